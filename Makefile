@@ -1,0 +1,111 @@
+# The verbs of the project; `make help` lists them. CI runs the same ones.
+#
+# Everything Python lives in .venv, everything Rust in target; `make clean` removes both. A verb that finds its work done
+# does not do it again: the stamps in .venv remember what was installed from which files.
+
+SHELL      := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+CARGO  ?= cargo
+# Set by rustup for login shells only, so a shell that is older than the installation does not know it.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+VENV := .venv
+BIN  := $(VENV)/bin
+# One set of flags for maturin and for plain cargo, so that neither rebuilds what the other built.
+export PYO3_PYTHON := $(abspath $(BIN)/python)
+export PIP_CONSTRAINT := $(abspath requirements/constraints.txt)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+MIN_RUST := 1.88
+
+RUST_SOURCES := $(shell find crates scenarios -type f \( -name '*.rs' -o -name 'Cargo.toml' -o -name '*.toml' \) 2>/dev/null) \
+                Cargo.toml Cargo.lock .cargo/config.toml
+PYTHON_TREES := python tests
+
+.PHONY: help demo test rust-test python-test check slow bench build tools clean
+
+help: ## Lists these verbs.
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+# --- What is needed -------------------------------------------------------------------------------------------------
+
+tools:
+	@command -v $(CARGO) >/dev/null || { \
+	  echo "error: cargo was not found. Install a current Rust ($(MIN_RUST) or later) from https://rustup.rs" >&2; exit 1; }
+	@version=$$($(CARGO) --version | cut -d' ' -f2); \
+	  printf '%s\n%s\n' $(MIN_RUST) "$$version" | sort -C -V || { \
+	  echo "error: Rust $(MIN_RUST) or later is needed; this is $$version. With rustup: rustup update stable" >&2; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "error: $(PYTHON) was not found. Python 3.11 or later is needed (Debian: apt install python3 python3-venv)," >&2; \
+	  echo "       or name another interpreter: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "error: Python 3.11 or later is needed; $$($(PYTHON) --version) was found." >&2; \
+	  echo "       Name another interpreter with: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "error: $(PYTHON) cannot make virtual environments. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@command -v cc >/dev/null || { \
+	  echo "error: cc, which Rust links with, was not found. On Debian and Ubuntu: apt install build-essential" >&2; exit 1; }
+
+$(VENV)/.created: | tools
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# What `anabranch` needs at run time, and maturin, which builds it.
+$(VENV)/.runtime: $(VENV)/.created pyproject.toml requirements/constraints.txt
+	$(BIN)/pip install --quiet maturin matplotlib numpy polars rich typer
+	@touch $@
+
+$(VENV)/.development: $(VENV)/.runtime
+	$(BIN)/pip install --quiet mypy pytest ruff
+	@touch $@
+
+# Python sources are used in place; only Rust has to be built.
+$(VENV)/.built: $(VENV)/.runtime $(RUST_SOURCES)
+	env -u CONDA_PREFIX VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release
+	@touch $@
+
+build: $(VENV)/.built ## Builds the package into .venv.
+
+# --- What to do with it ---------------------------------------------------------------------------------------------
+
+DEMO_DIR := runs/demo
+
+demo: build ## Streams one video over three paths under two schedulers and compares them.
+	@mkdir -p $(DEMO_DIR)
+	$(BIN)/anabranch run sticky/3p-50 --set transport.congestion_control=cubic --set transport.scheduler=min-rtt \
+	  --out $(DEMO_DIR)/min-rtt
+	$(BIN)/anabranch run sticky/3p-50 --set transport.congestion_control=cubic --set transport.scheduler=tr-sty \
+	  --out $(DEMO_DIR)/tr-sty
+	$(BIN)/anabranch compare $(DEMO_DIR)/min-rtt $(DEMO_DIR)/tr-sty --out $(DEMO_DIR)
+
+test: rust-test python-test check ## Runs every test that this machine can run, and the checks.
+
+rust-test: build
+	$(CARGO) test --workspace --locked
+
+python-test: build $(VENV)/.development
+	$(BIN)/pytest
+
+check: $(VENV)/.development build ## Formatting, lints and types.
+	@$(CARGO) fmt --version >/dev/null && $(CARGO) clippy --version >/dev/null || { \
+	  echo "error: rustfmt or clippy is missing. With rustup: rustup component add rustfmt clippy" >&2; exit 1; }
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(BIN)/ruff check $(PYTHON_TREES)
+	$(BIN)/ruff format --check $(PYTHON_TREES)
+	$(BIN)/mypy
+	@echo "All checks passed."
+
+slow: build ## Runs the slow suite: validation over many seeds, ten thousand random networks.
+	$(CARGO) test --workspace --release --locked -- --ignored
+
+bench: $(VENV)/.created ## Measures speed and memory.
+	$(CARGO) bench --workspace --locked
+
+clean: ## Removes what was built, and .venv; keeps runs/.
+	rm -rf target $(VENV) .pytest_cache .mypy_cache .ruff_cache python/anabranch/*.so
+	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,228 @@
+//! A histogram of weighted integers with a bounded relative error and a fixed size.
+//!
+//! Small values have a bucket each. Above them every power of two is cut into [`STEPS`] equal buckets, so a bucket is
+//! never wider than 1/64 of its lower end, and its middle is never further than 0.8 % from any value inside.
+//! (The idea is Gil Tene's HdrHistogram.) Recording is a shift and an addition; nothing is allocated after
+//! construction. Mean, minimum and maximum are exact.
+
+/// How many buckets a power of two is cut into, as a power of two.
+const STEP_BITS: u32 = 6;
+/// How many buckets a power of two is cut into.
+const STEPS: u64 = 1 << STEP_BITS;
+/// Values up to `STEPS` have their own bucket; each of the `64 - STEP_BITS` higher powers of two has `STEPS`.
+const BUCKETS: usize = ((64 - STEP_BITS as usize) + 1) * STEPS as usize;
+
+/// Weighted integers, of any unit: nanoseconds, bytes, packets.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    weights: Box<[u64]>,
+    total_weight: u64,
+    weighted_sum: u128,
+    min: u64,
+    max: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram {
+            weights: vec![0; BUCKETS].into_boxed_slice(),
+            total_weight: 0,
+            weighted_sum: 0,
+            min: u64::MAX,
+            max: 0,
+        }
+    }
+}
+
+impl Histogram {
+    /// An empty one, of about 30 kB.
+    pub fn new() -> Self {
+        Histogram::default()
+    }
+
+    /// Counts `value` with `weight`, for example a delay with the number of bytes that suffered it. Weight zero is no
+    /// record.
+    #[inline]
+    pub fn record(&mut self, value: u64, weight: u64) {
+        if weight == 0 {
+            return;
+        }
+        self.weights[bucket_of(value)] += weight;
+        self.total_weight += weight;
+        self.weighted_sum += u128::from(value) * u128::from(weight);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    /// Counts everything that `other` has counted.
+    pub fn merge(&mut self, other: &Histogram) {
+        for (mine, theirs) in self.weights.iter_mut().zip(&other.weights) {
+            *mine += theirs;
+        }
+        self.total_weight += other.total_weight;
+        self.weighted_sum += other.weighted_sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Whether nothing was recorded.
+    pub fn is_empty(&self) -> bool {
+        self.total_weight == 0
+    }
+
+    /// The sum of all weights.
+    pub fn total_weight(&self) -> u64 {
+        self.total_weight
+    }
+
+    /// The smallest value such that the share `q` of the weight (0 to 1) is not above it, within 0.8 %; zero if empty.
+    ///
+    /// `q` outside 0 to 1 counts as the nearer end; the ends give the exact minimum and maximum.
+    pub fn quantile(&self, q: f64) -> u64 {
+        if self.is_empty() {
+            return 0;
+        }
+        let wanted = (q.clamp(0.0, 1.0) * self.total_weight as f64).ceil() as u64;
+        if wanted <= 1 {
+            return self.min;
+        }
+        if wanted >= self.total_weight {
+            return self.max;
+        }
+        let mut seen = 0;
+        for (bucket, &weight) in self.weights.iter().enumerate() {
+            seen += weight;
+            if seen >= wanted {
+                return middle_of(bucket).clamp(self.min, self.max);
+            }
+        }
+        self.max
+    }
+
+    /// The weighted mean, exact up to the rounding of the division; zero if empty.
+    pub fn mean(&self) -> f64 {
+        if self.is_empty() {
+            return 0.0;
+        }
+        self.weighted_sum as f64 / self.total_weight as f64
+    }
+
+    /// The smallest recorded value, exact; zero if empty.
+    pub fn min(&self) -> u64 {
+        if self.is_empty() { 0 } else { self.min }
+    }
+
+    /// The largest recorded value, exact; zero if empty.
+    pub fn max(&self) -> u64 {
+        self.max
+    }
+}
+
+/// The bucket of a value: below `STEPS` the value itself, above it the power of two and the next `STEP_BITS` bits.
+#[inline]
+fn bucket_of(value: u64) -> usize {
+    if value < STEPS {
+        return value as usize;
+    }
+    let shift = (63 - value.leading_zeros()) - STEP_BITS;
+    // The top bit stays in `step`, so it runs from STEPS to 2 * STEPS - 1.
+    let step = (value >> shift) as usize;
+    shift as usize * STEPS as usize + step
+}
+
+/// The middle of a bucket's range.
+fn middle_of(bucket: usize) -> u64 {
+    let bucket = bucket as u64;
+    if bucket < 2 * STEPS {
+        return bucket;
+    }
+    let shift = bucket / STEPS - 1;
+    let low = (bucket - shift * STEPS) << shift;
+    low + ((1 << shift) - 1) / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_lies_within_eight_tenths_of_a_percent_of_its_bucket() {
+        let mut value: u64 = 1;
+        while value < u64::MAX / 3 {
+            for v in [value - 1, value, value + 1, value * 2 - 1] {
+                let middle = middle_of(bucket_of(v));
+                assert!(middle.abs_diff(v) as f64 <= 0.008 * v as f64, "{v} became {middle}");
+            }
+            value = value * 3 / 2 + 1;
+        }
+        assert!(bucket_of(u64::MAX) < BUCKETS);
+        assert_eq!(bucket_of(u64::MAX), BUCKETS - 1, "no bucket is wasted at the top");
+    }
+
+    #[test]
+    fn buckets_rise_with_the_value() {
+        let mut last = 0;
+        for v in 0..100_000u64 {
+            let bucket = bucket_of(v);
+            assert!(bucket == last || bucket == last + 1, "at {v}");
+            last = bucket;
+        }
+    }
+
+    #[test]
+    fn quantiles_of_a_uniform_range() {
+        let mut h = Histogram::new();
+        for v in 1..=10_000 {
+            h.record(v, 1);
+        }
+        for q in [0.05, 0.5, 0.95, 0.99] {
+            let exact = q * 10_000.0;
+            let got = h.quantile(q) as f64;
+            assert!((got - exact).abs() <= 0.008 * exact, "{q}: {got}");
+        }
+        assert_eq!((h.min(), h.quantile(0.0), h.max(), h.quantile(1.0)), (1, 1, 10_000, 10_000));
+        assert!((h.mean() - 5000.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn weights_count_as_repetitions() {
+        let (mut weighted, mut repeated) = (Histogram::new(), Histogram::new());
+        for (value, weight) in [(0, 90), (7_000_000, 4), (50_000_000, 6), (9, 0)] {
+            weighted.record(value, weight);
+            (0..weight).for_each(|_| repeated.record(value, 1));
+        }
+        for q in [0.1, 0.9, 0.93, 0.95, 1.0] {
+            assert_eq!(weighted.quantile(q), repeated.quantile(q));
+        }
+        assert_eq!(weighted.quantile(0.9), 0);
+        assert!(weighted.quantile(0.95).abs_diff(50_000_000) <= 400_000);
+        assert!(weighted.quantile(0.94).abs_diff(7_000_000) <= 56_000);
+        assert_eq!(weighted.total_weight(), 100);
+        assert_eq!(weighted.mean(), (4.0 * 7e6 + 6.0 * 5e7) / 100.0);
+    }
+
+    #[test]
+    fn merging_equals_recording_in_one() {
+        let (mut a, mut b, mut both) = (Histogram::new(), Histogram::new(), Histogram::new());
+        for v in 0..1000u64 {
+            let value = v * v * 977;
+            if v % 3 == 0 {
+                a.record(value, v);
+            } else {
+                b.record(value, v);
+            }
+            both.record(value, v);
+        }
+        a.merge(&b);
+        for q in [0.0, 0.3, 0.95, 1.0] {
+            assert_eq!(a.quantile(q), both.quantile(q));
+        }
+        assert_eq!(a.mean(), both.mean());
+    }
+
+    #[test]
+    fn an_empty_one_is_zero_everywhere() {
+        let h = Histogram::new();
+        assert_eq!((h.quantile(0.5), h.min(), h.max(), h.mean()), (0, 0, 0, 0.0));
+    }
+}

@@ -1,0 +1,54 @@
+//! What endpoints, links and players can say happened.
+//!
+//! One typed stream feeds metrics, pictures, tests and debugging: an event says what changed, from what, to what and
+//! why. Emitters do not print and do not count; whoever wants to know subscribes. Units stand in the types.
+//!
+//! The set is versioned by [`SCHEMA`], because event tables are written to disk.
+
+mod histogram;
+mod link;
+mod player;
+mod transport;
+
+pub use histogram::Histogram;
+pub use link::{DropCause, LinkEvent};
+pub use player::PlayerEvent;
+pub use transport::{CloseReason, FallbackReason, LossCause, SendKind, TransportEvent};
+
+use anabranch_units::Instant;
+
+/// The version of the event vocabulary.
+pub const SCHEMA: u32 = 1;
+
+/// A growing list of what one emitter said, oldest first.
+///
+/// An emitter owns one and appends; its host drains it after every step, so the buffer is reused and
+/// nothing is allocated in the steady state.
+#[derive(Clone, Debug)]
+pub struct Log<E> {
+    entries: Vec<(Instant, E)>,
+}
+
+impl<E> Default for Log<E> {
+    fn default() -> Self {
+        Log { entries: Vec::new() }
+    }
+}
+
+impl<E> Log<E> {
+    /// Appends one event.
+    #[inline]
+    pub fn emit(&mut self, at: Instant, event: E) {
+        self.entries.push((at, event));
+    }
+
+    /// Removes and yields everything said since the last call.
+    pub fn drain(&mut self) -> impl Iterator<Item = (Instant, E)> + '_ {
+        self.entries.drain(..)
+    }
+
+    /// Whether nothing was said since the last drain.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}

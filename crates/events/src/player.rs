@@ -1,0 +1,62 @@
+//! What a player can say.
+
+use anabranch_units::Duration;
+
+/// What a player can say about its viewer's session.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PlayerEvent {
+    /// A request left.
+    Requested {
+        /// Counted from zero.
+        request: u32,
+    },
+    /// The first byte of its response arrived.
+    FirstByte {
+        /// Which request.
+        request: u32,
+    },
+    /// The last byte of its response arrived.
+    ResponseComplete {
+        /// Which request.
+        request: u32,
+        /// Bytes of the body.
+        bytes: u64,
+    },
+    /// The first picture is shown.
+    PlaybackStarted,
+    /// The picture froze.
+    StallBegan,
+    /// The picture moves again.
+    StallEnded,
+    /// The player found its clock reference late (VLC's "buffer underflow").
+    BufferUnderflow {
+        /// By how much.
+        late: Duration,
+    },
+    /// The player will keep more playing time in reserve from here on (VLC's "pts_delay increased").
+    PlayoutDelayRaised {
+        /// The new reserve.
+        to: Duration,
+    },
+    /// A picture was decoded too late to be shown.
+    PictureDiscarded {
+        /// Its number in the video, from zero.
+        frame: u32,
+    },
+    /// Pictures that were buffered were thrown away unshown, because the player started to buffer anew.
+    PicturesFlushed {
+        /// The first one's number in the video, from zero.
+        first: u32,
+        /// How many.
+        count: u32,
+    },
+    /// How much is buffered, at an interval that the host chooses.
+    BufferLevel {
+        /// Playing time ahead of the viewer.
+        media: Duration,
+        /// The same in bytes.
+        bytes: u64,
+    },
+    /// The last picture was shown.
+    PlaybackEnded,
+}

@@ -1,0 +1,39 @@
+//! What stands at the far end of the links, inside this process.
+
+use anabranch_units::{Instant, PathId};
+
+/// A host that speaks IP: it takes packets and the time, and says what to send and when to wake it.
+///
+/// It does no input or output itself and reads no clock. After every call that changes something the
+/// caller drains [`Host::poll_transmit`] and asks [`Host::poll_timeout`] again.
+pub trait Host {
+    /// A packet arrived on this path.
+    fn receive(&mut self, now: Instant, path: PathId, packet: &[u8]);
+
+    /// The time that [`Host::poll_timeout`] named has come.
+    fn handle_timeout(&mut self, now: Instant);
+
+    /// Writes the next packet to the start of `buffer` (65 535 bytes), and returns its path and length.
+    fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<(PathId, usize)>;
+
+    /// When to call [`Host::handle_timeout`], at the latest.
+    fn poll_timeout(&self) -> Option<Instant>;
+}
+
+/// Nobody: for links between two namespaces.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoHost;
+
+impl Host for NoHost {
+    fn receive(&mut self, _: Instant, _: PathId, _: &[u8]) {}
+
+    fn handle_timeout(&mut self, _: Instant) {}
+
+    fn poll_transmit(&mut self, _: Instant, _: &mut [u8]) -> Option<(PathId, usize)> {
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+}

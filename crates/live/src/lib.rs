@@ -1,0 +1,34 @@
+//! The endpoint in real time. This is the only crate that touches the operating system.
+//!
+//! - [`Netns`] and [`Tun`]: network namespaces that clean up after themselves, and devices in them;
+//! - [`lab`]: a client and a server with several paths between them;
+//! - [`Emulator`]: the links of `anabranch-network` in real time, between two namespaces or between a namespace and a
+//!   [`Host`] in this process, with a [`Script`] of changes and a [`Tap`] that records;
+//! - [`Server`]: a host that accepts connections with our endpoint;
+//! - [`requirements`]: what the machine must offer, and what is missing.
+
+mod buffer;
+mod clock;
+mod emulator;
+mod entropy;
+mod host;
+pub mod lab;
+mod netns;
+mod packet;
+pub mod requirements;
+mod script;
+mod server;
+mod tap;
+mod tun;
+mod wait;
+
+pub use clock::Clock;
+pub use emulator::{Emulator, Far, Link, PathReport, Report};
+pub use entropy::SystemEntropy;
+pub use host::{Host, NoHost};
+pub use netns::Netns;
+pub use packet::BytesPacket;
+pub use script::{Script, Step, Way, Ways, When};
+pub use server::{Application, Counters, Reply, Server};
+pub use tap::{End, Tap};
+pub use tun::Tun;

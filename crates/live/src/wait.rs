@@ -1,0 +1,56 @@
+//! Waiting for packets or for a point in time, whichever comes first.
+
+use crate::{Clock, Tun};
+use anabranch_units::{Duration, Instant};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::io;
+use std::num::NonZeroU64;
+
+/// The kernel may defer a thread's timers by this much to save power: 50 us unless told otherwise, a nanosecond here.
+const TIMER_SLACK: NonZeroU64 = NonZeroU64::MIN;
+
+/// Makes the timers of the calling thread as precise as the machine can.
+///
+/// # Errors
+/// If the kernel refuses, which it does not.
+pub fn sharpen_timers() -> io::Result<()> {
+    Ok(rustix::thread::set_current_timer_slack(Some(TIMER_SLACK))?)
+}
+
+/// Waits on a fixed set of devices.
+pub struct Waiter<'a>(Vec<PollFd<'a>>);
+
+impl<'a> Waiter<'a> {
+    /// Waits on these, which [`Waiter::ready`] numbers in this order.
+    pub fn new(devices: impl IntoIterator<Item = &'a Tun>) -> Self {
+        Waiter(devices.into_iter().map(|tun| PollFd::new(tun, PollFlags::IN)).collect())
+    }
+
+    /// Returns once a device can be read or `deadline` has come.
+    ///
+    /// This is `ppoll`, whose timeout has nanoseconds; `epoll_wait` would round up to a millisecond.
+    ///
+    /// # Errors
+    /// If the kernel is out of memory.
+    pub fn wait(&mut self, clock: &Clock, deadline: Instant) -> io::Result<()> {
+        loop {
+            let timeout = timespec(deadline.since(clock.now()));
+            match poll(&mut self.0, Some(&timeout)) {
+                Ok(_) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Whether device `i` could be read (or is gone, as reading will tell) when the last wait ended.
+    pub fn ready(&self, i: usize) -> bool {
+        !self.0[i].revents().is_empty()
+    }
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    let nanos = duration.as_nanos();
+    Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as i64 }
+}

@@ -1,0 +1,157 @@
+//! The kernel's sockets and counters inside a namespace.
+
+use super::content;
+use anabranch_live::{Netns, lab};
+use sha2::{Digest, Sha256};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+/// `IPPROTO_MPTCP`.
+pub const MPTCP: i32 = 262;
+/// `IPPROTO_TCP`.
+pub const TCP: i32 = 6;
+
+/// The server's port in all tests.
+pub const PORT: u16 = 7000;
+
+/// What a client asks with; servers wait for its end.
+pub const REQUEST: &[u8] = b"GET / HTTP/1.0\r\n\r\n";
+
+/// No transfer here lasts longer; beyond it something hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn socket(protocol: i32) -> Socket {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::from(protocol))).expect("a socket");
+    socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    socket.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+    socket
+}
+
+/// What a client saw.
+#[derive(Debug, PartialEq)]
+pub struct Download {
+    pub bytes: u64,
+    pub sha256: [u8; 32],
+    /// From calling `connect` to its return.
+    pub connecting: Duration,
+    /// From then to the end of the stream.
+    pub receiving: Duration,
+    /// Why it ended before the end of the stream, if it did.
+    pub error: Option<std::io::ErrorKind>,
+}
+
+impl Download {
+    pub fn bits_per_second(&self) -> f64 {
+        self.bytes as f64 * 8.0 / self.receiving.as_secs_f64()
+    }
+}
+
+/// Connects to the server from inside `client`, sends [`REQUEST`] and reads to the end of the stream.
+pub fn download(client: &Netns, protocol: i32) -> Download {
+    client.run(|| download_here(protocol)).expect("the namespace can be entered")
+}
+
+fn download_here(protocol: i32) -> Download {
+    let mut socket = socket(protocol);
+    let began = Instant::now();
+    socket.connect(&SockAddr::from(SocketAddr::from((lab::SERVER, PORT)))).expect("a connection");
+    let connected = Instant::now();
+    socket.write_all(REQUEST).expect("the request leaves");
+    let (mut bytes, mut hash, mut buffer, mut error) = (0, Sha256::new(), vec![0; 1 << 16], None);
+    loop {
+        match socket.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(n) => {
+                bytes += n as u64;
+                hash.update(&buffer[..n]);
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => {
+                error = Some(e.kind());
+                break;
+            }
+        }
+    }
+    let (connecting, receiving) = (connected - began, connected.elapsed());
+    Download { bytes, sha256: hash.finalize().into(), connecting, receiving, error }
+}
+
+/// A kernel's listening socket.
+pub struct Listener(Socket);
+
+impl Listener {
+    pub fn bind(server: &Netns, protocol: i32) -> Self {
+        let bind = || {
+            let socket = socket(protocol);
+            socket.bind(&SockAddr::from(SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT)))).expect("a port");
+            socket.listen(8).expect("listening");
+            Listener(socket)
+        };
+        server.run(bind).expect("the namespace can be entered")
+    }
+
+    /// Takes one connection, reads a request, answers with `len` bytes of content and closes.
+    pub fn serve(self, len: u64) {
+        let (mut socket, _) = self.0.accept().expect("a client");
+        let mut request = vec![0; REQUEST.len()];
+        socket.read_exact(&mut request).expect("a request");
+        let mut buffer = vec![0; 1 << 16];
+        let mut at = 0;
+        while at < len {
+            let n = (buffer.len() as u64).min(len - at) as usize;
+            content::fill(at, &mut buffer[..n]);
+            socket.write_all(&buffer[..n]).expect("the response leaves");
+            at += n as u64;
+        }
+    }
+}
+
+fn output(client: &Netns, program: &str, arguments: &[&str]) -> String {
+    let output = client.command(program).args(arguments).output().expect("the program starts");
+    assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// The namespace's MPTCP counters since it was made.
+pub fn mptcp_counters(namespace: &Netns) -> BTreeMap<String, u64> {
+    // -a: absolute values; -s: leave no history file; -z: zeros, too.
+    let text = output(namespace, "nstat", &["-asz"]);
+    let fields = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let counters = fields.filter(|f| f.first().is_some_and(|name| name.starts_with("MPTcp")));
+    counters.map(|f| (f[0].to_owned(), f[1].parse().expect("a number"))).collect()
+}
+
+/// Fails if the kernel fell back to TCP or found a data sequence signal wrong, ever.
+pub fn assert_mptcp_held(namespace: &Netns) {
+    /// Parts of the names of counters that tell of a broken or abandoned connection.
+    const BAD: [&str; 12] = [
+        "Fallback",
+        "DSSNotMatching",
+        "DSSCorruption",
+        "DSSNoMatch",
+        "InfiniteMap",
+        "DataCsumErr",
+        "MPFail",
+        "AckMiss",
+        "MPCapableACKRX_bad",
+        "JoinAckHMacFailure",
+        "JoinSynAckHMacFailure",
+        "Blackhole",
+    ];
+    let counters = mptcp_counters(namespace);
+    assert!(counters.len() > 20, "nstat told of MPTCP: {counters:?}");
+    let bad: Vec<_> =
+        counters.iter().filter(|(name, n)| **n > 0 && BAD.iter().any(|part| name.contains(part))).collect();
+    assert!(bad.is_empty(), "{bad:?}");
+}
+
+/// Bytes of IP packets that an interface has received and sent, by the kernel's own count.
+pub fn interface_bytes(namespace: &Netns, device: &str) -> (u64, u64) {
+    let text = output(namespace, "ip", &["-j", "-s", "link", "show", "dev", device]);
+    let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let count = |way: &str| value[0]["stats64"][way]["bytes"].as_u64().expect("a counter");
+    (count("rx"), count("tx"))
+}

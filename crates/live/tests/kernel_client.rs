@@ -1,0 +1,281 @@
+//! Our endpoint serves the unmodified kernel over two paths: every byte arrives, both paths are used, and neither
+//! the kernel nor tshark finds anything wrong with what we say.
+
+mod common;
+
+use anabranch_live::requirements::{CURL, MPTCPIZE, NSTAT, TSHARK};
+use anabranch_live::{
+    Application, BytesPacket, Clock, Counters, Emulator, End, Far, Link, Report, Script, Server, Step, Tap, Ways, When,
+    lab,
+};
+use anabranch_network::{
+    Change, Direction, DirectionConfig, LossConfig, Probability, QueueConfig, Reordering, Streams,
+};
+use anabranch_stack::Config;
+use anabranch_stack::connection::{CongestionChoice, PathConfig, Protocol, SchedulerChoice};
+use anabranch_stack::options::Options;
+use anabranch_units::{Bandwidth, Duration, PathId};
+use common::capture::{self, CaptureFile};
+use common::kernel::{self, Download, MPTCP, PORT, TCP};
+use common::{content, require, while_emulating};
+
+/// What every test transfers unless it says otherwise.
+const TEN_MEGABYTES: u64 = 10_000_000;
+
+/// Answers a request, once it is complete, with a head and so many bytes of content.
+struct Bulk {
+    request: Vec<u8>,
+    head: Vec<u8>,
+    len: u64,
+}
+
+impl Bulk {
+    fn new(head: &str, len: u64) -> Self {
+        Bulk { request: Vec::new(), head: head.as_bytes().to_vec(), len }
+    }
+}
+
+impl Application for Bulk {
+    fn receive(&mut self, bytes: &[u8]) -> anabranch_live::Reply {
+        self.request.extend_from_slice(bytes);
+        if !self.request.ends_with(b"\r\n\r\n") {
+            return Default::default();
+        }
+        anabranch_live::Reply { bytes: self.head.len() as u64 + self.len, finish: true }
+    }
+
+    fn fill(&self, offset: u64, buffer: &mut [u8]) {
+        let head = self.head.get(offset as usize..).unwrap_or_default();
+        let n = head.len().min(buffer.len());
+        buffer[..n].copy_from_slice(&head[..n]);
+        content::fill((offset + n as u64).saturating_sub(self.head.len() as u64), &mut buffer[n..]);
+    }
+}
+
+/// One network, one transfer.
+struct Case {
+    name: &'static str,
+    /// The paths' one-way delays in ms.
+    delays: Vec<u64>,
+    /// How each direction of each link differs from the plain one: 20 Mb/s, 64 kB of queue.
+    links: fn(&mut DirectionConfig),
+    script: Vec<Step>,
+    endpoint: fn(&mut Config),
+    len: u64,
+    /// What stands before the content.
+    head: String,
+}
+
+impl Case {
+    fn new(name: &'static str) -> Self {
+        Case {
+            name,
+            delays: vec![10, 20],
+            links: |_| {},
+            script: Vec::new(),
+            endpoint: |_| {},
+            len: TEN_MEGABYTES,
+            head: String::new(),
+        }
+    }
+
+    /// The endpoint as a server at [`lab::SERVER`].
+    fn config(&self) -> Config {
+        let paths = (0..self.delays.len() as u16).map(|i| PathConfig {
+            id: PathId(i),
+            local: lab::SERVER.into(),
+            remote: lab::client_address(PathId(i)).into(),
+            mtu: lab::MTU,
+            backup: false,
+        });
+        let mut config = Config::new(Protocol::Mptcp, paths.collect());
+        config.local_port = PORT;
+        config.scheduler = SchedulerChoice { name: "min-rtt".into(), options: Options::default() };
+        let newreno = anabranch_stack::congestion::find("newreno").expect("registered");
+        config.congestion_control = CongestionChoice { entry: newreno, options: Options::default() };
+        (self.endpoint)(&mut config);
+        config
+    }
+
+    fn direction(&self, path: usize, way: &str) -> Direction<BytesPacket> {
+        let mut config = DirectionConfig::new(Bandwidth::from_mbps(20), QueueConfig::drop_tail_bytes(64_000));
+        config.delay = Duration::from_millis(self.delays[path]).into();
+        (self.links)(&mut config);
+        config.validate().expect("a sensible link");
+        Direction::new(&config, Streams::new(1, format!("link/{path}/{way}")))
+    }
+
+    /// Runs `client` in its namespace against our server.
+    fn run<T>(&self, client: impl FnOnce(&anabranch_live::Netns) -> T) -> Outcome<T> {
+        let n = self.delays.len() as u16;
+        let site = lab::client(n, "reno").unwrap();
+        let links = site.devices.into_iter().enumerate().map(|(i, client)| Link {
+            client,
+            far: Far::Host,
+            up: self.direction(i, "up"),
+            down: self.direction(i, "down"),
+        });
+        let server = Server::new(self.config(), || Bulk::new(&self.head, self.len)).unwrap();
+        let file = CaptureFile::new(self.name);
+        let tap = Tap::file(file.path(), End::Far).unwrap();
+        let script = Script::new(self.script.clone());
+        let emulator = Emulator::new(Clock::new(), links.collect(), server, script, tap).unwrap();
+        let ((result, received), server, report) = while_emulating(emulator, || {
+            let result = client(&site.namespace);
+            let devices = (1..=n).map(|i| format!("ct{i}"));
+            (result, devices.map(|device| kernel::interface_bytes(&site.namespace, &device).0).collect())
+        });
+        eprintln!("{}: received {received:?}, {:?}, late by {:?}", self.name, server.counters(), report.lateness);
+        Outcome { result, received, report, server: server.counters(), namespace: site.namespace, file }
+    }
+}
+
+struct Outcome<T> {
+    result: T,
+    /// Bytes that the client's interfaces received.
+    received: Vec<u64>,
+    report: Report,
+    server: Counters,
+    namespace: anabranch_live::Netns,
+    file: CaptureFile,
+}
+
+impl Outcome<Download> {
+    fn assert_intact(&self, len: u64) {
+        eprintln!("{:.2} Mb/s", self.result.bits_per_second() / 1e6);
+        assert_eq!((self.result.bytes, self.result.error), (len, None));
+        assert_eq!(self.result.sha256, content::digest(&[], len));
+    }
+}
+
+impl<T> Outcome<T> {
+    /// Each interface received at least this share of everything.
+    fn assert_all_paths_used(&self, share: f64) {
+        let total: u64 = self.received.iter().sum();
+        let least = (total as f64 * share) as u64;
+        assert!(self.received.iter().all(|bytes| *bytes >= least), "{:?}", self.received);
+    }
+
+    /// Neither the kernel nor tshark nor our own server has anything to complain about.
+    fn assert_clean(&self) {
+        kernel::assert_mptcp_held(&self.namespace);
+        let counters = kernel::mptcp_counters(&self.namespace);
+        assert_eq!(counters["MPTcpExtMPCapableSYNACKRX"], 1, "{counters:?}");
+        assert_eq!(counters["MPTcpExtMPJoinSynAckRx"], self.received.len() as u64 - 1, "{counters:?}");
+        assert_eq!((self.server.accepted, self.server.undecodable, self.server.unsendable), (1, 0, 0));
+        capture::assert_well_formed(self.file.path());
+        let options = capture::mptcp_options(self.file.path());
+        assert!(options[&0] >= 3 && options[&1] >= 3 && options[&2] > 1000, "{options:?}");
+    }
+}
+
+fn download(namespace: &anabranch_live::Netns) -> Download {
+    kernel::download(namespace, MPTCP)
+}
+
+#[test]
+fn ten_megabytes_over_two_paths() {
+    require!(&[NSTAT, TSHARK]);
+    let outcome = Case::new("clean").run(download);
+    outcome.assert_intact(TEN_MEGABYTES);
+    outcome.assert_all_paths_used(0.2);
+    outcome.assert_clean();
+    assert!(outcome.result.bits_per_second() > 22e6, "more than one link carries");
+}
+
+#[test]
+fn wide_data_sequence_numbers() {
+    require!(&[NSTAT, TSHARK]);
+    let case = Case { endpoint: |config| config.wide_data_seq = true, ..Case::new("wide") };
+    let outcome = case.run(download);
+    outcome.assert_intact(TEN_MEGABYTES);
+    outcome.assert_all_paths_used(0.2);
+    outcome.assert_clean();
+}
+
+#[test]
+fn one_percent_of_all_packets_lost() {
+    require!(&[NSTAT, TSHARK]);
+    let lossy = |link: &mut DirectionConfig| link.loss = LossConfig::Bernoulli(Probability::new(0.01).unwrap());
+    let outcome = Case { links: lossy, ..Case::new("loss") }.run(download);
+    outcome.assert_intact(TEN_MEGABYTES);
+    outcome.assert_all_paths_used(0.2);
+    outcome.assert_clean();
+    let lost = |path: &anabranch_live::PathReport| path.down.dropped(anabranch_events::DropCause::Random).packets;
+    assert!(outcome.report.paths.iter().all(|path| lost(path) > 10), "the loss was real");
+}
+
+#[test]
+fn packets_out_of_order() {
+    require!(&[NSTAT, TSHARK]);
+    let reordering = |link: &mut DirectionConfig| {
+        let probability = Probability::new(0.05).unwrap();
+        link.reordering = Some(Reordering { probability, extra: Duration::from_millis(8) });
+    };
+    let outcome = Case { links: reordering, ..Case::new("reordering") }.run(download);
+    outcome.assert_intact(TEN_MEGABYTES);
+    outcome.assert_all_paths_used(0.2);
+    outcome.assert_clean();
+}
+
+#[test]
+fn packets_twice() {
+    require!(&[NSTAT, TSHARK]);
+    let twice = |link: &mut DirectionConfig| link.duplication = Probability::new(0.05).unwrap();
+    let outcome = Case { links: twice, ..Case::new("duplication") }.run(download);
+    outcome.assert_intact(TEN_MEGABYTES);
+    outcome.assert_all_paths_used(0.2);
+    outcome.assert_clean();
+}
+
+fn cut_and_restored(path: u16) -> Vec<Step> {
+    let switch = |when, up| Step { when, path: PathId(path), way: Ways::Both, change: Change::Up(up) };
+    vec![switch(When::Delivered(3_000_000), false), switch(When::After(Duration::from_secs(2)), true)]
+}
+
+#[test]
+fn the_second_path_cut_and_restored() {
+    require!(&[NSTAT, TSHARK]);
+    let outcome = Case { script: cut_and_restored(1), ..Case::new("cut-second") }.run(download);
+    outcome.assert_intact(TEN_MEGABYTES);
+    outcome.assert_all_paths_used(0.05);
+    outcome.assert_clean();
+}
+
+#[test]
+fn the_initial_path_cut_and_restored() {
+    require!(&[NSTAT, TSHARK]);
+    let outcome = Case { script: cut_and_restored(0), ..Case::new("cut-initial") }.run(download);
+    outcome.assert_intact(TEN_MEGABYTES);
+    outcome.assert_all_paths_used(0.05);
+    outcome.assert_clean();
+}
+
+#[test]
+fn a_client_that_speaks_plain_tcp() {
+    require!(&[NSTAT, TSHARK]);
+    let outcome = Case::new("plain-tcp").run(|namespace| kernel::download(namespace, TCP));
+    outcome.assert_intact(TEN_MEGABYTES);
+    capture::assert_well_formed(outcome.file.path());
+    assert_eq!(capture::mptcp_options(outcome.file.path()).len(), 0, "no MPTCP option to a client that knows none");
+    assert_eq!((outcome.server.accepted, outcome.server.undecodable, outcome.server.unsendable), (1, 0, 0));
+}
+
+#[test]
+fn curl_under_mptcpize() {
+    require!(&[NSTAT, TSHARK, CURL, MPTCPIZE]);
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {TEN_MEGABYTES}\r\nConnection: close\r\n\r\n");
+    let case = Case { head, ..Case::new("curl") };
+    let url = format!("http://{}:{PORT}/", lab::SERVER);
+    let outcome = case.run(|namespace| {
+        let mut command = namespace.command("mptcpize");
+        command.args(["run", "curl", "--silent", "--show-error", "--max-time", "60", &url]).output().expect("it starts")
+    });
+    let curl = &outcome.result;
+    assert!(curl.status.success(), "{}", String::from_utf8_lossy(&curl.stderr));
+    use sha2::Digest;
+    assert_eq!(curl.stdout.len() as u64, TEN_MEGABYTES);
+    assert_eq!(<[u8; 32]>::from(sha2::Sha256::digest(&curl.stdout)), content::digest(&[], TEN_MEGABYTES));
+    outcome.assert_all_paths_used(0.2);
+    outcome.assert_clean();
+}

@@ -1,0 +1,461 @@
+//! Pictures of a video and where they stand in its file.
+//!
+//! A file is a header (MP4's `moov` box, in front, as "fast start" files have it) and then the pictures in the order in
+//! which they are decoded. Picture `k` is due `k / fps` after the first: the reordering of B pictures delays all of
+//! them alike and so drops out.
+//!
+//! Sizes come from a seeded model, since the papers' file is not known:
+//! size_k = mean(kind_k) * scene * picture, scaled so that the file has exactly its size.
+//! - kind: I, P, B in the proportion that MPEG-2 Test Model 5 (ISO/IEC JTC1/SC29/WG11 N0400, section 10) gives to a
+//!   sequence it knows nothing about: complexities 160 : 60 : 42, B pictures quantised 1.4 times coarser.
+//! - scene, picture: lognormal factors; a scene's lasts until the next cut.
+//!   Their spreads give the variation that Fitzek and Reisslein measured (IEEE Network 15(6), 2001; library of
+//!   trace.eas.asu.edu, "The Simpsons", medium quality: coefficient of variation 0.75 of pictures, 0.43 of groups).
+//!
+//! Ours: cuts fall between groups of pictures, and audio is part of the pictures' bytes.
+
+use anabranch_units::{Bandwidth, Duration};
+use rand::Rng;
+
+/// Seconds between I pictures: what adaptive streaming recommends for seeking; encoders' defaults lie at 1 to 10 s.
+const GROUP_SECONDS: u64 = 2;
+/// B pictures between two others: the IBBP pattern of Test Model 5 and of most traces.
+const B_RUN: u32 = 2;
+/// Test Model 5, section 10: the initial complexities of I, P and B pictures, in any unit.
+const COMPLEXITY: [f64; 3] = [160.0, 60.0, 42.0];
+/// Test Model 5, section 10: how much coarser than an I picture each kind is quantised (1, Kp, Kb).
+const COARSENESS: [f64; 3] = [1.0, 1.0, 1.4];
+/// Coefficient of variation of a scene's factor: that of groups of pictures in the measured trace.
+const SCENE_VARIATION: f64 = 0.43;
+/// No more is accepted: a lognormal factor with this much is all tail.
+const VARIATION_MAX: f64 = 10.0;
+/// Coefficient of variation of a picture's factor: what is left to reach the measured trace's 0.75 over all pictures,
+/// (1 + 0.75^2) / ((1 + 0.52^2) (1 + 0.43^2)) - 1 = 0.2^2, where 0.52 comes from the kinds.
+const PICTURE_VARIATION: f64 = 0.2;
+/// Mean length of a scene: shots of contemporary films last about four seconds (Cutting, DeLong and Nothelfer 2010).
+const SCENE_LENGTH: Duration = Duration::from_secs(4);
+/// Bytes of the `moov` box per picture: 4 for its size (stsz), 8 for its composition offset (ctts),
+/// 8 for the audio that goes with it (47 AAC frames a second with 4 bytes each).
+const INDEX_BYTES_PER_PICTURE: u64 = 20;
+/// Bytes of the `moov` box that do not depend on the length: boxes, codec configuration, chunk tables.
+const INDEX_BYTES_FIXED: u64 = 4_000;
+
+/// Why a video cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum VideoError {
+    /// Rate or frame rate is zero.
+    #[error("a video needs a rate and a frame rate above zero")]
+    ZeroRate,
+    /// Not even one byte per picture is left beside the header.
+    #[error("{size} bytes are too few for {pictures} pictures and their index of {header} bytes")]
+    TooSmall {
+        /// The size of the file.
+        size: u64,
+        /// How many pictures its duration asks for.
+        pictures: u32,
+        /// Bytes of the header.
+        header: u64,
+    },
+    /// A coefficient of variation that is none, or a scene without length.
+    #[error("a variation must lie between 0 and {VARIATION_MAX}, and a scene must have a length")]
+    BadVariation,
+    /// More pictures than a 32-bit number counts.
+    #[error("the video has more than 2^32 pictures")]
+    TooLong,
+}
+
+/// Pictures per second, as a ratio (24000/1001 is common).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameRate {
+    numerator: u32,
+    denominator: u32,
+}
+
+impl FrameRate {
+    /// `numerator / denominator` pictures per second. Both must be above zero.
+    pub fn new(numerator: u32, denominator: u32) -> Option<Self> {
+        (numerator > 0 && denominator > 0).then_some(FrameRate { numerator, denominator })
+    }
+
+    /// A whole number of pictures per second, above zero.
+    pub fn from_fps(fps: u32) -> Option<Self> {
+        FrameRate::new(fps, 1)
+    }
+
+    /// Playing time before picture `k`, rounded down to a nanosecond.
+    pub fn timestamp(self, k: u32) -> Duration {
+        let nanos = u128::from(k) * u128::from(self.denominator) * 1_000_000_000 / u128::from(self.numerator);
+        Duration::from_nanos(nanos as u64)
+    }
+
+    /// How long a picture is shown.
+    pub fn period(self) -> Duration {
+        self.timestamp(1)
+    }
+
+    /// How many whole pictures fit into `time`.
+    fn pictures_in(self, time: Duration) -> u128 {
+        u128::from(time.as_nanos()) * u128::from(self.numerator) / (u128::from(self.denominator) * 1_000_000_000)
+    }
+}
+
+/// How much the sizes of pictures vary beyond their kinds. It decides how long a link that is hardly faster than the
+/// video is too slow, and nobody states it for the papers' video: an assumption to be varied.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Variation {
+    /// Coefficient of variation between scenes, 0 to 10. Zero: every group of pictures has the same size but for chance.
+    pub scene: f64,
+    /// Coefficient of variation between pictures of a kind within a scene, 0 to 10.
+    pub picture: f64,
+    /// Mean length of a scene.
+    pub scene_length: Duration,
+}
+
+impl Default for Variation {
+    /// The measured trace's and the films' of the module documentation: 0.43, 0.2, 4 s.
+    fn default() -> Self {
+        Variation { scene: SCENE_VARIATION, picture: PICTURE_VARIATION, scene_length: SCENE_LENGTH }
+    }
+}
+
+impl Variation {
+    fn is_valid(&self) -> bool {
+        let valid = |variation: f64| (0.0..=VARIATION_MAX).contains(&variation);
+        valid(self.scene) && valid(self.picture) && !self.scene_length.is_zero()
+    }
+}
+
+/// A file to be made up.
+#[derive(Clone, Copy, Debug)]
+pub struct VideoSpec {
+    /// Bytes of the whole file.
+    pub size: u64,
+    /// Its mean rate, header included: the duration is size over rate.
+    pub rate: Bandwidth,
+    /// Pictures per second.
+    pub frame_rate: FrameRate,
+    /// How much its pictures vary.
+    pub variation: Variation,
+}
+
+impl VideoSpec {
+    /// How long it plays.
+    pub fn duration(&self) -> Duration {
+        self.rate.time_to_send(self.size)
+    }
+}
+
+/// How a picture is coded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameKind {
+    /// On its own.
+    I,
+    /// From an earlier one.
+    P,
+    /// From an earlier and a later one.
+    B,
+}
+
+/// Where every picture of a video ends in its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrameTable {
+    frame_rate: FrameRate,
+    header: u64,
+    ends: Vec<u64>,
+}
+
+impl FrameTable {
+    /// Makes up a video. The same numbers from `rng` give the same video.
+    pub fn generate(spec: &VideoSpec, rng: &mut impl Rng) -> Result<Self, VideoError> {
+        if spec.rate.as_bps() == 0 {
+            return Err(VideoError::ZeroRate);
+        }
+        if !spec.variation.is_valid() {
+            return Err(VideoError::BadVariation);
+        }
+        let pictures = spec.frame_rate.pictures_in(spec.duration());
+        let pictures = u32::try_from(pictures).map_err(|_| VideoError::TooLong)?.max(1);
+        let header = INDEX_BYTES_FIXED + INDEX_BYTES_PER_PICTURE * u64::from(pictures);
+        let payload = spec.size.checked_sub(header).filter(|&left| left >= u64::from(pictures));
+        let payload = payload.ok_or(VideoError::TooSmall { size: spec.size, pictures, header })?;
+        let ends = scale(&weights(pictures, spec, rng), header, payload);
+        Ok(FrameTable { frame_rate: spec.frame_rate, header, ends })
+    }
+
+    /// A video with known sizes, in the order of decoding, after `header` bytes.
+    pub fn from_sizes(frame_rate: FrameRate, header: u64, sizes: impl IntoIterator<Item = u64>) -> Self {
+        let mut end = header;
+        let ends = sizes.into_iter().map(|size| {
+            end += size;
+            end
+        });
+        FrameTable { frame_rate, header, ends: ends.collect() }
+    }
+
+    /// How many pictures.
+    pub fn len(&self) -> u32 {
+        self.ends.len() as u32
+    }
+
+    /// Whether there is no picture.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Pictures per second.
+    pub fn frame_rate(&self) -> FrameRate {
+        self.frame_rate
+    }
+
+    /// Playing time before picture `k`.
+    pub fn timestamp(&self, k: u32) -> Duration {
+        self.frame_rate.timestamp(k)
+    }
+
+    /// Playing time of all pictures.
+    pub fn duration(&self) -> Duration {
+        self.timestamp(self.len())
+    }
+
+    /// Bytes before the first picture.
+    pub fn header(&self) -> u64 {
+        self.header
+    }
+
+    /// Bytes of the file.
+    pub fn size(&self) -> u64 {
+        self.ends.last().copied().unwrap_or(self.header)
+    }
+
+    /// The offset in the file at which picture `k` begins; for `k` past the last one, the size of the file.
+    pub fn start(&self, k: u32) -> u64 {
+        match k {
+            0 => self.header,
+            _ => self.end(k - 1),
+        }
+    }
+
+    /// The offset in the file at which picture `k` ends; for `k` past the last one, the size of the file.
+    #[inline]
+    pub fn end(&self, k: u32) -> u64 {
+        self.ends.get(k as usize).copied().unwrap_or_else(|| self.size())
+    }
+
+    /// How many pictures lie completely within the first `bytes` of the file.
+    pub fn complete_within(&self, bytes: u64) -> u32 {
+        self.ends.partition_point(|&end| end <= bytes) as u32
+    }
+
+    /// The picture that owns the byte at `offset`; none in the header and past the end.
+    pub fn at_offset(&self, offset: u64) -> Option<u32> {
+        let k = self.complete_within(offset);
+        (offset >= self.header && k < self.len()).then_some(k)
+    }
+
+    /// The picture that is due at playing time `time`; past the end, the number of pictures.
+    pub fn at_time(&self, time: Duration) -> u32 {
+        u32::try_from(self.frame_rate.pictures_in(time)).map_or(self.len(), |k| k.min(self.len()))
+    }
+
+    /// How picture `k` of a video from [`FrameTable::generate`] is coded.
+    pub fn kind(&self, k: u32) -> FrameKind {
+        kind(k, group_length(self.frame_rate))
+    }
+}
+
+fn group_length(frame_rate: FrameRate) -> u32 {
+    frame_rate.pictures_in(Duration::from_secs(GROUP_SECONDS)).max(1) as u32
+}
+
+/// In the order of decoding: I, and then again and again a P and the B pictures that are shown before it.
+fn kind(k: u32, group: u32) -> FrameKind {
+    match k % group {
+        0 => FrameKind::I,
+        n if (n - 1) % (B_RUN + 1) == 0 => FrameKind::P,
+        _ => FrameKind::B,
+    }
+}
+
+/// Relative sizes of all pictures.
+fn weights(pictures: u32, spec: &VideoSpec, rng: &mut impl Rng) -> Vec<f64> {
+    let Variation { scene: between, picture: within, scene_length } = spec.variation;
+    let group = group_length(spec.frame_rate);
+    let group_seconds = spec.frame_rate.timestamp(group).as_secs_f64();
+    // A cut at every group boundary with this probability gives scenes of the wanted mean length.
+    let cut = (group_seconds / scene_length.as_secs_f64()).min(1.0);
+    let mut scene = lognormal(between, rng);
+    (0..pictures)
+        .map(|k| {
+            if k > 0 && k % group == 0 && rng.random::<f64>() < cut {
+                scene = lognormal(between, rng);
+            }
+            mean_weight(kind(k, group)) * scene * lognormal(within, rng)
+        })
+        .collect()
+}
+
+fn mean_weight(kind: FrameKind) -> f64 {
+    COMPLEXITY[kind as usize] / COARSENESS[kind as usize]
+}
+
+/// Lognormal with median one (the mean is the scaling's matter): exp(s z), where s^2 = ln(1 + variation^2).
+fn lognormal(variation: f64, rng: &mut impl Rng) -> f64 {
+    let s = libm::log(1.0 + variation * variation).sqrt();
+    libm::exp(s * standard_normal(rng))
+}
+
+/// Box and Muller's transformation, by its cosine.
+fn standard_normal(rng: &mut impl Rng) -> f64 {
+    let (u, v) = (1.0 - rng.random::<f64>(), rng.random::<f64>());
+    (-2.0 * libm::log(u)).sqrt() * libm::cos(core::f64::consts::TAU * v)
+}
+
+/// Shares `payload` out in proportion to the weights, at least one byte each, and sums from `header` on.
+/// The rounding is of the sums, so the last one is exact.
+fn scale(weights: &[f64], header: u64, payload: u64) -> Vec<u64> {
+    let total: f64 = weights.iter().sum();
+    let spare = payload - weights.len() as u64;
+    let mut sum = 0.0;
+    let mut ends: Vec<u64> = (1u64..)
+        .zip(weights)
+        .map(|(n, weight)| {
+            sum += weight;
+            header + n + ((sum / total * spare as f64) as u64).min(spare)
+        })
+        .collect();
+    if let Some(last) = ends.last_mut() {
+        *last = header + payload;
+    }
+    ends
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    fn paper(fps: u32, seed: u64) -> FrameTable {
+        let spec = VideoSpec {
+            size: 409_000_000,
+            rate: Bandwidth::from_bps(5_240_000),
+            frame_rate: FrameRate::from_fps(fps).unwrap(),
+            variation: Variation::default(),
+        };
+        FrameTable::generate(&spec, &mut ChaCha8Rng::seed_from_u64(seed)).unwrap()
+    }
+
+    fn sizes(table: &FrameTable) -> Vec<f64> {
+        (0..table.len()).map(|k| (table.end(k) - table.start(k)) as f64).collect()
+    }
+
+    fn mean(values: &[f64]) -> f64 {
+        values.iter().sum::<f64>() / values.len() as f64
+    }
+
+    fn variation(values: &[f64]) -> f64 {
+        let m = mean(values);
+        mean(&values.iter().map(|v| (v - m) * (v - m)).collect::<Vec<_>>()).sqrt() / m
+    }
+
+    #[test]
+    fn the_papers_video_has_its_size_and_duration_at_every_frame_rate() {
+        // 409e6 * 8 / 5.24e6 = 624.427 s.
+        for (fps, pictures) in [(24, 14_986), (25, 15_610), (30, 18_732)] {
+            let table = paper(fps, 1);
+            assert_eq!(table.len(), pictures);
+            assert_eq!(table.size(), 409_000_000);
+            assert!((table.duration().as_secs_f64() - 624.427).abs() < 0.05);
+            assert_eq!(table.header(), 4_000 + 20 * u64::from(pictures));
+        }
+    }
+
+    #[test]
+    fn kinds_keep_test_model_fives_proportion() {
+        let table = paper(24, 3);
+        let sizes = sizes(&table);
+        let of = |wanted| {
+            let chosen: Vec<f64> =
+                (0..table.len()).filter(|&k| table.kind(k) == wanted).map(|k| sizes[k as usize]).collect();
+            mean(&chosen)
+        };
+        let (i, p, b) = (of(FrameKind::I), of(FrameKind::P), of(FrameKind::B));
+        assert!((i / p / (160.0 / 60.0) - 1.0).abs() < 0.05, "I:P {}", i / p);
+        assert!((p / b / 2.0 - 1.0).abs() < 0.03, "P:B {}", p / b);
+    }
+
+    #[test]
+    fn variation_is_the_measured_traces() {
+        let all: Vec<_> = (0..8).map(|seed| sizes(&paper(24, seed))).collect();
+        let pictures = mean(&all.iter().map(|s| variation(s)).collect::<Vec<_>>());
+        let groups = |s: &[f64]| variation(&s.chunks_exact(48).map(mean).collect::<Vec<_>>());
+        let groups = mean(&all.iter().map(|s| groups(s)).collect::<Vec<_>>());
+        assert!((pictures - 0.75).abs() < 0.06, "{pictures}");
+        assert!((groups - 0.43).abs() < 0.06, "{groups}");
+    }
+
+    #[test]
+    fn the_seed_decides_and_nothing_else() {
+        assert_eq!(paper(25, 7), paper(25, 7));
+        assert_ne!(paper(25, 7), paper(25, 8));
+    }
+
+    #[test]
+    fn the_pattern_is_i_then_p_b_b() {
+        let table = paper(24, 1);
+        let first: Vec<_> = (0..8).chain(47..50).map(|k| table.kind(k)).collect();
+        use FrameKind::{B, I, P};
+        assert_eq!(first, [I, P, B, B, P, B, B, P, B, I, P]);
+    }
+
+    #[test]
+    fn offsets_and_times_find_their_picture() {
+        let table = FrameTable::from_sizes(FrameRate::from_fps(25).unwrap(), 100, [10, 20, 30]);
+        let found: Vec<_> = [0, 99, 100, 109, 110, 129, 130, 159, 160].map(|o| table.at_offset(o)).into();
+        assert_eq!(found, [None, None, Some(0), Some(0), Some(1), Some(1), Some(2), Some(2), None]);
+        assert_eq!([0, 109, 110, 159, 160, 999].map(|b| table.complete_within(b)), [0, 0, 1, 2, 3, 3]);
+        assert_eq!([0, 39, 40, 119, 120, 500].map(|t| table.at_time(Duration::from_millis(t))), [0, 0, 1, 2, 3, 3]);
+        assert_eq!((table.start(0), table.start(2), table.size()), (100, 130, 160));
+    }
+
+    #[test]
+    fn a_tiny_or_silent_video_is_refused_and_a_small_one_is_exact() {
+        let frame_rate = FrameRate::from_fps(30).unwrap();
+        let make = |size, bps| {
+            let rate = Bandwidth::from_bps(bps);
+            let spec = VideoSpec { size, rate, frame_rate, variation: Variation::default() };
+            FrameTable::generate(&spec, &mut ChaCha8Rng::seed_from_u64(1))
+        };
+        assert_eq!(make(1000, 0), Err(VideoError::ZeroRate));
+        assert_eq!(make(4_020, 1_000_000), Err(VideoError::TooSmall { size: 4_020, pictures: 1, header: 4_020 }));
+        let one = make(4_021, 1_000_000).unwrap();
+        assert_eq!((one.len(), one.size()), (1, 4_021));
+        let small = make(30_000, 100_000).unwrap();
+        assert_eq!(small.size(), 30_000);
+        assert!(sizes(&small).iter().all(|&size| size >= 1.0));
+    }
+
+    #[test]
+    fn without_variation_every_group_has_the_same_size() {
+        let none = Variation { scene: 0.0, picture: 0.0, ..Variation::default() };
+        let make = |variation| {
+            let rate = Bandwidth::from_bps(5_240_000);
+            let spec = VideoSpec { size: 40_900_000, rate, frame_rate: FrameRate::from_fps(25).unwrap(), variation };
+            FrameTable::generate(&spec, &mut ChaCha8Rng::seed_from_u64(1))
+        };
+        let table = make(none).unwrap();
+        let groups: Vec<u64> = (0..30).map(|g| table.start(50 * (g + 1)) - table.start(50 * g)).collect();
+        assert!(groups.iter().all(|group| group.abs_diff(groups[0]) <= 1), "{groups:?}");
+        for bad in [Variation { scene: -0.1, ..none }, Variation { picture: f64::NAN, ..none }] {
+            assert_eq!(make(bad), Err(VideoError::BadVariation));
+        }
+        assert_eq!(make(Variation { scene_length: Duration::ZERO, ..none }), Err(VideoError::BadVariation));
+    }
+
+    #[test]
+    fn film_rates_do_not_drift() {
+        let film = FrameRate::new(24_000, 1_001).unwrap();
+        assert_eq!(film.timestamp(24_000), Duration::from_secs(1_001));
+        assert_eq!(film.period(), Duration::from_nanos(41_708_333));
+    }
+}

@@ -1,0 +1,293 @@
+//! HTTP/1.1 over a persistent connection, in counts.
+//!
+//! Headers cost bytes and a request costs a round trip; nothing else of HTTP matters to a model. Since no bytes travel,
+//! the two ends cannot parse what they receive: they share one table of [`Exchanges`], to which the client appends, and
+//! each end knows from the table how long the message is that it is reading. A message begins where the previous one of
+//! its direction ended, so the table maps stream offsets to message boundaries.
+//!
+//! Both ends are sans-IO: they act only when their host calls them, on the [`Stream`] that it passes in.
+//! Ours: the server answers at once; time to find and open a file is not modelled.
+
+use crate::stream::Stream;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A request of the size that a player sends, with the lines that VLC 3.0 sends.
+const TYPICAL_REQUEST: &str = "GET /video/feature.mp4 HTTP/1.1\r\nHost: media.example.net\r\nAccept: */*\r\n\
+    Accept-Language: en_US\r\nUser-Agent: VLC/3.0.23 LibVLC/3.0.23\r\nRange: bytes=0-\r\n\r\n";
+
+/// A response header of the size that Apache 2.4 sends for a file (the server of papers S and H).
+const TYPICAL_RESPONSE: &str = "HTTP/1.1 206 Partial Content\r\nDate: Fri, 20 Nov 2026 09:00:00 GMT\r\n\
+    Server: Apache/2.4.71 (Debian)\r\nLast-Modified: Mon, 02 Nov 2026 08:00:00 GMT\r\nETag: \"1860d1c0-5f0c1c2b3a400\"\r\n\
+    Accept-Ranges: bytes\r\nContent-Length: 409000000\r\nContent-Range: bytes 0-408999999/409000000\r\n\
+    Keep-Alive: timeout=5, max=100\r\nConnection: Keep-Alive\r\nContent-Type: video/mp4\r\n\r\n";
+
+/// Bytes of a request without a body: the length of a typical one, written out in this module.
+pub const REQUEST_HEADER_BYTES: u64 = TYPICAL_REQUEST.len() as u64;
+/// Bytes of a response header: the length of a typical one, written out in this module.
+pub const RESPONSE_HEADER_BYTES: u64 = TYPICAL_RESPONSE.len() as u64;
+
+/// One request and its response, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// The whole request.
+    pub request: u64,
+    /// The header of the response.
+    pub response_header: u64,
+    /// The body of the response.
+    pub body: u64,
+}
+
+impl Exchange {
+    /// A GET with headers of typical size.
+    pub fn get(body: u64) -> Self {
+        Exchange { request: REQUEST_HEADER_BYTES, response_header: RESPONSE_HEADER_BYTES, body }
+    }
+}
+
+/// The exchanges of one connection in the order of their requests, shared by its two ends.
+#[derive(Clone, Debug, Default)]
+pub struct Exchanges(Arc<Mutex<Vec<Exchange>>>);
+
+impl Exchanges {
+    /// None yet.
+    pub fn new() -> Self {
+        Exchanges::default()
+    }
+
+    /// The `index`-th exchange, if the client asked for that many.
+    pub fn at(&self, index: usize) -> Option<Exchange> {
+        self.with(|list| list.get(index).copied())
+    }
+
+    fn append(&self, exchange: Exchange) -> usize {
+        self.with(|list| {
+            list.push(exchange);
+            list.len() - 1
+        })
+    }
+
+    fn with<T>(&self, f: impl FnOnce(&mut Vec<Exchange>) -> T) -> T {
+        // Every update is a single push, so the list is whole even if another holder panicked.
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The client's end: places requests and takes the responses apart.
+#[derive(Debug)]
+pub struct HttpClient {
+    exchanges: Exchanges,
+    /// Number of the response that is being read.
+    current: u32,
+    header_left: u64,
+    body_left: u64,
+    body: u64,
+    began: bool,
+    waiting: VecDeque<Exchange>,
+}
+
+/// What one call of [`HttpClient::receive`] found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Bytes of the body that were read.
+    pub body: u64,
+    /// The request whose response's first byte (of the header) was read just now.
+    pub began: Option<u32>,
+    /// The request whose response's last byte was read just now, and the length of its body.
+    pub completed: Option<(u32, u64)>,
+}
+
+impl HttpClient {
+    /// A client whose server reads the same table.
+    pub fn new(exchanges: Exchanges) -> Self {
+        HttpClient {
+            exchanges,
+            current: 0,
+            header_left: 0,
+            body_left: 0,
+            body: 0,
+            began: false,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Sends a request and says its number, counted from zero. Requests may be pipelined.
+    pub fn request(&mut self, stream: &mut dyn Stream, exchange: Exchange) -> u32 {
+        let number = self.exchanges.append(exchange) as u32;
+        stream.write(exchange.request);
+        if self.is_idle() {
+            self.expect(number, exchange);
+        } else {
+            self.waiting.push_back(exchange);
+        }
+        number
+    }
+
+    /// Whether every response was read to its end.
+    pub fn is_idle(&self) -> bool {
+        self.header_left + self.body_left == 0
+    }
+
+    /// Reads from the oldest unfinished response: all of its header, and up to `max_body` bytes of its body.
+    ///
+    /// It never reads across the end of a response; call again for the next one.
+    #[inline]
+    pub fn receive(&mut self, stream: &mut dyn Stream, max_body: u64) -> Received {
+        let max_body = max_body.min(self.body_left);
+        if self.header_left + max_body == 0 {
+            return Received::default();
+        }
+        let mut got = stream.read(self.header_left + max_body);
+        if got == 0 {
+            return Received::default();
+        }
+        let mut received = Received::default();
+        if !self.began {
+            self.began = true;
+            received.began = Some(self.current);
+        }
+        let header = got.min(self.header_left);
+        self.header_left -= header;
+        got -= header;
+        self.body_left -= got;
+        received.body = got;
+        if self.is_idle() {
+            received.completed = Some((self.current, self.body));
+            if let Some(next) = self.waiting.pop_front() {
+                self.expect(self.current + 1, next);
+            }
+        }
+        received
+    }
+
+    fn expect(&mut self, number: u32, exchange: Exchange) {
+        self.current = number;
+        self.header_left = exchange.response_header;
+        self.body_left = exchange.body;
+        self.body = exchange.body;
+        self.began = false;
+    }
+}
+
+/// The server's end: answers every request when its last byte has arrived.
+#[derive(Debug)]
+pub struct HttpServer {
+    exchanges: Exchanges,
+    next: usize,
+    request_read: u64,
+    finished: bool,
+}
+
+impl HttpServer {
+    /// A server for a client that uses the same table.
+    pub fn new(exchanges: Exchanges) -> Self {
+        HttpServer { exchanges, next: 0, request_read: 0, finished: false }
+    }
+
+    /// To be called when bytes, or the client's end of data, became readable.
+    pub fn on_readable(&mut self, stream: &mut dyn Stream) {
+        while let Some(exchange) = self.exchanges.at(self.next) {
+            self.request_read += stream.read(exchange.request - self.request_read);
+            if self.request_read < exchange.request {
+                break;
+            }
+            stream.write(exchange.response_header + exchange.body);
+            self.request_read = 0;
+            self.next += 1;
+        }
+        if stream.is_finished() && !self.finished {
+            self.finished = true;
+            stream.finish();
+        }
+    }
+
+    /// How many requests were answered.
+    pub fn answered(&self) -> usize {
+        self.next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Pipe;
+
+    fn exchange(request: u64, response_header: u64, body: u64) -> Exchange {
+        Exchange { request, response_header, body }
+    }
+
+    #[test]
+    fn header_sizes_are_pinned_because_results_depend_on_them() {
+        assert_eq!(REQUEST_HEADER_BYTES, 152);
+        assert_eq!(RESPONSE_HEADER_BYTES, 353);
+    }
+
+    #[test]
+    fn the_server_answers_when_the_last_byte_of_the_request_is_there() {
+        let table = Exchanges::new();
+        let (mut client, mut server) = (HttpClient::new(table.clone()), HttpServer::new(table));
+        let (mut near, mut far) = (Pipe::default(), Pipe::default());
+        assert_eq!(client.request(&mut near, exchange(100, 10, 1000)), 0);
+        assert_eq!(near.written, 100);
+        far.arrive(99);
+        server.on_readable(&mut far);
+        assert_eq!((far.written, server.answered()), (0, 0));
+        far.arrive(1);
+        server.on_readable(&mut far);
+        assert_eq!((far.written, server.answered()), (1010, 1));
+    }
+
+    #[test]
+    fn the_client_tells_header_from_body_and_stops_at_its_limit() {
+        let mut client = HttpClient::new(Exchanges::new());
+        let mut near = Pipe::default();
+        client.request(&mut near, exchange(100, 10, 1000));
+        near.arrive(4);
+        assert_eq!(client.receive(&mut near, 50), Received { body: 0, began: Some(0), completed: None });
+        near.arrive(500);
+        assert_eq!(client.receive(&mut near, 50), Received { body: 50, began: None, completed: None });
+        assert_eq!(near.readable(), 504 - 60);
+        assert_eq!(client.receive(&mut near, 0), Received::default());
+        near.arrive(506);
+        assert_eq!(
+            client.receive(&mut near, u64::MAX),
+            Received { body: 950, began: None, completed: Some((0, 1000)) }
+        );
+        assert!(client.is_idle());
+    }
+
+    #[test]
+    fn pipelined_responses_are_read_one_at_a_time() {
+        let table = Exchanges::new();
+        let (mut client, mut server) = (HttpClient::new(table.clone()), HttpServer::new(table));
+        let (mut near, mut far) = (Pipe::default(), Pipe::default());
+        client.request(&mut near, exchange(10, 1, 5));
+        client.request(&mut near, exchange(20, 2, 0));
+        client.request(&mut near, exchange(30, 3, 7));
+        far.arrive(60);
+        server.on_readable(&mut far);
+        assert_eq!(far.written, 18);
+        near.arrive(18);
+        let all: Vec<_> = (0..4).map(|_| client.receive(&mut near, u64::MAX)).collect();
+        assert_eq!(
+            all,
+            [
+                Received { body: 5, began: Some(0), completed: Some((0, 5)) },
+                Received { body: 0, began: Some(1), completed: Some((1, 0)) },
+                Received { body: 7, began: Some(2), completed: Some((2, 7)) },
+                Received::default(),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_server_finishes_after_the_client() {
+        let mut server = HttpServer::new(Exchanges::new());
+        let mut far = Pipe::default();
+        server.on_readable(&mut far);
+        assert!(!far.finished);
+        far.peer_finished = true;
+        server.on_readable(&mut far);
+        assert!(far.finished);
+    }
+}

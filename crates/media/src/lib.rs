@@ -1,0 +1,26 @@
+//! Content, HTTP exchanges, players and what their viewers see.
+//!
+//! A player is sans-IO: its host tells it the time and when bytes became readable, and it sees the transport only as a
+//! [`Stream`]. What it and the transport say happened ([`anabranch_events`]) is folded into metrics here, by the same
+//! code in the simulator and live.
+
+mod frames;
+mod http;
+mod metrics;
+mod players;
+mod predict;
+mod stream;
+#[cfg(test)]
+mod testing;
+mod transport_metrics;
+
+pub use frames::{FrameKind, FrameRate, FrameTable, Variation, VideoError, VideoSpec};
+pub use http::{Exchange, Exchanges, HttpClient, HttpServer, REQUEST_HEADER_BYTES, RESPONSE_HEADER_BYTES, Received};
+pub use metrics::{ViewerMetrics, ViewerReport};
+pub use players::{
+    Bulk, Content, FrameCounts, PLAYERS, Player, PlayerEntry, PlayerOptions, PlayerSetup, SetupError, Vlc, VlcOptions,
+    find_player,
+};
+pub use predict::{ForecastCounts, SwitchForecast, SwitchPredictor};
+pub use stream::Stream;
+pub use transport_metrics::{AroundEvent, ReorderDelay, SubflowReport, TransportMetrics, TransportReport};

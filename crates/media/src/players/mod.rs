@@ -1,0 +1,209 @@
+//! Players: what asks for the content and, if it is a video, shows it.
+//!
+//! One player, one file, one line in [`PLAYERS`].
+
+mod bulk;
+mod vlc;
+
+pub use bulk::Bulk;
+pub use vlc::{FrameCounts, Vlc, VlcOptions};
+
+use crate::frames::FrameTable;
+use crate::http::Exchanges;
+use crate::stream::Stream;
+use anabranch_events::{Log, PlayerEvent};
+use anabranch_units::{Duration, Instant};
+use std::sync::Arc;
+
+/// A player as its host drives it. Time is an argument, and no input may lie before an earlier one.
+///
+/// After every call the host asks for the next timer again and may drain the log. A player that opens its connection
+/// anew (to abandon a download) will be started again with the new stream; those that exist use one connection.
+pub trait Player {
+    /// The connection stands: place the first request.
+    fn start(&mut self, now: Instant, stream: &mut dyn Stream);
+
+    /// More bytes, or the peer's end of data, became readable. Called up to once per packet: constant time, and
+    /// nearly free when the player waits for more than that.
+    fn on_readable(&mut self, now: Instant, stream: &mut dyn Stream);
+
+    /// The instant of [`Player::next_timer`] has come. Too early a call does nothing.
+    fn on_timer(&mut self, now: Instant, stream: &mut dyn Stream);
+
+    /// When to call [`Player::on_timer`]; it may change with every call of anything else.
+    fn next_timer(&self) -> Option<Instant>;
+
+    /// Whether it is done for good: everything was played or fetched.
+    fn finished(&self) -> bool;
+
+    /// What it said since the last drain.
+    fn log(&mut self) -> &mut Log<PlayerEvent>;
+
+    /// Says how much is buffered, if it has a buffer: for tables and pictures, at an interval that the host chooses.
+    fn sample(&mut self, now: Instant);
+}
+
+/// What a player is to fetch.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// A file of pictures, to be played while it is fetched.
+    Progressive(Arc<FrameTable>),
+    /// So many bytes.
+    Bytes(u64),
+    /// More than any run can carry.
+    Endless,
+}
+
+/// What a scenario may say about a player. Nothing said: the player's own default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlayerOptions {
+    /// Playing time that must be read ahead before the start (VLC's network-caching).
+    pub caching: Option<Duration>,
+    /// Bytes that are fetched ahead of the demultiplexer (VLC 3's prefetch ring).
+    pub ring: Option<u64>,
+    /// The highest growth of the playout delay (VLC's clock-jitter).
+    pub clock_jitter: Option<Duration>,
+    /// When to stop although there is more (bulk).
+    pub duration: Option<Duration>,
+}
+
+/// What a player is made from.
+#[derive(Clone, Debug)]
+pub struct PlayerSetup {
+    /// What to fetch.
+    pub content: Content,
+    /// The table that it shares with the server of its connection.
+    pub exchanges: Exchanges,
+    /// What the scenario says.
+    pub options: PlayerOptions,
+}
+
+/// Why a player cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SetupError {
+    /// It plays another kind of content.
+    #[error("player `{player}` needs {needs}")]
+    WrongContent {
+        /// Its name.
+        player: &'static str,
+        /// What it can play.
+        needs: &'static str,
+    },
+    /// An option that means nothing to it.
+    #[error("player `{player}` has no option `{option}`")]
+    UnknownOption {
+        /// Its name.
+        player: &'static str,
+        /// The option's name.
+        option: &'static str,
+    },
+}
+
+/// A line of the registry.
+pub struct PlayerEntry {
+    /// What scenarios call it.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub sentence: &'static str,
+    /// Where its behaviour is taken from.
+    pub source: &'static str,
+    /// Makes one.
+    pub build: fn(&PlayerSetup) -> Result<Box<dyn Player + Send>, SetupError>,
+}
+
+/// Every player.
+pub static PLAYERS: &[PlayerEntry] = &[
+    PlayerEntry {
+        name: "vlc",
+        sentence: "Plays one file over HTTP as VLC 3.0 does: a 16 MiB prefetch ring, one second of caching, \
+            pictures later than half a frame period dropped.",
+        source: "VLC 3.0: modules/stream_filter/prefetch.c, modules/demux/mp4, src/input/clock.c, es_out.c, \
+            src/video_output",
+        build: |setup| vlc::build("vlc", VlcOptions::version_3(), setup),
+    },
+    PlayerEntry {
+        name: "vlc-2",
+        sentence: "The same without the prefetch ring, as VLC 2.x had none: the socket's buffer and one second of \
+            caching are all its reserve.",
+        source: "as vlc; the absence of a prefetch stage in VLC 2.x is from the literature",
+        build: |setup| vlc::build("vlc-2", VlcOptions::version_2(), setup),
+    },
+    PlayerEntry {
+        name: "bulk",
+        sentence: "Downloads as fast as it can read, until everything is there or its time is over.",
+        source: "curl, iperf",
+        build: bulk::build,
+    },
+];
+
+/// The player of that name.
+pub fn find_player(name: &str) -> Option<&'static PlayerEntry> {
+    PLAYERS.iter().find(|entry| entry.name == name)
+}
+
+/// Refuses the first option of a list that is set.
+fn refuse(player: &'static str, options: &[(&'static str, bool)]) -> Result<(), SetupError> {
+    match options.iter().find(|(_, set)| *set) {
+        Some(&(option, _)) => Err(SetupError::UnknownOption { player, option }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frames::FrameRate;
+    use crate::testing::{Pipe, at_ms, steady, watch};
+
+    fn setup(content: Content) -> PlayerSetup {
+        PlayerSetup { content, exchanges: Exchanges::new(), options: PlayerOptions::default() }
+    }
+
+    fn two_seconds() -> Content {
+        Content::Progressive(Arc::new(FrameTable::from_sizes(FrameRate::from_fps(25).unwrap(), 500, [1_000; 50])))
+    }
+
+    /// Whoever adds a player is tested here: each must fetch its content to the end, say so, and ask for no timer after
+    /// it.
+    #[test]
+    fn every_player_fetches_its_content_and_finishes() {
+        for entry in PLAYERS {
+            let fits = |c: &Content| (entry.build)(&setup(c.clone())).is_ok();
+            let content = [two_seconds(), Content::Bytes(50_500)].into_iter().find(fits).expect(entry.name);
+            let mut player = (entry.build)(&setup(content)).unwrap();
+            let mut pipe = Pipe::default();
+            let said = watch(player.as_mut(), &mut pipe, steady(100, 10, 500, 200), at_ms(60_000));
+            assert!(player.finished() && player.next_timer().is_none() && pipe.finished, "{}", entry.name);
+            let complete = PlayerEvent::ResponseComplete { request: 0, bytes: 50_500 };
+            assert_eq!(said.iter().filter(|(_, e)| *e == complete).count(), 1, "{}", entry.name);
+            assert!(entry.sentence.ends_with('.') && !entry.source.is_empty());
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for entry in PLAYERS {
+            assert!(std::ptr::eq(find_player(entry.name).unwrap(), entry));
+        }
+        assert!(find_player("quicktime").is_none());
+    }
+
+    #[test]
+    fn content_and_options_that_do_not_fit_are_refused() {
+        let build = |name: &str, setup: &PlayerSetup| (find_player(name).unwrap().build)(setup).err();
+        assert_eq!(
+            build("vlc", &setup(Content::Bytes(9))),
+            Some(SetupError::WrongContent { player: "vlc", needs: "a progressive video" })
+        );
+        assert_eq!(
+            build("bulk", &setup(two_seconds())),
+            Some(SetupError::WrongContent { player: "bulk", needs: "a number of bytes, or endless content" })
+        );
+        let mut odd = setup(two_seconds());
+        odd.options.duration = Some(Duration::from_secs(1));
+        assert_eq!(build("vlc-2", &odd), Some(SetupError::UnknownOption { player: "vlc-2", option: "duration" }));
+        let mut odd = setup(Content::Endless);
+        odd.options.ring = Some(1);
+        assert_eq!(build("bulk", &odd), Some(SetupError::UnknownOption { player: "bulk", option: "ring" }));
+    }
+}

@@ -1,0 +1,267 @@
+//! How one direction of a link is described, and what can change while it runs.
+
+use crate::draws::Probability;
+use crate::jitter::{Jitter, JitterConfig};
+use crate::loss::LossConfig;
+use crate::queue::QueueConfig;
+use crate::server::RateConfig;
+use crate::trace::Steps;
+use anabranch_units::{Bandwidth, Duration};
+use std::sync::Arc;
+
+/// The largest packet that a link can be configured for: no IP packet is larger (RFC 791, RFC 8200), jumbograms aside.
+pub const MAX_PACKET_BYTES: u32 = 65_575;
+
+/// The smallest MTU that IPv4 allows (RFC 791 section 3.2).
+const MIN_MTU: u32 = 68;
+
+/// Bursts up to 2 GB are counted exactly.
+const MAX_BURST: u64 = 2_000_000_000;
+
+/// How long packets propagate after their last bit was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DelayConfig {
+    /// The same all the time.
+    Constant(Duration),
+    /// A recorded delay over time, from the moment when the link gets it; a packet takes that of its departure.
+    Table(Arc<Steps<Duration>>),
+}
+
+impl From<Duration> for DelayConfig {
+    fn from(delay: Duration) -> Self {
+        DelayConfig::Constant(delay)
+    }
+}
+
+impl DelayConfig {
+    /// The shortest delay that occurs.
+    pub fn shortest(&self) -> Duration {
+        match self {
+            DelayConfig::Constant(delay) => *delay,
+            DelayConfig::Table(steps) => steps.iter().map(|(_, delay)| delay).min().unwrap_or(Duration::ZERO),
+        }
+    }
+}
+
+/// Some packets take longer, and later ones overtake them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reordering {
+    /// How likely a packet is held back.
+    pub probability: Probability,
+    /// For how long, on top of the delay.
+    pub extra: Duration,
+}
+
+/// Where the loss model stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LossAt {
+    /// Before the queue, as netem at the ingress does: lost packets cost the link nothing.
+    Entry,
+    /// After the server, like a radio. Lost packets have waited in the queue and used the link's time, so loss does not
+    /// relieve a bottleneck. The default, because random loss is mostly a radio's.
+    #[default]
+    Exit,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DirectionConfig {
+    /// How fast it sends.
+    pub rate: RateConfig,
+    /// What may wait. There is no default.
+    pub queue: QueueConfig,
+    /// How long packets propagate. Default: no time.
+    pub delay: DelayConfig,
+    /// How far the delay varies. Default: not at all.
+    pub jitter: Option<JitterConfig>,
+    /// Whether some packets are held back for a while. Default: none.
+    pub reordering: Option<Reordering>,
+    /// How likely a packet arrives twice. The copy uses no link time and arrives right after the original,
+    /// as when a radio's acknowledgment is lost. Default: never.
+    pub duplication: Probability,
+    /// Which packets are lost. Default: none.
+    pub loss: LossConfig,
+    /// Where they are lost. Default: after the server.
+    pub loss_at: LossAt,
+    /// Bytes at the network layer; larger packets are dropped. Default: 1500.
+    pub mtu: u32,
+    /// Bytes below the network layer that the rate counts with every packet, such as 14 for Ethernet. Default: 0.
+    pub overhead: u32,
+    /// Whether it works at the start. Default: yes.
+    pub up: bool,
+}
+
+/// Which field of a configuration is wrong, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {problem}")]
+pub struct ConfigError {
+    /// The field's name, with the parts of a nested one separated by dots.
+    pub field: &'static str,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl ConfigError {
+    pub(crate) fn new(field: &'static str, problem: impl Into<String>) -> Self {
+        ConfigError { field, problem: problem.into() }
+    }
+}
+
+impl DirectionConfig {
+    /// A direction with this rate and queue; everything else has its default.
+    pub fn new(rate: impl Into<RateConfig>, queue: QueueConfig) -> Self {
+        DirectionConfig {
+            rate: rate.into(),
+            queue,
+            delay: Duration::ZERO.into(),
+            jitter: None,
+            reordering: None,
+            duplication: Probability::ZERO,
+            loss: LossConfig::None,
+            loss_at: LossAt::default(),
+            mtu: 1500,
+            overhead: 0,
+            up: true,
+        }
+    }
+
+    /// Checks that the parameters make sense, alone and together. The error names the field.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        if !(MIN_MTU..=MAX_PACKET_BYTES).contains(&self.mtu) {
+            let problem = format!("{} bytes is not between {MIN_MTU} and {MAX_PACKET_BYTES}", self.mtu);
+            return Err(ConfigError::new("mtu", problem));
+        }
+        if self.overhead > MAX_PACKET_BYTES {
+            let problem = format!("{} bytes is more than any packet has", self.overhead);
+            return Err(ConfigError::new("overhead", problem));
+        }
+        self.queue.validate(self.mtu)?;
+        self.validate_rate()?;
+        self.validate_jitter()
+    }
+
+    fn validate_rate(&self) -> Result<(), ConfigError> {
+        let RateConfig::TokenBucket(bucket) = &self.rate else { return Ok(()) };
+        let packet = u64::from(self.mtu + self.overhead);
+        if !(packet..=MAX_BURST).contains(&bucket.burst) {
+            let problem =
+                format!("{} bytes is not between the largest packet, {packet}, and {MAX_BURST}", bucket.burst);
+            return Err(ConfigError::new("rate.burst", problem));
+        }
+        if bucket.peak < bucket.rate {
+            return Err(ConfigError::new(
+                "rate.peak",
+                format!("{} is less than the rate, {}", bucket.peak, bucket.rate),
+            ));
+        }
+        if bucket.rate == Bandwidth::INFINITE {
+            return Err(ConfigError::new("rate.rate", "an infinite rate needs no token bucket"));
+        }
+        Ok(())
+    }
+
+    fn validate_jitter(&self) -> Result<(), ConfigError> {
+        let Some(config) = self.jitter else { return Ok(()) };
+        if let Jitter::Gamma { shape, .. } = config.jitter
+            && !(shape.is_finite() && shape >= 1.0)
+        {
+            return Err(ConfigError::new("jitter.shape", format!("{shape} is not a number of 1 or more")));
+        }
+        let (reach, delay) = (config.jitter.reach_below(), self.delay.shortest());
+        if reach > delay {
+            let problem = format!("reaches {reach} below the delay, which is only {delay}");
+            return Err(ConfigError::new("jitter", problem));
+        }
+        Ok(())
+    }
+
+    /// This configuration after a change, for checking scheduled changes before a run.
+    pub fn after(mut self, change: Change) -> Self {
+        match change {
+            Change::Rate(rate) => self.rate = rate,
+            Change::Queue(queue) => self.queue = queue,
+            Change::Delay(delay) => self.delay = delay,
+            Change::Jitter(jitter) => self.jitter = jitter,
+            Change::Reordering(reordering) => self.reordering = reordering,
+            Change::Duplication(probability) => self.duplication = probability,
+            Change::Loss(loss) => self.loss = loss,
+            Change::Mtu(mtu) => self.mtu = mtu,
+            Change::Overhead(overhead) => self.overhead = overhead,
+            Change::Up(up) => self.up = up,
+        }
+        self
+    }
+}
+
+/// A change while the link runs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// The packet in service keeps its remaining bits, and sends them at the new rate. A token bucket that follows a
+    /// token bucket keeps its tokens; recordings begin at this moment.
+    Rate(RateConfig),
+    /// What waits stays, even beyond the new limit; the new queue decides from here on.
+    Queue(QueueConfig),
+    /// Packets that leave the server from now on take the new delay, but do not overtake earlier ones.
+    Delay(DelayConfig),
+    /// For packets whose transmission begins from now on.
+    Jitter(Option<JitterConfig>),
+    /// For packets whose transmission begins from now on.
+    Reordering(Option<Reordering>),
+    /// For packets whose transmission begins from now on.
+    Duplication(Probability),
+    /// For packets that enter (loss at entry), or whose transmission begins (loss at exit), from now on.
+    Loss(LossConfig),
+    /// For packets that enter from now on.
+    Mtu(u32),
+    /// For packets whose transmission begins from now on.
+    Overhead(u32),
+    /// A cut is silent, like a lost radio: packets that enter are dropped, and so is all that waits or is in
+    /// service; packets that already propagate arrive. A link that comes back begins with an empty queue.
+    Up(bool),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TokenBucketConfig;
+
+    fn good() -> DirectionConfig {
+        DirectionConfig::new(Bandwidth::from_mbps(2), QueueConfig::drop_tail_bytes(64_000))
+    }
+
+    fn bad_field(change: impl FnOnce(&mut DirectionConfig)) -> &'static str {
+        let mut config = good();
+        assert_eq!(config.validate(), Ok(()));
+        change(&mut config);
+        config.validate().unwrap_err().field
+    }
+
+    #[test]
+    fn the_bad_field_is_named() {
+        let bucket = |burst| TokenBucketConfig::new(Bandwidth::from_mbps(2), burst);
+        assert_eq!(bad_field(|c| c.mtu = 67), "mtu");
+        assert_eq!(bad_field(|c| c.mtu = 70_000), "mtu");
+        assert_eq!(bad_field(|c| c.overhead = 70_000), "overhead");
+        assert_eq!(bad_field(|c| c.queue = QueueConfig::drop_tail_bytes(1499)), "queue.limit");
+        assert_eq!(bad_field(|c| c.queue = QueueConfig::drop_tail_packets(0)), "queue.limit");
+        assert_eq!(bad_field(|c| c.rate = RateConfig::TokenBucket(bucket(1499))), "rate.burst");
+        let slow_peak = TokenBucketConfig { peak: Bandwidth::from_mbps(1), ..bucket(3000) };
+        assert_eq!(bad_field(|c| c.rate = RateConfig::TokenBucket(slow_peak)), "rate.peak");
+        let gamma = Jitter::Gamma { mean: Duration::from_millis(1), shape: 0.5 };
+        assert_eq!(bad_field(|c| c.jitter = Some(JitterConfig::in_order(gamma))), "jitter.shape");
+    }
+
+    #[test]
+    fn jitter_may_not_reach_below_zero() {
+        let jitter = Jitter::Normal { deviation: Duration::from_millis(2) };
+        let mut config = good();
+        config.delay = Duration::from_millis(6).into();
+        config.jitter = Some(JitterConfig::in_order(jitter));
+        assert_eq!(config.validate(), Ok(()));
+        let later = config.after(Change::Delay(Duration::from_millis(5).into()));
+        assert_eq!(
+            later.validate().unwrap_err().to_string(),
+            "jitter: reaches 6 ms below the delay, which is only 5 ms"
+        );
+    }
+}

@@ -1,0 +1,340 @@
+//! One direction of a link: a queue, a server, a pipe.
+//!
+//! It is lazy: what happens inside happens when somebody calls, in the order and at the times at which it would have
+//! happened, so that the host needs one event per packet, its arrival. Every call first does all that was due
+//! until its time; what it does itself comes after. Therefore results do not depend on how often, or when, the host
+//! looks (a property test compares).
+
+use crate::config::{Change, DelayConfig, DirectionConfig};
+use crate::draws::Streams;
+use crate::effects::{Effects, Fate};
+use crate::pipe::Pipe;
+use crate::queue::{Backlog, Queue, QueuedPacket, Verdict};
+use crate::server::Server;
+use crate::stats::{Count, Stats};
+use anabranch_events::{DropCause, LinkEvent, Log};
+use anabranch_units::{Bandwidth, Duration, Instant};
+use std::collections::VecDeque;
+
+/// What a link can carry.
+pub trait Packet {
+    /// Bytes at the network layer, IP header included. It never changes while a link holds the packet.
+    fn bytes(&self) -> u32;
+
+    /// A second one like it, for links that duplicate.
+    fn duplicate(&self) -> Self;
+}
+
+/// A packet that waits or is in service.
+struct Waiting<P> {
+    packet: P,
+    entered: Instant,
+    bytes: u32,
+}
+
+/// The packet in service: the first of those that wait.
+#[derive(Clone, Copy, Debug)]
+struct Service {
+    /// When its last bit leaves.
+    finish: Instant,
+    /// When it arrives, unless it is lost.
+    arrival: Instant,
+    fate: Fate,
+}
+
+/// One direction of a link. Times that are handed in must never decrease.
+pub struct Direction<P> {
+    mtu: u32,
+    overhead: u32,
+    up: bool,
+    queue: Box<dyn Queue>,
+    /// How many queues there were before; each has its own stream.
+    queue_changes: u32,
+    /// Those that wait, behind the one in service if there is one.
+    waiting: VecDeque<Waiting<P>>,
+    /// What waits, without the packet in service.
+    backlog: Backlog,
+    server: Server,
+    /// The configured rate in the long run, for queues that ask.
+    mean_rate: Bandwidth,
+    in_service: Option<Service>,
+    effects: Effects,
+    delay: DelayConfig,
+    /// Since when the delay is in force.
+    delay_since: Instant,
+    /// The shortest time that a packet can take after the server.
+    least_delay: Duration,
+    /// When the last packet arrives that keeps to the order.
+    last_arrival: Instant,
+    pipe: Pipe<P>,
+    streams: Streams,
+    stats: Stats,
+    log: Log<LinkEvent>,
+}
+
+impl<P: Packet> Direction<P> {
+    /// A direction as configured, idle, at the beginning of the run. Random effects draw from `streams`.
+    ///
+    /// The configuration should have passed [`DirectionConfig::validate`]; otherwise nothing breaks, but packets may
+    /// all be dropped or wait for ever.
+    pub fn new(config: &DirectionConfig, streams: Streams) -> Self {
+        let mut queue = config.queue.build(config.mtu, streams.stream("queue/0"));
+        queue.rate_changed(config.rate.mean());
+        let effects = Effects::new(config, &streams);
+        let mut direction = Direction {
+            mtu: config.mtu,
+            overhead: config.overhead,
+            up: config.up,
+            queue,
+            queue_changes: 0,
+            waiting: VecDeque::new(),
+            backlog: Backlog::default(),
+            server: Server::new(&config.rate, Instant::ZERO),
+            mean_rate: config.rate.mean(),
+            in_service: None,
+            effects,
+            delay: config.delay.clone(),
+            delay_since: Instant::ZERO,
+            least_delay: Duration::ZERO,
+            last_arrival: Instant::ZERO,
+            pipe: Pipe::new(),
+            streams,
+            stats: Stats::default(),
+            log: Log::default(),
+        };
+        direction.note_least_delay();
+        direction
+    }
+
+    /// A packet enters.
+    #[inline]
+    pub fn send(&mut self, now: Instant, packet: P) {
+        self.advance(now);
+        let bytes = packet.bytes();
+        self.stats.sent.add(bytes);
+        if let Some(cause) = self.refusal(now, bytes) {
+            return self.drop_packet(now, cause, bytes);
+        }
+        self.backlog.add(bytes);
+        self.waiting.push_back(Waiting { packet, entered: now, bytes });
+        if self.in_service.is_none() {
+            self.begin_next(now);
+        }
+    }
+
+    /// When the host should call [`poll_delivery`](Self::poll_delivery): never later than the next delivery, and not
+    /// before something happens. It is the next delivery itself unless the packet in service is going to be lost or
+    /// packets may overtake each other. Nothing if nothing will ever arrive without a further call.
+    #[inline]
+    pub fn next_delivery(&self) -> Option<Instant> {
+        let arriving = self.pipe.next_arrival();
+        let served = match &self.in_service {
+            None => Instant::FAR_FUTURE,
+            // The next delivery may be a later packet's.
+            Some(service) if service.fate.lost => service.finish + self.least_delay,
+            Some(service) if service.fate.unordered || self.effects.may_reorder() => {
+                service.arrival.min(service.finish + self.least_delay)
+            }
+            Some(service) => service.arrival,
+        };
+        let next = arriving.min(served);
+        (next != Instant::FAR_FUTURE).then_some(next)
+    }
+
+    /// The next packet that has arrived at the far end by now. Call until there is none.
+    #[inline]
+    pub fn poll_delivery(&mut self, now: Instant) -> Option<P> {
+        self.advance(now);
+        let packet = self.pipe.pop(now)?;
+        self.stats.delivered.add(packet.bytes());
+        Some(packet)
+    }
+
+    /// Does all that is due until `now`, so that the counters and the log are up to date.
+    #[inline]
+    pub fn advance(&mut self, now: Instant) {
+        while let Some(service) = self.in_service
+            && service.finish <= now
+        {
+            self.finish_service(service);
+        }
+    }
+
+    /// Changes a parameter, from now on.
+    pub fn change(&mut self, now: Instant, change: Change) {
+        self.advance(now);
+        match change {
+            Change::Rate(rate) => {
+                self.mean_rate = rate.mean();
+                self.queue.rate_changed(self.mean_rate);
+                let finish = self.server.change(&rate, now, self.in_service.is_some());
+                if let (Some(finish), Some(service)) = (finish, &mut self.in_service) {
+                    service.finish = finish;
+                }
+            }
+            Change::Delay(delay) => {
+                self.delay = delay;
+                self.delay_since = now;
+            }
+            Change::Queue(config) => {
+                self.queue_changes += 1;
+                let rng = self.streams.stream(&format!("queue/{}", self.queue_changes));
+                self.queue = config.build(self.mtu, rng);
+                self.queue.rate_changed(self.mean_rate);
+            }
+            Change::Jitter(jitter) => self.effects.change_jitter(jitter),
+            Change::Reordering(reordering) => self.effects.change_reordering(reordering),
+            Change::Duplication(probability) => self.effects.change_duplication(probability),
+            Change::Loss(loss) => self.effects.change_loss(loss),
+            Change::Mtu(mtu) => self.mtu = mtu,
+            Change::Overhead(overhead) => self.overhead = overhead,
+            Change::Up(up) => self.switch(now, up),
+        }
+        self.note_least_delay();
+        self.plan_arrival();
+    }
+
+    /// What was counted until the last call that carried a time.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Drops and changes between up and down, each with its time. The host drains it.
+    pub fn log(&mut self) -> &mut Log<LinkEvent> {
+        &mut self.log
+    }
+
+    /// Whether the link is up.
+    pub fn is_up(&self) -> bool {
+        self.up
+    }
+
+    /// What waits in the queue, without the packet in service.
+    pub fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    /// What is inside: waiting, in service and propagating. It is counted anew, for checks of conservation.
+    pub fn inside(&self) -> Count {
+        let waiting = self.waiting.iter().map(|entry| &entry.packet);
+        let mut count = Count::default();
+        waiting.chain(self.pipe.iter()).for_each(|packet| count.add(packet.bytes()));
+        count
+    }
+
+    /// Why a packet may not enter, if it may not.
+    #[inline]
+    fn refusal(&mut self, now: Instant, bytes: u32) -> Option<DropCause> {
+        if bytes > self.mtu {
+            Some(DropCause::TooBig)
+        } else if !self.up {
+            Some(DropCause::Outage)
+        } else if self.effects.lost_at_entry() {
+            Some(DropCause::Random)
+        } else if !self.queue.admit(now, self.backlog, bytes) {
+            Some(DropCause::Queue)
+        } else {
+            None
+        }
+    }
+
+    /// The server is free: it takes the first packet that the queue lets pass.
+    #[inline]
+    fn begin_next(&mut self, now: Instant) {
+        self.in_service = None;
+        while let Some(head) = self.waiting.front() {
+            let packet = QueuedPacket { entered: head.entered, bytes: head.bytes };
+            self.backlog.remove(packet.bytes);
+            match self.queue.depart(now, packet, self.backlog) {
+                Verdict::Send => return self.begin_service(now, packet),
+                Verdict::Drop => {
+                    self.waiting.pop_front();
+                    self.drop_packet(now, DropCause::Queue, packet.bytes);
+                }
+            }
+        }
+        self.queue.emptied(now);
+    }
+
+    #[inline]
+    fn begin_service(&mut self, now: Instant, packet: QueuedPacket) {
+        self.stats.queue_delay.record(now.since(packet.entered));
+        let finish = self.server.begin(now, u64::from(packet.bytes) + u64::from(self.overhead));
+        let fate = self.effects.draw();
+        self.in_service = Some(Service { finish, arrival: Instant::FAR_FUTURE, fate });
+        self.plan_arrival();
+    }
+
+    /// Says when the packet in service will arrive, from when it leaves and what it draws.
+    #[inline]
+    fn plan_arrival(&mut self) {
+        let Some(service) = &mut self.in_service else { return };
+        if service.finish == Instant::FAR_FUTURE {
+            service.arrival = Instant::FAR_FUTURE;
+            return;
+        }
+        let delay = match &self.delay {
+            DelayConfig::Constant(delay) => *delay,
+            DelayConfig::Table(steps) => steps.value_at(service.finish.since(self.delay_since)),
+        };
+        let delay = delay.as_nanos().saturating_add_signed(service.fate.wander);
+        let arrival = service.finish + Duration::from_nanos(delay);
+        service.arrival = if service.fate.unordered { arrival } else { arrival.max(self.last_arrival) };
+    }
+
+    /// The packet in service has left the server.
+    #[inline]
+    fn finish_service(&mut self, service: Service) {
+        let Service { finish, arrival, fate } = service;
+        if let Some(Waiting { packet, bytes, .. }) = self.waiting.pop_front() {
+            if fate.lost {
+                self.drop_packet(finish, DropCause::Random, bytes);
+            } else {
+                self.propagate(arrival, fate, packet);
+            }
+        }
+        self.begin_next(finish);
+    }
+
+    #[inline]
+    fn propagate(&mut self, arrival: Instant, fate: Fate, packet: P) {
+        let copy = fate.duplicated.then(|| packet.duplicate());
+        self.pipe.push(arrival, packet);
+        if let Some(copy) = copy {
+            self.stats.duplicated.add(copy.bytes());
+            self.pipe.push(arrival, copy);
+        }
+        if !fate.unordered {
+            self.last_arrival = arrival;
+        }
+    }
+
+    fn switch(&mut self, now: Instant, up: bool) {
+        if up == self.up {
+            return;
+        }
+        self.up = up;
+        self.log.emit(now, LinkEvent::Switched { up });
+        if up {
+            return;
+        }
+        if self.in_service.take().is_some() {
+            self.server.interrupt(now);
+        }
+        while let Some(entry) = self.waiting.pop_front() {
+            self.drop_packet(now, DropCause::Outage, entry.bytes);
+        }
+        self.backlog = Backlog::default();
+        self.queue.emptied(now);
+    }
+
+    #[cold]
+    fn drop_packet(&mut self, now: Instant, cause: DropCause, bytes: u32) {
+        self.stats.count_drop(cause, bytes);
+        self.log.emit(now, LinkEvent::Dropped { cause, bytes });
+    }
+
+    fn note_least_delay(&mut self) {
+        self.least_delay = self.delay.shortest() - self.effects.reach_below();
+    }
+}

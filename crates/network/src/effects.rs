@@ -1,0 +1,141 @@
+//! What happens to packets as they leave the server: loss on the air, duplication, and the vagaries of their delay.
+
+use crate::config::{DirectionConfig, LossAt, Reordering};
+use crate::draws::{Probability, Streams};
+use crate::jitter::JitterConfig;
+use crate::loss::{LossConfig, LossModel};
+use anabranch_units::Duration;
+use rand_chacha::ChaCha8Rng;
+
+/// A loss model with its stream.
+pub(crate) struct Loss {
+    model: Option<Box<dyn LossModel>>,
+    rng: Box<ChaCha8Rng>,
+}
+
+impl Loss {
+    pub(crate) fn new(config: LossConfig, streams: &Streams) -> Self {
+        Loss { model: config.build(), rng: Box::new(streams.stream("loss")) }
+    }
+
+    /// Puts another model in force. It goes on in the same stream.
+    pub(crate) fn change(&mut self, config: LossConfig) {
+        self.model = config.build();
+    }
+
+    #[inline]
+    pub(crate) fn decide(&mut self) -> bool {
+        self.model.as_mut().is_some_and(|model| model.lost(&mut self.rng))
+    }
+}
+
+/// What will become of the packet in service. It is drawn when service begins, so that the link can say when
+/// the packet will arrive.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Fate {
+    pub(crate) lost: bool,
+    pub(crate) duplicated: bool,
+    /// It does not keep to the order of packets.
+    pub(crate) unordered: bool,
+    /// How far its delay lies from the link's, in nanoseconds.
+    pub(crate) wander: i64,
+}
+
+/// Everything that can befall a packet at the exit, apart from the constant delay.
+pub(crate) struct Effects {
+    loss: Loss,
+    loss_at: LossAt,
+    duplication: Probability,
+    jitter: Option<JitterConfig>,
+    reordering: Option<Reordering>,
+    /// None of them is in force: the common case, which should cost nothing.
+    idle: bool,
+    duplication_rng: Box<ChaCha8Rng>,
+    jitter_rng: Box<ChaCha8Rng>,
+    reordering_rng: Box<ChaCha8Rng>,
+}
+
+impl Effects {
+    pub(crate) fn new(config: &DirectionConfig, streams: &Streams) -> Self {
+        let stream = |effect| Box::new(streams.stream(effect));
+        let mut effects = Effects {
+            loss: Loss::new(config.loss, streams),
+            loss_at: config.loss_at,
+            duplication: config.duplication,
+            jitter: config.jitter,
+            reordering: config.reordering,
+            idle: false,
+            duplication_rng: stream("duplication"),
+            jitter_rng: stream("jitter"),
+            reordering_rng: stream("reordering"),
+        };
+        effects.note_idleness();
+        effects
+    }
+
+    fn note_idleness(&mut self) {
+        let loses = self.loss.model.is_some() && self.loss_at == LossAt::Exit;
+        self.idle =
+            !loses && self.duplication == Probability::ZERO && self.jitter.is_none() && self.reordering.is_none();
+    }
+
+    pub(crate) fn change_loss(&mut self, config: LossConfig) {
+        self.loss.change(config);
+        self.note_idleness();
+    }
+
+    pub(crate) fn change_duplication(&mut self, probability: Probability) {
+        self.duplication = probability;
+        self.note_idleness();
+    }
+
+    pub(crate) fn change_jitter(&mut self, jitter: Option<JitterConfig>) {
+        self.jitter = jitter;
+        self.note_idleness();
+    }
+
+    pub(crate) fn change_reordering(&mut self, reordering: Option<Reordering>) {
+        self.reordering = reordering;
+        self.note_idleness();
+    }
+
+    /// Whether a packet that enters is lost at once.
+    #[inline]
+    pub(crate) fn lost_at_entry(&mut self) -> bool {
+        self.loss_at == LossAt::Entry && self.loss.decide()
+    }
+
+    /// Whether a packet may overtake an earlier one.
+    #[inline]
+    pub(crate) fn may_reorder(&self) -> bool {
+        !self.idle && (self.reordering.is_some() || self.jitter.is_some_and(|jitter| jitter.reorders))
+    }
+
+    /// How far below the link's delay a packet's delay can lie.
+    pub(crate) fn reach_below(&self) -> Duration {
+        self.jitter.map_or(Duration::ZERO, |config| config.jitter.reach_below())
+    }
+
+    #[inline]
+    pub(crate) fn draw(&mut self) -> Fate {
+        if self.idle { Fate::default() } else { self.draw_each() }
+    }
+
+    /// Every effect in force draws for every packet, lost or not, so that one never shifts another's draws.
+    fn draw_each(&mut self) -> Fate {
+        let lost = self.loss_at == LossAt::Exit && self.loss.decide();
+        let duplicated = self.duplication != Probability::ZERO && self.duplication.draw(&mut self.duplication_rng);
+        let mut fate = Fate { lost, duplicated, unordered: false, wander: 0 };
+        if let Some(config) = self.jitter {
+            fate.wander = config.jitter.draw(&mut self.jitter_rng);
+            fate.unordered = config.reorders;
+        }
+        if let Some(reordering) = self.reordering
+            && reordering.probability.draw(&mut self.reordering_rng)
+        {
+            fate.wander = fate.wander.saturating_add_unsigned(reordering.extra.as_nanos());
+            fate.unordered = true;
+        }
+        fate
+    }
+}

@@ -1,0 +1,164 @@
+//! Jitter: how far a packet's delay lies from the link's.
+//!
+//! Draws are independent from packet to packet. By default the order of packets is kept: a packet that would
+//! overtake another arrives together with it, so on a busy link short delays are rarer than the distribution says.
+
+use anabranch_units::Duration;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::RngCore;
+
+/// The distribution of a delay around, or above, the link's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Jitter {
+    /// Evenly between `half_width` less and `half_width` more; tc-netem's default.
+    Uniform {
+        /// The largest distance.
+        half_width: Duration,
+    },
+    /// Normal around the link's delay, truncated at three standard deviations on both sides.
+    Normal {
+        /// The standard deviation before truncation; after it, 1.3 % less.
+        deviation: Duration,
+    },
+    /// The link's delay is the least; what is added has a gamma distribution, as measured on Internet
+    /// paths (Mukherjee, "On the dynamics and significance of low frequency components of Internet load", 1994).
+    Gamma {
+        /// The mean of what is added.
+        mean: Duration,
+        /// At least 1, which is the exponential distribution; the larger, the narrower.
+        shape: f64,
+    },
+}
+
+/// Jitter, and what it does to the order of packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct JitterConfig {
+    /// How far delays vary.
+    pub jitter: Jitter,
+    /// Whether packets may overtake each other.
+    pub reorders: bool,
+}
+
+impl JitterConfig {
+    /// Jitter that keeps the order of packets.
+    pub fn in_order(jitter: Jitter) -> Self {
+        JitterConfig { jitter, reorders: false }
+    }
+}
+
+/// Where the normal distribution is cut, in standard deviations: it keeps 99.7 %.
+const NORMAL_REACH: f64 = 3.0;
+
+impl Jitter {
+    /// How far below the link's delay a packet's delay can lie.
+    pub fn reach_below(&self) -> Duration {
+        match *self {
+            Jitter::Uniform { half_width } => half_width,
+            Jitter::Normal { deviation } => deviation.mul_f64(NORMAL_REACH),
+            Jitter::Gamma { .. } => Duration::ZERO,
+        }
+    }
+
+    /// The next packet's distance from the link's delay, in nanoseconds.
+    pub(crate) fn draw(&self, rng: &mut ChaCha8Rng) -> i64 {
+        match *self {
+            Jitter::Uniform { half_width } => uniform(rng, half_width.as_nanos()),
+            Jitter::Normal { deviation } => (truncated_normal(rng) * deviation.as_nanos() as f64) as i64,
+            Jitter::Gamma { mean, shape } => (gamma(rng, shape) * (mean.as_nanos() as f64 / shape)) as i64,
+        }
+    }
+}
+
+/// An integer between -half_width and half_width, both included.
+fn uniform(rng: &mut ChaCha8Rng, half_width: u64) -> i64 {
+    let values = u128::from(half_width) * 2 + 1;
+    // The upper half of the product is uniform below `values`, up to a bias of 2^-64 of the width.
+    let drawn = (u128::from(rng.next_u64()) * values) >> 64;
+    (drawn as i128 - i128::from(half_width)) as i64
+}
+
+/// A number strictly between 0 and 1, a multiple of 2^-54 that is odd in that unit.
+fn open_unit(rng: &mut ChaCha8Rng) -> f64 {
+    ((rng.next_u64() >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0
+}
+
+/// A standard normal number: Marsaglia's polar method (SIAM Review 6(3), 1964); its second number is left unused, so that
+/// a packet's draw depends on no earlier one's.
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    loop {
+        let u = 2.0 * open_unit(rng) - 1.0;
+        let v = 2.0 * open_unit(rng) - 1.0;
+        let s = u * u + v * v;
+        if s < 1.0 && s > 0.0 {
+            return u * (-2.0 * libm::log(s) / s).sqrt();
+        }
+    }
+}
+
+fn truncated_normal(rng: &mut ChaCha8Rng) -> f64 {
+    loop {
+        let z = normal(rng);
+        if z.abs() <= NORMAL_REACH {
+            return z;
+        }
+    }
+}
+
+/// A gamma number of this shape (at least 1) and scale 1: Marsaglia and Tsang, ACM TOMS 26(3), 2000.
+fn gamma(rng: &mut ChaCha8Rng, shape: f64) -> f64 {
+    let d = shape - 1.0 / 3.0;
+    let c = 1.0 / (9.0 * d).sqrt();
+    loop {
+        let x = normal(rng);
+        let v = 1.0 + c * x;
+        if v <= 0.0 {
+            continue;
+        }
+        let v = v * v * v;
+        if libm::log(open_unit(rng)) < 0.5 * x * x + d - d * v + d * libm::log(v) {
+            return d * v;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Streams;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    /// Mean, standard deviation, least and largest of many draws, in milliseconds.
+    fn moments(jitter: Jitter) -> [f64; 4] {
+        let mut rng = Streams::new(9, "test").stream("jitter");
+        let drawn: Vec<f64> = (0..400_000).map(|_| jitter.draw(&mut rng) as f64 / 1e6).collect();
+        let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
+        let variance = drawn.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / drawn.len() as f64;
+        let ends = drawn.iter().fold([f64::MAX, f64::MIN], |[low, high], x| [low.min(*x), high.max(*x)]);
+        [mean, variance.sqrt(), ends[0], ends[1]]
+    }
+
+    #[test]
+    fn uniform_jitter_fills_its_width() {
+        let [mean, deviation, low, high] = moments(Jitter::Uniform { half_width: MS(10) });
+        assert!(mean.abs() < 0.05 && (deviation - 10.0 / 3f64.sqrt()).abs() < 0.05, "{mean} {deviation}");
+        assert!((-10.0..-9.99).contains(&low) && (9.99..=10.0).contains(&high), "{low} {high}");
+    }
+
+    #[test]
+    fn normal_jitter_is_truncated_at_three_deviations() {
+        let [mean, deviation, low, high] = moments(Jitter::Normal { deviation: MS(10) });
+        assert!(mean.abs() < 0.08 && (deviation - 9.866).abs() < 0.05, "{mean} {deviation}");
+        assert!((-30.0..-29.5).contains(&low) && (29.5..=30.0).contains(&high), "{low} {high}");
+    }
+
+    #[test]
+    fn gamma_jitter_has_its_mean_and_deviation() {
+        for shape in [1.0, 2.5, 9.0] {
+            let [mean, deviation, low, _] = moments(Jitter::Gamma { mean: MS(10), shape });
+            // The deviation of a gamma distribution is its mean over the root of its shape.
+            assert!((mean - 10.0).abs() < 0.1 && (deviation * shape.sqrt() - 10.0).abs() < 0.2, "{mean} {deviation}");
+            assert!(low >= 0.0);
+        }
+    }
+}

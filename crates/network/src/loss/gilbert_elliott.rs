@@ -1,0 +1,100 @@
+//! Gilbert-Elliott loss: a Markov chain with a good and a bad state, each with its own probability of loss.
+//!
+//! ```text
+//! p = P(good -> bad), r = P(bad -> good), per packet; loss 1 - k in the good state, 1 - h in the bad one
+//! share of bad = p / (p + r);   loss = (1 - k) r / (p + r) + (1 - h) p / (p + r);   mean length of a bad state = 1 / r
+//! ```
+//!
+//! Gilbert, BSTJ 39, 1960; Elliott, BSTJ 42, 1963; notation of Hasslinger and Hohlfeld, MMB 2008, and tc-netem(8).
+//! The chain moves before every packet, and starts in the good state.
+
+use super::{LossConfig, LossKind, LossModel};
+use crate::draws::Probability;
+use rand_chacha::ChaCha8Rng;
+
+/// The mean burst, in packets, of a model that is made from a loss rate alone: the shortest whole number
+/// that independent losses do not have as well.
+const DEFAULT_BURST: f64 = 2.0;
+
+pub(super) const KIND: LossKind = LossKind {
+    name: "gilbert-elliott",
+    summary: "Loses packets in bursts: a good and a bad state alternate, each with its own loss probability.",
+    source: "Gilbert 1960, Elliott 1963; Hasslinger, Hohlfeld, MMB 2008",
+    with_rate: simple_gilbert,
+};
+
+/// The simple Gilbert model (no loss in the good state, nothing passes in the bad one) with this long-run loss rate.
+fn simple_gilbert(rate: Probability) -> LossConfig {
+    let r = 1.0 / DEFAULT_BURST;
+    let share = rate.as_f64();
+    // From share = p / (p + r). High shares need a p beyond one, which is capped.
+    let p = r * share / (1.0 - share);
+    LossConfig::GilbertElliott {
+        good_to_bad: Probability::clamped(p),
+        bad_to_good: Probability::clamped(r),
+        loss_in_good: Probability::ZERO,
+        loss_in_bad: Probability::ONE,
+    }
+}
+
+pub(super) struct GilbertElliott {
+    bad: bool,
+    good_to_bad: Probability,
+    bad_to_good: Probability,
+    loss_in_good: Probability,
+    loss_in_bad: Probability,
+}
+
+impl GilbertElliott {
+    pub(super) fn new(
+        good_to_bad: Probability,
+        bad_to_good: Probability,
+        loss_in_good: Probability,
+        loss_in_bad: Probability,
+    ) -> Self {
+        GilbertElliott { bad: false, good_to_bad, bad_to_good, loss_in_good, loss_in_bad }
+    }
+}
+
+impl LossModel for GilbertElliott {
+    #[inline]
+    fn lost(&mut self, rng: &mut ChaCha8Rng) -> bool {
+        let change = if self.bad { self.bad_to_good } else { self.good_to_bad };
+        self.bad ^= change.draw(rng);
+        let loss = if self.bad { self.loss_in_bad } else { self.loss_in_good };
+        loss.draw(rng)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Streams;
+
+    fn fates(p: f64, r: f64, good: f64, bad: f64, packets: usize) -> Vec<bool> {
+        let [p, r, good, bad] = [p, r, good, bad].map(|p| Probability::new(p).unwrap());
+        let mut model = GilbertElliott::new(p, r, good, bad);
+        let mut rng = Streams::new(5, "test").stream("loss");
+        (0..packets).map(|_| model.lost(&mut rng)).collect()
+    }
+
+    #[test]
+    fn the_long_run_rate_is_that_of_the_formula() {
+        for (p, r, good, bad) in [(0.01, 0.25, 0.0, 1.0), (0.02, 0.1, 0.001, 0.5), (0.3, 0.2, 0.1, 0.9)] {
+            let lost = fates(p, r, good, bad, 2_000_000).iter().filter(|lost| **lost).count() as f64 / 2e6;
+            let [p, r, loss_in_good, loss_in_bad] = [p, r, good, bad].map(|p| Probability::new(p).unwrap());
+            let config = LossConfig::GilbertElliott { good_to_bad: p, bad_to_good: r, loss_in_good, loss_in_bad };
+            let theory = config.long_run_rate();
+            assert!((lost / theory - 1.0).abs() < 0.03, "{lost} {theory}");
+        }
+    }
+
+    #[test]
+    fn bursts_are_as_long_as_the_bad_state() {
+        let fates = fates(0.01, 0.25, 0.0, 1.0, 2_000_000);
+        let bursts = fates.windows(2).filter(|pair| !pair[0] && pair[1]).count();
+        let lost = fates.iter().filter(|lost| **lost).count();
+        let mean = lost as f64 / bursts as f64;
+        assert!((mean / 4.0 - 1.0).abs() < 0.03, "{mean}");
+    }
+}

@@ -1,0 +1,113 @@
+//! Loss models: which packets disappear.
+//!
+//! The fate of the k-th packet that a model sees depends on the stream's seed and name, the model's parameters and k
+//! alone; never on time or size. So the simulator and the emulator lose the same packets.
+
+mod bernoulli;
+mod every_nth;
+mod gilbert_elliott;
+
+use crate::draws::Probability;
+use core::num::NonZeroU32;
+use rand_chacha::ChaCha8Rng;
+
+/// Decides about one packet after the other.
+pub trait LossModel: Send {
+    /// Whether the next packet is lost. Takes the same amount of randomness for every packet.
+    fn lost(&mut self, rng: &mut ChaCha8Rng) -> bool;
+}
+
+/// Which packets are lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LossConfig {
+    /// None.
+    #[default]
+    None,
+    /// Each with the same probability, independently.
+    Bernoulli(Probability),
+    /// In bursts: the link alternates between a good and a bad state.
+    GilbertElliott {
+        /// p: the probability that a bad state follows on a good one.
+        good_to_bad: Probability,
+        /// r: the probability that a good state follows on a bad one; 1 / r packets is a bad state's mean length.
+        bad_to_good: Probability,
+        /// 1 - k: the probability of loss in the good state; zero in Gilbert's model.
+        loss_in_good: Probability,
+        /// 1 - h: the probability of loss in the bad state; one in the "simple Gilbert" model.
+        loss_in_bad: Probability,
+    },
+    /// Every n-th.
+    EveryNth(NonZeroU32),
+}
+
+impl LossConfig {
+    /// The share of packets that is lost in the long run.
+    pub fn long_run_rate(&self) -> f64 {
+        match *self {
+            LossConfig::None => 0.0,
+            LossConfig::Bernoulli(p) => p.as_f64(),
+            LossConfig::GilbertElliott { good_to_bad, bad_to_good, loss_in_good, loss_in_bad } => {
+                let (p, r) = (good_to_bad.as_f64(), bad_to_good.as_f64());
+                // A link that never changes its state stays in the good one.
+                let bad = if p == 0.0 { 0.0 } else { p / (p + r) };
+                (1.0 - bad) * loss_in_good.as_f64() + bad * loss_in_bad.as_f64()
+            }
+            LossConfig::EveryNth(n) => 1.0 / f64::from(n.get()),
+        }
+    }
+
+    /// The model, before its first packet.
+    pub fn build(&self) -> Option<Box<dyn LossModel>> {
+        match *self {
+            LossConfig::None => None,
+            LossConfig::Bernoulli(p) => Some(Box::new(bernoulli::Bernoulli(p))),
+            LossConfig::GilbertElliott { good_to_bad, bad_to_good, loss_in_good, loss_in_bad } => Some(Box::new(
+                gilbert_elliott::GilbertElliott::new(good_to_bad, bad_to_good, loss_in_good, loss_in_bad),
+            )),
+            LossConfig::EveryNth(n) => Some(Box::new(every_nth::EveryNth::new(n))),
+        }
+    }
+}
+
+/// A loss model that can be chosen by name.
+pub struct LossKind {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// Where it is defined.
+    pub source: &'static str,
+    /// Makes one that loses this share of packets in the long run, with the model's other parameters at their defaults.
+    pub with_rate: fn(Probability) -> LossConfig,
+}
+
+/// Every loss model that can be chosen by name.
+pub const LOSS_MODELS: &[LossKind] = &[bernoulli::KIND, gilbert_elliott::KIND, every_nth::KIND];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Streams;
+
+    /// Every model, by name, at the rate that it was asked for, and the same fates again from the same seed.
+    #[test]
+    fn registered_models_lose_what_was_asked_and_repeat() {
+        for kind in LOSS_MODELS {
+            for rate in [0.005, 0.02, 0.2] {
+                let config = (kind.with_rate)(Probability::new(rate).unwrap());
+                assert!((config.long_run_rate() / rate - 1.0).abs() < 1e-9, "{} {rate}", kind.name);
+                const PACKETS: usize = 1_000_000;
+                let fates = |seed| -> Vec<bool> {
+                    let mut rng = Streams::new(seed, kind.name).stream("loss");
+                    let mut model = config.build().unwrap();
+                    (0..PACKETS).map(|_| model.lost(&mut rng)).collect()
+                };
+                let lost = fates(1).iter().filter(|lost| **lost).count() as f64;
+                // Bursts of mean length 2 widen the standard deviation of the count by less than the factor 2.
+                let deviation = 2.0 * (PACKETS as f64 * rate).sqrt();
+                assert!((lost - PACKETS as f64 * rate).abs() < 4.0 * deviation, "{} {rate}: {lost}", kind.name);
+                assert_eq!(fates(1), fates(1));
+            }
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! RED: drops at random, more often the longer the queue is on average, so that senders slow down before it is full.
+//!
+//! On every arrival, with q the backlog and w = 2^-`weight_exponent`:
+//!
+//! ```text
+//! avg <- avg + w (q - avg)                                 the queue is not empty
+//! avg <- (1 - w)^m avg, m = idle time / time per packet    it is empty
+//! p_b = max_p (avg - min) / (max - min)                    min <= avg < max
+//! p_b = max_p + (1 - max_p) (avg - max) / max              max <= avg < 2 max, "gentle"
+//! p_a = p_b / (1 - count p_b)                              count: packets admitted since the last drop
+//! ```
+//!
+//! A packet is dropped with probability p_a; always once avg reaches `max` (2 `max` when gentle); never below `min`.
+//! p_a spaces the drops evenly between 1 and 1/p_b packets apart instead of geometrically.
+//!
+//! Floyd, Jacobson: Random Early Detection Gateways for Congestion Avoidance, IEEE/ACM ToN 1(4), 1993, section 4;
+//! "gentle": Floyd, Recommendation on using the "gentle_" variant of RED, 2000.
+//! Thresholds count bytes or packets, as the limit does. Packets are dropped regardless of their own size.
+//!
+//! The average is kept as an integer in 2^-24 of a unit; floating point appears in the formulas only.
+
+use super::{Backlog, Queue, QueueConfig, QueueKind, QueueLimit};
+use crate::config::ConfigError;
+use crate::draws::Probability;
+use crate::server::Work;
+use anabranch_units::{Bandwidth, Duration, Instant};
+use rand_chacha::ChaCha8Rng;
+
+/// Parameters of RED.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RedConfig {
+    /// How much may wait at all; its unit is also that of the thresholds.
+    pub limit: QueueLimit,
+    /// Below this average nothing is dropped.
+    pub min: u64,
+    /// At this average packets are dropped with `max_probability`.
+    pub max: u64,
+    /// The probability (p_b) at `max`.
+    pub max_probability: Probability,
+    /// Whether the probability grows on from `max` to twice `max`, instead of jumping to one at `max`.
+    pub gentle: bool,
+    /// The average's weight is 2 to the minus this.
+    pub weight_exponent: u32,
+    /// The size of a typical packet in bytes, which tells how many could have left during an idle time.
+    pub mean_packet: u32,
+}
+
+impl RedConfig {
+    /// The recommended parameters for a queue of this size: Floyd's weight of about 0.002, `max` three times `min`
+    /// (RED parameters, 1997), `max_probability` 0.1, gentle. `max` is half of the limit, so that twice `max` fits.
+    pub fn new(limit: QueueLimit) -> Self {
+        let max = (limit.value() / 2).max(2);
+        RedConfig {
+            limit,
+            min: (max / 3).max(1),
+            max,
+            max_probability: Probability::clamped(0.1),
+            gentle: true,
+            weight_exponent: 9,
+            mean_packet: 1000,
+        }
+    }
+
+    pub(super) fn validate(&self) -> Result<(), ConfigError> {
+        let wrong = |field, problem: String| Err(ConfigError::new(field, problem));
+        // An average within 2^38 units leaves room for 24 fractional bits and the sums in 64 bits.
+        const HIGHEST: u64 = 1 << 38;
+        match self {
+            RedConfig { min: 0, .. } => wrong("queue.min", "must be positive".into()),
+            RedConfig { min, max, .. } if min >= max => {
+                wrong("queue.max", format!("{max} must exceed queue.min, {min}"))
+            }
+            RedConfig { max, .. } if *max > HIGHEST => wrong("queue.max", format!("{max} is more than 2^38")),
+            RedConfig { limit, .. } if limit.value() > HIGHEST => wrong("queue.limit", "is more than 2^38".into()),
+            RedConfig { max_probability: Probability::ZERO, .. } => {
+                wrong("queue.max_probability", "must be positive".into())
+            }
+            RedConfig { weight_exponent, .. } if *weight_exponent > 24 => wrong(
+                "queue.weight_exponent",
+                format!("{weight_exponent} is more than 24: the average would never move"),
+            ),
+            RedConfig { mean_packet: 0, .. } => wrong("queue.mean_packet", "must be positive".into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The drop probability p_b at an average queue, before drops are spaced.
+    fn probability_at(&self, average: f64) -> f64 {
+        let (min, max, highest) = (self.min as f64, self.max as f64, self.max_probability.as_f64());
+        if average < min {
+            0.0
+        } else if average < max {
+            highest * (average - min) / (max - min)
+        } else if self.gentle {
+            (highest + (1.0 - highest) * (average - max) / max).min(1.0)
+        } else {
+            1.0
+        }
+    }
+}
+
+pub(super) const KIND: QueueKind = QueueKind {
+    name: "red",
+    summary: "Drops packets at random, more often the longer the queue is on average.",
+    source: "Floyd, Jacobson, IEEE/ACM ToN 1(4), 1993; gentle: Floyd 2000",
+    with_limit: |limit| QueueConfig::Red(RedConfig::new(limit)),
+};
+
+/// Binary digits of the average after the point.
+const FRACTION_BITS: u32 = 24;
+
+pub(super) struct Red {
+    config: RedConfig,
+    rng: ChaCha8Rng,
+    average: u64,
+    /// Packets admitted since the last drop, while the average has been above `min`.
+    count: u64,
+    /// Since when nothing waits.
+    empty_since: Option<Instant>,
+    time_per_packet: Duration,
+}
+
+impl Red {
+    pub(super) fn new(config: RedConfig, rng: ChaCha8Rng) -> Self {
+        let empty_since = Some(Instant::ZERO);
+        Red { config, rng, average: 0, count: 0, empty_since, time_per_packet: Duration::ZERO }
+    }
+
+    fn update_average(&mut self, now: Instant, backlog: u64) {
+        match self.empty_since {
+            Some(since) if backlog == 0 => {
+                self.average = self.decayed(now.since(since));
+                self.empty_since = Some(now);
+            }
+            _ => {
+                let target = (backlog << FRACTION_BITS) as i64;
+                let step = (target - self.average as i64) >> self.config.weight_exponent;
+                self.average = self.average.saturating_add_signed(step);
+            }
+        }
+    }
+
+    /// The average after an idle time, as if packets had arrived to an empty queue at the link's rate.
+    fn decayed(&self, idle: Duration) -> u64 {
+        if self.average == 0 || self.time_per_packet.is_zero() {
+            return 0;
+        }
+        let packets = idle.as_nanos() as f64 / self.time_per_packet.as_nanos() as f64;
+        let weight = 1.0 / f64::from(1 << self.config.weight_exponent);
+        (self.average as f64 * libm::pow(1.0 - weight, packets)) as u64
+    }
+
+    fn drops(&mut self) -> bool {
+        let average = self.average as f64 / f64::from(1 << FRACTION_BITS);
+        let base = self.config.probability_at(average);
+        if base == 0.0 {
+            self.count = 0;
+            return false;
+        }
+        let spaced = base / (1.0 - self.count as f64 * base);
+        // Beyond 1 / base packets the fraction is negative: a drop is overdue.
+        let probability = if spaced > 0.0 { Probability::clamped(spaced) } else { Probability::ONE };
+        let dropped = probability.draw(&mut self.rng);
+        self.count = if dropped { 0 } else { self.count + 1 };
+        dropped
+    }
+}
+
+impl Queue for Red {
+    fn admit(&mut self, now: Instant, waiting: Backlog, bytes: u32) -> bool {
+        self.update_average(now, self.config.limit.measure(waiting));
+        let fits = self.config.limit.admits(waiting, bytes);
+        if self.drops() || !fits {
+            self.count = 0;
+            return false;
+        }
+        true
+    }
+
+    fn depart(&mut self, now: Instant, _: super::QueuedPacket, behind: Backlog) -> super::Verdict {
+        self.empty_since = (behind.packets == 0).then_some(now);
+        super::Verdict::Send
+    }
+
+    fn emptied(&mut self, now: Instant) {
+        self.empty_since = self.empty_since.or(Some(now));
+    }
+
+    fn rate_changed(&mut self, rate: Bandwidth) {
+        self.time_per_packet = Work::of(u64::from(self.config.mean_packet)).time(rate);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Streams;
+
+    const LIMIT: QueueLimit = QueueLimit::Packets(100);
+
+    fn red(config: RedConfig) -> Red {
+        let mut red = Red::new(config, Streams::new(3, "test").stream("queue"));
+        red.rate_changed(Bandwidth::from_mbps(8));
+        red
+    }
+
+    fn backlog(packets: u64) -> Backlog {
+        Backlog { packets, bytes: packets * 1000 }
+    }
+
+    fn average(red: &Red) -> f64 {
+        red.average as f64 / f64::from(1 << FRACTION_BITS)
+    }
+
+    #[test]
+    fn the_average_follows_the_formula() {
+        let mut red = red(RedConfig { weight_exponent: 2, ..RedConfig::new(LIMIT) });
+        let mut expected = 0.0;
+        for packets in [4, 8, 8, 2, 30, 1] {
+            red.admit(Instant::ZERO, backlog(packets), 1000);
+            expected += 0.25 * (packets as f64 - expected);
+            assert!((average(&red) - expected).abs() < 1e-5, "{} {expected}", average(&red));
+        }
+    }
+
+    #[test]
+    fn the_average_decays_while_the_queue_is_empty() {
+        let mut red = red(RedConfig { weight_exponent: 2, ..RedConfig::new(LIMIT) });
+        red.average = 8 << FRACTION_BITS;
+        let packet = super::super::QueuedPacket { entered: Instant::ZERO, bytes: 1000 };
+        red.depart(Instant::ZERO, packet, backlog(0));
+        // A packet of 1000 bytes takes 1 ms at 8 Mb/s; three could have left.
+        red.admit(Instant::ZERO + Duration::from_millis(3), backlog(0), 1000);
+        assert!((average(&red) - 8.0 * 0.75f64.powi(3)).abs() < 1e-5);
+    }
+
+    #[test]
+    fn the_probability_is_linear_and_then_gentle() {
+        let mut config = RedConfig { min: 5, max: 15, ..RedConfig::new(LIMIT) };
+        let at = |config: &RedConfig, average| (config.probability_at(average) * 1e6).round() / 1e6;
+        assert_eq!(
+            [4.9, 5.0, 10.0, 15.0, 22.5, 30.0, 99.0].map(|q| at(&config, q)),
+            [0.0, 0.0, 0.05, 0.1, 0.55, 1.0, 1.0]
+        );
+        config.gentle = false;
+        assert_eq!([14.9, 15.0].map(|q| at(&config, q)), [0.099, 1.0]);
+    }
+
+    /// Spaced drops lie 1 to 1/p_b packets apart, each distance equally likely (the paper's section 7, method 2).
+    #[test]
+    fn drops_are_spaced_uniformly() {
+        let mut red = red(RedConfig { min: 5, max: 15, ..RedConfig::new(LIMIT) });
+        red.average = 10 << FRACTION_BITS;
+        let mut distances = [0u32; 21];
+        let mut distance = 0;
+        for _ in 0..210_000 {
+            // At a backlog equal to the average nothing moves: p_b stays 1/20.
+            distance += 1;
+            if !red.admit(Instant::ZERO, backlog(10), 1000) {
+                distances[distance] += 1;
+                distance = 0;
+            }
+        }
+        // The mean distance of 10.5 makes 20000 drops, 1000 of each distance; the standard deviation is 31.
+        for (distance, n) in distances.iter().enumerate().skip(1) {
+            assert!((850..1150).contains(n), "distance {distance}: {n} times");
+        }
+    }
+
+    #[test]
+    fn parameters_that_make_no_sense_are_named() {
+        let good = RedConfig::new(LIMIT);
+        let field = |config: RedConfig| config.validate().unwrap_err().field;
+        assert_eq!(good.validate(), Ok(()));
+        assert_eq!(field(RedConfig { min: 0, ..good }), "queue.min");
+        assert_eq!(field(RedConfig { max: good.min, ..good }), "queue.max");
+        assert_eq!(field(RedConfig { max_probability: Probability::ZERO, ..good }), "queue.max_probability");
+        assert_eq!(field(RedConfig { weight_exponent: 25, ..good }), "queue.weight_exponent");
+        assert_eq!(field(RedConfig { mean_packet: 0, ..good }), "queue.mean_packet");
+    }
+}

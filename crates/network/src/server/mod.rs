@@ -1,0 +1,194 @@
+//! Servers: how long a link takes over a packet.
+//!
+//! A server works on one packet at a time. It is told when a packet begins and says when its last bit leaves; if the
+//! rate changes meanwhile, the host interrupts it and hands what is left of the packet to the new one.
+//! Work is counted in billionths of a bit, so that a rate in bits per second times nanoseconds is exact.
+
+mod opportunities;
+mod table;
+mod token_bucket;
+
+pub use token_bucket::TokenBucketConfig;
+
+use crate::trace::{Opportunities, Steps};
+use anabranch_units::{Bandwidth, Duration, Instant};
+use opportunities::OpportunityServer;
+use std::sync::Arc;
+use table::TableServer;
+use token_bucket::TokenBucket;
+
+/// An amount of transmission, in 10^-9 bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Work(pub(crate) u64);
+
+impl Work {
+    pub(crate) const NONE: Work = Work(0);
+
+    /// What `bytes` need. Exact up to 2.3 GB; packets and bursts are far below.
+    pub(crate) const fn of(bytes: u64) -> Self {
+        Work(bytes.saturating_mul(8_000_000_000))
+    }
+
+    /// What this rate does in this time.
+    #[inline]
+    pub(crate) fn done(rate: Bandwidth, time: Duration) -> Self {
+        let bits = u128::from(rate.as_bps()) * u128::from(time.as_nanos());
+        Work(u64::try_from(bits).unwrap_or(u64::MAX))
+    }
+
+    /// How long it takes at this rate, rounded up to a nanosecond; [`Duration::MAX`] at rate zero.
+    #[inline]
+    pub(crate) fn time(self, rate: Bandwidth) -> Duration {
+        match rate {
+            Bandwidth::INFINITE => Duration::ZERO,
+            _ if self == Work::NONE => Duration::ZERO,
+            Bandwidth::ZERO => Duration::MAX,
+            rate => Duration::from_nanos(self.0.div_ceil(rate.as_bps())),
+        }
+    }
+
+    pub(crate) fn minus(self, other: Work) -> Work {
+        Work(self.0.saturating_sub(other.0))
+    }
+}
+
+/// How fast a link sends. Every packet counts with the link's overhead.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RateConfig {
+    /// The same rate all the time; [`Bandwidth::INFINITE`] takes no time, [`Bandwidth::ZERO`] keeps packets waiting.
+    Constant(Bandwidth),
+    /// A shaper that lets bursts pass, like tc's tbf and HTB.
+    TokenBucket(TokenBucketConfig),
+    /// A recorded rate over time, from the moment when the link gets it.
+    Table(Arc<Steps<Bandwidth>>),
+    /// Mahimahi's recorded delivery opportunities, from the moment when the link gets them.
+    Opportunities(Arc<Opportunities>),
+}
+
+impl From<Bandwidth> for RateConfig {
+    fn from(rate: Bandwidth) -> Self {
+        RateConfig::Constant(rate)
+    }
+}
+
+impl RateConfig {
+    /// The rate in the long run: of a recording, its mean over one pass.
+    pub fn mean(&self) -> Bandwidth {
+        match self {
+            RateConfig::Constant(rate) => *rate,
+            RateConfig::TokenBucket(bucket) => bucket.rate,
+            RateConfig::Table(steps) => steps.mean_rate(),
+            RateConfig::Opportunities(trace) => trace.mean_rate(),
+        }
+    }
+}
+
+/// The kinds of server. An enumeration, because this is the hottest call of a link.
+#[derive(Clone, Debug)]
+enum Kind {
+    Constant(Bandwidth),
+    TokenBucket(TokenBucket),
+    Table(TableServer),
+    Opportunities(OpportunityServer),
+}
+
+impl Kind {
+    fn new(config: &RateConfig, now: Instant) -> Self {
+        match config {
+            RateConfig::Constant(rate) => Kind::Constant(*rate),
+            RateConfig::TokenBucket(bucket) => Kind::TokenBucket(TokenBucket::new(*bucket, now)),
+            RateConfig::Table(steps) => Kind::Table(TableServer::new(Arc::clone(steps), now)),
+            RateConfig::Opportunities(trace) => Kind::Opportunities(OpportunityServer::new(Arc::clone(trace), now)),
+        }
+    }
+}
+
+/// What takes the rate's time over every packet.
+#[derive(Clone, Debug)]
+pub(crate) struct Server {
+    kind: Kind,
+    /// When the packet in service began, or continued after a change.
+    began: Instant,
+    /// What was left of it then.
+    work: Work,
+}
+
+impl Server {
+    pub(crate) fn new(config: &RateConfig, now: Instant) -> Self {
+        Server { kind: Kind::new(config, now), began: now, work: Work::NONE }
+    }
+
+    /// Begins a packet of this size, overhead included, and returns when its last bit leaves;
+    /// [`Instant::FAR_FUTURE`] if never. The previous packet has left, or was interrupted, by `now`.
+    #[inline]
+    pub(crate) fn begin(&mut self, now: Instant, bytes: u64) -> Instant {
+        self.serve(now, Work::of(bytes))
+    }
+
+    /// Puts a new rate in force. The packet in service, if there is one, keeps what is left of it; returns when it will
+    /// leave now. A token bucket that follows a token bucket keeps its tokens.
+    pub(crate) fn change(&mut self, config: &RateConfig, now: Instant, busy: bool) -> Option<Instant> {
+        let left = busy.then(|| self.interrupt(now));
+        if let (Kind::TokenBucket(bucket), RateConfig::TokenBucket(config)) = (&mut self.kind, config) {
+            bucket.change(*config, now);
+            self.began = now;
+            self.work = left?;
+            return Some(bucket.resume(now, self.work));
+        }
+        self.kind = Kind::new(config, now);
+        Some(self.serve(now, left?))
+    }
+
+    /// Takes the packet in service away, without it having left, and returns what is left of it at `now`.
+    pub(crate) fn interrupt(&mut self, now: Instant) -> Work {
+        let (began, work) = (self.began, self.work);
+        match &mut self.kind {
+            Kind::Constant(rate) => work.minus(Work::done(*rate, now.since(began))),
+            Kind::TokenBucket(bucket) => bucket.interrupt(began, work, now),
+            Kind::Table(table) => work.minus(table.done(began, now)),
+            Kind::Opportunities(server) => server.interrupt(began, work, now),
+        }
+    }
+
+    #[inline]
+    fn serve(&mut self, now: Instant, work: Work) -> Instant {
+        self.began = now;
+        self.work = work;
+        match &mut self.kind {
+            Kind::Constant(rate) => now + work.time(*rate),
+            Kind::TokenBucket(bucket) => bucket.serve(now, work),
+            Kind::Table(table) => table.serve(now, work),
+            Kind::Opportunities(server) => server.serve(now, work),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_in_service_keeps_its_remaining_bits() {
+        let mut server = Server::new(&Bandwidth::from_mbps(2).into(), Instant::ZERO);
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        assert_eq!(server.begin(at(0), 1500), at(6));
+        // After 2 of 6 ms, 1000 bytes are left; at 1 Mb/s they take 8 ms.
+        assert_eq!(server.change(&Bandwidth::from_mbps(1).into(), at(2), true), Some(at(10)));
+        // After another 4 ms, 500 bytes are left; a table of 4 Mb/s sends them in 1 ms.
+        let table = Steps::new([(Duration::from_secs(1), Bandwidth::from_mbps(4))], crate::AtEnd::Loop).unwrap();
+        assert_eq!(server.change(&RateConfig::Table(Arc::new(table)), at(6), true), Some(at(7)));
+        assert_eq!(server.change(&Bandwidth::from_mbps(1).into(), at(7), false), None);
+    }
+
+    #[test]
+    fn at_rate_zero_nothing_leaves_and_at_the_infinite_rate_everything_at_once() {
+        let now = Instant::from_nanos(77);
+        let mut server = Server::new(&Bandwidth::ZERO.into(), now);
+        assert_eq!(server.begin(now, 1), Instant::FAR_FUTURE);
+        let later = now + Duration::from_secs(9);
+        assert_eq!(server.change(&Bandwidth::from_bps(8).into(), later, true), Some(later + Duration::from_secs(1)));
+        assert_eq!(server.interrupt(later), Work::of(1));
+        assert_eq!(server.change(&Bandwidth::INFINITE.into(), later, false), None);
+        assert_eq!(server.begin(later, 1500), later);
+    }
+}

@@ -1,0 +1,108 @@
+//! JSON lists of periods, as sabre and its trace collections use them: objects with `duration_ms`,
+//! `bandwidth_kbps` (1000 bits per second) and, optionally, `latency_ms`.
+
+use super::{AtEnd, Steps, TraceError};
+use anabranch_units::{Bandwidth, Duration};
+use serde::Deserialize;
+
+/// A trace of rate and, where recorded, latency.
+///
+/// What the latency means is the recording's matter: in sabre's collections it is added once per request, a round trip,
+/// so half of it (`latency.map(|rtt| rtt / 2)`) makes a one-way delay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateAndLatency {
+    /// The rate over time.
+    pub rate: Steps<Bandwidth>,
+    /// The latency over time, if every period has one.
+    pub latency: Option<Steps<Duration>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Period {
+    duration_ms: f64,
+    bandwidth_kbps: f64,
+    latency_ms: Option<f64>,
+}
+
+impl RateAndLatency {
+    /// Reads a JSON list of periods.
+    ///
+    /// Errors name the line where the JSON is malformed or a field is missing, unknown or no number; or the period
+    /// (counted from one) with a negative value.
+    pub fn parse_json(text: &str, at_end: AtEnd) -> Result<Self, TraceError> {
+        let periods: Vec<Period> =
+            serde_json::from_str(text).map_err(|error| TraceError::at(error.line(), error.to_string()))?;
+        if let Some(bad) = periods.iter().position(|period| !period.is_valid()) {
+            let line = line_of_object(text, bad);
+            return Err(TraceError::at(line, format!("period {} holds a negative number", bad + 1)));
+        }
+        let rate = Steps::new(periods.iter().map(|period| (period.length(), period.rate())), at_end)?;
+        let latencies: Option<Vec<_>> =
+            periods.iter().map(|p| Some((p.length(), milliseconds(p.latency_ms?)))).collect();
+        let latency = latencies.map(|latencies| Steps::new(latencies, at_end)).transpose()?;
+        Ok(RateAndLatency { rate, latency })
+    }
+}
+
+impl Period {
+    fn is_valid(&self) -> bool {
+        self.duration_ms >= 0.0 && self.bandwidth_kbps >= 0.0 && self.latency_ms.is_none_or(|ms| ms >= 0.0)
+    }
+
+    fn length(&self) -> Duration {
+        milliseconds(self.duration_ms)
+    }
+
+    fn rate(&self) -> Bandwidth {
+        Bandwidth::from_bps((self.bandwidth_kbps * 1e3 + 0.5) as u64)
+    }
+}
+
+fn milliseconds(ms: f64) -> Duration {
+    Duration::from_secs_f64(ms / 1e3)
+}
+
+/// The line on which the list's object with this index begins. The text is known to be a list of flat objects whose
+/// strings are field names, so every brace opens one.
+fn line_of_object(text: &str, index: usize) -> usize {
+    let before = text.match_indices('{').nth(index).map_or(0, |(at, _)| at);
+    text[..before].matches('\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_give_rate_and_latency() {
+        let text = r#"[{"duration_ms": 840, "bandwidth_kbps": 16823, "latency_ms": 20},
+                       {"duration_ms": 1000.5, "bandwidth_kbps": 0.5, "latency_ms": 30}]"#;
+        let trace = RateAndLatency::parse_json(text, AtEnd::Loop).unwrap();
+        let rates: Vec<_> = trace.rate.iter().map(|(length, rate)| (length.as_micros(), rate.as_bps())).collect();
+        assert_eq!(rates, [(840_000, 16_823_000), (1_000_500, 500)]);
+        let latency = trace.latency.unwrap().map(|rtt| rtt / 2);
+        assert_eq!(latency.value_at(Duration::from_millis(900)), Duration::from_millis(15));
+    }
+
+    #[test]
+    fn latency_is_optional() {
+        let text = r#"[{"duration_ms": 1, "bandwidth_kbps": 1}]"#;
+        assert_eq!(RateAndLatency::parse_json(text, AtEnd::Hold).unwrap().latency, None);
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        let line = |text| match RateAndLatency::parse_json(text, AtEnd::Loop) {
+            Err(TraceError::Line { line, .. }) => line,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(line("[\n{\"duration_ms\": 1, \"bandwidth_kbps\": 1},\n{\"duration_ms\": 1}]"), 3);
+        assert_eq!(line("[\n{\"duration_ms\": 1, \"bandwith_kbps\": 1}]"), 2);
+        assert_eq!(
+            line("[{\"duration_ms\": 1, \"bandwidth_kbps\": 1},\n\n{\"duration_ms\": 1, \"bandwidth_kbps\": -1}]"),
+            3
+        );
+        assert_eq!(RateAndLatency::parse_json("[]", AtEnd::Loop), Err(TraceError::Whole("has no step that lasts")));
+    }
+}

@@ -1,0 +1,172 @@
+//! A value that is constant in steps.
+
+use super::TraceError;
+use anabranch_units::{Bandwidth, Duration};
+
+/// What follows the last step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AtEnd {
+    /// The first step again.
+    #[default]
+    Loop,
+    /// The last value for ever.
+    Hold,
+}
+
+/// A value over time, constant in steps. It begins at the moment when a link gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Steps<T> {
+    /// When each step begins, in nanoseconds; the first is 0, each later one is larger.
+    starts: Vec<u64>,
+    values: Vec<T>,
+    /// When the last step ends.
+    period: u64,
+    at_end: AtEnd,
+}
+
+/// A step as it was found: its value, and how long it still lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Step<T> {
+    pub(crate) value: T,
+    pub(crate) index: usize,
+    /// [`Duration::MAX`]: for ever.
+    pub(crate) left: Duration,
+}
+
+impl<T: Copy> Steps<T> {
+    /// These values for these times, one after the other. Steps of no length are left out.
+    ///
+    /// Errors: no step has a length, or together they are longer than 2^63 ns (292 years).
+    pub fn new(steps: impl IntoIterator<Item = (Duration, T)>, at_end: AtEnd) -> Result<Self, TraceError> {
+        let mut made = Steps { starts: Vec::new(), values: Vec::new(), period: 0, at_end };
+        for (length, value) in steps {
+            if length.is_zero() {
+                continue;
+            }
+            made.starts.push(made.period);
+            made.values.push(value);
+            made.period = made.period.saturating_add(length.as_nanos());
+        }
+        match made.period {
+            0 => Err(TraceError::Whole("has no step that lasts")),
+            period if period > i64::MAX as u64 => Err(TraceError::Whole("is longer than 292 years")),
+            _ => Ok(made),
+        }
+    }
+
+    /// How long all steps last together.
+    pub fn period(&self) -> Duration {
+        Duration::from_nanos(self.period)
+    }
+
+    /// What follows the last step.
+    pub fn at_end(&self) -> AtEnd {
+        self.at_end
+    }
+
+    /// Every step: how long it lasts, and its value.
+    pub fn iter(&self) -> impl Iterator<Item = (Duration, T)> + '_ {
+        let ends = self.starts.iter().skip(1).copied().chain([self.period]);
+        let lengths = self.starts.iter().zip(ends).map(|(start, end)| Duration::from_nanos(end - start));
+        lengths.zip(self.values.iter().copied())
+    }
+
+    /// The same steps with other values, such as half a round trip for a one-way delay.
+    pub fn map<U: Copy>(&self, f: impl FnMut(T) -> U) -> Steps<U> {
+        let values = self.values.iter().copied().map(f).collect();
+        Steps { starts: self.starts.clone(), values, period: self.period, at_end: self.at_end }
+    }
+
+    /// The value `elapsed` after the beginning.
+    pub fn value_at(&self, elapsed: Duration) -> T {
+        self.step_at(elapsed, 0).value
+    }
+
+    /// The step that holds `elapsed` after the beginning. `hint` is a step that is probably the right one; it saves
+    /// the search and never changes the result.
+    pub(crate) fn step_at(&self, elapsed: Duration, hint: usize) -> Step<T> {
+        let mut offset = elapsed.as_nanos();
+        if offset >= self.period {
+            if self.at_end == AtEnd::Hold {
+                let index = self.values.len() - 1;
+                return Step { value: self.values[index], index, left: Duration::MAX };
+            }
+            offset %= self.period;
+        }
+        let index = if self.holds(hint, offset) { hint } else { self.search(offset) };
+        let forever = self.at_end == AtEnd::Hold && index + 1 == self.values.len();
+        let left = if forever { Duration::MAX } else { Duration::from_nanos(self.end_of(index) - offset) };
+        Step { value: self.values[index], index, left }
+    }
+
+    fn holds(&self, index: usize, offset: u64) -> bool {
+        index < self.starts.len() && self.starts[index] <= offset && offset < self.end_of(index)
+    }
+
+    fn search(&self, offset: u64) -> usize {
+        self.starts.partition_point(|start| *start <= offset) - 1
+    }
+
+    fn end_of(&self, index: usize) -> u64 {
+        self.starts.get(index + 1).copied().unwrap_or(self.period)
+    }
+}
+
+impl Steps<Bandwidth> {
+    /// The mean rate over one pass.
+    pub fn mean_rate(&self) -> Bandwidth {
+        let bits: u128 =
+            self.iter().map(|(length, rate)| u128::from(length.as_nanos()) * u128::from(rate.as_bps())).sum();
+        Bandwidth::from_bps((bits / u128::from(self.period)) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    fn three(at_end: AtEnd) -> Steps<char> {
+        Steps::new([(MS(10), 'a'), (MS(0), 'x'), (MS(20), 'b'), (MS(5), 'c')], at_end).unwrap()
+    }
+
+    #[test]
+    fn values_hold_until_the_next_step_and_loop_at_the_end() {
+        let steps = three(AtEnd::Loop);
+        let found: String = [0, 9, 10, 29, 30, 34, 35, 44, 45, 350].map(|ms| steps.value_at(MS(ms))).iter().collect();
+        assert_eq!(found, "aabbccaaba");
+        assert_eq!(steps.period(), MS(35));
+        assert_eq!(steps.step_at(MS(35 + 12), 0), Step { value: 'b', index: 1, left: MS(18) });
+    }
+
+    #[test]
+    fn the_last_value_holds_for_ever_when_asked() {
+        let steps = three(AtEnd::Hold);
+        assert_eq!(steps.step_at(MS(32), 0), Step { value: 'c', index: 2, left: Duration::MAX });
+        assert_eq!(steps.step_at(MS(900), 0), Step { value: 'c', index: 2, left: Duration::MAX });
+    }
+
+    #[test]
+    fn a_wrong_hint_changes_nothing() {
+        let steps = three(AtEnd::Loop);
+        for ms in 0..80 {
+            for hint in 0..5 {
+                assert_eq!(steps.step_at(MS(ms), hint), steps.step_at(MS(ms), 0));
+            }
+        }
+    }
+
+    #[test]
+    fn a_trace_without_length_is_refused() {
+        assert!(Steps::new([(Duration::ZERO, 'a')], AtEnd::Loop).is_err());
+        assert!(Steps::<char>::new([], AtEnd::Loop).is_err());
+        assert!(Steps::new([(Duration::MAX, 'a')], AtEnd::Loop).is_err());
+    }
+
+    #[test]
+    fn the_mean_rate_weighs_by_time() {
+        let rates = [(MS(10), Bandwidth::from_mbps(1)), (MS(30), Bandwidth::from_mbps(3))];
+        assert_eq!(Steps::new(rates, AtEnd::Loop).unwrap().mean_rate(), Bandwidth::from_bps(2_500_000));
+    }
+}

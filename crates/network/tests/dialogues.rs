@@ -1,0 +1,291 @@
+//! Send at this moment, expect just this.
+//!
+//! Most links here send 2 Mb/s, so that 1500 bytes take 6 ms and 500 bytes take 2 ms.
+
+mod support;
+
+use anabranch_events::{DropCause, LinkEvent};
+use anabranch_network::{
+    AtEnd, Change, DelayConfig, DirectionConfig, Jitter, JitterConfig, LossAt, LossConfig, Opportunities, Probability,
+    QueueConfig, RateConfig, Reordering, Steps, TokenBucketConfig,
+};
+use anabranch_units::{Bandwidth, Duration, Instant};
+use std::num::NonZeroU32;
+use support::{Bench, at, ms, probability};
+
+/// 2 Mb/s, 20 ms, 64 kB.
+fn plain() -> DirectionConfig {
+    let mut config = DirectionConfig::new(Bandwidth::from_mbps(2), QueueConfig::drop_tail_bytes(64_000));
+    config.delay = ms(20).into();
+    config
+}
+
+fn every(n: u32) -> LossConfig {
+    LossConfig::EveryNth(NonZeroU32::new(n).unwrap())
+}
+
+fn dropped(at: Instant, cause: DropCause, bytes: u32) -> (Instant, LinkEvent) {
+    (at, LinkEvent::Dropped { cause, bytes })
+}
+
+#[test]
+fn packets_are_serialised_and_then_propagate() {
+    let mut bench = Bench::new(&plain());
+    bench.send(at(0), 1500).send(at(0), 500).send(at(30), 1500);
+    assert_eq!(bench.link.next_delivery(), Some(at(56)));
+    assert_eq!(bench.run_until(at(100)).arrivals_ms(), [(26, 0), (28, 1), (56, 2)]);
+    assert_eq!(bench.link.next_delivery(), None);
+}
+
+#[test]
+fn the_announced_time_is_the_arrival_and_not_a_nanosecond_earlier() {
+    let mut bench = Bench::new(&plain());
+    bench.send(at(0), 1500);
+    assert_eq!(bench.link.next_delivery(), Some(at(26)));
+    assert_eq!(bench.link.poll_delivery(at(26) - Duration::from_nanos(1)), None);
+    assert_eq!(bench.link.poll_delivery(at(26)).map(|packet| packet.number), Some(0));
+}
+
+#[test]
+fn a_link_without_limits_delivers_at_once() {
+    let config = DirectionConfig::new(Bandwidth::INFINITE, QueueConfig::drop_tail_packets(1));
+    let mut bench = Bench::new(&config);
+    bench.send(at(5), 1500).send(at(5), 1500).send(at(5), 40);
+    assert_eq!(bench.run_until(at(5)).arrivals_ms(), [(5, 0), (5, 1), (5, 2)]);
+}
+
+#[test]
+fn the_packet_in_service_does_not_count_as_waiting() {
+    let mut config = plain();
+    config.queue = QueueConfig::drop_tail_bytes(3000);
+    let mut bench = Bench::new(&config);
+    // One in service, two wait, the fourth does not fit; at 6 ms there is room again.
+    bench.send(at(0), 1500).send(at(0), 1500).send(at(0), 1500).send(at(0), 1500).send(at(6), 1500);
+    bench.run_until(at(100));
+    let seen = bench.seen();
+    assert_eq!(seen.order(), [0, 1, 2, 4]);
+    assert_eq!(seen.log, [dropped(at(0), DropCause::Queue, 1500)]);
+    // They waited 0, 6, 12 and 12 ms.
+    assert_eq!(seen.queue_delay, (4, Some(Duration::from_micros(7500)), ms(12)));
+}
+
+#[test]
+fn overhead_costs_time_but_is_not_counted() {
+    let mut config = plain();
+    config.overhead = 500;
+    config.queue = QueueConfig::drop_tail_bytes(1500);
+    let mut bench = Bench::new(&config);
+    bench.send(at(0), 1500).send(at(0), 1500);
+    assert_eq!(bench.run_until(at(100)).arrivals_ms(), [(28, 0), (36, 1)]);
+    assert_eq!(bench.link.stats().delivered.bytes, 3000);
+}
+
+#[test]
+fn packets_above_the_mtu_are_dropped() {
+    let mut bench = Bench::new(&plain());
+    bench.send(at(0), 1501).send(at(0), 1500).change(at(1), Change::Mtu(1400)).send(at(1), 1500).run_until(at(100));
+    let seen = bench.seen();
+    assert_eq!(seen.order(), [1]);
+    assert_eq!(seen.log, [dropped(at(0), DropCause::TooBig, 1501), dropped(at(1), DropCause::TooBig, 1500)]);
+}
+
+#[test]
+fn a_change_of_rate_keeps_what_is_left_of_the_packet() {
+    let mut bench = Bench::new(&plain());
+    bench.send(at(0), 1500).send(at(0), 1500);
+    // A third of the first packet has left; the rest takes 8 ms at 1 Mb/s, the second packet 12 ms.
+    bench.change(at(2), Change::Rate(Bandwidth::from_mbps(1).into()));
+    assert_eq!(bench.link.next_delivery(), Some(at(30)));
+    assert_eq!(bench.run_until(at(100)).arrivals_ms(), [(30, 0), (42, 1)]);
+}
+
+#[test]
+fn rate_zero_keeps_packets_until_it_ends() {
+    let mut bench = Bench::new(&plain());
+    bench.send(at(0), 1500).change(at(3), Change::Rate(Bandwidth::ZERO.into())).send(at(4), 500);
+    assert_eq!(bench.link.next_delivery(), None);
+    bench.change(at(1000), Change::Rate(Bandwidth::from_mbps(2).into()));
+    assert_eq!(bench.run_until(at(2000)).arrivals_ms(), [(1023, 0), (1025, 1)]);
+}
+
+#[test]
+fn a_shorter_delay_holds_for_later_departures_and_nobody_overtakes() {
+    let mut bench = Bench::new(&plain());
+    bench.send(at(0), 1500).send(at(0), 1500).send(at(0), 1500).send(at(0), 1500);
+    // The first has left at 6 ms, for arrival at 26; the second leaves at 12 and may not arrive at 13.
+    bench.change(at(7), Change::Delay(ms(1).into()));
+    assert_eq!(bench.run_until(at(100)).arrivals_ms(), [(26, 0), (26, 1), (26, 2), (26, 3)]);
+    bench.send(at(100), 1500);
+    assert_eq!(bench.run_until(at(200)).arrivals_ms(), [(107, 4)]);
+}
+
+#[test]
+fn a_recorded_delay_is_that_of_the_departure() {
+    let mut config = plain();
+    let steps = Steps::new([(ms(10), ms(20)), (ms(10), ms(50))], AtEnd::Loop).unwrap();
+    config.delay = DelayConfig::Table(steps.into());
+    let mut bench = Bench::new(&config);
+    bench.send(at(0), 1500).send(at(9), 500).send(at(60), 1500);
+    assert_eq!(bench.run_until(at(200)).arrivals_ms(), [(26, 0), (61, 1), (86, 2)]);
+}
+
+#[test]
+fn a_cut_link_loses_what_it_has_not_sent_and_delivers_what_propagates() {
+    let mut bench = Bench::new(&plain());
+    bench.send(at(0), 1500).send(at(0), 1400).send(at(0), 1300);
+    bench.change(at(10), Change::Up(false)).send(at(15), 1200);
+    assert!(!bench.link.is_up());
+    bench.change(at(16), Change::Up(false)).change(at(40), Change::Up(true)).send(at(40), 500).run_until(at(100));
+    let seen = bench.seen();
+    assert_eq!(seen.arrivals, [(at(26), 0), (at(62), 4)]);
+    let expected = [
+        (at(10), LinkEvent::Switched { up: false }),
+        dropped(at(10), DropCause::Outage, 1400),
+        dropped(at(10), DropCause::Outage, 1300),
+        dropped(at(15), DropCause::Outage, 1200),
+        (at(40), LinkEvent::Switched { up: true }),
+    ];
+    assert_eq!(seen.log, expected);
+}
+
+#[test]
+fn packets_lost_on_the_air_have_used_the_link() {
+    let mut config = plain();
+    config.loss = every(2);
+    let mut bench = Bench::new(&config);
+    bench.send(at(0), 1500).send(at(0), 1500).send(at(0), 1500);
+    bench.run_until(at(100));
+    let seen = bench.seen();
+    assert_eq!(seen.arrivals, [(at(26), 0), (at(38), 2)]);
+    assert_eq!(seen.log, [dropped(at(12), DropCause::Random, 1500)]);
+}
+
+#[test]
+fn packets_lost_at_the_entry_cost_nothing() {
+    let mut config = plain();
+    config.loss = every(2);
+    config.loss_at = LossAt::Entry;
+    let mut bench = Bench::new(&config);
+    bench.send(at(0), 1500).send(at(1), 1500).send(at(2), 1500).run_until(at(100));
+    let seen = bench.seen();
+    assert_eq!(seen.arrivals, [(at(26), 0), (at(32), 2)]);
+    assert_eq!(seen.log, [dropped(at(1), DropCause::Random, 1500)]);
+}
+
+#[test]
+fn a_lost_packet_on_an_empty_pipe_does_not_hide_the_next_one() {
+    let mut config = plain();
+    config.loss = every(1);
+    let mut bench = Bench::new(&config);
+    bench.send(at(0), 1500).send(at(0), 1500).change(at(6), Change::Loss(LossConfig::None)).send(at(7), 500);
+    // The second packet's transmission had begun at 6 ms, so it was lost as well; and no wake-up was missed.
+    assert_eq!(bench.run_until(at(100)).arrivals_ms(), [(34, 2)]);
+}
+
+#[test]
+fn a_copy_arrives_right_after_its_original_and_uses_no_link_time() {
+    let mut config = plain();
+    config.duplication = Probability::ONE;
+    let mut bench = Bench::new(&config);
+    bench.send(at(0), 1500).send(at(0), 1500);
+    assert_eq!(bench.run_until(at(100)).arrivals_ms(), [(26, 0), (26, 0), (32, 1), (32, 1)]);
+    assert_eq!(bench.link.stats().duplicated.packets, 2);
+}
+
+#[test]
+fn a_packet_held_back_is_overtaken() {
+    let mut config = plain();
+    config.reordering = Some(Reordering { probability: Probability::ONE, extra: ms(9) });
+    let mut bench = Bench::new(&config);
+    bench.send(at(0), 1500).send(at(0), 1500).send(at(0), 1500);
+    // Only the first packet's transmission began before reordering ended.
+    bench.change(at(1), Change::Reordering(None));
+    assert_eq!(bench.run_until(at(100)).arrivals_ms(), [(32, 1), (35, 0), (38, 2)]);
+}
+
+#[test]
+fn jitter_keeps_the_order_unless_told_otherwise() {
+    let arrivals = |reorders| {
+        let mut config = plain();
+        config.jitter = Some(JitterConfig { jitter: Jitter::Uniform { half_width: ms(20) }, reorders });
+        let mut bench = Bench::new(&config);
+        for n in 0..200 {
+            bench.send(at(n), 100);
+        }
+        bench.run_until(at(1000)).seen()
+    };
+    let (ordered, free) = (arrivals(false), arrivals(true));
+    assert!(ordered.order().is_sorted());
+    assert!(!free.order().is_sorted());
+    // Where nobody would have overtaken, the delays are the same draws.
+    let moment = |seen: &support::Seen, number| seen.arrivals.iter().find(|(_, n)| *n == number).unwrap().0;
+    assert!((0..200).all(|number| moment(&ordered, number) >= moment(&free, number)));
+    assert!((0..200).any(|number| moment(&ordered, number) == moment(&free, number)));
+}
+
+#[test]
+fn a_smaller_queue_keeps_what_waits() {
+    let mut bench = Bench::new(&plain());
+    for _ in 0..5 {
+        bench.send(at(0), 1500);
+    }
+    bench.change(at(1), Change::Queue(QueueConfig::drop_tail_packets(2))).send(at(1), 1500);
+    // At 12 ms the third is in service and two wait; at 18 ms there is room for one more.
+    bench.send(at(12), 1500).send(at(18), 1500).run_until(at(100));
+    assert_eq!(bench.seen().order(), [0, 1, 2, 3, 4, 7]);
+}
+
+#[test]
+fn a_token_bucket_lets_a_burst_pass_and_remembers_it_across_an_outage() {
+    let mut config = plain();
+    config.rate = RateConfig::TokenBucket(TokenBucketConfig::new(Bandwidth::from_mbps(2), 3000));
+    let mut bench = Bench::new(&config);
+    for _ in 0..4 {
+        bench.send(at(0), 1500);
+    }
+    // Two leave at once, the third at 6 ms; the fourth would at 12, but is cut at 9 and leaves its tokens.
+    bench.change(at(9), Change::Up(false)).change(at(9), Change::Up(true)).send(at(9), 1500).send(at(9), 500);
+    assert_eq!(bench.run_until(at(100)).arrivals_ms(), [(20, 0), (20, 1), (26, 2), (32, 4), (34, 5)]);
+}
+
+#[test]
+fn recorded_opportunities_move_packets() {
+    let mut config = plain();
+    config.rate = RateConfig::Opportunities(Opportunities::parse("3\n10\n").unwrap().into());
+    let mut bench = Bench::new(&config);
+    bench.send(at(0), 1500).send(at(0), 1500).send(at(0), 700).send(at(0), 700);
+    assert_eq!(bench.run_until(at(100)).arrivals_ms(), [(23, 0), (30, 1), (33, 2), (33, 3)]);
+}
+
+#[test]
+fn a_link_that_starts_down_drops_until_it_comes_up() {
+    let config = DirectionConfig { up: false, ..plain() };
+    let mut bench = Bench::new(&config);
+    bench.send(at(0), 1500).change(at(5), Change::Up(true)).send(at(5), 1500);
+    assert_eq!(bench.run_until(at(100)).arrivals_ms(), [(31, 1)]);
+}
+
+/// The fate of the k-th packet depends on seed, name and k: not on rate, timing, sizes or other effects.
+#[test]
+fn the_same_packets_are_lost_whatever_else_happens() {
+    let lost = |seed, gap_us: u64, change: &dyn Fn(&mut DirectionConfig)| {
+        let mut config = plain();
+        config.loss = LossConfig::Bernoulli(probability(0.1));
+        change(&mut config);
+        let mut bench = Bench::seeded(&config, seed);
+        for n in 0..500 {
+            let now = Instant::ZERO + Duration::from_micros(gap_us * n);
+            bench.send(now, 100 + (n * gap_us % 900) as u32);
+        }
+        let order = bench.run_until(at(100_000)).seen().order();
+        (0..500).filter(|number| !order.contains(number)).collect::<Vec<_>>()
+    };
+    let reference = lost(1, 8000, &|_| {});
+    assert!((20..80).contains(&reference.len()));
+    assert_eq!(lost(1, 6001, &|c| c.rate = Bandwidth::from_mbps(50).into()), reference);
+    assert_eq!(lost(1, 7000, &|c| c.loss_at = LossAt::Entry), reference);
+    let jitter = JitterConfig { jitter: Jitter::Normal { deviation: ms(5) }, reorders: true };
+    assert_eq!(lost(1, 8000, &|c| c.jitter = Some(jitter)), reference);
+    assert_eq!(lost(1, 8000, &|c| c.duplication = probability(0.3)), reference);
+    assert_ne!(lost(2, 8000, &|_| {}), reference);
+}

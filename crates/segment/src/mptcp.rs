@@ -1,0 +1,218 @@
+//! Multipath TCP version 1 options (RFC 8684).
+
+use core::net::IpAddr;
+
+/// A data sequence number, or a data acknowledgment, in the width in which it travels.
+///
+/// A narrow one carries the low 32 bits only; the receiver expands it near what it expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataSeq {
+    /// The number; at most 32 bits of it count where `wide` is false.
+    pub value: u64,
+    /// Whether it travels in 8 bytes rather than 4.
+    pub wide: bool,
+}
+
+impl DataSeq {
+    /// Encoded bytes.
+    pub const fn encoded_len(self) -> u32 {
+        if self.wide { 8 } else { 4 }
+    }
+}
+
+/// Which data bytes a run of subflow bytes carries (RFC 8684 section 3.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// Data sequence number of the first byte.
+    pub dsn: DataSeq,
+    /// The first byte's place on the subflow, relative to the initial sequence number: the first byte after the SYN is 1.
+    /// Zero for a DATA_FIN that travels alone.
+    pub subflow_offset: u32,
+    /// Bytes mapped, one more for a DATA_FIN; zero is the infinite mapping of a fallback.
+    pub len: u16,
+    /// The checksum, where it was negotiated.
+    pub checksum: Option<u16>,
+}
+
+/// Data sequence signal (subtype 2): what is acknowledged and what is sent, at the level of the connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dss {
+    /// Everything before this number has arrived.
+    pub data_ack: Option<DataSeq>,
+    /// Where this segment's payload belongs.
+    pub mapping: Option<Mapping>,
+    /// The mapping's last number is the end of the data.
+    pub data_fin: bool,
+}
+
+impl Dss {
+    /// Encoded bytes, padded to whole words.
+    pub fn encoded_len(&self) -> u32 {
+        let ack = self.data_ack.map_or(0, DataSeq::encoded_len);
+        let map = self.mapping.map_or(0, |m| m.dsn.encoded_len() + 6 + if m.checksum.is_some() { 2 } else { 0 });
+        (4 + ack + map).next_multiple_of(4)
+    }
+}
+
+/// Flags of MP_CAPABLE (RFC 8684 section 3.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CapableFlags {
+    /// `A`: DSS carries checksums.
+    pub checksum_required: bool,
+    /// `C`: do not join to the address of the initial subflow.
+    pub deny_join_initial: bool,
+    /// `H`: HMAC-SHA256; the only algorithm there is.
+    pub hmac_sha256: bool,
+}
+
+/// Why a subflow was reset (RFC 8684 section 3.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResetReason {
+    /// Nothing known.
+    Unspecified,
+    /// The peer broke the protocol of MPTCP.
+    MptcpError,
+    /// No resources.
+    NoResources,
+    /// Policy.
+    Prohibited,
+    /// Too much data outstanding.
+    TooMuchOutstanding,
+    /// The path is too slow.
+    BadPerformance,
+    /// A middlebox meddled.
+    Middlebox,
+    /// A code without a name here.
+    Other(u8),
+}
+
+/// The address identifiers of a REMOVE_ADDR: one to eight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RemovedAddresses {
+    ids: [u8; 8],
+    len: u8,
+}
+
+impl RemovedAddresses {
+    /// From a list of identifiers; none if it is empty or longer than an option can be.
+    pub fn new(list: &[u8]) -> Option<Self> {
+        let mut ids = [0; 8];
+        ids.get_mut(..list.len())?.copy_from_slice(list);
+        (!list.is_empty()).then_some(RemovedAddresses { ids, len: list.len() as u8 })
+    }
+
+    /// The identifiers.
+    pub fn as_slice(&self) -> &[u8] {
+        &self.ids[..usize::from(self.len)]
+    }
+}
+
+/// Every MPTCP option but DSS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MptcpOption {
+    /// MP_CAPABLE (0): no key on a SYN, the sender's on a SYN/ACK, both from the third segment on;
+    /// with `data_len` it stands for a DSS that maps the connection's first bytes.
+    Capable {
+        /// Protocol version; 1 here.
+        version: u8,
+        /// Flags.
+        flags: CapableFlags,
+        /// The sender's key.
+        sender_key: Option<u64>,
+        /// The receiver's key, echoed.
+        receiver_key: Option<u64>,
+        /// Bytes of data that the segment carries, where it carries any.
+        data_len: Option<u16>,
+        /// Their checksum, where it was negotiated.
+        checksum: Option<u16>,
+    },
+    /// MP_JOIN (1) on a SYN.
+    JoinSyn {
+        /// Use this subflow only when no other works.
+        backup: bool,
+        /// Identifier of the sender's address.
+        address_id: u8,
+        /// Names the connection: the first 32 bits of the hash of the receiver's key.
+        token: u32,
+        /// The sender's random number.
+        nonce: u32,
+    },
+    /// MP_JOIN on a SYN/ACK.
+    JoinSynAck {
+        /// Use this subflow only when no other works.
+        backup: bool,
+        /// Identifier of the sender's address.
+        address_id: u8,
+        /// The leftmost 64 bits of the sender's HMAC.
+        hmac: u64,
+        /// The sender's random number.
+        nonce: u32,
+    },
+    /// MP_JOIN on the third segment.
+    JoinAck {
+        /// The leftmost 160 bits of the sender's HMAC.
+        hmac: [u8; 20],
+    },
+    /// ADD_ADDR (3).
+    AddAddress {
+        /// The receiver's copy, sent back; then without HMAC.
+        echo: bool,
+        /// Identifier of the address.
+        address_id: u8,
+        /// The address.
+        address: IpAddr,
+        /// The port, where it differs from the connection's.
+        port: Option<u16>,
+        /// The rightmost 64 bits of the sender's HMAC; zero in an echo.
+        hmac: u64,
+    },
+    /// REMOVE_ADDR (4).
+    RemoveAddress(RemovedAddresses),
+    /// MP_PRIO (5).
+    Priority {
+        /// Whether the receiver shall stop sending on this subflow while another works.
+        backup: bool,
+    },
+    /// MP_FAIL (6): mappings failed from this data sequence number on.
+    Fail {
+        /// The first number that cannot be trusted.
+        dsn: u64,
+    },
+    /// MP_FASTCLOSE (7): the connection ends at once.
+    FastClose {
+        /// The receiver's key, as proof.
+        receiver_key: u64,
+    },
+    /// MP_TCPRST (8), on a segment with RST.
+    Reset {
+        /// Whether another try may work.
+        transient: bool,
+        /// Why.
+        reason: ResetReason,
+    },
+}
+
+impl MptcpOption {
+    /// Encoded bytes, padded to whole words.
+    pub fn encoded_len(&self) -> u32 {
+        let len: u32 = match self {
+            MptcpOption::Capable { sender_key, receiver_key, data_len, checksum, .. } => {
+                let keys = u32::from(sender_key.is_some()) + u32::from(receiver_key.is_some());
+                let halves = u32::from(data_len.is_some()) + u32::from(checksum.is_some());
+                4 + 8 * keys + 2 * halves
+            }
+            MptcpOption::JoinSyn { .. } => 12,
+            MptcpOption::JoinSynAck { .. } => 16,
+            MptcpOption::JoinAck { .. } => 24,
+            MptcpOption::AddAddress { echo, address, port, .. } => {
+                let address = if address.is_ipv4() { 8 } else { 20 };
+                address + if port.is_some() { 2 } else { 0 } + if *echo { 0 } else { 8 }
+            }
+            MptcpOption::RemoveAddress(ids) => 3 + ids.as_slice().len() as u32,
+            MptcpOption::Priority { .. } => 3,
+            MptcpOption::Fail { .. } | MptcpOption::FastClose { .. } => 12,
+            MptcpOption::Reset { .. } => 4,
+        };
+        len.next_multiple_of(4)
+    }
+}

@@ -1,0 +1,105 @@
+//! What is wrong with a scenario, and what would be right.
+
+use std::fmt;
+
+/// One mistake in a scenario, worded for the person who wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// The file (or the name under which the text was given), or the override such as `--set link.wifi.rate=fast`.
+    pub file: String,
+    /// Counted from one; zero where the mistake is not in a text, such as in an override.
+    pub line: usize,
+    /// Counted from one, in characters; zero like `line`.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right; empty where the message says it all.
+    pub expected: String,
+    /// The valid name nearest to the one written, if one is near.
+    pub nearest: Option<String>,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file)?;
+        if self.line > 0 {
+            write!(f, ":{}:{}", self.line, self.column)?;
+        }
+        write!(f, ": {}", self.message)?;
+        if !self.expected.is_empty() {
+            write!(f, "; expected {}", self.expected)?;
+        }
+        if let Some(nearest) = &self.nearest {
+            write!(f, "; did you mean `{nearest}`?")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The candidate with the smallest edit distance to `word`, unless even that one is too far to be meant.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let word = word.to_lowercase();
+    // A third of the letters may be wrong: a typing error, not another word.
+    let limit = (word.chars().count() / 3).max(2);
+    let scored = candidates.into_iter().map(|c| (edit_distance(&word, &c.to_lowercase()), c));
+    let best = scored.min_by_key(|(distance, _)| *distance)?;
+    (best.0 <= limit && best.0 < word.chars().count()).then(|| best.1.to_string())
+}
+
+/// Insertions, deletions, substitutions and swaps of neighbours that turn one word into the other
+/// (the "optimal string alignment" distance).
+fn edit_distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut before_last = vec![0; b.len() + 1];
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let substitution = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            row[j] = substitution.min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before_last[j - 2] + 1);
+            }
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn typing_errors_find_their_word_and_other_words_find_nothing() {
+        let names = ["min-rtt", "round-robin", "gr-sty", "tr-sty"];
+        assert_eq!(nearest("minrtt", names).as_deref(), Some("min-rtt"));
+        assert_eq!(nearest("gr-sty2", names).as_deref(), Some("gr-sty"));
+        assert_eq!(nearest("Round_Robin", names).as_deref(), Some("round-robin"));
+        assert_eq!(nearest("weighted-fair", names), None);
+        assert_eq!(nearest("q", names), None);
+    }
+
+    #[test]
+    fn a_swap_of_neighbours_is_one_edit() {
+        assert_eq!(edit_distance("rate", "raet"), 1);
+        assert_eq!(edit_distance("", "abc"), 3);
+        assert_eq!(edit_distance("kitten", "sitting"), 3);
+    }
+
+    #[test]
+    fn the_message_is_one_line() {
+        let error = Error {
+            file: "a.toml".into(),
+            line: 3,
+            column: 7,
+            message: "unknown key `rte` in [link.wifi]".into(),
+            expected: "one of rate, rtt".into(),
+            nearest: Some("rate".into()),
+        };
+        let text = "a.toml:3:7: unknown key `rte` in [link.wifi]; expected one of rate, rtt; did you mean `rate`?";
+        assert_eq!(error.to_string(), text);
+    }
+}

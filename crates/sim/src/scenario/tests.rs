@@ -1,0 +1,320 @@
+use super::*;
+use crate::quantity::Ratio;
+use anabranch_network::{LossAt, QueueConfig};
+use anabranch_stack::connection::Protocol;
+use anabranch_units::Bandwidth;
+use proptest::prelude::*;
+
+/// The design's example, with algorithms that every version has.
+const EXAMPLE: &str = r#"
+schema = 1
+question = "Does staying on a path help when the short path is lossy?"
+duration = "700 s"
+
+[transport]
+protocol = "mptcp"
+scheduler = "min-rtt"
+congestion_control = "newreno"
+
+[link.wifi]
+rtt = "50 ms"
+rate = "2 Mb/s"
+queue = "64 kB"
+loss = "2 %"
+[link.lte]
+down = { rate = "2 Mb/s", delay = "50 ms", queue = "64 kB" }
+up   = { rate = "1 Mb/s", delay = "50 ms" }
+mtu = 1500
+overhead = "14 B"
+
+[path.wifi]
+links = ["wifi"]
+[path.lte]
+links = ["lte"]
+
+[[session]]
+paths = ["wifi", "lte"]
+video = { kind = "progressive", size = "409 MB", rate = "5.24 Mb/s", fps = 24 }
+player = { kind = "vlc" }
+count = 1
+start = "0 s"
+
+[[traffic]]
+kind = "tcp"
+path = "wifi"
+congestion_control = "newreno"
+
+[[event]]
+at = "120 s"
+link = "wifi"
+down = true
+"#;
+
+fn example(overrides: &[(&str, &str)]) -> Result<Scenario> {
+    let overrides: Vec<_> = overrides.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    load(EXAMPLE, "example.toml", None, &overrides)
+}
+
+/// The error of the example with one line changed, and the number of that line.
+fn broken(line: &str, by: &str) -> (Error, usize) {
+    let number = EXAMPLE.lines().position(|l| l == line).unwrap_or_else(|| panic!("no line `{line}`")) + 1;
+    let text = EXAMPLE.replacen(line, by, 1);
+    (load(&text, "broken.toml", None, &[]).expect_err(by), number)
+}
+
+#[test]
+fn the_design_s_example_means_what_it_says() {
+    let scenario = example(&[]).unwrap();
+    let [wifi, lte] = &scenario.links[..] else { panic!() };
+    assert_eq!((wifi.down.delay, wifi.up.delay), (Duration::from_millis(25), Duration::from_millis(25)));
+    assert_eq!((wifi.down.rate.clone(), wifi.up.rate.clone()), (mbps(2), mbps(2)));
+    assert_eq!(wifi.down.loss, Loss { model: LossModel::Bernoulli(Ratio(20_000_000)), at: LossAt::Exit });
+    assert_eq!(wifi.up.loss.model, LossModel::None);
+    assert_eq!((lte.down.rate.clone(), lte.up.rate.clone()), (mbps(2), mbps(1)));
+    assert_eq!((lte.up.overhead, lte.down.overhead, lte.up.mtu), (14, 14, 1500));
+    assert_eq!(lte.up.queue, QueueConfig::drop_tail_bytes(64_000));
+    assert_eq!(scenario.transport.protocol, Protocol::Mptcp);
+    let event = Action::Link { link: 0, cut: Some(true), down: Change::default(), up: Change::default() };
+    assert_eq!(scenario.events, [Event { at: Duration::from_secs(120), action: event }]);
+    assert_eq!(scenario.sessions[0].paths, [0, 1]);
+}
+
+fn mbps(n: u64) -> Rate {
+    Rate::Constant(Bandwidth::from_mbps(n))
+}
+
+#[test]
+fn a_path_per_link_is_made_where_none_is_written() {
+    let text = "schema = 1\nduration = \"1 s\"\n[link.b]\nrate = \"1 Mb/s\"\n[link.a]\nrate = \"1 Mb/s\"\n[[session]]\n";
+    let scenario = load(text, "x", None, &[]).unwrap();
+    let names: Vec<_> = scenario.paths.iter().map(|p| p.name.as_str()).collect();
+    assert_eq!(names, ["b", "a"]);
+    assert_eq!(scenario.sessions[0].paths, [0, 1]);
+    assert_eq!(scenario.sessions[0].player.kind, "bulk");
+}
+
+#[test]
+fn each_mistake_names_its_line_what_was_expected_and_the_nearest_name() {
+    // (the line, what stands there instead, part of the message, part of the expectation, the nearest name)
+    let cases = [
+        ("rate = \"2 Mb/s\"", "raet = \"2 Mb/s\"", "unknown key in [link.wifi]: `raet`", "rate", Some("rate")),
+        ("rate = \"2 Mb/s\"", "rate = \"2 Mbps\"", "`Mbps` in `2 Mbps` is no unit", "Mb/s", Some("Mb/s")),
+        ("rate = \"2 Mb/s\"", "rate = \"-2 Mb/s\"", "negative", "a rate", None),
+        ("rate = \"2 Mb/s\"", "rate = 2", "no unit", "a rate", None),
+        ("rate = \"2 Mb/s\"", "rate = true", "`rate` is true or false", "a rate", None),
+        ("rtt = \"50 ms\"", "rtt = \"50 kB\"", "`kB`", "a time", None),
+        ("loss = \"2 %\"", "loss = \"200 %\"", "more than all", "a share", None),
+        ("queue = \"64 kB\"", "queue = \"100 B\"", "cannot hold one packet", "", None),
+        ("queue = \"64 kB\"", "queue = { kind = \"redd\", limit = \"64 kB\" }", "queue `redd`", "drop-tail", Some("red")),
+        ("scheduler = \"min-rtt\"", "scheduler = \"minrtt\"", "scheduler `minrtt`", "min-rtt", Some("min-rtt")),
+        ("scheduler = \"min-rtt\"", "scheduler = { name = \"min-rtt\", x = 1 }", "option `x`", "", None),
+        ("congestion_control = \"newreno\"", "congestion_control = \"reno\"", "congestion control `reno`", "newreno", None),
+        ("protocol = \"mptcp\"", "protocol = \"mtcp\"", "`protocol`: `mtcp`", "mptcp, tcp", Some("mptcp")),
+        ("links = [\"wifi\"]", "links = [\"wify\"]", "link `wify`", "wifi, lte", Some("wifi")),
+        ("paths = [\"wifi\", \"lte\"]", "paths = [\"wifi\", \"let\"]", "path `let`", "wifi, lte", Some("lte")),
+        ("paths = [\"wifi\", \"lte\"]", "paths = [\"wifi\", \"wifi\"]", "stands twice", "once", None),
+        ("player = { kind = \"vlc\" }", "player = { kind = \"vcl\" }", "player `vcl`", "vlc", Some("vlc")),
+        ("player = { kind = \"vlc\" }", "player = { kind = \"bulk\" }", "needs a number of bytes", "", None),
+        ("player = { kind = \"vlc\" }", "player = { kind = \"vlc\", duration = \"3 s\" }", "option `duration`", "", None),
+        ("count = 1", "count = 0", "`count` is 0", "1", None),
+        ("start = \"0 s\"", "strat = \"0 s\"", "`strat`", "start", Some("start")),
+        ("path = \"wifi\"", "path = \"wi-fi\"", "path `wi-fi`", "wifi", Some("wifi")),
+        ("link = \"wifi\"", "link = \"lta\"", "link `lta`", "lte", Some("lte")),
+        ("duration = \"700 s\"", "duration = \"0 s\"", "zero", "above zero", None),
+        ("schema = 1", "schema = 2", "schema 2", "schema = 1", None),
+        ("[[traffic]]", "[[trafic]]", "`trafic`", "traffic", Some("traffic")),
+        ("down = true", "dwon = true", "`dwon`", "down", Some("down")),
+        ("at = \"120 s\"", "at = 120", "no unit", "a time", None),
+        ("count = 1", "count = = 1", "no valid TOML", "", None),
+    ];
+    for (line, by, message, expected, nearest) in cases {
+        let (error, number) = broken(line, by);
+        assert_eq!((error.file.as_str(), error.line), ("broken.toml", number), "{by}: {error}");
+        assert!(error.column > 0, "{by}: {error}");
+        assert!(error.message.contains(message), "{by}: {error}");
+        assert!(error.expected.contains(expected), "{by}: {error}");
+        assert_eq!(error.nearest.as_deref(), nearest, "{by}: {error}");
+        assert_eq!(error.to_string().lines().count(), 1, "{error}");
+    }
+}
+
+#[test]
+fn a_scenario_without_a_path_or_a_session_is_refused() {
+    let error = |text| load(text, "x", None, &[]).unwrap_err();
+    assert!(error("schema = 1\nduration = \"1 s\"\n[[session]]\n").message.contains("no path"));
+    let text = "schema = 1\nduration = \"1 s\"\n[link.a]\nrate = \"1 Mb/s\"\n";
+    assert!(error(text).message.contains("no session"));
+    assert!(error("").message.contains("no `schema`"));
+    assert!(error("schema = 1\nduration = \"1 s\"\n[link.a]\nrtt = \"1 ms\"\n[[session]]").message.contains("no `rate`"));
+}
+
+#[test]
+fn an_event_that_makes_a_link_unusable_is_refused_where_it_stands() {
+    let (error, line) = broken("down = true", "queue = \"100 B\"");
+    // The event's table begins three lines above.
+    assert_eq!(error.line, line - 3);
+    assert!(error.message.contains("link `wifi`"), "{error}");
+}
+
+#[test]
+fn overrides_are_read_as_toml_and_else_as_text() {
+    let scenario = example(&[
+        ("transport.congestion_control", "newreno"),
+        ("transport.protocol", "\"tcp\""),
+        ("link.wifi.loss", "\"1 %\""),
+        ("link.wifi.down.rate", "7 Mb/s"),
+        ("link.lte.queue", "50 packets"),
+        ("link.lte.mtu", "1400"),
+        ("session.0.player.kind", "vlc-2"),
+        ("session.0.count", "3"),
+        ("event.0.at", "9 s"),
+    ])
+    .unwrap();
+    let [wifi, lte] = &scenario.links[..] else { panic!() };
+    assert_eq!(scenario.transport.protocol, Protocol::Tcp);
+    assert_eq!(wifi.down.loss.model, LossModel::Bernoulli(Ratio(10_000_000)));
+    assert_eq!((wifi.down.rate.clone(), wifi.up.rate.clone()), (mbps(7), mbps(2)));
+    // The downlink has its own queue; the uplink follows the link.
+    assert_eq!(lte.up.queue, QueueConfig::drop_tail_packets(50));
+    assert_eq!(lte.down.queue, QueueConfig::drop_tail_bytes(64_000));
+    assert_eq!((lte.up.mtu, lte.down.mtu), (1400, 1400));
+    assert_eq!(scenario.sessions[0].player.kind, "vlc-2");
+    assert_eq!(scenario.sessions[0].count, 3);
+    assert_eq!(scenario.events[0].at, Duration::from_secs(9));
+}
+
+#[test]
+fn mistakes_in_overrides_name_the_override() {
+    let error = |key, value| example(&[(key, value)]).unwrap_err();
+    let e = error("transport.schedular", "min-rtt");
+    assert_eq!((e.file.as_str(), e.line), ("--set transport.schedular=min-rtt", 0));
+    assert_eq!(e.nearest.as_deref(), Some("scheduler"));
+    let e = error("link.wify.rate", "1 Mb/s");
+    assert_eq!((e.file.as_str(), e.nearest.as_deref()), ("--set link.wify.rate=1 Mb/s", Some("wifi")));
+    assert!(error("session.4.count", "1").message.contains("`4` is no position"));
+    assert!(error("session.x", "1").message.contains("`x` is no position"));
+    assert!(error("link..rate", "1").message.contains("no dotted key"));
+    assert_eq!(error("link.wifi.rate", "fast").file, "--set link.wifi.rate=fast");
+    assert!(error("session.0.video.kind", "bulk").message.contains("unknown key in video"));
+}
+
+#[test]
+fn a_short_form_opens_for_an_override_of_its_option() {
+    let e = example(&[("transport.scheduler.x", "1")]).unwrap_err();
+    assert!(e.message.contains("option `x`"), "{e}");
+    let scenario = example(&[("link.wifi.loss.at", "entry"), ("link.wifi.rate.burst", "9 kB")]).unwrap();
+    let wifi = &scenario.links[0].down;
+    assert_eq!(wifi.loss, Loss { model: LossModel::Bernoulli(Ratio(20_000_000)), at: LossAt::Entry });
+    assert!(matches!(&wifi.rate, Rate::TokenBucket(bucket) if bucket.burst == 9_000 && bucket.rate == Bandwidth::from_mbps(2)));
+}
+
+#[test]
+fn sessions_may_differ_in_their_transport() {
+    let text = EXAMPLE.replacen("count = 1", "transport = { protocol = \"tcp\", pacing = true }", 1);
+    let scenario = load(&text, "x", None, &[]).unwrap();
+    let own = &scenario.sessions[0].transport;
+    assert_eq!((own.protocol, own.pacing), (Protocol::Tcp, true));
+    assert_eq!(own.congestion_control, scenario.transport.congestion_control);
+    assert_eq!(scenario.transport.protocol, Protocol::Mptcp);
+    assert_eq!(load(&scenario.resolved(), "x", None, &[]), Ok(scenario));
+}
+
+#[test]
+fn a_trace_is_read_from_beside_the_scenario() {
+    let directory = std::env::temp_dir().join(format!("anabranch-scenario-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join("wifi.csv"), "0,1000\n1,2000\n").unwrap();
+    std::fs::write(directory.join("bad.csv"), "0,1000\n1,x\n").unwrap();
+    let trace = |file: &str| format!("rate = {{ trace = \"{file}\", format = \"columns\", unit = \"B/s\" }}");
+    let with = |file: &str| EXAMPLE.replacen("rate = \"2 Mb/s\"", &trace(file), 1);
+    let read = |file: &str| load(&with(file), "x.toml", Some(&directory), &[]);
+    let scenario = read("wifi.csv").unwrap();
+    assert_eq!(scenario.links[0].down.rate.config().mean(), Bandwidth::from_bps(12_000));
+    assert_eq!(load(&scenario.resolved(), "x.toml", None, &[]), Ok(scenario.clone()));
+    assert!(read("bad.csv").unwrap_err().message.contains("line 2"));
+    let missing = read("none.csv").unwrap_err();
+    assert!(missing.line > 0 && missing.message.contains("none.csv"), "{missing}");
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn every_default_of_the_reference_can_be_read() {
+    // A minimal scenario takes all defaults, so a malformed one would panic here.
+    let text = "schema = 1\nduration = \"1 s\"\n[link.a]\nrate = { rate = \"1 Mb/s\", burst = \"3 kB\" }\n\
+        loss = { kind = \"gilbert-elliott\", good_to_bad = \"1 %\", bad_to_good = \"1 %\" }\n\
+        [[session]]\nvideo = { kind = \"progressive\", size = \"1 MB\", rate = \"1 Mb/s\" }\n\
+        [[traffic]]\npath = \"a\"\ncongestion_control = \"newreno\"\n";
+    let scenario = load(text, "x", None, &[]).unwrap();
+    assert_eq!(load(&scenario.resolved(), "x", None, &[]), Ok(scenario));
+    for key in reference::KEYS {
+        assert!(key.meaning.ends_with('.'), "{}.{}", key.section, key.key);
+        let twins = reference::KEYS.iter().filter(|k| (k.section, k.key) == (key.section, key.key));
+        assert_eq!(twins.count(), 1, "{}.{}", key.section, key.key);
+    }
+}
+
+fn quantity(unit: &'static str, most: u64) -> impl Strategy<Value = String> {
+    (1..=most, 0u32..1000).prop_map(move |(n, part)| format!("{n}.{part:03} {unit}"))
+}
+
+fn queue() -> impl Strategy<Value = String> {
+    prop_oneof![
+        (65_536u64..10_000_000).prop_map(|n| format!("\"{n} B\"")),
+        (1u64..5000).prop_map(|n| format!("\"{n} packets\"")),
+        (100u64..500).prop_map(|n| format!("{{ kind = \"red\", limit = \"{n} packets\", min = \"20 packets\", max_probability = \"{}.5 %\" }}", n % 90)),
+        (100u64..500).prop_map(|n| format!("{{ kind = \"codel\", limit = \"{n} kB\", target = \"{n} us\" }}")),
+    ]
+}
+
+fn loss() -> impl Strategy<Value = String> {
+    prop_oneof![
+        (0u32..=99, 0u32..10_000_000).prop_map(|(n, part)| format!("\"{n}.{part:07} %\"")),
+        (1u32..100_000).prop_map(|n| format!("{{ kind = \"every-nth\", n = {n}, at = \"entry\" }}")),
+        (1u32..99, 1u32..99).prop_map(|(p, r)| format!(
+            "{{ kind = \"gilbert-elliott\", good_to_bad = \"0.{p:02} %\", bad_to_good = \"{r} %\" }}"
+        )),
+    ]
+}
+
+prop_compose! {
+    fn link_body()(
+        rate in quantity("Mb/s", 1000), rtt in quantity("ms", 500), queue in queue(), loss in loss(),
+        up in quantity("kb/s", 1000), dup in quantity("%", 20), shape in 1.0f64..50.0, reorders: bool, mtu in 100u32..9000,
+    ) -> String {
+        format!(
+            "rate = \"{rate}\"\nrtt = \"{rtt}\"\nqueue = {queue}\nloss = {loss}\nup = {{ rate = \"{up}\" }}\nmtu = {mtu}\n\
+             duplication = \"{dup}\"\njitter = {{ kind = \"gamma\", mean = \"1 ms\", shape = {shape:?}, reorders = {reorders} }}\n\
+             reordering = {{ share = \"{dup}\", by = \"{rtt}\" }}\n"
+        )
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_resolved_scenario_reads_as_the_same_one(
+        links in proptest::collection::vec(link_body(), 1..4),
+        events in proptest::collection::vec((0u32..100, 0usize..3, loss(), any::<Option<bool>>()), 0..4),
+        question in "\\PC{0,20}",
+        backup: bool,
+    ) {
+        let mut text = format!("schema = 1\nduration = \"9 s\"\nquestion = {}\n", resolved::quoted(&question));
+        for (i, body) in links.iter().enumerate() {
+            text += &format!("[link.l{i}]\n{body}[path.p{i}]\nlinks = [\"l{i}\"]\nbackup = {backup}\n");
+        }
+        text += "[[session]]\nvideo = { kind = \"progressive\", size = \"1 MB\", rate = \"1 Mb/s\", fps = \"24000/1001\" }\n";
+        text += "player = { kind = \"vlc-2\", caching = \"300 ms\" }\n[[session]]\nstart = \"1 s\"\n";
+        text += "[[traffic]]\npath = \"p0\"\ncongestion_control = \"newreno\"\nstop = \"2 s\"\n";
+        for (at, link, loss, cut) in &events {
+            let link = link % links.len();
+            text += &format!("[[event]]\nat = \"{at} ms\"\nlink = \"l{link}\"\nloss = {loss}\nup = {{ rate = \"{}.5 kb/s\" }}\n", at + 1);
+            text += &cut.map_or("delay = \"7 ms\"\n".to_string(), |cut| format!("down = {cut}\n"));
+        }
+        let scenario = load(&text, "x", None, &[]);
+        prop_assert!(scenario.is_ok(), "{}\n{text}", scenario.unwrap_err());
+        let scenario = scenario.unwrap();
+        let resolved = scenario.resolved();
+        let again = load(&resolved, "x", None, &[]);
+        prop_assert!(again.is_ok(), "{}\n{resolved}", again.unwrap_err());
+        prop_assert_eq!(&again.unwrap(), &scenario);
+    }
+}

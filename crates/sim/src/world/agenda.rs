@@ -1,0 +1,104 @@
+//! When each component wants to be woken, and which one is next.
+//!
+//! A tournament tree: the leaves hold one time per component, every inner node the winner of its two children. Setting a time
+//! replays the matches on one way to the root, O(log n), without allocation; asking for the next is O(1).
+//! Ties go to the component with the lower index, so a run has one order whatever was set in which order.
+
+use anabranch_units::Instant;
+
+/// The next wake time of each of a fixed number of components.
+#[derive(Clone, Debug)]
+pub(crate) struct Agenda {
+    /// One per leaf; [`Instant::FAR_FUTURE`]: never. Padded to a power of two.
+    times: Vec<Instant>,
+    /// `winners[1]` is the root, the children of `i` are `2 i` and `2 i + 1`, and the leaf of component `c` is `leaves + c`.
+    winners: Vec<u32>,
+}
+
+impl Agenda {
+    /// For components `0..count`, none of which wants to be woken.
+    pub fn new(count: usize) -> Self {
+        let leaves = count.next_power_of_two().max(2);
+        let mut winners = vec![0; leaves];
+        for node in (1..leaves).rev() {
+            // All times are equal, so the left child wins everywhere.
+            winners[node] = if 2 * node >= leaves { (2 * node - leaves) as u32 } else { winners[2 * node] };
+        }
+        Agenda { times: vec![Instant::FAR_FUTURE; leaves], winners }
+    }
+
+    /// Says when a component wants to be woken; [`Instant::FAR_FUTURE`] if never.
+    #[inline]
+    pub fn set(&mut self, component: usize, at: Instant) {
+        if self.times[component] == at {
+            return;
+        }
+        self.times[component] = at;
+        let leaves = self.times.len();
+        let mut node = (leaves + component) / 2;
+        while node >= 1 {
+            let winner = self.play(node);
+            // Whoever won above against another component still does, for only this one's time has changed.
+            if self.winners[node] == winner && winner as usize != component {
+                break;
+            }
+            self.winners[node] = winner;
+            node /= 2;
+        }
+    }
+
+    /// The component that is next, and when. At [`Instant::FAR_FUTURE`] nobody wants anything.
+    #[inline]
+    pub fn next(&self) -> (Instant, usize) {
+        let component = self.winners[1] as usize;
+        (self.times[component], component)
+    }
+
+    #[inline]
+    fn play(&self, node: usize) -> u32 {
+        let leaves = self.times.len();
+        let (left, right) = if 2 * node >= leaves {
+            ((2 * node - leaves) as u32, (2 * node - leaves + 1) as u32)
+        } else {
+            (self.winners[2 * node], self.winners[2 * node + 1])
+        };
+        // Components on the left have lower indices, so they win ties.
+        if self.times[right as usize] < self.times[left as usize] { right } else { left }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn nobody_wants_anything_at_first() {
+        for count in [0, 1, 2, 3, 8, 9] {
+            assert_eq!(Agenda::new(count).next().0, Instant::FAR_FUTURE);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_agrees_with_a_search_through_a_list(
+            count in 1usize..40,
+            steps in proptest::collection::vec((0usize..40, 0u64..20), 1..200),
+        ) {
+            let mut agenda = Agenda::new(count);
+            let mut list = vec![Instant::FAR_FUTURE; count];
+            for (component, time) in steps {
+                let component = component % count;
+                let time = if time == 19 { Instant::FAR_FUTURE } else { Instant::from_nanos(time) };
+                agenda.set(component, time);
+                list[component] = time;
+                let first = list.iter().copied().enumerate().map(|(i, at)| (at, i)).min().unwrap();
+                let next = agenda.next();
+                prop_assert_eq!(next.0, first.0);
+                if first.0 != Instant::FAR_FUTURE {
+                    prop_assert_eq!(next, first);
+                }
+            }
+        }
+    }
+}

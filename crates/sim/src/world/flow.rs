@@ -1,0 +1,346 @@
+//! One connection: both endpoints, the player and the server behind them.
+
+use super::observer::Observer;
+use anabranch_media::{HttpServer, Player, Stream};
+use anabranch_segment::{Flags, Segment};
+use anabranch_stack::connection::{Config, Connection, Entropy, Transmit};
+use anabranch_stack::view::Hints;
+use anabranch_units::{Duration, Instant, PathId};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::RngCore;
+
+/// Keys, sequence numbers and nonces from the run's seed.
+pub(super) struct SeededEntropy(pub ChaCha8Rng);
+
+impl Entropy for SeededEntropy {
+    fn next_u64(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+}
+
+/// What a flow is made from.
+pub(super) struct FlowSetup {
+    pub start: Instant,
+    pub client: Config,
+    pub server: Config,
+    pub client_entropy: SeededEntropy,
+    pub server_entropy: SeededEntropy,
+    pub player: Box<dyn Player + Send>,
+    pub http: HttpServer,
+    pub hints: Hints,
+    pub observer: Observer,
+    /// Whether the run waits for its end; cross traffic is not waited for.
+    pub awaited: bool,
+}
+
+/// One end of a connection with the bytes that its application moved.
+struct End {
+    connection: Connection,
+    moved: u64,
+}
+
+/// The server: before the first SYN arrives there is only what it will be made from.
+enum Server {
+    Listening { config: Box<Config>, entropy: SeededEntropy },
+    Accepted(Box<End>),
+    /// The SYN was refused.
+    Failed,
+}
+
+/// Which end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Client,
+    Server,
+}
+
+impl Side {
+    /// The position among a flow's two components.
+    pub fn index(self) -> usize {
+        usize::from(self == Side::Server)
+    }
+}
+
+/// A connection with its applications.
+pub(super) struct Flow {
+    pub observer: Observer,
+    pub start: Instant,
+    pub awaited: bool,
+    client: End,
+    server: Server,
+    player: Box<dyn Player + Send>,
+    http: HttpServer,
+    hints: Hints,
+    /// The connection was opened: its time has come.
+    begun: bool,
+    /// The player was told that the connection stands.
+    playing: bool,
+    /// When the player was done.
+    finished: Option<Instant>,
+    /// When bytes were read last.
+    last_progress: Instant,
+}
+
+/// A connection as its application sees it.
+struct AppStream<'a> {
+    end: &'a mut End,
+    now: Instant,
+}
+
+impl Stream for AppStream<'_> {
+    fn readable(&self) -> u64 {
+        self.end.connection.readable()
+    }
+
+    fn read(&mut self, max: u64) -> u64 {
+        self.end.connection.read(self.now, max)
+    }
+
+    fn write(&mut self, bytes: u64) {
+        self.end.moved += bytes;
+        self.end.connection.write(bytes);
+    }
+
+    fn finish(&mut self) {
+        self.end.connection.finish();
+    }
+
+    fn is_finished(&self) -> bool {
+        self.end.connection.peer_finished()
+    }
+}
+
+/// Counts what the player reads, to know whether anything moves.
+struct PlayerStream<'a>(AppStream<'a>);
+
+impl Stream for PlayerStream<'_> {
+    fn readable(&self) -> u64 {
+        self.0.readable()
+    }
+
+    fn read(&mut self, max: u64) -> u64 {
+        let taken = self.0.read(max);
+        self.0.end.moved += taken;
+        taken
+    }
+
+    fn write(&mut self, bytes: u64) {
+        self.0.end.connection.write(bytes);
+    }
+
+    fn finish(&mut self) {
+        self.0.finish();
+    }
+
+    fn is_finished(&self) -> bool {
+        self.0.is_finished()
+    }
+}
+
+impl Flow {
+    /// A flow that begins at its time.
+    ///
+    /// # Panics
+    /// If the transport refuses options that were accepted when the scenario was read.
+    pub fn new(setup: FlowSetup) -> Self {
+        let connection = Connection::client(setup.client, Box::new(setup.client_entropy));
+        let connection = connection.expect("the scenario's options were checked");
+        Flow {
+            observer: setup.observer,
+            start: setup.start,
+            awaited: setup.awaited,
+            client: End { connection, moved: 0 },
+            server: Server::Listening { config: Box::new(setup.server), entropy: setup.server_entropy },
+            player: setup.player,
+            http: setup.http,
+            hints: setup.hints,
+            begun: false,
+            playing: false,
+            finished: None,
+            last_progress: setup.start,
+        }
+    }
+
+    /// When this end wants to be woken.
+    pub fn next_wake(&self, side: Side) -> Instant {
+        let connection = match (side, &self.server) {
+            (Side::Client, _) if !self.begun => return self.start,
+            (Side::Client, _) => &self.client.connection,
+            (Side::Server, Server::Accepted(end)) => &end.connection,
+            (Side::Server, _) => return Instant::FAR_FUTURE,
+        };
+        let transport = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        match side {
+            Side::Client => transport.min(self.player_timer()),
+            Side::Server => transport,
+        }
+    }
+
+    fn player_timer(&self) -> Instant {
+        if self.playing { self.player.next_timer().unwrap_or(Instant::FAR_FUTURE) } else { Instant::FAR_FUTURE }
+    }
+
+    /// The time of this end has come.
+    pub fn wake(&mut self, now: Instant, side: Side) {
+        if side == Side::Client && !self.begun {
+            self.begun = true;
+            return;
+        }
+        if let Some(connection) = self.connection(side)
+            && connection.poll_timeout().is_some_and(|at| at <= now)
+        {
+            connection.handle_timeout(now);
+        }
+        if side == Side::Client && self.player_timer() <= now {
+            let before = self.client.moved;
+            self.player.on_timer(now, &mut PlayerStream(AppStream { end: &mut self.client, now }));
+            self.note_progress(now, before);
+        }
+    }
+
+    /// A segment arrived.
+    #[inline]
+    pub fn receive(&mut self, now: Instant, side: Side, path: PathId, segment: &Segment) {
+        match (side, &mut self.server) {
+            (Side::Client, _) => {
+                self.client.connection.handle_segment(now, path, segment);
+            }
+            (Side::Server, Server::Accepted(end)) => {
+                end.connection.handle_segment(now, path, segment);
+            }
+            (Side::Server, _) => self.accept(now, path, segment),
+        }
+    }
+
+    fn accept(&mut self, now: Instant, path: PathId, segment: &Segment) {
+        if !segment.flags.contains(Flags::SYN) || segment.flags.contains(Flags::ACK) {
+            return;
+        }
+        if let Server::Listening { config, entropy } = std::mem::replace(&mut self.server, Server::Failed)
+            && let Ok(mut connection) = Connection::accept(*config, Box::new(entropy), now, path, segment)
+        {
+            connection.set_hints(self.hints);
+            self.server = Server::Accepted(Box::new(End { connection, moved: 0 }));
+        }
+    }
+
+    /// Lets the application of this end take what is there; then come the segments of [`Flow::poll_transmit`].
+    #[inline]
+    pub fn run_application(&mut self, now: Instant, side: Side) {
+        match (side, &mut self.server) {
+            (Side::Client, _) => self.run_player(now),
+            (Side::Server, Server::Accepted(end)) => {
+                if end.connection.readable() > 0 || end.connection.peer_finished() {
+                    self.http.on_readable(&mut AppStream { end, now });
+                }
+            }
+            (Side::Server, _) => {}
+        }
+    }
+
+    fn run_player(&mut self, now: Instant) {
+        if !self.playing {
+            if !self.begun || !self.client.connection.is_established() {
+                return;
+            }
+            self.playing = true;
+            self.player.start(now, &mut PlayerStream(AppStream { end: &mut self.client, now }));
+        }
+        if self.finished.is_some() {
+            return;
+        }
+        if self.client.connection.readable() > 0 || self.client.connection.peer_finished() {
+            let before = self.client.moved;
+            self.player.on_readable(now, &mut PlayerStream(AppStream { end: &mut self.client, now }));
+            self.note_progress(now, before);
+        }
+        if self.player.finished() {
+            self.finished = Some(now);
+            // A download that was given up leaves bytes under way that nobody will read.
+            let written = if let Server::Accepted(end) = &self.server { end.moved } else { 0 };
+            if self.client.moved < written {
+                self.client.connection.abort(now);
+            }
+        }
+    }
+
+    fn note_progress(&mut self, now: Instant, before: u64) {
+        if self.client.moved > before {
+            self.last_progress = now;
+        }
+    }
+
+    /// The next segment that this end sends.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Instant, side: Side) -> Option<Transmit> {
+        match (side, &mut self.server) {
+            (Side::Client, _) if !self.begun => None,
+            (Side::Client, _) => self.client.connection.poll_transmit(now),
+            (Side::Server, Server::Accepted(end)) => end.connection.poll_transmit(now),
+            (Side::Server, _) => None,
+        }
+    }
+
+    /// The client's interface on a path went away or came back.
+    pub fn interface_changed(&mut self, now: Instant, path: PathId, up: bool) {
+        self.client.connection.handle_path_change(now, path, up);
+    }
+
+    /// Lets the observer see what this end said since the last call.
+    #[inline]
+    pub fn drain_events(&mut self, side: Side) {
+        match (side, &mut self.server) {
+            (Side::Client, _) => {
+                self.observer.see_receiver(self.client.connection.log());
+                if self.playing {
+                    self.observer.see_player(self.player.log());
+                }
+            }
+            (Side::Server, Server::Accepted(end)) => self.observer.see_sender(end.connection.log()),
+            (Side::Server, _) => {}
+        }
+    }
+
+    /// Has both endpoints and the player say how they are.
+    pub fn sample(&mut self, now: Instant) {
+        if let Server::Accepted(end) = &mut self.server {
+            end.connection.sample(now);
+        }
+        self.observer.begin_sample(now);
+        if self.playing && self.finished.is_none() {
+            self.player.sample(now);
+        }
+        self.drain_events(Side::Client);
+        self.drain_events(Side::Server);
+    }
+
+    /// Bytes that the player read so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.client.moved
+    }
+
+    /// When the player was done, if it is.
+    pub fn finished(&self) -> Option<Instant> {
+        self.finished
+    }
+
+    /// Nothing will happen to this flow's viewer any more: the player is done, or its connection is gone and nothing
+    /// that was received is left to be played.
+    pub fn is_over(&self) -> bool {
+        self.finished.is_some() || (self.client.connection.is_closed() && self.player_timer() == Instant::FAR_FUTURE)
+    }
+
+    /// The flow has begun, nothing arrived for `limit`, and the player waits for more.
+    pub fn is_idle(&self, now: Instant, limit: Duration) -> bool {
+        self.is_over()
+            || (self.begun && now.since(self.last_progress) >= limit && self.player_timer() == Instant::FAR_FUTURE)
+    }
+
+    fn connection(&mut self, side: Side) -> Option<&mut Connection> {
+        match (side, &mut self.server) {
+            (Side::Client, _) => Some(&mut self.client.connection),
+            (Side::Server, Server::Accepted(end)) => Some(&mut end.connection),
+            (Side::Server, _) => None,
+        }
+    }
+}

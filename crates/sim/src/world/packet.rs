@@ -1,0 +1,231 @@
+//! Packets on their routes through the links.
+
+use super::agenda::Agenda;
+use crate::scenario::{Direction as DirectionSpec, Scenario};
+use anabranch_events::LinkEvent;
+use anabranch_network::{Change, Direction, Streams};
+use anabranch_segment::Segment;
+use anabranch_units::{Instant, PathId};
+
+/// A segment on its way, in its IP packet.
+#[derive(Clone, Debug)]
+pub(super) struct Packet {
+    pub segment: Segment,
+    /// Size with the IP header.
+    pub bytes: u32,
+    /// Whose it is.
+    pub flow: u32,
+    /// Which route it takes.
+    pub path: PathId,
+    /// Towards the client.
+    pub down: bool,
+    /// How many links lie behind it, the present one not counted.
+    pub hop: u8,
+}
+
+impl anabranch_network::Packet for Packet {
+    #[inline]
+    fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
+    fn duplicate(&self) -> Self {
+        self.clone()
+    }
+}
+
+/// The links of one path.
+struct Route {
+    /// Positions of directions, in the order in which a packet to the server and one to the client takes them.
+    up: Vec<u32>,
+    down: Vec<u32>,
+    ip_header: u32,
+}
+
+/// One direction of a link.
+struct Line {
+    name: String,
+    down: bool,
+    direction: Direction<Packet>,
+}
+
+/// All links, each direction one component of the agenda.
+pub(super) struct Network {
+    lines: Vec<Line>,
+    routes: Vec<Route>,
+    /// The component of the first direction.
+    first: usize,
+}
+
+/// Bytes of an IP header without options (RFC 791, RFC 8200).
+fn ip_header(version: u8) -> u32 {
+    if version == 6 { 40 } else { 20 }
+}
+
+impl Network {
+    /// The scenario's links. Their components are `first` and following, two per link: down, up.
+    pub fn new(scenario: &Scenario, seed: u64, first: usize) -> Self {
+        let line = |name: &str, down: bool, spec: &DirectionSpec| {
+            let way = if down { "down" } else { "up" };
+            let streams = Streams::new(seed, format!("link/{name}/{way}"));
+            Line { name: name.to_string(), down, direction: Direction::new(&spec.config(), streams) }
+        };
+        let lines = scenario
+            .links
+            .iter()
+            .flat_map(|link| [line(&link.name, true, &link.down), line(&link.name, false, &link.up)])
+            .collect();
+        let routes = scenario.paths.iter().map(|path| Route {
+            up: path.links.iter().map(|link| down_line(*link) + 1).collect(),
+            down: path.links.iter().rev().map(|link| down_line(*link)).collect(),
+            ip_header: ip_header(path.ip),
+        });
+        Network { lines, routes: routes.collect(), first }
+    }
+
+    /// How many components the links are.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// A segment leaves an endpoint.
+    #[inline]
+    pub fn enter(
+        &mut self,
+        now: Instant,
+        (flow, down): (u32, bool),
+        path: PathId,
+        segment: Segment,
+        agenda: &mut Agenda,
+    ) {
+        let bytes = segment.len() + self.routes[path.index()].ip_header;
+        self.forward(now, Packet { segment, bytes, flow, path, down, hop: 0 }, agenda);
+    }
+
+    /// Puts a packet on the link that its hop says.
+    #[inline]
+    fn forward(&mut self, now: Instant, packet: Packet, agenda: &mut Agenda) {
+        let route = &self.routes[packet.path.index()];
+        let way = if packet.down { &route.down } else { &route.up };
+        let at = way[usize::from(packet.hop)] as usize;
+        let direction = &mut self.lines[at].direction;
+        direction.send(now, packet);
+        agenda.set(self.first + at, direction.next_delivery().unwrap_or(Instant::FAR_FUTURE));
+    }
+
+    /// The next packet that has arrived at its endpoint over the link of this component. Packets that have only arrived
+    /// at their next link are forwarded. Call until there is none.
+    #[inline]
+    pub fn poll_arrival(&mut self, now: Instant, component: usize, agenda: &mut Agenda) -> Option<Packet> {
+        let at = component - self.first;
+        while let Some(mut packet) = self.lines[at].direction.poll_delivery(now) {
+            let hops = self.routes[packet.path.index()].up.len();
+            if usize::from(packet.hop) + 1 == hops {
+                return Some(packet);
+            }
+            packet.hop += 1;
+            self.forward(now, packet, agenda);
+        }
+        let next = self.lines[at].direction.next_delivery();
+        agenda.set(component, next.unwrap_or(Instant::FAR_FUTURE));
+        None
+    }
+
+    /// Changes a direction of a link.
+    pub fn change(&mut self, now: Instant, link: usize, down: bool, changes: Vec<Change>, agenda: &mut Agenda) {
+        let at = down_line(link) as usize + usize::from(!down);
+        let direction = &mut self.lines[at].direction;
+        for change in changes {
+            direction.change(now, change);
+        }
+        agenda.set(self.first + at, direction.next_delivery().unwrap_or(Instant::FAR_FUTURE));
+    }
+
+    /// Drains what the links said since the last call.
+    pub fn drain_logs(&mut self, mut see: impl FnMut(usize, Instant, LinkEvent)) {
+        for (at, line) in self.lines.iter_mut().enumerate() {
+            for (when, event) in line.direction.log().drain() {
+                see(at, when, event);
+            }
+        }
+    }
+
+    /// Every direction: the link's name, whether it is the downlink, and its counters as of `now`.
+    pub fn directions(&mut self, now: Instant) -> impl Iterator<Item = (&str, bool, &Direction<Packet>)> {
+        self.lines.iter_mut().map(move |line| {
+            line.direction.advance(now);
+            (line.name.as_str(), line.down, &line.direction)
+        })
+    }
+}
+
+/// The position of a link's downlink; its uplink follows.
+fn down_line(link: usize) -> u32 {
+    2 * link as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_segment::Flags;
+    use anabranch_units::Duration;
+
+    fn network(text: &str) -> (Network, Agenda) {
+        let text = format!("schema = 1\nduration = \"1 s\"\n{text}\n[[session]]\n");
+        let scenario = crate::load(&text, "x", None, &[]).unwrap();
+        (Network::new(&scenario, 1, 0), Agenda::new(2 * scenario.links.len()))
+    }
+
+    /// Runs until nothing is under way and says when which packet arrived.
+    fn arrivals(network: &mut Network, agenda: &mut Agenda) -> Vec<(u64, u32, bool)> {
+        let mut seen = Vec::new();
+        loop {
+            let (now, component) = agenda.next();
+            if now == Instant::FAR_FUTURE {
+                return seen;
+            }
+            while let Some(packet) = network.poll_arrival(now, component, agenda) {
+                seen.push((now.as_nanos() / 1_000, packet.flow, packet.down));
+            }
+        }
+    }
+
+    fn segment(payload: u32) -> Segment {
+        Segment { payload_len: payload, ..Segment::new(Flags::ACK) }
+    }
+
+    #[test]
+    fn a_packet_takes_every_link_of_its_path_in_both_directions() {
+        let (mut network, mut agenda) = network(
+            "[link.a]\nrate = \"8 Mb/s\"\nrtt = \"10 ms\"\n[link.b]\ndown = { rate = \"4 Mb/s\", delay = \"7 ms\" }\n\
+             up = { rate = \"1 Mb/s\", delay = \"9 ms\" }\n[path.p]\nlinks = [\"a\", \"b\"]",
+        );
+        // 960 bytes of payload, 20 of TCP and 20 of IP: 1 ms at 8 Mb/s, 2 ms at 4 Mb/s, 8 ms at 1 Mb/s.
+        network.enter(Instant::ZERO, (1, true), PathId(0), segment(960), &mut agenda);
+        network.enter(Instant::ZERO, (2, false), PathId(0), segment(960), &mut agenda);
+        let seen = arrivals(&mut network, &mut agenda);
+        assert_eq!(seen, [(2_000 + 7_000 + 1_000 + 5_000, 1, true), (1_000 + 5_000 + 8_000 + 9_000, 2, false)]);
+    }
+
+    #[test]
+    fn paths_that_share_a_link_share_its_queue() {
+        let (mut network, mut agenda) = network(
+            "[link.a]\nrate = \"8 Mb/s\"\n[path.p]\nlinks = [\"a\"]\n[path.q]\nlinks = [\"a\"]\nip = 6",
+        );
+        network.enter(Instant::ZERO, (1, true), PathId(0), segment(960), &mut agenda);
+        network.enter(Instant::ZERO, (2, true), PathId(1), segment(940), &mut agenda);
+        assert_eq!(arrivals(&mut network, &mut agenda), [(1_000, 1, true), (2_000, 2, true)]);
+    }
+
+    #[test]
+    fn a_cut_link_keeps_nothing() {
+        let (mut network, mut agenda) = network("[link.a]\nrate = \"8 Mb/s\"\nrtt = \"20 ms\"");
+        network.enter(Instant::ZERO, (1, true), PathId(0), segment(960), &mut agenda);
+        let cut = Instant::ZERO + Duration::from_micros(500);
+        network.change(cut, 0, true, vec![Change::Up(false)], &mut agenda);
+        assert_eq!(arrivals(&mut network, &mut agenda), []);
+        let mut drops = 0;
+        network.drain_logs(|_, _, event| drops += usize::from(matches!(event, LinkEvent::Dropped { .. })));
+        assert_eq!(drops, 1);
+    }
+}

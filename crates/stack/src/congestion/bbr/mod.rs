@@ -1,0 +1,507 @@
+//! BBR version 1: sends at the bandwidth that it measured, with a window of twice the bandwidth-delay product, and takes neither
+//! loss nor delay for congestion.
+//!
+//! ```text
+//! bandwidth    b = the largest delivery rate of the last 10 round trips            [packets/s]
+//! round trip   r = the least of the last 10 s                                      [s]
+//! pacing rate  0.99 · g_p · b        window  g_w · b · r + extra                   [packets]
+//!   Startup    g_p = g_w = 2.89, until b grew by less than 25 % in three round trips
+//!   Drain      g_p = 1/2.89, until b · r packets are in flight
+//!   ProbeBw    g_w = 2, g_p = 5/4, 3/4, 1, 1, 1, 1, 1, 1 for about r each, beginning at random but not with 3/4
+//!   ProbeRtt   4 packets for 200 ms and a round trip, if r is 10 s old
+//! ```
+//! `extra` covers aggregated acknowledgments (see `aggregation.rs`) and three bursts of segmentation offload. A repair begins with
+//! a round trip of packet conservation and ends with the window from before. A policed path is recognised (`policer.rs`).
+//! Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016; behaviour and
+//! constants of Linux's `tcp_bbr.c`. Coupled with nobody: each subflow takes its share of its own bottleneck.
+//!
+//! Needs pacing and delivery-rate samples. Ours: the maximum of the bandwidth is exact, where Linux keeps three samples; packets
+//! are counted as in flight until acknowledged, with none waiting in a pacing layer; a delayed acknowledgment may renew an
+//! expired `r`; and packets that a timeout alone declares lost do not count for the policer.
+
+mod aggregation;
+mod policer;
+mod rate;
+
+use super::{Ack, CongestionControl, Entry, LossCause, RateSample, Siblings, Window};
+use crate::view::{Packets, SubflowView};
+use aggregation::Aggregation;
+use anabranch_units::{Bandwidth, Duration, Instant};
+use policer::{Observation, Policer, Totals, Verdict};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rate::{MaxFilter, Rate};
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "bbr",
+    summary: "Paces at the measured bandwidth and ignores losses (version 1).",
+    source: "Cardwell et al., ACM Queue 2016; Linux tcp_bbr.c",
+    create: |options, seed| {
+        options.expect_only(&[])?;
+        Ok(Box::new(Bbr::new(seed)))
+    },
+};
+
+/// 2/ln 2, the least gain that doubles the rate every round trip, in Linux's 256ths.
+const HIGH_GAIN: f64 = 739.0 / 256.0;
+const DRAIN_GAIN: f64 = 88.0 / 256.0;
+const WINDOW_GAIN: f64 = 2.0;
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// The number of phases with which a cycle may begin: all but the draining one.
+const FIRST_PHASES: u32 = 7;
+/// Pacing stays a little below the bandwidth, so that queues shrink.
+const PACING_MARGIN: f64 = 0.99;
+/// Two packets for each end of a path whose receiver acknowledges every second one.
+const MIN_WINDOW: u32 = 4;
+/// The window while no round trip was measured (RFC 6928).
+const INITIAL_WINDOW: u32 = 10;
+/// The round trip that the first pacing rate assumes if none was measured.
+const NOMINAL_RTT: Duration = Duration::from_millis(1);
+const FULL_PIPE_GROWTH: f64 = 1.25;
+const FULL_PIPE_ROUNDS: u32 = 3;
+const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
+const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
+/// Below this pacing rate Linux does not aggregate segments.
+const MIN_OFFLOAD_RATE: Bandwidth = Bandwidth::from_bps(1_200_000);
+/// The largest burst of segmentation offload, and the time that it should take.
+const MAX_OFFLOAD_BYTES: u64 = 65_535;
+const OFFLOAD_TIME: Duration = Duration::from_nanos(1_000_000_000 >> 10);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBw {
+        phase: usize,
+        since: Instant,
+    },
+    ProbeRtt {
+        /// When it may end, once few enough packets are in flight.
+        until: Option<Instant>,
+        round_passed: bool,
+    },
+}
+
+/// What loss recovery does to the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repair {
+    None,
+    /// A loss was signalled; the next acknowledgment begins packet conservation.
+    Beginning,
+    /// The first round trip: as many packets leave as arrived.
+    Conserving,
+    /// Later, and after a timeout: the window grows by what arrives.
+    Growing,
+}
+
+/// Whether Startup has found the bandwidth.
+#[derive(Clone, Copy, Debug, Default)]
+struct FullPipe {
+    best: Rate,
+    rounds_without_growth: u32,
+    reached: bool,
+}
+
+/// The samples of ProbeRtt's few packets do not show the bandwidth. They are those sent after `from` packets were delivered and
+/// until `to` were.
+#[derive(Clone, Copy, Debug)]
+struct Muted {
+    from: u64,
+    to: u64,
+}
+
+#[derive(Debug)]
+struct Bbr {
+    mode: Mode,
+    repair: Repair,
+    /// The round trip's number, the count of delivered packets that ends it, and whether this acknowledgment begins one.
+    round: u64,
+    round_ends_at: u64,
+    round_start: bool,
+    bandwidth: MaxFilter,
+    min_rtt: Option<Duration>,
+    min_rtt_at: Instant,
+    full_pipe: FullPipe,
+    policer: Policer,
+    aggregation: Aggregation,
+    muted: Option<Muted>,
+    totals: Totals,
+    /// Sending began again after an idle time, and nothing was acknowledged yet.
+    idle_restart: bool,
+    started: bool,
+    rtt_known: bool,
+    /// The last good window before a repair or ProbeRtt.
+    prior_window: Packets,
+    mss: u32,
+    random: ChaCha8Rng,
+}
+
+impl Bbr {
+    fn new(seed: u64) -> Self {
+        Bbr {
+            mode: Mode::Startup,
+            repair: Repair::None,
+            round: 0,
+            round_ends_at: 0,
+            round_start: false,
+            bandwidth: MaxFilter::default(),
+            min_rtt: None,
+            min_rtt_at: Instant::ZERO,
+            full_pipe: FullPipe::default(),
+            policer: Policer::default(),
+            aggregation: Aggregation::default(),
+            muted: None,
+            totals: Totals::default(),
+            idle_restart: false,
+            started: false,
+            rtt_known: false,
+            prior_window: Packets::ZERO,
+            mss: 0,
+            random: ChaCha8Rng::seed_from_u64(seed),
+        }
+    }
+
+    fn start(&mut self, now: Instant, window: &mut Window, own: &SubflowView) {
+        self.started = true;
+        self.mss = own.mss;
+        self.min_rtt = (!own.min_rtt.is_zero()).then_some(own.min_rtt);
+        self.min_rtt_at = now;
+        self.aggregation.restart(now);
+        self.pace_before_samples(window, own);
+    }
+
+    // ---- the model -------------------------------------------------------------------------------------------------
+
+    fn update_model(&mut self, ack: &Ack, window: &mut Window) {
+        let sample = self.mute(&ack.rate);
+        self.totals =
+            Totals { now: ack.now, delivered: ack.total_delivered, lost: self.totals.lost + u64::from(ack.lost) };
+        self.round_start = false;
+        if sample.delivered > 0 && !sample.interval.is_zero() {
+            self.update_round(&sample);
+            self.observe_policer(ack.lost > 0, sample.app_limited);
+            self.update_bandwidth(&sample);
+            let cwnd = window.cwnd.floor();
+            self.aggregation.observe(ack.now, ack.delivered, cwnd, self.rate(), self.round_start);
+        }
+        self.update_phase(ack, window);
+        self.check_full_pipe(sample.app_limited);
+        self.check_drain(ack, window);
+        self.update_min_rtt(ack, window);
+    }
+
+    fn mute(&self, sample: &RateSample) -> RateSample {
+        let muted = self.muted.is_some_and(|m| (m.from..=m.to).contains(&sample.prior_delivered));
+        RateSample { app_limited: sample.app_limited || muted, ..*sample }
+    }
+
+    fn update_round(&mut self, sample: &RateSample) {
+        if sample.prior_delivered >= self.round_ends_at {
+            self.round_ends_at = self.totals.delivered;
+            self.round += 1;
+            self.round_start = true;
+            if self.repair == Repair::Conserving {
+                self.repair = Repair::Growing;
+            }
+        }
+    }
+
+    fn observe_policer(&mut self, loss: bool, app_limited: bool) {
+        let seen = Observation {
+            totals: self.totals,
+            loss,
+            app_limited,
+            round_start: self.round_start,
+            cycling: matches!(self.mode, Mode::ProbeBw { .. }),
+            mss: self.mss,
+        };
+        if self.policer.observe(&seen) == Verdict::Resume {
+            self.begin_cycle(self.totals.now);
+        }
+    }
+
+    fn update_bandwidth(&mut self, sample: &RateSample) {
+        let rate = Rate::new(u64::from(sample.delivered), sample.interval);
+        // A sender without data is slower than its path; it says something only if it was faster than all before.
+        if !sample.app_limited || rate >= self.bandwidth.max() {
+            self.bandwidth.add(self.round, rate);
+        }
+    }
+
+    /// The bandwidth to send at.
+    fn rate(&self) -> Rate {
+        self.policer.rate().unwrap_or(self.bandwidth.max())
+    }
+
+    fn update_min_rtt(&mut self, ack: &Ack, window: &mut Window) {
+        let expired = ack.now > self.min_rtt_at + MIN_RTT_LIFE;
+        if let Some(rtt) = ack.rtt
+            && (expired || self.min_rtt.is_none_or(|least| rtt < least))
+        {
+            self.min_rtt = Some(rtt);
+            self.min_rtt_at = ack.now;
+        }
+        if expired && !self.idle_restart && !matches!(self.mode, Mode::ProbeRtt { .. }) {
+            self.save_window(window);
+            self.muted = None;
+            self.mode = Mode::ProbeRtt { until: None, round_passed: false };
+        }
+        self.continue_probe_rtt(ack, window);
+        self.idle_restart &= ack.delivered == 0;
+    }
+
+    // ---- the modes -------------------------------------------------------------------------------------------------
+
+    fn check_full_pipe(&mut self, app_limited: bool) {
+        let full = &mut self.full_pipe;
+        if full.reached || !self.round_start || app_limited {
+            return;
+        }
+        let bandwidth = self.bandwidth.max();
+        if bandwidth >= full.best.mul_f64(FULL_PIPE_GROWTH) {
+            full.best = bandwidth;
+            full.rounds_without_growth = 0;
+        } else {
+            full.rounds_without_growth += 1;
+            full.reached = full.rounds_without_growth >= FULL_PIPE_ROUNDS;
+        }
+    }
+
+    fn check_drain(&mut self, ack: &Ack, window: &mut Window) {
+        let pipe = self.budget(self.pipe(self.bandwidth.max(), 1.0), window);
+        if self.mode == Mode::Startup && self.full_pipe.reached {
+            self.mode = Mode::Drain;
+            window.set_ssthresh(f64::from(pipe));
+        }
+        if self.mode == Mode::Drain && ack.in_flight <= pipe {
+            self.begin_cycle(ack.now);
+        }
+    }
+
+    fn begin_cycle(&mut self, now: Instant) {
+        let back = (self.random.next_u32() % FIRST_PHASES) as usize;
+        self.mode = Mode::ProbeBw { phase: (CYCLE.len() - back) % CYCLE.len(), since: now };
+    }
+
+    fn update_phase(&mut self, ack: &Ack, window: &Window) {
+        let Mode::ProbeBw { phase, since } = self.mode else { return };
+        let lasted = self.min_rtt.is_some_and(|r| ack.now.since(since) > r);
+        let gain = self.pacing_gain();
+        let target = |gain| self.budget(self.pipe(self.bandwidth.max(), gain), window);
+        let over = if gain > 1.0 {
+            // Press on until the pipe holds what the gain should put in, unless it overflows.
+            let in_flight = ack.prior_in_flight.saturating_add(self.offload_burst(window));
+            lasted && (ack.lost > 0 || in_flight >= target(gain))
+        } else if gain < 1.0 {
+            lasted || ack.prior_in_flight <= target(1.0)
+        } else {
+            lasted
+        };
+        if over {
+            self.mode = Mode::ProbeBw { phase: (phase + 1) % CYCLE.len(), since: ack.now };
+        }
+    }
+
+    fn continue_probe_rtt(&mut self, ack: &Ack, window: &mut Window) {
+        let Mode::ProbeRtt { until, round_passed } = &mut self.mode else { return };
+        let from = self.muted.map_or(self.totals.delivered, |m| m.from);
+        self.muted = Some(Muted { from, to: self.totals.delivered + u64::from(ack.in_flight) });
+        if until.is_none() {
+            if ack.in_flight <= MIN_WINDOW {
+                *until = Some(ack.now + PROBE_RTT_TIME);
+                self.round_ends_at = self.totals.delivered;
+            }
+        } else {
+            *round_passed |= self.round_start;
+            if *round_passed {
+                self.end_probe_rtt(ack.now, window);
+            }
+        }
+    }
+
+    fn end_probe_rtt(&mut self, now: Instant, window: &mut Window) {
+        let Mode::ProbeRtt { until: Some(until), .. } = self.mode else { return };
+        if now < until {
+            return;
+        }
+        self.min_rtt_at = now;
+        window.cwnd = window.cwnd.max(self.prior_window);
+        if self.full_pipe.reached {
+            self.begin_cycle(now);
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    // ---- the outputs -----------------------------------------------------------------------------------------------
+
+    fn pacing_gain(&self) -> f64 {
+        match self.mode {
+            Mode::Startup => HIGH_GAIN,
+            Mode::Drain => DRAIN_GAIN,
+            Mode::ProbeBw { .. } if self.policer.rate().is_some() => 1.0,
+            Mode::ProbeBw { phase, .. } => CYCLE[phase],
+            Mode::ProbeRtt { .. } => 1.0,
+        }
+    }
+
+    fn window_gain(&self) -> f64 {
+        match self.mode {
+            Mode::Startup | Mode::Drain => HIGH_GAIN,
+            Mode::ProbeBw { .. } => WINDOW_GAIN,
+            Mode::ProbeRtt { .. } => 1.0,
+        }
+    }
+
+    fn pace_before_samples(&mut self, window: &mut Window, own: &SubflowView) {
+        self.rtt_known = !own.srtt.is_zero();
+        let rtt = if self.rtt_known { own.srtt } else { NOMINAL_RTT };
+        let rate = Rate::new(u64::from(window.cwnd.floor()), rtt);
+        window.pacing_rate = Some(self.pacing(rate, HIGH_GAIN));
+    }
+
+    fn pacing(&self, rate: Rate, gain: f64) -> Bandwidth {
+        rate.mul_f64(gain * PACING_MARGIN).to_bandwidth(self.mss)
+    }
+
+    /// Until the pipe is full the rate only rises.
+    fn pace(&self, gain: f64, window: &mut Window) {
+        let rate = self.pacing(self.rate(), gain);
+        if self.full_pipe.reached || window.pacing_rate.is_none_or(|current| rate > current) {
+            window.pacing_rate = Some(rate);
+        }
+    }
+
+    /// Packets of `gain` bandwidth-delay products.
+    fn pipe(&self, rate: Rate, gain: f64) -> u32 {
+        match self.min_rtt {
+            None => INITIAL_WINDOW,
+            Some(rtt) => (rate.packets_in(rtt) * gain).ceil() as u32,
+        }
+    }
+
+    /// Segments that leave in one burst of segmentation offload.
+    fn offload_burst(&self, window: &Window) -> u32 {
+        let rate = window.pacing_rate.unwrap_or(Bandwidth::ZERO);
+        let bytes = rate.bytes_in(OFFLOAD_TIME).min(MAX_OFFLOAD_BYTES);
+        let least = if rate < MIN_OFFLOAD_RATE { 1 } else { 2 };
+        (bytes as u32 / self.mss.max(1)).max(least)
+    }
+
+    /// Room for bursts at both ends, an even number of packets for delayed acknowledgments, and more while probing.
+    fn budget(&self, packets: u32, window: &Window) -> u32 {
+        let packets = packets.saturating_add(3 * self.offload_burst(window));
+        let even = packets.saturating_add(packets % 2);
+        let probing = matches!(self.mode, Mode::ProbeBw { phase: 0, .. });
+        even.saturating_add(if probing { 2 } else { 0 })
+    }
+
+    fn save_window(&mut self, window: &Window) {
+        let reduced = self.repair != Repair::None || matches!(self.mode, Mode::ProbeRtt { .. });
+        self.prior_window = if reduced { self.prior_window.max(window.cwnd) } else { window.cwnd };
+    }
+
+    fn update_window(&mut self, ack: &Ack, window: &mut Window) {
+        if ack.delivered > 0 {
+            let cwnd = self.next_window(ack, window);
+            window.cwnd = Packets::whole(cwnd);
+        }
+        if matches!(self.mode, Mode::ProbeRtt { .. }) {
+            window.cwnd = window.cwnd.min(Packets::whole(MIN_WINDOW));
+        }
+    }
+
+    fn next_window(&mut self, ack: &Ack, window: &Window) -> u32 {
+        let mut cwnd = window.cwnd.floor().saturating_sub(ack.lost).max(1);
+        let conserved = ack.in_flight.saturating_add(ack.delivered);
+        if self.repair == Repair::Beginning {
+            self.repair = Repair::Conserving;
+            self.round_ends_at = self.totals.delivered;
+            cwnd = conserved;
+        }
+        if self.repair == Repair::Conserving {
+            return cwnd.max(conserved);
+        }
+        let rate = self.rate();
+        let extra = if self.full_pipe.reached { self.aggregation.extra(rate) } else { 0 };
+        let target = self.budget(self.pipe(rate, self.window_gain()).saturating_add(extra), window);
+        let grown = cwnd.saturating_add(ack.delivered);
+        if self.full_pipe.reached {
+            cwnd = grown.min(target);
+        } else if cwnd < target || self.totals.delivered < u64::from(INITIAL_WINDOW) {
+            cwnd = grown;
+        }
+        cwnd.max(MIN_WINDOW)
+    }
+}
+
+impl CongestionControl for Bbr {
+    fn on_established(&mut self, now: Instant, window: &mut Window, siblings: Siblings<'_>) {
+        self.start(now, window, siblings.own());
+    }
+
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window, siblings: Siblings<'_>) {
+        let own = siblings.own();
+        if !self.started {
+            self.start(ack.now, window, own);
+        }
+        self.mss = own.mss;
+        self.update_model(ack, window);
+        if !self.rtt_known && !own.srtt.is_zero() {
+            self.pace_before_samples(window, own);
+        }
+        self.pace(self.pacing_gain(), window);
+        self.update_window(ack, window);
+    }
+
+    fn on_congestion(&mut self, now: Instant, cause: LossCause, window: &mut Window, _siblings: Siblings<'_>) {
+        match cause {
+            // No packet was lost: there is nothing to repair, and the next acknowledgments widen the window again.
+            LossCause::Penalty => {}
+            LossCause::FastRetransmit => {
+                self.save_window(window);
+                self.repair = Repair::Beginning;
+            }
+            LossCause::Timeout => {
+                self.save_window(window);
+                self.repair = Repair::Growing;
+                self.full_pipe.best = Rate::ZERO;
+                self.round_start = true;
+                self.totals.now = now;
+                self.observe_policer(true, false);
+            }
+        }
+    }
+
+    fn on_recovery_end(&mut self, _now: Instant, window: &mut Window) {
+        if self.repair != Repair::None {
+            self.repair = Repair::None;
+            window.cwnd = window.cwnd.max(self.prior_window);
+        }
+    }
+
+    fn on_undo(&mut self, now: Instant, window: &mut Window) {
+        self.full_pipe.best = Rate::ZERO;
+        self.full_pipe.rounds_without_growth = 0;
+        self.policer.reset();
+        self.on_recovery_end(now, window);
+    }
+
+    fn on_restart(&mut self, now: Instant, _idle: Duration, window: &mut Window) {
+        self.idle_restart = true;
+        self.aggregation.restart(now);
+        match self.mode {
+            // What was queued is gone, so there is nothing to probe for or to drain.
+            Mode::ProbeBw { .. } => self.pace(1.0, window),
+            Mode::ProbeRtt { .. } => self.end_probe_rtt(now, window),
+            Mode::Startup | Mode::Drain => {}
+        }
+    }
+
+    fn governs_itself(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

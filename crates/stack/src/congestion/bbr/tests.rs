@@ -1,0 +1,326 @@
+use super::super::testing::{MSS, ack, assert_near, at, view, window};
+use super::*;
+use std::collections::VecDeque;
+
+/// A sender that always has data, paced and limited by the window, on a link with a rate, a delay and an endless queue; each packet
+/// is acknowledged, with the delivery rate of draft-cheng-iccrg-delivery-rate-estimation.
+struct Network {
+    bbr: Bbr,
+    window: Window,
+    now: f64,
+    /// Packets per second, and the round trip without a queue in seconds.
+    capacity: f64,
+    base: f64,
+    link_free: f64,
+    next_send: f64,
+    in_flight: VecDeque<Packet>,
+    delivered: u64,
+    delivered_at: f64,
+    first_sent: f64,
+    /// Every n-th packet is lost; the repair lasts until a packet arrives that was sent after its beginning.
+    lose_every: Option<u64>,
+    sent: u64,
+    newly_lost: u32,
+    repairing_since: Option<f64>,
+}
+
+struct Packet {
+    lost: bool,
+    sent: f64,
+    acked: f64,
+    first_sent: f64,
+    delivered: u64,
+    delivered_at: f64,
+}
+
+impl Network {
+    fn new(capacity: f64, base: f64) -> Self {
+        let mut network = Network {
+            bbr: Bbr::new(5),
+            window: Window::initial(10),
+            now: 0.0,
+            capacity,
+            base,
+            link_free: 0.0,
+            next_send: 0.0,
+            in_flight: VecDeque::new(),
+            delivered: 0,
+            delivered_at: 0.0,
+            first_sent: 0.0,
+            lose_every: None,
+            sent: 0,
+            newly_lost: 0,
+            repairing_since: None,
+        };
+        let all = [view(0, 10.0, base)];
+        network.bbr.on_established(at(0.0), &mut network.window, Siblings::new(&all, 0));
+        network
+    }
+
+    /// Runs until a time, and shows each state after an acknowledgment.
+    fn run(&mut self, until: f64, mut watch: impl FnMut(&Network)) {
+        while self.now < until {
+            let send_at = self.next_send.max(self.now);
+            let may_send = self.in_flight.len() < self.window.cwnd.floor() as usize;
+            if may_send && self.in_flight.front().is_none_or(|first| send_at < first.acked) {
+                self.send(send_at);
+            } else {
+                self.acknowledge();
+                watch(self);
+            }
+        }
+    }
+
+    fn send(&mut self, now: f64) {
+        self.now = now;
+        if self.in_flight.is_empty() {
+            (self.first_sent, self.delivered_at) = (now, now);
+        }
+        self.link_free = self.link_free.max(now) + 1.0 / self.capacity;
+        let rate = self.window.pacing_rate.unwrap();
+        self.next_send = now + rate.time_to_send(u64::from(MSS)).as_secs_f64();
+        self.sent += 1;
+        self.in_flight.push_back(Packet {
+            lost: self.lose_every.is_some_and(|n| self.sent.is_multiple_of(n)),
+            sent: now,
+            acked: self.link_free + self.base,
+            first_sent: self.first_sent,
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+        });
+    }
+
+    fn acknowledge(&mut self) {
+        let prior_in_flight = self.in_flight.len() as u32;
+        let packet = self.in_flight.pop_front().unwrap();
+        self.now = packet.acked;
+        if packet.lost {
+            return self.lose();
+        }
+        self.end_repair(packet.sent);
+        self.delivered += 1;
+        self.delivered_at = self.now;
+        self.first_sent = packet.sent;
+        let rtt = self.now - packet.sent;
+        let interval = (self.now - packet.delivered_at).max(packet.sent - packet.first_sent);
+        let rate = RateSample {
+            delivered: (self.delivered - packet.delivered) as u32,
+            interval: Duration::from_secs_f64(interval),
+            prior_delivered: packet.delivered,
+            app_limited: false,
+        };
+        let ack = Ack {
+            total_delivered: self.delivered,
+            prior_in_flight,
+            in_flight: prior_in_flight - 1,
+            lost: std::mem::take(&mut self.newly_lost),
+            rate,
+            ..ack(self.now, 1, rtt)
+        };
+        let all = [view(0, self.window.cwnd.as_f64(), rtt)];
+        self.bbr.on_ack(&ack, &mut self.window, Siblings::new(&all, 0));
+    }
+
+    fn lose(&mut self) {
+        self.newly_lost += 1;
+        if self.repairing_since.is_none() {
+            self.repairing_since = Some(self.now);
+            let all = [view(0, self.window.cwnd.as_f64(), self.base)];
+            let siblings = Siblings::new(&all, 0);
+            self.bbr.on_congestion(at(self.now), LossCause::FastRetransmit, &mut self.window, siblings);
+        }
+    }
+
+    fn end_repair(&mut self, sent: f64) {
+        if self.repairing_since.is_some_and(|since| sent > since) {
+            self.repairing_since = None;
+            self.bbr.on_recovery_end(at(self.now), &mut self.window);
+        }
+    }
+
+    fn pacing_gain(&self) -> f64 {
+        self.window.pacing_rate.unwrap().as_bps() as f64 / (self.capacity * f64::from(MSS) * 8.0 * PACING_MARGIN)
+    }
+}
+
+const MODES: [&str; 4] = ["startup", "drain", "probe-bw", "probe-rtt"];
+
+fn mode(network: &Network) -> &'static str {
+    match network.bbr.mode {
+        Mode::Startup => MODES[0],
+        Mode::Drain => MODES[1],
+        Mode::ProbeBw { .. } => MODES[2],
+        Mode::ProbeRtt { .. } => MODES[3],
+    }
+}
+
+#[test]
+fn the_first_packets_are_paced_at_the_high_gain_over_the_handshakes_round_trip() {
+    let network = Network::new(1000.0, 0.1);
+    let expected = 10.0 / 0.1 * f64::from(MSS) * 8.0 * HIGH_GAIN * PACING_MARGIN;
+    assert_near(network.window.pacing_rate.unwrap().as_bps() as f64, expected, 1e-6);
+}
+
+#[test]
+fn it_finds_the_bandwidth_drains_the_queue_and_holds_the_pipe_full() {
+    let mut network = Network::new(2000.0, 0.05);
+    let (mut seen, mut largest_queue) = (vec![mode(&network)], 0.0_f64);
+    network.run(3.0, |n| {
+        if seen.last() != Some(&mode(n)) {
+            seen.push(mode(n));
+        }
+        if n.now > 1.0 {
+            largest_queue = largest_queue.max(n.link_free - n.now);
+        }
+    });
+    assert_eq!(seen, MODES[..3]);
+    assert_near(network.bbr.rate().as_f64(), 2000.0, 0.01);
+    assert_near(network.bbr.min_rtt.unwrap().as_secs_f64(), 0.0505, 0.01);
+    // Probing at 5/4 for about one round trip queues a quarter of a pipe and the probe's allowances.
+    assert!(largest_queue < 0.5 * 0.05, "{largest_queue} s");
+    let before = network.delivered;
+    network.run(5.0, |_| {});
+    assert!((network.delivered - before) as f64 > 0.98 * 2.0 * 2000.0);
+    assert!(network.window.ssthresh != Packets::INFINITE);
+}
+
+#[test]
+fn random_loss_costs_no_more_than_what_is_lost() {
+    let mut network = Network { lose_every: Some(37), ..Network::new(2000.0, 0.05) };
+    network.run(2.0, |_| {});
+    let before = network.delivered;
+    network.run(8.0, |_| {});
+    let share = (network.delivered - before) as f64 / (6.0 * 2000.0);
+    assert!(share > 0.94, "{share} of the capacity with one packet in 37 lost");
+    assert_eq!(network.bbr.policer.rate(), None);
+}
+
+#[test]
+fn the_gain_cycles_through_its_eight_phases_for_about_a_round_trip_each() {
+    let mut network = Network::new(2000.0, 0.05);
+    network.run(1.0, |_| {});
+    let mut phases: Vec<(usize, f64, f64)> = Vec::new();
+    network.run(4.0, |n| {
+        let Mode::ProbeBw { phase, .. } = n.bbr.mode else { panic!("{:?}", n.bbr.mode) };
+        if phases.last().is_none_or(|&(last, ..)| last != phase) {
+            phases.push((phase, n.now, n.pacing_gain()));
+        }
+    });
+    assert!(phases.len() > 40);
+    for pair in phases.windows(2) {
+        assert_eq!(pair[1].0, (pair[0].0 + 1) % 8);
+        assert!(pair[1].1 - pair[0].1 < 0.08, "{pair:?}");
+    }
+    for &(phase, _, gain) in &phases {
+        assert_near(gain, CYCLE[phase], 0.02);
+    }
+    assert_eq!(CYCLE.iter().sum::<f64>(), 8.0);
+}
+
+#[test]
+fn the_cycle_begins_anywhere_but_in_the_draining_phase() {
+    let mut seen = [false; 8];
+    let mut bbr = Bbr::new(1);
+    for _ in 0..200 {
+        bbr.begin_cycle(Instant::ZERO);
+        let Mode::ProbeBw { phase, .. } = bbr.mode else { unreachable!() };
+        seen[phase] = true;
+    }
+    assert_eq!(seen, [true, false, true, true, true, true, true, true]);
+}
+
+#[test]
+fn every_ten_seconds_four_packets_for_200_ms_measure_the_round_trip_again() {
+    // Ten round trips are shorter than ProbeRtt: without muting, the bandwidth would be forgotten.
+    let mut network = Network::new(2000.0, 0.015);
+    network.run(9.9, |_| {});
+    let before = network.window.cwnd;
+    let (mut began, mut ended, mut least) = (None, None, u32::MAX);
+    network.run(11.5, |n| {
+        if mode(n) == "probe-rtt" {
+            began = began.or(Some(n.now));
+            least = least.min(n.window.cwnd.floor());
+        } else if began.is_some() {
+            ended = ended.or(Some((n.now, n.window.cwnd)));
+        }
+    });
+    let (ended_at, window) = ended.unwrap();
+    let lasted = ended_at - began.unwrap();
+    assert!((0.2..0.26).contains(&lasted), "{lasted}");
+    assert!((10.0..10.1).contains(&began.unwrap()), "{began:?}");
+    assert_eq!(least, 4);
+    assert_near(window.as_f64(), before.as_f64(), 0.1);
+    assert_near(network.bbr.rate().as_f64(), 2000.0, 0.01);
+}
+
+#[test]
+fn three_rounds_without_a_quarter_more_bandwidth_fill_the_pipe() {
+    let mut bbr = Bbr { round_start: true, ..Bbr::new(1) };
+    let mut rounds = |rates: &[u64]| {
+        for &rate in rates {
+            bbr.round += 1;
+            bbr.bandwidth.add(bbr.round, Rate::new(rate, Duration::from_secs(1)));
+            bbr.check_full_pipe(false);
+        }
+        bbr.full_pipe.reached
+    };
+    assert!(!rounds(&[100, 125, 157, 190, 195]));
+    assert!(!rounds(&[197]), "the third round brought 25 %: 197 ≥ 1.25 · 157");
+    assert!(!rounds(&[200, 210]));
+    assert!(rounds(&[220]));
+}
+
+#[test]
+fn a_round_without_data_does_not_count_as_one_without_growth() {
+    let mut bbr = Bbr { round_start: true, ..Bbr::new(1) };
+    bbr.bandwidth.add(1, Rate::new(100, Duration::from_secs(1)));
+    for _ in 0..10 {
+        bbr.check_full_pipe(true);
+    }
+    assert!(!bbr.full_pipe.reached);
+}
+
+#[test]
+fn a_repair_conserves_packets_for_a_round_and_then_restores_the_window() {
+    let all = [view(0, 100.0, 0.1)];
+    let siblings = Siblings::new(&all, 0);
+    let (mut bbr, mut window) = (Bbr::new(1), window(100.0));
+    bbr.on_congestion(at(1.0), LossCause::FastRetransmit, &mut window, siblings);
+    let rate = |prior_delivered| RateSample {
+        delivered: 1,
+        interval: Duration::from_millis(100),
+        prior_delivered,
+        app_limited: false,
+    };
+    let first = Ack { in_flight: 60, total_delivered: 500, lost: 3, ..ack(1.0, 2, 0.1) };
+    bbr.on_ack(&first, &mut window, siblings);
+    assert_eq!(window.cwnd, Packets::whole(62));
+    bbr.on_ack(&Ack { in_flight: 59, total_delivered: 502, lost: 0, rate: rate(499), ..first }, &mut window, siblings);
+    assert_eq!((window.cwnd, bbr.repair), (Packets::whole(62), Repair::Conserving));
+    // A packet that was sent in the repair arrives: the round is over.
+    bbr.on_ack(&Ack { in_flight: 59, total_delivered: 504, lost: 0, rate: rate(500), ..first }, &mut window, siblings);
+    assert_eq!(bbr.repair, Repair::Growing);
+    bbr.on_recovery_end(at(1.2), &mut window);
+    assert_eq!((window.cwnd, bbr.repair), (Packets::whole(100), Repair::None));
+}
+
+#[test]
+fn a_sample_without_enough_data_counts_only_if_it_is_the_fastest() {
+    let mut bbr = Bbr::new(1);
+    let sample = |delivered, app_limited| RateSample {
+        delivered,
+        interval: Duration::from_secs(1),
+        prior_delivered: 0,
+        app_limited,
+    };
+    let mut after = |sample| {
+        bbr.update_bandwidth(&sample);
+        bbr.round += 1;
+        bbr.rate().as_f64()
+    };
+    assert_eq!(after(sample(100, false)), 100.0);
+    for _ in 0..30 {
+        assert_eq!(after(sample(10, true)), 100.0);
+    }
+    assert_eq!(after(sample(110, true)), 110.0);
+}

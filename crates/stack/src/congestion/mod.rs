@@ -1,0 +1,215 @@
+//! Congestion control: how large each subflow's window is.
+//!
+//! A controller sets the window and the slow-start threshold; loss detection and repair are the subflow's. Controllers
+//! count *segments acknowledged*, not acknowledgments, so delayed ACKs do not slow growth (as Linux does).
+//!
+//! To add one: a file beside this one with an [`Entry`], and a line in [`REGISTRY`].
+
+mod balia;
+mod bbr;
+mod compound;
+mod coupled;
+mod cubic;
+mod hystart;
+mod lia;
+mod mcc;
+mod newreno;
+mod olia;
+mod rounds;
+mod wvegas;
+
+#[cfg(test)]
+mod conformance;
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod testing;
+
+use crate::options::{OptionError, Options};
+use crate::view::{Packets, SubflowView};
+pub use anabranch_events::LossCause;
+use anabranch_units::{Bandwidth, Duration, Instant};
+use std::fmt;
+
+/// Every controller, in the order in which lists show them.
+pub const REGISTRY: &[Entry] = &[
+    newreno::ENTRY,
+    cubic::ENTRY,
+    compound::ENTRY,
+    lia::ENTRY,
+    olia::ENTRY,
+    balia::ENTRY,
+    wvegas::ENTRY,
+    bbr::ENTRY,
+    mcc::ENTRY,
+];
+
+/// A controller's line in the registry.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its name in scenarios and on the command line.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// Where it is defined.
+    pub source: &'static str,
+    /// Makes one for a new subflow. The seed is for controllers that draw random numbers.
+    pub create: Constructor,
+}
+
+/// Makes a controller from its options and a seed.
+pub type Constructor = fn(&Options, seed: u64) -> Result<Box<dyn CongestionControl>, OptionError>;
+
+/// The registered controller of that name.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    REGISTRY.iter().find(|entry| entry.name == name)
+}
+
+/// The smallest window after a loss that acknowledgments showed (RFC 5681 equation 4).
+pub const MIN_SSTHRESH: f64 = 2.0;
+
+/// What a controller may set. The subflow owns it; recovery (RFC 6937) and timeouts write `cwnd` too.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// Congestion window.
+    pub cwnd: Packets,
+    /// Slow-start threshold.
+    pub ssthresh: Packets,
+    /// The rate at which packets must be paced, for controllers that need it.
+    pub pacing_rate: Option<Bandwidth>,
+}
+
+impl Window {
+    /// The window before anything is known.
+    pub fn initial(packets: u32) -> Self {
+        Window { cwnd: Packets::whole(packets), ssthresh: Packets::INFINITE, pacing_rate: None }
+    }
+
+    /// Whether the window is below its threshold.
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// One packet for each acknowledged one, up to the threshold (RFC 5681 section 3.1); returns
+    /// the acknowledged packets that are left for congestion avoidance.
+    pub fn slow_start(&mut self, acked: u32) -> f64 {
+        let (cwnd, acked) = (self.cwnd.as_f64(), f64::from(acked));
+        let grown = (cwnd + acked).min(self.ssthresh.as_f64().max(cwnd));
+        self.cwnd = Packets::from_f64(grown);
+        acked - (grown - cwnd)
+    }
+
+    /// Adds to the window; a negative increment takes it down, but never below one packet.
+    pub fn grow(&mut self, increment: f64) {
+        self.cwnd = Packets::from_f64((self.cwnd.as_f64() + increment).max(1.0));
+    }
+
+    /// Sets the threshold for after a loss, at least [`MIN_SSTHRESH`].
+    pub fn set_ssthresh(&mut self, packets: f64) {
+        self.ssthresh = Packets::from_f64(packets.max(MIN_SSTHRESH));
+    }
+}
+
+/// The delivery rate seen by one acknowledgment (draft-cheng-iccrg-delivery-rate-estimation).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RateSample {
+    /// Packets delivered during `interval`; zero if the sample is invalid.
+    pub delivered: u32,
+    /// The longer of the sending and the acknowledging interval.
+    pub interval: Duration,
+    /// The count of all delivered packets when the acknowledged packet was sent: identifies its round.
+    pub prior_delivered: u64,
+    /// The sender had nothing to send, so the path may be faster.
+    pub app_limited: bool,
+}
+
+/// What one acknowledgment of new data says.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// When it arrived.
+    pub now: Instant,
+    /// Packets that it newly acknowledged, cumulatively or selectively.
+    pub delivered: u32,
+    /// All packets delivered so far, these included.
+    pub total_delivered: u64,
+    /// The round trip that it measured, unless it acknowledges only repeated packets.
+    pub rtt: Option<Duration>,
+    /// Whether the window may grow: it limited the sender, and no repair is under way.
+    pub may_grow: bool,
+    /// Packets in flight before and after.
+    pub prior_in_flight: u32,
+    /// Packets in flight after it.
+    pub in_flight: u32,
+    /// Packets that it showed to be lost.
+    pub lost: u32,
+    /// The subflow's first unacknowledged byte: with `sent_offset`, for controllers that count rounds.
+    pub acked_offset: u64,
+    /// The subflow's next byte to send.
+    pub sent_offset: u64,
+    /// The delivery rate.
+    pub rate: RateSample,
+}
+
+/// All live subflows of the connection, and which of them is the controller's own.
+#[derive(Clone, Copy, Debug)]
+pub struct Siblings<'a> {
+    all: &'a [SubflowView],
+    own: usize,
+}
+
+impl<'a> Siblings<'a> {
+    /// `own` is the position of the controller's subflow.
+    pub fn new(all: &'a [SubflowView], own: usize) -> Self {
+        debug_assert!(own < all.len());
+        Siblings { all, own }
+    }
+
+    /// The controller's own subflow.
+    pub fn own(&self) -> &'a SubflowView {
+        &self.all[self.own]
+    }
+
+    /// The subflows that count in a coupled sum: established, with a round trip, not disabled by the path policy.
+    /// The own one always counts.
+    pub fn coupled(&self) -> impl Iterator<Item = &'a SubflowView> + Clone + use<'a> {
+        let own = self.own;
+        let counts = move |i: usize, s: &SubflowView| i == own || (s.established && s.allowed && !s.srtt.is_zero());
+        self.all.iter().enumerate().filter(move |(i, s)| counts(*i, s)).map(|(_, s)| s)
+    }
+}
+
+/// Decides one subflow's window. Distinct causes are distinct methods; all but
+/// [`on_ack`](Self::on_ack) and [`on_congestion`](Self::on_congestion) do nothing by default.
+pub trait CongestionControl: fmt::Debug + Send {
+    /// The subflow is established: `window` is the initial one, and the smoothed round trip is that of the handshake.
+    /// For controllers that set a pacing rate before the first data leaves.
+    fn on_established(&mut self, _now: Instant, _window: &mut Window, _siblings: Siblings<'_>) {}
+
+    /// An acknowledgment of new data arrived. Round trips may be learned from every one; the window may grow
+    /// only where [`Ack::may_grow`] says so.
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window, siblings: Siblings<'_>);
+
+    /// A congestion episode begins: set `window.ssthresh`. Called once per episode; the subflow moves `cwnd` itself
+    /// (to the threshold by proportional rate reduction, or to one packet more than is in flight on a timeout).
+    fn on_congestion(&mut self, now: Instant, cause: LossCause, window: &mut Window, siblings: Siblings<'_>);
+
+    /// The repair is complete; `cwnd` is the threshold.
+    fn on_recovery_end(&mut self, _now: Instant, _window: &mut Window) {}
+
+    /// The last reduction was spurious; `cwnd` and `ssthresh` are what they were before it.
+    fn on_undo(&mut self, _now: Instant, _window: &mut Window) {}
+
+    /// Sending begins again after `idle` without anything in flight; `cwnd` was decayed already (RFC 2861)
+    /// unless the controller [governs itself](Self::governs_itself).
+    fn on_restart(&mut self, _now: Instant, _idle: Duration, _window: &mut Window) {}
+
+    /// Whether recovery and idle decay shall leave `cwnd` alone, as BBR requires.
+    fn governs_itself(&self) -> bool {
+        false
+    }
+
+    /// How often the controller did what only it does, by name; for reports, never for decisions.
+    fn counters(&self) -> &[(&'static str, u64)] {
+        &[]
+    }
+}

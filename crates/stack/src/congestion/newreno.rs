@@ -1,0 +1,35 @@
+//! NewReno: one packet more per round trip, half after a loss (RFC 5681, RFC 6582).
+//!
+//! increase per acknowledged packet: `w += 1/w`; after a loss: `ssthresh = max(w/2, 2)` (packets).
+//! Ours, as Linux: `w` is the window, where RFC 5681 takes the data in flight.
+
+use super::{Ack, CongestionControl, Entry, LossCause, Siblings, Window};
+use anabranch_units::Instant;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "newreno",
+    summary: "Adds one packet per round trip and halves after a loss.",
+    source: "RFC 5681, RFC 6582",
+    create: |options, _seed| {
+        options.expect_only(&[])?;
+        Ok(Box::new(NewReno))
+    },
+};
+
+#[derive(Debug)]
+pub(super) struct NewReno;
+
+impl CongestionControl for NewReno {
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window, _siblings: Siblings<'_>) {
+        if ack.may_grow {
+            let left = window.slow_start(ack.delivered);
+            if left > 0.0 {
+                window.grow(left / window.cwnd.as_f64());
+            }
+        }
+    }
+
+    fn on_congestion(&mut self, _now: Instant, _cause: LossCause, window: &mut Window, _siblings: Siblings<'_>) {
+        window.set_ssthresh(window.cwnd.as_f64() / 2.0);
+    }
+}

@@ -1,0 +1,433 @@
+//! A segment arrived: RFC 9293 section 3.10.7's ordered checks, one function each, and what RFC 8684 adds to them.
+
+use super::{Connection, Mode, Placed};
+use crate::congestion::Siblings;
+use crate::subflow::{AckOutcome, Acknowledgment, KnownMapping, State, Subflow};
+use anabranch_events::{CloseReason, FallbackReason, LossCause, TransportEvent};
+use anabranch_segment::{DataSeq, Dss, Flags, Mapping, MptcpOption, ResetReason, SackBlocks, Segment};
+use anabranch_units::{Instant, PathId};
+
+/// A segment that starts this far beyond what is expected belongs to no window that any end could have announced.
+const MAX_WINDOW: u64 = 1 << 30;
+
+impl Connection {
+    /// A segment arrived on `path`. Returns where its payload belongs, if it is new.
+    pub fn handle_segment(&mut self, now: Instant, path: PathId, segment: &Segment) -> Option<Placed> {
+        let Some(at) = self.find_subflow(path, segment) else {
+            if segment.flags.contains(Flags::SYN) {
+                self.accept_join(now, path, segment);
+            }
+            return None;
+        };
+        let placed = match self.subflows[at].state {
+            State::SynSent => {
+                self.on_syn_ack(now, at, segment);
+                None
+            }
+            _ => self.on_synchronised(now, at, segment),
+        };
+        self.refresh(at);
+        self.remove_dead(now);
+        self.mend_mesh(now);
+        placed
+    }
+
+    fn find_subflow(&self, path: PathId, segment: &Segment) -> Option<usize> {
+        let matches = |s: &Subflow| {
+            s.path.id == path && s.remote_port == segment.source_port && s.local_port == segment.destination_port
+        };
+        self.subflows.iter().position(matches)
+    }
+
+    /// The checks for a subflow whose numbers are synchronised.
+    fn on_synchronised(&mut self, now: Instant, at: usize, segment: &Segment) -> Option<Placed> {
+        let subflow = &mut self.subflows[at];
+        let start = segment.seq.expand(subflow.peer_isn, subflow.receiver.next());
+        if !self.check_sequence(at, start, segment) {
+            return None;
+        }
+        if segment.flags.contains(Flags::RST) {
+            self.on_reset(now, at, segment);
+            return None;
+        }
+        if !segment.flags.contains(Flags::ACK) {
+            return None;
+        }
+        self.subflows[at].receiver.note_timestamp(start, segment.timestamps);
+        if !self.check_opening(now, at, segment) {
+            return None;
+        }
+        self.take_signals(now, at, segment);
+        self.take_acknowledgment(now, at, segment);
+        self.take_data_acknowledgment(now, at, segment);
+        let placed = self.take_payload(now, at, start, segment);
+        self.take_end(now, at, start, segment);
+        placed
+    }
+
+    /// First check: the sequence number. What lies outside every window is answered, not taken.
+    fn check_sequence(&mut self, at: usize, start: u64, segment: &Segment) -> bool {
+        let subflow = &mut self.subflows[at];
+        let next = subflow.receiver.next();
+        if segment.flags.contains(Flags::SYN) {
+            // A repeated SYN or SYN/ACK: our answer to it was lost.
+            match subflow.state {
+                State::SynReceived => subflow.handshake.due = Some(Instant::ZERO),
+                State::JoinSent => subflow.handshake.due = Some(Instant::ZERO),
+                _ => subflow.receiver.acknowledge_now(),
+            }
+            return false;
+        }
+        let far = start.wrapping_sub(next) > MAX_WINDOW && next.wrapping_sub(start) > MAX_WINDOW;
+        if far {
+            subflow.receiver.acknowledge_now();
+            return false;
+        }
+        if segment.sequence_len() == 0 && start < next && !segment.flags.contains(Flags::RST) {
+            // A probe of our window, or an old acknowledgment: either way the answer tells where we are.
+            subflow.receiver.acknowledge_now();
+        }
+        true
+    }
+
+    fn on_reset(&mut self, now: Instant, at: usize, segment: &Segment) {
+        let fast_close = segment.mptcp.iter().any(|o| {
+            matches!(o, MptcpOption::FastClose { receiver_key } if *receiver_key == self.local_key.value)
+        });
+        if fast_close {
+            self.subflows.iter_mut().for_each(|s| s.state = State::Closed(CloseReason::ResetByPeer));
+            self.end_aborted(now);
+            return;
+        }
+        self.subflows[at].state = State::Closed(CloseReason::ResetByPeer);
+    }
+
+    /// Options that stand for themselves.
+    fn take_signals(&mut self, now: Instant, at: usize, segment: &Segment) {
+        for option in &segment.mptcp {
+            match option {
+                MptcpOption::Priority { backup } => self.on_priority(now, at, *backup),
+                MptcpOption::RemoveAddress(ids) => self.on_addresses_removed(ids.as_slice()),
+                MptcpOption::AddAddress { echo: false, address_id, address, port, .. } => {
+                    let echo = MptcpOption::AddAddress {
+                        echo: true,
+                        address_id: *address_id,
+                        address: *address,
+                        port: *port,
+                        hmac: 0,
+                    };
+                    let subflow = &mut self.subflows[at];
+                    subflow.signals.push_back(echo);
+                    subflow.receiver.acknowledge_now();
+                }
+                MptcpOption::FastClose { receiver_key } if *receiver_key == self.local_key.value => {
+                    self.abort_all(now);
+                    return;
+                }
+                MptcpOption::Fail { .. } if self.mode == Mode::Multipath => self.on_peer_failed(now, at),
+                _ => {}
+            }
+        }
+    }
+
+    fn on_priority(&mut self, now: Instant, at: usize, backup: bool) {
+        let subflow = &mut self.subflows[at];
+        if subflow.backup_there != backup {
+            subflow.backup_there = backup;
+            let event = TransportEvent::PriorityChanged { subflow: subflow.id, backup, by_peer: true };
+            self.log.emit(now, event);
+        }
+    }
+
+    /// The subflow's own acknowledgment.
+    fn take_acknowledgment(&mut self, now: Instant, at: usize, segment: &Segment) {
+        let subflow = &mut self.subflows[at];
+        let (isn, acked_before, next) = (subflow.isn, subflow.sender.acked(), subflow.sender.next());
+        let acked = segment.ack.expand(isn, acked_before);
+        let told = told_blocks(&segment.sack, |seq| seq.expand(isn, acked_before), acked, next);
+        let more_than_ack = segment.payload_len > 0 || segment.flags.contains(Flags::FIN);
+        let acknowledgment = Acknowledgment {
+            acked,
+            blocks: &told.blocks[..told.count],
+            duplicate: told.duplicate,
+            echo: segment.timestamps.map(|t| t.echo),
+            more_than_ack,
+        };
+        let outcome = subflow.sender.on_ack(now, &acknowledgment, Siblings::new(&self.views, at));
+        if outcome.advanced {
+            subflow.potentially_failed = false;
+        }
+        self.report(now, at, &outcome);
+        if self.mode == Mode::Plain && acked <= self.subflows[at].sender.next() {
+            self.on_plain_ack(now, at, acked);
+            self.outgoing.on_window(acked.saturating_sub(1) + self.window_of(at, segment));
+        }
+    }
+
+    pub(super) fn report(&mut self, now: Instant, at: usize, outcome: &AckOutcome) {
+        let subflow = self.subflows[at].id;
+        if let Some(cut) = outcome.reduced {
+            let (from, to) = (cut.from.as_f64(), cut.to.as_f64());
+            self.log.emit(now, TransportEvent::WindowReduced { subflow, cause: cut.cause, from, to });
+            debug_assert!(cut.cause != LossCause::Penalty, "penalties are reported where they are imposed");
+        }
+        if outcome.undone {
+            self.log.emit(now, TransportEvent::ReductionUndone { subflow });
+        }
+    }
+
+    /// Without MPTCP the subflow's acknowledgment is the connection's. Offset 1 is the first byte.
+    fn on_plain_ack(&mut self, now: Instant, at: usize, acked: u64) {
+        let bytes = acked.saturating_sub(1);
+        if self.outgoing.on_ack(bytes) {
+            self.on_progress(now);
+        }
+        let subflow = &self.subflows[at];
+        if subflow.fin_sent && acked == subflow.sender.next() {
+            self.outgoing.on_ack(self.outgoing.end() + 1);
+        }
+    }
+
+    fn window_of(&self, at: usize, segment: &Segment) -> u64 {
+        let scale = if segment.flags.contains(Flags::SYN) { 0 } else { self.subflows[at].peer.window_scale };
+        u64::from(segment.window) << scale
+    }
+
+    /// DATA_ACK, and the shared window that counts from it.
+    fn take_data_acknowledgment(&mut self, now: Instant, at: usize, segment: &Segment) {
+        let Some(ack) = segment.dss.and_then(|dss| dss.data_ack).filter(|_| self.mode == Mode::Multipath) else {
+            return;
+        };
+        if !self.confirmed {
+            self.confirm(now);
+        }
+        let offset = self.own_offset(ack);
+        // An acknowledgment of what was never sent says nothing about the window either.
+        if offset > self.outgoing.next.max(self.outgoing.end() + 1) {
+            return;
+        }
+        if self.outgoing.on_ack(offset) {
+            self.on_progress(now);
+        }
+        let window = self.window_of(at, segment);
+        self.outgoing.on_window(offset.min(self.outgoing.next) + window);
+    }
+
+    /// The offset in our stream that a data sequence number of ours means.
+    fn own_offset(&self, number: DataSeq) -> u64 {
+        expand(number, self.local_key.idsn.wrapping_add(1), self.outgoing.unacked())
+    }
+
+    /// The offset in the peer's stream that a data sequence number of the peer's means.
+    fn peer_offset(&self, number: DataSeq) -> u64 {
+        let idsn = self.remote_key.map_or(0, |key| key.idsn);
+        expand(number, idsn.wrapping_add(1), self.incoming.next())
+    }
+
+    fn take_payload(&mut self, now: Instant, at: usize, start: u64, segment: &Segment) -> Option<Placed> {
+        if segment.payload_len == 0 {
+            return None;
+        }
+        let end = start + u64::from(segment.payload_len);
+        let (stream_offset, mapped) = match self.locate(now, at, start, segment) {
+            Ok(found) => found,
+            Err(()) => {
+                self.on_bad_mapping(now, at);
+                return None;
+            }
+        };
+        let end = end.min(start + mapped);
+        // Bytes beyond what this end promised to take are not acknowledged: the peer has to send them again.
+        if self.beyond_promise(stream_offset, end - start) {
+            self.subflows[at].receiver.acknowledge_now();
+            return None;
+        }
+        let subflow = &mut self.subflows[at];
+        if let Some(t) = segment.timestamps {
+            subflow.receiver.measure(now, t.echo);
+        }
+        let rtt = subflow.sender.rtt().srtt();
+        let window = self.incoming.window();
+        let new = subflow.receiver.on_data(now, start, end, stream_offset, rtt, window);
+        self.drain_subflow(now, at);
+        new.then(|| Placed { stream_offset, payload_start: 0, len: (end - start) as u32 })
+    }
+
+    fn beyond_promise(&self, stream_offset: u64, len: u64) -> bool {
+        let promised = self.incoming.next() + self.incoming.promised();
+        stream_offset.checked_add(len).is_none_or(|end| end > promised)
+    }
+
+    /// Where the payload that starts at the subflow's `start` belongs in the stream, and how many bytes from there are mapped.
+    fn locate(&mut self, now: Instant, at: usize, start: u64, segment: &Segment) -> Result<(u64, u64), ()> {
+        if self.mode != Mode::Multipath {
+            return Ok((start.wrapping_sub(1), u64::from(segment.payload_len)));
+        }
+        if let Some(mapping) = segment.dss.and_then(|dss| dss.mapping) {
+            if mapping.len == 0 {
+                return self.accept_infinite_mapping(now, at, start, segment);
+            }
+            self.learn_mapping(at, start, segment, mapping)?;
+        } else if let Some(len) = capable_data_len(segment) {
+            let first = KnownMapping { start: 1, end: 1 + u64::from(len), stream_offset: 0 };
+            self.subflows[at].learn(first)?;
+        }
+        self.subflows[at].mapped(start).ok_or(())
+    }
+
+    fn learn_mapping(
+        &mut self,
+        at: usize,
+        start: u64,
+        segment: &Segment,
+        mapping: Mapping,
+    ) -> Result<(), ()> {
+        let end_of_data = u64::from(segment.dss.is_some_and(|dss| dss.data_fin));
+        let len = u64::from(mapping.len).checked_sub(end_of_data).ok_or(())?;
+        let stream_offset = self.peer_offset(mapping.dsn);
+        let near = anabranch_units::SeqNumber(mapping.subflow_offset);
+        let map_start = near.expand(anabranch_units::SeqNumber(0), start);
+        let known = KnownMapping { start: map_start, end: map_start + len, stream_offset };
+        if start < known.start || start >= known.end {
+            return Err(());
+        }
+        self.subflows[at].learn(known)
+    }
+
+    /// The peer gives up on MPTCP: from here on the single subflow is the connection (RFC 8684 section 3.7).
+    fn accept_infinite_mapping(
+        &mut self,
+        now: Instant,
+        at: usize,
+        start: u64,
+        segment: &Segment,
+    ) -> Result<(u64, u64), ()> {
+        let in_order = self.incoming.held_ahead() == 0 && start.wrapping_sub(1) == self.incoming.next();
+        if self.subflows.len() > 1 || at != 0 || !in_order {
+            return Err(());
+        }
+        self.fall_back(now, FallbackReason::PeerFailed);
+        Ok((start - 1, u64::from(segment.payload_len)))
+    }
+
+    /// What the subflow has in order goes to the connection.
+    fn drain_subflow(&mut self, now: Instant, at: usize) {
+        let held: u64 = self.subflows.iter().map(|s| s.receiver.ahead()).sum();
+        let (subflow, incoming, log) = (&mut self.subflows[at], &mut self.incoming, &mut self.log);
+        let mut popped = false;
+        while let Some(piece) = subflow.receiver.pop() {
+            incoming.on_bytes(now, piece, held, log);
+            popped = true;
+        }
+        if !popped && held > 0 {
+            log.emit(now, TransportEvent::OutOfOrder { buffered: held + incoming.held_ahead() });
+        }
+    }
+
+    /// The end of the subflow, or of the data.
+    fn take_end(&mut self, now: Instant, at: usize, start: u64, segment: &Segment) {
+        if self.mode == Mode::Multipath
+            && let Some(Dss { mapping, data_fin: true, .. }) = segment.dss
+        {
+            self.take_data_fin(at, mapping);
+        }
+        if segment.flags.contains(Flags::FIN) {
+            let fin_at = start + u64::from(segment.payload_len);
+            self.subflows[at].receiver.on_fin(fin_at);
+            if self.mode == Mode::Plain {
+                self.incoming.on_end(fin_at - 1);
+            }
+        }
+        self.close_when_done(now);
+    }
+
+    fn take_data_fin(&mut self, at: usize, mapping: Option<Mapping>) {
+        if let Some(mapping) = mapping
+            && mapping.len > 0
+        {
+            let first = self.peer_offset(mapping.dsn);
+            self.incoming.on_end(first + u64::from(mapping.len) - 1);
+        }
+        self.subflows[at].receiver.acknowledge_now();
+    }
+
+    /// A mapping is missing or contradicts another. On the only subflow, before anything else went wrong, that means a
+    /// middlebox strips options: fall back. Otherwise the subflow cannot be trusted any more.
+    fn on_bad_mapping(&mut self, now: Instant, at: usize) {
+        let untouched = self.incoming.next() == 0 && self.subflows[at].receiver.next() == 1;
+        if self.subflows.len() == 1 && at == 0 && untouched {
+            self.fall_back(now, FallbackReason::OptionsStripped);
+        } else {
+            self.subflows[at].reset = Some(ResetReason::MptcpError);
+        }
+    }
+
+    fn on_peer_failed(&mut self, now: Instant, at: usize) {
+        if self.subflows.len() == 1 {
+            self.fall_back(now, FallbackReason::PeerFailed);
+        } else {
+            self.subflows[at].reset = Some(ResetReason::MptcpError);
+        }
+    }
+}
+
+fn capable_data_len(segment: &Segment) -> Option<u16> {
+    segment.mptcp.iter().find_map(|option| match option {
+        MptcpOption::Capable { data_len, .. } => *data_len,
+        _ => None,
+    })
+}
+
+/// The offset that a data sequence number means, `first` being the number of offset 0; a narrow one is taken near `near`.
+fn expand(number: DataSeq, first: u64, near: u64) -> u64 {
+    if number.wide {
+        return number.value.wrapping_sub(first);
+    }
+    let near_number = first.wrapping_add(near);
+    let delta = (number.value as u32).wrapping_sub(near_number as u32) as i32;
+    near.wrapping_add_signed(i64::from(delta))
+}
+
+/// SACK blocks in offsets, a duplicate one set apart (RFC 2883 section 4).
+struct Told {
+    blocks: [(u64, u64); SackBlocks::CAPACITY],
+    count: usize,
+    duplicate: Option<(u64, u64)>,
+}
+
+fn told_blocks(sack: &SackBlocks, expand: impl Fn(anabranch_units::SeqNumber) -> u64, acked: u64, next: u64) -> Told {
+    let mut told = Told { blocks: [(0, 0); SackBlocks::CAPACITY], count: 0, duplicate: None };
+    for (i, block) in sack.as_slice().iter().enumerate() {
+        let run = (expand(block.start), expand(block.end));
+        if run.0 >= run.1 || run.1 > next {
+            continue;
+        }
+        let within_second = || {
+            sack.as_slice().get(1).is_some_and(|second| expand(second.start) <= run.0 && run.1 <= expand(second.end))
+        };
+        if i == 0 && (run.1 <= acked || within_second()) {
+            told.duplicate = Some(run);
+        } else if run.0 >= acked {
+            told.blocks[told.count] = run;
+            told.count += 1;
+        }
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn narrow_numbers_are_taken_near_what_is_expected() {
+        let first = u64::MAX - 5;
+        for offset in [0u64, 3, 6, 1 << 31, (1 << 32) + 9, 7 << 40] {
+            let number = first.wrapping_add(offset);
+            assert_eq!(expand(DataSeq { value: number, wide: true }, first, 0), offset);
+            let narrow = DataSeq { value: number & 0xffff_ffff, wide: false };
+            assert_eq!(expand(narrow, first, offset.saturating_sub(1000)), offset);
+            assert_eq!(expand(narrow, first, offset + 1000), offset);
+        }
+    }
+}

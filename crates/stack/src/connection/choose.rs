@@ -1,0 +1,372 @@
+//! What do I send next? Decides, in a fixed order, and builds nothing: handshakes and resets, repetitions, data that a
+//! subflow was given, data that the scheduler places, the end, acknowledgments.
+
+use super::{Commit, Connection, Mode};
+use crate::scheduler::{Decision, SubflowSet, Trigger, View};
+use crate::subflow::{Chunk, Record, Reinjection};
+use crate::view::SubflowView;
+use anabranch_events::{SendKind, TransportEvent};
+use anabranch_units::Instant;
+
+/// What to send, on the subflow at a position.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Choice {
+    /// The handshake segment that the subflow's state asks for.
+    Handshake(usize),
+    /// RST.
+    Reset(usize),
+    /// A packet of the subflow's own again.
+    Repeat { at: usize, position: u64, record: Record, kind: SendKind },
+    /// Bytes of the stream.
+    Data { at: usize, chunk: Chunk },
+    /// The end of the data.
+    End(usize),
+    /// The end of the subflow.
+    Fin(usize),
+    /// An old number, to make the peer tell its window.
+    WindowProbe(usize),
+    /// An acknowledgment, or an option that wants to be heard.
+    Ack(usize),
+}
+
+impl Connection {
+    pub(super) fn choose(&mut self, now: Instant) -> Option<Choice> {
+        self.waits.paced_until = None;
+        let choice = self
+            .choose_control(now)
+            .or_else(|| self.choose_data(now))
+            .or_else(|| self.choose_end())
+            .or_else(|| self.choose_acknowledgment(now));
+        if choice.is_none() {
+            self.end_burst(now);
+        }
+        choice
+    }
+
+    fn choose_control(&mut self, now: Instant) -> Option<Choice> {
+        self.subflows.iter().enumerate().find_map(|(at, subflow)| {
+            if subflow.reset.is_some() {
+                Some(Choice::Reset(at))
+            } else if subflow.handshake.due.is_some_and(|due| due <= now) && !subflow.handshake_failed() {
+                Some(Choice::Handshake(at))
+            } else {
+                None
+            }
+        })
+    }
+
+    fn choose_data(&mut self, now: Instant) -> Option<Choice> {
+        for at in 0..self.subflows.len() {
+            if !self.may_send_now(now, at) {
+                continue;
+            }
+            if let Some((position, record, kind)) = self.subflows[at].sender.next_repetition() {
+                return Some(Choice::Repeat { at, position, record, kind });
+            }
+        }
+        loop {
+            if let Some(choice) = self.choose_queued(now) {
+                return Some(choice);
+            }
+            match self.schedule(now) {
+                Scheduled::Send(choice) => return Some(choice),
+                Scheduled::Queued => {}
+                Scheduled::Nothing => return None,
+            }
+        }
+    }
+
+    /// Whether the subflow may send data at this moment; notes when pacing alone stands against it.
+    fn may_send_now(&mut self, now: Instant, at: usize) -> bool {
+        let subflow = &self.subflows[at];
+        if !subflow.is_established() {
+            return false;
+        }
+        let paced_until = subflow.sender.paced_until();
+        if paced_until <= now {
+            return true;
+        }
+        if subflow.sender.has_room() {
+            let earliest = self.waits.paced_until.map_or(paced_until, |other| other.min(paced_until));
+            self.waits.paced_until = Some(earliest);
+        }
+        false
+    }
+
+    /// Data that a subflow was given ahead of time.
+    fn choose_queued(&mut self, now: Instant) -> Option<Choice> {
+        for at in 0..self.subflows.len() {
+            if self.subflows[at].queue.is_empty() || !self.may_send_now(now, at) {
+                continue;
+            }
+            self.wake(now, at);
+            let payload = u64::from(self.full_payload(at));
+            let unacked = self.outgoing.unacked();
+            let subflow = &mut self.subflows[at];
+            while subflow.sender.has_room() {
+                let Some(chunk) = subflow.take(payload) else { break };
+                // What was acknowledged meanwhile, through another subflow, need not be sent at all.
+                if chunk.stream_offset + chunk.len > unacked {
+                    return Some(Choice::Data { at, chunk });
+                }
+            }
+        }
+        None
+    }
+
+    /// A subflow that is about to send after a pause decays its window first.
+    fn wake(&mut self, now: Instant, at: usize) {
+        if self.subflows[at].sender.board().is_empty() {
+            let decay = self.config.idle_restart;
+            self.subflows[at].sender.before_sending(now, decay);
+            self.refresh(at);
+        }
+    }
+
+    /// Places bytes: those of failed subflows first, then new ones.
+    fn schedule(&mut self, now: Instant) -> Scheduled {
+        if self.mode == Mode::Negotiating || self.subflows.is_empty() {
+            return Scheduled::Nothing;
+        }
+        if let Some(bytes) = self.outgoing.next_reinjection() {
+            let scheduled = self.schedule_reinjection(now, bytes);
+            if !matches!(scheduled, Scheduled::Nothing) {
+                return scheduled;
+            }
+        }
+        let unsent = self.outgoing.unsent();
+        let under_way = self.outgoing.next > self.outgoing.unacked();
+        if unsent == 0 && !(under_way && self.scheduler.repeats()) {
+            self.note_waits(now, false, false);
+            return Scheduled::Nothing;
+        }
+        for at in 0..self.subflows.len() {
+            self.wake(now, at);
+        }
+        let candidates = self.candidates(now);
+        if candidates.is_empty() {
+            self.note_waits(now, false, false);
+            return Scheduled::Nothing;
+        }
+        if unsent > 0 && self.window_blocks(unsent) {
+            self.note_waits(now, true, false);
+            return self.relieve_window(now, candidates);
+        }
+        self.schedule_new(now, candidates)
+    }
+
+    fn schedule_new(&mut self, now: Instant, candidates: SubflowSet) -> Scheduled {
+        let connection = self.connection_view(now);
+        let view = View { connection: &connection, subflows: &self.views, candidates };
+        match self.scheduler.decide(&view, Trigger::NewData) {
+            Decision::Send { subflow, bytes } if candidates.contains(subflow) => {
+                self.note_waits(now, false, false);
+                self.place_new(subflow, bytes)
+            }
+            Decision::Duplicate { subflow, offset, bytes } if candidates.contains(subflow) => {
+                self.note_waits(now, false, false);
+                self.place_duplicate(subflow, offset, bytes)
+            }
+            Decision::Wait { until } => {
+                self.waits.scheduler_until = until.filter(|at| *at > now);
+                self.note_waits(now, false, self.outgoing.unsent() > 0);
+                Scheduled::Nothing
+            }
+            other => {
+                debug_assert!(false, "{:?} decided {other:?}, which is no candidate", self.scheduler);
+                Scheduled::Nothing
+            }
+        }
+    }
+
+    fn place_new(&mut self, at: usize, bytes: u64) -> Scheduled {
+        let payload = u64::from(self.full_payload(at));
+        let allowed = self.outgoing.unsent().min(self.outgoing.window_end() - self.outgoing.next);
+        let limit = if self.config.commit == Commit::AtWindow { payload } else { bytes.max(1) };
+        let len = limit.min(allowed);
+        if len == 0 {
+            return Scheduled::Nothing;
+        }
+        let chunk = Chunk { stream_offset: self.outgoing.next, len, kind: SendKind::New };
+        self.outgoing.next += len;
+        self.hand_over(at, chunk)
+    }
+
+    fn place_duplicate(&mut self, at: usize, offset: u64, bytes: u64) -> Scheduled {
+        let payload = u64::from(self.full_payload(at));
+        let start = offset.max(self.outgoing.unacked());
+        let len = self.outgoing.next.saturating_sub(start).min(bytes).min(payload);
+        if len == 0 {
+            return Scheduled::Nothing;
+        }
+        self.hand_over(at, Chunk { stream_offset: start, len, kind: SendKind::Duplicate })
+    }
+
+    /// Where data commits at the window it leaves at once, otherwise it goes into the subflow's queue.
+    fn hand_over(&mut self, at: usize, chunk: Chunk) -> Scheduled {
+        if self.config.commit == Commit::AtWindow {
+            return Scheduled::Send(Choice::Data { at, chunk });
+        }
+        self.subflows[at].give(chunk);
+        self.refresh(at);
+        Scheduled::Queued
+    }
+
+    fn schedule_reinjection(&mut self, now: Instant, bytes: Reinjection) -> Scheduled {
+        let mut candidates = self.candidates(now);
+        if let Some(position) = self.views.iter().position(|view| view.id == bytes.avoid) {
+            candidates.remove(position);
+        }
+        if candidates.is_empty() {
+            return Scheduled::Nothing;
+        }
+        let connection = self.connection_view(now);
+        let view = View { connection: &connection, subflows: &self.views, candidates };
+        let Decision::Send { subflow: at, .. } = self.scheduler.decide(&view, Trigger::Reinjection) else {
+            return Scheduled::Nothing;
+        };
+        let len = (bytes.end - bytes.start).min(u64::from(self.full_payload(at)));
+        self.outgoing.take_reinjection(len);
+        self.hand_over(at, Chunk { stream_offset: bytes.start, len, kind: SendKind::Reinjection })
+    }
+
+    /// The subflows that can take data: usable, not held back by pacing, with room; backups only if nothing else is usable.
+    fn candidates(&mut self, now: Instant) -> SubflowSet {
+        let backups = !self.views.iter().any(|view| view.usable() && !view.backup);
+        let mut set = SubflowSet::EMPTY;
+        for at in 0..self.views.len().min(64) {
+            let view = &self.views[at];
+            let room = match self.config.commit {
+                Commit::AtWindow => view.room() > 0,
+                Commit::IntoBuffer => view.queued + view.outstanding < view.send_buffer,
+            };
+            if view.usable() && view.backup == backups && room && self.may_take_now(now, at) {
+                set.insert(at);
+            }
+        }
+        set
+    }
+
+    /// Data that commits at the window leaves at once, so pacing matters; a queue can take it at any time.
+    fn may_take_now(&mut self, now: Instant, at: usize) -> bool {
+        self.config.commit == Commit::IntoBuffer || self.may_send_now(now, at)
+    }
+
+    /// Whether the peer's window keeps new data back. A rest smaller than a segment waits while anything is under way
+    /// (sender-side silly-window avoidance, RFC 9293 section 3.8.6.2.1).
+    fn window_blocks(&self, unsent: u64) -> bool {
+        let space = self.outgoing.window_end().saturating_sub(self.outgoing.next);
+        let segment = self.views.iter().map(|view| u64::from(view.mss)).min().unwrap_or(1);
+        let under_way = self.outgoing.next > self.outgoing.unacked();
+        space == 0 || (under_way && space < unsent.min(segment))
+    }
+
+    /// Opportunistic retransmission and penalisation (Raiciu et al., NSDI 2012; legacy `mptcp_rcv_buf_optimization`): the
+    /// segment that blocks the window is repeated on the fastest subflow with room, and the subflow that holds it is slowed.
+    fn relieve_window(&mut self, now: Instant, candidates: SubflowSet) -> Scheduled {
+        let head = self.outgoing.unacked();
+        if !self.config.opportunistic_retransmission || self.progress.repeated_head == Some(head) {
+            return Scheduled::Nothing;
+        }
+        let fastest = candidates.iter().min_by_key(|at| self.views[*at].srtt);
+        let holder = self.subflows.iter().position(|s| s.sender.board().carries_near_front(head));
+        let (Some(fast), Some(slow)) = (fastest, holder) else { return Scheduled::Nothing };
+        let (fast_view, slow_view) = (self.views[fast], self.views[slow]);
+        if fast == slow || fast_view.srtt >= slow_view.srtt {
+            return Scheduled::Nothing;
+        }
+        if self.config.penalisation {
+            self.penalise(now, slow, fast_view);
+        }
+        // Not worth it while the slow copy will be there about as soon (legacy condition).
+        if slow_view.cwnd.floor() > 4 && fast_view.srtt * 4 >= slow_view.srtt {
+            return Scheduled::Nothing;
+        }
+        self.progress.repeated_head = Some(head);
+        self.progress.opportunistic += 1;
+        let len = u64::from(self.full_payload(fast)).min(self.outgoing.next - head);
+        self.hand_over(fast, Chunk { stream_offset: head, len, kind: SendKind::Reinjection })
+    }
+
+    fn penalise(&mut self, now: Instant, slow: usize, fast: SubflowView) {
+        let subflow = &mut self.subflows[slow];
+        let recently = subflow.penalised_at.is_some_and(|at| now.since(at) < fast.srtt);
+        if recently || subflow.sender.phase() != crate::view::Phase::Open {
+            return;
+        }
+        subflow.penalised_at = Some(now);
+        let cut = subflow.sender.penalise();
+        let event = TransportEvent::WindowReduced {
+            subflow: subflow.id,
+            cause: cut.cause,
+            from: cut.from.as_f64(),
+            to: cut.to.as_f64(),
+        };
+        self.log.emit(now, event);
+        self.refresh(slow);
+    }
+
+    fn choose_end(&mut self) -> Option<Choice> {
+        if self.outgoing.end_pending() && self.mode == Mode::Multipath && !self.end_told {
+            self.end_told = true;
+            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.tell_end = true);
+        }
+        if self.mode == Mode::Plain && self.outgoing.exhausted() {
+            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.closing = true);
+        }
+        self.subflows.iter_mut().enumerate().find_map(|(at, subflow)| {
+            if !subflow.is_established() {
+                None
+            } else if std::mem::take(&mut subflow.tell_end) {
+                Some(Choice::End(at))
+            } else if subflow.closing && !subflow.fin_sent && subflow.queue.is_empty() {
+                Some(Choice::Fin(at))
+            } else if std::mem::take(&mut subflow.window_probe) {
+                Some(Choice::WindowProbe(at))
+            } else {
+                None
+            }
+        })
+    }
+
+    fn choose_acknowledgment(&mut self, now: Instant) -> Option<Choice> {
+        let wants = |s: &crate::subflow::Subflow| s.is_established() && (s.receiver.wants_ack(now) || !s.signals.is_empty());
+        self.subflows.iter().position(wants).map(Choice::Ack)
+    }
+
+    /// Everything that could leave has left.
+    fn end_burst(&mut self, now: Instant) {
+        let unsent = self.outgoing.unsent() > 0;
+        let decay = self.config.idle_restart;
+        for at in 0..self.subflows.len() {
+            let subflow = &mut self.subflows[at];
+            if std::mem::take(&mut subflow.sent_in_burst) {
+                let has_more = unsent || !subflow.queue.is_empty();
+                subflow.sender.after_sending(now, has_more, decay);
+                self.refresh(at);
+            }
+        }
+        self.arm_progress(now);
+    }
+
+    fn note_waits(&mut self, now: Instant, window_limited: bool, scheduler_waiting: bool) {
+        if self.waits.window_limited != window_limited {
+            self.waits.window_limited = window_limited;
+            self.log.emit(now, TransportEvent::ReceiveWindowLimited { limited: window_limited });
+        }
+        if self.waits.scheduler_waiting != scheduler_waiting {
+            self.waits.scheduler_waiting = scheduler_waiting;
+            self.log.emit(now, TransportEvent::SchedulerWaiting { waiting: scheduler_waiting });
+        }
+    }
+}
+
+/// What placing bytes came to.
+enum Scheduled {
+    /// They leave now.
+    Send(Choice),
+    /// They stand in a subflow's queue.
+    Queued,
+    /// Nothing can be placed.
+    Nothing,
+}

@@ -1,0 +1,338 @@
+//! Builds the segment that was chosen, and keeps the books of what left.
+
+use super::choose::Choice;
+use super::{Connection, Mode, Role, Transmit};
+use crate::subflow::{Chunk, Opening, Record, State};
+use anabranch_events::{CloseReason, SendKind, TransportEvent};
+use anabranch_segment::{
+    CapableFlags, DataSeq, Dss, Flags, MAX_OPTIONS_LEN, Mapping, MptcpOption, SackBlock, SackBlocks, Segment,
+    SynOptions, TIMESTAMPS_LEN, Timestamps,
+};
+use anabranch_units::{Bandwidth, Instant};
+
+const CAPABLE_FLAGS: CapableFlags =
+    CapableFlags { checksum_required: false, deny_join_initial: false, hmac_sha256: true };
+
+impl Connection {
+    pub(super) fn encode(&mut self, now: Instant, choice: Choice) -> Transmit {
+        match choice {
+            Choice::Handshake(at) => self.encode_handshake(now, at),
+            Choice::Reset(at) => self.encode_reset(now, at),
+            Choice::Repeat { at, position, record, kind } => self.encode_repetition(now, at, position, record, kind),
+            Choice::Data { at, chunk } => self.encode_data(now, at, chunk),
+            Choice::End(at) => self.encode_end(now, at),
+            Choice::Fin(at) => self.encode_fin(now, at),
+            Choice::WindowProbe(at) => {
+                let old = self.subflows[at].sender.acked().wrapping_sub(1);
+                let segment = self.acknowledgment(now, at, old);
+                self.transmit(at, segment, 0)
+            }
+            Choice::Ack(at) => {
+                let segment = self.acknowledgment(now, at, self.subflows[at].sender.next());
+                self.transmit(at, segment, 0)
+            }
+        }
+    }
+
+    fn transmit(&mut self, at: usize, segment: Segment, stream_offset: u64) -> Transmit {
+        self.refresh(at);
+        Transmit { path: self.subflows[at].path.id, segment, stream_offset }
+    }
+
+    /// A segment of the subflow with its ports, numbers and window, but no options.
+    fn bare(&mut self, at: usize, flags: Flags, offset: u64) -> Segment {
+        let scale = if flags.contains(Flags::SYN) { 0 } else { self.incoming.window_scale() };
+        let window = self.incoming.promise(scale);
+        let subflow = &self.subflows[at];
+        Segment {
+            source_port: subflow.local_port,
+            destination_port: subflow.remote_port,
+            seq: subflow.isn.at(offset),
+            ack: subflow.peer_isn.at(subflow.receiver.next()),
+            window,
+            ..Segment::new(flags)
+        }
+    }
+
+    // Handshakes.
+
+    fn encode_handshake(&mut self, now: Instant, at: usize) -> Transmit {
+        let segment = match self.subflows[at].state {
+            State::SynSent => self.syn(now, at),
+            State::SynReceived => self.syn_ack(now, at),
+            _ => {
+                let proof = self.join_proof(at);
+                let next = self.subflows[at].sender.next();
+                let mut segment = self.bare(at, Flags::ACK, next);
+                segment.timestamps = self.timestamps(now, at);
+                segment.mptcp.push(MptcpOption::JoinAck { hmac: proof });
+                segment
+            }
+        };
+        self.subflows[at].on_handshake_sent(now);
+        self.transmit(at, segment, 0)
+    }
+
+    fn syn(&mut self, now: Instant, at: usize) -> Segment {
+        let mut segment = self.bare(at, Flags::SYN, 0);
+        segment.ack = anabranch_units::SeqNumber(0);
+        segment.syn = Some(self.syn_options(at));
+        let clock = crate::subflow::timestamp(now);
+        segment.timestamps = self.config.timestamps.then_some(Timestamps { value: clock, echo: 0 });
+        let subflow = &self.subflows[at];
+        let option = match subflow.opening {
+            Opening::Initial if self.mode == Mode::Negotiating => Some(capable(None, None, None)),
+            Opening::Initial => None,
+            Opening::Join { local_nonce, .. } => Some(MptcpOption::JoinSyn {
+                backup: subflow.backup_here,
+                address_id: subflow.local_address_id,
+                token: self.remote_key.map_or(0, |key| key.token),
+                nonce: local_nonce,
+            }),
+        };
+        segment.mptcp.extend(option);
+        segment
+    }
+
+    fn syn_ack(&mut self, now: Instant, at: usize) -> Segment {
+        let mut segment = self.bare(at, Flags::SYN | Flags::ACK, 0);
+        segment.syn = Some(self.syn_options(at));
+        segment.timestamps = self.timestamps(now, at);
+        let subflow = &self.subflows[at];
+        let option = match subflow.opening {
+            Opening::Initial if self.mode == Mode::Plain => None,
+            Opening::Initial => Some(capable(Some(self.local_key.value), None, None)),
+            Opening::Join { local_nonce, remote_nonce } => Some(MptcpOption::JoinSynAck {
+                backup: subflow.backup_here,
+                address_id: subflow.local_address_id,
+                hmac: self.short_join_proof(local_nonce, remote_nonce),
+                nonce: local_nonce,
+            }),
+        };
+        segment.mptcp.extend(option);
+        segment
+    }
+
+    fn syn_options(&self, at: usize) -> SynOptions {
+        let path = &self.subflows[at].path;
+        let mss = path.mtu.saturating_sub(path.ip_header() + anabranch_segment::BASE_HEADER_LEN);
+        SynOptions {
+            mss: u16::try_from(mss).unwrap_or(u16::MAX),
+            window_scale: Some(self.incoming.window_scale()),
+            sack_permitted: true,
+        }
+    }
+
+    fn timestamps(&self, now: Instant, at: usize) -> Option<Timestamps> {
+        let subflow = &self.subflows[at];
+        subflow.peer.timestamps.then(|| subflow.receiver.timestamps(now))
+    }
+
+    // Data.
+
+    fn encode_data(&mut self, now: Instant, at: usize, chunk: Chunk) -> Transmit {
+        let start = self.subflows[at].sender.next();
+        let segment = self.data_segment(now, at, start, chunk.stream_offset, chunk.len as u32, Flags::ACK);
+        let subflow = &mut self.subflows[at];
+        subflow.sender.on_sent(now, chunk.stream_offset, chunk.len as u32, false);
+        subflow.sent_in_burst = true;
+        self.note_sent(now, at, chunk.kind, chunk.stream_offset, chunk.len as u32);
+        self.transmit(at, segment, chunk.stream_offset)
+    }
+
+    fn encode_repetition(
+        &mut self,
+        now: Instant,
+        at: usize,
+        position: u64,
+        record: Record,
+        kind: SendKind,
+    ) -> Transmit {
+        let flags = if record.fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
+        let segment = self.data_segment(now, at, record.start, record.stream_offset, record.len, flags);
+        let subflow = &mut self.subflows[at];
+        subflow.sender.on_repeated(now, position, record.len);
+        subflow.sent_in_burst = true;
+        if record.len > 0 {
+            self.note_sent(now, at, kind, record.stream_offset, record.len);
+        }
+        self.transmit(at, segment, record.stream_offset)
+    }
+
+    fn data_segment(
+        &mut self,
+        now: Instant,
+        at: usize,
+        start: u64,
+        stream_offset: u64,
+        len: u32,
+        flags: Flags,
+    ) -> Segment {
+        let mut segment = self.bare(at, flags, start);
+        segment.payload_len = len;
+        segment.timestamps = self.timestamps(now, at);
+        if self.mode == Mode::Multipath {
+            if self.owes_keys(at) && start == 1 && len > 0 {
+                segment.mptcp.push(self.keys(Some(len as u16)));
+            } else {
+                segment.dss = Some(self.dss(start, stream_offset, len));
+            }
+        }
+        let room = self.subflows[at].payload_room(0).saturating_sub(len);
+        self.fill_acknowledgment(at, &mut segment, room.min(MAX_OPTIONS_LEN));
+        segment
+    }
+
+    fn dss(&self, start: u64, stream_offset: u64, len: u32) -> Dss {
+        let mapping = (len > 0).then(|| Mapping {
+            dsn: self.own_number(stream_offset),
+            subflow_offset: start as u32,
+            len: len as u16,
+            checksum: None,
+        });
+        Dss { data_ack: Some(self.peer_number()), mapping, data_fin: false }
+    }
+
+    /// The data sequence number of our stream's byte at `offset`.
+    fn own_number(&self, offset: u64) -> DataSeq {
+        self.number(self.local_key.idsn.wrapping_add(1).wrapping_add(offset))
+    }
+
+    /// The next number that we expect of the peer.
+    fn peer_number(&self) -> DataSeq {
+        let idsn = self.remote_key.map_or(0, |key| key.idsn);
+        self.number(idsn.wrapping_add(1).wrapping_add(self.incoming.acknowledged()))
+    }
+
+    fn number(&self, value: u64) -> DataSeq {
+        let wide = self.config.wide_data_seq;
+        DataSeq { value: if wide { value } else { value & 0xffff_ffff }, wide }
+    }
+
+    /// Until the server answers with DSS, the client repeats both keys (RFC 8684 section 3.1).
+    fn owes_keys(&self, at: usize) -> bool {
+        self.role == Role::Client && !self.confirmed && self.subflows[at].opening == Opening::Initial
+    }
+
+    fn keys(&self, data_len: Option<u16>) -> MptcpOption {
+        capable(Some(self.local_key.value), self.remote_key.map(|key| key.value), data_len)
+    }
+
+    /// Payload of a full segment on the subflow, by the options that data carries there.
+    pub(super) fn full_payload(&self, at: usize) -> u32 {
+        let subflow = &self.subflows[at];
+        let timestamps = if subflow.peer.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let mptcp = match self.mode {
+            Mode::Plain => 0,
+            // The keys with the length of the first data need 24 bytes, more than DSS with narrow numbers.
+            _ if self.owes_keys(at) => 24,
+            _ if self.config.wide_data_seq => 28,
+            _ => 20,
+        };
+        subflow.payload_room(timestamps + mptcp)
+    }
+
+    /// Data and acknowledgment left: what is to be told of it?
+    fn note_sent(&mut self, now: Instant, at: usize, kind: SendKind, offset: u64, bytes: u32) {
+        let subflow = self.subflows[at].id;
+        self.log.emit(now, TransportEvent::SegmentSent { subflow, kind, bytes, offset });
+        let new = kind == SendKind::New;
+        let from_any = self.switches.last.replace(subflow).filter(|last| *last != subflow);
+        let from_new = if new { self.switches.last_new.replace(subflow).filter(|last| *last != subflow) } else { None };
+        let Some(from) = from_any.or(from_new) else { return };
+        let estimate = |id| self.views.iter().find(|view| view.id == id).map_or((Default::default(), 0.0), |v| (v.srtt, v.rate()));
+        let ((rtt_from, rate_from), (rtt_to, rate_to)) = (estimate(from), estimate(subflow));
+        let event = TransportEvent::PathSwitched {
+            from,
+            to: subflow,
+            any: from_any.is_some(),
+            new_data: from_new.is_some(),
+            offset,
+            rtt_from,
+            rtt_to,
+            rate_from: Bandwidth::from_bps((rate_from * 8.0) as u64),
+            rate_to: Bandwidth::from_bps((rate_to * 8.0) as u64),
+        };
+        self.log.emit(now, event);
+    }
+
+    // Ends and acknowledgments.
+
+    fn encode_end(&mut self, now: Instant, at: usize) -> Transmit {
+        let next = self.subflows[at].sender.next();
+        let mut segment = self.acknowledgment(now, at, next);
+        let mapping =
+            Mapping { dsn: self.own_number(self.outgoing.end()), subflow_offset: 0, len: 1, checksum: None };
+        // The end needs the room of the blocks, which the next acknowledgment can tell as well.
+        segment.sack = SackBlocks::default();
+        segment.dss = Some(Dss { data_ack: Some(self.peer_number()), mapping: Some(mapping), data_fin: true });
+        self.transmit(at, segment, 0)
+    }
+
+    fn encode_fin(&mut self, now: Instant, at: usize) -> Transmit {
+        let start = self.subflows[at].sender.next();
+        let end = self.outgoing.end();
+        let segment = self.data_segment(now, at, start, end, 0, Flags::ACK | Flags::FIN);
+        let subflow = &mut self.subflows[at];
+        subflow.sender.on_sent(now, end, 0, true);
+        subflow.fin_sent = true;
+        self.transmit(at, segment, 0)
+    }
+
+    fn encode_reset(&mut self, now: Instant, at: usize) -> Transmit {
+        let next = self.subflows[at].sender.next();
+        let mut segment = self.bare(at, Flags::RST | Flags::ACK, next);
+        segment.timestamps = self.timestamps(now, at);
+        let subflow = &mut self.subflows[at];
+        let reason = subflow.reset.take().unwrap_or(anabranch_segment::ResetReason::Unspecified);
+        subflow.state = State::Closed(if self.closed { CloseReason::Aborted } else { CloseReason::ProtocolError });
+        if self.mode == Mode::Multipath {
+            if self.closed
+                && let Some(key) = self.remote_key
+            {
+                segment.mptcp.push(MptcpOption::FastClose { receiver_key: key.value });
+            }
+            segment.mptcp.push(MptcpOption::Reset { transient: false, reason });
+        }
+        self.transmit(at, segment, 0)
+    }
+
+    /// A segment without payload whose number is at `offset`.
+    fn acknowledgment(&mut self, now: Instant, at: usize, offset: u64) -> Segment {
+        let mut segment = self.bare(at, Flags::ACK, offset);
+        segment.timestamps = self.timestamps(now, at);
+        if self.mode == Mode::Multipath {
+            if self.owes_keys(at) {
+                segment.mptcp.push(self.keys(None));
+            } else {
+                segment.dss = Some(Dss { data_ack: Some(self.peer_number()), mapping: None, data_fin: false });
+            }
+        }
+        if let Some(signal) = self.subflows[at].signals.pop_front() {
+            // An address with its proof takes the place of everything else (RFC 8684 section 3.4.1).
+            if segment.options_len() + signal.encoded_len() > MAX_OPTIONS_LEN {
+                segment.dss = None;
+            }
+            segment.mptcp.push(signal);
+        }
+        self.fill_acknowledgment(at, &mut segment, MAX_OPTIONS_LEN);
+        segment
+    }
+
+    /// The selective part of the acknowledgment, as far as there is room for options.
+    fn fill_acknowledgment(&mut self, at: usize, segment: &mut Segment, room: u32) {
+        let space = room.saturating_sub(segment.options_len());
+        let subflow = &mut self.subflows[at];
+        let fitting = if subflow.peer.sack { SackBlocks::fitting(space) } else { 0 };
+        let peer_isn = subflow.peer_isn;
+        let sack = &mut segment.sack;
+        subflow.receiver.on_ack_sent(|start, end| {
+            let block = SackBlock { start: peer_isn.at(start), end: peer_isn.at(end) };
+            sack.as_slice().len() < fitting && sack.push(block)
+        });
+    }
+}
+
+fn capable(sender_key: Option<u64>, receiver_key: Option<u64>, data_len: Option<u16>) -> MptcpOption {
+    MptcpOption::Capable { version: 1, flags: CAPABLE_FLAGS, sender_key, receiver_key, data_len, checksum: None }
+}

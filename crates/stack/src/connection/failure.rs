@@ -1,0 +1,190 @@
+//! When things go wrong: subflows that time out or die, data that nobody acknowledges, addresses that vanish, the end.
+
+use super::{Connection, Mode};
+use crate::subflow::{Reinjection, State};
+use anabranch_events::{CloseReason, TransportEvent};
+use anabranch_segment::{MptcpOption, RemovedAddresses, ResetReason};
+use anabranch_units::{Duration, Instant, PathId, SubflowId};
+
+/// No subflow has this name: a reinjection that any subflow may carry.
+const NOBODY: SubflowId = SubflowId(u16::MAX);
+
+impl Connection {
+    /// The subflow's retransmission timer fired. Its data goes to the others as well, and it gets no new data until it
+    /// is heard of again (legacy Multipath TCP's "potentially failed").
+    pub(super) fn on_subflow_timeout(&mut self, at: usize) {
+        if self.subflows[at].timed_out() {
+            self.subflows[at].state = State::Closed(CloseReason::TimedOut);
+            return;
+        }
+        let alternative = self.views.iter().enumerate().any(|(i, view)| i != at && view.usable());
+        if self.mode == Mode::Multipath && alternative {
+            self.reinject_from(at);
+            self.subflows[at].potentially_failed = true;
+        }
+    }
+
+    /// Hands everything that the subflow holds to the others, once.
+    fn reinject_from(&mut self, at: usize) {
+        let (subflow, outgoing) = (&mut self.subflows[at], &mut self.outgoing);
+        let until = subflow.reinjected_until;
+        for record in subflow.sender.board().records().filter(|r| r.start >= until && r.len > 0) {
+            let start = record.stream_offset;
+            outgoing.reinject(Reinjection { start, end: start + u64::from(record.len), avoid: subflow.id });
+        }
+        for chunk in subflow.queue.drain(..) {
+            let start = chunk.stream_offset;
+            outgoing.reinject(Reinjection { start, end: start + chunk.len, avoid: subflow.id });
+        }
+        subflow.queued = 0;
+        subflow.reinjected_until = subflow.sender.next();
+    }
+
+    /// The peer acknowledged data.
+    pub(super) fn on_progress(&mut self, now: Instant) {
+        self.progress.backoff = 0;
+        self.progress.deadline = None;
+        self.arm_progress(now);
+    }
+
+    /// Watches over data that is under way, or an end that must be told, or a window that is closed.
+    pub(super) fn arm_progress(&mut self, now: Instant) {
+        let waiting = self.outgoing.next > self.outgoing.unacked()
+            || self.outgoing.unsent() > 0
+            || (self.end_told && self.outgoing.end_pending());
+        if !waiting || self.closed || !self.established {
+            self.progress.deadline = None;
+        } else if self.progress.deadline.is_none() {
+            let slowest = self.subflows.iter().map(|s| s.sender.rtt().base_rto()).max();
+            // Twice the slowest subflow's timeout: the subflows' own repairs come first.
+            let wait = slowest.unwrap_or(Duration::from_secs(1)) * 2;
+            self.progress.deadline = Some(now + (wait * (1 << self.progress.backoff.min(6))));
+        }
+    }
+
+    /// Data, the end or the window made no progress for long.
+    pub(super) fn on_no_progress(&mut self, now: Instant) {
+        self.progress.deadline = None;
+        self.progress.backoff += 1;
+        self.progress.repeated_head = None;
+        if self.end_told && self.outgoing.end_pending() {
+            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.tell_end = true);
+        }
+        let (head, next) = (self.outgoing.unacked(), self.outgoing.next);
+        let idle = |s: &crate::subflow::Subflow| {
+            s.is_established() && s.sender.board().is_empty() && s.queue.is_empty() && !s.fin_sent
+        };
+        if head == next {
+            // Nothing is under way, so the window must be closed: ask on every subflow.
+            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.window_probe = true);
+        } else if self.mode == Mode::Multipath && self.subflows.iter().any(idle) {
+            // Every subflow that could repeat the head by itself is done: the peer's connection did not take it.
+            let holder = self.subflows.iter().find(|s| s.sender.board().carries_near_front(head));
+            let avoid = holder.map_or(NOBODY, |s| s.id);
+            let mss = self.views.iter().map(|view| u64::from(view.mss)).max().unwrap_or(1);
+            self.outgoing.reinject(Reinjection { start: head, end: next.min(head + mss), avoid });
+        }
+        self.arm_progress(now);
+    }
+
+    /// The host's interface under the path is gone.
+    pub(super) fn drop_path(&mut self, now: Instant, path: PathId) {
+        let mut removed = None;
+        for subflow in self.subflows.iter_mut().filter(|s| s.path.id == path) {
+            subflow.state = State::Closed(CloseReason::PathDown);
+            removed = RemovedAddresses::new(&[subflow.local_address_id]);
+        }
+        if let Some(ids) = removed.filter(|_| self.mode == Mode::Multipath)
+            && let Some(subflow) = self.subflows.iter_mut().find(|s| s.is_established())
+        {
+            subflow.signals.push_back(MptcpOption::RemoveAddress(ids));
+        }
+        self.remove_dead(now);
+    }
+
+    /// The peer took addresses back: the subflows that use them are gone.
+    pub(super) fn on_addresses_removed(&mut self, ids: &[u8]) {
+        for subflow in self.subflows.iter_mut().filter(|s| ids.contains(&s.remote_address_id)) {
+            subflow.state = State::Closed(CloseReason::PathDown);
+        }
+    }
+
+    /// Removes subflows that ended, and hands their data to the others.
+    pub(super) fn remove_dead(&mut self, now: Instant) {
+        let mut at = 0;
+        while at < self.subflows.len() {
+            let State::Closed(reason) = self.subflows[at].state else {
+                at += 1;
+                continue;
+            };
+            if self.mode == Mode::Multipath {
+                self.reinject_dead(at);
+            }
+            let subflow = self.subflows.remove(at);
+            self.views.remove(at);
+            self.path_manager.on_failed(now, subflow.path.id);
+            let (subflow, path) = (subflow.id, subflow.path.id);
+            self.log.emit(now, TransportEvent::SubflowClosed { subflow, path, reason });
+            self.on_subflow_removed(now);
+        }
+    }
+
+    /// A subflow that is gone for good repeats nothing any more, so all of its data counts, reinjected before or not.
+    fn reinject_dead(&mut self, at: usize) {
+        self.subflows[at].reinjected_until = 0;
+        self.reinject_from(at);
+    }
+
+    fn on_subflow_removed(&mut self, now: Instant) {
+        if !self.subflows.is_empty() || self.closed {
+            return;
+        }
+        if self.mode == Mode::Multipath && self.established {
+            self.progress.lonely_since = Some(now);
+        } else {
+            self.end_aborted(now);
+        }
+    }
+
+    /// Whether the connection is being closed in order.
+    pub(super) fn closing(&self) -> bool {
+        self.subflows.iter().any(|s| s.closing)
+    }
+
+    /// Closes the subflows once both ends of data were acknowledged.
+    pub(super) fn close_when_done(&mut self, now: Instant) {
+        if self.closed {
+            return;
+        }
+        let done = match self.mode {
+            Mode::Multipath => self.outgoing.done() && self.incoming.ended(),
+            _ => self.subflows.first().is_some_and(|s| s.finished()),
+        };
+        if done {
+            self.subflows.iter_mut().for_each(|s| s.closing = true);
+            self.closed = true;
+            self.progress.deadline = None;
+            self.log.emit(now, TransportEvent::Finished);
+        }
+    }
+
+    /// Ends everything at once: RST on each subflow, with MP_FASTCLOSE where it is understood.
+    pub(super) fn abort_all(&mut self, now: Instant) {
+        for subflow in &mut self.subflows {
+            match subflow.state {
+                State::SynSent => subflow.state = State::Closed(CloseReason::Aborted),
+                _ => subflow.reset = Some(ResetReason::Unspecified),
+            }
+        }
+        self.end_aborted(now);
+    }
+
+    pub(super) fn end_aborted(&mut self, now: Instant) {
+        if !self.closed {
+            self.closed = true;
+            self.progress.deadline = None;
+            self.progress.lonely_since = None;
+            self.log.emit(now, TransportEvent::Aborted);
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! How subflows open: MP_CAPABLE for the first (RFC 8684 section 3.1), MP_JOIN for the others (section 3.2).
+
+use super::keys::{Key, equal, join_hmac, leftmost_64, leftmost_160};
+use super::{Connection, Mode, PathConfig, Protocol, Role};
+use crate::options::OptionError;
+use crate::subflow::{Opening, Origin, Peer, State, Subflow};
+use anabranch_events::{CloseReason, FallbackReason, TransportEvent};
+use anabranch_segment::{Flags, MptcpOption, ResetReason, Segment};
+use anabranch_units::{Instant, PathId, SeqNumber, SubflowId};
+
+/// The payload that a peer takes if it does not say (RFC 9293 section 3.7.1).
+const DEFAULT_MSS: u32 = 536;
+/// More subflows than this only serve an attacker.
+const MAX_SUBFLOWS: usize = 16;
+
+impl Connection {
+    /// Adds a subflow. Returns its position.
+    pub(super) fn open(
+        &mut self,
+        now: Instant,
+        path: PathConfig,
+        state: State,
+        opening: Opening,
+        remote_port: Option<u16>,
+    ) -> Result<usize, OptionError> {
+        let id = SubflowId(self.next_subflow);
+        self.next_subflow += 1;
+        let choice = self.config.congestion_control_on(path.id);
+        let control = (choice.entry.create)(&choice.options, self.entropy.next_u64())?;
+        let local_port = match self.role {
+            Role::Client => self.config.local_port.wrapping_add(id.0),
+            Role::Server => self.config.local_port,
+        };
+        let position = self.config.paths.iter().position(|p| p.id == path.id).unwrap_or(0);
+        let origin = Origin {
+            id,
+            path,
+            ports: (local_port, remote_port.unwrap_or(self.config.remote_port)),
+            address_id: position as u8,
+            state,
+            opening,
+            isn: SeqNumber(self.entropy.next_u64() as u32),
+        };
+        let subflow = Subflow::new(now, &origin, control, self.config.initial_window);
+        self.views.push(subflow.view(DEFAULT_MSS));
+        self.subflows.push(subflow);
+        self.progress.lonely_since = None;
+        Ok(self.subflows.len() - 1)
+    }
+
+    /// A server takes up a first SYN.
+    pub(super) fn accept_initial(&mut self, now: Instant, path: PathId, syn: &Segment) -> Result<(), OptionError> {
+        let path = *self.config.path(path).unwrap_or(&self.config.paths[0]);
+        let at = self.open(now, path, State::SynReceived, Opening::Initial, Some(syn.source_port))?;
+        self.learn_peer(at, syn);
+        self.outgoing.on_window(u64::from(syn.window));
+        let offered = syn.mptcp.iter().any(|o| matches!(o, MptcpOption::Capable { version, .. } if *version >= 1));
+        if self.config.protocol == Protocol::Mptcp && !offered {
+            self.fall_back(now, FallbackReason::NotCapable);
+        }
+        self.refresh(at);
+        Ok(())
+    }
+
+    fn learn_peer(&mut self, at: usize, syn: &Segment) {
+        let subflow = &mut self.subflows[at];
+        subflow.peer_isn = syn.seq;
+        subflow.receiver.on_syn(syn);
+        let options = syn.syn;
+        subflow.peer = Peer {
+            mss: options.map_or(DEFAULT_MSS, |o| u32::from(o.mss)),
+            window_scale: options.and_then(|o| o.window_scale).unwrap_or(0).min(14),
+            sack: options.is_some_and(|o| o.sack_permitted),
+            timestamps: syn.timestamps.is_some() && self.config.timestamps,
+        };
+    }
+
+    /// The answer to our SYN.
+    pub(super) fn on_syn_ack(&mut self, now: Instant, at: usize, segment: &Segment) {
+        let subflow = &mut self.subflows[at];
+        let answers_syn = segment.flags.contains(Flags::ACK) && segment.ack == subflow.isn + 1;
+        if segment.flags.contains(Flags::RST) {
+            if answers_syn {
+                subflow.state = State::Closed(CloseReason::ResetByPeer);
+            }
+            return;
+        }
+        if !segment.flags.contains(Flags::SYN | Flags::ACK) || !answers_syn || subflow.handshake.tries == 0 {
+            return;
+        }
+        let opening = subflow.opening;
+        self.learn_peer(at, segment);
+        self.subflows[at].on_numbers_agreed(now);
+        match opening {
+            Opening::Initial => self.on_initial_syn_ack(now, at, segment),
+            Opening::Join { local_nonce, .. } => self.on_join_syn_ack(now, at, segment, local_nonce),
+        }
+    }
+
+    fn on_initial_syn_ack(&mut self, now: Instant, at: usize, segment: &Segment) {
+        let key = segment.mptcp.iter().find_map(|option| match option {
+            MptcpOption::Capable { sender_key, version: 1.., .. } => *sender_key,
+            _ => None,
+        });
+        match key {
+            Some(key) if self.mode == Mode::Negotiating => {
+                self.remote_key = Some(Key::new(key));
+                self.mode = Mode::Multipath;
+            }
+            _ if self.mode == Mode::Negotiating => self.fall_back(now, FallbackReason::NotCapable),
+            _ => {}
+        }
+        self.outgoing.on_window(u64::from(segment.window));
+        self.establish(now, at);
+    }
+
+    fn on_join_syn_ack(&mut self, now: Instant, at: usize, segment: &Segment, local_nonce: u32) {
+        let answer = segment.mptcp.iter().find_map(|option| match option {
+            MptcpOption::JoinSynAck { backup, address_id, hmac, nonce } => Some((*backup, *address_id, *hmac, *nonce)),
+            _ => None,
+        });
+        let proven = answer.filter(|(_, _, hmac, nonce)| {
+            self.remote_key.is_some_and(|key| {
+                let expected = leftmost_64(&join_hmac(key, self.local_key, *nonce, local_nonce));
+                equal(&expected.to_be_bytes(), &hmac.to_be_bytes())
+            })
+        });
+        let subflow = &mut self.subflows[at];
+        let Some((backup, address_id, _, remote_nonce)) = proven else {
+            subflow.reset = Some(ResetReason::MptcpError);
+            return;
+        };
+        subflow.backup_there = backup;
+        subflow.remote_address_id = address_id;
+        subflow.opening = Opening::Join { local_nonce, remote_nonce };
+        subflow.state = State::JoinSent;
+        subflow.handshake.due = Some(now);
+    }
+
+    /// The proof that the third segment of a join carries.
+    pub(super) fn join_proof(&self, at: usize) -> [u8; 20] {
+        match (self.subflows[at].opening, self.remote_key) {
+            (Opening::Join { local_nonce, remote_nonce }, Some(key)) => {
+                leftmost_160(&join_hmac(self.local_key, key, local_nonce, remote_nonce))
+            }
+            _ => [0; 20],
+        }
+    }
+
+    /// The short proof that the SYN/ACK of a join carries.
+    pub(super) fn short_join_proof(&self, local_nonce: u32, remote_nonce: u32) -> u64 {
+        self.remote_key.map_or(0, |key| leftmost_64(&join_hmac(self.local_key, key, local_nonce, remote_nonce)))
+    }
+
+    /// A SYN on no known subflow: a join, if it names this connection.
+    pub(super) fn accept_join(&mut self, now: Instant, path: PathId, syn: &Segment) {
+        let join = syn.mptcp.iter().find_map(|option| match option {
+            MptcpOption::JoinSyn { backup, address_id, token, nonce } => Some((*backup, *address_id, *token, *nonce)),
+            _ => None,
+        });
+        let Some((backup, address_id, _, remote_nonce)) = join.filter(|join| join.2 == self.local_key.token) else {
+            return;
+        };
+        let Some(path) = self.config.path(path).copied() else { return };
+        if self.mode != Mode::Multipath || self.remote_key.is_none() || self.subflows.len() >= MAX_SUBFLOWS {
+            return;
+        }
+        let local_nonce = self.entropy.next_u64() as u32;
+        let opening = Opening::Join { local_nonce, remote_nonce };
+        let Ok(at) = self.open(now, path, State::SynReceived, opening, Some(syn.source_port)) else { return };
+        self.learn_peer(at, syn);
+        let subflow = &mut self.subflows[at];
+        subflow.backup_there = backup;
+        subflow.remote_address_id = address_id;
+        self.refresh(at);
+    }
+
+    /// What a subflow that is not established yet makes of a segment. True if the segment may be processed further.
+    pub(super) fn check_opening(&mut self, now: Instant, at: usize, segment: &Segment) -> bool {
+        match self.subflows[at].state {
+            State::Established => true,
+            State::SynReceived => self.on_third_segment(now, at, segment),
+            State::JoinSent => {
+                // Any acknowledgment of ours without SYN is the fourth segment.
+                self.establish(now, at);
+                true
+            }
+            State::SynSent | State::Closed(_) => false,
+        }
+    }
+
+    fn on_third_segment(&mut self, now: Instant, at: usize, segment: &Segment) -> bool {
+        let subflow = &mut self.subflows[at];
+        if segment.ack != subflow.isn + 1 {
+            return false;
+        }
+        match subflow.opening {
+            Opening::Initial => {
+                self.subflows[at].on_numbers_agreed(now);
+                self.on_initial_third(now, segment);
+                self.establish(now, at);
+                true
+            }
+            Opening::Join { local_nonce, remote_nonce } => {
+                let proof = segment.mptcp.iter().find_map(|option| match option {
+                    MptcpOption::JoinAck { hmac } => Some(*hmac),
+                    _ => None,
+                });
+                // Without a proof it is not the third segment; that one was lost, and will come again.
+                let (Some(proof), Some(key)) = (proof, self.remote_key) else { return false };
+                let expected = leftmost_160(&join_hmac(key, self.local_key, remote_nonce, local_nonce));
+                let subflow = &mut self.subflows[at];
+                if !equal(&expected, &proof) {
+                    subflow.reset = Some(ResetReason::Prohibited);
+                    return false;
+                }
+                subflow.on_numbers_agreed(now);
+                self.establish(now, at);
+                true
+            }
+        }
+    }
+
+    fn on_initial_third(&mut self, now: Instant, segment: &Segment) {
+        if self.mode != Mode::Negotiating {
+            return;
+        }
+        let keys = segment.mptcp.iter().find_map(|option| match option {
+            MptcpOption::Capable { sender_key, receiver_key, .. } => sender_key.zip(*receiver_key),
+            _ => None,
+        });
+        match keys {
+            Some((theirs, ours)) if ours == self.local_key.value => {
+                self.remote_key = Some(Key::new(theirs));
+                self.mode = Mode::Multipath;
+                self.confirmed = true;
+            }
+            _ => self.fall_back(now, FallbackReason::OptionsStripped),
+        }
+    }
+
+    fn establish(&mut self, now: Instant, at: usize) {
+        let subflow = &mut self.subflows[at];
+        let (id, path, rtt) = (subflow.id, subflow.path.id, subflow.sender.rtt().srtt());
+        subflow.state = State::Established;
+        subflow.handshake = Default::default();
+        // The client owes the third segment. The server's first DSS is what makes a client join: it should not have to wait.
+        subflow.receiver.acknowledge_now();
+        self.path_manager.on_opened(path);
+        if !self.established {
+            self.established = true;
+            self.log.emit(now, TransportEvent::Established);
+        }
+        self.log.emit(now, TransportEvent::SubflowOpened { subflow: id, path, rtt });
+    }
+
+    /// The peer speaks DSS: the connection is truly Multipath TCP, and further subflows may join.
+    pub(super) fn confirm(&mut self, now: Instant) {
+        self.confirmed = true;
+        self.mend_mesh(now);
+    }
+
+    /// Joins on every path that lacks a subflow.
+    pub(super) fn mend_mesh(&mut self, now: Instant) {
+        if !self.may_join() {
+            return;
+        }
+        for at in 0..self.config.paths.len() {
+            let path = self.config.paths[at];
+            if !self.lacks_subflow(path.id) || !self.path_manager.may_join(now, path.id) {
+                continue;
+            }
+            let opening = Opening::Join { local_nonce: self.entropy.next_u64() as u32, remote_nonce: 0 };
+            if self.open(now, path, State::SynSent, opening, None).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn may_join(&self) -> bool {
+        self.role == Role::Client && self.mode == Mode::Multipath && self.confirmed && !self.closed && !self.closing()
+    }
+
+    fn lacks_subflow(&self, path: PathId) -> bool {
+        !self.subflows.iter().any(|s| s.path.id == path && !matches!(s.state, State::Closed(_)))
+    }
+
+    /// When the path manager wants to try again.
+    pub(super) fn mesh_deadline(&self) -> Option<Instant> {
+        self.may_join().then(|| self.path_manager.deadline(|path| self.lacks_subflow(path))).flatten()
+    }
+}

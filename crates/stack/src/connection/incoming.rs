@@ -1,0 +1,167 @@
+//! The receiving half of a connection: one stream out of several subflows, and the window that they share.
+
+use crate::connection::config::ReceiveBuffer;
+use crate::reassembly::{Note, Piece, Reassembly};
+use anabranch_events::{Log, TransportEvent};
+use anabranch_units::{Duration, Instant};
+
+/// When bytes arrived.
+#[derive(Clone, Copy, Debug)]
+struct ArrivedAt(Instant);
+
+impl Note for ArrivedAt {
+    fn advanced(self, _bytes: u64) -> Self {
+        self
+    }
+}
+
+/// Offsets count bytes of the peer's stream from zero.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    /// Next byte expected in order; one more than all bytes once the end of data was received.
+    next: u64,
+    ahead: Reassembly<ArrivedAt>,
+    /// The stream ends here, if the peer said so.
+    end: Option<u64>,
+    /// Bytes that the application took.
+    consumed: u64,
+    buffer: u64,
+    max_buffer: u64,
+    /// One past the last byte that was ever allowed; never moves back.
+    edge: u64,
+    tuning: Tuning,
+}
+
+/// Dynamic right-sizing: the window should hold twice what the application takes per round trip, and more while that grows.
+#[derive(Clone, Copy, Debug)]
+struct Tuning {
+    since: Instant,
+    consumed: u64,
+    per_round: u64,
+}
+
+/// Segments of reserve in the window that right-sizing aims at (Linux `tcp_rcv_space_adjust`).
+const RESERVE_SEGMENTS: u64 = 16;
+
+impl Incoming {
+    pub fn new(buffer: ReceiveBuffer) -> Self {
+        Incoming {
+            next: 0,
+            ahead: Reassembly::default(),
+            end: None,
+            consumed: 0,
+            buffer: buffer.initial,
+            max_buffer: buffer.max.max(buffer.initial),
+            edge: buffer.initial,
+            tuning: Tuning { since: Instant::ZERO, consumed: 0, per_round: buffer.initial.min(14_600) },
+        }
+    }
+
+    /// Takes bytes in the order in which a subflow has them. What lies beyond the promised window is refused.
+    /// `held` is what subflows hold beyond their own holes.
+    pub fn on_bytes(
+        &mut self,
+        now: Instant,
+        piece: Piece<crate::subflow::Arrival>,
+        held: u64,
+        log: &mut Log<TransportEvent>,
+    ) {
+        let start = piece.note.stream_offset;
+        let end = start.saturating_add(piece.end - piece.start).min(self.edge);
+        if end <= self.next || start >= end {
+            return;
+        }
+        if start <= self.next && self.ahead.is_empty() {
+            self.deliver(now, end - self.next, piece.note.at, log);
+            return;
+        }
+        let start = start.max(self.next);
+        self.ahead.insert(Piece { start, end, note: ArrivedAt(piece.note.at) });
+        while let Some(ready) = self.ahead.pop_ready(self.next) {
+            self.deliver(now, ready.end - ready.start, ready.note.0, log);
+        }
+        if !self.ahead.is_empty() {
+            log.emit(now, TransportEvent::OutOfOrder { buffered: self.ahead.bytes() + held });
+        }
+    }
+
+    fn deliver(&mut self, now: Instant, bytes: u64, arrived: Instant, log: &mut Log<TransportEvent>) {
+        self.next += bytes;
+        log.emit(now, TransportEvent::Delivered { bytes: bytes as u32, waited: now.since(arrived) });
+    }
+
+    /// The peer's stream ends at `offset`.
+    pub fn on_end(&mut self, offset: u64) {
+        if offset >= self.next {
+            self.end.get_or_insert(offset);
+        }
+    }
+
+    /// What DATA_ACK says: the next byte, or one more once the end of data was received.
+    pub fn acknowledged(&self) -> u64 {
+        self.next + u64::from(self.ended())
+    }
+
+    /// Every byte up to the peer's end of data arrived.
+    pub fn ended(&self) -> bool {
+        self.end == Some(self.next)
+    }
+
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    pub fn readable(&self) -> u64 {
+        self.next - self.consumed
+    }
+
+    pub fn held_ahead(&self) -> u64 {
+        self.ahead.bytes()
+    }
+
+    /// The application takes up to `max` bytes. `rtt` is the longest round trip among the subflows, as a receiver sees it.
+    pub fn read(&mut self, now: Instant, max: u64, rtt: Duration, mss: u32) -> u64 {
+        let taken = self.readable().min(max);
+        self.consumed += taken;
+        self.tune(now, rtt, mss);
+        taken
+    }
+
+    fn tune(&mut self, now: Instant, rtt: Duration, mss: u32) {
+        if rtt.is_zero() || now.since(self.tuning.since) < rtt {
+            return;
+        }
+        let taken = self.consumed - self.tuning.consumed;
+        let before = self.tuning.per_round.max(1);
+        if taken > before {
+            let target = 2 * taken + RESERVE_SEGMENTS * u64::from(mss);
+            let growth = u128::from(target) * u128::from(taken - before) / u128::from(before);
+            let target = target.saturating_add(2 * growth as u64);
+            self.buffer = self.buffer.max(target.min(self.max_buffer));
+            self.tuning.per_round = taken;
+        }
+        (self.tuning.since, self.tuning.consumed) = (now, self.consumed);
+    }
+
+    /// The window as the application's reading leaves it. Bytes held ahead lie within what was promised already.
+    pub fn window(&self) -> u64 {
+        (self.consumed + self.buffer).max(self.edge) - self.next
+    }
+
+    /// The window that the peer knows of.
+    pub fn promised(&self) -> u64 {
+        self.edge - self.next
+    }
+
+    /// The window to announce, in units of `1 << scale`; remembers the promise.
+    pub fn promise(&mut self, scale: u8) -> u16 {
+        let units = (self.window() >> scale).min(u64::from(u16::MAX));
+        self.edge = self.edge.max(self.next + (units << scale));
+        units as u16
+    }
+
+    /// The scale that the largest window needs (RFC 7323 section 2.3).
+    pub fn window_scale(&self) -> u8 {
+        (0..14).find(|scale| self.max_buffer >> scale <= u64::from(u16::MAX)).unwrap_or(14)
+    }
+}

@@ -1,0 +1,97 @@
+//! Options of a replaceable part, as a scenario writes them: `{ name = "cubic", constants = "rfc9438" }`.
+
+use std::fmt;
+
+/// The value of one option.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A word.
+    Text(String),
+    /// A number; its unit is the option's own.
+    Number(f64),
+    /// Yes or no.
+    Flag(bool),
+}
+
+/// Named values, each of which the part must take; whatever remains is an error that names the valid ones.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    entries: Vec<(String, Value)>,
+}
+
+/// An option that the part does not know or cannot use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionError {
+    /// The option's name.
+    pub option: String,
+    /// What is wrong with it and what would be right.
+    pub message: String,
+}
+
+impl fmt::Display for OptionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "option `{}`: {}", self.option, self.message)
+    }
+}
+
+impl std::error::Error for OptionError {}
+
+impl Options {
+    /// From named values.
+    pub fn new(entries: Vec<(String, Value)>) -> Self {
+        Options { entries }
+    }
+
+    /// The same options but for the one of that name.
+    pub fn without(&self, name: &str) -> Self {
+        Options { entries: self.entries.iter().filter(|(key, _)| key != name).cloned().collect() }
+    }
+
+    /// Refuses options that are not among `known`.
+    pub fn expect_only(&self, known: &[&str]) -> Result<(), OptionError> {
+        match self.entries.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+            None => Ok(()),
+            Some((name, _)) if known.is_empty() => Err(error(name, "there are no options here".into())),
+            Some((name, _)) => Err(error(name, format!("unknown; known are {}", known.join(", ")))),
+        }
+    }
+
+    /// The word given for `name`, which must be one of `allowed`; the first of them if nothing was given.
+    pub fn word<'a>(&self, name: &str, allowed: &[&'a str]) -> Result<&'a str, OptionError> {
+        match self.find(name) {
+            None => Ok(allowed[0]),
+            Some(Value::Text(text)) => allowed
+                .iter()
+                .find(|word| *word == text)
+                .copied()
+                .ok_or_else(|| error(name, format!("`{text}` is none of {}", allowed.join(", ")))),
+            Some(_) => Err(error(name, format!("expected one of {}", allowed.join(", ")))),
+        }
+    }
+
+    /// The number given for `name`, which must lie within `range`; `default` if nothing was given.
+    pub fn number(&self, name: &str, default: f64, range: std::ops::RangeInclusive<f64>) -> Result<f64, OptionError> {
+        match self.find(name) {
+            None => Ok(default),
+            Some(Value::Number(n)) if range.contains(n) => Ok(*n),
+            Some(_) => Err(error(name, format!("expected a number from {} to {}", range.start(), range.end()))),
+        }
+    }
+
+    /// The flag given for `name`; `default` if nothing was given.
+    pub fn flag(&self, name: &str, default: bool) -> Result<bool, OptionError> {
+        match self.find(name) {
+            None => Ok(default),
+            Some(Value::Flag(flag)) => Ok(*flag),
+            Some(_) => Err(error(name, "expected true or false".into())),
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<&Value> {
+        self.entries.iter().find(|(key, _)| key == name).map(|(_, value)| value)
+    }
+}
+
+fn error(option: &str, message: String) -> OptionError {
+    OptionError { option: option.into(), message }
+}

@@ -1,0 +1,65 @@
+//! Path managers: which paths have a subflow.
+
+use anabranch_units::{Duration, Instant, PathId};
+
+/// The first pause before a join is tried again, doubled up to the last.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LAST_RETRY: Duration = Duration::from_secs(60);
+
+/// A subflow on every path: the client joins on each one, and again when a path that was down comes back or a subflow was lost.
+#[derive(Clone, Debug)]
+pub(crate) struct FullMesh {
+    paths: Vec<Entry>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    path: PathId,
+    up: bool,
+    /// No join before then.
+    not_before: Instant,
+    failures: u32,
+}
+
+impl FullMesh {
+    pub fn new(paths: impl Iterator<Item = PathId>) -> Self {
+        let fresh = |path| Entry { path, up: true, not_before: Instant::ZERO, failures: 0 };
+        FullMesh { paths: paths.map(fresh).collect() }
+    }
+
+    pub fn on_path_change(&mut self, now: Instant, path: PathId, up: bool) {
+        if let Some(entry) = self.entry(path) {
+            *entry = Entry { up, not_before: now, failures: 0, ..*entry };
+        }
+    }
+
+    /// A subflow on the path may carry data.
+    pub fn on_opened(&mut self, path: PathId) {
+        if let Some(entry) = self.entry(path) {
+            entry.failures = 0;
+        }
+    }
+
+    /// A subflow on the path, or the attempt to open one, failed.
+    pub fn on_failed(&mut self, now: Instant, path: PathId) {
+        if let Some(entry) = self.entry(path) {
+            let pause = (FIRST_RETRY * (1 << entry.failures.min(10))).min(LAST_RETRY);
+            entry.not_before = now + pause;
+            entry.failures += 1;
+        }
+    }
+
+    /// Whether a join may be tried on the path now.
+    pub fn may_join(&self, now: Instant, path: PathId) -> bool {
+        self.paths.iter().any(|entry| entry.path == path && entry.up && entry.not_before <= now)
+    }
+
+    /// When the pause of a path that `lacks` a subflow ends.
+    pub fn deadline(&self, lacks: impl Fn(PathId) -> bool) -> Option<Instant> {
+        self.paths.iter().filter(|entry| entry.up && lacks(entry.path)).map(|entry| entry.not_before).min()
+    }
+
+    fn entry(&mut self, path: PathId) -> Option<&mut Entry> {
+        self.paths.iter_mut().find(|entry| entry.path == path)
+    }
+}

@@ -1,0 +1,160 @@
+//! Bytes that arrived ahead of others.
+//!
+//! Both levels of Multipath TCP need the same thing: a set of disjoint byte ranges beyond a point that moves on, each with a note
+//! attached (the subflow keeps where its bytes belong in the stream, the connection when they arrived).
+
+use std::collections::VecDeque;
+
+/// A run of bytes from `start` up to, not including, `end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece<T> {
+    pub start: u64,
+    pub end: u64,
+    pub note: T,
+}
+
+/// A note that knows how to follow when the front of its piece is cut off.
+pub(crate) trait Note: Copy {
+    /// The note for the piece without its first `bytes`.
+    fn advanced(self, bytes: u64) -> Self;
+}
+
+/// Disjoint pieces in ascending order. Arrivals are mostly near either end, where insertion is cheap: a deque
+/// moves its shorter side.
+#[derive(Clone, Debug)]
+pub(crate) struct Reassembly<T> {
+    pieces: VecDeque<Piece<T>>,
+    bytes: u64,
+}
+
+impl<T> Default for Reassembly<T> {
+    fn default() -> Self {
+        Reassembly { pieces: VecDeque::new(), bytes: 0 }
+    }
+}
+
+impl<T: Note> Reassembly<T> {
+    /// Distinct bytes held.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Adds the bytes of `piece` that are not held yet; what came first stays. Returns how many were new.
+    pub fn insert(&mut self, piece: Piece<T>) -> u64 {
+        let before = self.bytes;
+        // In order at the end: by far the most frequent case.
+        if self.pieces.back().is_none_or(|last| last.end <= piece.start) {
+            self.add_at(self.pieces.len(), piece);
+            return self.bytes - before;
+        }
+        let mut at = self.pieces.partition_point(|held| held.end <= piece.start);
+        let mut rest = piece;
+        while rest.start < rest.end {
+            let Some(held) = self.pieces.get(at).copied().filter(|held| held.start < rest.end) else {
+                self.add_at(at, rest);
+                break;
+            };
+            if rest.start < held.start {
+                self.add_at(at, Piece { end: held.start, ..rest });
+                at += 1;
+            }
+            if held.end >= rest.end {
+                break;
+            }
+            let cut = held.end.saturating_sub(rest.start);
+            rest = Piece { start: held.end, end: rest.end, note: rest.note.advanced(cut) };
+            at += 1;
+        }
+        self.bytes - before
+    }
+
+    /// Removes and returns the first piece if nothing is missing before it, without what lies before `next`.
+    pub fn pop_ready(&mut self, next: u64) -> Option<Piece<T>> {
+        loop {
+            let first = *self.pieces.front()?;
+            if first.start > next {
+                return None;
+            }
+            self.pieces.pop_front();
+            self.bytes -= first.end - first.start;
+            if first.end > next {
+                let cut = next - first.start;
+                return Some(Piece { start: next, end: first.end, note: first.note.advanced(cut) });
+            }
+        }
+    }
+
+    fn add_at(&mut self, at: usize, piece: Piece<T>) {
+        if piece.start < piece.end {
+            self.bytes += piece.end - piece.start;
+            self.pieces.insert(at, piece);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct At(u64);
+    impl Note for At {
+        fn advanced(self, bytes: u64) -> Self {
+            At(self.0 + bytes)
+        }
+    }
+
+    fn piece(start: u64, end: u64) -> Piece<At> {
+        Piece { start, end, note: At(start + 1000) }
+    }
+
+    #[test]
+    fn a_late_piece_fills_the_hole_and_frees_what_waited() {
+        let mut held = Reassembly::default();
+        assert_eq!(held.insert(piece(10, 20)), 10);
+        assert_eq!(held.insert(piece(30, 40)), 10);
+        assert_eq!(held.insert(piece(5, 35)), 15);
+        assert_eq!(held.bytes(), 35);
+        assert_eq!(held.pop_ready(4), None);
+        assert_eq!(held.pop_ready(7), Some(Piece { start: 7, end: 10, note: At(1007) }));
+        assert_eq!(held.pop_ready(10).map(|p| p.end), Some(20));
+        assert_eq!(held.pop_ready(20).map(|p| p.end), Some(30));
+        assert_eq!(held.pop_ready(40), None);
+        assert!(held.is_empty());
+    }
+
+    proptest! {
+        /// Against the obvious model: a flag for each byte.
+        #[test]
+        fn holds_exactly_the_bytes_inserted(inserts in prop::collection::vec((0u64..120, 1u64..30), 1..40)) {
+            let mut held = Reassembly::default();
+            let mut model = [false; 160];
+            for (start, len) in inserts {
+                let new = (start..start + len).filter(|b| !std::mem::replace(&mut model[*b as usize], true)).count();
+                prop_assert_eq!(held.insert(piece(start, start + len)), new as u64);
+            }
+            let mut next = 0;
+            while next < 160 {
+                match held.pop_ready(next) {
+                    Some(p) => {
+                        prop_assert_eq!(p.start, next);
+                        prop_assert_eq!(p.note, At(next + 1000));
+                        prop_assert!((p.start..p.end).all(|b| model[b as usize]));
+                        next = p.end;
+                    }
+                    None => {
+                        prop_assert!(!model[next as usize]);
+                        next += 1;
+                    }
+                }
+            }
+            prop_assert!(held.is_empty());
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Around any scheduler: keep data off a subflow that is in fast recovery.
+//!
+//! A window that repairs a loss is about to shrink, and what is sent now queues behind the repair. So subflows in fast
+//! recovery are hidden from the scheduler inside, unless no other subflow has room.
+//!
+//! Source: Nagayama et al., "TCP State Driven MPTCP Packet Scheduling for Streaming Video", Evolving Internet 2018.
+//! Ours: hidden means hidden. The scheduler inside neither uses such a subflow nor waits for it, which matters for
+//! those that compare a slow subflow with a fast full one (BLEST, ECF, Linux).
+
+use super::{Decision, Scheduler, SubflowSet, Trigger, View};
+use crate::view::{Phase, SubflowView};
+
+/// A scheduler that sees subflows in fast recovery only when nothing else has room.
+#[derive(Debug)]
+pub(super) struct AvoidRecovery {
+    inner: Box<dyn Scheduler>,
+    /// What the scheduler inside is shown, kept to reuse its memory.
+    shown: Vec<SubflowView>,
+}
+
+impl AvoidRecovery {
+    /// Wraps a scheduler.
+    pub(super) fn around(inner: Box<dyn Scheduler>) -> Self {
+        AvoidRecovery { inner, shown: Vec::new() }
+    }
+}
+
+impl Scheduler for AvoidRecovery {
+    fn decide(&mut self, view: &View<'_>, trigger: Trigger) -> Decision {
+        let mut healthy = SubflowSet::EMPTY;
+        for (position, subflow) in view.candidates() {
+            if subflow.phase != Phase::Recovery {
+                healthy.insert(position);
+            }
+        }
+        let nothing_to_hide = view.subflows.iter().all(|s| s.phase != Phase::Recovery);
+        if nothing_to_hide || healthy.is_empty() {
+            return self.inner.decide(view, trigger);
+        }
+        self.shown.clear();
+        self.shown.extend(
+            view.subflows.iter().map(|s| SubflowView { allowed: s.allowed && s.phase != Phase::Recovery, ..*s }),
+        );
+        self.inner.decide(&View { subflows: &self.shown, candidates: healthy, ..*view }, trigger)
+    }
+
+    fn repeats(&self) -> bool {
+        self.inner.repeats()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::options::Value;
+    use crate::scheduler::testing::{Bed, ms, send, wait};
+    use crate::view::Phase;
+
+    fn avoiding(name: &str) -> Bed {
+        Bed::with(name, &[("avoid_recovery", Value::Flag(true))])
+    }
+
+    #[test]
+    fn a_recovering_subflow_is_avoided_while_another_has_room() {
+        let mut bed = avoiding("min-rtt").subflow(ms(20), 10).subflow(ms(80), 10);
+        assert_eq!(bed.decide(), send(0, 1000));
+        bed.subflows[0].phase = Phase::Recovery;
+        assert_eq!(bed.decide(), send(1, 1000));
+        bed.fill(1);
+        assert_eq!(bed.decide(), send(0, 1000));
+    }
+
+    #[test]
+    fn reordering_alone_is_no_reason_to_avoid() {
+        let mut bed = avoiding("min-rtt").subflow(ms(20), 10).subflow(ms(80), 10);
+        bed.subflows[0].phase = Phase::Disorder;
+        assert_eq!(bed.decide(), send(0, 1000));
+    }
+
+    #[test]
+    fn a_sticky_scheduler_leaves_a_subflow_that_enters_recovery() {
+        let mut bed = avoiding("gr-sty").subflow(ms(20), 10).subflow(ms(80), 10);
+        assert_eq!(bed.decide(), send(0, 1000));
+        bed.subflows[0].phase = Phase::Recovery;
+        assert_eq!(bed.decide(), send(1, 1000));
+        bed.subflows[0].phase = Phase::Open;
+        assert_eq!(bed.decide(), send(1, 1000), "greedy: it stays on the new subflow");
+    }
+
+    #[test]
+    fn nobody_waits_for_a_recovering_subflow() {
+        // Without the wrapper ECF waits here: the fast subflow is full but so much faster that waiting pays.
+        let full_fast_path = |mut bed: Bed| {
+            bed.connection.unsent = 20_000;
+            bed.fill(0);
+            bed.subflows[0].phase = Phase::Recovery;
+            bed
+        };
+        let mut plain = full_fast_path(Bed::new("ecf").subflow(ms(10), 10).subflow(ms(200), 10));
+        assert_eq!(plain.decide(), wait());
+        let mut avoiding = full_fast_path(avoiding("ecf").subflow(ms(10), 10).subflow(ms(200), 10));
+        assert_eq!(avoiding.decide(), send(1, 1000));
+    }
+
+    #[test]
+    fn the_wrapper_repeats_if_the_scheduler_inside_does() {
+        assert!(avoiding("redundant").scheduler.repeats());
+        assert!(!avoiding("min-rtt").scheduler.repeats());
+    }
+}

@@ -1,0 +1,285 @@
+//! Schedulers: which subflow carries the next data.
+//!
+//! A scheduler sees plain values ([`View`]) and answers with a [`Decision`]. It is asked again until it waits, so it
+//! decides one step at a time. Nothing here names TCP or DSS: another multipath transport could stand behind it.
+//!
+//! To add one: a file beside this one with an [`Entry`], and a line in [`REGISTRY`]. The conformance tests pick it up.
+//!
+//! [`create`] makes one by name. Every scheduler takes the option `avoid_recovery`, which keeps new data off subflows
+//! in fast recovery as long as another has room.
+
+mod avoid_recovery;
+mod blest;
+mod ecf;
+mod highest_rate;
+mod largest_window;
+mod linux;
+mod min_rtt;
+mod per_subflow;
+mod redundant;
+mod round_robin;
+mod sticky;
+
+#[cfg(test)]
+mod conformance;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod window_model;
+
+use crate::options::{OptionError, Options};
+use crate::view::{ConnectionView, SubflowView};
+use anabranch_units::{Instant, SubflowId};
+use avoid_recovery::AvoidRecovery;
+use per_subflow::PerSubflow;
+use std::fmt;
+
+/// Every scheduler, in the order in which lists show them.
+pub const REGISTRY: &[Entry] = &[
+    min_rtt::ENTRY,
+    linux::ENTRY,
+    round_robin::ENTRY,
+    redundant::ENTRY,
+    blest::ENTRY,
+    ecf::ENTRY,
+    sticky::GREEDY,
+    sticky::THROUGHPUT,
+    sticky::THROUGHPUT_AND_RTT,
+    largest_window::ENTRY,
+    highest_rate::ENTRY,
+];
+
+/// The option that every scheduler takes: keep data off subflows in fast recovery.
+const AVOID_RECOVERY: &str = "avoid_recovery";
+
+/// A scheduler's line in the registry.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its name in scenarios and on the command line.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// Where it is defined.
+    pub source: &'static str,
+    /// Makes one for a new connection, from its own options only; [`create`] understands the common ones too.
+    pub create: fn(&Options) -> Result<Box<dyn Scheduler>, OptionError>,
+}
+
+/// The registered scheduler of that name.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    REGISTRY.iter().find(|entry| entry.name == name)
+}
+
+/// Makes the scheduler of that name for a new connection, with its own options and the common one `avoid_recovery`.
+///
+/// # Errors
+/// An unknown name, or an option that this scheduler does not know or cannot use.
+pub fn create(name: &str, options: &Options) -> Result<Box<dyn Scheduler>, OptionError> {
+    let entry = find(name).ok_or_else(|| {
+        let names: Vec<_> = REGISTRY.iter().map(|entry| entry.name).collect();
+        OptionError { option: "scheduler".into(), message: format!("`{name}` is none of {}", names.join(", ")) }
+    })?;
+    let avoid_recovery = options.flag(AVOID_RECOVERY, false)?;
+    let scheduler = (entry.create)(&options.without(AVOID_RECOVERY))?;
+    Ok(if avoid_recovery { Box::new(AvoidRecovery::around(scheduler)) } else { scheduler })
+}
+
+/// Why the scheduler is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// Data that was never sent waits.
+    NewData,
+    /// Data of a failed subflow waits to be sent again; subflows that carried it already are no candidates.
+    Reinjection,
+}
+
+/// A set of subflows, by their positions in [`View::subflows`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SubflowSet(u64);
+
+impl SubflowSet {
+    /// Nobody.
+    pub const EMPTY: SubflowSet = SubflowSet(0);
+
+    /// Adds the subflow at a position below 64.
+    pub fn insert(&mut self, position: usize) {
+        self.0 |= 1 << position;
+    }
+
+    /// Removes the subflow at a position.
+    pub fn remove(&mut self, position: usize) {
+        self.0 &= !(1 << position);
+    }
+
+    /// Whether the subflow at that position belongs to the set.
+    pub fn contains(self, position: usize) -> bool {
+        position < 64 && self.0 & (1 << position) != 0
+    }
+
+    /// Whether nobody belongs to the set.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The positions, lowest first.
+    pub fn iter(self) -> impl Iterator<Item = usize> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            (rest != 0).then(|| {
+                let position = rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                position
+            })
+        })
+    }
+}
+
+/// What a scheduler sees.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// The connection.
+    pub connection: &'a ConnectionView,
+    /// Every live subflow, oldest first; the initial one is position 0 while it lives.
+    pub subflows: &'a [SubflowView],
+    /// The subflows that can take data at this moment: usable, with room (in the window or in the send buffer, as the
+    /// transport is configured), backups only where nothing else is usable. A decision must name one of these.
+    pub candidates: SubflowSet,
+}
+
+impl<'a> View<'a> {
+    /// Positions and values of the candidates, oldest first.
+    pub fn candidates(&self) -> impl Iterator<Item = (usize, &'a SubflowView)> + use<'a> {
+        let subflows = self.subflows;
+        self.candidates.iter().map(move |position| (position, &subflows[position]))
+    }
+
+    /// Positions and values of the contenders, oldest first: the subflows that carry new data when they have room.
+    /// These are the usable ones; backups among them only where nothing else is usable.
+    pub fn contenders(&self) -> impl Iterator<Item = (usize, &'a SubflowView)> + use<'a> {
+        let backups_only = !self.subflows.iter().any(|s| s.usable() && !s.backup);
+        self.subflows.iter().enumerate().filter(move |(_, s)| s.usable() && s.backup == backups_only)
+    }
+
+    /// The candidate with the lowest smoothed round trip, the older one on a tie.
+    pub fn fastest_candidate(&self) -> Option<usize> {
+        self.candidates().min_by_key(|(_, s)| s.srtt).map(|(position, _)| position)
+    }
+
+    /// The contender with the lowest smoothed round trip, whether or not it has room; the older one on a tie.
+    pub fn fastest_contender(&self) -> Option<usize> {
+        self.contenders().min_by_key(|(_, s)| s.srtt).map(|(position, _)| position)
+    }
+
+    /// The candidate that no other is `better` than, the oldest one on a tie.
+    pub fn best_candidate(&self, better: impl Fn(&SubflowView, &SubflowView) -> bool) -> Option<usize> {
+        let pick = self.candidates().reduce(|best, next| if better(next.1, best.1) { next } else { best });
+        pick.map(|(position, _)| position)
+    }
+
+    /// Where the subflow of that name stands, while it lives. Positions shift when a subflow dies; names do not.
+    pub fn position_of(&self, id: SubflowId) -> Option<usize> {
+        self.subflows.iter().position(|s| s.id == id)
+    }
+
+    /// Bytes never sent before that may go now: written by the application and allowed by the peer's window.
+    pub fn new_bytes(&self) -> u64 {
+        self.connection.unsent.min(self.connection.window_space())
+    }
+
+    /// A full segment for the subflow at `position`; waiting if there is none.
+    fn one_segment(&self, position: Option<usize>) -> Decision {
+        match position {
+            Some(subflow) => Decision::Send { subflow, bytes: u64::from(self.subflows[subflow].mss) },
+            None => Decision::Wait { until: None },
+        }
+    }
+}
+
+/// What to do with the next data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Give the next unsent bytes to a subflow, at most `bytes` of them, and ask again.
+    /// Where data commits at the window, one segment goes at a time whatever `bytes` says. A scheduler that counts
+    /// learns how much went from [`ConnectionView::next`] when it is asked again.
+    Send {
+        /// Position of a candidate.
+        subflow: usize,
+        /// Most bytes to give.
+        bytes: u64,
+    },
+    /// Send bytes again that another subflow was given before, then ask again. Does not move the stream on.
+    /// Carried out in full: a scheduler may take them as sent. Ours never ask for more than a segment.
+    Duplicate {
+        /// Position of a candidate.
+        subflow: usize,
+        /// First byte, not before the first unacknowledged one.
+        offset: u64,
+        /// How many, at most up to the first unsent byte.
+        bytes: u64,
+    },
+    /// Nothing now. The scheduler is asked again after the next acknowledgment or other change, or at `until`.
+    Wait {
+        /// When to ask again if nothing else happens.
+        until: Option<Instant>,
+    },
+}
+
+/// Decides which subflow carries the next data.
+pub trait Scheduler: fmt::Debug + Send {
+    /// Decides one step. With [`Trigger::Reinjection`] only [`Decision::Send`] and [`Decision::Wait`] make sense.
+    /// Called only while there is something to send that the peer's window allows, and at least one candidate.
+    fn decide(&mut self, view: &View<'_>, trigger: Trigger) -> Decision;
+
+    /// Whether to ask also while no new data can be sent, so that data under way can be
+    /// [duplicated](Decision::Duplicate).
+    fn repeats(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{Bed, ms};
+    use super::*;
+
+    #[test]
+    fn a_set_lists_its_positions_lowest_first() {
+        let mut set = SubflowSet::EMPTY;
+        for position in [63, 0, 5, 9] {
+            set.insert(position);
+        }
+        set.remove(5);
+        assert_eq!(set.iter().collect::<Vec<_>>(), [0, 9, 63]);
+        assert!(set.contains(9) && !set.contains(5) && !set.contains(64));
+    }
+
+    #[test]
+    fn backups_are_contenders_only_among_themselves() {
+        let mut bed = Bed::new("min-rtt").subflow(ms(10), 10).subflow(ms(10), 10).subflow(ms(10), 10);
+        bed.subflows[1].backup = true;
+        bed.subflows[2].backup = true;
+        let contenders = |bed: &Bed| -> Vec<usize> {
+            let view = View { connection: &bed.connection, subflows: &bed.subflows, candidates: SubflowSet::EMPTY };
+            view.contenders().map(|(position, _)| position).collect()
+        };
+        assert_eq!(contenders(&bed), [0]);
+        bed.subflows[0].allowed = false;
+        assert_eq!(contenders(&bed), [1, 2]);
+        bed.subflows[1].established = false;
+        assert_eq!(contenders(&bed), [2]);
+    }
+
+    #[test]
+    fn what_is_new_is_bounded_by_the_application_and_by_the_peer() {
+        let mut bed = Bed::new("min-rtt").subflow(ms(10), 10);
+        bed.connection = ConnectionView { next: 100, unsent: 50, window_end: 130, ..ConnectionView::default() };
+        let new_bytes = |bed: &Bed| {
+            View { connection: &bed.connection, subflows: &bed.subflows, candidates: SubflowSet::EMPTY }.new_bytes()
+        };
+        assert_eq!(new_bytes(&bed), 30);
+        bed.connection.unsent = 20;
+        assert_eq!(new_bytes(&bed), 20);
+        bed.connection.window_end = 90;
+        assert_eq!(new_bytes(&bed), 0);
+    }
+}

@@ -1,0 +1,311 @@
+//! One TCP of the connection: its handshake, its two halves, and what it was given to send.
+
+mod rate;
+mod receiver;
+mod recovery;
+mod rtt;
+mod scoreboard;
+mod sender;
+
+pub(crate) use receiver::{Arrival, Receiver};
+pub(crate) use recovery::TimerOutcome;
+pub(crate) use scoreboard::{Record, Reinjection};
+pub(crate) use sender::{AckOutcome, Acknowledgment, Sender, timestamp};
+
+use crate::congestion::CongestionControl;
+use crate::connection::PathConfig;
+use crate::view::SubflowView;
+use anabranch_events::{CloseReason, SendKind};
+use anabranch_segment::{MptcpOption, ResetReason};
+use anabranch_units::{Duration, Instant, SeqNumber, SubflowId};
+use std::collections::VecDeque;
+
+/// Repetitions of a SYN before the subflow is given up (Linux `tcp_syn_retries`).
+const MAX_HANDSHAKE_TRIES: u32 = 6;
+/// Timeouts in a row before a subflow is given up (Linux `tcp_retries2`).
+const MAX_TIMEOUTS: u32 = 15;
+/// The first timeout of a handshake (RFC 6298 section 2.1).
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Where a subflow is in its life. Closing is told by the halves: [`Sender`] knows its FIN, [`Receiver`] the peer's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Active open: the SYN is to leave, or left.
+    SynSent,
+    /// Passive open: the SYN/ACK is to leave, or left.
+    SynReceived,
+    /// Active join: its third segment is to leave, or left; data must wait for the fourth (RFC 8684 section 3.2).
+    JoinSent,
+    /// Data may flow.
+    Established,
+    /// Gone; the connection removes it at the next opportunity.
+    Closed(CloseReason),
+}
+
+/// Which handshake opens the subflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// The connection's first.
+    Initial,
+    /// A further one, with both nonces.
+    Join { local_nonce: u32, remote_nonce: u32 },
+}
+
+/// The handshake segment that the state asks for, and its timer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Handshake {
+    /// The segment must leave at this time.
+    pub due: Option<Instant>,
+    /// How often it left.
+    pub tries: u32,
+    /// When it first left.
+    pub first_sent: Instant,
+}
+
+/// Bytes of the stream that the subflow was given and has not sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunk {
+    pub stream_offset: u64,
+    pub len: u64,
+    pub kind: SendKind,
+}
+
+/// What the peer's SYN offered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Peer {
+    pub mss: u32,
+    pub window_scale: u8,
+    pub sack: bool,
+    pub timestamps: bool,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Subflow {
+    pub id: SubflowId,
+    pub path: PathConfig,
+    pub local_port: u16,
+    pub remote_port: u16,
+    pub local_address_id: u8,
+    pub remote_address_id: u8,
+    pub state: State,
+    pub opening: Opening,
+    pub handshake: Handshake,
+    /// This end's and the peer's initial numbers.
+    pub isn: SeqNumber,
+    pub peer_isn: SeqNumber,
+    pub peer: Peer,
+    pub sender: Sender,
+    pub receiver: Receiver,
+    pub queue: VecDeque<Chunk>,
+    pub queued: u64,
+    /// Mappings that may concern bytes still to come: a mapping may span several segments.
+    pub mappings: VecDeque<KnownMapping>,
+    pub backup_here: bool,
+    pub backup_there: bool,
+    pub allowed: bool,
+    pub potentially_failed: bool,
+    /// Everything before this offset was handed to other subflows already.
+    pub reinjected_until: u64,
+    /// Options that the next segment must carry.
+    pub signals: VecDeque<MptcpOption>,
+    /// The subflow must end with RST.
+    pub reset: Option<ResetReason>,
+    /// This end wants to close the subflow; and did send its FIN.
+    pub closing: bool,
+    pub fin_sent: bool,
+    /// The end of data must be told on this subflow.
+    pub tell_end: bool,
+    /// A probe of the peer's closed window must leave.
+    pub window_probe: bool,
+    /// Something left since the end of the last burst.
+    pub sent_in_burst: bool,
+    /// When the scheduler last penalised this subflow for blocking the window.
+    pub penalised_at: Option<Instant>,
+}
+
+/// A mapping of the peer, in offsets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KnownMapping {
+    /// Subflow offsets.
+    pub start: u64,
+    pub end: u64,
+    pub stream_offset: u64,
+}
+
+/// How a subflow comes to be.
+pub(crate) struct Origin {
+    pub id: SubflowId,
+    pub path: PathConfig,
+    pub ports: (u16, u16),
+    pub address_id: u8,
+    pub state: State,
+    pub opening: Opening,
+    pub isn: SeqNumber,
+}
+
+impl Subflow {
+    pub fn new(now: Instant, origin: &Origin, control: Box<dyn CongestionControl>, initial_window: u32) -> Self {
+        Subflow {
+            id: origin.id,
+            path: origin.path,
+            local_port: origin.ports.0,
+            remote_port: origin.ports.1,
+            local_address_id: origin.address_id,
+            remote_address_id: 0,
+            state: origin.state,
+            opening: origin.opening,
+            handshake: Handshake { due: Some(now), tries: 0, first_sent: now },
+            isn: origin.isn,
+            peer_isn: SeqNumber(0),
+            peer: Peer::default(),
+            sender: Sender::new(control, initial_window),
+            receiver: Receiver::new(),
+            queue: VecDeque::new(),
+            queued: 0,
+            mappings: VecDeque::new(),
+            backup_here: origin.path.backup,
+            backup_there: false,
+            allowed: true,
+            potentially_failed: false,
+            reinjected_until: 0,
+            signals: VecDeque::new(),
+            reset: None,
+            closing: false,
+            fin_sent: false,
+            tell_end: false,
+            window_probe: false,
+            sent_in_burst: false,
+            penalised_at: None,
+        }
+    }
+
+    pub fn is_established(&self) -> bool {
+        self.state == State::Established
+    }
+
+    /// The handshake segment left; the next try is due later.
+    pub fn on_handshake_sent(&mut self, now: Instant) {
+        let handshake = &mut self.handshake;
+        if handshake.tries == 0 {
+            handshake.first_sent = now;
+        }
+        handshake.due = Some(now + HANDSHAKE_TIMEOUT * (1 << handshake.tries.min(6)));
+        handshake.tries += 1;
+    }
+
+    /// Whether the handshake was repeated in vain.
+    pub fn handshake_failed(&self) -> bool {
+        self.handshake.tries > MAX_HANDSHAKE_TRIES
+    }
+
+    /// Whether data was repeated in vain.
+    pub fn timed_out(&self) -> bool {
+        self.sender.timeouts() >= MAX_TIMEOUTS
+    }
+
+    /// The handshake is complete, as far as this end's numbers go.
+    pub fn on_numbers_agreed(&mut self, now: Instant) {
+        // A repeated SYN leaves open which one was answered (Karn).
+        let rtt = (self.handshake.tries == 1).then(|| now.since(self.handshake.first_sent));
+        self.sender.on_established(now, rtt);
+        self.handshake = Handshake::default();
+    }
+
+    /// Bytes of payload in a segment with `options` bytes of options.
+    pub fn payload_room(&self, options: u32) -> u32 {
+        let local = self.path.mtu.saturating_sub(self.path.ip_header() + anabranch_segment::BASE_HEADER_LEN);
+        local.min(self.peer.mss).saturating_sub(options).max(1)
+    }
+
+    /// What the replaceable parts see. `mss` is the payload of a full segment.
+    pub fn view(&self, mss: u32) -> SubflowView {
+        let rtt = self.sender.rtt();
+        let (acked_since_loss, acked_between_losses) = self.sender.loss_intervals();
+        let cwnd = self.sender.window().cwnd;
+        SubflowView {
+            id: self.id,
+            path: self.path.id,
+            established: self.is_established() && !self.fin_sent && !self.closing,
+            backup: self.backup_here || self.backup_there,
+            potentially_failed: self.potentially_failed,
+            allowed: self.allowed,
+            phase: self.sender.phase(),
+            mss,
+            cwnd,
+            ssthresh: self.sender.window().ssthresh,
+            in_flight: self.sender.board().in_flight(),
+            queued: self.queued,
+            outstanding: self.sender.board().outstanding(),
+            // Linux's autotuning keeps twice the window, and never less than twice the initial one.
+            send_buffer: 2 * u64::from(mss) * u64::from(cwnd.floor().max(10)),
+            srtt: rtt.srtt(),
+            rttvar: rtt.deviation(),
+            latest_rtt: rtt.latest(),
+            min_rtt: rtt.min(),
+            pacing_rate: self.sender.pacing_rate(mss),
+            acked_since_loss,
+            acked_between_losses,
+        }
+    }
+
+    /// Gives the subflow bytes to send.
+    pub fn give(&mut self, chunk: Chunk) {
+        self.queued += chunk.len;
+        match self.queue.back_mut() {
+            Some(last) if last.kind == chunk.kind && last.stream_offset + last.len == chunk.stream_offset => {
+                last.len += chunk.len;
+            }
+            _ => self.queue.push_back(chunk),
+        }
+    }
+
+    /// Takes up to `max` bytes off the front of what was given.
+    pub fn take(&mut self, max: u64) -> Option<Chunk> {
+        let front = self.queue.front_mut()?;
+        let taken = Chunk { len: front.len.min(max), ..*front };
+        front.stream_offset += taken.len;
+        front.len -= taken.len;
+        if front.len == 0 {
+            self.queue.pop_front();
+        }
+        self.queued -= taken.len;
+        Some(taken)
+    }
+
+    /// Where the byte at the subflow's `offset` belongs in the stream, by the mappings seen so far, and how many bytes from
+    /// there on are mapped.
+    pub fn mapped(&self, offset: u64) -> Option<(u64, u64)> {
+        let mapping = self.mappings.iter().rev().find(|m| m.start <= offset && offset < m.end)?;
+        Some((mapping.stream_offset.wrapping_add(offset - mapping.start), mapping.end - offset))
+    }
+
+    /// Remembers a mapping. An error if it contradicts one that is still of interest.
+    pub fn learn(&mut self, mapping: KnownMapping) -> Result<(), ()> {
+        /// A peer that maps every segment needs none of the old ones; this many bound a hostile one.
+        const REMEMBERED: usize = 16;
+        if self.mappings.back() == Some(&mapping) {
+            return Ok(());
+        }
+        let next = self.receiver.next();
+        self.mappings.retain(|known| known.end > next);
+        for known in &self.mappings {
+            let overlap = known.start < mapping.end && mapping.start < known.end;
+            let same = known.stream_offset.wrapping_sub(known.start) == mapping.stream_offset.wrapping_sub(mapping.start);
+            if overlap && !same {
+                return Err(());
+            }
+        }
+        // Only a mapping that reaches beyond its own segment has to be kept; the caller asks for no other.
+        if self.mappings.len() == REMEMBERED {
+            self.mappings.pop_front();
+        }
+        self.mappings.push_back(mapping);
+        Ok(())
+    }
+
+    /// Both FINs were sent and acknowledged.
+    pub fn finished(&self) -> bool {
+        self.fin_sent && self.sender.acked() == self.sender.next() && self.receiver.finished()
+    }
+}

@@ -1,0 +1,313 @@
+//! The receiving half of a subflow: what arrived, and when to say so.
+//!
+//! Delayed and quick acknowledgments follow Linux: every packet is answered while a sender probably is in slow start, and
+//! while a hole is open; otherwise every second one, or the delayed-acknowledgment timer.
+
+use super::sender::timestamp;
+use crate::reassembly::{Note, Piece, Reassembly};
+use anabranch_segment::{Segment, Timestamps};
+use anabranch_units::{Duration, Instant};
+
+/// Packets answered at once when a connection begins or wakes up (Linux `TCP_MAX_QUICKACKS`).
+const MAX_QUICK_ACKS: u32 = 16;
+/// The least and the most delay of an acknowledgment (Linux `TCP_ATO_MIN`, `TCP_DELACK_MAX`).
+const MIN_DELAY: Duration = Duration::from_millis(40);
+const MAX_DELAY: Duration = Duration::from_millis(200);
+/// While a hole is open, acknowledgments are gathered for a twentieth of a round trip, at most a millisecond and at most
+/// this many packets, once the sender surely knows of the hole (Linux `tcp_comp_sack_*`).
+const COMPRESSION_SHARE: u64 = 20;
+const MAX_COMPRESSION: Duration = Duration::from_millis(1);
+const MAX_COMPRESSED: u32 = 44;
+const UNCOMPRESSED: u32 = 3;
+
+/// Where in the connection's stream a run of subflow bytes belongs, and when it arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrival {
+    pub stream_offset: u64,
+    pub at: Instant,
+}
+
+impl Note for Arrival {
+    fn advanced(self, bytes: u64) -> Self {
+        Arrival { stream_offset: self.stream_offset.wrapping_add(bytes), ..self }
+    }
+}
+
+/// When to acknowledge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pending {
+    Nothing,
+    /// A packet waits for a second one, or for the timer.
+    Delayed(Instant),
+    Now,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    /// Next offset expected in order; 0 is the SYN.
+    next: u64,
+    ahead: Reassembly<Arrival>,
+    /// The peer's FIN stands here.
+    fin_at: Option<u64>,
+    /// Runs beyond `next`, the latest first (RFC 2018 section 4).
+    blocks: Vec<(u64, u64)>,
+    /// A run that arrived twice, to be told once.
+    duplicate: Option<(u64, u64)>,
+    pending: Pending,
+    /// What `next` was when the last acknowledgment left.
+    last_acknowledged: u64,
+    /// The largest packet seen lately: what counts as a full one.
+    full_size: u32,
+    quick_acks: u32,
+    delay: Duration,
+    last_arrival: Option<Instant>,
+    compressed: u32,
+    /// The timestamp to echo (RFC 7323 section 4.3).
+    recent_timestamp: u32,
+    dup_since_hole: u32,
+    /// The round trip as a receiver sees it: from an acknowledgment to the data that echoes its timestamp.
+    rtt: Duration,
+}
+
+impl Receiver {
+    pub fn new() -> Self {
+        Receiver {
+            next: 0,
+            ahead: Reassembly::default(),
+            fin_at: None,
+            blocks: Vec::with_capacity(4),
+            duplicate: None,
+            pending: Pending::Nothing,
+            last_acknowledged: 0,
+            full_size: 536,
+            quick_acks: 0,
+            delay: MIN_DELAY,
+            last_arrival: None,
+            compressed: 0,
+            recent_timestamp: 0,
+            dup_since_hole: 0,
+            rtt: Duration::ZERO,
+        }
+    }
+
+    /// The round trip as this receiver sees it; zero before the first sample.
+    pub fn rtt(&self) -> Duration {
+        self.rtt
+    }
+
+    /// Data echoes the timestamp of an acknowledgment of ours (Linux's `tcp_rcv_rtt_measure_ts`).
+    pub fn measure(&mut self, now: Instant, echo: u32) {
+        let elapsed = timestamp(now).wrapping_sub(echo);
+        if echo == 0 || elapsed > u32::MAX / 2 {
+            return;
+        }
+        let sample = Duration::from_millis(u64::from(elapsed.max(1)));
+        self.rtt = if self.rtt.is_zero() { sample } else { self.rtt - self.rtt / 8 + sample / 8 };
+    }
+
+    /// The peer's SYN arrived.
+    pub fn on_syn(&mut self, segment: &Segment) {
+        self.next = 1;
+        self.last_acknowledged = 1;
+        self.recent_timestamp = segment.timestamps.map_or(0, |t| t.value);
+    }
+
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The peer's FIN was received in order.
+    pub fn finished(&self) -> bool {
+        self.fin_at.is_some_and(|fin| self.next > fin)
+    }
+
+    /// Bytes beyond a hole.
+    pub fn ahead(&self) -> u64 {
+        self.ahead.bytes()
+    }
+
+    /// Remembers the timestamp to echo: that of the earliest segment not yet acknowledged.
+    pub fn note_timestamp(&mut self, start: u64, timestamps: Option<Timestamps>) {
+        if let Some(t) = timestamps
+            && start <= self.last_acknowledged.max(self.next)
+            && (t.value.wrapping_sub(self.recent_timestamp) as i32) >= 0
+        {
+            self.recent_timestamp = t.value;
+        }
+    }
+
+    /// The timestamps of a segment that leaves now.
+    pub fn timestamps(&self, now: Instant) -> Timestamps {
+        Timestamps { value: timestamp(now), echo: self.recent_timestamp }
+    }
+
+    /// Payload arrived: bytes `start..end` of the subflow, the first of which stands at `stream_offset`. `rtt` is this
+    /// end's estimate, `window` what it accepts. Returns whether any of it is new.
+    pub fn on_data(
+        &mut self,
+        now: Instant,
+        start: u64,
+        end: u64,
+        stream_offset: u64,
+        rtt: Duration,
+        window: u64,
+    ) -> bool {
+        self.adapt_delay(now, (end - start) as u32, rtt, window);
+        if end <= self.next {
+            self.on_repetition(start, end);
+            return false;
+        }
+        let piece = Piece { start, end, note: Arrival { stream_offset, at: now } };
+        let new = self.ahead.insert(piece);
+        if new == 0 {
+            self.on_repetition(start, end);
+            return false;
+        }
+        if start > self.next {
+            self.on_hole(now, start, end, rtt);
+        } else {
+            self.on_in_order(now, end);
+        }
+        true
+    }
+
+    /// The peer's FIN stands at `offset`.
+    pub fn on_fin(&mut self, offset: u64) {
+        self.fin_at = Some(offset);
+        self.take_fin();
+        self.acknowledge_now();
+    }
+
+    fn take_fin(&mut self) {
+        if self.fin_at == Some(self.next) {
+            self.next += 1;
+        }
+    }
+
+    /// The next run of bytes in order, with its place in the stream.
+    pub fn pop(&mut self) -> Option<Piece<Arrival>> {
+        let piece = self.ahead.pop_ready(self.next)?;
+        self.next = piece.end;
+        self.take_fin();
+        self.blocks.retain(|block| block.1 > piece.end);
+        if self.blocks.is_empty() {
+            self.dup_since_hole = 0;
+        }
+        Some(piece)
+    }
+
+    fn on_repetition(&mut self, start: u64, end: u64) {
+        self.duplicate = Some((start, end));
+        self.quick_acks = MAX_QUICK_ACKS;
+        self.acknowledge_now();
+    }
+
+    fn on_hole(&mut self, now: Instant, start: u64, end: u64, rtt: Duration) {
+        self.note_block(start, end);
+        self.dup_since_hole += 1;
+        if self.dup_since_hole <= UNCOMPRESSED {
+            return self.acknowledge_now();
+        }
+        self.compressed += 1;
+        if self.compressed > MAX_COMPRESSED {
+            return self.acknowledge_now();
+        }
+        let wait = if rtt.is_zero() { Duration::ZERO } else { (rtt / COMPRESSION_SHARE).min(MAX_COMPRESSION) };
+        match self.pending {
+            Pending::Now => {}
+            Pending::Delayed(at) => self.pending = Pending::Delayed(at.min(now + wait)),
+            Pending::Nothing => self.pending = Pending::Delayed(now + wait),
+        }
+    }
+
+    fn on_in_order(&mut self, now: Instant, end: u64) {
+        // `next` moves when the connection takes the bytes; what counts here is how far they reach.
+        let unacknowledged = end - self.last_acknowledged;
+        let hole_open = !self.blocks.is_empty();
+        if hole_open || self.quick_acks > 0 || unacknowledged > u64::from(self.full_size) {
+            self.acknowledge_now();
+        } else if self.pending == Pending::Nothing {
+            self.pending = Pending::Delayed(now + self.delay);
+        }
+    }
+
+    /// Merges a run into the list of the latest ones and puts it first.
+    fn note_block(&mut self, start: u64, end: u64) {
+        let mut merged = (start, end);
+        self.blocks.retain(|&(s, e)| {
+            let touches = s <= merged.1 && merged.0 <= e;
+            if touches {
+                merged = (merged.0.min(s), merged.1.max(e));
+            }
+            !touches
+        });
+        self.blocks.truncate(3);
+        self.blocks.insert(0, merged);
+    }
+
+    /// Linux's `tcp_event_data_recv`: the delay follows the gaps between packets; after a pause the sender
+    /// probably starts slowly again, so it gets quick answers.
+    fn adapt_delay(&mut self, now: Instant, len: u32, rtt: Duration, window: u64) {
+        let quick = |full: u32| u32::try_from(window / (2 * u64::from(full))).unwrap_or(u32::MAX).clamp(2, MAX_QUICK_ACKS);
+        self.full_size = self.full_size.max(len);
+        match self.last_arrival {
+            None => {
+                self.quick_acks = quick(self.full_size);
+                self.delay = MIN_DELAY;
+            }
+            Some(last) => {
+                let gap = now.since(last);
+                if gap <= MIN_DELAY / 2 {
+                    self.delay = self.delay / 2 + MIN_DELAY / 2;
+                } else if gap < self.delay {
+                    self.delay = (self.delay / 2 + gap).min(MAX_DELAY);
+                } else if gap > rtt + MAX_DELAY {
+                    self.quick_acks = quick(self.full_size);
+                }
+            }
+        }
+        // Never longer than a round trip, but at least the minimum, so that the sender's timer does not fire.
+        let ceiling = if rtt.is_zero() { MAX_DELAY } else { rtt.max(MIN_DELAY).min(MAX_DELAY) };
+        self.delay = self.delay.min(ceiling);
+        self.last_arrival = Some(now);
+    }
+
+    pub fn acknowledge_now(&mut self) {
+        self.pending = Pending::Now;
+    }
+
+    /// Whether an acknowledgment must leave now.
+    pub fn wants_ack(&self, now: Instant) -> bool {
+        match self.pending {
+            Pending::Nothing => false,
+            Pending::Delayed(at) => at <= now,
+            Pending::Now => true,
+        }
+    }
+
+    /// When a delayed acknowledgment must leave.
+    pub fn deadline(&self) -> Option<Instant> {
+        match self.pending {
+            Pending::Delayed(at) => Some(at),
+            Pending::Nothing | Pending::Now => None,
+        }
+    }
+
+    /// A segment leaves, and with it the acknowledgment. The runs that it should tell go to `tell`, most urgent first.
+    pub fn on_ack_sent(&mut self, mut tell: impl FnMut(u64, u64) -> bool) {
+        let twice = self.duplicate.take();
+        if let Some((start, end)) = twice {
+            tell(start, end);
+        }
+        for &(start, end) in self.blocks.iter().filter(|block| block.0 >= self.next) {
+            if !tell(start, end) {
+                break;
+            }
+        }
+        self.last_acknowledged = self.next;
+        self.pending = Pending::Nothing;
+        self.compressed = 0;
+        self.quick_acks = self.quick_acks.saturating_sub(1);
+    }
+}

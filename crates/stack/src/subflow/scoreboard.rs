@@ -1,0 +1,389 @@
+//! What left and was not acknowledged: the retransmission queue with its marks (RFC 6675, RFC 8985).
+//!
+//! Records stand in sequence order, one per packet, contiguous. A second queue holds transmissions in the order of their
+//! times, so that RACK finds the oldest without a search; an entry whose record was acknowledged, marked or sent again since
+//! is skipped when it comes up. Every operation costs amortised constant time per packet, whatever the window, apart
+//! from binary searches and from the repair after a timeout, which walks the queue once.
+
+use super::rate::SendState;
+use anabranch_units::{Instant, SubflowId};
+use std::collections::VecDeque;
+
+/// One packet under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record {
+    /// The subflow's offset of the first byte.
+    pub start: u64,
+    /// Where that byte stands in the connection's stream.
+    pub stream_offset: u64,
+    /// Payload bytes.
+    pub len: u32,
+    /// The packet carries the subflow's FIN, which takes one number.
+    pub fin: bool,
+    flags: u8,
+    /// When it last left.
+    pub sent_at: Instant,
+    /// What was delivered when it last left; for rate samples.
+    pub send_state: SendState,
+}
+
+const SACKED: u8 = 1;
+const LOST: u8 = 2;
+/// A repetition is under way.
+const REPEATED: u8 = 4;
+/// It was repeated at some time, so a round trip measured from it would be ambiguous (Karn).
+const EVER_REPEATED: u8 = 8;
+
+impl Record {
+    pub fn new(start: u64, stream_offset: u64, len: u32, fin: bool, sent_at: Instant, send_state: SendState) -> Self {
+        Record { start, stream_offset, len, fin, flags: 0, sent_at, send_state }
+    }
+
+    /// One past its last number.
+    pub fn end(&self) -> u64 {
+        self.start + u64::from(self.len) + u64::from(self.fin)
+    }
+
+    pub fn ever_repeated(&self) -> bool {
+        self.has(EVER_REPEATED)
+    }
+
+    fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+}
+
+/// The packet that RACK compares others with: the latest one known to be delivered, by time of transmission.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Newest {
+    pub sent_at: Instant,
+    pub end: u64,
+    pub repeated: bool,
+    pub send_state: SendState,
+}
+
+/// What one acknowledgment did to the scoreboard.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Delivery {
+    /// Packets newly delivered.
+    pub packets: u32,
+    /// Payload bytes newly acknowledged cumulatively.
+    pub bytes: u64,
+    /// Send times of the first and the last packet newly acknowledged cumulatively that were never repeated.
+    pub acked: Option<(Instant, Instant)>,
+    /// The same for packets newly acknowledged selectively.
+    pub sacked: Option<(Instant, Instant)>,
+    /// A packet that had been repeated was acknowledged cumulatively.
+    pub repeated_acked: bool,
+    /// A packet that was never repeated was delivered although it was sent before `high_mark` (F-RTO's evidence).
+    pub original_delivered: bool,
+    /// Some packet was newly acknowledged selectively.
+    pub any_sacked: bool,
+    /// A packet arrived after one that was sent later: the network reorders.
+    pub reordered: bool,
+    pub newest: Option<Newest>,
+}
+
+impl Delivery {
+    fn note(&mut self, record: &Record, high_mark: u64, highest_sacked: u64) {
+        self.packets += 1;
+        let newer = |n: &Newest| (record.sent_at, record.end()) > (n.sent_at, n.end);
+        if self.newest.as_ref().is_none_or(newer) {
+            self.newest = Some(Newest {
+                sent_at: record.sent_at,
+                end: record.end(),
+                repeated: record.ever_repeated(),
+                send_state: record.send_state,
+            });
+        }
+        if !record.ever_repeated() {
+            self.original_delivered |= record.end() <= high_mark;
+            self.reordered |= record.start < highest_sacked;
+        }
+    }
+}
+
+fn span(times: &mut Option<(Instant, Instant)>, sent_at: Instant) {
+    let (first, _) = *times.get_or_insert((sent_at, sent_at));
+    *times = Some((first, sent_at));
+}
+
+/// See the module's description.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scoreboard {
+    records: VecDeque<Record>,
+    /// The position of the front record, counted since the beginning: names records while the queue moves.
+    first: u64,
+    /// Transmissions by time: position of the record, and when.
+    by_time: VecDeque<(u64, Instant)>,
+    /// Records to repeat, in the order in which they were found lost.
+    lost_queue: VecDeque<u64>,
+    /// Runs of bytes known to be delivered selectively, ascending and disjoint.
+    sacked_runs: VecDeque<(u64, u64)>,
+    highest_sacked: u64,
+    sacked: u32,
+    lost: u32,
+    repeated: u32,
+    outstanding: u64,
+}
+
+impl Scoreboard {
+    /// Packets under way, by the marks: sent, less delivered, less lost, plus repeated.
+    pub fn in_flight(&self) -> u32 {
+        (self.records.len() as u32 + self.repeated).saturating_sub(self.sacked + self.lost)
+    }
+
+    /// Packets that are not acknowledged cumulatively.
+    pub fn packets_out(&self) -> u32 {
+        self.records.len() as u32
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Payload bytes that are not acknowledged cumulatively.
+    pub fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    pub fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    pub fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    pub fn records(&self) -> impl Iterator<Item = &Record> {
+        self.records.iter()
+    }
+
+    pub fn front(&self) -> Option<&Record> {
+        self.records.front()
+    }
+
+    pub fn back(&self) -> Option<&Record> {
+        self.records.back()
+    }
+
+    /// Adds a packet that leaves for the first time.
+    pub fn push(&mut self, record: Record) {
+        debug_assert!(self.records.back().is_none_or(|last| last.end() == record.start));
+        self.by_time.push_back((self.first + self.records.len() as u64, record.sent_at));
+        self.outstanding += u64::from(record.len);
+        self.records.push_back(record);
+    }
+
+    /// Everything before `acked` was delivered.
+    pub fn acknowledge(&mut self, acked: u64, high_mark: u64, delivery: &mut Delivery) {
+        while let Some(record) = self.records.front_mut() {
+            if record.end() > acked {
+                Self::trim(record, acked, &mut self.outstanding);
+                break;
+            }
+            let record = *record;
+            self.records.pop_front();
+            self.first += 1;
+            self.outstanding -= u64::from(record.len);
+            delivery.bytes += u64::from(record.len);
+            if record.has(EVER_REPEATED) {
+                delivery.repeated_acked = true;
+            } else {
+                span(&mut delivery.acked, record.sent_at);
+            }
+            if record.has(SACKED) {
+                self.sacked -= 1;
+            } else {
+                self.forget_marks(record);
+                delivery.note(&record, high_mark, self.highest_sacked);
+            }
+        }
+        while self.sacked_runs.front().is_some_and(|run| run.1 <= acked) {
+            self.sacked_runs.pop_front();
+        }
+    }
+
+    /// The peer acknowledged a part of a packet: the rest is what a repetition must carry.
+    fn trim(record: &mut Record, acked: u64, outstanding: &mut u64) {
+        if acked > record.start {
+            let cut = (acked - record.start).min(u64::from(record.len));
+            record.start += cut;
+            record.stream_offset += cut;
+            record.len -= cut as u32;
+            *outstanding -= cut;
+        }
+    }
+
+    fn forget_marks(&mut self, record: Record) {
+        self.lost -= u32::from(record.has(LOST));
+        self.repeated -= u32::from(record.has(REPEATED));
+    }
+
+    /// The bytes from `start` up to `end` were delivered although earlier ones are missing.
+    pub fn selectively_acknowledge(&mut self, start: u64, end: u64, high_mark: u64, delivery: &mut Delivery) {
+        let mut at = self.sacked_runs.partition_point(|run| run.1 < start);
+        let mut from = start;
+        // Only what no earlier block told is walked over: a block mostly repeats the last one and adds a packet.
+        let mut merged = (start, end);
+        let first_merged = at;
+        while let Some(&(run_start, run_end)) = self.sacked_runs.get(at) {
+            if run_start > end {
+                break;
+            }
+            if from < run_start {
+                self.mark_delivered(from, run_start, high_mark, delivery);
+            }
+            from = from.max(run_end);
+            merged = (merged.0.min(run_start), merged.1.max(run_end));
+            at += 1;
+        }
+        if from < end {
+            self.mark_delivered(from, end, high_mark, delivery);
+        }
+        match at - first_merged {
+            0 => self.sacked_runs.insert(first_merged, merged),
+            n => {
+                self.sacked_runs[first_merged] = merged;
+                if n > 1 {
+                    self.sacked_runs.drain(first_merged + 1..at);
+                }
+            }
+        }
+        self.highest_sacked = self.highest_sacked.max(end);
+    }
+
+    fn mark_delivered(&mut self, start: u64, end: u64, high_mark: u64, delivery: &mut Delivery) {
+        let mut at = self.records.partition_point(|record| record.start < start);
+        // A packet whose first part was in an earlier run is complete now.
+        if at > 0 && self.records[at - 1].end() > start && self.run_covers(self.records[at - 1].start, start) {
+            at -= 1;
+        }
+        while let Some(record) = self.records.get_mut(at).filter(|record| record.end() <= end) {
+            if !record.has(SACKED) {
+                let old = *record;
+                record.flags = (record.flags & EVER_REPEATED) | SACKED;
+                self.sacked += 1;
+                self.forget_marks(old);
+                delivery.any_sacked = true;
+                if !old.has(EVER_REPEATED) {
+                    span(&mut delivery.sacked, old.sent_at);
+                }
+                delivery.note(&old, high_mark, self.highest_sacked);
+            }
+            at += 1;
+        }
+    }
+
+    fn run_covers(&self, start: u64, end: u64) -> bool {
+        let at = self.sacked_runs.partition_point(|run| run.1 < end);
+        self.sacked_runs.get(at).is_some_and(|run| run.0 <= start && run.1 >= end)
+    }
+
+    /// The transmission that left first of those that may still be under way.
+    pub fn oldest_transmission(&mut self) -> Option<(u64, Record)> {
+        while let Some(&(position, sent_at)) = self.by_time.front() {
+            if let Some(record) = self.get(position)
+                && record.sent_at == sent_at
+                && !record.has(SACKED)
+                && (!record.has(LOST) || record.has(REPEATED))
+            {
+                return Some((position, *record));
+            }
+            self.by_time.pop_front();
+        }
+        None
+    }
+
+    /// Marks the transmission found by [`Self::oldest_transmission`] as lost.
+    pub fn mark_lost(&mut self, position: u64) {
+        let Some(record) = position.checked_sub(self.first).and_then(|at| self.records.get_mut(at as usize)) else {
+            return;
+        };
+        let (was_lost, was_repeated) = (record.has(LOST), record.has(REPEATED));
+        if record.has(SACKED) || (was_lost && !was_repeated) {
+            return;
+        }
+        record.flags = (record.flags | LOST) & !REPEATED;
+        self.lost += u32::from(!was_lost);
+        self.repeated -= u32::from(was_repeated);
+        self.lost_queue.push_back(position);
+    }
+
+    /// After a timeout: marks as lost whatever was not delivered, except transmissions that left after `recent`, which may
+    /// well be under way; the first packet in any case. Queues all of them in sequence order.
+    pub fn mark_all_lost(&mut self, recent: Instant) {
+        for position in self.first..self.first + self.records.len() as u64 {
+            let record = &self.records[(position - self.first) as usize];
+            if position == self.first || record.sent_at <= recent {
+                self.mark_lost(position);
+            }
+        }
+        let (records, first) = (&self.records, self.first);
+        self.lost_queue.clear();
+        let pending = records.iter().enumerate().filter(|(_, r)| r.has(LOST) && !r.has(REPEATED));
+        self.lost_queue.extend(pending.map(|(at, _)| first + at as u64));
+    }
+
+    /// Takes back every mark of loss that was not acted upon: the losses were none.
+    pub fn unmark_lost(&mut self) {
+        for record in &mut self.records {
+            record.flags &= !LOST;
+        }
+        self.lost = 0;
+        self.lost_queue.clear();
+    }
+
+    /// The next packet to repeat.
+    pub fn next_lost(&mut self) -> Option<(u64, Record)> {
+        while let Some(&position) = self.lost_queue.front() {
+            if let Some(record) = self.get(position)
+                && record.has(LOST)
+                && !record.has(REPEATED)
+            {
+                return Some((position, *record));
+            }
+            self.lost_queue.pop_front();
+        }
+        None
+    }
+
+    /// The position of the last packet, for a tail-loss probe.
+    pub fn last_position(&self) -> Option<u64> {
+        (!self.records.is_empty()).then(|| self.first + self.records.len() as u64 - 1)
+    }
+
+    /// The packet at `position` leaves again.
+    pub fn mark_repeated(&mut self, position: u64, now: Instant, send_state: SendState) {
+        let Some(record) = position.checked_sub(self.first).and_then(|at| self.records.get_mut(at as usize)) else {
+            return;
+        };
+        if !record.has(REPEATED) {
+            self.repeated += 1;
+        }
+        record.flags |= REPEATED | EVER_REPEATED;
+        record.sent_at = now;
+        record.send_state = send_state;
+        self.by_time.push_back((position, now));
+    }
+
+    /// Where bytes of the connection's stream at `offset` are under way on this subflow, if they are; looks at
+    /// the first few packets only, because a head of the line that is missing is among these.
+    pub fn carries_near_front(&self, offset: u64) -> bool {
+        const NEAR: usize = 16;
+        let covers = |r: &Record| r.stream_offset <= offset && offset < r.stream_offset + u64::from(r.len);
+        self.records.iter().take(NEAR).any(covers)
+    }
+
+    fn get(&self, position: u64) -> Option<&Record> {
+        self.records.get(position.checked_sub(self.first)? as usize)
+    }
+}
+
+/// Bytes of the connection's stream that must be sent again, on another subflow than the one that lost them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reinjection {
+    pub start: u64,
+    pub end: u64,
+    pub avoid: SubflowId,
+}

@@ -1,0 +1,463 @@
+//! The sending half of a subflow: what is acknowledged, what is lost, how much may be under way.
+//!
+//! Offsets count the subflow's sequence space from its initial number: 0 is the SYN, 1 the first byte. One acknowledgment goes
+//! through the steps of [`Sender::on_ack`] in Linux's order; loss detection and repair are in `recovery.rs`.
+
+use super::rate::RateSampler;
+use super::recovery::{Prr, Rack, TailProbe, Undo};
+use super::rtt::RttEstimator;
+use super::scoreboard::{Delivery, Record, Scoreboard};
+use crate::congestion::{Ack, CongestionControl, Siblings, Window};
+use crate::view::{Packets, Phase};
+use anabranch_events::{LossCause, SendKind};
+use anabranch_units::{Bandwidth, Duration, Instant};
+
+/// What an acknowledgment says, in offsets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Acknowledgment<'a> {
+    /// Everything before this arrived.
+    pub acked: u64,
+    /// Runs that arrived beyond it.
+    pub blocks: &'a [(u64, u64)],
+    /// A run that arrived twice (RFC 2883).
+    pub duplicate: Option<(u64, u64)>,
+    /// The echoed timestamp, in milliseconds of this end's clock.
+    pub echo: Option<u32>,
+    /// The segment carried data, or changed the window: it is no mere duplicate acknowledgment.
+    pub more_than_ack: bool,
+}
+
+/// What an acknowledgment did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AckOutcome {
+    /// The first unacknowledged offset moved.
+    pub advanced: bool,
+    /// The window was cut.
+    pub reduced: Option<Reduction>,
+    /// A cut was taken back.
+    pub undone: bool,
+}
+
+/// A cut of the window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reduction {
+    pub cause: LossCause,
+    pub from: Packets,
+    pub to: Packets,
+}
+
+/// What the retransmission timer waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimerKind {
+    Timeout,
+    Probe,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    pub(super) board: Scoreboard,
+    pub(super) rtt: RttEstimator,
+    pub(super) rate: RateSampler,
+    pub(super) window: Window,
+    pub(super) control: Box<dyn CongestionControl>,
+    pub(super) phase: Phase,
+    /// First unacknowledged offset.
+    pub(super) acked: u64,
+    /// Next offset to send.
+    pub(super) next: u64,
+    /// The episode of recovery ends when this is acknowledged.
+    pub(super) high_mark: u64,
+    pub(super) rack: Rack,
+    pub(super) prr: Prr,
+    pub(super) undo: Option<Undo>,
+    pub(super) probe: TailProbe,
+    /// Whether the last timeout may have been spurious (RFC 5682).
+    pub(super) doubt_timeout: bool,
+    /// Timeouts in a row without progress.
+    pub(super) timeouts: u32,
+    pub(super) timer: Option<(TimerKind, Instant)>,
+    usage: WindowUsage,
+    last_sent_at: Instant,
+    /// With pacing: not before then.
+    pub(super) paced_until: Instant,
+    acked_bytes: u64,
+    acked_since_loss: u64,
+    acked_between_losses: u64,
+}
+
+/// How much of the window the sender made use of (RFC 7661's question, Linux's answer).
+#[derive(Clone, Copy, Debug, Default)]
+struct WindowUsage {
+    /// The window limited the sender in the last round.
+    limited: bool,
+    /// The most packets under way in it.
+    peak: u32,
+    /// The round ends when this is acknowledged.
+    round_end: u64,
+    /// The most packets under way since the window was last full, and when that was.
+    used: u32,
+    full_at: Instant,
+}
+
+impl Sender {
+    pub fn new(control: Box<dyn CongestionControl>, initial_window: u32) -> Self {
+        Sender {
+            board: Scoreboard::default(),
+            rtt: RttEstimator::default(),
+            rate: RateSampler::default(),
+            window: Window::initial(initial_window),
+            control,
+            phase: Phase::Open,
+            acked: 0,
+            next: 0,
+            high_mark: 0,
+            rack: Rack::default(),
+            prr: Prr::default(),
+            undo: None,
+            probe: TailProbe::default(),
+            doubt_timeout: false,
+            timeouts: 0,
+            timer: None,
+            usage: WindowUsage::default(),
+            last_sent_at: Instant::ZERO,
+            paced_until: Instant::ZERO,
+            acked_bytes: 0,
+            acked_since_loss: 0,
+            acked_between_losses: 0,
+        }
+    }
+
+    /// The handshake is complete: offset 1, the first byte, is next on both ends of the window.
+    pub fn on_established(&mut self, now: Instant, handshake_rtt: Option<Duration>) {
+        self.acked = 1;
+        self.next = 1;
+        self.timer = None;
+        self.timeouts = 0;
+        self.rtt.reset_backoff();
+        self.usage.full_at = now;
+        self.last_sent_at = now;
+        if let Some(sample) = handshake_rtt {
+            self.rtt.update(now, sample, 1, 1);
+        }
+    }
+
+    /// One acknowledgment, in Linux's order: marks, round trip, loss detection, rate, window, timers.
+    pub fn on_ack(&mut self, now: Instant, ack: &Acknowledgment<'_>, siblings: Siblings<'_>) -> AckOutcome {
+        if ack.acked > self.next {
+            return AckOutcome::default();
+        }
+        let prior_in_flight = self.board.in_flight();
+        let prior_lost = self.board.lost();
+        let advanced = ack.acked > self.acked;
+        let mut delivery = Delivery::default();
+        for &(start, end) in ack.blocks {
+            if start >= self.acked && end <= self.next && start < end {
+                self.board.selectively_acknowledge(start, end, self.high_mark, &mut delivery);
+            }
+        }
+        if advanced {
+            self.board.acknowledge(ack.acked, self.high_mark, &mut delivery);
+            self.acked = ack.acked;
+            self.timeouts = 0;
+            self.rtt.reset_backoff();
+        }
+        self.count_acked(delivery.bytes);
+        if ack.duplicate.is_some() {
+            self.on_duplicate_arrival();
+        }
+        let sample = self.measure(now, &delivery, ack);
+        self.rack.advance(now, &delivery, self.rtt.min());
+
+        let mut outcome = AckOutcome { advanced, ..AckOutcome::default() };
+        self.on_probe_ack(now, ack, &delivery, siblings, &mut outcome);
+        self.repair(now, ack, advanced, &delivery, siblings, &mut outcome);
+
+        let rate = self.rate.on_delivered(now, delivery.packets, delivery.newest, self.rtt.min());
+        self.rack.adapt(&rate, self.rate.delivered());
+        let lost = self.board.lost().saturating_sub(prior_lost);
+        self.move_window(now, advanced, prior_in_flight, lost, sample, &delivery, rate, siblings);
+        if advanced || delivery.any_sacked {
+            self.arm_timer(now);
+        }
+        outcome
+    }
+
+    fn count_acked(&mut self, bytes: u64) {
+        self.acked_bytes += bytes;
+        self.acked_since_loss += bytes;
+    }
+
+    /// Learns the round trip and returns the sample for the congestion control. The estimator takes the earliest packet of
+    /// the acknowledgment, so that delayed acknowledgments count; the control takes the latest.
+    fn measure(&mut self, now: Instant, delivery: &Delivery, ack: &Acknowledgment<'_>) -> Option<Duration> {
+        let cumulative = if delivery.repeated_acked { None } else { delivery.acked };
+        let (first, last) = cumulative.or(delivery.sacked).map(|(a, b)| (Some(a), Some(b))).unwrap_or_default();
+        let by_clock = || {
+            let echo = ack.echo.filter(|_| delivery.packets > 0)?;
+            // The clock ticks in milliseconds; a difference of zero says only that it was below one.
+            let elapsed = timestamp(now).wrapping_sub(echo);
+            (elapsed < u32::MAX / 2).then(|| Duration::from_millis(u64::from(elapsed.max(1))))
+        };
+        if let Some(sample) = first.map(|at| now.since(at)).or_else(by_clock) {
+            self.rtt.update(now, sample, self.acked, self.next);
+        }
+        last.or(delivery.sacked.map(|(_, b)| b)).map(|at| now.since(at))
+    }
+
+    /// Proportional rate reduction during recovery, else the congestion control.
+    #[allow(clippy::too_many_arguments)]
+    fn move_window(
+        &mut self,
+        now: Instant,
+        advanced: bool,
+        prior_in_flight: u32,
+        lost: u32,
+        rtt: Option<Duration>,
+        delivery: &Delivery,
+        rate: crate::congestion::RateSample,
+        siblings: Siblings<'_>,
+    ) {
+        let recovering = self.phase == Phase::Recovery;
+        let forward = advanced || (self.rack.reordering_seen() && delivery.any_sacked);
+        let limited = self.window_limited();
+        let ack = Ack {
+            now,
+            delivered: delivery.packets,
+            total_delivered: self.rate.delivered(),
+            rtt,
+            may_grow: !recovering && forward && limited && delivery.packets > 0,
+            prior_in_flight,
+            in_flight: self.board.in_flight(),
+            lost,
+            acked_offset: self.acked,
+            sent_offset: self.next,
+            rate,
+        };
+        if delivery.packets > 0 {
+            self.control.on_ack(&ack, &mut self.window, siblings);
+        }
+        if recovering && !self.control.governs_itself() {
+            self.reduce_proportionally(delivery.packets, lost, advanced);
+        }
+    }
+
+    /// Linux's `tcp_is_cwnd_limited`: growth makes sense only if the window was in the way. In slow start, half a
+    /// window in use is enough, because the other half may leave before the next acknowledgment.
+    fn window_limited(&self) -> bool {
+        if self.usage.limited {
+            return true;
+        }
+        self.window.in_slow_start() && self.window.cwnd.floor() < 2 * self.usage.peak
+    }
+
+    /// Whether one more packet may leave.
+    pub fn has_room(&self) -> bool {
+        self.board.in_flight() < self.window.cwnd.floor()
+    }
+
+    /// A packet with new data leaves. Returns its offset.
+    pub fn on_sent(&mut self, now: Instant, stream_offset: u64, len: u32, fin: bool) -> u64 {
+        let idle = self.board.is_empty();
+        let state = self.rate.on_sent(now, idle);
+        let start = self.next;
+        let record = Record::new(start, stream_offset, len, fin, now, state);
+        self.next = record.end();
+        self.board.push(record);
+        self.after_transmission(now, len);
+        if !self.arm_probe(now) && idle {
+            self.arm_timeout(now);
+        }
+        start
+    }
+
+    /// The packet at `position` leaves again.
+    pub fn on_repeated(&mut self, now: Instant, position: u64, len: u32) {
+        let state = self.rate.on_sent(now, false);
+        self.board.mark_repeated(position, now, state);
+        if let Some(undo) = &mut self.undo {
+            undo.on_repeated(now);
+        }
+        self.after_transmission(now, len);
+        if self.timer.is_none() {
+            self.arm_timeout(now);
+        }
+    }
+
+    fn after_transmission(&mut self, now: Instant, len: u32) {
+        self.last_sent_at = now;
+        if self.phase == Phase::Recovery {
+            self.prr.sent += 1;
+        }
+        if let Some(rate) = self.window.pacing_rate {
+            /// What a packet adds to its payload on the wire, roughly; pacing rates count packets, not payload.
+            const HEADERS: u64 = 60;
+            self.paced_until = self.paced_until.max(now) + rate.time_to_send(u64::from(len) + HEADERS);
+        }
+    }
+
+    /// The next packet to repeat, if the window has room for it.
+    pub fn next_repetition(&mut self) -> Option<(u64, Record, SendKind)> {
+        if let Some(position) = self.probe.take_due() {
+            let record = *self.board.back()?;
+            return Some((position, record, SendKind::TailLossProbe));
+        }
+        if self.board.lost() == 0 || !self.has_room() {
+            return None;
+        }
+        self.board.next_lost().map(|(position, record)| (position, record, SendKind::Retransmission))
+    }
+
+    /// To be called when everything that could leave has left: notes whether the window was what stopped the sender,
+    /// and decays a window that was not used for a timeout (RFC 2861).
+    pub fn after_sending(&mut self, now: Instant, has_more: bool, decay: bool) {
+        let limited = self.board.in_flight() >= self.window.cwnd.floor();
+        let out = self.board.packets_out();
+        if !has_more && !limited {
+            self.rate.on_app_limited(self.board.in_flight());
+        }
+        let usage = &mut self.usage;
+        if self.acked >= usage.round_end || limited || (!usage.limited && out > usage.peak) {
+            *usage = WindowUsage { limited, peak: out, round_end: self.next, ..*usage };
+        }
+        if self.window_limited() {
+            (self.usage.used, self.usage.full_at) = (0, now);
+            return;
+        }
+        self.usage.used = self.usage.used.max(out);
+        if decay && now.since(self.usage.full_at) >= self.rtt.rto() && !self.control.governs_itself() {
+            self.decay_unused(now);
+        }
+    }
+
+    /// Linux's `tcp_cwnd_application_limited`: halfway from the window to what was used of it.
+    fn decay_unused(&mut self, now: Instant) {
+        if self.phase == Phase::Open {
+            let used = self.usage.used.max(INITIAL_WINDOW);
+            if used < self.window.cwnd.floor() {
+                self.window.ssthresh = self.current_ssthresh();
+                self.window.cwnd = Packets::from_f64((self.window.cwnd.as_f64() + f64::from(used)) / 2.0);
+            }
+        }
+        (self.usage.used, self.usage.full_at) = (0, now);
+    }
+
+    /// To be called before the first packet after a pause: halves the window for every timeout that passed idle,
+    /// down to the initial one (RFC 2861, Linux's `tcp_cwnd_restart`).
+    pub fn before_sending(&mut self, now: Instant, decay: bool) {
+        if !self.board.is_empty() || self.next <= 1 {
+            return;
+        }
+        let idle = now.since(self.last_sent_at);
+        let rto = self.rtt.rto();
+        if idle <= rto {
+            return;
+        }
+        if decay && !self.control.governs_itself() {
+            let cwnd = self.window.cwnd.floor();
+            let halvings = (idle.as_nanos() / rto.as_nanos()).min(31) as u32;
+            self.window.ssthresh = self.current_ssthresh();
+            let floor = cwnd.min(INITIAL_WINDOW);
+            self.window.cwnd = Packets::whole((cwnd >> halvings).max(floor));
+            (self.usage.used, self.usage.full_at) = (0, now);
+        }
+        self.control.on_restart(now, idle, &mut self.window);
+        self.last_sent_at = now;
+    }
+
+    /// Linux's `tcp_current_ssthresh`: what remains of the window's history when it decays without a loss.
+    pub(super) fn current_ssthresh(&self) -> Packets {
+        if self.phase == Phase::Recovery {
+            return self.window.ssthresh;
+        }
+        self.window.ssthresh.max(Packets::from_f64(self.window.cwnd.as_f64() * 0.75))
+    }
+
+    /// A loss begins: for OLIA, what was acknowledged since the last one becomes the last interval.
+    pub(super) fn note_loss_interval(&mut self) {
+        self.acked_between_losses = self.acked_since_loss;
+        self.acked_since_loss = 0;
+    }
+
+    /// Linux's pacing rate, whether or not packets are paced: twice the window per round trip while it doubles, 1.2 times later.
+    pub fn pacing_rate(&self, mss: u32) -> Bandwidth {
+        if let Some(rate) = self.window.pacing_rate {
+            return rate;
+        }
+        if !self.rtt.has_sample() {
+            return Bandwidth::INFINITE;
+        }
+        let doubling = self.window.cwnd.as_f64() < self.window.ssthresh.as_f64() / 2.0;
+        let factor = if doubling { 2.0 } else { 1.2 };
+        let packets = self.window.cwnd.as_f64().max(f64::from(self.board.packets_out()));
+        let bps = factor * packets * f64::from(mss) * 8.0 / self.rtt.srtt().as_secs_f64();
+        Bandwidth::from_bps(bps as u64)
+    }
+
+    /// Halves the window because this subflow blocks a faster one (legacy Multipath TCP's penalisation).
+    pub fn penalise(&mut self) -> Reduction {
+        let from = self.window.cwnd;
+        self.window.cwnd = Packets::from_f64((from.as_f64() / 2.0).max(1.0));
+        if !self.window.in_slow_start() && self.window.ssthresh != Packets::INFINITE {
+            let halved = self.window.ssthresh.as_f64() / 2.0;
+            self.window.set_ssthresh(halved);
+        }
+        Reduction { cause: LossCause::Penalty, from, to: self.window.ssthresh }
+    }
+
+    pub fn acked(&self) -> u64 {
+        self.acked
+    }
+
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// With pacing, nothing may leave before this.
+    pub fn paced_until(&self) -> Instant {
+        self.paced_until
+    }
+
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    pub fn board(&self) -> &Scoreboard {
+        &self.board
+    }
+
+    pub fn rtt(&self) -> &RttEstimator {
+        &self.rtt
+    }
+
+    pub fn acked_bytes(&self) -> u64 {
+        self.acked_bytes
+    }
+
+    /// OLIA's l2 and l1.
+    pub fn loss_intervals(&self) -> (u64, u64) {
+        (self.acked_since_loss, self.acked_between_losses)
+    }
+
+    /// Timeouts in a row without progress.
+    pub fn timeouts(&self) -> u32 {
+        self.timeouts
+    }
+
+    /// When to call [`Sender::on_timer`].
+    pub fn deadline(&self) -> Option<Instant> {
+        [self.timer.map(|(_, at)| at), self.rack.deadline()].into_iter().flatten().min()
+    }
+}
+
+/// Idle and unused windows decay no further than this (RFC 6928).
+const INITIAL_WINDOW: u32 = 10;
+
+/// This end's timestamp clock: milliseconds, as Linux's default.
+pub(crate) fn timestamp(now: Instant) -> u32 {
+    (now.as_nanos() / 1_000_000) as u32
+}

@@ -1,0 +1,167 @@
+//! What the replaceable parts see of a connection: plain values, kept up to date by the connection.
+
+use anabranch_units::{Bandwidth, Duration, Instant, PathId, SubflowId};
+
+/// A number of packets with a fraction, as congestion windows need it: fixed point with 32 fractional bits,
+/// so that a window is an integer wherever it is stored and a float only inside a formula.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Packets(u64);
+
+impl Packets {
+    /// No packet.
+    pub const ZERO: Packets = Packets(0);
+    /// Beyond every window: a threshold that was never set.
+    pub const INFINITE: Packets = Packets(u64::MAX);
+
+    /// `n` whole packets.
+    pub const fn whole(n: u32) -> Self {
+        Packets((n as u64) << 32)
+    }
+
+    /// The nearest representable number; negative and undefined ones become zero.
+    pub fn from_f64(n: f64) -> Self {
+        Packets((n * 4_294_967_296.0) as u64)
+    }
+
+    /// The number for use in a formula; infinity for [`Packets::INFINITE`].
+    pub fn as_f64(self) -> f64 {
+        if self == Packets::INFINITE { f64::INFINITY } else { self.0 as f64 / 4_294_967_296.0 }
+    }
+
+    /// Complete packets; what may be sent.
+    pub const fn floor(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+/// What loss recovery is doing (Linux's `tcp_ca_state`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing unusual.
+    #[default]
+    Open,
+    /// Selective acknowledgments hint at a loss or at reordering.
+    Disorder,
+    /// Repairing a loss that acknowledgments showed.
+    Recovery,
+    /// Repairing after the retransmission timer fired.
+    Loss,
+}
+
+/// One subflow as schedulers, coupled congestion controls and path policies see it.
+#[derive(Clone, Copy, Debug)]
+pub struct SubflowView {
+    /// Its name.
+    pub id: SubflowId,
+    /// The path that it uses.
+    pub path: PathId,
+    /// The handshake is complete, the fourth segment of a join included: data may flow.
+    pub established: bool,
+    /// Either side asked to use it only when no other works.
+    pub backup: bool,
+    /// It timed out and nothing was acknowledged since: its data was handed to others, and it gets no new data.
+    pub potentially_failed: bool,
+    /// The path policy lets it carry new data.
+    pub allowed: bool,
+    /// What loss recovery is doing.
+    pub phase: Phase,
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// Congestion window.
+    pub cwnd: Packets,
+    /// Slow-start threshold.
+    pub ssthresh: Packets,
+    /// Packets in flight, as loss recovery estimates them.
+    pub in_flight: u32,
+    /// Payload bytes that were given to the subflow and have not left yet.
+    pub queued: u64,
+    /// Payload bytes that have left and are not acknowledged on the subflow.
+    pub outstanding: u64,
+    /// The most that `queued + outstanding` may reach where data commits into the send buffer.
+    pub send_buffer: u64,
+    /// Smoothed round trip; zero before the first sample.
+    pub srtt: Duration,
+    /// Mean deviation of the round trip.
+    pub rttvar: Duration,
+    /// The latest sample.
+    pub latest_rtt: Duration,
+    /// The least sample so far.
+    pub min_rtt: Duration,
+    /// Linux's pacing rate: a multiple of window over round trip, whether or not packets are paced.
+    pub pacing_rate: Bandwidth,
+    /// Payload bytes acknowledged since the last loss (OLIA's l2).
+    pub acked_since_loss: u64,
+    /// Payload bytes acknowledged between the last two losses (OLIA's l1).
+    pub acked_between_losses: u64,
+}
+
+impl SubflowView {
+    /// Whether the subflow could carry new data if its window allowed: legacy Linux's `mptcp_is_def_unavailable`, negated.
+    pub fn usable(&self) -> bool {
+        self.established && self.allowed && !self.potentially_failed && self.phase != Phase::Loss
+    }
+
+    /// Packets that the congestion window still takes, counting those that are queued already.
+    pub fn room(&self) -> u32 {
+        let queued = self.queued.div_ceil(u64::from(self.mss.max(1)));
+        let queued = u32::try_from(queued).unwrap_or(u32::MAX);
+        self.cwnd.floor().saturating_sub(self.in_flight.saturating_add(queued))
+    }
+
+    /// Window over smoothed round trip in bytes per second: the throughput estimate of the papers. Zero without a sample.
+    pub fn rate(&self) -> f64 {
+        if self.srtt.is_zero() {
+            return 0.0;
+        }
+        self.cwnd.as_f64() * f64::from(self.mss) / self.srtt.as_secs_f64()
+    }
+
+    /// Whether the window is below its threshold.
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// The window that coupled controls add up: while recovering, the one that recovery aims at, because the
+    /// momentary one is inflated or deflated packet by packet (RFC 6937).
+    pub fn settled_window(&self) -> f64 {
+        match self.phase {
+            Phase::Recovery | Phase::Loss if self.ssthresh != Packets::INFINITE => self.ssthresh.as_f64(),
+            _ => self.cwnd.as_f64(),
+        }
+    }
+}
+
+/// What the application told the connection about its data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// The rate at which the data is consumed, such as a video's bitrate.
+    pub consumption_rate: Option<Bandwidth>,
+    /// The stream offset at which the current message, such as a media segment, ends.
+    pub message_end: Option<u64>,
+}
+
+/// The connection as schedulers see it. Offsets count bytes of the send stream from zero.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ConnectionView {
+    /// The time.
+    pub now: Instant,
+    /// The first byte that the peer has not acknowledged at the data level.
+    pub unacked: u64,
+    /// The first byte that was never given to a subflow.
+    pub next: u64,
+    /// Bytes that the application wrote and no subflow was given.
+    pub unsent: u64,
+    /// One past the last byte that the peer's shared window allows.
+    pub window_end: u64,
+    /// How often the head of the line was repeated on a faster subflow because the shared window was full.
+    pub opportunistic_retransmissions: u64,
+    /// The application's hints.
+    pub hints: Hints,
+}
+
+impl ConnectionView {
+    /// Bytes that the peer's shared window still takes.
+    pub fn window_space(&self) -> u64 {
+        self.window_end.saturating_sub(self.next)
+    }
+}

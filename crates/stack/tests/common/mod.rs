@@ -1,0 +1,266 @@
+//! A client and a server endpoint joined by paths, in virtual time: the smallest network on which stories can be told.
+#![allow(dead_code)] // Every test program uses a part of it.
+
+use anabranch_segment::Segment;
+use anabranch_stack::connection::{Entropy, PathConfig, Protocol};
+use anabranch_stack::{Config, Connection, Transmit};
+use anabranch_units::{Bandwidth, Duration, Instant, PathId};
+use std::collections::VecDeque;
+
+/// A seeded generator (SplitMix64): keys, and the fate of packets.
+pub struct Seeded(pub u64);
+
+impl Seeded {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn chance(&mut self, probability: f64) -> bool {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64 <= probability && probability > 0.0
+    }
+}
+
+impl Entropy for Seeded {
+    fn next_u64(&mut self) -> u64 {
+        self.next()
+    }
+}
+
+/// One direction of a path: a rate, a queue that never overflows unless told, a delay, and losses.
+pub struct Pipe {
+    pub rate: Bandwidth,
+    pub delay: Duration,
+    pub queue: u64,
+    pub loss: f64,
+    pub duplication: f64,
+    /// The most by which a packet may be held back, out of order.
+    pub shuffle: Duration,
+    pub up: bool,
+    pub sent: u64,
+    pub dropped: u64,
+    pub delivered: u64,
+    pub duplicated: u64,
+    free_at: Instant,
+    flying: VecDeque<(Instant, Segment)>,
+}
+
+impl Pipe {
+    pub fn new(rate: Bandwidth, delay: Duration) -> Self {
+        Pipe {
+            rate,
+            delay,
+            queue: u64::MAX,
+            loss: 0.0,
+            duplication: 0.0,
+            shuffle: Duration::ZERO,
+            up: true,
+            sent: 0,
+            dropped: 0,
+            delivered: 0,
+            duplicated: 0,
+            free_at: Instant::ZERO,
+            flying: VecDeque::new(),
+        }
+    }
+
+    fn send(&mut self, now: Instant, segment: Segment, fate: &mut Seeded) {
+        const IP_HEADER: u64 = 20;
+        self.sent += 1;
+        let backlog = self.rate.bytes_in(self.free_at.since(now));
+        if !self.up || backlog > self.queue || fate.chance(self.loss) {
+            self.dropped += 1;
+            return;
+        }
+        let size = u64::from(segment.len()) + IP_HEADER;
+        self.free_at = self.free_at.max(now) + self.rate.time_to_send(size);
+        let copies = 1 + u64::from(fate.chance(self.duplication));
+        self.duplicated += copies - 1;
+        for _ in 0..copies {
+            let held = if self.shuffle.is_zero() { 0 } else { fate.next() % self.shuffle.as_nanos() };
+            let at = self.free_at + self.delay + Duration::from_nanos(held);
+            let place = self.flying.partition_point(|(other, _)| *other <= at);
+            self.flying.insert(place, (at, segment.clone()));
+        }
+    }
+
+    pub fn in_flight(&self) -> u64 {
+        self.flying.len() as u64
+    }
+}
+
+/// Both directions of a path.
+pub struct Path {
+    pub up: Pipe,
+    pub down: Pipe,
+}
+
+impl Path {
+    pub fn symmetric(mbps: u64, one_way_ms: u64) -> Self {
+        let pipe = || Pipe::new(Bandwidth::from_mbps(mbps), Duration::from_millis(one_way_ms));
+        Path { up: pipe(), down: pipe() }
+    }
+
+    pub fn cut(&mut self) {
+        (self.up.up, self.down.up) = (false, false);
+    }
+
+    pub fn heal(&mut self) {
+        (self.up.up, self.down.up) = (true, true);
+    }
+}
+
+pub fn config(protocol: Protocol, paths: usize) -> Config {
+    let path = |i: usize| PathConfig {
+        id: PathId(i as u16),
+        local: std::net::Ipv4Addr::new(10, i as u8, 0, 1).into(),
+        remote: std::net::Ipv4Addr::new(10, i as u8, 0, 2).into(),
+        mtu: 1500,
+        backup: false,
+    };
+    Config::new(protocol, (0..paths).map(path).collect())
+}
+
+/// The whole network. The server sends what it is told to; the client reads whatever arrives.
+pub struct Pair {
+    pub now: Instant,
+    pub client: Connection,
+    pub server: Option<Connection>,
+    pub paths: Vec<Path>,
+    pub server_config: Config,
+    pub fate: Seeded,
+    pub received: u64,
+    /// The client stops reading.
+    pub client_sleeps: bool,
+    /// Bytes that the server will write, once it exists, and whether it then finishes.
+    pub to_send: u64,
+    pub finish: bool,
+    seed: u64,
+    /// Every segment in order: time, path, towards the client, segment.
+    pub trace: Option<Vec<(Instant, PathId, bool, Segment)>>,
+}
+
+impl Pair {
+    pub fn new(client: Config, server: Config, paths: Vec<Path>, seed: u64) -> Self {
+        let client = Connection::client(client, Box::new(Seeded(seed ^ 1))).expect("a valid configuration");
+        Pair {
+            now: Instant::ZERO,
+            client,
+            server: None,
+            paths,
+            server_config: server,
+            fate: Seeded(seed),
+            received: 0,
+            client_sleeps: false,
+            to_send: 0,
+            finish: true,
+            seed,
+            trace: None,
+        }
+    }
+
+    pub fn server(&mut self) -> &mut Connection {
+        self.server.as_mut().expect("the server exists once the SYN has arrived")
+    }
+
+    /// Runs until `done` or until `limit`; true if done.
+    pub fn run_until(&mut self, limit: Instant, mut done: impl FnMut(&mut Pair) -> bool) -> bool {
+        self.flush();
+        loop {
+            if done(self) {
+                return true;
+            }
+            let Some(next) = self.next_event().filter(|at| *at <= limit) else {
+                self.now = limit;
+                return false;
+            };
+            assert!(next >= self.now, "time runs backwards: {next} after {}", self.now);
+            self.now = next;
+            self.step();
+        }
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        let pipes = self.paths.iter().flat_map(|p| [&p.up, &p.down]);
+        let arrivals = pipes.filter_map(|pipe| pipe.flying.front().map(|(at, _)| *at));
+        let server = self.server.as_ref().and_then(Connection::poll_timeout);
+        // A deadline that has passed already is due now.
+        let timers = [self.client.poll_timeout(), server].into_iter().flatten().map(|at| at.max(self.now));
+        arrivals.chain(timers).min()
+    }
+
+    fn step(&mut self) {
+        let now = self.now;
+        for at in 0..self.paths.len() {
+            let id = PathId(at as u16);
+            while let Some(segment) = arrive(&mut self.paths[at].up, now) {
+                match &mut self.server {
+                    Some(server) => {
+                        server.handle_segment(now, id, &segment);
+                    }
+                    None => self.accept(id, &segment),
+                }
+            }
+            while let Some(segment) = arrive(&mut self.paths[at].down, now) {
+                self.client.handle_segment(now, id, &segment);
+            }
+        }
+        if self.client.poll_timeout().is_some_and(|at| at <= now) {
+            self.client.handle_timeout(now);
+        }
+        if let Some(server) = self.server.as_mut()
+            && server.poll_timeout().is_some_and(|at| at <= now)
+        {
+            server.handle_timeout(now);
+        }
+        if !self.client_sleeps {
+            self.received += self.client.read(now, u64::MAX);
+        }
+        self.flush();
+    }
+
+    fn accept(&mut self, path: PathId, syn: &Segment) {
+        let entropy = Box::new(Seeded(self.seed ^ 2));
+        let server = Connection::accept(self.server_config.clone(), entropy, self.now, path, syn);
+        let mut server = server.expect("a valid configuration");
+        server.write(self.to_send);
+        if self.finish {
+            server.finish();
+        }
+        self.server = Some(server);
+    }
+
+    pub fn flush(&mut self) {
+        let now = self.now;
+        while let Some(transmit) = self.client.poll_transmit(now) {
+            self.dispatch(transmit, false);
+        }
+        while let Some(transmit) = self.server.as_mut().and_then(|server| server.poll_transmit(now)) {
+            self.dispatch(transmit, true);
+        }
+    }
+
+    fn dispatch(&mut self, transmit: Transmit, down: bool) {
+        if let Some(trace) = &mut self.trace {
+            trace.push((self.now, transmit.path, down, transmit.segment.clone()));
+        }
+        let path = &mut self.paths[transmit.path.index()];
+        let pipe = if down { &mut path.down } else { &mut path.up };
+        pipe.send(self.now, transmit.segment, &mut self.fate);
+    }
+}
+
+fn arrive(pipe: &mut Pipe, now: Instant) -> Option<Segment> {
+    if pipe.flying.front()?.0 > now {
+        return None;
+    }
+    pipe.delivered += 1;
+    pipe.flying.pop_front().map(|(_, segment)| segment)
+}
+
+pub fn secs(n: u64) -> Instant {
+    Instant::ZERO + Duration::from_secs(n)
+}

@@ -1,0 +1,195 @@
+//! Random networks, transports and misfortunes. A case is one number: everything in it is drawn from that.
+//!
+//! Whatever happens, every byte arrives exactly once and in order, windows stay at or above one packet, packets
+//! are conserved; and once the network heals, the transfer makes progress to its end.
+//!
+//! A failure prints the command that replays its case.
+
+mod common;
+
+use anabranch_stack::connection::{Commit, CongestionChoice, Protocol, ReceiveBuffer, SchedulerChoice};
+use anabranch_stack::options::Options;
+use anabranch_stack::{Config, congestion, scheduler};
+use anabranch_units::{Bandwidth, Duration, Instant, PathId};
+use common::{Pair, Path, Pipe, Seeded, config, secs};
+
+/// After this the network is whole, and stays so.
+const HEALED_AT: Instant = Instant::from_nanos(40_000_000_000);
+/// Back-off after an outage reaches a minute or two; then the rest must flow.
+const MUST_END_BY: u64 = 1_500;
+
+struct Draw(Seeded);
+
+impl Draw {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0.next() % n
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize]
+    }
+
+    fn pipe(&mut self) -> Pipe {
+        let rate = Bandwidth::from_bps(self.pick(&[200_000, 1_000_000, 2_000_000, 10_000_000, 50_000_000]));
+        let mut pipe = Pipe::new(rate, Duration::from_micros(200 + self.below(150_000)));
+        pipe.queue = self.pick(&[6_000, 20_000, 64_000, 500_000]);
+        pipe.loss = self.pick(&[0.0, 0.0, 0.005, 0.02, 0.1]);
+        pipe.duplication = self.pick(&[0.0, 0.0, 0.01]);
+        if self.one_in(4) {
+            pipe.shuffle = Duration::from_micros(1 + self.below(30_000));
+        }
+        pipe
+    }
+
+    fn transport(&mut self, paths: usize) -> Config {
+        let protocol = if self.one_in(8) { Protocol::Tcp } else { Protocol::Mptcp };
+        let mut config = config(protocol, paths);
+        config.scheduler =
+            SchedulerChoice { name: self.pick(scheduler::REGISTRY).name.into(), options: Options::default() };
+        let control = |draw: &mut Draw| CongestionChoice {
+            entry: &congestion::REGISTRY[draw.below(congestion::REGISTRY.len() as u64) as usize],
+            options: Options::default(),
+        };
+        config.congestion_control = control(self);
+        if self.one_in(4) {
+            config.path_congestion_control = vec![(PathId(0), control(self))];
+        }
+        config.commit = self.pick(&[Commit::AtWindow, Commit::AtWindow, Commit::IntoBuffer]);
+        config.opportunistic_retransmission = !self.one_in(3);
+        config.penalisation = !self.one_in(3);
+        config.idle_restart = !self.one_in(3);
+        config.timestamps = !self.one_in(5);
+        config.wide_data_seq = self.one_in(3);
+        if paths > 1 && self.one_in(4) {
+            let last = paths - 1;
+            config.paths[last].backup = true;
+        }
+        config
+    }
+}
+
+fn run_case(case: u64) -> Result<(), String> {
+    let mut draw = Draw(Seeded(case));
+    let paths = 1 + draw.below(4) as usize;
+    let server = draw.transport(paths);
+    let mut client = server.clone();
+    client.receive_buffer = ReceiveBuffer { initial: draw.pick(&[8_000, 65_535]), max: draw.pick(&[65_535, 1_000_000]) };
+    let routes = (0..paths).map(|_| Path { up: draw.pipe(), down: draw.pipe() }).collect();
+    let bytes = draw.pick(&[1u64, 1_428, 20_000, 300_000, 2_000_000]);
+    let described = format!(
+        "{bytes} bytes over {paths} paths, {:?}, {}, {}, {:?}",
+        server.protocol, server.scheduler.name, server.congestion_control.entry.name, server.commit
+    );
+    let mut net = Pair::new(client, server, routes, case);
+    net.to_send = bytes;
+
+    let mut at = Instant::ZERO;
+    while at < HEALED_AT {
+        at += Duration::from_millis(100 + draw.below(6_000));
+        if run_checked(&mut net, at.min(HEALED_AT), bytes)? {
+            break;
+        }
+        disturb(&mut net, &mut draw);
+    }
+    heal(&mut net);
+    let mut ended = false;
+    while !ended && net.now < secs(MUST_END_BY) {
+        let until = (net.now + Duration::from_secs(1)).min(secs(MUST_END_BY));
+        ended = run_checked(&mut net, until, bytes)?;
+    }
+    if !ended {
+        return Err(format!("no end: {} bytes arrived of {described}; {:?}\n{:?}", net.received, net.server, net.client));
+    }
+    Ok(())
+}
+
+/// Runs and checks what must hold at any time. True when the client has everything.
+fn run_checked(net: &mut Pair, until: Instant, bytes: u64) -> Result<bool, String> {
+    let ended = net.run_until(until, |net| net.received == bytes && net.client.peer_finished());
+    // More bytes than were sent would be duplicates; the last check of the case is that there are not fewer.
+    if net.received > bytes {
+        return Err(format!("{} bytes read of {bytes}", net.received));
+    }
+    for view in net.server.iter().chain([&net.client]).flat_map(|end| end.views()) {
+        if view.cwnd.floor() < 1 {
+            return Err(format!("a window of {} packets", view.cwnd.as_f64()));
+        }
+    }
+    for pipe in net.paths.iter().flat_map(|path| [&path.up, &path.down]) {
+        if pipe.sent + pipe.duplicated != pipe.delivered + pipe.dropped + pipe.in_flight() {
+            return Err("packets are not conserved".into());
+        }
+    }
+    for end in net.server.iter_mut().chain([&mut net.client]) {
+        end.log().drain().for_each(drop);
+    }
+    Ok(ended)
+}
+
+fn disturb(net: &mut Pair, draw: &mut Draw) {
+    let at = draw.below(net.paths.len() as u64) as usize;
+    let now = net.now;
+    match draw.below(6) {
+        0 => net.paths[at].cut(),
+        1 => net.paths[at].heal(),
+        2 => net.paths[at].down.up = false,
+        3 => net.paths[at].up.loss = 0.3,
+        4 => net.client_sleeps = !net.client_sleeps,
+        _ if net.client.is_multipath() => {
+            net.paths[at].cut();
+            net.client.handle_path_change(now, PathId(at as u16), false);
+        }
+        _ => {}
+    }
+}
+
+fn heal(net: &mut Pair) {
+    let now = net.now;
+    net.client_sleeps = false;
+    let woken = net.client.read(now, u64::MAX);
+    net.received += woken;
+    for at in 0..net.paths.len() {
+        let path = &mut net.paths[at];
+        for pipe in [&mut path.up, &mut path.down] {
+            (pipe.up, pipe.loss, pipe.duplication, pipe.shuffle) = (true, 0.0, 0.0, Duration::ZERO);
+        }
+        net.client.handle_path_change(now, PathId(at as u16), true);
+    }
+}
+
+fn run_cases(cases: impl Iterator<Item = u64>) {
+    for case in cases {
+        let outcome = std::panic::catch_unwind(|| run_case(case));
+        let failure = match outcome {
+            Ok(Ok(())) => continue,
+            Ok(Err(message)) => message,
+            Err(panic) => panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "panicked".into()),
+        };
+        panic!(
+            "case {case}: {failure}\nreplay: ANABRANCH_CASE={case} cargo test -p anabranch-stack --test random one_case -- --ignored --nocapture"
+        );
+    }
+}
+
+#[test]
+fn random_networks_deliver_every_byte_once() {
+    run_cases(0..500);
+}
+
+#[test]
+#[ignore = "slow suite: 10 000 cases"]
+fn ten_thousand_random_networks_deliver_every_byte_once() {
+    run_cases(1_000_000..1_010_000);
+}
+
+#[test]
+#[ignore = "replays one case: set ANABRANCH_CASE"]
+fn one_case() {
+    if let Ok(case) = std::env::var("ANABRANCH_CASE") {
+        run_cases(std::iter::once(case.parse().expect("ANABRANCH_CASE is a number")));
+    }
+}

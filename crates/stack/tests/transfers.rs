@@ -1,0 +1,143 @@
+//! Stories of whole transfers: a server sends, a client reads, and networks misbehave in between.
+
+mod common;
+
+use anabranch_events::{SendKind, TransportEvent};
+use anabranch_stack::connection::Protocol;
+use anabranch_units::{Duration, Instant};
+use common::{Pair, Path, config, secs};
+
+const MIB: u64 = 1 << 20;
+
+fn download(protocol: Protocol, paths: Vec<Path>, bytes: u64) -> Pair {
+    let n = paths.len();
+    let mut pair = Pair::new(config(protocol, n), config(protocol, n), paths, 7);
+    pair.to_send = bytes;
+    pair
+}
+
+fn finished(bytes: u64) -> impl FnMut(&mut Pair) -> bool {
+    move |pair| pair.received == bytes && pair.client.peer_finished()
+}
+
+#[test]
+fn one_tcp_fills_its_link() {
+    let mut net = download(Protocol::Tcp, vec![Path::symmetric(10, 20)], 5 * MIB);
+    assert!(net.run_until(secs(60), finished(5 * MIB)));
+    // 1448 of 1500 bytes are payload; two round trips of start-up are generous.
+    let ideal = (5 * MIB) as f64 * 8.0 * 1500.0 / 1448.0 / 10e6;
+    let took = net.now.as_secs_f64();
+    assert!(took > ideal && took < ideal + 0.25, "{took} s for ideally {ideal} s");
+}
+
+#[test]
+fn two_paths_carry_the_sum_of_their_rates() {
+    let mut net = download(Protocol::Mptcp, vec![Path::symmetric(10, 20), Path::symmetric(5, 40)], 10 * MIB);
+    assert!(net.run_until(secs(60), finished(10 * MIB)));
+    assert!(net.server().is_multipath() && net.client.is_multipath());
+    let ideal = (10 * MIB) as f64 * 8.0 * 1500.0 / 1428.0 / 15e6;
+    let took = net.now.as_secs_f64();
+    assert!(took > ideal && took < ideal + 0.5, "{took} s for ideally {ideal} s");
+}
+
+#[test]
+fn losses_are_repaired_without_a_timeout() {
+    for protocol in [Protocol::Tcp, Protocol::Mptcp] {
+        let mut path = Path::symmetric(10, 20);
+        path.down.loss = 0.01;
+        let mut net = download(protocol, vec![path], 5 * MIB);
+        assert!(net.run_until(secs(120), finished(5 * MIB)), "{:?}", net.server);
+        let events: Vec<_> = net.server().log().drain().map(|(_, event)| event).collect();
+        let sent = |wanted| {
+            let is = |e: &&TransportEvent| matches!(e, TransportEvent::SegmentSent { kind, .. } if *kind == wanted);
+            events.iter().filter(is).count() as u64
+        };
+        let repeated = sent(SendKind::Retransmission) + sent(SendKind::TailLossProbe);
+        // Every loss of data costs one repetition, and hardly anything else does.
+        assert!(repeated >= 20 && repeated <= net.paths[0].down.dropped + 3, "{repeated} repetitions");
+        let timeouts = events.iter().filter(|e| matches!(e, TransportEvent::WindowReduced { cause: anabranch_events::LossCause::Timeout, .. }));
+        assert!(timeouts.count() <= 1);
+    }
+}
+
+#[test]
+fn a_dead_path_hands_its_bytes_to_the_living_one() {
+    let mut net = download(Protocol::Mptcp, vec![Path::symmetric(20, 15), Path::symmetric(8, 40)], 8 * MIB);
+    assert!(!net.run_until(secs(1), |_| false));
+    net.paths[0].cut();
+    let before = net.received;
+    assert!(before > MIB);
+    // A timeout of the first path, and a round trip of the second.
+    let resumed = net.run_until(secs(1) + Duration::from_millis(500), |pair| pair.received > before + MIB / 8);
+    assert!(resumed, "{} bytes since the cut", net.received - before);
+    assert!(net.run_until(secs(60), finished(8 * MIB)), "{:?}", net.server);
+}
+
+#[test]
+fn a_silent_outage_heals() {
+    let mut net = download(Protocol::Mptcp, vec![Path::symmetric(4, 20), Path::symmetric(4, 20)], 4 * MIB);
+    net.run_until(secs(1), |_| false);
+    net.paths.iter_mut().for_each(Path::cut);
+    net.run_until(secs(6), |_| false);
+    net.paths.iter_mut().for_each(Path::heal);
+    assert!(net.run_until(secs(60), finished(4 * MIB)), "{:?}", net.server);
+    for path in &net.paths {
+        assert!(path.down.delivered > 800, "both paths carry data again, not only {}", path.down.delivered);
+    }
+}
+
+#[test]
+fn a_sleeping_reader_closes_the_window_and_opens_it_again() {
+    let mut net = download(Protocol::Mptcp, vec![Path::symmetric(10, 10), Path::symmetric(10, 10)], 4 * MIB);
+    net.client_sleeps = true;
+    net.run_until(secs(20), |_| false);
+    let held = net.client.readable();
+    assert!(held > 32 * 1024 && held <= 65_535, "{held} bytes wait");
+    net.client_sleeps = false;
+    let Pair { client, now, .. } = &mut net;
+    let got = client.read(*now, u64::MAX);
+    net.received += got;
+    assert!(net.run_until(secs(60), finished(4 * MIB)), "{:?}", net.server);
+}
+
+#[test]
+fn an_interface_that_goes_and_comes_back_gets_a_new_subflow() {
+    let mut net = download(Protocol::Mptcp, vec![Path::symmetric(10, 10), Path::symmetric(10, 20)], 20 * MIB);
+    net.run_until(secs(2), |_| false);
+    let now = net.now;
+    net.paths[0].cut();
+    net.client.handle_path_change(now, anabranch_units::PathId(0), false);
+    net.run_until(secs(4), |_| false);
+    assert_eq!(net.server().views().len(), 1, "the server heard of it by REMOVE_ADDR");
+    net.paths[0].heal();
+    let now = net.now;
+    net.client.handle_path_change(now, anabranch_units::PathId(0), true);
+    net.run_until(secs(5), |_| false);
+    assert_eq!(net.server().views().len(), 2);
+    assert!(net.run_until(secs(60), finished(20 * MIB)));
+}
+
+#[test]
+fn both_ends_close_in_order() {
+    let mut net = download(Protocol::Mptcp, vec![Path::symmetric(10, 10), Path::symmetric(10, 20)], MIB);
+    assert!(net.run_until(secs(20), finished(MIB)));
+    net.client.finish();
+    assert!(net.run_until(secs(25), |pair| pair.client.is_closed() && pair.server().is_closed()));
+    net.run_until(secs(26), |_| false);
+    assert_eq!(net.server().poll_timeout(), None, "nothing is left to do");
+    assert_eq!(net.client.poll_timeout(), None);
+}
+
+#[test]
+fn a_peer_without_multipath_gets_plain_tcp() {
+    let paths = || vec![Path::symmetric(10, 10), Path::symmetric(10, 20)];
+    let mut net = Pair::new(config(Protocol::Mptcp, 2), config(Protocol::Tcp, 2), paths(), 7);
+    net.to_send = MIB;
+    assert!(net.run_until(secs(20), finished(MIB)));
+    assert!(!net.client.is_multipath());
+    let mut net = Pair::new(config(Protocol::Tcp, 2), config(Protocol::Mptcp, 2), paths(), 7);
+    net.to_send = MIB;
+    assert!(net.run_until(secs(20), finished(MIB)));
+    assert!(!net.server().is_multipath());
+    assert!(net.now < Instant::ZERO + Duration::from_secs(2));
+}

@@ -1,0 +1,12 @@
+"""Anabranch: multipath video streaming, from the equation to the wire.
+
+>>> import anabranch
+>>> run = anabranch.run("sticky/base", seed=7, set={"transport.scheduler": "gr-sty"})  # doctest: +SKIP
+>>> run.metrics["sessions"][0]["stalls"]  # doctest: +SKIP
+0
+"""
+
+from anabranch._core import InputError, __version__
+from anabranch.session import Run, run
+
+__all__ = ["InputError", "Run", "__version__", "run"]

@@ -1,0 +1,63 @@
+"""The command line: `anabranch list`, `anabranch run`, `anabranch compare`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from anabranch import InputError, __version__
+from anabranch.cli import comparing, listing, running
+from anabranch.cli.console import Exit, say_error
+
+app = typer.Typer(
+    name="anabranch",
+    help="Multipath video streaming, from the equation to the wire.",
+    epilog="Start with: anabranch list scenarios; then: anabranch run sticky/base",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    # A traceback is for the one who mends the program, and plain ones are easier to send.
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"anabranch {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[  # noqa: ARG001 (the callback has done all that it asks for)
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+app.command("list", epilog=listing.EXAMPLES)(listing.list_names)
+app.command("run", epilog=running.EXAMPLES)(running.run)
+app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
+
+
+def main() -> None:
+    """Runs the command line and ends the process with one of the documented exit codes."""
+    try:
+        app()
+    except InputError as error:
+        say_error(str(error))
+        sys.exit(Exit.WRONG_INPUT)
+    except KeyboardInterrupt:
+        say_error("interrupted")
+        sys.exit(Exit.INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(Exit.DONE)
+    except OSError as error:
+        say_error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        sys.exit(Exit.RUN_FAILED)

@@ -1,0 +1,47 @@
+"""`anabranch compare`: runs side by side."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anabranch import InputError, comparison, runfolder
+from anabranch.cli.console import Exit, err, fail, out
+
+EXAMPLES = "Example: anabranch compare runs/sticky-base-1-1 runs/sticky-base-1-2"
+
+# A picture of more columns would be illegible.
+_MOST_RUNS = 6
+
+
+def compare(
+    directories: Annotated[list[Path], typer.Argument(metavar="DIR DIR...", help="Run folders, two to six.", show_default=False)],
+    directory: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where to write comparison.png and comparison.svg; beside the first run where absent."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")] = False,
+) -> None:
+    """Put the first sessions of several runs side by side, as a table and as a picture."""
+    if not 2 <= len(directories) <= _MOST_RUNS:
+        raise InputError(f"{len(directories)} run folder(s) given; expected two to {_MOST_RUNS}")
+    try:
+        runs = [runfolder.read(d) for d in directories]
+        for run in runs:
+            if not run.metrics["sessions"]:
+                raise InputError(f"{run.directory}: nobody watched in this run: there is nothing to compare")
+        if as_json:
+            answer = [
+                {"directory": str(r.directory), "name": name, "seed": r.about["seed"], "metrics": r.metrics}
+                for r, name in zip(runs, comparison.names(runs), strict=True)
+            ]
+            print(json.dumps({"schema": 1, "runs": answer}, indent=2, ensure_ascii=False), flush=True)
+        else:
+            out().print(comparison.table(runs))
+        png = comparison.save_picture(runs, directory or directories[0].resolve().parent)
+        (err() if as_json else out()).print(f"\npicture: {png}", soft_wrap=True)
+    except KeyboardInterrupt:
+        fail("interrupted", Exit.INTERRUPTED)

@@ -1,0 +1,84 @@
+"""What the commands share: where text goes, and how a command ends."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import NoReturn, TextIO
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+# Tables are written for people who also pipe them into files and pagers: there they may be this wide.
+_WIDTH_WITHOUT_TERMINAL = 160
+# A run shorter than this is over before a bar could be read.
+_BAR_AFTER_S = 0.7
+
+
+class Exit(IntEnum):
+    """The exit codes, which scripts depend on."""
+
+    DONE = 0
+    RUN_FAILED = 1
+    WRONG_INPUT = 2
+    INTERRUPTED = 130
+
+
+def _console(stream: TextIO) -> Console:
+    return Console(file=stream, width=None if stream.isatty() else _WIDTH_WITHOUT_TERMINAL, highlight=False)
+
+
+def out() -> Console:
+    """What a command answers."""
+    return _console(sys.stdout)
+
+
+def err() -> Console:
+    """What a command says besides its answer."""
+    return _console(sys.stderr)
+
+
+def say_error(message: str) -> None:
+    """One line on standard error, never wrapped, so that a file name and its line stay together."""
+    err().print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
+
+
+def fail(message: str, code: Exit) -> NoReturn:
+    """Ends the command with a message on standard error."""
+    say_error(message)
+    raise typer.Exit(code)
+
+
+@contextmanager
+def progress_bar(description: str) -> Iterator[Callable[[float], None]]:
+    """A bar on standard error, shown on a terminal only and only once the work has lasted a moment.
+
+    Yields:
+        What to call with the fraction that is done, between 0 and 1.
+    """
+    console = err()
+    if not console.is_terminal:
+        yield lambda _fraction: None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(compact=True),
+    )
+    bar = Progress(*columns, console=console, transient=True)
+    task = bar.add_task(description, total=1.0)
+
+    def report(fraction: float) -> None:
+        bar.update(task, completed=fraction)
+        if not bar.live.is_started and (bar.tasks[task].elapsed or 0.0) > _BAR_AFTER_S:
+            bar.start()
+
+    try:
+        yield report
+    finally:
+        bar.stop()

@@ -1,0 +1,65 @@
+"""`anabranch list`: what can be named in a scenario, and the shipped scenarios."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from anabranch import InputError, _core
+from anabranch.cli.console import out
+
+EXAMPLES = "Example: anabranch list schedulers"
+
+_COLUMNS = ("name", "summary", "source")
+
+
+def list_names(
+    kind: Annotated[
+        str | None,
+        typer.Argument(help="Which kind to list, such as schedulers, congestion-controls or scenarios; all where absent."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+) -> None:
+    """List what can be named: schedulers, congestion controls, players, scenarios and so on."""
+    groups = _grouped()
+    if kind is not None:
+        if kind not in groups:
+            raise InputError(_unknown(kind, list(groups)))
+        groups = {kind: groups[kind]}
+    if as_json:
+        print(json.dumps(groups, indent=2, ensure_ascii=False))
+        return
+    console = out()
+    for number, (name, entries) in enumerate(groups.items()):
+        if number:
+            console.print()
+        console.print(_table(name, entries))
+
+
+def _grouped() -> dict[str, list[dict[str, str]]]:
+    """The registry by kind, in its own order."""
+    groups: dict[str, list[dict[str, str]]] = {}
+    for kind, *entry in _core.registry():
+        groups.setdefault(kind, []).append(dict(zip(_COLUMNS, entry, strict=True)))
+    return groups
+
+
+def _unknown(kind: str, known: list[str]) -> str:
+    nearest = _core.nearest(kind, known)
+    hint = f"; did you mean `{nearest}`?" if nearest else ""
+    return f"nothing is called `{kind}`; expected one of {', '.join(known)}{hint}"
+
+
+def _table(kind: str, entries: list[dict[str, str]]) -> Table:
+    table = Table(title=kind, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("name", style="cyan", no_wrap=True)
+    table.add_column("summary", overflow="fold", ratio=3)
+    if any(entry["source"] for entry in entries):
+        table.add_column("source", style="dim", overflow="fold", ratio=2)
+    table.show_header = False
+    for entry in entries:
+        table.add_row(*(entry[c] for c in _COLUMNS[: len(table.columns)]))
+    return table

@@ -1,0 +1,166 @@
+"""The panels that pictures are made of: each draws one kind of series of one session into given axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.transforms import blended_transform_factory
+
+from anabranch.figures import style
+from anabranch.recording import Array, SessionRecording
+
+# Points that a line of a picture about 1000 pixels wide can show; more would only be noise on noise.
+_POINTS = 320
+# Throughput over less than this is a property of bursts, not of a path.
+_SHORTEST_BIN_S = 1.0
+
+
+def bin_width_s(recording: SessionRecording) -> float:
+    """The interval over which lines are averaged, in seconds: a whole number of samples."""
+    if recording.interval_s == 0.0:
+        return _SHORTEST_BIN_S
+    span = float(recording.times_s[-1] - recording.times_s[0])
+    samples = max(round(max(span / _POINTS, _SHORTEST_BIN_S) / recording.interval_s), 1)
+    return samples * recording.interval_s
+
+
+def _binned(recording: SessionRecording, values: Array) -> tuple[Array, Array]:
+    """The values as rows of one bin each, and the bins' middles; a last, incomplete bin is filled with not-a-numbers."""
+    if recording.interval_s == 0.0:
+        return recording.times_s, values[:, np.newaxis]
+    per_bin = max(round(bin_width_s(recording) / recording.interval_s), 1)
+    bins = -(-len(values) // per_bin)
+    padded = np.full(bins * per_bin, np.nan)
+    padded[: len(values)] = values
+    start = recording.times_s[0] - recording.interval_s
+    middles = start + (np.arange(bins) + 0.5) * per_bin * recording.interval_s
+    return middles, padded.reshape(bins, per_bin)
+
+
+def _mean(rows: Array) -> Array:
+    """The mean of each row's numbers; not a number where it has none."""
+    present = ~np.isnan(rows)
+    count = present.sum(axis=1)
+    total = np.where(present, rows, 0.0).sum(axis=1)
+    return np.divide(total, count, out=np.full(len(rows), np.nan), where=count > 0)
+
+
+def _per_second(recording: SessionRecording, counts: Array) -> tuple[Array, Array]:
+    middles, rows = _binned(recording, counts)
+    return middles, _mean(rows) / (recording.interval_s or 1.0)
+
+
+def _last(values: Array) -> float | None:
+    present = np.flatnonzero(~np.isnan(values))
+    return float(values[present[-1]]) if len(present) else None
+
+
+def throughput(axes: Axes, recording: SessionRecording, colours: Mapping[str, str]) -> list[tuple[float, str, str]]:
+    """Throughput per path in Mb/s; returns what the lines' ends are to be labelled with."""
+    labels = []
+    for subflow in recording.subflows:
+        middles, rows = _binned(recording, subflow.throughput_bps / 1e6)
+        line = _mean(rows)
+        axes.plot(middles, line, color=colours[subflow.path], gid=f"throughput-{subflow.path}")
+        # A single bin says little about where the eye sees the line end.
+        tail = _last(_mean(line[-15:][np.newaxis, :]))
+        labels.append((tail or 0.0, subflow.path, colours[subflow.path]))
+    axes.set_ylim(bottom=0.0)
+    return labels
+
+
+def window(axes: Axes, recording: SessionRecording, colours: Mapping[str, str]) -> list[tuple[float, str, str]]:
+    """Congestion window per path in packets, with its range within each bin; returns labels for the lines' ends."""
+    labels = []
+    for subflow in recording.subflows:
+        middles, rows = _binned(recording, subflow.cwnd_packets)
+        line = _mean(rows)
+        seen = ~np.isnan(line)
+        axes.fill_between(
+            middles[seen],
+            np.nanmin(rows[seen], axis=1),
+            np.nanmax(rows[seen], axis=1),
+            color=colours[subflow.path],
+            alpha=0.18,
+            linewidth=0,
+        )
+        axes.plot(middles, line, color=colours[subflow.path], gid=f"window-{subflow.path}")
+        tail = _last(_mean(line[-15:][np.newaxis, :]))
+        if tail is not None:
+            labels.append((tail, subflow.path, colours[subflow.path]))
+    axes.set_ylim(bottom=0.0)
+    return labels
+
+
+def playout_buffer(axes: Axes, recording: SessionRecording) -> None:
+    """Playing time ahead of the viewer, in seconds, with the buffer underflows as ticks above it."""
+    assert recording.buffer_s is not None
+    middles, rows = _binned(recording, recording.buffer_s)
+    level = _mean(rows)
+    axes.fill_between(middles, 0.0, level, color=style.BUFFER, alpha=0.16, linewidth=0)
+    axes.plot(middles, level, color=style.BUFFER, gid="buffer")
+    axes.set_ylim(bottom=0.0)
+    if len(recording.underflows_s):
+        axes.plot(
+            recording.underflows_s,
+            np.full(len(recording.underflows_s), 0.98),
+            linestyle="none",
+            marker=7,  # A triangle that points down at its tip.
+            markersize=4.5,
+            color=style.INK,
+            clip_on=False,
+            transform=blended_transform_factory(axes.transData, axes.transAxes),
+            gid="underflows",
+        )
+
+
+def counts(axes: Axes, recording: SessionRecording, values: Array, name: str) -> None:
+    """Something countable, per second, as filled steps."""
+    middles, rate = _per_second(recording, values)
+    axes.fill_between(middles, 0.0, rate, step="mid", color=style.COUNTS, alpha=0.6, linewidth=0, gid=name)
+    axes.set_ylim(0.0, max(float(np.nanmax(rate, initial=0.0)) * 1.08, 1.0))
+
+
+def stalls(axes: Axes, recording: SessionRecording) -> None:
+    """The stalls as shaded spans behind everything else."""
+    if not len(recording.stalls_s):
+        return
+    corners = [[(a, 0.0), (a, 1.0), (b, 1.0), (b, 0.0)] for a, b in recording.stalls_s.tolist()]
+    spans = PolyCollection(
+        corners,
+        facecolor=style.STALL,
+        # Without an edge, a stall shorter than a pixel would vanish.
+        edgecolor=style.STALL,
+        linewidth=0.5,
+        alpha=0.35,
+        transform=blended_transform_factory(axes.transData, axes.transAxes),
+        zorder=0.5,
+    )
+    spans.set_gid("stalls")
+    axes.add_collection(spans, autolim=False)
+
+
+def scenario_events(axes: Axes, events: Sequence[tuple[float, str]], labelled: bool) -> None:
+    """Scheduled changes of the network as vertical lines, named above the axes where that is asked for."""
+    if not events:
+        return
+    transform = blended_transform_factory(axes.transData, axes.transAxes)
+    lines = [[(at, 0.0), (at, 1.0)] for at, _ in events]
+    axes.add_collection(
+        LineCollection(lines, colors=style.INK, linewidths=0.9, linestyles=(0, (4, 2)), transform=transform), autolim=False
+    )
+    if labelled:
+        for at, text in events:
+            axes.annotate(
+                text,
+                (at, 1.0),
+                xycoords=transform,
+                xytext=(4, -2),
+                textcoords="offset points",
+                fontsize=8,
+                va="top",
+                bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1.0},
+            )

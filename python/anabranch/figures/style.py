@@ -1,0 +1,107 @@
+"""How pictures look: one place for colours, sizes and fonts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+
+# Okabe and Ito's palette, which people with the common colour-vision deficiencies can tell apart, in an order in which
+# neighbours differ most. Yellow is left out (too faint on white), black is the text's.
+PATHS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+INK = "#222222"
+MUTED = "#6b6b6b"
+GRID = "#e6e6e6"
+STALL = "#9a9a9a"
+BUFFER = "#4a4a4a"
+COUNTS = "#4a4a4a"
+
+_SETTINGS: dict[str, Any] = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 9.0,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": "#b0b0b0",
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9.0,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 5.0,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelsize": 8.0,
+    "ytick.labelsize": 8.0,
+    "xtick.major.width": 0.8,
+    "ytick.major.size": 0.0,
+    "lines.linewidth": 1.3,
+    "lines.solid_capstyle": "round",
+    "lines.solid_joinstyle": "round",
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "savefig.dpi": 150.0,
+    "savefig.facecolor": "white",
+    # Letters stay letters in an SVG, and the same picture gets the same identifiers in every run.
+    "svg.fonttype": "none",
+    "svg.hashsalt": "anabranch",
+}
+
+
+@contextmanager
+def applied() -> Iterator[None]:
+    """The project's look, for as long as the context lasts."""
+    with mpl.rc_context(_SETTINGS):
+        yield
+
+
+def path_colours(paths: Sequence[str]) -> dict[str, str]:
+    """A colour for each path, the same for the same position; they repeat beyond the sixth."""
+    return {path: PATHS[position % len(PATHS)] for position, path in enumerate(paths)}
+
+
+def place_end_labels(axes: Axes, labels: Sequence[tuple[float, str, str]], size: float = 8.5) -> None:
+    """Writes a name beside the end of each line, moved apart where lines end at nearly the same height.
+
+    Args:
+        axes: Where the lines are; its limits must be final.
+        labels: Height in data units, text and colour of each line.
+        size: Font size in points.
+    """
+    if not labels:
+        return
+    bottom, top = axes.get_ylim()
+    figure = axes.get_figure()
+    assert figure is not None
+    height_points = axes.get_position().height * figure.get_figheight() * 72.0
+    step = 1.25 * size / height_points
+    order = sorted(range(len(labels)), key=lambda i: labels[i][0])
+    wanted = [min(max((labels[i][0] - bottom) / (top - bottom), 0.0), 1.0) for i in order]
+    for position, i in zip(_spread(wanted, step), order, strict=True):
+        _, text, colour = labels[i]
+        axes.text(1.008, position, text, transform=axes.transAxes, color=colour, va="center", ha="left", fontsize=size)
+
+
+def _spread(wanted: Sequence[float], step: float) -> list[float]:
+    """The nearest heights to the wanted (ascending) ones that are at least a step apart.
+
+    Heights that crowd become one block around their mean, and blocks that touch merge, until none touch.
+    """
+    blocks: list[list[float]] = []  # Each: sum of what its members want for its first member, and how many they are.
+    for height in wanted:
+        blocks.append([height, 1.0])
+        while len(blocks) > 1:
+            (sum_a, count_a), (sum_b, count_b) = blocks[-2:]
+            start_a = sum_a / count_a
+            if start_a + count_a * step <= sum_b / count_b:
+                break
+            blocks[-2:] = [[sum_a + sum_b - count_a * count_b * step, count_a + count_b]]
+    return [total / count + k * step for total, count in blocks for k in range(int(count))]

@@ -1,0 +1,178 @@
+"""The run folder: what a run leaves on disk, and how it is read back.
+
+==================  ====================================================================================
+``scenario.toml``   the resolved scenario: every key, with its default where the author left it out
+``metrics.json``    what the run found; the same for the same scenario, seed and version
+``recording.parquet``  the sampled course of each session, behind the pictures
+``events.parquet``  every event, where asked for
+``session.png``     the picture of the first session, and ``session.svg``
+``run.json``        seed, version, machine and times; written last, so a folder without it is unfinished
+==================  ====================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import tomllib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from anabranch import InputError, recording, summary
+from anabranch.recording import SessionRecording
+from anabranch.session import Run
+
+SCHEMA = 1
+"""The version of ``run.json``."""
+
+_DEFAULT_PARENT = Path("runs")
+_SCENARIO, _METRICS, _RECORDING, _EVENTS = "scenario.toml", "metrics.json", "recording.parquet", "events.parquet"
+_PICTURES = ("session.png", "session.svg")
+_RUN = "run.json"
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run folder, read back.
+
+    Attributes:
+        directory: Where it is.
+        scenario: The resolved scenario.
+        metrics: What the run found.
+        about: Seed, version, machine and times.
+        sessions: The sampled course of each session.
+    """
+
+    directory: Path
+    scenario: dict[str, Any]
+    metrics: dict[str, Any]
+    about: dict[str, Any]
+    sessions: tuple[SessionRecording, ...]
+
+
+def write(run: Run, directory: Path | None = None) -> Path:
+    """Writes a run folder.
+
+    Args:
+        run: What to write.
+        directory: The folder, made if need be; the files of an earlier run in it are replaced. Where absent, the next free
+            ``runs/<scenario>-<seed>-<n>`` below the current directory.
+
+    Returns:
+        The folder.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    folder = _next_free(run) if directory is None else directory
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in (_RUN, _METRICS, _SCENARIO, _RECORDING, _EVENTS, *_PICTURES):
+        (folder / name).unlink(missing_ok=True)
+    (folder / _SCENARIO).write_text(run.scenario, encoding="utf-8")
+    _write_json(folder / _METRICS, run.metrics)
+    recording.to_frame(run.recording).write_parquet(folder / _RECORDING)
+    if run.has_events:
+        run.events.write_parquet(folder / _EVENTS)
+    _draw(run, folder)
+    _write_json(folder / _RUN, _about(run))
+    return folder
+
+
+def read(directory: Path) -> StoredRun:
+    """Reads a run folder.
+
+    Raises:
+        InputError: There is no finished run in it, or it was written by another version of the format.
+    """
+    missing = [n for n in (_RUN, _METRICS, _SCENARIO, _RECORDING) if not (directory / n).is_file()]
+    if missing:
+        what = "no such folder" if not directory.is_dir() else f"not a finished run folder: it lacks {', '.join(missing)}"
+        raise InputError(f"{directory}: {what}; expected a folder that `anabranch run` wrote")
+    import polars as pl
+
+    try:
+        about = json.loads((directory / _RUN).read_text(encoding="utf-8"))
+        metrics = json.loads((directory / _METRICS).read_text(encoding="utf-8"))
+        scenario = tomllib.loads((directory / _SCENARIO).read_text(encoding="utf-8"))
+        frame = pl.read_parquet(directory / _RECORDING)
+    except (ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"{directory}: a damaged run folder: {error}") from error
+    if about.get("schema") != SCHEMA:
+        raise InputError(f"{directory / _RUN}: schema {about.get('schema')}; expected {SCHEMA}")
+    return StoredRun(directory, scenario, metrics, about, recording.from_frame(frame))
+
+
+def _next_free(run: Run) -> Path:
+    """Makes the first numbered folder that does not exist; two runs that start together get two."""
+    name = str(run.metrics["scenario"])
+    # A shipped scenario's name is used whole (`sticky/base`), of a file only its own name.
+    name = Path(name).stem if name.endswith(".toml") else name
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "scenario"
+    _DEFAULT_PARENT.mkdir(parents=True, exist_ok=True)
+    number = 1
+    while True:
+        folder = _DEFAULT_PARENT / f"{stem}-{run.seed}-{number}"
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            number += 1
+        else:
+            return folder
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _draw(run: Run, folder: Path) -> None:
+    """Draws the first session; a run of cross traffic alone has none."""
+    if not run.recording:
+        return
+    from anabranch.figures import draw_session
+
+    scenario = tomllib.loads(run.scenario)
+    session = run.metrics["sessions"][0]
+    seen = summary.playback(session) or summary.transfer(session)
+    figure = draw_session(
+        run.recording[0],
+        title=str(run.metrics["scenario"]),
+        subtitle=f"{transport_name(scenario)}, seed {run.seed}: {seen}",
+        events=scenario_events(run.metrics),
+    )
+    for name in _PICTURES:
+        # Without its date, the same run gives the same picture.
+        figure.savefig(folder / name, metadata={"Date": None} if name.endswith(".svg") else None)
+
+
+def _about(run: Run) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "scenario": run.metrics["scenario"],
+        "seed": run.seed,
+        "version": run.metrics["version"],
+        "engine": run.metrics["engine"],
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "cpu_seconds": round(run.cpu_seconds, 6),
+        "wall_seconds": round(run.wall_seconds, 6),
+        "machine": {
+            "system": f"{platform.system()} {platform.release()}",
+            "architecture": platform.machine(),
+            "processor": _processor(),
+            "processors": os.cpu_count(),
+            "python": platform.python_version(),
+        },
+    }
+
+
+def _processor() -> str | None:
+    """The processor's name where the system tells it (Linux)."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return platform.processor() or None
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return found[1].strip() if found else None

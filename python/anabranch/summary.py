@@ -1,0 +1,100 @@
+"""What a run found, in the few lines that a person reads first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+# What is said of many like sessions in full; the rest is counted.
+_MOST_SESSIONS = 4
+
+Metrics = Mapping[str, Any]
+
+
+def megabits(bps: float) -> str:
+    """A rate in Mb/s, three digits."""
+    return f"{bps / 1e6:.3g} Mb/s" if bps < 1e9 else f"{bps / 1e9:.3g} Gb/s"
+
+
+def seconds(value: float | None) -> str:
+    """A time, in the unit that suits its size; a dash where there is none."""
+    if value is None:
+        return "-"
+    if 0.0 < abs(value) < 1.0:
+        return f"{value * 1e3:.3g} ms"
+    return f"{value:.1f} s" if abs(value) < 100.0 else f"{value:.0f} s"
+
+
+def count(value: float) -> str:
+    """A whole number with thin groups of three."""
+    return f"{value:,.0f}".replace(",", "\u202f")
+
+
+def plural(number: int, word: str) -> str:
+    """A number and its noun."""
+    return f"{count(number)} {word}" if number == 1 else f"{count(number)} {word}s"
+
+
+def playback(session: Metrics) -> str:
+    """What the viewer saw, in one line; empty where nothing was played."""
+    if session.get("startup_s") is None and not session.get("played_s"):
+        return ""
+    stalls = plural(session["stalls"], "stall")
+    frozen = f" ({seconds(session['stall_s'])})" if session["stalls"] else ""
+    return (
+        f"start-up {seconds(session['startup_s'])}, {stalls}{frozen}, "
+        f"{plural(session['picture_discards'], 'discard')}, {plural(session['buffer_underflows'], 'underflow')}"
+    )
+
+
+def transfer(session: Metrics) -> str:
+    """How the data came, in one line."""
+    text = f"goodput {megabits(session['goodput_bps'])}"
+    if len(session["subflows"]) > 1:
+        text += f", {plural(session['path_switches'], 'path switch')}".replace("switchs", "switches")
+    reorder = session["reorder_delay_s"]
+    if reorder["max"]:
+        text += f", reordering delay {seconds(reorder['mean'])} mean, {seconds(reorder['p95'])} p95"
+    return text
+
+
+def of_run(metrics: Metrics) -> RenderableType:
+    """The summary of a whole run."""
+    sessions = metrics["sessions"]
+    parts: list[RenderableType] = []
+    for number, session in enumerate(sessions[:_MOST_SESSIONS]):
+        if number:
+            parts.append(Text())
+        if len(sessions) > 1:
+            parts.append(Text(f"session {number}", style="bold"))
+        seen = playback(session)
+        if seen:
+            parts.append(Text(seen))
+        parts.append(Text(transfer(session)))
+        parts.append(_subflows(session["subflows"]))
+    if len(sessions) > _MOST_SESSIONS:
+        parts.append(Text(f"\nand {len(sessions) - _MOST_SESSIONS} sessions more, in metrics.json", style="dim"))
+    return Group(*parts)
+
+
+def _subflows(subflows: list[Metrics]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    table.add_column("path", style="cyan", no_wrap=True)
+    for heading in ("goodput", "segments", "retransmitted", "reinjected", "timeouts", "mean window", "mean RTT"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for subflow in subflows:
+        table.add_row(
+            str(subflow["path"]),
+            megabits(subflow["goodput_bps"]),
+            count(subflow["segments_sent"]),
+            count(subflow["retransmissions"]),
+            count(subflow["reinjections"]),
+            count(subflow["rto_count"]),
+            f"{subflow['mean_cwnd_packets']:.1f}",
+            seconds(subflow["mean_srtt_s"]),
+        )
+    return table

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Installs what the live tests start (Debian and Ubuntu), as root. What else they need, the machine must have:
+# root, /dev/net/tun, and a kernel with Multipath TCP; this says at the end whether it has.
+set -euo pipefail
+
+declare -A package_of=(
+  [curl]=curl
+  [ip]=iproute2
+  [mptcpize]=mptcpize
+  [nstat]=iproute2
+  [tshark]=tshark
+)
+
+missing=()
+for program in "${!package_of[@]}"; do
+  command -v "$program" >/dev/null || missing+=("${package_of[$program]}")
+done
+if ((${#missing[@]})); then
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -q
+  apt-get install -q -y --no-install-recommends "${missing[@]}"
+fi
+
+status=0
+complain() {
+  echo "missing: $*" >&2
+  status=1
+}
+((EUID == 0)) || complain "root: network namespaces need it"
+[[ -c /dev/net/tun ]] || complain "/dev/net/tun: modprobe tun"
+[[ -e /proc/sys/net/mptcp/enabled ]] || complain "Multipath TCP in the kernel (CONFIG_MPTCP, Linux 5.6 or later)"
+((status)) || echo "The live tests can run here."
+exit $status
