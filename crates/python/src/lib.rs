@@ -1,1 +1,41 @@
-//! Python bindings (conversions only).
+//! Python bindings of the simulator: the module `anabranch._core`.
+//!
+//! Conversions only. Every default, check and choice lives in the crates below or in the Python package above; what is
+//! offered here is described in `python/anabranch/_core.pyi`.
+
+mod outcome;
+mod scenario;
+mod simulate;
+mod toml_text;
+
+use pyo3::prelude::*;
+
+pyo3::create_exception!(
+    _core,
+    InputError,
+    pyo3::exceptions::PyValueError,
+    "A scenario, a key, a value or a name is wrong. The message names the place, what was expected and, where there is one, the \
+     nearest valid name."
+);
+
+/// The compiled part of Anabranch.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::InputError;
+    #[pymodule_export]
+    use super::outcome::Outcome;
+    #[pymodule_export]
+    use super::scenario::{Scenario, load, nearest, registry, shipped};
+    #[pymodule_export]
+    use super::simulate::run;
+    #[pymodule_export]
+    use super::toml_text::{document_text, value_text};
+
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -139,7 +139,8 @@ fn disturb(net: &mut Pair, draw: &mut Draw) {
         2 => net.paths[at].down.up = false,
         3 => net.paths[at].up.loss = 0.3,
         4 => net.client_sleeps = !net.client_sleeps,
-        _ if net.client.is_multipath() => {
+        // An interface that vanishes in the midst of the first handshake takes the connection with it, as it should.
+        _ if net.client.is_multipath() && net.received > 0 => {
             net.paths[at].cut();
             net.client.handle_path_change(now, PathId(at as u16), false);
         }

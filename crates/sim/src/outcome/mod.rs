@@ -67,15 +67,20 @@ pub struct Metrics {
     pub traffic: Vec<SessionMetrics>,
 }
 
+#[derive(Serialize)]
+struct Timed<'a> {
+    #[serde(flatten)]
+    metrics: &'a Metrics,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu_seconds: Option<f64>,
+}
+
 impl Metrics {
     /// The metrics as JSON. The time that the run took belongs to a machine, not to the result: it is added only if it is
     /// given, as `cpu_seconds`.
     pub fn to_json(&self, cpu_seconds: Option<f64>) -> String {
-        let mut value = serde_json::to_value(self).expect("metrics have only text keys");
-        if let (Some(seconds), Some(object)) = (cpu_seconds, value.as_object_mut()) {
-            object.insert("cpu_seconds".into(), seconds.into());
-        }
-        serde_json::to_string_pretty(&value).expect("a value can be written")
+        let timed = Timed { metrics: self, cpu_seconds };
+        serde_json::to_string_pretty(&timed).expect("metrics have only text keys")
     }
 }
 
@@ -130,11 +135,4 @@ pub struct SessionMetrics {
     pub transport: TransportReport,
     /// How the sticky schedulers' paper's two conditions judged the path switches; null without a video.
     pub switch_forecasts: Option<ForecastCounts>,
-}
-
-impl std::ops::Deref for SessionMetrics {
-    type Target = TransportReport;
-    fn deref(&self) -> &TransportReport {
-        &self.transport
-    }
 }

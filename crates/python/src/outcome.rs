@@ -1,0 +1,83 @@
+//! What a run gives, as Python objects. Columns become NumPy arrays.
+
+use anabranch_sim::{Column, EventColumns, PathRecording, SessionRecording};
+use numpy::{PyArray1, PyArray2, ToPyArray};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Everything that a run gives.
+#[pyclass(frozen, skip_from_py_object)]
+pub struct Outcome(pub(crate) anabranch_sim::Outcome);
+
+#[pymethods]
+impl Outcome {
+    /// The metrics as JSON.
+    #[getter]
+    fn metrics_json(&self) -> String {
+        self.0.metrics.to_json(None)
+    }
+
+    /// The sampled columns of each recorded session.
+    fn sessions<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        self.0.recording.sessions.iter().map(|session| convert_session(py, session)).collect()
+    }
+
+    /// What the scenario had happen: when, and what.
+    fn marks(&self) -> Vec<(f64, &str)> {
+        self.0.recording.events.iter().map(|mark| (mark.at_s, mark.text.as_str())).collect()
+    }
+
+    /// The table of events, column by column; `None` if none were recorded.
+    fn events<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.0.events.as_ref().map(|events| convert_events(py, events)).transpose()
+    }
+}
+
+fn convert_session<'py>(py: Python<'py>, session: &SessionRecording) -> PyResult<Bound<'py, PyDict>> {
+    let paths = session.paths.iter().map(|path| convert_path(py, path)).collect::<PyResult<Vec<_>>>()?;
+    let stalls: Vec<Vec<f64>> = session.stalls.iter().map(|(begin, end)| vec![*begin, *end]).collect();
+    let dict = PyDict::new(py);
+    dict.set_item("name", &session.name)?;
+    dict.set_item("time_s", session.time_s.to_pyarray(py))?;
+    dict.set_item("buffer_s", session.buffer_s.to_pyarray(py))?;
+    dict.set_item("discards", session.discards.to_pyarray(py))?;
+    dict.set_item("path_switches", session.path_switches.to_pyarray(py))?;
+    dict.set_item("stalls", PyArray2::from_vec2(py, &stalls)?)?;
+    dict.set_item("underflows", session.underflows.to_pyarray(py))?;
+    dict.set_item("paths", paths)?;
+    Ok(dict)
+}
+
+fn convert_path<'py>(py: Python<'py>, path: &PathRecording) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("path", &path.path)?;
+    dict.set_item("throughput_bps", path.throughput_bps.to_pyarray(py))?;
+    dict.set_item("cwnd_packets", path.cwnd_packets.to_pyarray(py))?;
+    dict.set_item("srtt_s", path.srtt_s.to_pyarray(py))?;
+    Ok(dict)
+}
+
+fn convert_events<'py>(py: Python<'py>, events: &EventColumns) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, column) in &events.columns {
+        dict.set_item(name, convert_column(py, column)?)?;
+    }
+    Ok(dict)
+}
+
+/// A column as `(kind, values, missing or words)`, as `_core.pyi` describes it.
+fn convert_column<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyAny>> {
+    let converted = match column {
+        Column::Integer(values) => ("integer", values.to_pyarray(py), EventColumns::NO_INTEGER).into_pyobject(py)?,
+        Column::Float(values) => ("float", values.to_pyarray(py), f64::NAN).into_pyobject(py)?,
+        Column::Flag(values) => {
+            let codes = values.iter().map(|flag| flag.map_or(-1, i8::from));
+            ("flag", PyArray1::from_iter(py, codes), -1).into_pyobject(py)?
+        }
+        Column::Text { words, codes } => {
+            let codes = codes.iter().map(|code| code.map_or(-1, i64::from));
+            ("text", PyArray1::from_iter(py, codes), words).into_pyobject(py)?
+        }
+    };
+    Ok(converted.into_any())
+}

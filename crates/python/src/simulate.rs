@@ -1,0 +1,47 @@
+//! One run, with the interpreter free for others meanwhile.
+
+use crate::outcome::Outcome;
+use crate::scenario::Scenario;
+use anabranch_sim::RunOptions;
+use pyo3::prelude::*;
+use std::time::{Duration, Instant};
+
+/// How often a run asks for the interpreter, to report and to see whether the user interrupts. People notice more than a tenth
+/// of a second; the interpreter's lock, taken this rarely, costs nothing.
+const ASK_EVERY: Duration = Duration::from_millis(50);
+
+/// Simulates a scenario.
+#[pyfunction]
+#[pyo3(signature = (scenario, *, seed, record_events, progress))]
+pub fn run(
+    py: Python<'_>,
+    scenario: &Scenario,
+    seed: u64,
+    record_events: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Outcome> {
+    let scenario = &scenario.0;
+    let options = RunOptions { seed, record_events };
+    let duration = scenario.duration.as_secs_f64();
+    let mut asked = Instant::now();
+    let mut raised = None;
+    let outcome = py.detach(|| {
+        let mut report = |seconds: f64| {
+            if asked.elapsed() < ASK_EVERY {
+                return true;
+            }
+            asked = Instant::now();
+            let answer = Python::attach(|py| {
+                py.check_signals()?;
+                progress.as_ref().map_or(Ok(()), |callback| callback.call1(py, (seconds / duration,)).map(|_| ()))
+            });
+            raised = answer.err();
+            raised.is_none()
+        };
+        anabranch_sim::run(scenario, &options, &mut report)
+    });
+    match raised {
+        Some(error) => Err(error),
+        None => Ok(Outcome(outcome)),
+    }
+}

@@ -1,0 +1,185 @@
+//! What one session says, folded into metrics while it is said, and stored only where somebody asked for it.
+
+use crate::outcome::{Recorder, Row, SessionMetrics, SessionRecording};
+use anabranch_events::{Log, PlayerEvent, TransportEvent};
+use anabranch_media::{SwitchPredictor, TransportMetrics, TransportReport, ViewerMetrics};
+use anabranch_units::{Duration, Instant, PathId, SubflowId};
+
+/// Folds one session's events.
+pub(super) struct Observer {
+    /// Such as `session 0`.
+    pub name: String,
+    start: Instant,
+    viewer: ViewerMetrics,
+    transport: TransportMetrics,
+    predictor: Option<SwitchPredictor>,
+    recorder: Option<Recorder>,
+    /// Which of the session's paths each subflow uses, by the subflow's number.
+    subflow_paths: Vec<Option<usize>>,
+    paths: Vec<PathId>,
+    rows: Option<Rows>,
+    /// The transport's numbers at the end of the warm-up.
+    at_warm_up: Option<(Instant, TransportReport)>,
+}
+
+/// The session's part of the table of events.
+struct Rows {
+    list: Vec<Row>,
+    /// The source of what the sender, the receiver and the player say.
+    sources: [u32; 3],
+}
+
+/// What an observer shall do beside the metrics.
+pub(super) struct ObserverSetup {
+    pub name: String,
+    pub start: Instant,
+    pub paths: Vec<PathId>,
+    /// When the scenario's events are.
+    pub events: Vec<Instant>,
+    pub predictor: Option<SwitchPredictor>,
+    pub recorder: Option<Recorder>,
+    /// The sources in the table of events of what the sender, the receiver and the player say, if it is asked for.
+    pub sources: Option<[u32; 3]>,
+}
+
+impl Observer {
+    pub fn new(setup: ObserverSetup) -> Self {
+        Observer {
+            name: setup.name,
+            start: setup.start,
+            viewer: ViewerMetrics::new(setup.start),
+            transport: TransportMetrics::new(setup.start, &setup.events),
+            predictor: setup.predictor,
+            recorder: setup.recorder,
+            subflow_paths: Vec::new(),
+            paths: setup.paths,
+            rows: setup.sources.map(|sources| Rows { list: Vec::new(), sources }),
+            at_warm_up: None,
+        }
+    }
+
+    /// What the endpoint said that sends the content.
+    #[inline]
+    pub fn see_sender(&mut self, log: &mut Log<TransportEvent>) {
+        if log.is_empty() {
+            return;
+        }
+        for (at, event) in log.drain() {
+            self.transport.observe_sender(at, &event);
+            let forecast = self.predictor.as_mut().and_then(|predictor| predictor.observe(at, &event));
+            if let Some(rows) = &mut self.rows {
+                rows.list.push(Row::transport(at, rows.sources[0], &event, forecast));
+            }
+            match event {
+                TransportEvent::SubflowOpened { subflow, path, .. } => self.note_path(subflow, path),
+                TransportEvent::PathSwitched { any: true, .. } => {
+                    if let Some(recorder) = &mut self.recorder {
+                        recorder.path_switch();
+                    }
+                }
+                TransportEvent::Sample { subflow, cwnd, srtt, acked, .. } => self.record(subflow, cwnd, srtt, acked),
+                _ => {}
+            }
+        }
+    }
+
+    /// What the endpoint said that receives it.
+    #[inline]
+    pub fn see_receiver(&mut self, log: &mut Log<TransportEvent>) {
+        if log.is_empty() {
+            return;
+        }
+        for (at, event) in log.drain() {
+            self.transport.observe_receiver(at, &event);
+            if let Some(rows) = &mut self.rows {
+                rows.list.push(Row::transport(at, rows.sources[1], &event, None));
+            }
+        }
+    }
+
+    /// What the player said.
+    #[inline]
+    pub fn see_player(&mut self, log: &mut Log<PlayerEvent>) {
+        if log.is_empty() {
+            return;
+        }
+        for (at, event) in log.drain() {
+            self.viewer.observe(at, &event);
+            if let Some(rows) = &mut self.rows {
+                rows.list.push(Row::player(at, rows.sources[2], &event));
+            }
+            let Some(recorder) = &mut self.recorder else { continue };
+            match event {
+                PlayerEvent::BufferLevel { media, .. } => recorder.buffer(media),
+                PlayerEvent::PictureDiscarded { .. } => recorder.discard(),
+                PlayerEvent::BufferUnderflow { .. } => recorder.underflow(at),
+                PlayerEvent::StallBegan => recorder.stall(at, true),
+                PlayerEvent::StallEnded | PlayerEvent::PlaybackEnded => recorder.stall(at, false),
+                _ => {}
+            }
+        }
+    }
+
+    /// Samples follow.
+    pub fn begin_sample(&mut self, now: Instant) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.begin(now);
+        }
+    }
+
+    /// From here on goodput counts.
+    pub fn end_warm_up(&mut self, now: Instant) {
+        if now > self.start {
+            self.at_warm_up = Some((now, self.transport.finish(now, |_| String::new())));
+        }
+    }
+
+    /// The numbers of a session that ended, or was cut off, at `end`.
+    pub fn metrics(&self, end: Instant, bytes: u64, finished: Option<Instant>, path_names: &[String]) -> SessionMetrics {
+        let mut transport = self.transport.finish(end, |path| path_names[path.index()].clone());
+        if let Some((since, before)) = &self.at_warm_up {
+            self.discount(&mut transport, before, *since, end);
+        }
+        SessionMetrics {
+            name: self.name.clone(),
+            start_s: self.start.as_secs_f64(),
+            finished_s: finished.map(Instant::as_secs_f64),
+            bytes,
+            viewer: self.viewer.finish(end),
+            transport,
+            switch_forecasts: self.predictor.as_ref().map(SwitchPredictor::counts),
+        }
+    }
+
+    /// The recording and the rows of the table.
+    pub fn into_records(self, end: Instant) -> (Option<SessionRecording>, Vec<Row>) {
+        (self.recorder.map(|recorder| recorder.finish(end)), self.rows.map_or_else(Vec::new, |rows| rows.list))
+    }
+
+    fn note_path(&mut self, subflow: SubflowId, path: PathId) {
+        let index = subflow.index();
+        if self.subflow_paths.len() <= index {
+            self.subflow_paths.resize(index + 1, None);
+        }
+        self.subflow_paths[index] = self.paths.iter().position(|own| *own == path);
+    }
+
+    fn record(&mut self, subflow: SubflowId, cwnd: f64, srtt: Duration, acked: u64) {
+        let path = self.subflow_paths.get(subflow.index()).copied().flatten();
+        if let (Some(recorder), Some(path)) = (&mut self.recorder, path) {
+            recorder.sample(path, subflow.0, cwnd, srtt, acked);
+        }
+    }
+
+    /// Takes from the goodputs what came before `since`.
+    fn discount(&self, report: &mut TransportReport, before: &TransportReport, since: Instant, end: Instant) {
+        let (early, all) = (since.since(self.start).as_secs_f64(), end.since(self.start).as_secs_f64());
+        let late = |whole: f64, first: f64| if all > early { (whole * all - first * early) / (all - early) } else { 0.0 };
+        report.goodput_bps = late(report.goodput_bps, before.goodput_bps);
+        for (subflow, first) in report.subflows.iter_mut().zip(&before.subflows) {
+            subflow.goodput_bps = late(subflow.goodput_bps, first.goodput_bps);
+        }
+        let opened_later = report.subflows.iter_mut().skip(before.subflows.len());
+        opened_later.for_each(|subflow| subflow.goodput_bps = late(subflow.goodput_bps, 0.0));
+    }
+}
