@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from anabranch import summary
-from anabranch.runfolder import StoredRun, scenario_events
+from anabranch.runfolder import StoredRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -80,19 +81,17 @@ def table(runs: Sequence[StoredRun]) -> RenderableType:
     played = any(summary.playback(s) for s in sessions)
     for label, cell in (_PLAYBACK if played else []) + _TRANSFER:
         result.add_row(label, *(cell(s) for s in sessions))
-    by_path = [{f["path"]: f for f in s["subflows"]} for s in sessions]
-    for path in dict.fromkeys(path for each in by_path for path in each):
-        result.add_section()
-        for label, cell in _SUBFLOW:
-            result.add_row(
-                f"[cyan]{path}[/] {label}", *(cell(each[path]) if path in each else "-" for each in by_path)
-            )
+    for path in dict.fromkeys(f["path"] for s in sessions for f in s["subflows"]):
+        for label, key, show in _PER_PATH:
+            # A path that went down and came back has carried several subflows.
+            sums = (sum(f[key] for f in s["subflows"] if f["path"] == path) for s in sessions)
+            result.add_row(Text.assemble((path, "cyan"), f", {label}"), *(show(total) for total in sums))
     return result
 
 
-_SUBFLOW: list[tuple[str, _Cell]] = [
-    ("goodput", lambda f: summary.megabits(f["goodput_bps"])),
-    ("retransmitted segments", lambda f: summary.count(f["retransmissions"])),
+_PER_PATH: list[tuple[str, str, Callable[[float], str]]] = [
+    ("goodput", "goodput_bps", summary.megabits),
+    ("retransmissions", "retransmissions", summary.count),
 ]
 
 
@@ -104,25 +103,22 @@ def picture(runs: Sequence[StoredRun]) -> Figure:
     columns = [
         Column(
             title=name,
-            subtitle=_outcome(run.metrics["sessions"][0]),
-            recording=run.sessions[0],
-            events=scenario_events(run.metrics),
+            subtitle=summary.in_short(run.metrics["sessions"][0]),
+            recording=run.recording.sessions[0],
+            marks=run.recording.marks,
         )
         for name, run in zip(names(runs), runs, strict=True)
     ]
     return compare(columns, title=", ".join(scenarios))
 
 
-def _outcome(session: dict[str, Any]) -> str:
-    seen = summary.playback(session)
-    return seen or summary.transfer(session)
-
-
 def save_picture(runs: Sequence[StoredRun], directory: Path) -> Path:
     """Writes the picture as ``comparison.png`` and ``comparison.svg`` and returns the former."""
+    from anabranch.figures import style
+
     figure = picture(runs)
     directory.mkdir(parents=True, exist_ok=True)
-    figure.savefig(directory / "comparison.svg", metadata={"Date": None})
     png = directory / "comparison.png"
-    figure.savefig(png)
+    for path in (png, png.with_suffix(".svg")):
+        style.save(figure, path)
     return png

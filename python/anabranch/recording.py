@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,19 +11,21 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import polars as pl
 
+    from anabranch import _core
+
 Array = NDArray[np.float64]
 """One value per sample, or one per instant."""
 
 
 @dataclass(frozen=True, slots=True)
-class SubflowRecording:
-    """One subflow, sampled.
+class PathRecording:
+    """What one session did on one path, sampled; not a number while no subflow uses it.
 
     Attributes:
-        path: The name of the path that it uses.
+        path: The path's name.
         throughput_bps: Payload acknowledged since the previous sample, in bits per second.
-        cwnd_packets: The congestion window in packets; not a number while the subflow does not exist.
-        srtt_s: The smoothed round trip in seconds; not a number while the subflow does not exist.
+        cwnd_packets: The congestion window in packets.
+        srtt_s: The smoothed round trip in seconds.
     """
 
     path: str
@@ -37,26 +39,148 @@ class SessionRecording:
     """One viewer's session, sampled.
 
     Attributes:
-        session: The position of the session in the run, from zero.
+        name: What the session is called, such as ``session 0``.
         times_s: The instants of the samples, in seconds since the run began.
-        subflows: The subflows, the initial one first.
-        buffer_s: Playing time ahead of the viewer in seconds; ``None`` where nothing is played (a bulk download).
+        paths: The session's paths, that of the initial subflow first.
+        buffer_s: Playing time ahead of the viewer in seconds; not a number where the player has no buffer.
         discards: Pictures discarded since the previous sample.
         path_switches: Path switches since the previous sample.
         stalls_s: Beginning and end of each stall, shape (n, 2).
         underflows_s: The instants of the buffer underflows.
     """
 
-    session: int
+    name: str
     times_s: Array
-    subflows: tuple[SubflowRecording, ...]
-    buffer_s: Array | None
+    paths: tuple[PathRecording, ...]
+    buffer_s: Array
     discards: Array
     path_switches: Array
     stalls_s: Array
     underflows_s: Array
 
     @property
+    def plays(self) -> bool:
+        """Whether something is played, rather than only downloaded."""
+        return not bool(np.isnan(self.buffer_s).all())
+
+    @property
     def interval_s(self) -> float:
         """Seconds between two samples; zero where there is only one."""
         return float(self.times_s[1] - self.times_s[0]) if len(self.times_s) > 1 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something that the scenario had happen to the network.
+
+    Attributes:
+        at_s: When, in seconds since the run began.
+        text: What, in a few words.
+    """
+
+    at_s: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A run over time.
+
+    Attributes:
+        sessions: The first sessions of the run; those of a crowd are not all recorded.
+        marks: What the scenario had happen.
+    """
+
+    sessions: tuple[SessionRecording, ...]
+    marks: tuple[Mark, ...]
+
+
+def of_outcome(outcome: _core.Outcome) -> Recording:
+    """The recording of a run that has just ended."""
+    sessions = []
+    for columns in outcome.sessions():
+        paths = [
+            PathRecording(
+                path=path["path"],
+                throughput_bps=path["throughput_bps"].astype(np.float64),
+                cwnd_packets=path["cwnd_packets"].astype(np.float64),
+                srtt_s=path["srtt_s"].astype(np.float64),
+            )
+            for path in columns["paths"]
+        ]
+        sessions.append(
+            SessionRecording(
+                name=columns["name"],
+                times_s=columns["time_s"],
+                paths=tuple(paths),
+                buffer_s=columns["buffer_s"].astype(np.float64),
+                discards=columns["discards"].astype(np.float64),
+                path_switches=columns["path_switches"].astype(np.float64),
+                stalls_s=columns["stalls"].reshape(-1, 2),
+                underflows_s=columns["underflows"],
+            )
+        )
+    return Recording(tuple(sessions), tuple(Mark(at, text) for at, text in outcome.marks()))
+
+
+_PER_PATH = ("throughput_bps", "cwnd_packets", "srtt_s")
+
+
+def samples_frame(recording: Recording) -> pl.DataFrame:
+    """The samples as a table: one row per session and instant, the columns of each path under ``<path>.<column>``."""
+    import polars as pl
+
+    frames = []
+    for session in recording.sessions:
+        columns: dict[str, Any] = {
+            "time_s": session.times_s,
+            "buffer_s": session.buffer_s,
+            "discards": session.discards.astype(np.uint32),
+            "path_switches": session.path_switches.astype(np.uint32),
+        }
+        for path in session.paths:
+            columns |= {f"{path.path}.{name}": getattr(path, name) for name in _PER_PATH}
+        frames.append(pl.DataFrame(columns).select(pl.lit(session.name).alias("session"), pl.all()))
+    if not frames:
+        return pl.DataFrame(schema={"session": pl.String, "time_s": pl.Float64})
+    # Sessions over other paths have other columns; a column that a session lacks is null, one without a value is NaN.
+    return pl.concat(frames, how="diagonal")
+
+
+def incidents_frame(recording: Recording) -> pl.DataFrame:
+    """Stalls, underflows and the scenario's events as a table: one row each, with its beginning and end."""
+    import polars as pl
+
+    rows: list[tuple[str | None, str, float, float, str | None]] = []
+    for session in recording.sessions:
+        rows += [(session.name, "stall", begin, end, None) for begin, end in session.stalls_s.tolist()]
+        rows += [(session.name, "underflow", at, at, None) for at in session.underflows_s.tolist()]
+    rows += [(None, "scenario", mark.at_s, mark.at_s, mark.text) for mark in recording.marks]
+    schema = {"session": pl.String, "kind": pl.String, "begin_s": pl.Float64, "end_s": pl.Float64, "text": pl.String}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def of_frames(samples: pl.DataFrame, incidents: pl.DataFrame) -> Recording:
+    """The recording that the two tables were made of."""
+    import polars as pl
+
+    sessions = []
+    for (name,), rows in samples.group_by("session", maintain_order=True):
+        own = incidents.filter(pl.col("session") == name)
+        stalls = own.filter(pl.col("kind") == "stall").select("begin_s", "end_s").to_numpy()
+        suffix = f".{_PER_PATH[0]}"
+        names = [c.removesuffix(suffix) for c in rows.columns if c.endswith(suffix) and rows[c].null_count() == 0]
+        sessions.append(
+            SessionRecording(
+                name=str(name),
+                times_s=rows["time_s"].to_numpy(),
+                paths=tuple(PathRecording(p, *(rows[f"{p}.{c}"].to_numpy() for c in _PER_PATH)) for p in names),
+                buffer_s=rows["buffer_s"].to_numpy(),
+                discards=rows["discards"].to_numpy().astype(np.float64),
+                path_switches=rows["path_switches"].to_numpy().astype(np.float64),
+                stalls_s=stalls.reshape(-1, 2),
+                underflows_s=own.filter(pl.col("kind") == "underflow")["begin_s"].to_numpy(),
+            )
+        )
+    marks = incidents.filter(pl.col("kind") == "scenario").select("begin_s", "text").rows()
+    return Recording(tuple(sessions), tuple(Mark(at, text) for at, text in marks))

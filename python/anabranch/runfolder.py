@@ -1,13 +1,14 @@
 """The run folder: what a run leaves on disk, and how it is read back.
 
-==================  ====================================================================================
-``scenario.toml``   the resolved scenario: every key, with its default where the author left it out
-``metrics.json``    what the run found; the same for the same scenario, seed and version
-``recording.parquet``  the sampled course of each session, behind the pictures
-``events.parquet``  every event, where asked for
-``session.png``     the picture of the first session, and ``session.svg``
-``run.json``        seed, version, machine and times; written last, so a folder without it is unfinished
-==================  ====================================================================================
+=====================  ====================================================================================
+``scenario.toml``      the resolved scenario: every key, with its default where the author left it out
+``metrics.json``       what the run found; the same for the same scenario, seed and version
+``samples.parquet``    each session over time, sampled
+``incidents.parquet``  stalls, buffer underflows and the scenario's events: when they were
+``events.parquet``     everything that was said, where asked for
+``session.png``        the picture of the first session, and ``session.svg``
+``run.json``           seed, version, machine and times; written last, so a folder without it is unfinished
+=====================  ====================================================================================
 """
 
 from __future__ import annotations
@@ -23,14 +24,18 @@ from pathlib import Path
 from typing import Any
 
 from anabranch import InputError, recording, summary
-from anabranch.recording import SessionRecording
+from anabranch.recording import Recording
 from anabranch.session import Run
 
 SCHEMA = 1
 """The version of ``run.json``."""
 
 _DEFAULT_PARENT = Path("runs")
-_SCENARIO, _METRICS, _RECORDING, _EVENTS = "scenario.toml", "metrics.json", "recording.parquet", "events.parquet"
+_SCENARIO = "scenario.toml"
+_METRICS = "metrics.json"
+_SAMPLES = "samples.parquet"
+_INCIDENTS = "incidents.parquet"
+_EVENTS = "events.parquet"
 _PICTURES = ("session.png", "session.svg")
 _RUN = "run.json"
 
@@ -44,14 +49,14 @@ class StoredRun:
         scenario: The resolved scenario.
         metrics: What the run found.
         about: Seed, version, machine and times.
-        sessions: The sampled course of each session.
+        recording: The run over time.
     """
 
     directory: Path
     scenario: dict[str, Any]
     metrics: dict[str, Any]
     about: dict[str, Any]
-    sessions: tuple[SessionRecording, ...]
+    recording: Recording
 
 
 def write(run: Run, directory: Path | None = None) -> Path:
@@ -59,8 +64,8 @@ def write(run: Run, directory: Path | None = None) -> Path:
 
     Args:
         run: What to write.
-        directory: The folder, made if need be; the files of an earlier run in it are replaced. Where absent, the next free
-            ``runs/<scenario>-<seed>-<n>`` below the current directory.
+        directory: The folder, made if need be; the files of an earlier run in it are replaced. Where absent, the next
+            free ``runs/<scenario>-<seed>-<n>`` below the current directory.
 
     Returns:
         The folder.
@@ -70,11 +75,12 @@ def write(run: Run, directory: Path | None = None) -> Path:
     """
     folder = _next_free(run) if directory is None else directory
     folder.mkdir(parents=True, exist_ok=True)
-    for name in (_RUN, _METRICS, _SCENARIO, _RECORDING, _EVENTS, *_PICTURES):
+    for name in (_RUN, _METRICS, _SCENARIO, _SAMPLES, _INCIDENTS, _EVENTS, *_PICTURES):
         (folder / name).unlink(missing_ok=True)
     (folder / _SCENARIO).write_text(run.scenario, encoding="utf-8")
     _write_json(folder / _METRICS, run.metrics)
-    recording.to_frame(run.recording).write_parquet(folder / _RECORDING)
+    recording.samples_frame(run.recording).write_parquet(folder / _SAMPLES)
+    recording.incidents_frame(run.recording).write_parquet(folder / _INCIDENTS)
     if run.has_events:
         run.events.write_parquet(folder / _EVENTS)
     _draw(run, folder)
@@ -88,9 +94,11 @@ def read(directory: Path) -> StoredRun:
     Raises:
         InputError: There is no finished run in it, or it was written by another version of the format.
     """
-    missing = [n for n in (_RUN, _METRICS, _SCENARIO, _RECORDING) if not (directory / n).is_file()]
+    missing = [n for n in (_RUN, _METRICS, _SCENARIO, _SAMPLES, _INCIDENTS) if not (directory / n).is_file()]
     if missing:
-        what = "no such folder" if not directory.is_dir() else f"not a finished run folder: it lacks {', '.join(missing)}"
+        what = (
+            "no such folder" if not directory.is_dir() else f"not a finished run folder: it lacks {', '.join(missing)}"
+        )
         raise InputError(f"{directory}: {what}; expected a folder that `anabranch run` wrote")
     import polars as pl
 
@@ -98,12 +106,12 @@ def read(directory: Path) -> StoredRun:
         about = json.loads((directory / _RUN).read_text(encoding="utf-8"))
         metrics = json.loads((directory / _METRICS).read_text(encoding="utf-8"))
         scenario = tomllib.loads((directory / _SCENARIO).read_text(encoding="utf-8"))
-        frame = pl.read_parquet(directory / _RECORDING)
+        recorded = recording.of_frames(pl.read_parquet(directory / _SAMPLES), pl.read_parquet(directory / _INCIDENTS))
     except (ValueError, pl.exceptions.PolarsError) as error:
         raise InputError(f"{directory}: a damaged run folder: {error}") from error
     if about.get("schema") != SCHEMA:
         raise InputError(f"{directory / _RUN}: schema {about.get('schema')}; expected {SCHEMA}")
-    return StoredRun(directory, scenario, metrics, about, recording.from_frame(frame))
+    return StoredRun(directory, scenario, metrics, about, recorded)
 
 
 def _next_free(run: Run) -> Path:
@@ -130,22 +138,25 @@ def _write_json(path: Path, content: dict[str, Any]) -> None:
 
 def _draw(run: Run, folder: Path) -> None:
     """Draws the first session; a run of cross traffic alone has none."""
-    if not run.recording:
+    if not run.recording.sessions:
         return
-    from anabranch.figures import draw_session
+    from anabranch.figures import draw_session, style
 
-    scenario = tomllib.loads(run.scenario)
-    session = run.metrics["sessions"][0]
-    seen = summary.playback(session) or summary.transfer(session)
+    transport = tomllib.loads(run.scenario)["transport"]
+    policies = ", ".join(_name(transport[key]) for key in ("scheduler", "congestion_control"))
     figure = draw_session(
-        run.recording[0],
+        run.recording.sessions[0],
         title=str(run.metrics["scenario"]),
-        subtitle=f"{transport_name(scenario)}, seed {run.seed}: {seen}",
-        events=scenario_events(run.metrics),
+        subtitle=f"{policies}, seed {run.seed}: {summary.in_short(run.metrics['sessions'][0])}",
+        marks=run.recording.marks,
     )
     for name in _PICTURES:
-        # Without its date, the same run gives the same picture.
-        figure.savefig(folder / name, metadata={"Date": None} if name.endswith(".svg") else None)
+        style.save(figure, folder / name)
+
+
+def _name(choice: Any) -> str:
+    """The name of a replaceable part, which may stand alone or in a table with its options."""
+    return str(choice["name"] if isinstance(choice, dict) else choice)
 
 
 def _about(run: Run) -> dict[str, Any]:

@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch import _core
-from anabranch.recording import SessionRecording, from_columns
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from anabranch.recording import Recording
+
+# What a scenario given as a dictionary is called in messages and metrics.
+_DICTIONARY_NAME = "scenario"
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,8 @@ class Run:
     Attributes:
         scenario: The resolved scenario as TOML: every key, with its default where the author left it out.
         seed: The seed that all randomness of the run came from.
-        metrics: What the viewers saw and what the network carried, as ``metrics.json`` holds it. The same scenario, seed and
-            version always give the same metrics.
+        metrics: What the viewers saw and what the network carried, as ``metrics.json`` holds it. The same scenario,
+            seed and version always give the same metrics.
         cpu_seconds: Processor time that the run took, in seconds.
         wall_seconds: Time that the run took, in seconds.
     """
@@ -37,24 +41,45 @@ class Run:
     wall_seconds: float
     _outcome: _core.Outcome = field(repr=False)
 
+    @property
+    def has_events(self) -> bool:
+        """Whether :attr:`events` were recorded."""
+        return self._outcome.has_events
+
     @cached_property
-    def recording(self) -> tuple[SessionRecording, ...]:
-        """The sampled course of each session: what the pictures show."""
-        return from_columns(self._outcome)
+    def recording(self) -> Recording:
+        """The run over time, sampled: what the pictures show."""
+        from anabranch import recording
+
+        return recording.of_outcome(self._outcome)
 
     @cached_property
     def events(self) -> pl.DataFrame:
-        """Everything that endpoints, links and players said, in order, one row per event.
+        """Everything that endpoints, links and players said, oldest first, one row per event.
 
         Raises:
             ValueError: The run was made without ``events=True``.
         """
-        import polars as pl
+        from anabranch import events
 
-        columns = self._outcome.events()
-        if columns is None:
+        frame = events.frame(self._outcome)
+        if frame is None:
             raise ValueError("this run recorded no events; ask for them with run(..., events=True)")
-        return pl.DataFrame(columns)
+        return frame
+
+    def save(self, directory: str | Path | None = None) -> Path:
+        """Writes a run folder, pictures included, and returns it.
+
+        Args:
+            directory: The folder; the files of an earlier run in it are replaced. The next free
+                ``runs/<scenario>-<seed>-<n>`` below the current directory where absent.
+
+        Raises:
+            OSError: The folder cannot be written.
+        """
+        from anabranch import runfolder
+
+        return runfolder.write(self, None if directory is None else Path(directory))
 
 
 def run(
@@ -63,30 +88,32 @@ def run(
     seed: int = 1,
     set: Mapping[str, Any] | None = None,  # noqa: A002 (the command line's word)
     events: bool = False,
-    progress: Callable[[float], None] | None = None,
+    progress: Callable[[float], object] | None = None,
 ) -> Run:
     """Simulates a scenario.
 
     Other Python threads go on while the simulation runs.
 
     Args:
-        scenario: A file, the name of a shipped scenario (see ``anabranch list scenarios``), or a scenario as a dictionary with
-            the keys of the file.
+        scenario: A file, the name of a shipped scenario (see ``anabranch list scenarios``), or a scenario as a
+            dictionary with the keys of the file.
         seed: Where all randomness of the run comes from; at least 0, below 2**64.
         set: Keys to override, dotted, such as ``{"transport.scheduler": "gr-sty", "link.wifi.loss": "2 %"}``.
-        events: Whether to record every event, for :attr:`Run.events`. Costs memory: some 100 bytes per packet.
+        events: Whether to record every event, for :attr:`Run.events`. Costs some hundred bytes of memory per packet.
         progress: Called now and then with the fraction of the scenario's time that has passed, between 0 and 1.
 
     Returns:
         What the run found.
 
     Raises:
-        InputError: The scenario, a key or a value is wrong. The message names the place, what was expected and, where there is one,
-            the nearest valid name.
-        OSError: A file that the scenario names cannot be read.
+        InputError: The scenario, a key or a value is wrong. The message names the place, what was expected and, where
+            there is one, the nearest valid name.
+        OSError: The scenario's file cannot be read.
     """
-    overrides = [(key, _as_text(value)) for key, value in (set or {}).items()]
-    loaded = load(scenario, overrides)
+    if not 0 <= seed < 2**64:
+        raise _core.InputError(f"seed {seed}: expected a whole number from 0 to 2**64 - 1")
+    overrides = [(key, _core.value_text(value, key)) for key, value in (set or {}).items()]
+    loaded = _load(scenario, overrides)
     wall, cpu = time.perf_counter(), time.process_time()
     outcome = _core.run(loaded, seed=seed, record_events=events, progress=progress)
     return Run(
@@ -97,3 +124,28 @@ def run(
         wall_seconds=time.perf_counter() - wall,
         _outcome=outcome,
     )
+
+
+def _load(scenario: str | Path | Mapping[str, Any], overrides: list[tuple[str, str]]) -> _core.Scenario:
+    if isinstance(scenario, Mapping):
+        text = _core.document_text(scenario)
+        return _core.load(text, name=_DICTIONARY_NAME, directory=None, overrides=overrides)
+    path = Path(scenario)
+    if path.is_file():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise _core.InputError(f"{path}: this is no text in UTF-8; expected a scenario in TOML") from error
+        return _core.load(text, name=str(path), directory=path.parent, overrides=overrides)
+    name = str(scenario)
+    shipped = _core.shipped(name)
+    if shipped is None:
+        raise _core.InputError(_unknown(name))
+    return _core.load(shipped, name=name, directory=None, overrides=overrides)
+
+
+def _unknown(name: str) -> str:
+    names = [entry[1] for entry in _core.registry() if entry[0] == "scenarios"]
+    nearest = _core.nearest(name, names)
+    hint = f"; did you mean `{nearest}`?" if nearest else "; `anabranch list scenarios` names them"
+    return f"{name}: there is no such file and no shipped scenario of that name{hint}"

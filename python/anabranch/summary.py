@@ -34,14 +34,14 @@ def count(value: float) -> str:
     return f"{value:,.0f}".replace(",", "\u202f")
 
 
-def plural(number: int, word: str) -> str:
+def plural(number: int, one: str, many: str | None = None) -> str:
     """A number and its noun."""
-    return f"{count(number)} {word}" if number == 1 else f"{count(number)} {word}s"
+    return f"{count(number)} {one if number == 1 else many or one + 's'}"
 
 
 def playback(session: Metrics) -> str:
-    """What the viewer saw, in one line; empty where nothing was played."""
-    if session.get("startup_s") is None and not session.get("played_s"):
+    """What the viewer saw, in one line; empty where no picture was shown."""
+    if session["startup_s"] is None:
         return ""
     stalls = plural(session["stalls"], "stall")
     frozen = f" ({seconds(session['stall_s'])})" if session["stalls"] else ""
@@ -55,11 +55,16 @@ def transfer(session: Metrics) -> str:
     """How the data came, in one line."""
     text = f"goodput {megabits(session['goodput_bps'])}"
     if len(session["subflows"]) > 1:
-        text += f", {plural(session['path_switches'], 'path switch')}".replace("switchs", "switches")
+        text += f", {plural(session['path_switches'], 'path switch', 'path switches')}"
     reorder = session["reorder_delay_s"]
     if reorder["max"]:
         text += f", reordering delay {seconds(reorder['mean'])} mean, {seconds(reorder['p95'])} p95"
     return text
+
+
+def in_short(session: Metrics) -> str:
+    """The line that says most: what the viewer saw, or how the data came where nobody watched."""
+    return playback(session) or transfer(session)
 
 
 def of_run(metrics: Metrics) -> RenderableType:
@@ -70,7 +75,7 @@ def of_run(metrics: Metrics) -> RenderableType:
         if number:
             parts.append(Text())
         if len(sessions) > 1:
-            parts.append(Text(f"session {number}", style="bold"))
+            parts.append(Text(str(session["name"]), style="bold"))
         seen = playback(session)
         if seen:
             parts.append(Text(seen))
@@ -94,7 +99,7 @@ def _subflows(subflows: list[Metrics]) -> Table:
             count(subflow["retransmissions"]),
             count(subflow["reinjections"]),
             count(subflow["rto_count"]),
-            f"{subflow['mean_cwnd_packets']:.1f}",
+            "-" if subflow["mean_cwnd_packets"] is None else f"{subflow['mean_cwnd_packets']:.1f}",
             seconds(subflow["mean_srtt_s"]),
         )
     return table

@@ -8,7 +8,7 @@ use anabranch_segment::{Flags, MptcpOption, Segment};
 use anabranch_stack::connection::PathConfig;
 use anabranch_stack::options::OptionError;
 use anabranch_stack::{Config, Connection, Transmit};
-use anabranch_units::{Instant, PathId};
+use anabranch_units::{Duration, Instant, PathId};
 use anabranch_wire::{Packet, decode, encode};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::IpAddr;
@@ -47,6 +47,8 @@ struct Slot<A> {
     received: ReceiveBuffer,
     /// Its subflows, open ones and those that once were.
     flows: Vec<Flow>,
+    /// When to forget it, once it is closed, though its subflows are not.
+    forget_at: Option<Instant>,
     /// The entry in the set of timers, if there is one.
     timer: Option<Instant>,
     /// Whether it stands in the queue of those that may have something to send.
@@ -83,6 +85,9 @@ pub struct Server<F, A> {
     resets: VecDeque<(Flow, Segment)>,
     counters: Counters,
 }
+
+/// How long the subflows of a closed connection may take to say goodbye (Linux's `net.mptcp.close_timeout`).
+const LINGER: Duration = Duration::from_secs(60);
 
 /// Answers to unknown segments that may wait; a flood gets no more.
 const MAX_RESETS: usize = 64;
@@ -162,6 +167,7 @@ impl<A: Application, F: FnMut() -> A> Server<F, A> {
             application: (self.open)(),
             received: ReceiveBuffer::default(),
             flows: Vec::new(),
+            forget_at: None,
             timer: None,
             queued: false,
         });
@@ -189,12 +195,18 @@ impl<A: Application, F: FnMut() -> A> Server<F, A> {
     }
 
     /// The connection has nothing more to send for now: notes when to wake it, or removes it if it has ended.
-    fn settle(&mut self, index: usize) {
+    fn settle(&mut self, now: Instant, index: usize) {
         let Some(slot) = &mut self.slots[index] else { return };
         slot.queued = false;
         // Nobody listens yet.
         slot.connection.log().drain().for_each(drop);
-        let timer = slot.connection.poll_timeout();
+        if slot.connection.is_closed() && slot.forget_at.is_none() {
+            slot.forget_at = Some(now + LINGER);
+        }
+        if slot.connection.is_over() || slot.forget_at.is_some_and(|at| at <= now) {
+            return self.remove(index);
+        }
+        let timer = [slot.connection.poll_timeout(), slot.forget_at].into_iter().flatten().min();
         if timer != slot.timer {
             if let Some(old) = slot.timer {
                 self.timers.remove(&(old, index));
@@ -203,9 +215,6 @@ impl<A: Application, F: FnMut() -> A> Server<F, A> {
                 self.timers.insert((new, index));
             }
             slot.timer = timer;
-        }
-        if slot.connection.is_closed() {
-            self.remove(index);
         }
     }
 
@@ -291,7 +300,7 @@ impl<A: Application, F: FnMut() -> A> Host for Server<F, A> {
                 return Some(sent);
             }
             self.active.pop_front();
-            self.settle(index);
+            self.settle(now, index);
         }
         self.transmit_reset(buffer)
     }

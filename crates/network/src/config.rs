@@ -211,7 +211,7 @@ pub enum Change {
     Duplication(Probability),
     /// For packets that enter (loss at entry), or whose transmission begins (loss at exit), from now on.
     Loss(LossConfig),
-    /// For packets that enter from now on.
+    /// For packets that enter from now on. CoDel's threshold of one full packet stays what it was.
     Mtu(u32),
     /// For packets whose transmission begins from now on.
     Overhead(u32),

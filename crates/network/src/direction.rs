@@ -78,8 +78,8 @@ impl<P: Packet> Direction<P> {
     /// The configuration should have passed [`DirectionConfig::validate`]; otherwise nothing breaks, but packets may
     /// all be dropped or wait for ever.
     pub fn new(config: &DirectionConfig, streams: Streams) -> Self {
-        let mut queue = config.queue.build(config.mtu, streams.stream("queue/0"));
-        queue.rate_changed(config.rate.mean());
+        let mean_rate = config.rate.mean();
+        let queue = config.queue.build(config.mtu, mean_rate, streams.stream("queue/0"));
         let effects = Effects::new(config, &streams);
         let mut direction = Direction {
             mtu: config.mtu,
@@ -90,7 +90,7 @@ impl<P: Packet> Direction<P> {
             waiting: VecDeque::new(),
             backlog: Backlog::default(),
             server: Server::new(&config.rate, Instant::ZERO),
-            mean_rate: config.rate.mean(),
+            mean_rate,
             in_service: None,
             effects,
             delay: config.delay.clone(),
@@ -179,8 +179,7 @@ impl<P: Packet> Direction<P> {
             Change::Queue(config) => {
                 self.queue_changes += 1;
                 let rng = self.streams.stream(&format!("queue/{}", self.queue_changes));
-                self.queue = config.build(self.mtu, rng);
-                self.queue.rate_changed(self.mean_rate);
+                self.queue = config.build(self.mtu, self.mean_rate, rng);
             }
             Change::Jitter(jitter) => self.effects.change_jitter(jitter),
             Change::Reordering(reordering) => self.effects.change_reordering(reordering),

@@ -6,8 +6,8 @@ mod support;
 
 use anabranch_events::{DropCause, LinkEvent};
 use anabranch_network::{
-    AtEnd, Change, DelayConfig, DirectionConfig, Jitter, JitterConfig, LossAt, LossConfig, Opportunities, Probability,
-    QueueConfig, RateConfig, Reordering, Steps, TokenBucketConfig,
+    AtEnd, Backlog, Change, DelayConfig, DirectionConfig, Jitter, JitterConfig, LossAt, LossConfig, Opportunities,
+    Probability, QueueConfig, RateConfig, Reordering, Steps, TokenBucketConfig,
 };
 use anabranch_units::{Bandwidth, Duration, Instant};
 use std::num::NonZeroU32;
@@ -26,6 +26,12 @@ fn every(n: u32) -> LossConfig {
 
 fn dropped(at: Instant, cause: DropCause, bytes: u32) -> (Instant, LinkEvent) {
     (at, LinkEvent::Dropped { cause, bytes })
+}
+
+#[test]
+fn links_can_move_between_threads() {
+    fn movable<T: Send>(_: &T) {}
+    movable(&Bench::new(&plain()).link);
 }
 
 #[test]
@@ -130,11 +136,53 @@ fn a_recorded_delay_is_that_of_the_departure() {
 }
 
 #[test]
+fn a_recorded_delay_begins_when_the_link_gets_it() {
+    let mut bench = Bench::new(&plain());
+    let steps = Steps::new([(ms(10), ms(20)), (ms(10), ms(50))], AtEnd::Loop).unwrap();
+    bench.change(at(1005), Change::Delay(DelayConfig::Table(steps.into())));
+    bench.send(at(1005), 1500).send(at(1010), 1500);
+    // They leave 6 and 12 ms after the change.
+    assert_eq!(bench.run_until(at(2000)).arrivals_ms(), [(1031, 0), (1067, 1)]);
+}
+
+#[test]
+fn effects_can_begin_while_the_link_runs() {
+    let reordering = Reordering { probability: Probability::ONE, extra: ms(9) };
+    let jitter = JitterConfig::in_order(Jitter::Gamma { mean: ms(3), shape: 9.0 });
+    let arrivals = |change| {
+        let mut bench = Bench::new(&plain());
+        bench.change(at(0), change).send(at(0), 1500).run_until(at(100));
+        bench.seen().arrivals
+    };
+    assert_eq!(arrivals(Change::Loss(every(1))), []);
+    assert_eq!(arrivals(Change::Duplication(Probability::ONE)), [(at(26), 0), (at(26), 0)]);
+    assert_eq!(arrivals(Change::Reordering(Some(reordering))), [(at(35), 0)]);
+    assert!(arrivals(Change::Jitter(Some(jitter)))[0].0 > at(26));
+    assert_eq!(arrivals(Change::Overhead(500)), [(at(28), 0)]);
+}
+
+/// The packet in service keeps the delay that it drew; it must be announced although the link's least delay has grown.
+#[test]
+fn a_packet_that_drew_a_short_delay_is_announced_after_jitter_ends() {
+    let mut early = 0;
+    for seed in 0..20 {
+        let mut config = plain();
+        config.jitter = Some(JitterConfig { jitter: Jitter::Uniform { half_width: ms(10) }, reorders: true });
+        let mut bench = Bench::seeded(&config, seed);
+        bench.send(at(0), 1500).change(at(1), Change::Jitter(None));
+        // The host looks only when something was announced.
+        early += usize::from(bench.run_until(at(100)).seen().arrivals[0].0 < at(26));
+    }
+    assert!((3..17).contains(&early), "{early}");
+}
+
+#[test]
 fn a_cut_link_loses_what_it_has_not_sent_and_delivers_what_propagates() {
     let mut bench = Bench::new(&plain());
     bench.send(at(0), 1500).send(at(0), 1400).send(at(0), 1300);
     bench.change(at(10), Change::Up(false)).send(at(15), 1200);
     assert!(!bench.link.is_up());
+    assert_eq!(bench.link.backlog(), Backlog::default());
     bench.change(at(16), Change::Up(false)).change(at(40), Change::Up(true)).send(at(40), 500).run_until(at(100));
     let seen = bench.seen();
     assert_eq!(seen.arrivals, [(at(26), 0), (at(62), 4)]);

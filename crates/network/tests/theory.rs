@@ -137,7 +137,7 @@ fn recorded_mahimahi_traces_are_read_and_followed() {
         let trace = Opportunities::parse(&text).unwrap();
         assert_eq!(trace.period(), Duration::from_millis(period_ms));
         let mean = trace.mean_rate().as_bps() as f64;
-        assert!((mean / (lines as f64 * 12_000.0 / (period_ms as f64 / 1e3)) - 1.0).abs() < 1e-6);
+        assert!((mean / (f64::from(lines) * 12_000.0 / (period_ms as f64 / 1e3)) - 1.0).abs() < 1e-6);
         // Two passes, nearly.
         let measured = goodput(RateConfig::Opportunities(trace.into()), period_ms / 500);
         assert!((measured / mean - 1.0).abs() < 0.01, "{name}: {measured} of {mean}");

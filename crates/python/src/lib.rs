@@ -3,6 +3,8 @@
 //! Conversions only. Every default, check and choice lives in the crates below or in the Python package above; what is
 //! offered here is described in `python/anabranch/_core.pyi`.
 
+#![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
+
 mod outcome;
 mod scenario;
 mod simulate;

@@ -17,6 +17,12 @@ impl Outcome {
         self.0.metrics.to_json(None)
     }
 
+    /// Whether events were recorded.
+    #[getter]
+    fn has_events(&self) -> bool {
+        self.0.events.is_some()
+    }
+
     /// The sampled columns of each recorded session.
     fn sessions<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         self.0.recording.sessions.iter().map(|session| convert_session(py, session)).collect()

@@ -68,7 +68,8 @@ fn convert(value: &Bound<'_, PyAny>, place: &str) -> PyResult<Value> {
         return Ok(Value::Flag(flag.is_true()));
     }
     if value.is_instance_of::<PyInt>() {
-        let too_large = |_| InputError::new_err(format!("{place}: {value} is too large for TOML; expected a 64-bit integer"));
+        let too_large =
+            |_| InputError::new_err(format!("{place}: {value} is too large for TOML; expected a 64-bit integer"));
         return Ok(Value::Integer(value.extract().map_err(too_large)?));
     }
     if let Ok(number) = value.cast::<PyFloat>() {
@@ -103,4 +104,3 @@ fn entries(table: &Bound<'_, PyMapping>, place: &str) -> PyResult<Vec<(String, V
     }
     Ok(entries)
 }
-

@@ -253,3 +253,18 @@ fn a_packet_of_linux_is_understood_whole() {
     assert_eq!(encode(&mut written, packet.source, packet.destination, &segment, |_| {}), Ok(64));
     assert_eq!(written[20..], bytes[20..], "TCP's part, checksum included");
 }
+
+#[test]
+fn both_zeros_of_a_checksum_are_right() {
+    // Linux writes 0xffff for zero. The window is chosen such that the checksum comes out as zero.
+    let address = IpAddr::from([127, 0, 0, 1]);
+    let mut segment = Segment::new(Flags::ACK);
+    let mut buffer = [0; 64];
+    let len = encode(&mut buffer, address, address, &segment, |_| {}).expect("fits");
+    segment.window = u16::from_be_bytes([buffer[36], buffer[37]]);
+    assert_eq!(encode(&mut buffer, address, address, &segment, |_| {}), Ok(len));
+    assert_eq!(buffer[36..38], [0, 0]);
+    assert_eq!(decode(&buffer[..len]).expect("valid").segment, segment);
+    buffer[36..38].fill(0xff);
+    assert_eq!(decode(&buffer[..len]).expect("valid").segment, segment);
+}

@@ -18,12 +18,20 @@ _MOST_RUNS = 6
 
 
 def compare(
-    directories: Annotated[list[Path], typer.Argument(metavar="DIR DIR...", help="Run folders, two to six.", show_default=False)],
+    directories: Annotated[
+        list[Path], typer.Argument(metavar="DIR DIR...", help="Run folders, two to six.", show_default=False)
+    ],
     directory: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Where to write comparison.png and comparison.svg; beside the first run where absent."),
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Where to write comparison.png and comparison.svg; beside the first run where absent.",
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
+    ] = False,
 ) -> None:
     """Put the first sessions of several runs side by side, as a table and as a picture."""
     if not 2 <= len(directories) <= _MOST_RUNS:

@@ -19,7 +19,9 @@ _COLUMNS = ("name", "summary", "source")
 def list_names(
     kind: Annotated[
         str | None,
-        typer.Argument(help="Which kind to list, such as schedulers, congestion-controls or scenarios; all where absent."),
+        typer.Argument(
+            help="Which kind to list, such as schedulers, congestion-controls or scenarios; all where absent."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from anabranch import InputError, runfolder, summary
 from anabranch.cli.console import Exit, err, fail, out, progress_bar
@@ -15,33 +16,42 @@ from anabranch.session import run as run_scenario
 
 EXAMPLES = (
     'Example: anabranch run sticky/base --seed 7 --set transport.scheduler=gr-sty --set link.wifi1.loss="1 %"\n\n'
-    "A run folder holds scenario.toml (every default filled in), metrics.json, run.json, recording.parquet, session.png and "
-    "session.svg."
+    "A run folder holds scenario.toml (every default filled in), metrics.json, run.json, session.png, session.svg, and "
+    "the numbers behind the picture (samples.parquet, incidents.parquet)."
 )
 
 
 def run(
     scenario: Annotated[
-        str, typer.Argument(help="A file, or the name of a shipped scenario (`anabranch list scenarios`).", show_default=False)
+        str,
+        typer.Argument(
+            help="A file, or the name of a shipped scenario (`anabranch list scenarios`).", show_default=False
+        ),
     ],
     seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="Where all randomness comes from.")] = 1,
     overrides: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override a key, such as transport.scheduler=gr-sty. Repeatable."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Override a key, such as transport.scheduler=gr-sty. Repeatable."
+        ),
     ] = None,
     directory: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="The run folder; runs/SCENARIO-SEED-N where absent. An earlier run in it goes."),
+        typer.Option(
+            "--out", metavar="DIR", help="The run folder; runs/SCENARIO-SEED-N where absent. An earlier run in it goes."
+        ),
     ] = None,
     as_json: Annotated[
         bool,
         typer.Option(
             "--json",
-            help="Print one JSON object on standard output and nothing else. A run folder is then written only with --out or "
-            "--events.",
+            help="Print one JSON object on standard output and nothing else. A run folder is then written only with "
+            "--out or --events.",
         ),
     ] = False,
-    events: Annotated[bool, typer.Option("--events", help="Record every event, as events.parquet in the run folder.")] = False,
+    events: Annotated[
+        bool, typer.Option("--events", help="Record every event, as events.parquet in the run folder.")
+    ] = False,
 ) -> None:
     """Simulate a scenario and say what the viewer saw."""
     chosen = dict(_split(text) for text in overrides or [])
@@ -51,7 +61,9 @@ def run(
             done = run_scenario(scenario, seed=seed, set=chosen, events=events, progress=progress)
         # The numbers come first: nothing that happens to a folder or a picture takes them away.
         if as_json:
-            print(json.dumps({**done.metrics, "cpu_seconds": done.cpu_seconds}, indent=2, ensure_ascii=False), flush=True)
+            print(
+                json.dumps({**done.metrics, "cpu_seconds": done.cpu_seconds}, indent=2, ensure_ascii=False), flush=True
+            )
         else:
             _tell(done)
         if wants_folder:
@@ -71,9 +83,11 @@ def _split(text: str) -> tuple[str, str]:
 def _tell(done: Run) -> None:
     console = out()
     metrics = done.metrics
-    console.print(f"[bold]{metrics['scenario']}[/], seed {done.seed}", highlight=False)
+    console.print(Text.assemble((str(metrics["scenario"]), "bold"), f", seed {done.seed}"))
     console.print(summary.of_run(metrics))
-    console.print(
-        f"[dim]{metrics['sim_seconds']:.0f} s simulated in {done.wall_seconds:.2f} s "
-        f"({summary.count(metrics['packets'])} packets)[/]"
-    )
+    took = f"{metrics['sim_seconds']:.0f} s simulated in {done.wall_seconds:.2f} s"
+    console.print(Text(f"{took}, {summary.count(metrics['packets'])} packets", style="dim"))
+    if metrics["ended"] == "stuck":
+        err().print(
+            Text("The run ended early: somebody waited, and nothing could happen any more.", style="bold yellow")
+        )

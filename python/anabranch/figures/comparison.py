@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from anabranch.figures import panels, style
-from anabranch.recording import SessionRecording
+from anabranch.recording import Mark, SessionRecording
 
 _COLUMN_IN = 4.6
 _HEIGHT_IN = 6.6
@@ -27,13 +27,13 @@ class Column:
         title: What distinguishes it from the others, such as its scheduler.
         subtitle: Its outcome in a few words.
         recording: The session to draw.
-        events: Scheduled changes of the network: when, in seconds, and what to write beside the line.
+        marks: Scheduled changes of the network.
     """
 
     title: str
     subtitle: str
     recording: SessionRecording
-    events: Sequence[tuple[float, str]] = ()
+    marks: Sequence[Mark] = ()
 
 
 @dataclass(frozen=True)
@@ -59,21 +59,26 @@ def compare(columns: Sequence[Column], *, title: str) -> Figure:
         return _draw(columns, title)
 
 
+def _buffer_if_any(axes: Axes, recording: SessionRecording) -> None:
+    if recording.plays:
+        panels.playout_buffer(axes, recording)
+
+
 def _rows(columns: Sequence[Column], colours: dict[str, str]) -> list[_Row]:
     averaged = max(panels.bin_width_s(c.recording) for c in columns)
     rows = [
         _Row(
-            f"Throughput per path (Mb/s, mean over {averaged:.3g} s)", 2.4, lambda a, r: panels.throughput(a, r, colours)
+            f"Throughput per path (Mb/s, mean over {averaged:.3g} s)",
+            2.4,
+            lambda a, r: panels.throughput(a, r, colours),
         )
     ]
-    if any(c.recording.buffer_s is not None for c in columns):
-        rows.append(
-            _Row("Playout buffer (s)", 2.0, lambda a, r: r.buffer_s is not None and panels.playout_buffer(a, r))
-        )
+    if any(c.recording.plays for c in columns):
+        rows.append(_Row("Playout buffer (s)", 2.0, _buffer_if_any))
         rows.append(
             _Row("Discarded pictures per second", 1.3, lambda a, r: panels.counts(a, r, r.discards, "discards"))
         )
-    if any(len(c.recording.subflows) > 1 for c in columns):
+    if any(len(c.recording.paths) > 1 for c in columns):
         rows.append(
             _Row("Path switches per second", 1.3, lambda a, r: panels.counts(a, r, r.path_switches, "path-switches"))
         )
@@ -81,7 +86,7 @@ def _rows(columns: Sequence[Column], colours: dict[str, str]) -> list[_Row]:
 
 
 def _draw(columns: Sequence[Column], title: str) -> Figure:
-    names = list(dict.fromkeys(s.path for c in columns for s in c.recording.subflows))
+    names = list(dict.fromkeys(s.path for c in columns for s in c.recording.paths))
     colours = style.path_colours(names)
     rows = _rows(columns, colours)
     width_in = _COLUMN_IN * len(columns) + 0.6
@@ -110,14 +115,16 @@ def _draw(columns: Sequence[Column], title: str) -> Figure:
         for position, (axes, column) in enumerate(zip(line, columns, strict=True)):
             axes.set_xlim(0.0, end)
             axes.set_ylim(0.0, top)
-            axes.yaxis.get_major_locator().set_params(nbins=max(int(row.height * 1.8), 2))
+            style.few_ticks(axes, max(int(row.height * 1.8), 2))
             axes.tick_params(
-                labelleft=position == 0, labelbottom=number == len(rows) - 1, length=3.0 if number == len(rows) - 1 else 0.0
+                labelleft=position == 0,
+                labelbottom=number == len(rows) - 1,
+                length=3.0 if number == len(rows) - 1 else 0.0,
             )
             if position == 0:
                 axes.set_title(row.title)
             panels.stalls(axes, column.recording)
-            panels.scenario_events(axes, column.events, labelled=number == 0)
+            panels.scenario_marks(axes, column.marks, labelled=number == 0)
             if number == len(rows) - 1:
                 axes.set_xlabel("Time (s)")
             if number == 0:

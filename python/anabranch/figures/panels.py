@@ -10,7 +10,7 @@ from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.transforms import blended_transform_factory
 
 from anabranch.figures import style
-from anabranch.recording import Array, SessionRecording
+from anabranch.recording import Array, Mark, SessionRecording
 
 # Points that a line of a picture about 1000 pixels wide can show; more would only be noise on noise.
 _POINTS = 320
@@ -28,7 +28,7 @@ def bin_width_s(recording: SessionRecording) -> float:
 
 
 def _binned(recording: SessionRecording, values: Array) -> tuple[Array, Array]:
-    """The values as rows of one bin each, and the bins' middles; a last, incomplete bin is filled with not-a-numbers."""
+    """The bins' middles, and the values as one row per bin; the last bin is filled up with not-a-numbers."""
     if recording.interval_s == 0.0:
         return recording.times_s, values[:, np.newaxis]
     per_bin = max(round(bin_width_s(recording) / recording.interval_s), 1)
@@ -45,7 +45,8 @@ def _mean(rows: Array) -> Array:
     present = ~np.isnan(rows)
     count = present.sum(axis=1)
     total = np.where(present, rows, 0.0).sum(axis=1)
-    return np.divide(total, count, out=np.full(len(rows), np.nan), where=count > 0)
+    means: Array = np.divide(total, count, out=np.full(len(rows), np.nan), where=count > 0)
+    return means
 
 
 def _per_second(recording: SessionRecording, counts: Array) -> tuple[Array, Array]:
@@ -61,13 +62,13 @@ def _last(values: Array) -> float | None:
 def throughput(axes: Axes, recording: SessionRecording, colours: Mapping[str, str]) -> list[tuple[float, str, str]]:
     """Throughput per path in Mb/s; returns what the lines' ends are to be labelled with."""
     labels = []
-    for subflow in recording.subflows:
-        middles, rows = _binned(recording, subflow.throughput_bps / 1e6)
+    for path in recording.paths:
+        middles, rows = _binned(recording, path.throughput_bps / 1e6)
         line = _mean(rows)
-        axes.plot(middles, line, color=colours[subflow.path], gid=f"throughput-{subflow.path}")
+        axes.plot(middles, line, color=colours[path.path], gid=f"throughput-{path.path}")
         # A single bin says little about where the eye sees the line end.
         tail = _last(_mean(line[-15:][np.newaxis, :]))
-        labels.append((tail or 0.0, subflow.path, colours[subflow.path]))
+        labels.append((tail or 0.0, path.path, colours[path.path]))
     axes.set_ylim(bottom=0.0)
     return labels
 
@@ -75,29 +76,28 @@ def throughput(axes: Axes, recording: SessionRecording, colours: Mapping[str, st
 def window(axes: Axes, recording: SessionRecording, colours: Mapping[str, str]) -> list[tuple[float, str, str]]:
     """Congestion window per path in packets, with its range within each bin; returns labels for the lines' ends."""
     labels = []
-    for subflow in recording.subflows:
-        middles, rows = _binned(recording, subflow.cwnd_packets)
+    for path in recording.paths:
+        middles, rows = _binned(recording, path.cwnd_packets)
         line = _mean(rows)
         seen = ~np.isnan(line)
         axes.fill_between(
             middles[seen],
             np.nanmin(rows[seen], axis=1),
             np.nanmax(rows[seen], axis=1),
-            color=colours[subflow.path],
+            color=colours[path.path],
             alpha=0.18,
             linewidth=0,
         )
-        axes.plot(middles, line, color=colours[subflow.path], gid=f"window-{subflow.path}")
+        axes.plot(middles, line, color=colours[path.path], gid=f"window-{path.path}")
         tail = _last(_mean(line[-15:][np.newaxis, :]))
         if tail is not None:
-            labels.append((tail, subflow.path, colours[subflow.path]))
+            labels.append((tail, path.path, colours[path.path]))
     axes.set_ylim(bottom=0.0)
     return labels
 
 
 def playout_buffer(axes: Axes, recording: SessionRecording) -> None:
     """Playing time ahead of the viewer, in seconds, with the buffer underflows as ticks above it."""
-    assert recording.buffer_s is not None
     middles, rows = _binned(recording, recording.buffer_s)
     level = _mean(rows)
     axes.fill_between(middles, 0.0, level, color=style.BUFFER, alpha=0.16, linewidth=0)
@@ -143,20 +143,21 @@ def stalls(axes: Axes, recording: SessionRecording) -> None:
     axes.add_collection(spans, autolim=False)
 
 
-def scenario_events(axes: Axes, events: Sequence[tuple[float, str]], labelled: bool) -> None:
+def scenario_marks(axes: Axes, marks: Sequence[Mark], labelled: bool) -> None:
     """Scheduled changes of the network as vertical lines, named above the axes where that is asked for."""
-    if not events:
+    if not marks:
         return
     transform = blended_transform_factory(axes.transData, axes.transAxes)
-    lines = [[(at, 0.0), (at, 1.0)] for at, _ in events]
+    lines = [[(at, 0.0), (at, 1.0)] for at in (m.at_s for m in marks)]
     axes.add_collection(
-        LineCollection(lines, colors=style.INK, linewidths=0.9, linestyles=(0, (4, 2)), transform=transform), autolim=False
+        LineCollection(lines, colors=style.INK, linewidths=0.9, linestyles=(0, (4, 2)), transform=transform),
+        autolim=False,
     )
     if labelled:
-        for at, text in events:
+        for mark in marks:
             axes.annotate(
-                text,
-                (at, 1.0),
+                mark.text,
+                (mark.at_s, 1.0),
                 xycoords=transform,
                 xytext=(4, -2),
                 textcoords="offset points",

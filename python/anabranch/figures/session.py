@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from anabranch.figures import panels, style
-from anabranch.recording import SessionRecording
+from anabranch.recording import Mark, SessionRecording
 
 _WIDTH_IN = 10.0
 # A unit of panel height, and what the title and the time axis take above and below the panels.
@@ -30,26 +30,24 @@ class _Panel:
     draw: Callable[[Axes], _Labels | None]
 
 
-def draw_session(
-    recording: SessionRecording, *, title: str, subtitle: str, events: Sequence[tuple[float, str]] = ()
-) -> Figure:
+def draw_session(recording: SessionRecording, *, title: str, subtitle: str, marks: Sequence[Mark] = ()) -> Figure:
     """Draws one session.
 
     Args:
         recording: What to draw.
         title: The first line, in bold.
         subtitle: The second line.
-        events: Scheduled changes of the network: when, in seconds, and what to write beside the line.
+        marks: Scheduled changes of the network.
 
     Returns:
         A figure, about 1500 pixels wide at its own resolution.
     """
     with style.applied():
-        return _draw(recording, title, subtitle, events)
+        return _draw(recording, title, subtitle, marks)
 
 
 def _panels(recording: SessionRecording) -> list[_Panel]:
-    colours = style.path_colours([s.path for s in recording.subflows])
+    colours = style.path_colours([s.path for s in recording.paths])
     averaged = panels.bin_width_s(recording)
     found = [
         _Panel(
@@ -59,7 +57,7 @@ def _panels(recording: SessionRecording) -> list[_Panel]:
         ),
         _Panel("Congestion window (packets)", 2.4, lambda axes: panels.window(axes, recording, colours)),
     ]
-    if recording.buffer_s is not None:
+    if recording.plays:
         found.append(_Panel("Playout buffer (s)", 2.0, lambda axes: panels.playout_buffer(axes, recording)))
         found.append(
             _Panel(
@@ -68,7 +66,7 @@ def _panels(recording: SessionRecording) -> list[_Panel]:
                 lambda axes: panels.counts(axes, recording, recording.discards, "discards"),
             )
         )
-    if len(recording.subflows) > 1:
+    if len(recording.paths) > 1:
         found.append(
             _Panel(
                 "Path switches per second",
@@ -79,7 +77,7 @@ def _panels(recording: SessionRecording) -> list[_Panel]:
     return found
 
 
-def _draw(recording: SessionRecording, title: str, subtitle: str, events: Sequence[tuple[float, str]]) -> Figure:
+def _draw(recording: SessionRecording, title: str, subtitle: str, marks: Sequence[Mark]) -> Figure:
     content = _panels(recording)
     gap = 0.62  # Between panels, in units: room for the next panel's title.
     units = sum(p.height for p in content) + gap * (len(content) - 1)
@@ -101,11 +99,11 @@ def _draw(recording: SessionRecording, title: str, subtitle: str, events: Sequen
         labels = panel.draw(axes)
         axes.set_title(panel.title)
         panels.stalls(axes, recording)
-        panels.scenario_events(axes, events, labelled=first is None)
+        panels.scenario_marks(axes, marks, labelled=first is None)
         style.place_end_labels(axes, labels or [])
         last = row == len(content) - 1
         axes.tick_params(axis="x", labelbottom=last, length=3.0 if last else 0.0)
-        axes.yaxis.get_major_locator().set_params(nbins=max(int(panel.height * 1.6), 2), integer=False)
+        style.few_ticks(axes, max(int(panel.height * 1.6), 2))
         first = first or axes
     assert first is not None
     first.set_xlim(0.0, float(recording.times_s[-1]) if len(recording.times_s) else 1.0)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 # Okabe and Ito's palette, which people with the common colour-vision deficiencies can tell apart, in an order in which
 # neighbours differ most. Yellow is left out (too faint on white), black is the text's.
@@ -56,10 +59,22 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
+def few_ticks(axes: Axes, most: int) -> None:
+    """Puts at most so many intervals of round numbers on the vertical axis."""
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]))
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Writes a picture in the format of the file's suffix; the same figure gives the same bytes."""
+    with applied():
+        # The date is the only thing in an SVG that the data does not determine.
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
 @contextmanager
 def applied() -> Iterator[None]:
     """The project's look, for as long as the context lasts."""
-    with mpl.rc_context(_SETTINGS):
+    with mpl.rc_context(cast(Any, _SETTINGS)):  # The stubs want each key as a literal.
         yield
 
 
@@ -79,9 +94,7 @@ def place_end_labels(axes: Axes, labels: Sequence[tuple[float, str, str]], size:
     if not labels:
         return
     bottom, top = axes.get_ylim()
-    figure = axes.get_figure()
-    assert figure is not None
-    height_points = axes.get_position().height * figure.get_figheight() * 72.0
+    height_points = axes.get_window_extent().height / axes.figure.dpi * 72.0
     step = 1.25 * size / height_points
     order = sorted(range(len(labels)), key=lambda i: labels[i][0])
     wanted = [min(max((labels[i][0] - bottom) / (top - bottom), 0.0), 1.0) for i in order]

@@ -35,9 +35,9 @@ fn socket(protocol: i32) -> Socket {
 pub struct Download {
     pub bytes: u64,
     pub sha256: [u8; 32],
-    /// From calling `connect` to its return.
+    /// How long `connect` took.
     pub connecting: Duration,
-    /// From then to the end of the stream.
+    /// From the request to the end of the stream.
     pub receiving: Duration,
     /// Why it ended before the end of the stream, if it did.
     pub error: Option<std::io::ErrorKind>,
@@ -51,15 +51,60 @@ impl Download {
 
 /// Connects to the server from inside `client`, sends [`REQUEST`] and reads to the end of the stream.
 pub fn download(client: &Netns, protocol: i32) -> Download {
-    client.run(|| download_here(protocol)).expect("the namespace can be entered")
+    client.run(|| read_all(request(protocol, None), || {})).expect("the namespace can be entered")
 }
 
-fn download_here(protocol: i32) -> Download {
+/// The same with a small receive buffer, from which it reads in jerks.
+pub fn download_slowly(client: &Netns, protocol: i32) -> Download {
+    let mut reads = 0u32;
+    let pause = || {
+        reads += 1;
+        if reads % 16 == 0 {
+            std::thread::sleep(Duration::from_millis(150));
+        }
+    };
+    client.run(|| read_all(request(protocol, Some(SMALL_BUFFER)), pause)).expect("the namespace can be entered")
+}
+
+/// Reads at least so many bytes and closes while more are waiting to be read, which makes the kernel abort the
+/// connection; returns how many it got.
+pub fn download_part(client: &Netns, protocol: i32, least: u64) -> u64 {
+    let read = || {
+        let mut connected = request(protocol, None);
+        let (mut bytes, mut buffer) = (0, vec![0; 1 << 16]);
+        while bytes < least {
+            bytes += connected.socket.read(&mut buffer).expect("more is to come") as u64;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        bytes
+    };
+    client.run(read).expect("the namespace can be entered")
+}
+
+/// Bytes of a receive buffer that is soon full; the kernel doubles it for its own bookkeeping.
+const SMALL_BUFFER: usize = 16_384;
+
+/// A socket whose request has left.
+struct Connected {
+    socket: Socket,
+    connecting: Duration,
+}
+
+fn request(protocol: i32, receive_buffer: Option<usize>) -> Connected {
     let mut socket = socket(protocol);
+    if let Some(size) = receive_buffer {
+        socket.set_recv_buffer_size(size).expect("a buffer");
+    }
     let began = Instant::now();
     socket.connect(&SockAddr::from(SocketAddr::from((lab::SERVER, PORT)))).expect("a connection");
-    let connected = Instant::now();
+    let connecting = began.elapsed();
     socket.write_all(REQUEST).expect("the request leaves");
+    Connected { socket, connecting }
+}
+
+fn read_all(connected: Connected, mut after_each_read: impl FnMut()) -> Download {
+    let Connected { mut socket, connecting } = connected;
+    let began = Instant::now();
     let (mut bytes, mut hash, mut buffer, mut error) = (0, Sha256::new(), vec![0; 1 << 16], None);
     loop {
         match socket.read(&mut buffer) {
@@ -67,6 +112,7 @@ fn download_here(protocol: i32) -> Download {
             Ok(n) => {
                 bytes += n as u64;
                 hash.update(&buffer[..n]);
+                after_each_read();
             }
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
             Err(e) => {
@@ -75,8 +121,7 @@ fn download_here(protocol: i32) -> Download {
             }
         }
     }
-    let (connecting, receiving) = (connected - began, connected.elapsed());
-    Download { bytes, sha256: hash.finalize().into(), connecting, receiving, error }
+    Download { bytes, sha256: hash.finalize().into(), connecting, receiving: began.elapsed(), error }
 }
 
 /// A kernel's listening socket.

@@ -214,6 +214,15 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_queue_restarts_the_interval() {
+        let mut codel = codel();
+        let long = Duration::from_millis(9);
+        assert!(drops(&mut codel, 1_000_000, 1_099_000, long).is_empty());
+        codel.emptied(at(1_099_000));
+        assert_eq!(drops(&mut codel, 1_099_100, 1_199_200, long), [1_199_100]);
+    }
+
+    #[test]
     fn a_new_episode_soon_after_resumes_the_pace() {
         let mut codel = codel();
         let long = Duration::from_millis(9);

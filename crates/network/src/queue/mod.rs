@@ -125,7 +125,7 @@ pub trait Queue: Send {
         let _ = now;
     }
 
-    /// The link's mean rate, overhead included: told at the start and at every change.
+    /// The link's mean rate has changed.
     fn rate_changed(&mut self, rate: Bandwidth) {
         let _ = rate;
     }
@@ -171,11 +171,11 @@ impl QueueConfig {
         }
     }
 
-    /// The queue, empty, of a link with this MTU. Random decisions draw from `rng`.
-    pub fn build(&self, mtu: u32, rng: ChaCha8Rng) -> Box<dyn Queue> {
+    /// The queue, empty, of a link with this MTU and mean rate. Random decisions draw from `rng`.
+    pub fn build(&self, mtu: u32, rate: Bandwidth, rng: ChaCha8Rng) -> Box<dyn Queue> {
         match self {
             QueueConfig::DropTail(config) => Box::new(drop_tail::DropTail::new(*config)),
-            QueueConfig::Red(config) => Box::new(red::Red::new(*config, rng)),
+            QueueConfig::Red(config) => Box::new(red::Red::new(*config, rate, rng)),
             QueueConfig::CoDel(config) => Box::new(codel::CoDel::new(*config, mtu)),
         }
     }
@@ -218,7 +218,7 @@ mod tests {
                 let config = (kind.with_limit)(limit);
                 assert_eq!(config.limit(), limit, "{}", kind.name);
                 config.validate(1500).unwrap_or_else(|error| panic!("{} {limit:?}: {error}", kind.name));
-                let mut queue = config.build(1500, Streams::new(1, kind.name).stream("queue"));
+                let mut queue = config.build(1500, Bandwidth::from_mbps(2), Streams::new(1, kind.name).stream("queue"));
                 assert!(queue.admit(Instant::ZERO, Backlog::default(), 1500), "{}", kind.name);
                 let full = Backlog { packets: 50, bytes: 64_000 };
                 assert!(!queue.admit(Instant::ZERO, full, 1500), "{}", kind.name);

@@ -121,9 +121,11 @@ pub(super) struct Red {
 }
 
 impl Red {
-    pub(super) fn new(config: RedConfig, rng: ChaCha8Rng) -> Self {
+    pub(super) fn new(config: RedConfig, rate: Bandwidth, rng: ChaCha8Rng) -> Self {
         let empty_since = Some(Instant::ZERO);
-        Red { config, rng, average: 0, count: 0, empty_since, time_per_packet: Duration::ZERO }
+        let mut red = Red { config, rng, average: 0, count: 0, empty_since, time_per_packet: Duration::ZERO };
+        red.rate_changed(rate);
+        red
     }
 
     fn update_average(&mut self, now: Instant, backlog: u64) {
@@ -199,9 +201,7 @@ mod tests {
     const LIMIT: QueueLimit = QueueLimit::Packets(100);
 
     fn red(config: RedConfig) -> Red {
-        let mut red = Red::new(config, Streams::new(3, "test").stream("queue"));
-        red.rate_changed(Bandwidth::from_mbps(8));
-        red
+        Red::new(config, Bandwidth::from_mbps(8), Streams::new(3, "test").stream("queue"))
     }
 
     fn backlog(packets: u64) -> Backlog {
@@ -228,10 +228,24 @@ mod tests {
         let mut red = red(RedConfig { weight_exponent: 2, ..RedConfig::new(LIMIT) });
         red.average = 8 << FRACTION_BITS;
         let packet = super::super::QueuedPacket { entered: Instant::ZERO, bytes: 1000 };
-        red.depart(Instant::ZERO, packet, backlog(0));
+        let emptied = Instant::from_nanos(77);
+        red.depart(emptied, packet, backlog(0));
         // A packet of 1000 bytes takes 1 ms at 8 Mb/s; three could have left.
-        red.admit(Instant::ZERO + Duration::from_millis(3), backlog(0), 1000);
+        red.admit(emptied + Duration::from_millis(3), backlog(0), 1000);
         assert!((average(&red) - 8.0 * 0.75f64.powi(3)).abs() < 1e-5);
+        // At half the rate it would have been one more in two milliseconds.
+        red.rate_changed(Bandwidth::from_mbps(4));
+        red.admit(emptied + Duration::from_millis(5), backlog(0), 1000);
+        assert!((average(&red) - 8.0 * 0.75f64.powi(4)).abs() < 1e-5);
+    }
+
+    #[test]
+    fn a_full_queue_restarts_the_spacing() {
+        let mut red = red(RedConfig { min: 5, max: 15, ..RedConfig::new(QueueLimit::Packets(10)) });
+        red.average = 10 << FRACTION_BITS;
+        red.count = 7;
+        assert!(!red.admit(Instant::ZERO, backlog(10), 1000));
+        assert_eq!(red.count, 0);
     }
 
     #[test]

@@ -181,6 +181,23 @@ mod tests {
     }
 
     #[test]
+    fn two_changes_of_a_shaper_count_what_was_sent_once() {
+        // Tokens abound; the peak rates of 2, 1 and 4 Mb/s decide.
+        let shaper = |peak| {
+            let bucket = TokenBucketConfig {
+                peak: Bandwidth::from_mbps(peak),
+                ..TokenBucketConfig::new(Bandwidth::from_mbps(1), 9000)
+            };
+            RateConfig::TokenBucket(bucket)
+        };
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        let mut server = Server::new(&shaper(2), at(0));
+        assert_eq!(server.begin(at(0), 1500), at(6));
+        assert_eq!(server.change(&shaper(1), at(2), true), Some(at(10)));
+        assert_eq!(server.change(&shaper(4), at(6), true), Some(at(7)));
+    }
+
+    #[test]
     fn at_rate_zero_nothing_leaves_and_at_the_infinite_rate_everything_at_once() {
         let now = Instant::from_nanos(77);
         let mut server = Server::new(&Bandwidth::ZERO.into(), now);

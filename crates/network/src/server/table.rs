@@ -40,11 +40,11 @@ impl TableServer {
             if possible >= left {
                 return at + Work(left as u64).time(step.value);
             }
-            if step.left == Duration::MAX {
-                return Instant::FAR_FUTURE;
-            }
             left -= possible;
             at += step.left;
+            if at == Instant::FAR_FUTURE {
+                return at;
+            }
         }
     }
 
@@ -114,6 +114,17 @@ mod tests {
             let steps = Steps::new([(Duration::from_secs(1), Bandwidth::ZERO)], at_end).unwrap();
             let mut server = TableServer::new(Arc::new(steps), Instant::ZERO);
             assert_eq!(server.serve(at(5), Work::of(1)), Instant::FAR_FUTURE);
+        }
+    }
+
+    #[test]
+    fn a_table_may_need_longer_than_time_lasts() {
+        // One bit per second for 36 years of every 73: two gigabytes take longer than 64 bits of nanoseconds hold.
+        let long = Duration::from_nanos(1 << 60);
+        for order in [[0, 1], [1, 0]] {
+            let steps = Steps::new(order.map(|bps| (long, Bandwidth::from_bps(bps))), AtEnd::Loop).unwrap();
+            let mut server = TableServer::new(Arc::new(steps), Instant::ZERO);
+            assert_eq!(server.serve(at(5), Work::of(2_000_000_000)), Instant::FAR_FUTURE);
         }
     }
 }

@@ -83,8 +83,8 @@ impl TokenBucket {
     }
 
     pub(super) fn change(&mut self, config: TokenBucketConfig, now: Instant) {
-        let level = self.level_at(now, Work::of(self.config.burst));
-        self.level = Level { tokens: level.tokens.min(Work::of(config.burst)), at: now };
+        // What a smaller bucket cannot hold spills as soon as its level is looked at.
+        self.level = self.level_at(now, Work::of(self.config.burst));
         self.config = config;
     }
 
@@ -159,6 +159,28 @@ mod tests {
         // 1000 tokens are there at 1 ms: half of what the packet needs. At half the rate the rest takes 2 ms.
         bucket.change(TokenBucketConfig::new(Bandwidth::from_mbps(4), 2000), at(1));
         assert_eq!(bucket.resume(at(1), kilobytes(2)), at(3));
+    }
+
+    #[test]
+    fn an_interrupted_packet_pays_its_whole_price() {
+        let config = TokenBucketConfig {
+            peak: Bandwidth::from_mbps(8),
+            ..TokenBucketConfig::new(Bandwidth::from_mbps(4), 1000)
+        };
+        let mut bucket = TokenBucket::new(config, Instant::ZERO);
+        assert_eq!(bucket.serve(at(0), kilobytes(1)), at(1));
+        // 500 tokens are there; gathering another 500 takes as long as sending the packet.
+        assert_eq!(bucket.serve(at(1), kilobytes(1)), at(3));
+        assert_eq!(bucket.interrupt(at(1), kilobytes(1), at(2)), Work::NONE);
+        bucket.change(config, at(2));
+        assert_eq!(bucket.resume(at(2), Work::NONE), at(3));
+    }
+
+    #[test]
+    fn a_smaller_bucket_spills() {
+        let mut bucket = bucket(3000);
+        bucket.change(TokenBucketConfig::new(Bandwidth::from_mbps(8), 1000), at(0));
+        assert_eq!([0, 0].map(|_| bucket.serve(at(0), kilobytes(1))), [at(0), at(1)]);
     }
 
     #[test]

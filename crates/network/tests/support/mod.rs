@@ -4,6 +4,7 @@
 use anabranch_events::{DropCause, LinkEvent};
 use anabranch_network::{Change, Direction, DirectionConfig, Packet, Probability, Streams};
 use anabranch_units::{Duration, Instant};
+use std::collections::BTreeMap;
 
 /// A numbered packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +73,8 @@ pub struct Bench {
     sent: u32,
     arrivals: Vec<(Instant, u32)>,
     log: Vec<(Instant, LinkEvent)>,
+    /// Packets and bytes that the log said were dropped, by cause.
+    told: BTreeMap<String, (u64, u64)>,
 }
 
 impl Bench {
@@ -82,7 +85,7 @@ impl Bench {
     pub fn seeded(config: &DirectionConfig, seed: u64) -> Self {
         config.validate().unwrap();
         let link = Direction::new(config, Streams::new(seed, "link/test/down"));
-        Bench { link, sent: 0, arrivals: Vec::new(), log: Vec::new() }
+        Bench { link, sent: 0, arrivals: Vec::new(), log: Vec::new(), told: BTreeMap::new() }
     }
 
     /// Takes every delivery at the moment that the link announces, up to `until`.
@@ -100,8 +103,24 @@ impl Bench {
         while let Some(packet) = self.link.poll_delivery(now) {
             self.arrivals.push((now, packet.number));
         }
-        self.log.extend(self.link.log().drain());
+        self.note_log();
         self
+    }
+
+    /// Keeps what the link said, and checks that its counters say the same.
+    fn note_log(&mut self) {
+        for (time, event) in self.link.log().drain() {
+            if let LinkEvent::Dropped { cause, bytes } = event {
+                let count = self.told.entry(format!("{cause:?}")).or_default();
+                *count = (count.0 + 1, count.1 + u64::from(bytes));
+            }
+            self.log.push((time, event));
+        }
+        for cause in [DropCause::Queue, DropCause::Random, DropCause::Outage, DropCause::TooBig] {
+            let counted = self.link.stats().dropped(cause);
+            let told = self.told.get(&format!("{cause:?}")).copied().unwrap_or_default();
+            assert_eq!((counted.packets, counted.bytes), told, "{cause:?}");
+        }
     }
 
     pub fn send(&mut self, now: Instant, bytes: u32) -> &mut Self {
@@ -155,7 +174,7 @@ impl Bench {
 
     /// What was seen until now.
     pub fn seen(&mut self) -> Seen {
-        self.log.extend(self.link.log().drain());
+        self.note_log();
         let stats = self.link.stats();
         let counts = [stats.sent, stats.duplicated, stats.delivered, stats.dropped_in_total()];
         let delay = &stats.queue_delay;

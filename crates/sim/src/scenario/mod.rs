@@ -1,7 +1,7 @@
 //! The scenario: a network, sessions over it, and what happens meanwhile, as one TOML text.
 //!
 //! The schema lives here and nowhere else. [`reference`] lists every key with its default and meaning; the documentation,
-//! the reader and the resolved scenario all follow it. A mistake becomes one [`Error`] with its place.
+//! the reader and the resolved scenario all follow it. A mistake becomes one [`Error`](crate::Error) with its place.
 
 mod document;
 mod link;
@@ -21,7 +21,6 @@ pub use session::{Action, Event, Path, Session, Traffic};
 pub use transport::{Choice, Transport};
 pub use video::{Player, Video};
 
-use crate::error::Error;
 use crate::quantity::read_time;
 use anabranch_units::Duration;
 use document::{Node, Table, Value};

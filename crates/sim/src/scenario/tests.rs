@@ -1,4 +1,5 @@
 use super::*;
+use crate::Error;
 use crate::quantity::Ratio;
 use anabranch_network::{LossAt, QueueConfig};
 use anabranch_stack::connection::Protocol;

@@ -154,8 +154,7 @@ fn read_receive_buffer(r: &Reader<'_>) -> Result<ReceiveBuffer> {
 pub(super) fn read_scheduler(file: &str, node: &Node) -> Result<Choice> {
     let names = || scheduler::REGISTRY.iter().map(|entry| entry.name);
     let (choice, places) = read_choice(file, node, "scheduler", names)?;
-    let entry = scheduler::find(&choice.name).expect("the name was just checked");
-    check_options(file, node, &places, (entry.create)(&choice.to_options()).err())?;
+    check_options(file, node, &places, scheduler::create(&choice.name, &choice.to_options()).err())?;
     Ok(choice)
 }
 

@@ -2,6 +2,7 @@
 
 use super::keys::{Key, equal, join_hmac, leftmost_64, leftmost_160};
 use super::{Connection, Mode, PathConfig, Protocol, Role};
+use crate::congestion::Siblings;
 use crate::options::OptionError;
 use crate::subflow::{Opening, Origin, Peer, State, Subflow};
 use anabranch_events::{CloseReason, FallbackReason, TransportEvent};
@@ -247,6 +248,8 @@ impl Connection {
         // The client owes the third segment. The server's first DSS is what makes a client join: it should not have to wait.
         subflow.receiver.acknowledge_now();
         self.path_manager.on_opened(path);
+        self.refresh(at);
+        self.subflows[at].sender.start_control(now, Siblings::new(&self.views, at));
         if !self.established {
             self.established = true;
             self.log.emit(now, TransportEvent::Established);

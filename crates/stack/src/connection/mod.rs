@@ -345,6 +345,12 @@ impl Connection {
         self.closed
     }
 
+    /// Whether the connection is over and every subflow, too: the host may forget it. A host that forgets earlier leaves
+    /// the peer's last segments unanswered.
+    pub fn is_over(&self) -> bool {
+        self.closed && self.subflows.iter().all(|s| s.finished() || matches!(s.state, State::Closed(_)))
+    }
+
     /// Whether the peer's stream has ended and every byte of it was read.
     pub fn peer_finished(&self) -> bool {
         self.incoming.ended() && self.incoming.readable() == 0

@@ -400,9 +400,8 @@ impl Sender {
         let window = self.rack.reordering_window(true, self.board.sacked(), self.rtt.min(), self.rtt.srtt());
         let patience = if self.rack.advanced { self.rack.rtt + window } else { Duration::ZERO };
         self.board.mark_all_lost(now - patience);
-        if !self.control.governs_itself() {
-            self.window.cwnd = Packets::whole(self.board.in_flight() + 1);
-        }
+        // Also for a control that governs itself: Linux does so for BBR, which restores its window when the repair is complete.
+        self.window.cwnd = Packets::whole(self.board.in_flight() + 1);
         self.timeouts += 1;
         self.rtt.back_off();
         self.arm_timeout(now);

@@ -142,6 +142,11 @@ impl Sender {
         }
     }
 
+    /// The control learns the round trip of the handshake.
+    pub fn start_control(&mut self, now: Instant, siblings: Siblings<'_>) {
+        self.control.on_established(now, &mut self.window, siblings);
+    }
+
     /// One acknowledgment, in Linux's order: marks, round trip, loss detection, rate, window, timers.
     pub fn on_ack(&mut self, now: Instant, ack: &Acknowledgment<'_>, siblings: Siblings<'_>) -> AckOutcome {
         if ack.acked > self.next {

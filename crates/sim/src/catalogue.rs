@@ -1,0 +1,140 @@
+//! What ships with the program: scenarios, and the registries as data.
+
+use anabranch_media::PLAYERS;
+use anabranch_network::{LOSS_MODELS, QUEUES};
+use anabranch_stack::{congestion, scheduler};
+
+/// A scenario that ships with the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shipped {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+macro_rules! shipped {
+    ($($name:literal),* $(,)?) => {
+        &[$(Shipped { name: $name, text: include_str!(concat!("../../../scenarios/", $name, ".toml")) }),*]
+    };
+}
+
+/// Every shipped scenario.
+pub const SCENARIOS: &[Shipped] = shipped![
+    "sticky/base",
+    "sticky/3p-50",
+    "sticky/3p-150",
+    "handoff/limited",
+    "handoff/limited-handoff",
+    "handoff/large",
+    "handoff/large-handoff",
+    "handoff/cellular",
+    "handoff/cellular-handoff",
+    "bulk/one-path",
+    "bulk/two-paths",
+    "bulk/three-paths",
+    "fairness/shared-bottleneck",
+    "conext/scenario-a",
+    "conext/scenario-b",
+    "conext/scenario-c",
+];
+
+/// The shipped scenario of that name.
+pub fn scenario(name: &str) -> Option<&'static Shipped> {
+    SCENARIOS.iter().find(|scenario| scenario.name == name)
+}
+
+/// The names of shipped scenarios, for messages about unknown ones.
+pub fn scenario_names() -> impl Iterator<Item = &'static str> {
+    SCENARIOS.iter().map(|scenario| scenario.name)
+}
+
+impl Shipped {
+    /// What the scenario wants to know.
+    pub fn question(&self) -> String {
+        crate::load(self.text, self.name, None, &[]).map_or_else(|_| String::new(), |scenario| scenario.question)
+    }
+}
+
+/// A line of a registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Its name in scenarios and on the command line.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// Where it is defined.
+    pub source: &'static str,
+}
+
+/// Every scheduler.
+pub fn schedulers() -> Vec<Item> {
+    let item = |e: &scheduler::Entry| Item { name: e.name, summary: e.summary, source: e.source };
+    scheduler::REGISTRY.iter().map(item).collect()
+}
+
+/// Every congestion control.
+pub fn congestion_controls() -> Vec<Item> {
+    let item = |e: &congestion::Entry| Item { name: e.name, summary: e.summary, source: e.source };
+    congestion::REGISTRY.iter().map(item).collect()
+}
+
+/// Every player.
+pub fn players() -> Vec<Item> {
+    PLAYERS.iter().map(|e| Item { name: e.name, summary: e.sentence, source: e.source }).collect()
+}
+
+/// Every queue.
+pub fn queues() -> Vec<Item> {
+    QUEUES.iter().map(|e| Item { name: e.name, summary: e.summary, source: e.source }).collect()
+}
+
+/// Every loss model.
+pub fn loss_models() -> Vec<Item> {
+    LOSS_MODELS.iter().map(|e| Item { name: e.name, summary: e.summary, source: e.source }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_scenario_reads_and_asks_its_question_first() {
+        for shipped in SCENARIOS {
+            let scenario = crate::load(shipped.text, shipped.name, None, &[]).unwrap_or_else(|e| panic!("{e}"));
+            assert!(scenario.question.ends_with('?'), "{}", shipped.name);
+            let second = shipped.text.lines().nth(1).unwrap_or("");
+            assert!(second.starts_with("question = "), "{}", shipped.name);
+            let again = crate::load(&scenario.resolved(), shipped.name, None, &[]);
+            assert_eq!(again.as_ref(), Ok(&scenario), "{}", shipped.name);
+        }
+    }
+
+    #[test]
+    fn the_list_holds_every_file_of_the_folder() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
+        let mut found = Vec::new();
+        for group in std::fs::read_dir(root).unwrap() {
+            let group = group.unwrap();
+            let name = group.file_name().into_string().unwrap();
+            for file in std::fs::read_dir(group.path()).into_iter().flatten() {
+                let file = file.unwrap().file_name().into_string().unwrap();
+                found.extend(file.strip_suffix(".toml").map(|stem| format!("{name}/{stem}")));
+            }
+        }
+        let mut listed: Vec<_> = scenario_names().map(str::to_string).collect();
+        (found.sort(), listed.sort());
+        assert_eq!(found, listed);
+    }
+
+    #[test]
+    fn registries_have_unique_names_and_say_what_they_are() {
+        for list in [schedulers(), congestion_controls(), players(), queues(), loss_models()] {
+            assert!(!list.is_empty());
+            for (i, item) in list.iter().enumerate() {
+                assert!(list[..i].iter().all(|other| other.name != item.name), "{}", item.name);
+                assert!(item.summary.ends_with('.') && !item.source.is_empty(), "{}", item.name);
+            }
+        }
+    }
+}

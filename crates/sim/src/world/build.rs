@@ -1,0 +1,202 @@
+//! Makes the parts of a world from a scenario.
+
+use super::flow::{Flow, FlowSetup, SeededEntropy};
+use super::observer::{Observer, ObserverSetup};
+use crate::outcome::{MOST_RECORDED, Recorder};
+use crate::scenario::{Player, Scenario, Session, Traffic, Transport, Video};
+use anabranch_media::{
+    Content, Exchanges, HttpServer, PlayerOptions, PlayerSetup, RESPONSE_HEADER_BYTES, SwitchPredictor, find_player,
+};
+use anabranch_network::Streams;
+use anabranch_segment::{BASE_HEADER_LEN, DataSeq, Dss, Mapping, TIMESTAMPS_LEN};
+use anabranch_stack::connection::{Config, PathConfig, Protocol};
+use anabranch_stack::view::Hints;
+use anabranch_units::{Instant, PathId};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// What every flow of a run is made with.
+pub(super) struct Builder<'a> {
+    scenario: &'a Scenario,
+    seed: u64,
+    record_events: bool,
+    /// Names of the sources of the table of events, in order.
+    pub sources: Vec<String>,
+    flows: Vec<Flow>,
+}
+
+impl<'a> Builder<'a> {
+    pub fn new(scenario: &'a Scenario, seed: u64, record_events: bool, sources: Vec<String>) -> Self {
+        Builder { scenario, seed, record_events, sources, flows: Vec::new() }
+    }
+
+    /// Every session, then all cross traffic.
+    pub fn build(mut self) -> (Vec<Flow>, Vec<String>) {
+        for session in &self.scenario.sessions {
+            self.add_session(session);
+        }
+        let sessions = self.flows.len();
+        for traffic in &self.scenario.traffic {
+            self.add_traffic(traffic, sessions);
+        }
+        (self.flows, self.sources)
+    }
+
+    fn add_session(&mut self, session: &Session) {
+        let content = session.video.content();
+        for copy in 0..session.count {
+            let name = format!("session {}", self.flows.len());
+            let start = Instant::ZERO + session.start + session.stagger * u64::from(copy);
+            let hints = Hints { consumption_rate: session.video.rate(), message_end: None };
+            let part = Part { name, start, paths: &session.paths, transport: &session.transport, hints, awaited: true };
+            self.add(&part, &session.player, content.clone());
+        }
+    }
+
+    fn add_traffic(&mut self, traffic: &Traffic, sessions: usize) {
+        let transport = Transport {
+            protocol: Protocol::Tcp,
+            congestion_control: traffic.congestion_control.clone(),
+            ..self.scenario.transport.clone()
+        };
+        for copy in 0..traffic.count {
+            let name = format!("traffic {}", self.flows.len() - sessions);
+            let start = Instant::ZERO + traffic.start + traffic.stagger * u64::from(copy);
+            let duration = traffic.stop.map(|stop| (Instant::ZERO + stop).since(start));
+            let options = PlayerOptions { duration, ..PlayerOptions::default() };
+            let player = Player { kind: "bulk".into(), options };
+            let content = Video::Bulk { size: traffic.size }.content();
+            let paths = [traffic.path];
+            let hints = Hints::default();
+            let part = Part { name, start, paths: &paths, transport: &transport, hints, awaited: false };
+            self.add(&part, &player, content);
+        }
+    }
+
+    fn add(&mut self, part: &Part<'_>, player: &Player, content: Content) {
+        let exchanges = Exchanges::new();
+        let entry = find_player(&player.kind).expect("the scenario's players were checked");
+        let observer = self.observer(part, &content);
+        let setup = PlayerSetup { content, exchanges: exchanges.clone(), options: player.options };
+        let entropy = |side: &str| {
+            let name = format!("{}/{side}", part.name.replace(' ', "/"));
+            SeededEntropy(Streams::new(self.seed, name).stream("entropy"))
+        };
+        self.flows.push(Flow::new(FlowSetup {
+            start: part.start,
+            client: self.config(part, true),
+            server: self.config(part, false),
+            client_entropy: entropy("client"),
+            server_entropy: entropy("server"),
+            player: (entry.build)(&setup).expect("the scenario's players were checked"),
+            http: HttpServer::new(exchanges),
+            hints: part.hints,
+            observer,
+            awaited: part.awaited,
+        }));
+    }
+
+    fn observer(&mut self, part: &Part<'_>, content: &Content) -> Observer {
+        let path_name = |path: &usize| self.scenario.paths[*path].name.clone();
+        let predictor = match content {
+            Content::Progressive(frames) => {
+                Some(SwitchPredictor::new(frames.clone(), self.payload(part), RESPONSE_HEADER_BYTES))
+            }
+            _ => None,
+        };
+        let recorded = part.awaited && self.flows.len() < MOST_RECORDED;
+        let recorder =
+            recorded.then(|| Recorder::new(part.name.clone(), part.paths.iter().map(path_name), part.start));
+        let sources = self.record_events.then(|| {
+            ["server", "client", "player"].map(|who| {
+                self.sources.push(format!("{}/{who}", part.name));
+                self.sources.len() as u32 - 1
+            })
+        });
+        Observer::new(ObserverSetup {
+            name: part.name.clone(),
+            start: part.start,
+            paths: part.paths.iter().map(|path| PathId(*path as u16)).collect(),
+            events: self.scenario.events.iter().map(|event| Instant::ZERO + event.at).collect(),
+            predictor,
+            recorder,
+            sources,
+        })
+    }
+
+    /// Payload of a full segment on the first path: what the conditions of path switches count packets in.
+    fn payload(&self, part: &Part<'_>) -> u32 {
+        let path = self.path_config(part.paths[0], true);
+        let timestamps = if part.transport.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let dss = match part.transport.protocol {
+            Protocol::Tcp => 0,
+            Protocol::Mptcp => {
+                let dsn = DataSeq { value: 0, wide: part.transport.wide_data_seq };
+                let mapping = Mapping { dsn, subflow_offset: 0, len: 0, checksum: None };
+                Dss { data_ack: Some(dsn), mapping: Some(mapping), data_fin: false }.encoded_len()
+            }
+        };
+        path.mtu.saturating_sub(path.ip_header() + BASE_HEADER_LEN + timestamps + dss).max(1)
+    }
+
+    fn config(&self, part: &Part<'_>, client: bool) -> Config {
+        let t = part.transport;
+        let paths: Vec<PathConfig> = part.paths.iter().map(|path| self.path_config(*path, client)).collect();
+        let own = part.paths.iter().filter_map(|path| {
+            let choice = self.scenario.paths[*path].congestion_control.as_ref()?;
+            Some((PathId(*path as u16), choice.congestion_control()))
+        });
+        let mut config = Config::new(t.protocol, paths);
+        // Cross traffic has its own control, whatever the path says about the sessions'.
+        config.path_congestion_control = if part.awaited { own.collect() } else { Vec::new() };
+        config.scheduler = t.scheduler.scheduler();
+        config.congestion_control = t.congestion_control.congestion_control();
+        config.commit = t.commit;
+        config.opportunistic_retransmission = t.opportunistic_retransmission;
+        config.penalisation = t.penalisation;
+        config.receive_buffer = t.receive_buffer;
+        config.send_buffer = t.send_buffer;
+        config.initial_window = t.initial_window;
+        config.pacing = t.pacing;
+        config.idle_restart = t.idle_restart;
+        config.timestamps = t.timestamps;
+        config.wide_data_seq = t.wide_data_seq;
+        config.remote_port = SERVER_PORT;
+        config.local_port = if client { FIRST_EPHEMERAL_PORT } else { SERVER_PORT };
+        config
+    }
+
+    fn path_config(&self, path: usize, client: bool) -> PathConfig {
+        let spec = &self.scenario.paths[path];
+        let links = spec.links.iter().map(|link| &self.scenario.links[*link]);
+        let mtu = links.flat_map(|link| [link.up.mtu, link.down.mtu]).min().unwrap_or(u32::MAX);
+        let (near, far) = addresses(path, spec.ip);
+        let (local, remote) = if client { (near, far) } else { (far, near) };
+        PathConfig { id: PathId(path as u16), local, remote, mtu, backup: spec.backup }
+    }
+}
+
+/// HTTP's.
+const SERVER_PORT: u16 = 80;
+/// The first of the dynamic ports (RFC 6335 section 6).
+const FIRST_EPHEMERAL_PORT: u16 = 49_152;
+
+/// What sessions and cross traffic have in common.
+struct Part<'a> {
+    name: String,
+    start: Instant,
+    paths: &'a [usize],
+    transport: &'a Transport,
+    hints: Hints,
+    awaited: bool,
+}
+
+/// The client's address on a path, and the server's. The client has one per path, the server one of each family.
+fn addresses(path: usize, version: u8) -> (IpAddr, IpAddr) {
+    let [high, low] = (path as u16 + 1).to_be_bytes();
+    if version == 6 {
+        let address = |host: u16| IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, host, 0, 0, 0, 1));
+        (address(path as u16 + 1), address(0))
+    } else {
+        (IpAddr::V4(Ipv4Addr::new(10, high, low, 1)), IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)))
+    }
+}

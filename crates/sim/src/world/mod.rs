@@ -1,0 +1,364 @@
+//! The world in virtual time: links, endpoints, players and a schedule, woken one after the other.
+//!
+//! Every component tells one next wake time. The world takes the earliest one (ties: the lower component, in the order
+//! schedule, links, endpoints, sampler), lets it do what is due, and drains what follows from it: a packet that arrives
+//! goes to its endpoint, the endpoint's application takes what became readable, and the segments that the endpoint then
+//! wants to send enter their first links. Nothing else happens, so time jumps from wake to wake.
+
+mod agenda;
+mod build;
+mod flow;
+mod observer;
+mod packet;
+#[cfg(test)]
+mod tests;
+
+use crate::outcome::{Ended, LinkMetrics, Mark, Metrics, Outcome, QueueDelay, Recording, Row, SCHEMA, tabulate};
+use crate::scenario::{Action, Scenario};
+use agenda::Agenda;
+use anabranch_events::DropCause;
+use anabranch_network::{Change, Direction, Histogram};
+use anabranch_units::{Duration, Instant, PathId};
+use build::Builder;
+use flow::{Flow, Side};
+use packet::{Network, Packet};
+
+/// What a run may be asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunOptions {
+    /// Decides all that is random: the same seed gives the same run.
+    pub seed: u64,
+    /// Keep every event and make a table of them.
+    pub record_events: bool,
+}
+
+/// How often the caller hears of the progress, in simulated time.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// More wakes than this at one instant are an endless loop, not a busy network.
+const MOST_WAKES_AT_ONE_INSTANT: u64 = 50_000_000;
+
+/// The component of the schedule; the links follow, then the endpoints, then the sampler.
+const SCHEDULE: usize = 0;
+
+/// Simulates a scenario. `progress` hears the simulated seconds about once per simulated second, and ends the run by
+/// answering false.
+///
+/// # Panics
+/// If the scenario was not made by [`load`](crate::load), or a part of the world misbehaves.
+pub fn run(scenario: &Scenario, options: &RunOptions, progress: &mut dyn FnMut(f64) -> bool) -> Outcome {
+    let mut world = World::new(scenario, options);
+    let ended = world.run(progress);
+    world.finish(ended)
+}
+
+/// What happens at its time.
+enum Scheduled {
+    /// An event of the scenario, by position.
+    Event(usize),
+    /// Counting begins.
+    WarmUpOver,
+}
+
+struct World<'a> {
+    scenario: &'a Scenario,
+    seed: u64,
+    agenda: Agenda,
+    network: Network,
+    flows: Vec<Flow>,
+    /// What happens when, in order, and how much of it has happened.
+    schedule: Vec<(Instant, Scheduled)>,
+    happened: usize,
+    /// Whether the client's interface on each path is up.
+    interfaces: Vec<bool>,
+    next_progress: Instant,
+    now: Instant,
+    /// Data packets that arrived at an endpoint.
+    data_packets: u64,
+    /// Packets that endpoints sent, that arrived at one, and that arrived at an interface that was down.
+    counts: Counts,
+    /// The links' rows of the table of events, and the names of all sources.
+    rows: Option<Vec<Row>>,
+    sources: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    sent: u64,
+    arrived: u64,
+    lost_at_interface: u64,
+}
+
+impl<'a> World<'a> {
+    fn new(scenario: &'a Scenario, options: &RunOptions) -> Self {
+        let network = Network::new(scenario, options.seed, SCHEDULE + 1);
+        let links = scenario.links.iter().flat_map(|link| [format!("{}/down", link.name), format!("{}/up", link.name)]);
+        let builder = Builder::new(scenario, options.seed, options.record_events, links.collect());
+        let (flows, sources) = builder.build();
+        let events = scenario.events.iter().enumerate();
+        let mut schedule: Vec<_> =
+            events.map(|(i, event)| (Instant::ZERO + event.at, Scheduled::Event(i))).collect();
+        if !scenario.warm_up.is_zero() {
+            schedule.push((Instant::ZERO + scenario.warm_up, Scheduled::WarmUpOver));
+        }
+        schedule.sort_by_key(|(at, _)| *at);
+        let mut world = World {
+            agenda: Agenda::new(2 + network.len() + 2 * flows.len()),
+            interfaces: vec![true; scenario.paths.len()],
+            scenario,
+            seed: options.seed,
+            network,
+            flows,
+            schedule,
+            happened: 0,
+            next_progress: Instant::ZERO,
+            now: Instant::ZERO,
+            data_packets: 0,
+            counts: Counts::default(),
+            rows: options.record_events.then(Vec::new),
+            sources,
+        };
+        world.plan_schedule();
+        for flow in 0..world.flows.len() {
+            world.agenda.set(world.component(flow, Side::Client), world.flows[flow].next_wake(Side::Client));
+        }
+        world.agenda.set(world.sampler(), Instant::ZERO + scenario.sample_interval);
+        world
+    }
+
+    fn component(&self, flow: usize, side: Side) -> usize {
+        SCHEDULE + 1 + self.network.len() + 2 * flow + side.index()
+    }
+
+    fn sampler(&self) -> usize {
+        SCHEDULE + 1 + self.network.len() + 2 * self.flows.len()
+    }
+
+    fn run(&mut self, progress: &mut dyn FnMut(f64) -> bool) -> Ended {
+        let end = Instant::ZERO + self.scenario.duration;
+        let (links, sampler) = (SCHEDULE + 1 + self.network.len(), self.sampler());
+        let mut wakes = 0;
+        loop {
+            let (now, component) = self.agenda.next();
+            if now > end {
+                self.now = end;
+                return Ended::Duration;
+            }
+            wakes = if now == self.now { wakes + 1 } else { 0 };
+            assert!(wakes < MOST_WAKES_AT_ONE_INSTANT, "component {component} does not let time go on at {now}");
+            self.now = now;
+            if component == SCHEDULE {
+                self.follow_schedule(now);
+            } else if component < links {
+                self.wake_link(now, component);
+            } else if component < sampler {
+                let endpoint = component - links;
+                let side = if endpoint % 2 == 0 { Side::Client } else { Side::Server };
+                self.flows[endpoint / 2].wake(now, side);
+                self.pump(now, endpoint / 2, side);
+            } else if let Some(ended) = self.sample(now, progress) {
+                return ended;
+            }
+        }
+    }
+
+    #[inline]
+    fn wake_link(&mut self, now: Instant, component: usize) {
+        while let Some(packet) = self.network.poll_arrival(now, component, &mut self.agenda) {
+            self.arrive(now, &packet);
+        }
+    }
+
+    /// A packet has passed all links of its path.
+    #[inline]
+    fn arrive(&mut self, now: Instant, packet: &Packet) {
+        if packet.down && !self.interfaces[packet.path.index()] {
+            self.counts.lost_at_interface += 1;
+            return;
+        }
+        self.counts.arrived += 1;
+        self.data_packets += u64::from(packet.segment.payload_len > 0);
+        let side = if packet.down { Side::Client } else { Side::Server };
+        let flow = packet.flow as usize;
+        self.flows[flow].receive(now, side, packet.path, &packet.segment);
+        self.pump(now, flow, side);
+    }
+
+    /// Lets an end of a flow do all that follows from what it was just told.
+    #[inline]
+    fn pump(&mut self, now: Instant, flow: usize, side: Side) {
+        let component = self.component(flow, side);
+        let down = side == Side::Server;
+        let end = &mut self.flows[flow];
+        end.run_application(now, side);
+        while let Some(transmit) = end.poll_transmit(now, side) {
+            self.counts.sent += 1;
+            if down || self.interfaces[transmit.path.index()] {
+                let owner = (flow as u32, down);
+                self.network.enter(now, owner, transmit.path, transmit.segment, &mut self.agenda);
+            } else {
+                self.counts.lost_at_interface += 1;
+            }
+        }
+        end.drain_events(side);
+        self.agenda.set(component, end.next_wake(side));
+    }
+
+    fn plan_schedule(&mut self) {
+        let next = self.schedule.get(self.happened).map_or(Instant::FAR_FUTURE, |(at, _)| *at);
+        self.agenda.set(SCHEDULE, next);
+    }
+
+    fn follow_schedule(&mut self, now: Instant) {
+        while let Some((_, what)) = self.schedule.get(self.happened).filter(|(at, _)| *at <= now) {
+            self.happened += 1;
+            match what {
+                Scheduled::WarmUpOver => self.flows.iter_mut().for_each(|flow| flow.observer.end_warm_up(now)),
+                Scheduled::Event(position) => {
+                    let scenario = self.scenario;
+                    self.apply(now, &scenario.events[*position].action);
+                }
+            }
+        }
+        self.plan_schedule();
+    }
+
+    fn apply(&mut self, now: Instant, action: &Action) {
+        match action {
+            Action::Link { link, cut, down, up } => {
+                for (change, is_down) in [(down, true), (up, false)] {
+                    let mut changes = change.config();
+                    changes.extend(cut.map(|cut| Change::Up(!cut)));
+                    self.network.change(now, *link, is_down, changes, &mut self.agenda);
+                }
+            }
+            Action::Path { path, down } => {
+                self.interfaces[*path] = !down;
+                for flow in 0..self.flows.len() {
+                    self.flows[flow].interface_changed(now, PathId(*path as u16), !down);
+                    self.pump(now, flow, Side::Client);
+                }
+            }
+        }
+    }
+
+    /// Takes a sample, and looks whether the run is over.
+    fn sample(&mut self, now: Instant, progress: &mut dyn FnMut(f64) -> bool) -> Option<Ended> {
+        for flow in &mut self.flows {
+            flow.sample(now);
+        }
+        self.drain_links();
+        self.agenda.set(self.sampler(), Instant::FAR_FUTURE);
+        let anything_to_come = self.agenda.next().0 != Instant::FAR_FUTURE;
+        self.agenda.set(self.sampler(), now + self.scenario.sample_interval);
+        if let Some(ended) = self.is_over(now, anything_to_come) {
+            return Some(ended);
+        }
+        if now >= self.next_progress {
+            self.next_progress = now + PROGRESS_INTERVAL;
+            if !progress(now.as_secs_f64()) {
+                return Some(Ended::Stopped);
+            }
+        }
+        None
+    }
+
+    fn is_over(&self, now: Instant, anything_to_come: bool) -> Option<Ended> {
+        let mut awaited = self.flows.iter().filter(|flow| flow.awaited).peekable();
+        // Without a viewer, cross traffic runs for the whole duration.
+        awaited.peek()?;
+        if awaited.clone().all(|flow| flow.finished().is_some()) {
+            return Some(Ended::Finished);
+        }
+        let event_to_come = self.happened < self.schedule.len();
+        let idle = awaited.clone().all(|flow| flow.is_idle(now, self.scenario.stuck_after));
+        let over = awaited.all(Flow::is_over);
+        (over || !anything_to_come || (idle && !event_to_come)).then_some(Ended::Stuck)
+    }
+
+    fn drain_links(&mut self) {
+        let rows = &mut self.rows;
+        self.network.drain_logs(|line, at, event| {
+            if let Some(rows) = rows {
+                rows.push(Row::link(at, line as u32, event));
+            }
+        });
+    }
+
+    fn finish(mut self, ended: Ended) -> Outcome {
+        let now = self.now;
+        self.drain_links();
+        let path_names: Vec<String> = self.scenario.paths.iter().map(|path| path.name.clone()).collect();
+        let (mut sessions, mut traffic) = (Vec::new(), Vec::new());
+        for flow in &self.flows {
+            let end = flow.finished().unwrap_or(now);
+            let metrics = flow.observer.metrics(end, flow.bytes_read(), flow.finished(), &path_names);
+            if flow.awaited { sessions.push(metrics) } else { traffic.push(metrics) }
+        }
+        let metrics = Metrics {
+            schema: SCHEMA,
+            scenario: self.scenario.name.clone(),
+            seed: self.seed,
+            version: env!("CARGO_PKG_VERSION"),
+            engine: "sim",
+            ended,
+            sim_seconds: now.as_secs_f64(),
+            packets: self.data_packets,
+            links: self.network.directions(now).map(link_metrics).collect(),
+            sessions,
+            traffic,
+        };
+        let mut recording = Recording {
+            interval_s: self.scenario.sample_interval.as_secs_f64(),
+            sessions: Vec::new(),
+            events: marks(self.scenario, now),
+        };
+        let mut rows = self.rows;
+        for flow in self.flows {
+            let end = flow.finished().unwrap_or(now);
+            let (session, own) = flow.observer.into_records(end);
+            recording.sessions.extend(session);
+            if let Some(rows) = &mut rows {
+                rows.extend(own);
+            }
+        }
+        let events = rows.map(|rows| tabulate(rows, self.sources, path_names));
+        Outcome { metrics, recording, events }
+    }
+}
+
+fn link_metrics((name, down, direction): (&str, bool, &Direction<Packet>)) -> LinkMetrics {
+    let stats = direction.stats();
+    let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
+    let delay: &Histogram = &stats.queue_delay;
+    LinkMetrics {
+        name: name.to_string(),
+        direction: if down { "down" } else { "up" },
+        bytes: stats.delivered.bytes,
+        packets: stats.delivered.packets,
+        queue_delay_s: QueueDelay { mean: seconds(delay.mean()), p95: seconds(delay.quantile(0.95)) },
+        drops_queue: stats.dropped(DropCause::Queue).packets,
+        drops_random: stats.dropped(DropCause::Random).packets,
+        drops_outage: stats.dropped(DropCause::Outage).packets,
+        drops_too_big: stats.dropped(DropCause::TooBig).packets,
+    }
+}
+
+/// The scenario's events until `end`, in words.
+fn marks(scenario: &Scenario, end: Instant) -> Vec<Mark> {
+    let happened = scenario.events.iter().filter(|event| Instant::ZERO + event.at <= end);
+    let text = |action: &Action| match action {
+        Action::Path { path, down } => {
+            format!("interface of {} {}", scenario.paths[*path].name, if *down { "down" } else { "up" })
+        }
+        Action::Link { link, cut, .. } => {
+            let name = &scenario.links[*link].name;
+            match cut {
+                Some(true) => format!("{name} cut"),
+                Some(false) => format!("{name} restored"),
+                None => format!("{name} changes"),
+            }
+        }
+    };
+    happened.map(|event| Mark { at_s: event.at.as_secs_f64(), text: text(&event.action) }).collect()
+}

@@ -1,0 +1,93 @@
+"""The compiled part of Anabranch. The rest of the package is its only user: what it offers changes without notice."""
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal, TypedDict, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__version__: str
+
+class InputError(ValueError):
+    """A scenario, a key, a value or a name is wrong.
+
+    The message names the place, what was expected and, where there is one, the nearest valid name.
+    """
+
+@final
+class Scenario:
+    """A checked scenario."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def resolved(self) -> str:
+        """The scenario as TOML with every default written out."""
+
+class _Path(TypedDict):
+    path: str
+    throughput_bps: NDArray[np.float32]
+    cwnd_packets: NDArray[np.float32]
+    srtt_s: NDArray[np.float32]
+
+class _Session(TypedDict):
+    name: str
+    time_s: NDArray[np.float64]
+    buffer_s: NDArray[np.float32]
+    discards: NDArray[np.uint32]
+    path_switches: NDArray[np.uint32]
+    stalls: NDArray[np.float64]
+    underflows: NDArray[np.float64]
+    paths: list[_Path]
+
+# What stands for a value that an event does not have is the last item; a text's values are positions in
+# its words, -1 for none.
+_Column = (
+    tuple[Literal["integer"], NDArray[np.int64], int]
+    | tuple[Literal["float"], NDArray[np.float64], float]
+    | tuple[Literal["flag"], NDArray[np.int8], int]
+    | tuple[Literal["text"], NDArray[np.int64], list[str]]
+)
+
+@final
+class Outcome:
+    """Everything that a run gives."""
+
+    @property
+    def metrics_json(self) -> str: ...
+    @property
+    def has_events(self) -> bool: ...
+    def sessions(self) -> list[_Session]:
+        """The sampled columns of each recorded session."""
+    def marks(self) -> list[tuple[float, str]]:
+        """What the scenario had happen: when, in seconds, and what."""
+    def events(self) -> dict[str, _Column] | None:
+        """The table of events, column by column; ``None`` if none were recorded."""
+
+def load(
+    text: str, *, name: str, directory: str | PathLike[str] | None, overrides: Sequence[tuple[str, str]]
+) -> Scenario:
+    """Reads and checks a scenario's text; trace files are looked up in the directory."""
+
+def document_text(table: Mapping[str, Any]) -> str:
+    """A scenario given as a dictionary, as the text of a scenario file."""
+
+def value_text(value: object, key: str) -> str:
+    """One value as the right side of an override; the key is for messages."""
+
+def shipped(name: str) -> str | None:
+    """The text of a shipped scenario."""
+
+def registry() -> list[tuple[str, str, str, str]]:
+    """Everything that can be named: kind, name, one sentence, source (possibly empty)."""
+
+def nearest(word: str, candidates: Sequence[str]) -> str | None:
+    """The candidate that was probably meant, if any is near."""
+
+def run(scenario: Scenario, *, seed: int, record_events: bool, progress: Callable[[float], object] | None) -> Outcome:
+    """Simulates a scenario without holding the interpreter's lock.
+
+    The callback gets the fraction of the scenario's time that has passed, now and then; what it raises ends the run, as
+    does Ctrl-C.
+    """
