@@ -87,10 +87,19 @@ def of_run(metrics: Metrics) -> RenderableType:
 
 
 def _subflows(subflows: list[Metrics]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    table.add_column("path", style="cyan", no_wrap=True)
-    for heading in ("goodput", "segments", "retransmitted", "reinjected", "timeouts", "mean window", "mean RTT"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    # Narrow enough for a terminal of 80 columns.
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("\npath", style="cyan", no_wrap=True)
+    for heading in (
+        "goodput",
+        "segments",
+        "retrans-\nmitted",
+        "rein-\njected",
+        "time-\nouts",
+        "mean\nwindow",
+        "mean\nRTT",
+    ):
+        table.add_column(heading, justify="right", vertical="bottom", no_wrap=True)
     for subflow in subflows:
         table.add_row(
             str(subflow["path"]),

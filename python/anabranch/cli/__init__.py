@@ -17,6 +17,7 @@ app = typer.Typer(
     help="Multipath video streaming, from the equation to the wire.",
     epilog="Start with: anabranch list scenarios; then: anabranch run sticky/base",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode="rich",
     # A traceback is for the one who mends the program, and plain ones are easier to send.
     pretty_exceptions_enable=False,

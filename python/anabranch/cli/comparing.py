@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from anabranch import InputError, comparison, runfolder
-from anabranch.cli.console import Exit, err, fail, out
+from anabranch.cli.console import Exit, answer, err, fail, out
 
 EXAMPLES = "Example: anabranch compare runs/sticky-base-1-1 runs/sticky-base-1-2"
 
@@ -42,13 +42,13 @@ def compare(
             if not run.metrics["sessions"]:
                 raise InputError(f"{run.directory}: nobody watched in this run: there is nothing to compare")
         if as_json:
-            answer = [
+            found = [
                 {"directory": str(r.directory), "name": name, "seed": r.about["seed"], "metrics": r.metrics}
                 for r, name in zip(runs, comparison.names(runs), strict=True)
             ]
-            print(json.dumps({"schema": 1, "runs": answer}, indent=2, ensure_ascii=False), flush=True)
+            print(json.dumps({"schema": 1, "runs": found}, indent=2, ensure_ascii=False), flush=True)
         else:
-            out().print(comparison.table(runs))
+            answer(comparison.table(runs))
         png = comparison.save_picture(runs, directory or directories[0].resolve().parent)
         (err() if as_json else out()).print(f"\npicture: {png}", soft_wrap=True)
     except KeyboardInterrupt:

@@ -9,12 +9,12 @@ from enum import IntEnum
 from typing import NoReturn, TextIO
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-# Tables are written for people who also pipe them into files and pagers: there they may be this wide.
-_WIDTH_WITHOUT_TERMINAL = 160
+# In files and pipes a row of a table stays one line, for grep and its like.
+_WIDTH_WITHOUT_TERMINAL = 400
 # A run shorter than this is over before a bar could be read.
 _BAR_AFTER_S = 0.7
 
@@ -40,6 +40,17 @@ def out() -> Console:
 def err() -> Console:
     """What a command says besides its answer."""
     return _console(sys.stderr)
+
+
+def answer(content: RenderableType) -> None:
+    """Prints on standard output; where that is no terminal, without the blanks that fill up a table's lines."""
+    console = out()
+    if console.is_terminal:
+        console.print(content)
+        return
+    with console.capture() as captured:
+        console.print(content)
+    sys.stdout.writelines(line.rstrip() + "\n" for line in captured.get().splitlines())
 
 
 def say_error(message: str) -> None:

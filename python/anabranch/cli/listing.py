@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from anabranch import InputError, _core
-from anabranch.cli.console import out
+from anabranch.cli.console import answer
 
 EXAMPLES = "Example: anabranch list schedulers"
 
@@ -20,7 +21,8 @@ def list_names(
     kind: Annotated[
         str | None,
         typer.Argument(
-            help="Which kind to list, such as schedulers, congestion-controls or scenarios; all where absent."
+            metavar="[KIND]",
+            help="Which kind to list, such as schedulers, congestion-controls or scenarios; all where absent.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
@@ -34,11 +36,9 @@ def list_names(
     if as_json:
         print(json.dumps(groups, indent=2, ensure_ascii=False))
         return
-    console = out()
     for number, (name, entries) in enumerate(groups.items()):
-        if number:
-            console.print()
-        console.print(_table(name, entries))
+        answer(Text(f"{'' if number == 0 else chr(10)}{name}", style="bold"))
+        answer(_table(entries))
 
 
 def _grouped() -> dict[str, list[dict[str, str]]]:
@@ -55,13 +55,12 @@ def _unknown(kind: str, known: list[str]) -> str:
     return f"nothing is called `{kind}`; expected one of {', '.join(known)}{hint}"
 
 
-def _table(kind: str, entries: list[dict[str, str]]) -> Table:
-    table = Table(title=kind, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+def _table(entries: list[dict[str, str]]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     table.add_column("name", style="cyan", no_wrap=True)
     table.add_column("summary", overflow="fold", ratio=3)
     if any(entry["source"] for entry in entries):
         table.add_column("source", style="dim", overflow="fold", ratio=2)
-    table.show_header = False
     for entry in entries:
         table.add_row(*(entry[c] for c in _COLUMNS[: len(table.columns)]))
     return table

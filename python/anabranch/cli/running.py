@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from anabranch import InputError, runfolder, summary
-from anabranch.cli.console import Exit, err, fail, out, progress_bar
+from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar
 from anabranch.session import Run
 from anabranch.session import run as run_scenario
 
@@ -25,7 +25,9 @@ def run(
     scenario: Annotated[
         str,
         typer.Argument(
-            help="A file, or the name of a shipped scenario (`anabranch list scenarios`).", show_default=False
+            metavar="SCENARIO",
+            help="A file, or the name of a shipped scenario (`anabranch list scenarios`).",
+            show_default=False,
         ),
     ],
     seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="Where all randomness comes from.")] = 1,
@@ -38,7 +40,9 @@ def run(
     directory: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="DIR", help="The run folder; runs/SCENARIO-SEED-N where absent. An earlier run in it goes."
+            "--out",
+            metavar="DIR",
+            help="The run folder; runs/SCENARIO-SEED-N where absent. An earlier run in it is replaced.",
         ),
     ] = None,
     as_json: Annotated[
@@ -81,12 +85,11 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _tell(done: Run) -> None:
-    console = out()
     metrics = done.metrics
-    console.print(Text.assemble((str(metrics["scenario"]), "bold"), f", seed {done.seed}"))
-    console.print(summary.of_run(metrics))
+    answer(Text.assemble((str(metrics["scenario"]), "bold"), f", seed {done.seed}"))
+    answer(summary.of_run(metrics))
     took = f"{metrics['sim_seconds']:.0f} s simulated in {done.wall_seconds:.2f} s"
-    console.print(Text(f"{took}, {summary.count(metrics['packets'])} packets", style="dim"))
+    answer(Text(f"{took}, {summary.count(metrics['packets'])} packets", style="dim"))
     if metrics["ended"] == "stuck":
         err().print(
             Text("The run ended early: somebody waited, and nothing could happen any more.", style="bold yellow")

@@ -143,7 +143,7 @@ def _legend(figure: Figure, columns: Sequence[Column], colours: dict[str, str], 
         handles.append(Patch(facecolor=style.STALL, alpha=0.35, label="stall"))
     if any(np.size(c.recording.underflows_s) for c in columns):
         handles.append(
-            Line2D([], [], linestyle="none", marker=7, markersize=5, color=style.INK, label="buffer underflow")
+            Line2D([], [], linestyle="none", marker="v", markersize=4.5, color=style.INK, label="buffer underflow")
         )
     figure.legend(
         handles=handles,

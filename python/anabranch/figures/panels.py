@@ -16,6 +16,11 @@ from anabranch.recording import Array, Mark, SessionRecording
 _POINTS = 320
 # Throughput over less than this is a property of bursts, not of a path.
 _SHORTEST_BIN_S = 1.0
+# How many bins make the end of a line: about a twentieth of the picture.
+_END_BINS = 15
+
+Label = tuple[float, str, str]
+"""What stands beside the end of a line: its height in data units, the text, the colour."""
 
 
 def bin_width_s(recording: SessionRecording) -> float:
@@ -54,32 +59,36 @@ def _per_second(recording: SessionRecording, counts: Array) -> tuple[Array, Arra
     return middles, _mean(rows) / (recording.interval_s or 1.0)
 
 
-def _last(values: Array) -> float | None:
-    present = np.flatnonzero(~np.isnan(values))
-    return float(values[present[-1]]) if len(present) else None
+def _end_height(line: Array, end: int) -> float | None:
+    """Where the eye sees a line end: the mean of its last bins before `end`, since a single one says little."""
+    tail = line[max(end - _END_BINS, 0) : end]
+    tail = tail[~np.isnan(tail)]
+    return float(tail.mean()) if len(tail) else None
 
 
-def throughput(axes: Axes, recording: SessionRecording, colours: Mapping[str, str]) -> list[tuple[float, str, str]]:
+def throughput(axes: Axes, recording: SessionRecording, colours: Mapping[str, str]) -> list[Label]:
     """Throughput per path in Mb/s; returns what the lines' ends are to be labelled with."""
-    labels = []
+    lines = {}
     for path in recording.paths:
         middles, rows = _binned(recording, path.throughput_bps / 1e6)
-        line = _mean(rows)
-        axes.plot(middles, line, color=colours[path.path], gid=f"throughput-{path.path}")
-        # A single bin says little about where the eye sees the line end.
-        tail = _last(_mean(line[-15:][np.newaxis, :]))
-        labels.append((tail or 0.0, path.path, colours[path.path]))
+        lines[path.path] = _mean(rows)
+        axes.plot(middles, lines[path.path], color=colours[path.path], gid=f"throughput-{path.path}")
     axes.set_ylim(bottom=0.0)
-    return labels
+    # After the last byte all lines are at zero, where no label would tell them apart.
+    active = [np.flatnonzero(np.nan_to_num(line)) for line in lines.values()]
+    end = 1 + max((int(bins[-1]) for bins in active if len(bins)), default=0)
+    return [(_end_height(line, end) or 0.0, name, colours[name]) for name, line in lines.items()]
 
 
-def window(axes: Axes, recording: SessionRecording, colours: Mapping[str, str]) -> list[tuple[float, str, str]]:
+def window(axes: Axes, recording: SessionRecording, colours: Mapping[str, str]) -> list[Label]:
     """Congestion window per path in packets, with its range within each bin; returns labels for the lines' ends."""
     labels = []
     for path in recording.paths:
         middles, rows = _binned(recording, path.cwnd_packets)
         line = _mean(rows)
         seen = ~np.isnan(line)
+        if not seen.any():
+            continue
         axes.fill_between(
             middles[seen],
             np.nanmin(rows[seen], axis=1),
@@ -89,9 +98,8 @@ def window(axes: Axes, recording: SessionRecording, colours: Mapping[str, str]) 
             linewidth=0,
         )
         axes.plot(middles, line, color=colours[path.path], gid=f"window-{path.path}")
-        tail = _last(_mean(line[-15:][np.newaxis, :]))
-        if tail is not None:
-            labels.append((tail, path.path, colours[path.path]))
+        height = _end_height(line, len(line))
+        labels.append((height or 0.0, path.path, colours[path.path]))
     axes.set_ylim(bottom=0.0)
     return labels
 
@@ -108,7 +116,7 @@ def playout_buffer(axes: Axes, recording: SessionRecording) -> None:
             recording.underflows_s,
             np.full(len(recording.underflows_s), 0.98),
             linestyle="none",
-            marker=7,  # A triangle that points down at its tip.
+            marker="v",
             markersize=4.5,
             color=style.INK,
             clip_on=False,

@@ -20,14 +20,12 @@ _UNIT_IN = 0.56
 _ABOVE_IN = 0.95
 _BELOW_IN = 0.55
 
-_Labels = list[tuple[float, str, str]]
-
 
 @dataclass(frozen=True)
 class _Panel:
     title: str
     height: float
-    draw: Callable[[Axes], _Labels | None]
+    draw: Callable[[Axes], list[panels.Label] | None]
 
 
 def draw_session(recording: SessionRecording, *, title: str, subtitle: str, marks: Sequence[Mark] = ()) -> Figure:
@@ -130,6 +128,6 @@ def _legend(recording: SessionRecording) -> list[Artist]:
         handles.append(Patch(facecolor=style.STALL, alpha=0.35, label="stall"))
     if len(recording.underflows_s):
         handles.append(
-            Line2D([], [], linestyle="none", marker=7, markersize=5, color=style.INK, label="buffer underflow")
+            Line2D([], [], linestyle="none", marker="v", markersize=4.5, color=style.INK, label="buffer underflow")
         )
     return handles

@@ -59,7 +59,7 @@ pub fn download_slowly(client: &Netns, protocol: i32) -> Download {
     let mut reads = 0u32;
     let pause = || {
         reads += 1;
-        if reads % 16 == 0 {
+        if reads.is_multiple_of(16) {
             std::thread::sleep(Duration::from_millis(150));
         }
     };

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::load;
+use crate::outcome::{Column, Mark};
 
 fn scenario(text: &str) -> Scenario {
     load(&format!("schema = 1\n{text}"), "test", None, &[]).unwrap_or_else(|e| panic!("{e}"))
@@ -25,5 +26,267 @@ fn one_path_delivers_the_payload_s_share_of_its_rate() {
         assert!((ratio - 1.0).abs() < 0.01, "{protocol}: {} of {expected}", session.transport.goodput_bps);
         assert_eq!(outcome.metrics.ended, Ended::Duration);
         assert_eq!(outcome.metrics.sim_seconds, 60.0);
+    }
+}
+
+#[test]
+fn the_least_round_trip_is_that_of_the_links_to_the_nanosecond() {
+    // A packet of 1500 B takes 6 ms at 2 Mb/s, a SYN of 72 B (20 IP, 20 TCP, 32 options) 0.288 ms, each way 25 ms.
+    let text = ONE_PATH.replace("duration = \"60 s\"\nwarm_up = \"5 s\"", "duration = \"2 s\"");
+    let scenario = scenario(&text);
+    let mut world = World::new(&scenario, &RunOptions { seed: 1, record_events: true });
+    let ended = world.run(&mut |_| true);
+    let outcome = world.finish(ended);
+    let events = outcome.events.unwrap();
+    let column = |name: &str| events.columns.iter().find(|(n, _)| *n == name).map(|(_, c)| c.clone()).unwrap();
+    let (Column::Text { words, codes }, Column::Float(seconds)) = (column("event"), column("seconds")) else { panic!() };
+    let opened: Vec<f64> = codes
+        .iter()
+        .zip(&seconds)
+        .filter(|(code, _)| words[code.unwrap() as usize] == "subflow-opened")
+        .map(|(_, seconds)| *seconds)
+        .collect();
+    // The client's SYN (60 B: 20 of options) and the server's answer (60 B) take 0.24 ms each.
+    assert_eq!(opened[0], 0.05048, "{opened:?}");
+}
+
+/// A network with everything: two paths with a common link, loss, reordering, duplication, jitter, an outage, an interface
+/// that goes away, cross traffic.
+const WILD: &str = r#"
+duration = "40 s"
+[transport]
+congestion_control = "lia"
+[link.a]
+rtt = "30 ms"
+rate = "4 Mb/s"
+queue = "20 packets"
+loss = "1 %"
+up = { loss = "2 %" }
+reordering = { share = "1 %", by = "20 ms" }
+[link.b]
+rtt = "60 ms"
+rate = "3 Mb/s"
+duplication = "1 %"
+jitter = { kind = "uniform", half_width = "5 ms", reorders = true }
+[link.core]
+rtt = "10 ms"
+rate = "6 Mb/s"
+queue = { kind = "codel", limit = "100 packets" }
+[path.a]
+links = ["a", "core"]
+[path.b]
+links = ["b", "core"]
+[[session]]
+video = { kind = "progressive", size = "6 MB", rate = "2 Mb/s" }
+player = "vlc-2"
+[[session]]
+video = { kind = "bulk", size = "4 MB" }
+start = "1 s"
+[[traffic]]
+path = "a"
+congestion_control = "newreno"
+stop = "12 s"
+[[event]]
+at = "5 s"
+link = "a"
+down = true
+[[event]]
+at = "8 s"
+link = "a"
+down = false
+rate = "5 Mb/s"
+[[event]]
+at = "10 s"
+path = "b"
+down = true
+[[event]]
+at = "14 s"
+path = "b"
+down = false
+"#;
+
+#[test]
+fn packets_are_conserved() {
+    let scenario = scenario(WILD);
+    for seed in 0..5 {
+        let mut world = World::new(&scenario, &RunOptions { seed, record_events: false });
+        world.run(&mut |_| true);
+        let now = world.now;
+        let mut dropped_or_inside = 0;
+        let mut duplicated = 0;
+        for (name, down, direction) in world.network.directions(now) {
+            let (stats, inside) = (direction.stats(), direction.inside());
+            let (dropped, lost) = (stats.dropped_in_total(), |a: u64, b: u64| a - b);
+            let kept = lost(stats.sent.packets + stats.duplicated.packets, dropped.packets + inside.packets);
+            assert_eq!(kept, stats.delivered.packets, "{name} {down}");
+            dropped_or_inside += dropped.packets + inside.packets;
+            duplicated += stats.duplicated.packets;
+        }
+        let Counts { sent, arrived, lost_at_interface } = world.counts;
+        assert_eq!(sent + duplicated, arrived + lost_at_interface + dropped_or_inside, "seed {seed}");
+        assert!(lost_at_interface > 0 && duplicated > 0, "the network was not wild enough");
+    }
+}
+
+#[test]
+fn every_byte_of_a_wild_network_arrives_once() {
+    for seed in 0..5 {
+        let metrics = simulate(WILD, seed).metrics;
+        assert_eq!(metrics.ended, Ended::Finished, "seed {seed}");
+        let [video, bulk] = &metrics.sessions[..] else { panic!() };
+        // The file, and the header of the response.
+        let header = anabranch_media::RESPONSE_HEADER_BYTES;
+        assert_eq!((video.bytes, bulk.bytes), (6_000_000 + header, 4_000_000 + header), "seed {seed}");
+        assert!(video.viewer.startup_s.is_some());
+        let viewed = video.viewer.played_s + video.viewer.stall_s + video.viewer.startup_s.unwrap();
+        assert!((viewed - video.finished_s.unwrap()).abs() < 0.1, "{viewed} {:?}", video.finished_s);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
+    let wild = scenario(WILD);
+    let record = |seed| run(&wild, &RunOptions { seed, record_events: true }, &mut |_| true);
+    let (a, b, c) = (record(7), record(7), record(8));
+    assert_eq!(a.metrics.to_json(None), b.metrics.to_json(None));
+    let text = |o: &Outcome| format!("{:?}", o.events);
+    assert!(text(&a) == text(&b), "the events differ");
+    assert_eq!(format!("{:?}", a.recording), format!("{:?}", b.recording));
+    assert_ne!(a.metrics.to_json(None), c.metrics.to_json(None));
+    // Neither a table of events nor a resolved scenario changes anything.
+    let plain = run(&wild, &RunOptions { seed: 7, record_events: false }, &mut |_| true);
+    assert_eq!(a.metrics, plain.metrics);
+    assert!(plain.events.is_none());
+    let resolved = load(&wild.resolved(), "test", None, &[]).unwrap();
+    assert_eq!(run(&resolved, &RunOptions { seed: 7, record_events: false }, &mut |_| true).metrics, a.metrics);
+}
+
+#[test]
+fn a_run_whose_paths_are_dead_for_good_ends_by_itself_and_says_what_was_played() {
+    let text = r#"
+        duration = "4000 s"
+        [transport]
+        congestion_control = "newreno"
+        [link.a]
+        rtt = "50 ms"
+        rate = "6 Mb/s"
+        [link.b]
+        rtt = "100 ms"
+        rate = "6 Mb/s"
+        [[session]]
+        video = { kind = "progressive", size = "40 MB", rate = "2 Mb/s" }
+        player = "vlc-2"
+        [[event]]
+        at = "20 s"
+        link = "a"
+        down = true
+        [[event]]
+        at = "21 s"
+        link = "b"
+        down = true
+    "#;
+    let outcome = simulate(text, 1);
+    let (metrics, session) = (&outcome.metrics, &outcome.metrics.sessions[0]);
+    assert_eq!(metrics.ended, Ended::Stuck);
+    assert!(metrics.sim_seconds < 400.0, "{}", metrics.sim_seconds);
+    assert!(session.viewer.played_s > 15.0 && session.viewer.played_s < 40.0, "{:?}", session.viewer);
+    assert!(session.finished_s.is_none() && session.bytes > 1_000_000);
+    // The run waits for an event that restores a path.
+    let healed = format!("{text}\n[[event]]\nat = \"900 s\"\nlink = \"a\"\ndown = false\n");
+    let outcome = simulate(&healed, 1);
+    assert!(outcome.metrics.sim_seconds > 900.0, "{}", outcome.metrics.sim_seconds);
+}
+
+#[test]
+fn a_cut_path_s_bytes_come_over_the_other() {
+    let text = r#"
+        duration = "200 s"
+        [transport]
+        congestion_control = "cubic"
+        [link.wifi]
+        rtt = "50 ms"
+        rate = "6 Mb/s"
+        queue = "64 kB"
+        [link.lte]
+        rtt = "100 ms"
+        rate = "6 Mb/s"
+        queue = "64 kB"
+        [[session]]
+        video = { kind = "bulk", size = "20 MB" }
+        [[event]]
+        at = "5 s"
+        link = "wifi"
+        down = true
+    "#;
+    let outcome = simulate(text, 1);
+    assert_eq!(outcome.metrics.ended, Ended::Finished);
+    let session = &outcome.metrics.sessions[0];
+    let around = session.transport.retransmissions_around_events[0];
+    assert_eq!(around.at_s, 5.0);
+    let [wifi, lte] = &session.transport.subflows[..] else { panic!("{:?}", session.transport.subflows) };
+    assert!(lte.bytes > 2 * wifi.bytes && lte.reinjections > 0, "{wifi:?} {lte:?}");
+    assert_eq!(outcome.recording.events, [Mark { at_s: 5.0, text: "wifi cut".into() }]);
+}
+
+#[test]
+fn the_recording_holds_a_sample_per_interval_and_its_rates_add_up() {
+    let outcome = simulate(&ONE_PATH.replace("warm_up = \"5 s\"\n", "sample_interval = \"200 ms\"\n"), 1);
+    let [session] = &outcome.recording.sessions[..] else { panic!() };
+    assert_eq!(session.time_s.len(), 300);
+    let path = &session.paths[0];
+    assert_eq!((path.path.as_str(), path.cwnd_packets.len()), ("a", 300));
+    let recorded: f64 = path.throughput_bps.iter().filter(|x| !x.is_nan()).map(|x| f64::from(*x) * 0.2).sum();
+    let reported = outcome.metrics.sessions[0].transport.subflows[0].goodput_bps * 60.0;
+    assert!((recorded / reported - 1.0).abs() < 1e-3, "{recorded} {reported}");
+}
+
+#[test]
+fn the_caller_hears_of_the_progress_and_can_stop() {
+    let mut heard = Vec::new();
+    let scenario = scenario(ONE_PATH);
+    let outcome = run(&scenario, &RunOptions::default(), &mut |seconds| {
+        heard.push(seconds);
+        seconds < 10.0
+    });
+    assert_eq!(outcome.metrics.ended, Ended::Stopped);
+    assert!((10.0..11.5).contains(heard.last().unwrap()), "{heard:?}");
+    assert_eq!(outcome.metrics.sim_seconds, *heard.last().unwrap());
+}
+
+#[test]
+fn sessions_that_start_apart_do_so_and_share_the_link() {
+    let text = ONE_PATH.replace("[[session]]\n", "[[session]]\ncount = 3\nstart = \"1 s\"\nstagger = \"2 s\"\n");
+    let outcome = simulate(&text, 1);
+    let starts: Vec<f64> = outcome.metrics.sessions.iter().map(|s| s.start_s).collect();
+    assert_eq!(starts, [1.0, 3.0, 5.0]);
+    let bytes: u64 = outcome.metrics.sessions.iter().map(|s| s.bytes).sum();
+    let capacity = 2e6 / 8.0 * 59.0 * 1448.0 / 1500.0;
+    assert!((bytes as f64 / capacity - 1.0).abs() < 0.02, "{bytes} of {capacity}");
+}
+
+#[test]
+fn the_json_has_the_contract_s_names() {
+    let json = simulate(&ONE_PATH.replace("60 s", "6 s"), 1).metrics.to_json(Some(0.5));
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    for key in ["schema", "scenario", "seed", "version", "engine", "sim_seconds", "cpu_seconds", "packets"] {
+        assert!(value.get(key).is_some(), "{key}");
+    }
+    assert_eq!(value["cpu_seconds"], 0.5);
+    for key in ["name", "direction", "bytes", "queue_delay_s", "drops_queue", "drops_random"] {
+        assert!(value["links"][0].get(key).is_some(), "{key}");
+    }
+    let session = &value["sessions"][0];
+    for key in [
+        "startup_s", "stalls", "stall_s", "played_s", "picture_discards", "buffer_underflows", "path_switches",
+        "path_switches_new_data", "goodput_bps", "reorder_delay_s", "reorder_bytes_max", "receive_window_limited_s",
+        "scheduler_wait_s", "subflows",
+    ] {
+        assert!(session.get(key).is_some(), "{key}");
+    }
+    for key in [
+        "path", "goodput_bps", "bytes", "segments_sent", "retransmissions", "reinjections", "rto_count", "loss_events",
+        "mean_cwnd_packets", "mean_srtt_s",
+    ] {
+        assert!(session["subflows"][0].get(key).is_some(), "{key}");
     }
 }

@@ -281,7 +281,13 @@ impl Connection {
     }
 
     fn may_join(&self) -> bool {
-        self.role == Role::Client && self.mode == Mode::Multipath && self.confirmed && !self.closed && !self.closing()
+        // The client opens one subflow per path, so with as many subflows as paths the mesh is whole.
+        self.subflows.len() < self.config.paths.len()
+            && self.role == Role::Client
+            && self.mode == Mode::Multipath
+            && self.confirmed
+            && !self.closed
+            && !self.closing()
     }
 
     fn lacks_subflow(&self, path: PathId) -> bool {

@@ -315,12 +315,19 @@ impl Connection {
 
     /// When to call [`Connection::handle_timeout`], and [`Connection::poll_transmit`] after it.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let subflows =
-            self.subflows.iter().flat_map(|s| [s.handshake.due, s.sender.deadline(), s.receiver.deadline()]);
-        let lonely = self.progress.lonely_since.map(|since| since + LONELY_TIMEOUT);
-        let waits = [self.waits.scheduler_until, self.waits.paced_until];
-        let own = [self.progress.deadline, self.mesh_deadline(), lonely];
-        subflows.chain(waits).chain(own).flatten().min()
+        let mut next = Instant::FAR_FUTURE;
+        let mut consider = |at: Option<Instant>| next = next.min(at.unwrap_or(Instant::FAR_FUTURE));
+        for subflow in &self.subflows {
+            consider(subflow.handshake.due);
+            consider(subflow.sender.deadline());
+            consider(subflow.receiver.deadline());
+        }
+        consider(self.waits.scheduler_until);
+        consider(self.waits.paced_until);
+        consider(self.progress.deadline);
+        consider(self.progress.lonely_since.map(|since| since + LONELY_TIMEOUT));
+        consider(self.mesh_deadline());
+        (next != Instant::FAR_FUTURE).then_some(next)
     }
 
     /// What happened since the log was last drained.

@@ -84,6 +84,8 @@ pub(crate) struct Sender {
     acked_bytes: u64,
     acked_since_loss: u64,
     acked_between_losses: u64,
+    /// Packets per second at Linux's pacing rate; follows acknowledgments.
+    pace: f64,
 }
 
 /// How much of the window the sender made use of (RFC 7661's question, Linux's answer).
@@ -125,6 +127,7 @@ impl Sender {
             acked_bytes: 0,
             acked_since_loss: 0,
             acked_between_losses: 0,
+            pace: 0.0,
         }
     }
 
@@ -139,6 +142,7 @@ impl Sender {
         self.last_sent_at = now;
         if let Some(sample) = handshake_rtt {
             self.rtt.update(now, sample, 1, 1);
+            self.update_pace();
         }
     }
 
@@ -182,6 +186,9 @@ impl Sender {
         self.rack.adapt(&rate, self.rate.delivered());
         let lost = self.board.lost().saturating_sub(prior_lost);
         self.move_window(now, advanced, prior_in_flight, lost, sample, &delivery, rate, siblings);
+        if self.rtt.has_sample() {
+            self.update_pace();
+        }
         if advanced || delivery.any_sacked {
             self.arm_timer(now);
         }
@@ -384,19 +391,22 @@ impl Sender {
         self.acked_since_loss = 0;
     }
 
-    /// Linux's pacing rate, whether or not packets are paced: twice the window per round trip while it doubles, 1.2 times later.
+    /// Linux's pacing rate, whether or not packets are paced.
     pub fn pacing_rate(&self, mss: u32) -> Bandwidth {
-        if let Some(rate) = self.window.pacing_rate {
-            return rate;
+        match self.window.pacing_rate {
+            Some(rate) => rate,
+            None if self.rtt.has_sample() => Bandwidth::from_bps((self.pace * f64::from(mss) * 8.0) as u64),
+            None => Bandwidth::INFINITE,
         }
-        if !self.rtt.has_sample() {
-            return Bandwidth::INFINITE;
-        }
-        let doubling = self.window.cwnd.as_f64() < self.window.ssthresh.as_f64() / 2.0;
+    }
+
+    /// Twice the window per round trip while it doubles, 1.2 times later (Linux `tcp_update_pacing_rate`).
+    fn update_pace(&mut self) {
+        let cwnd = self.window.cwnd.as_f64();
+        let doubling = cwnd < self.window.ssthresh.as_f64() / 2.0;
         let factor = if doubling { 2.0 } else { 1.2 };
-        let packets = self.window.cwnd.as_f64().max(f64::from(self.board.packets_out()));
-        let bps = factor * packets * f64::from(mss) * 8.0 / self.rtt.srtt().as_secs_f64();
-        Bandwidth::from_bps(bps as u64)
+        let packets = cwnd.max(f64::from(self.board.packets_out()));
+        self.pace = factor * packets / self.rtt.srtt().as_secs_f64();
     }
 
     /// Halves the window because this subflow blocks a faster one (legacy Multipath TCP's penalisation).
