@@ -270,10 +270,13 @@ impl<'a> World<'a> {
         if awaited.clone().all(|flow| flow.finished().is_some()) {
             return Some(Ended::Finished);
         }
-        let event_to_come = self.happened < self.schedule.len();
-        let idle = awaited.clone().all(|flow| flow.is_idle(now, self.scenario.stuck_after));
+        // What happened to the network may bring a path back, once a retransmission timer has noticed.
+        let last_event = self.schedule[..self.happened].last().map_or(Instant::ZERO, |(at, _)| *at);
+        let limit = self.scenario.stuck_after;
+        let quiet = self.happened == self.schedule.len() && now.since(last_event) >= limit;
+        let idle = quiet && awaited.clone().all(|flow| flow.is_idle(now, limit));
         let over = awaited.all(Flow::is_over);
-        (over || !anything_to_come || (idle && !event_to_come)).then_some(Ended::Stuck)
+        (over || !anything_to_come || idle).then_some(Ended::Stuck)
     }
 
     fn drain_links(&mut self) {
