@@ -58,7 +58,7 @@ def transfer(session: Metrics) -> str:
         text += f", {plural(session['path_switches'], 'path switch', 'path switches')}"
     reorder = session["reorder_delay_s"]
     if reorder["max"]:
-        text += f", reordering delay {seconds(reorder['mean'])} mean, {seconds(reorder['p95'])} p95"
+        text += f", reordering delay {seconds(reorder['mean'])} (95 %: {seconds(reorder['p95'])})"
     return text
 
 

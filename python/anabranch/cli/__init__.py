@@ -13,7 +13,6 @@ from anabranch.cli import comparing, listing, running
 from anabranch.cli.console import Exit, say_error
 
 app = typer.Typer(
-    name="anabranch",
     help="Multipath video streaming, from the equation to the wire.",
     epilog="Start with: anabranch list scenarios; then: anabranch run sticky/base",
     no_args_is_help=True,
@@ -48,7 +47,7 @@ app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
 def main() -> None:
     """Runs the command line and ends the process with one of the documented exit codes."""
     try:
-        app()
+        app(prog_name="anabranch")
     except InputError as error:
         say_error(str(error))
         sys.exit(Exit.WRONG_INPUT)

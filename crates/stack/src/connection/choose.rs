@@ -214,7 +214,9 @@ impl Connection {
 
     fn schedule_reinjection(&mut self, now: Instant, bytes: Reinjection) -> Scheduled {
         let mut candidates = self.candidates(now);
-        if let Some(position) = self.views.iter().position(|view| view.id == bytes.avoid) {
+        // Not on the subflow that lost them, unless there is no other.
+        let alternative = self.views.iter().any(|view| view.usable() && view.id != bytes.avoid);
+        if let Some(position) = self.views.iter().position(|view| view.id == bytes.avoid && alternative) {
             candidates.remove(position);
         }
         if candidates.is_empty() {

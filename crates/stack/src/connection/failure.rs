@@ -77,7 +77,10 @@ impl Connection {
         if head == next {
             // Nothing is under way, so the window must be closed: ask on every subflow.
             self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.window_probe = true);
-        } else if self.mode == Mode::Multipath && self.subflows.iter().any(idle) {
+        } else if self.mode == Mode::Multipath
+            && self.outgoing.next_reinjection().is_none()
+            && self.subflows.iter().any(idle)
+        {
             // Every subflow that could repeat the head by itself is done: the peer's connection did not take it.
             let holder = self.subflows.iter().find(|s| s.sender.board().carries_near_front(head));
             let avoid = holder.map_or(NOBODY, |s| s.id);
