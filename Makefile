@@ -98,6 +98,7 @@ check: $(VENV)/.development build ## Formatting, lints and types.
 	$(BIN)/ruff check $(PYTHON_TREES)
 	$(BIN)/ruff format --check $(PYTHON_TREES)
 	$(BIN)/mypy
+	$(BIN)/stubtest anabranch._core
 	@echo "All checks passed."
 
 slow: build ## Runs the slow suite: validation over many seeds, ten thousand random networks.

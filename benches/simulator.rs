@@ -24,11 +24,7 @@ struct Case {
     overrides: &'static [(&'static str, &'static str)],
 }
 
-const fn case(
-    name: &'static str,
-    scenario: &'static str,
-    overrides: &'static [(&'static str, &'static str)],
-) -> Case {
+const fn case(name: &'static str, scenario: &'static str, overrides: &'static [(&'static str, &'static str)]) -> Case {
     Case { name, scenario, overrides }
 }
 

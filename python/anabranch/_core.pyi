@@ -7,6 +7,20 @@ from typing import Any, Literal, TypedDict, final
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = [
+    "InputError",
+    "Outcome",
+    "Scenario",
+    "__version__",
+    "document_text",
+    "load",
+    "nearest",
+    "registry",
+    "run",
+    "shipped",
+    "value_text",
+]
+
 __version__: str
 
 class InputError(ValueError):

@@ -123,7 +123,8 @@ mod tests {
             }
         }
         let mut listed: Vec<_> = scenario_names().map(str::to_string).collect();
-        (found.sort(), listed.sort());
+        found.sort();
+        listed.sort();
         assert_eq!(found, listed);
     }
 

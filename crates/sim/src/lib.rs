@@ -31,7 +31,8 @@ mod world;
 pub use error::{Error, nearest};
 pub use outcome::{
     Column, Ended, EventColumns, LinkMetrics, Mark, Metrics, Outcome, PathRecording, QueueDelay, Recording, SCHEMA,
-    SessionMetrics, SessionRecording};
+    SessionMetrics, SessionRecording,
+};
 pub use quantity::Ratio;
 pub use scenario::{Scenario, load};
 pub use world::{RunOptions, run};

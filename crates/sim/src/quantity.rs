@@ -72,7 +72,8 @@ pub(crate) struct Problem {
 impl Kind {
     fn read(&self, text: &str) -> Result<u64, Problem> {
         let text = text.trim();
-        let split = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '+'))).unwrap_or(text.len());
+        let split =
+            text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '+'))).unwrap_or(text.len());
         let (number, unit) = (text[..split].trim(), text[split..].trim());
         if number.starts_with('-') {
             return Err(self.problem(format!("`{text}` is negative")));
@@ -181,7 +182,11 @@ impl Kind {
     /// Percent is the only unit and may be a fraction of one.
     fn write_percent(&self, ratio: Ratio) -> String {
         let (whole, rest) = (ratio.0 / 10_000_000, ratio.0 % 10_000_000);
-        if rest == 0 { format!("{whole} %") } else { format!("{whole}.{} %", format!("{rest:07}").trim_end_matches('0')) }
+        if rest == 0 {
+            format!("{whole} %")
+        } else {
+            format!("{whole}.{} %", format!("{rest:07}").trim_end_matches('0'))
+        }
     }
 }
 

@@ -102,8 +102,7 @@ fn read(file: &str, root: &Node, directory: Option<&std::path::Path>) -> Result<
     }
     let path_names = Names { what: "path", names: paths.iter().map(|path| path.name.as_str()).collect() };
     let base = (transport_node, &transport);
-    let sessions =
-        read_each(&r, "session", |i, node| session::read_session(file, i, node, &path_names, base))?;
+    let sessions = read_each(&r, "session", |i, node| session::read_session(file, i, node, &path_names, base))?;
     let traffic = read_each(&r, "traffic", |i, node| session::read_traffic(file, i, node, &path_names))?;
     if sessions.is_empty() && traffic.is_empty() {
         return r.fail(Complaint::new("the scenario has no session", "a [[session]]"), r.at);

@@ -8,8 +8,8 @@ use crate::error::Error;
 /// that the value came from an override and says so; here only the way to it is checked.
 pub(super) fn apply(root: &mut Node, key: &str, text: &str) -> Result<(), Error> {
     let origin = Origin::Override(format!("{key}={text}"));
-    let node = parse_value(text, &origin)
-        .unwrap_or_else(|| Node { value: Value::Text(text.to_string()), at: origin.clone() });
+    let node =
+        parse_value(text, &origin).unwrap_or_else(|| Node { value: Value::Text(text.to_string()), at: origin.clone() });
     let steps: Vec<&str> = key.split('.').map(str::trim).collect();
     if steps.iter().any(|step| step.is_empty()) {
         return Err(refuse(&origin, format!("`{key}` is no dotted key"), "a key such as `transport.scheduler`"));
@@ -39,9 +39,12 @@ fn check_declared(tables: &Node, what: &str, name: &str, origin: &Origin) -> Res
     }
 }
 
+/// A key, and the keys of the table that its short form stands for.
+type ShortForm = (&'static str, &'static str, Option<(&'static str, &'static str)>);
+
 /// Where a key may be written short, as `scheduler = "min-rtt"` or `loss = "2 %"`: the keys of the table that it stands for.
 /// The first one takes the text; a second one has a fixed value.
-const SHORT_FORMS: [(&str, &str, Option<(&str, &str)>); 6] = [
+const SHORT_FORMS: [ShortForm; 6] = [
     ("scheduler", "name", None),
     ("congestion_control", "name", None),
     ("player", "kind", None),
@@ -95,12 +98,5 @@ fn entry<'a>(table: &'a mut Table, key: &str, origin: &Origin) -> &'a mut Node {
 
 fn refuse(origin: &Origin, message: String, expected: &str) -> Error {
     let Origin::Override(text) = origin else { unreachable!("only overrides are applied") };
-    Error {
-        file: format!("--set {text}"),
-        line: 0,
-        column: 0,
-        message,
-        expected: expected.to_string(),
-        nearest: None,
-    }
+    Error { file: format!("--set {text}"), line: 0, column: 0, message, expected: expected.to_string(), nearest: None }
 }

@@ -24,8 +24,8 @@ pub(super) fn write(scenario: &Scenario) -> String {
     transport(&scenario.transport).into_iter().for_each(&mut line);
     for l in &scenario.links {
         line(format!("\n[link.{}]", quoted(&l.name)));
-        line(format!("up = {}", inline(link::write_change(&Change::from(&l.up)))));
-        line(format!("down = {}", inline(link::write_change(&Change::from(&l.down)))));
+        line(format!("up = {}", inline(&link::write_change(&Change::from(&l.up)))));
+        line(format!("down = {}", inline(&link::write_change(&Change::from(&l.down)))));
     }
     for p in &scenario.paths {
         line(format!("\n[path.{}]", quoted(&p.name)));
@@ -51,7 +51,7 @@ pub(super) fn quoted(text: &str) -> String {
     toml::Value::String(text.to_string()).to_string()
 }
 
-fn inline(lines: Vec<String>) -> String {
+fn inline(lines: &[String]) -> String {
     format!("{{ {} }}", lines.join(", "))
 }
 
@@ -75,7 +75,7 @@ fn choice(choice: &Choice) -> String {
         };
         parts.push(format!("{} = {value}", quoted(key)));
     }
-    inline(parts)
+    inline(&parts)
 }
 
 fn transport(t: &Transport) -> Vec<String> {
@@ -121,7 +121,7 @@ fn session(s: &Session, scenario: &Scenario) -> Vec<String> {
         time("stagger", s.stagger),
     ];
     if s.transport != scenario.transport {
-        lines.push(format!("transport = {}", inline(transport(&s.transport))));
+        lines.push(format!("transport = {}", inline(&transport(&s.transport))));
     }
     lines
 }
@@ -153,7 +153,7 @@ fn player(player: &Player) -> String {
     parts.extend(o.ring.map(|bytes| format!("ring = \"{}\"", write_bytes(bytes))));
     parts.extend(o.clock_jitter.map(|t| time("clock_jitter", t)));
     parts.extend(o.duration.map(|t| time("duration", t)));
-    inline(parts)
+    inline(&parts)
 }
 
 fn traffic(t: &Traffic, scenario: &Scenario) -> Vec<String> {
@@ -195,5 +195,5 @@ fn event(e: &Event, scenario: &Scenario) -> Vec<String> {
 }
 
 fn direction_changes(key: &str, change: &Change) -> Option<String> {
-    (!change.is_empty()).then(|| format!("{key} = {}", inline(link::write_change(change))))
+    (!change.is_empty()).then(|| format!("{key} = {}", inline(&link::write_change(change))))
 }

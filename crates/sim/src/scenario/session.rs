@@ -195,9 +195,9 @@ pub enum Action {
         /// Cut or restored.
         cut: Option<bool>,
         /// Changes of its downlink.
-        down: link::Change,
+        down: Box<link::Change>,
         /// Changes of its uplink.
-        up: link::Change,
+        up: Box<link::Change>,
     },
     /// The client's interface on a path goes away or comes back, which the client notices.
     Path {
@@ -223,12 +223,13 @@ pub(super) fn read_event(
         (Some((link, at)), None) => {
             let link = links.position(file, link, at)?;
             let (cut, down, up) = link::read_change(&r, directory)?;
-            Action::Link { link, cut, down, up }
+            Action::Link { link, cut, down: Box::new(down), up: Box::new(up) }
         }
         (None, Some((path, at))) => {
             let path = paths.position(file, path, at)?;
             if let Some(entry) = r.entries().iter().find(|e| !["at", "path", "down"].contains(&e.key.as_str())) {
-                let complaint = Complaint::new(format!("an event of a path cannot change `{}`", entry.key), "`down` only");
+                let complaint =
+                    Complaint::new(format!("an event of a path cannot change `{}`", entry.key), "`down` only");
                 return r.fail(complaint, &entry.at);
             }
             if !r.has("down") {
@@ -236,7 +237,9 @@ pub(super) fn read_event(
             }
             Action::Path { path, down: r.flag("down")? }
         }
-        (Some(_), Some((_, at))) => return r.fail(Complaint::new("an event has both `link` and `path`", "one of them"), at),
+        (Some(_), Some((_, at))) => {
+            return r.fail(Complaint::new("an event has both `link` and `path`", "one of them"), at);
+        }
         (None, None) => return r.missing("link", "`link` or `path`: the name of what changes"),
     };
     Ok((Event { at, action }, node.at.clone()))

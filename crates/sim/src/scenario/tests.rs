@@ -75,7 +75,7 @@ fn the_design_s_example_means_what_it_says() {
     assert_eq!((lte.up.overhead, lte.down.overhead, lte.up.mtu), (14, 14, 1500));
     assert_eq!(lte.up.queue, QueueConfig::drop_tail_bytes(64_000));
     assert_eq!(scenario.transport.protocol, Protocol::Mptcp);
-    let event = Action::Link { link: 0, cut: Some(true), down: Change::default(), up: Change::default() };
+    let event = Action::Link { link: 0, cut: Some(true), down: Box::default(), up: Box::default() };
     assert_eq!(scenario.events, [Event { at: Duration::from_secs(120), action: event }]);
     assert_eq!(scenario.sessions[0].paths, [0, 1]);
 }
@@ -86,7 +86,8 @@ fn mbps(n: u64) -> Rate {
 
 #[test]
 fn a_path_per_link_is_made_where_none_is_written() {
-    let text = "schema = 1\nduration = \"1 s\"\n[link.b]\nrate = \"1 Mb/s\"\n[link.a]\nrate = \"1 Mb/s\"\n[[session]]\n";
+    let text =
+        "schema = 1\nduration = \"1 s\"\n[link.b]\nrate = \"1 Mb/s\"\n[link.a]\nrate = \"1 Mb/s\"\n[[session]]\n";
     let scenario = load(text, "x", None, &[]).unwrap();
     let names: Vec<_> = scenario.paths.iter().map(|p| p.name.as_str()).collect();
     assert_eq!(names, ["b", "a"]);
@@ -106,17 +107,35 @@ fn each_mistake_names_its_line_what_was_expected_and_the_nearest_name() {
         ("rtt = \"50 ms\"", "rtt = \"50 kB\"", "`kB`", "a time", None),
         ("loss = \"2 %\"", "loss = \"200 %\"", "more than all", "a share", None),
         ("queue = \"64 kB\"", "queue = \"100 B\"", "cannot hold one packet", "", None),
-        ("queue = \"64 kB\"", "queue = { kind = \"redd\", limit = \"64 kB\" }", "queue `redd`", "drop-tail", Some("red")),
+        (
+            "queue = \"64 kB\"",
+            "queue = { kind = \"redd\", limit = \"64 kB\" }",
+            "queue `redd`",
+            "drop-tail",
+            Some("red"),
+        ),
         ("scheduler = \"min-rtt\"", "scheduler = \"minrtt\"", "scheduler `minrtt`", "min-rtt", Some("min-rtt")),
         ("scheduler = \"min-rtt\"", "scheduler = { name = \"min-rtt\", x = 1 }", "option `x`", "", None),
-        ("congestion_control = \"newreno\"", "congestion_control = \"reno\"", "congestion control `reno`", "newreno", None),
+        (
+            "congestion_control = \"newreno\"",
+            "congestion_control = \"reno\"",
+            "congestion control `reno`",
+            "newreno",
+            None,
+        ),
         ("protocol = \"mptcp\"", "protocol = \"mtcp\"", "`protocol`: `mtcp`", "mptcp, tcp", Some("mptcp")),
         ("links = [\"wifi\"]", "links = [\"wify\"]", "link `wify`", "wifi, lte", Some("wifi")),
         ("paths = [\"wifi\", \"lte\"]", "paths = [\"wifi\", \"let\"]", "path `let`", "wifi, lte", Some("lte")),
         ("paths = [\"wifi\", \"lte\"]", "paths = [\"wifi\", \"wifi\"]", "stands twice", "once", None),
         ("player = { kind = \"vlc\" }", "player = { kind = \"vcl\" }", "player `vcl`", "vlc", Some("vlc")),
         ("player = { kind = \"vlc\" }", "player = { kind = \"bulk\" }", "needs a number of bytes", "", None),
-        ("player = { kind = \"vlc\" }", "player = { kind = \"vlc\", duration = \"3 s\" }", "option `duration`", "", None),
+        (
+            "player = { kind = \"vlc\" }",
+            "player = { kind = \"vlc\", duration = \"3 s\" }",
+            "option `duration`",
+            "",
+            None,
+        ),
         ("count = 1", "count = 0", "`count` is 0", "1", None),
         ("start = \"0 s\"", "strat = \"0 s\"", "`strat`", "start", Some("start")),
         ("path = \"wifi\"", "path = \"wi-fi\"", "path `wi-fi`", "wifi", Some("wifi")),
@@ -146,7 +165,9 @@ fn a_scenario_without_a_path_or_a_session_is_refused() {
     let text = "schema = 1\nduration = \"1 s\"\n[link.a]\nrate = \"1 Mb/s\"\n";
     assert!(error(text).message.contains("no session"));
     assert!(error("").message.contains("no `schema`"));
-    assert!(error("schema = 1\nduration = \"1 s\"\n[link.a]\nrtt = \"1 ms\"\n[[session]]").message.contains("no `rate`"));
+    assert!(
+        error("schema = 1\nduration = \"1 s\"\n[link.a]\nrtt = \"1 ms\"\n[[session]]").message.contains("no `rate`")
+    );
 }
 
 #[test]
@@ -206,7 +227,9 @@ fn a_short_form_opens_for_an_override_of_its_option() {
     let scenario = example(&[("link.wifi.loss.at", "entry"), ("link.wifi.rate.burst", "9 kB")]).unwrap();
     let wifi = &scenario.links[0].down;
     assert_eq!(wifi.loss, Loss { model: LossModel::Bernoulli(Ratio(20_000_000)), at: LossAt::Entry });
-    assert!(matches!(&wifi.rate, Rate::TokenBucket(bucket) if bucket.burst == 9_000 && bucket.rate == Bandwidth::from_mbps(2)));
+    assert!(
+        matches!(&wifi.rate, Rate::TokenBucket(bucket) if bucket.burst == 9_000 && bucket.rate == Bandwidth::from_mbps(2))
+    );
 }
 
 #[test]
@@ -231,7 +254,7 @@ fn a_trace_is_read_from_beside_the_scenario() {
     let read = |file: &str| load(&with(file), "x.toml", Some(&directory), &[]);
     let scenario = read("wifi.csv").unwrap();
     assert_eq!(scenario.links[0].down.rate.config().mean(), Bandwidth::from_bps(12_000));
-    assert_eq!(load(&scenario.resolved(), "x.toml", None, &[]), Ok(scenario.clone()));
+    assert_eq!(load(&scenario.resolved(), "x.toml", None, &[]), Ok(scenario));
     assert!(read("bad.csv").unwrap_err().message.contains("line 2"));
     let missing = read("none.csv").unwrap_err();
     assert!(missing.line > 0 && missing.message.contains("none.csv"), "{missing}");
@@ -262,7 +285,10 @@ fn queue() -> impl Strategy<Value = String> {
     prop_oneof![
         (65_536u64..10_000_000).prop_map(|n| format!("\"{n} B\"")),
         (1u64..5000).prop_map(|n| format!("\"{n} packets\"")),
-        (100u64..500).prop_map(|n| format!("{{ kind = \"red\", limit = \"{n} packets\", min = \"20 packets\", max_probability = \"{}.5 %\" }}", n % 90)),
+        (100u64..500).prop_map(|n| format!(
+            "{{ kind = \"red\", limit = \"{n} packets\", min = \"20 packets\", max_probability = \"{}.5 %\" }}",
+            n % 90
+        )),
         (100u64..500).prop_map(|n| format!("{{ kind = \"codel\", limit = \"{n} kB\", target = \"{n} us\" }}")),
     ]
 }

@@ -5,8 +5,8 @@ use super::reader::{Complaint, Reader, Result, wrong_kind};
 use super::reference;
 use crate::quantity::{read_bytes, read_rate, read_time};
 use anabranch_media::{
-    Content, Exchanges, FrameRate, FrameTable, PLAYERS, PlayerOptions, PlayerSetup, SetupError, Variation, VideoError, VideoSpec,
-    find_player,
+    Content, Exchanges, FrameRate, FrameTable, PLAYERS, PlayerOptions, PlayerSetup, SetupError, Variation, VideoError,
+    VideoSpec, find_player,
 };
 use anabranch_units::Bandwidth;
 use rand_chacha::ChaCha8Rng;
@@ -131,7 +131,9 @@ fn read_fps(r: &Reader<'_>) -> Result<(u32, u32)> {
     };
     let ratio = match &node.value {
         Value::Integer(n) => u32::try_from(*n).ok().map(|n| (n, 1)),
-        Value::Text(text) => text.split_once('/').and_then(|(n, d)| Some((n.trim().parse().ok()?, d.trim().parse().ok()?))),
+        Value::Text(text) => {
+            text.split_once('/').and_then(|(n, d)| Some((n.trim().parse().ok()?, d.trim().parse().ok()?)))
+        }
         _ => None,
     };
     match ratio {
@@ -156,7 +158,9 @@ fn read_player(session: &Reader<'_>, video: &Video) -> Result<Player> {
             let (kind, at) = r.text("kind")?.unwrap_or((default, &node.at));
             (kind, at, read_options(&r)?)
         }
-        other => return Err(wrong_kind("player", other, "the name of a player, or a table with `kind`").at(file, &node.at)),
+        other => {
+            return Err(wrong_kind("player", other, "the name of a player, or a table with `kind`").at(file, &node.at));
+        }
     };
     let Some(entry) = find_player(kind) else {
         return Err(Complaint::unknown("player", kind, PLAYERS.iter().map(|p| p.name)).at(file, kind_at));

@@ -104,8 +104,7 @@ impl<'a> Builder<'a> {
             _ => None,
         };
         let recorded = part.awaited && self.flows.len() < MOST_RECORDED;
-        let recorder =
-            recorded.then(|| Recorder::new(part.name.clone(), part.paths.iter().map(path_name), part.start));
+        let recorder = recorded.then(|| Recorder::new(part.name.clone(), part.paths.iter().map(path_name), part.start));
         let sources = self.record_events.then(|| {
             ["server", "client", "player"].map(|who| {
                 self.sources.push(format!("{}/{who}", part.name));

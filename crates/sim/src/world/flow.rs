@@ -41,7 +41,10 @@ struct End {
 
 /// The server: before the first SYN arrives there is only what it will be made from.
 enum Server {
-    Listening { config: Box<Config>, entropy: SeededEntropy },
+    Listening {
+        config: Box<Config>,
+        entropy: SeededEntropy,
+    },
     Accepted(Box<End>),
     /// The SYN was refused.
     Failed,

@@ -96,8 +96,7 @@ impl<'a> World<'a> {
         let builder = Builder::new(scenario, options.seed, options.record_events, links.collect());
         let (flows, sources) = builder.build();
         let events = scenario.events.iter().enumerate();
-        let mut schedule: Vec<_> =
-            events.map(|(i, event)| (Instant::ZERO + event.at, Scheduled::Event(i))).collect();
+        let mut schedule: Vec<_> = events.map(|(i, event)| (Instant::ZERO + event.at, Scheduled::Event(i))).collect();
         if !scenario.warm_up.is_zero() {
             schedule.push((Instant::ZERO + scenario.warm_up, Scheduled::WarmUpOver));
         }

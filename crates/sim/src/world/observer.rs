@@ -135,7 +135,13 @@ impl Observer {
     }
 
     /// The numbers of a session that ended, or was cut off, at `end`.
-    pub fn metrics(&self, end: Instant, bytes: u64, finished: Option<Instant>, path_names: &[String]) -> SessionMetrics {
+    pub fn metrics(
+        &self,
+        end: Instant,
+        bytes: u64,
+        finished: Option<Instant>,
+        path_names: &[String],
+    ) -> SessionMetrics {
         let mut transport = self.transport.finish(end, |path| path_names[path.index()].clone());
         if let Some((since, before)) = &self.at_warm_up {
             self.discount(&mut transport, before, *since, end);
@@ -174,7 +180,8 @@ impl Observer {
     /// Takes from the goodputs what came before `since`.
     fn discount(&self, report: &mut TransportReport, before: &TransportReport, since: Instant, end: Instant) {
         let (early, all) = (since.since(self.start).as_secs_f64(), end.since(self.start).as_secs_f64());
-        let late = |whole: f64, first: f64| if all > early { (whole * all - first * early) / (all - early) } else { 0.0 };
+        let late =
+            |whole: f64, first: f64| if all > early { (whole * all - first * early) / (all - early) } else { 0.0 };
         report.goodput_bps = late(report.goodput_bps, before.goodput_bps);
         for (subflow, first) in report.subflows.iter_mut().zip(&before.subflows) {
             subflow.goodput_bps = late(subflow.goodput_bps, first.goodput_bps);

@@ -209,9 +209,8 @@ mod tests {
 
     #[test]
     fn paths_that_share_a_link_share_its_queue() {
-        let (mut network, mut agenda) = network(
-            "[link.a]\nrate = \"8 Mb/s\"\n[path.p]\nlinks = [\"a\"]\n[path.q]\nlinks = [\"a\"]\nip = 6",
-        );
+        let (mut network, mut agenda) =
+            network("[link.a]\nrate = \"8 Mb/s\"\n[path.p]\nlinks = [\"a\"]\n[path.q]\nlinks = [\"a\"]\nip = 6");
         network.enter(Instant::ZERO, (1, true), PathId(0), segment(960), &mut agenda);
         network.enter(Instant::ZERO, (2, true), PathId(1), segment(940), &mut agenda);
         assert_eq!(arrivals(&mut network, &mut agenda), [(1_000, 1, true), (2_000, 2, true)]);

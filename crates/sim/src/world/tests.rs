@@ -39,7 +39,9 @@ fn the_least_round_trip_is_that_of_the_links_to_the_nanosecond() {
     let outcome = world.finish(ended);
     let events = outcome.events.unwrap();
     let column = |name: &str| events.columns.iter().find(|(n, _)| *n == name).map(|(_, c)| c.clone()).unwrap();
-    let (Column::Text { words, codes }, Column::Float(seconds)) = (column("event"), column("seconds")) else { panic!() };
+    let (Column::Text { words, codes }, Column::Float(seconds)) = (column("event"), column("seconds")) else {
+        panic!()
+    };
     let opened: Vec<f64> = codes
         .iter()
         .zip(&seconds)
@@ -277,15 +279,34 @@ fn the_json_has_the_contract_s_names() {
     }
     let session = &value["sessions"][0];
     for key in [
-        "startup_s", "stalls", "stall_s", "played_s", "picture_discards", "buffer_underflows", "path_switches",
-        "path_switches_new_data", "goodput_bps", "reorder_delay_s", "reorder_bytes_max", "receive_window_limited_s",
-        "scheduler_wait_s", "subflows",
+        "startup_s",
+        "stalls",
+        "stall_s",
+        "played_s",
+        "picture_discards",
+        "buffer_underflows",
+        "path_switches",
+        "path_switches_new_data",
+        "goodput_bps",
+        "reorder_delay_s",
+        "reorder_bytes_max",
+        "receive_window_limited_s",
+        "scheduler_wait_s",
+        "subflows",
     ] {
         assert!(session.get(key).is_some(), "{key}");
     }
     for key in [
-        "path", "goodput_bps", "bytes", "segments_sent", "retransmissions", "reinjections", "rto_count", "loss_events",
-        "mean_cwnd_packets", "mean_srtt_s",
+        "path",
+        "goodput_bps",
+        "bytes",
+        "segments_sent",
+        "retransmissions",
+        "reinjections",
+        "rto_count",
+        "loss_events",
+        "mean_cwnd_packets",
+        "mean_srtt_s",
     ] {
         assert!(session["subflows"][0].get(key).is_some(), "{key}");
     }

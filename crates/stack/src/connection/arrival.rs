@@ -72,8 +72,7 @@ impl Connection {
         if segment.flags.contains(Flags::SYN) {
             // A repeated SYN or SYN/ACK: our answer to it was lost.
             match subflow.state {
-                State::SynReceived => subflow.handshake.due = Some(Instant::ZERO),
-                State::JoinSent => subflow.handshake.due = Some(Instant::ZERO),
+                State::SynReceived | State::JoinSent => subflow.repeat_handshake(),
                 _ => subflow.receiver.acknowledge_now(),
             }
             return false;

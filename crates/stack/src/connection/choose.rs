@@ -6,7 +6,7 @@ use crate::scheduler::{Decision, SubflowSet, Trigger, View};
 use crate::subflow::{Chunk, Record, Reinjection};
 use crate::view::SubflowView;
 use anabranch_events::{SendKind, TransportEvent};
-use anabranch_units::Instant;
+use anabranch_units::{Instant, SubflowId};
 
 /// What to send, on the subflow at a position.
 #[derive(Clone, Copy, Debug)]
@@ -143,7 +143,7 @@ impl Connection {
         for at in 0..self.subflows.len() {
             self.wake(now, at);
         }
-        let candidates = self.candidates(now);
+        let candidates = self.candidates(now, None);
         if candidates.is_empty() {
             self.note_waits(now, false, false);
             return Scheduled::Nothing;
@@ -213,12 +213,9 @@ impl Connection {
     }
 
     fn schedule_reinjection(&mut self, now: Instant, bytes: Reinjection) -> Scheduled {
-        let mut candidates = self.candidates(now);
         // Not on the subflow that lost them, unless there is no other.
         let alternative = self.views.iter().any(|view| view.usable() && view.id != bytes.avoid);
-        if let Some(position) = self.views.iter().position(|view| view.id == bytes.avoid && alternative) {
-            candidates.remove(position);
-        }
+        let candidates = self.candidates(now, alternative.then_some(bytes.avoid));
         if candidates.is_empty() {
             return Scheduled::Nothing;
         }
@@ -233,8 +230,10 @@ impl Connection {
     }
 
     /// The subflows that can take data: usable, not held back by pacing, with room; backups only if nothing else is usable.
-    fn candidates(&mut self, now: Instant) -> SubflowSet {
-        let backups = !self.views.iter().any(|view| view.usable() && !view.backup);
+    /// As if the subflow named `without` did not exist.
+    fn candidates(&mut self, now: Instant, without: Option<SubflowId>) -> SubflowSet {
+        let counts = |view: &SubflowView| view.usable() && Some(view.id) != without;
+        let backups = !self.views.iter().any(|view| counts(view) && !view.backup);
         let mut set = SubflowSet::EMPTY;
         for at in 0..self.views.len().min(64) {
             let view = &self.views[at];
@@ -242,7 +241,7 @@ impl Connection {
                 Commit::AtWindow => view.room() > 0,
                 Commit::IntoBuffer => view.queued + view.outstanding < view.send_buffer,
             };
-            if view.usable() && view.backup == backups && room && self.may_take_now(now, at) {
+            if counts(view) && view.backup == backups && room && self.may_take_now(now, at) {
                 set.insert(at);
             }
         }

@@ -194,6 +194,13 @@ impl Subflow {
         handshake.tries += 1;
     }
 
+    /// The peer repeats its part of the handshake, so ours was lost: it leaves again at once. That the peer asked for it
+    /// does not count as a try of our own.
+    pub fn repeat_handshake(&mut self) {
+        self.handshake.due = Some(Instant::ZERO);
+        self.handshake.tries = self.handshake.tries.saturating_sub(1).max(1);
+    }
+
     /// Whether the handshake was repeated in vain.
     pub fn handshake_failed(&self) -> bool {
         self.handshake.tries > MAX_HANDSHAKE_TRIES

@@ -1,7 +1,7 @@
 //! A client and a server endpoint joined by paths, in virtual time: the smallest network on which stories can be told.
 #![allow(dead_code)] // Every test program uses a part of it.
 
-use anabranch_segment::Segment;
+use anabranch_segment::{Flags, Segment};
 use anabranch_stack::connection::{Entropy, PathConfig, Protocol};
 use anabranch_stack::{Config, Connection, Transmit};
 use anabranch_units::{Bandwidth, Duration, Instant, PathId};
@@ -197,11 +197,14 @@ impl Pair {
         for at in 0..self.paths.len() {
             let id = PathId(at as u16);
             while let Some(segment) = arrive(&mut self.paths[at].up, now) {
-                match &mut self.server {
+                // A listener knows nothing of a connection that ended before it began.
+                let stillborn = |server: &Connection| server.is_closed() && !server.is_established();
+                match self.server.as_mut().filter(|server| !stillborn(server)) {
                     Some(server) => {
                         server.handle_segment(now, id, &segment);
                     }
-                    None => self.accept(id, &segment),
+                    None if segment.flags == Flags::SYN => self.accept(id, &segment),
+                    None => {}
                 }
             }
             while let Some(segment) = arrive(&mut self.paths[at].down, now) {

@@ -180,7 +180,9 @@ pub(super) fn read_jitter(file: &str, node: &Node) -> Result<Jitter> {
         }
         "gamma" => {
             let r = Reader::new(file, node, "link.jitter.gamma", "jitter")?;
-            let Some(shape) = r.number("shape", 1.0..=MOST_SHAPE)? else { return r.missing("shape", "a number from 1") };
+            let Some(shape) = r.number("shape", 1.0..=MOST_SHAPE)? else {
+                return r.missing("shape", "a number from 1");
+            };
             let jitter = J::Gamma { mean: time(&r, "mean")?, shape };
             (r, jitter)
         }

@@ -169,8 +169,7 @@ impl Defaults {
 
 /// Reads `[link.NAME]`.
 pub(super) fn read(file: &str, name: &str, node: &Node, directory: Option<&Path>) -> Result<Link> {
-    let label = format!("[link.{name}]");
-    let r = Reader::new(file, node, "link", label.clone())?;
+    let r = Reader::new(file, node, "link", format!("[link.{name}]"))?;
     let (up, down) = read_both(&r, directory)?;
     let make = |said: Change, which: &str| {
         let direction = Direction::from_change(said, &r)?;

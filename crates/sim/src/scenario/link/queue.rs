@@ -29,7 +29,7 @@ pub(super) fn read(file: &str, node: &Node) -> Result<QueueConfig> {
             Reader::new(file, node, "link.queue.drop-tail", "queue")?;
             Ok(QueueConfig::DropTail(config))
         }
-        QueueConfig::Red(config) => read_red(Reader::new(file, node, "link.queue.red", "queue")?, config),
+        QueueConfig::Red(config) => read_red(&Reader::new(file, node, "link.queue.red", "queue")?, config),
         QueueConfig::CoDel(config) => {
             let r = Reader::new(file, node, "link.queue.codel", "queue")?;
             Ok(QueueConfig::CoDel(CoDelConfig {
@@ -41,8 +41,7 @@ pub(super) fn read(file: &str, node: &Node) -> Result<QueueConfig> {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "a reader is made for one table and used up by it")]
-fn read_red(r: Reader<'_>, config: RedConfig) -> Result<QueueConfig> {
+fn read_red(r: &Reader<'_>, config: RedConfig) -> Result<QueueConfig> {
     let threshold = |key: &str, default: u64| -> Result<u64> {
         let Some(node) = r.node(key) else { return Ok(default) };
         let given = read_limit(r.file, key, node)?;

@@ -157,9 +157,10 @@ fn read_format(r: &Reader<'_>) -> Result<TraceFormat> {
     };
     let of_tables = ["unit", "column"].into_iter().find_map(|key| r.entry(key));
     match (format, of_tables) {
-        (TraceFormat::Mahimahi | TraceFormat::Json, Some(entry)) => {
-            r.fail(Complaint::new(format!("only a trace of columns has `{}`", entry.key), "format = \"columns\""), &entry.at)
-        }
+        (TraceFormat::Mahimahi | TraceFormat::Json, Some(entry)) => r.fail(
+            Complaint::new(format!("only a trace of columns has `{}`", entry.key), "format = \"columns\""),
+            &entry.at,
+        ),
         _ => Ok(format),
     }
 }

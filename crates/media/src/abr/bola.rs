@@ -1,0 +1,150 @@
+//! BOLA: Lyapunov optimisation of utility over the buffer's level; no estimate of the network.
+//!
+//! choose m that maximises (V*(v_m + gp) - Q) / S_m;  wait while every one is negative
+//! v_m = ln(S_m / S_1),  V = (Q_max - 1) / (v_M + gp)
+//! Q buffer in media segments, S_m nominal size (only ratios count), gp = gamma*p = 5, Q_max capacity in media segments.
+//!
+//! BOLA-FINITE, the default here, near the beginning and the end of a video:
+//! t = min(played, left),  t' = max(t/2, 3p),  Q_D = min(Q_max, t'/p),  V = (Q_D - 1) / (v_M + gp)
+//!
+//! Spiteri, Urgaonkar, Sitaraman: "BOLA: Near-Optimal Bitrate Adaptation for Online Videos", INFOCOM 2016, algorithm 1 and
+//! section IV; gp = 5 as its authors' simulator Sabre has it. Ties go to the higher representation, as in dash.js.
+//!
+//! Ours: Q_max is at least [`MIN_CAPACITY_SEGMENTS`], since a buffer of one media segment leaves nothing to decide.
+
+use super::options::check;
+use super::{AbrRule, Decision, Entry, View};
+use anabranch_units::Duration;
+
+const NAME: &str = "bola";
+/// gamma*p: how much a stall costs, in units of utility (Sabre).
+const GAMMA_P: f64 = 5.0;
+/// Sabre's default buffer.
+const CAPACITY: Duration = Duration::from_secs(25);
+const MIN_CAPACITY_SEGMENTS: f64 = 2.0;
+/// BOLA-FINITE grows the buffer with half of the time that was played, or that is left.
+const FINITE_SHARE: f64 = 0.5;
+/// ... but lets it hold three media segments at any time.
+const FINITE_FLOOR_SEGMENTS: f64 = 3.0;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: NAME,
+    summary: "Maximises utility over the buffer's level by Lyapunov optimisation, without any estimate of the network.",
+    source: "Spiteri et al., BOLA, INFOCOM 2016",
+    create: |options| {
+        options.expect_only(NAME, &["capacity", "finite"])?;
+        let capacity = options.capacity.unwrap_or(CAPACITY);
+        Ok(Box::new(Bola {
+            capacity: check(NAME, "capacity", "longer than no time", capacity, |c| !c.is_zero())?,
+            finite: options.finite.unwrap_or(true),
+        }))
+    },
+};
+
+#[derive(Debug)]
+struct Bola {
+    capacity: Duration,
+    finite: bool,
+}
+
+impl Bola {
+    /// Q_max or Q_D, in media segments.
+    fn capacity_segments(&self, view: &View<'_>) -> f64 {
+        let p = view.ladder.segment_duration().as_secs_f64();
+        let q_max = self.capacity.as_secs_f64() / p;
+        if !self.finite {
+            return q_max.max(MIN_CAPACITY_SEGMENTS);
+        }
+        let fetched = view.next as f64 * p;
+        let played = (fetched - view.buffer.as_secs_f64()).max(0.0);
+        let left = view.ladder.segments() as f64 * p - played;
+        let t = (FINITE_SHARE * played.min(left)).max(FINITE_FLOOR_SEGMENTS * p);
+        q_max.min(t / p).max(MIN_CAPACITY_SEGMENTS)
+    }
+}
+
+fn utility(view: &View<'_>, representation: usize) -> f64 {
+    libm::log(view.ladder.bps(representation) / view.ladder.bps(0))
+}
+
+impl AbrRule for Bola {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        let p = view.ladder.segment_duration().as_secs_f64();
+        let q = view.buffer.as_secs_f64() / p;
+        let v = (self.capacity_segments(view) - 1.0) / (utility(view, view.top) + GAMMA_P);
+        // Above this level the score of the highest representation, and so that of every one, is negative.
+        let full = v * (utility(view, view.top) + GAMMA_P);
+        if q > full {
+            // The level falls by one second per second, so the highest is the first to be worth fetching again.
+            let wait = Duration::from_secs_f64((q - full) * p);
+            return Decision { representation: view.top, wait, reason: "the buffer is full" };
+        }
+        let score = |m: usize| (v * (utility(view, m) + GAMMA_P) - q) / view.ladder.bps(m);
+        let best = (1..=view.top).fold(0, |best, m| if score(m) >= score(best) { m } else { best });
+        Decision::now(best, "highest utility for the buffer")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::AbrOptions;
+    use super::super::testing::{ladder, view};
+    use super::*;
+
+    fn decide(finite: bool, buffer_ms: u64, next: u64) -> Decision {
+        // p = 1 s, 100 media segments, rates 1, e, e^2 (in kbit/s): utilities 0, 1, 2.
+        let ladder = ladder(&[1_000, 2_718, 7_389]);
+        let capacity = Some(Duration::from_secs(15));
+        let mut rule = (ENTRY.create)(&AbrOptions { capacity, finite: Some(finite), ..AbrOptions::default() }).unwrap();
+        rule.decide(&View { buffer: Duration::from_millis(buffer_ms), next, ..view(&ladder) })
+    }
+
+    #[test]
+    fn scores_change_places_where_they_are_equal() {
+        // V = 14 / 7 = 2. (10 - Q)/1 = (12 - Q)/2.718 at Q = (27.18 - 12)/1.718 = 8.836;
+        // (12 - Q)/2.718 = (14 - Q)/7.389 at Q = (88.668 - 38.052)/4.671 = 10.836.
+        let chosen = |ms| decide(false, ms, 50).representation;
+        assert_eq!((chosen(0), chosen(8_830), chosen(8_845)), (0, 0, 1));
+        assert_eq!((chosen(10_830), chosen(10_845), chosen(13_999)), (1, 2, 2));
+    }
+
+    #[test]
+    fn it_waits_where_every_score_is_negative() {
+        // V*(2 + 5) = 14 media segments.
+        assert_eq!(decide(false, 14_000, 50).wait, Duration::ZERO);
+        let full = decide(false, 14_750, 50);
+        assert_eq!((full.representation, full.wait), (2, Duration::from_millis(750)));
+    }
+
+    #[test]
+    fn a_finite_video_begins_and_ends_with_a_small_buffer() {
+        // Played 0: t' = 3 s, V = 2/7, full at 2. Equal scores of the lower two at Q = 8.836/7 = 1.262, of the upper at 1.548.
+        let chosen = |ms, next| decide(true, ms, next).representation;
+        assert_eq!((chosen(1_250, 1), chosen(1_270, 1), chosen(1_560, 1)), (0, 1, 2));
+        // Played 20: t' = 10, V = 9/7: 5.680.
+        assert_eq!((chosen(5_600, 25), chosen(5_700, 26)), (0, 1));
+        // Left 10 of 100: t' = 5, V = 4/7: 2.525.
+        assert_eq!((chosen(2_500, 93), chosen(2_540, 92)), (0, 1));
+        // In the middle the capacity is the limit: as without FINITE.
+        assert_eq!((chosen(8_830, 58), chosen(8_845, 58)), (0, 1));
+    }
+
+    #[test]
+    fn a_limit_of_the_representation_is_the_top_of_the_utilities() {
+        let ladder = ladder(&[1_000, 2_718, 7_389]);
+        let options = AbrOptions { finite: Some(false), capacity: Some(Duration::from_secs(13)), ..AbrOptions::default() };
+        let mut rule = (ENTRY.create)(&options).unwrap();
+        // V = 12 / 6 = 2, full at 12.
+        let decision = rule.decide(&View { buffer: Duration::from_secs(13), top: 1, ..view(&ladder) });
+        assert_eq!((decision.representation, decision.wait), (1, Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn a_tiny_capacity_still_fetches() {
+        let ladder = ladder(&[1_000, 2_718]);
+        let options = AbrOptions { capacity: Some(Duration::from_millis(1)), ..AbrOptions::default() };
+        let mut rule = (ENTRY.create)(&options).unwrap();
+        assert_eq!(rule.decide(&View { buffer: Duration::ZERO, ..view(&ladder) }), Decision::now(0, "highest utility for the buffer"));
+        assert!((ENTRY.create)(&AbrOptions { capacity: Some(Duration::ZERO), ..AbrOptions::default() }).is_err());
+    }
+}

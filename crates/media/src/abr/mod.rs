@@ -1,0 +1,145 @@
+//! Bitrate rules: which representation of the next media segment to fetch, and when to give up on a request.
+//!
+//! A rule sees a [`View`] of the player, hears of [`Event`]s and is asked for a [`Decision`] whenever the player is about
+//! to place a request. It knows nothing of transports: what it learns of the network are the times and sizes of
+//! downloads.
+//!
+//! To add one: a file beside this one with an [`Entry`], and a line in [`REGISTRY`].
+
+mod bba;
+mod bola;
+pub mod dashjs;
+mod fixed;
+mod options;
+mod rate;
+mod robust_mpc;
+#[cfg(test)]
+mod testing;
+mod view;
+
+pub use options::{AbrOptionError, AbrOptions, Strategy};
+pub use view::{
+    Abandon, BufferState, Decision, Download, Event, Ladder, LadderError, Mark, Pictures, Playback, Progress, View, Vote,
+};
+
+use std::fmt;
+
+/// Decides what to fetch.
+///
+/// Time never runs backwards from call to call. Everything that [`observe`](Self::observe) is told has
+/// happened before the next [`decide`](Self::decide).
+pub trait AbrRule: fmt::Debug + Send {
+    /// A request for media segment [`View::next`] is due: in which representation, and after what pause?
+    ///
+    /// The player adopts [`Decision::representation`] as [`View::current`]. It may have to fetch an initialisation
+    /// segment first and then asks again; the rule must not take that for another media segment.
+    fn decide(&mut self, view: &View<'_>) -> Decision;
+
+    /// Something happened.
+    fn observe(&mut self, _view: &View<'_>, _event: &Event<'_>) {}
+
+    /// More of the running request's body arrived: give it up? The player then aborts the request, adopts the
+    /// representation, reports [`Event::SegmentAborted`], and fetches the same media segment without another decision.
+    fn on_progress(&mut self, _view: &View<'_>, _progress: &Progress) -> Option<Abandon> {
+        None
+    }
+
+    /// What the parts of a composite rule asked for at the last decision.
+    fn votes(&self) -> &[Vote] {
+        &[]
+    }
+}
+
+/// Makes a rule from its options.
+pub type Constructor = fn(&AbrOptions) -> Result<Box<dyn AbrRule>, AbrOptionError>;
+
+/// A rule's line in the registry.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its name in scenarios and on the command line.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// Where it is defined.
+    pub source: &'static str,
+    /// Makes one.
+    pub create: Constructor,
+}
+
+/// Every rule, in the order in which lists show them.
+pub const REGISTRY: &[Entry] = &[
+    dashjs::ENTRY_2_2,
+    dashjs::ENTRY_2_9,
+    dashjs::ENTRY_5,
+    bba::ENTRY,
+    bola::ENTRY,
+    robust_mpc::ENTRY,
+    rate::ENTRY,
+    fixed::ENTRY,
+];
+
+/// The registered rule of that name.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    REGISTRY.iter().find(|entry| entry.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::Session;
+    use super::*;
+
+    /// Whoever adds a rule is tested here.
+    #[test]
+    fn every_rule_streams_a_video_and_stays_on_the_ladder() {
+        for entry in REGISTRY {
+            for top in [0, 2, 4] {
+                let rule = (entry.create)(&AbrOptions::default()).unwrap();
+                let mut session = Session::new(rule, top);
+                session.fetch(60, |n| if n % 20 < 10 { 3_000_000 } else { 250_000 });
+                assert!(session.chosen.iter().all(|&r| r <= top), "{}: {:?}", entry.name, session.chosen);
+            }
+            assert!(entry.summary.ends_with('.') && !entry.source.is_empty(), "{}", entry.name);
+        }
+    }
+
+    /// With far more than the highest rate, every rule but a fixed low one gets there.
+    #[test]
+    fn every_rule_finds_the_top_of_a_fast_network() {
+        for entry in REGISTRY {
+            let rule = (entry.create)(&AbrOptions::default()).unwrap();
+            let mut session = Session::new(rule, 4);
+            session.buffer_target_s = 240.0;
+            session.fetch(150, |_| 60_000_000);
+            assert_eq!(session.chosen.last(), Some(&4), "{}: {:?}", entry.name, session.chosen);
+        }
+    }
+
+    #[test]
+    fn the_same_input_gives_the_same_output() {
+        for entry in REGISTRY {
+            let run = || {
+                let mut session = Session::new((entry.create)(&AbrOptions::default()).unwrap(), 4);
+                session.fetch(100, |n| 300_000 + (n * 7_919 % 13) * 400_000);
+                session.chosen
+            };
+            assert_eq!(run(), run(), "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for entry in REGISTRY {
+            assert!(std::ptr::eq(find(entry.name).unwrap(), entry));
+        }
+        assert!(find("clairvoyant").is_none());
+    }
+
+    #[test]
+    fn options_of_other_rules_are_refused() {
+        let fixed = AbrOptions { representation: Some(1), ..AbrOptions::default() };
+        for entry in REGISTRY {
+            let expected = AbrOptionError::Unknown { rule: entry.name, option: "representation" };
+            assert_eq!((entry.create)(&fixed).err(), (entry.name != "fixed").then_some(expected));
+        }
+    }
+}

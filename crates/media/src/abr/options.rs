@@ -1,0 +1,108 @@
+//! What a scenario may say about a bitrate rule.
+
+use anabranch_units::Duration;
+
+/// Which of dash.js's two throughput-or-buffer rules is heard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// One or the other, by the level of the buffer (`abrDynamic`, the default since 2.6).
+    #[default]
+    Dynamic,
+    /// Only BOLA.
+    Bola,
+    /// Only the throughput.
+    Throughput,
+}
+
+/// Options of the rules. Nothing said: the rule's own default.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AbrOptions {
+    /// dash.js: which rule is heard.
+    pub strategy: Option<Strategy>,
+    /// dash.js: the buffer to hold (`stableBufferTime`, `bufferTimeDefault`).
+    pub stable_buffer: Option<Duration>,
+    /// dash.js 5: whether dropped pictures lower the representation.
+    pub dropped_frames: Option<bool>,
+    /// dash.js 5: measure by the times of progress reports, as without the Resource Timing API (content of another
+    /// origin that does not allow it).
+    pub progress_timing: Option<bool>,
+    /// `fixed`: which representation.
+    pub representation: Option<usize>,
+    /// `bba-0`, `bola`, `robust-mpc`: what the buffer can hold.
+    pub capacity: Option<Duration>,
+    /// `bola`: take account of the video's beginning and end (BOLA-FINITE).
+    pub finite: Option<bool>,
+    /// `rate`, `robust-mpc`: how many media segments the estimate looks back.
+    pub samples: Option<usize>,
+    /// `rate`: what part of the estimate is used.
+    pub safety: Option<f64>,
+    /// `robust-mpc`: how many media segments it looks ahead.
+    pub horizon: Option<usize>,
+    /// `robust-mpc`: price of a second of stall, in kbit/s of quality.
+    pub stall_penalty: Option<f64>,
+    /// `robust-mpc`: price of a change of quality by one kbit/s, in kbit/s.
+    pub switch_penalty: Option<f64>,
+}
+
+/// An option that the rule does not know or cannot use.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AbrOptionError {
+    /// It means nothing to this rule.
+    #[error("bitrate rule `{rule}` has no option `{option}`")]
+    Unknown {
+        /// The rule's name.
+        rule: &'static str,
+        /// The option's name.
+        option: &'static str,
+    },
+    /// Its value is out of range.
+    #[error("bitrate rule `{rule}`: option `{option}` must be {expected}")]
+    OutOfRange {
+        /// The rule's name.
+        rule: &'static str,
+        /// The option's name.
+        option: &'static str,
+        /// What it may be.
+        expected: &'static str,
+    },
+}
+
+impl AbrOptions {
+    /// The names of the options that were given.
+    fn given(&self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            ("strategy", self.strategy.is_some()),
+            ("stable_buffer", self.stable_buffer.is_some()),
+            ("dropped_frames", self.dropped_frames.is_some()),
+            ("progress_timing", self.progress_timing.is_some()),
+            ("representation", self.representation.is_some()),
+            ("capacity", self.capacity.is_some()),
+            ("finite", self.finite.is_some()),
+            ("samples", self.samples.is_some()),
+            ("safety", self.safety.is_some()),
+            ("horizon", self.horizon.is_some()),
+            ("stall_penalty", self.stall_penalty.is_some()),
+            ("switch_penalty", self.switch_penalty.is_some()),
+        ];
+        all.into_iter().filter(|(_, set)| *set).map(|(name, _)| name)
+    }
+
+    /// Refuses options that are not among `known`.
+    pub(super) fn expect_only(&self, rule: &'static str, known: &[&str]) -> Result<(), AbrOptionError> {
+        match self.given().find(|name| !known.contains(name)) {
+            Some(option) => Err(AbrOptionError::Unknown { rule, option }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// `value` if it passes, or the error that says what would.
+pub(super) fn check<T: Copy>(
+    rule: &'static str,
+    option: &'static str,
+    expected: &'static str,
+    value: T,
+    passes: impl Fn(T) -> bool,
+) -> Result<T, AbrOptionError> {
+    if passes(value) { Ok(value) } else { Err(AbrOptionError::OutOfRange { rule, option, expected }) }
+}

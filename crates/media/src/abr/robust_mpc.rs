@@ -1,0 +1,291 @@
+//! RobustMPC: plans the next media segments against a pessimistic forecast, and takes the first step of the best plan.
+//!
+//! maximise  sum q(R_k) - lambda * sum |q(R_k) - q(R_k-1)| - mu * sum stall_k     over the next N media segments
+//! with B' = min(max(B - d_k/C, 0) + L, B_max),  stall_k = max(d_k/C - B, 0)
+//! C = C_hat / (1 + max error of the last 5),  C_hat the harmonic mean of the last 5,  error = |C_hat - c| / c
+//! q in kbit/s, B buffered s, L segment duration s, d_k size of the media segment, c measured afterwards.
+//!
+//! Yin, Jindal, Sekar, Sinopoli: "A Control-Theoretic Approach for Dynamic Adaptive Video Streaming over HTTP", SIGCOMM
+//! 2015, sections 4 and 5 (N = 5, lambda = 1, mu = 3000, B_max = 30 s); the throughput of a download includes its
+//! latency, and errors are relative to what was measured, as in the code of Pensieve.
+//!
+//! Ours: the search is exact but not exhaustive. Of two plans that end in the same representation, one with no less
+//! buffer and no less quality makes the other needless; that leaves a few out of 20^5. The start-up delay is no part of
+//! the objective. Ties go to the lower first step.
+
+use super::options::check;
+use super::rate::{SAMPLES, harmonic_mean};
+use super::{AbrRule, Decision, Entry, Event, View};
+use anabranch_units::Duration;
+
+const NAME: &str = "robust-mpc";
+/// Yin section 5.
+const HORIZON: usize = 5;
+/// Yin section 7.1.2, "balanced".
+const SWITCH_PENALTY: f64 = 1.0;
+const STALL_PENALTY: f64 = 3_000.0;
+const CAPACITY: Duration = Duration::from_secs(30);
+/// Beyond this the plan is guesswork, and its search costs.
+const MAX_HORIZON: usize = 10;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: NAME,
+    summary: "Plans the next five media segments against a lower bound of the forecast throughput.",
+    source: "Yin et al., SIGCOMM 2015, section 4.3",
+    create: |options| {
+        options.expect_only(NAME, &["capacity", "samples", "horizon", "stall_penalty", "switch_penalty"])?;
+        let horizon = options.horizon.unwrap_or(HORIZON);
+        let penalty = |name, value: Option<f64>, default| {
+            check(NAME, name, "at least 0", value.unwrap_or(default), |penalty| penalty >= 0.0)
+        };
+        let capacity = options.capacity.unwrap_or(CAPACITY);
+        Ok(Box::new(RobustMpc {
+            samples: check(NAME, "samples", "at least 1", options.samples.unwrap_or(SAMPLES), |n| n >= 1)?,
+            horizon: check(NAME, "horizon", "from 1 to 10", horizon, |n| (1..=MAX_HORIZON).contains(&n))?,
+            stall_penalty: penalty("stall_penalty", options.stall_penalty, STALL_PENALTY)?,
+            switch_penalty: penalty("switch_penalty", options.switch_penalty, SWITCH_PENALTY)?,
+            capacity: check(NAME, "capacity", "longer than no time", capacity, |c| !c.is_zero())?.as_secs_f64(),
+            forecast: None,
+            errors: Vec::new(),
+        }))
+    },
+};
+
+#[derive(Debug)]
+struct RobustMpc {
+    samples: usize,
+    horizon: usize,
+    stall_penalty: f64,
+    switch_penalty: f64,
+    /// Seconds.
+    capacity: f64,
+    /// The last harmonic mean, bit/s, until a download shows what it was worth.
+    forecast: Option<f64>,
+    /// Relative errors, oldest first.
+    errors: Vec<f64>,
+}
+
+/// A plan so far: where it leads, and with which first step it began.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    first: usize,
+    buffer: f64,
+    quality: f64,
+}
+
+fn kbps(view: &View<'_>, representation: usize) -> f64 {
+    view.ladder.bps(representation) / 1_000.0
+}
+
+impl RobustMpc {
+    fn lower_bound(&mut self, view: &View<'_>) -> Option<f64> {
+        let mean = harmonic_mean(view.downloads, self.samples)?;
+        self.forecast = Some(mean);
+        let worst = self.errors.iter().copied().fold(0.0, f64::max);
+        Some(mean / (1.0 + worst))
+    }
+
+    fn best_first_step(&self, view: &View<'_>, bps: f64) -> usize {
+        let left = usize::try_from(view.ladder.segments().saturating_sub(view.next)).unwrap_or(usize::MAX);
+        let steps = self.horizon.min(left).max(1);
+        let start = Plan { first: 0, buffer: view.buffer.as_secs_f64(), quality: 0.0 };
+        // plans[r]: those that end in representation r and are not dominated.
+        let mut plans: Vec<Vec<Plan>> = vec![Vec::new(); view.top + 1];
+        for (to, slot) in plans.iter_mut().enumerate() {
+            let step = self.step(view, bps, view.next, start, view.current, to);
+            slot.push(Plan { first: to, ..step });
+        }
+        for ahead in 1..steps as u64 {
+            let extend = |to: usize| {
+                let steps = plans.iter().enumerate().flat_map(|(from, slot)| {
+                    slot.iter().map(move |&plan| self.step(view, bps, view.next + ahead, plan, from, to))
+                });
+                undominated(steps.collect())
+            };
+            plans = (0..=view.top).map(extend).collect();
+        }
+        let better = |best: Plan, plan: &Plan| {
+            let wins = plan.quality > best.quality || (plan.quality == best.quality && plan.first < best.first);
+            if wins { *plan } else { best }
+        };
+        plans.iter().flatten().fold(Plan { first: 0, buffer: 0.0, quality: f64::NEG_INFINITY }, better).first
+    }
+
+    fn step(&self, view: &View<'_>, bps: f64, index: u64, plan: Plan, from: usize, to: usize) -> Plan {
+        let download = view.ladder.segment_bytes(to, index) as f64 * 8.0 / bps;
+        let stall = (download - plan.buffer).max(0.0);
+        let buffer = (plan.buffer - download).max(0.0) + view.ladder.segment_duration().as_secs_f64();
+        let change = (kbps(view, to) - kbps(view, from)).abs();
+        let gain = kbps(view, to) - self.switch_penalty * change - self.stall_penalty * stall;
+        Plan { first: plan.first, buffer: buffer.min(self.capacity), quality: plan.quality + gain }
+    }
+}
+
+/// Drops every plan that another one equals or beats in buffer and quality alike.
+fn undominated(mut plans: Vec<Plan>) -> Vec<Plan> {
+    let order = |a: &Plan, b: &Plan| {
+        b.buffer.total_cmp(&a.buffer).then(b.quality.total_cmp(&a.quality)).then(a.first.cmp(&b.first))
+    };
+    plans.sort_by(order);
+    let mut best: Option<Plan> = None;
+    plans.retain(|plan| {
+        let beats = |held: Plan| plan.quality > held.quality || (plan.quality == held.quality && plan.first < held.first);
+        let kept = best.is_none_or(beats);
+        if kept {
+            best = Some(*plan);
+        }
+        kept
+    });
+    plans
+}
+
+impl AbrRule for RobustMpc {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        match self.lower_bound(view) {
+            None => Decision::now(view.current.min(view.top), "nothing measured yet"),
+            Some(bps) => Decision::now(self.best_first_step(view, bps), "first step of the best plan"),
+        }
+    }
+
+    fn observe(&mut self, _view: &View<'_>, event: &Event<'_>) {
+        if let (Event::SegmentFinished(download), Some(forecast)) = (event, self.forecast.take()) {
+            let measured = download.throughput_bps();
+            self.errors.push((forecast - measured).abs() / measured);
+            if self.errors.len() > self.samples {
+                self.errors.remove(0);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::AbrOptions;
+    use super::super::testing::{download, ladder, view};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rule(options: &AbrOptions) -> Box<dyn AbrRule> {
+        (ENTRY.create)(options).unwrap()
+    }
+
+    fn one_step() -> AbrOptions {
+        AbrOptions { horizon: Some(1), ..AbrOptions::default() }
+    }
+
+    /// The choice with this buffer at 1 Mbit/s (no error known) from representation 0 of 500, 1000, 2000 kbit/s.
+    fn chosen(options: &AbrOptions, buffer_ms: u64) -> usize {
+        let ladder = ladder(&[500_000, 1_000_000, 2_000_000]);
+        let downloads = [download(1_000_000)];
+        let buffer = Duration::from_millis(buffer_ms);
+        rule(options).decide(&View { buffer, downloads: &downloads, ..view(&ladder) }).representation
+    }
+
+    #[test]
+    fn one_step_weighs_quality_against_the_switch_and_the_stall() {
+        // From 500: going to R costs R - 500, so with lambda = 1 every R gains 500 and the stall decides: ties to the lower.
+        assert_eq!(chosen(&one_step(), 5_000), 0);
+        // With lambda = 1/2, R gains R - (R - 500)/2: 500, 750, 1250. The top takes 2 s: at 1.83 s of buffer it loses
+        // 0.17 * 3000 = 510 > 500, at 1.84 s 480.
+        let half = AbrOptions { switch_penalty: Some(0.5), ..one_step() };
+        assert_eq!((chosen(&half, 1_830), chosen(&half, 1_840)), (1, 2));
+        // A cheap stall changes that.
+        assert_eq!(chosen(&AbrOptions { stall_penalty: Some(100.0), ..half }, 0), 2);
+    }
+
+    #[test]
+    fn several_steps_see_what_one_cannot() {
+        // A switch pays off only over several media segments: from the second one on, 2000 instead of 500 each.
+        assert_eq!(chosen(&AbrOptions::default(), 20_000), 2);
+        assert_eq!(chosen(&one_step(), 20_000), 0);
+        // With 3 s the top would run dry (each fetch loses a second): five of 1000 hold the buffer.
+        assert_eq!(chosen(&AbrOptions::default(), 1_000), 1);
+    }
+
+    #[test]
+    fn errors_of_the_forecast_make_it_careful() {
+        let ladder = ladder(&[500_000, 1_000_000]);
+        let first = [download(1_000_000)];
+        let at = |downloads| View { buffer: Duration::from_millis(1_000), downloads, ..view(&ladder) };
+        let mut rule = rule(&AbrOptions::default());
+        assert_eq!(rule.decide(&at(&first)).representation, 1);
+        // 1 Mbit/s was forecast, 500 kbit/s came: error 1. Mean 667, bound 333: even the lowest stalls, the higher more.
+        let second = download(500_000);
+        rule.observe(&at(&first), &Event::SegmentFinished(&second));
+        let downloads = [first[0], second];
+        assert_eq!(rule.decide(&at(&downloads)).representation, 0);
+        // Five good forecasts later the error is forgotten.
+        let good = [download(1_000_000); 5];
+        for download in &good {
+            rule.decide(&at(&good));
+            rule.observe(&at(&good), &Event::SegmentFinished(download));
+        }
+        assert_eq!(rule.decide(&at(&good)).representation, 1);
+    }
+
+    #[test]
+    fn before_the_first_download_it_keeps_what_the_player_chose() {
+        let ladder = ladder(&[500, 1_000]);
+        assert_eq!(rule(&AbrOptions::default()).decide(&View { current: 1, ..view(&ladder) }).representation, 1);
+    }
+
+    #[test]
+    fn the_last_media_segments_have_a_short_horizon() {
+        let ladder = ladder(&[500_000, 2_000_000]);
+        let downloads = [download(1_000_000)];
+        let at = |next| View { buffer: Duration::from_secs(20), downloads: &downloads, next, ..view(&ladder) };
+        // A switch pays off in the second media segment: not for the very last one, nor beyond it.
+        let choose = |next| rule(&AbrOptions::default()).decide(&at(next)).representation;
+        assert_eq!((choose(98), choose(99), choose(100)), (1, 0, 0));
+    }
+
+    #[test]
+    fn options_out_of_range_are_refused() {
+        let default = AbrOptions::default();
+        for bad in [
+            AbrOptions { horizon: Some(0), ..default },
+            AbrOptions { horizon: Some(11), ..default },
+            AbrOptions { samples: Some(0), ..default },
+            AbrOptions { stall_penalty: Some(-1.0), ..default },
+            AbrOptions { switch_penalty: Some(f64::NAN), ..default },
+            AbrOptions { capacity: Some(Duration::ZERO), ..default },
+        ] {
+            assert!((ENTRY.create)(&bad).is_err());
+        }
+    }
+
+    /// The value of the best plan, by trying every one.
+    fn exhaustive(mpc: &RobustMpc, view: &View<'_>, bps: f64, plan: Plan, from: usize, ahead: u64) -> f64 {
+        if ahead == mpc.horizon as u64 {
+            return plan.quality;
+        }
+        let try_one = |to| {
+            let next = mpc.step(view, bps, view.next + ahead, plan, from, to);
+            exhaustive(mpc, view, bps, next, to, ahead + 1)
+        };
+        (0..=view.top).map(try_one).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    proptest! {
+        #[test]
+        fn the_pruned_search_finds_what_the_exhaustive_one_finds(
+            rates in proptest::collection::btree_set(100u64..5_000, 2..5),
+            bps in 100_000.0f64..5_000_000.0,
+            buffer_ms in 0u64..30_000,
+            current in 0usize..5,
+            stall_penalty in 0.0f64..6_000.0,
+            switch_penalty in 0.0f64..3.0,
+        ) {
+            let ladder = ladder(&rates.iter().map(|r| r * 1_000).collect::<Vec<_>>());
+            let mpc = RobustMpc {
+                samples: 5, horizon: 4, stall_penalty, switch_penalty, capacity: 30.0, forecast: None, errors: vec![],
+            };
+            let current = current % ladder.len();
+            let view = View { buffer: Duration::from_millis(buffer_ms), current, ..view(&ladder) };
+            let start = Plan { first: 0, buffer: view.buffer.as_secs_f64(), quality: 0.0 };
+            let after = |first| exhaustive(&mpc, &view, bps, mpc.step(&view, bps, 0, start, current, first), first, 1);
+            let best = (0..ladder.len()).map(after).fold(f64::NEG_INFINITY, f64::max);
+            prop_assert_eq!(after(mpc.best_first_step(&view, bps)), best);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+"""What the tests share: how to call the command line, and a scenario that takes a moment."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Two unequal paths, one of them lossy and cut for a while, carry a video that needs both.
+SCENARIO = """\
+schema = 1
+question = "Does a short session over two paths come through a cut?"
+duration = "60 s"
+
+[transport]
+scheduler = "min-rtt"
+congestion_control = "cubic"
+
+[link.wifi]
+rtt = "30 ms"
+rate = "3 Mb/s"
+loss = "1 %"
+
+[link.lte]
+rtt = "60 ms"
+rate = "2 Mb/s"
+
+[[session]]
+paths = ["wifi", "lte"]
+video = { kind = "progressive", size = "12 MB", rate = "4 Mb/s", fps = 25 }
+player = "vlc"
+
+[[event]]
+at = "10 s"
+link = "wifi"
+down = true
+
+[[event]]
+at = "14 s"
+link = "wifi"
+down = false
+"""
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    """A scenario file in an empty directory."""
+    path = tmp_path / "short.toml"
+    path.write_text(SCENARIO, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def anabranch(tmp_path: Path) -> Run:
+    """Calls the command line in the test's own directory."""
+
+    def call(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "anabranch", *map(str, arguments)]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+
+    return call
+
+
+@pytest.fixture
+def answer(anabranch: Run) -> Callable[..., Any]:
+    """Calls the command line with --json, which must succeed and say nothing else, and reads the answer."""
+
+    def call(*arguments: object) -> Any:
+        done = anabranch(*arguments, "--json")
+        assert (done.returncode, done.stderr) == (0, "")
+        return json.loads(done.stdout)
+
+    return call

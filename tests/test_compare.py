@@ -1,0 +1,69 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Run
+from test_run import png_size
+
+
+@pytest.fixture
+def two(anabranch: Run, scenario: Path) -> Path:
+    """Two run folders, `runs/one` and `runs/two`, that differ in their scheduler."""
+    for name, scheduler in {"one": "min-rtt", "two": "gr-sty"}.items():
+        done = anabranch("run", scenario, "--set", f"transport.scheduler={scheduler}", "--out", f"runs/{name}")
+        assert done.returncode == 0
+    return scenario.parent
+
+
+def test_runs_stand_side_by_side_under_what_distinguishes_them(anabranch: Run, two: Path) -> None:
+    done = anabranch("compare", "runs/one", "runs/two")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split("\n")[0].split() == ["min-rtt", "gr-sty"]
+    for name, column in {"one": 1, "two": 2}.items():
+        (session,) = json.loads((two / "runs" / name / "metrics.json").read_text(encoding="utf-8"))["sessions"]
+        (row,) = [line for line in done.stdout.splitlines() if line.startswith("path switches")]
+        cells = [cell.strip() for cell in row.split("  ") if cell.strip()]
+        assert int(cells[column].replace("\u202f", "")) == session["path_switches"]
+    width, height = png_size(two / "runs" / "comparison.png")
+    assert width > 1000
+    assert height > 600
+    assert (two / "runs" / "comparison.svg").is_file()
+
+
+def test_json_and_out(answer_with_picture: Callable[..., Any], two: Path) -> None:
+    found = answer_with_picture("compare", "runs/one", "runs/two", "--out", "elsewhere")
+    assert [run["name"] for run in found["runs"]] == ["min-rtt", "gr-sty"]
+    assert (two / "elsewhere" / "comparison.png").is_file()
+
+
+@pytest.fixture
+def answer_with_picture(anabranch: Run) -> Callable[..., Any]:
+    """Like `answer`, for a command that also says where its picture is."""
+
+    def call(*arguments: object) -> Any:
+        done = anabranch(*arguments, "--json")
+        assert done.returncode == 0
+        assert done.stderr.strip().startswith("picture: ")
+        return json.loads(done.stdout)
+
+    return call
+
+
+def test_what_is_no_run_folder_is_refused(anabranch: Run, two: Path) -> None:
+    (two / "runs" / "two" / "run.json").unlink()
+    (two / "damaged").mkdir()
+    for name in ("run.json", "metrics.json", "scenario.toml", "samples.parquet", "incidents.parquet"):
+        (two / "damaged" / name).write_text("no", encoding="utf-8")
+    for wrong, named in {"runs/two": "run.json", "nowhere": "no such folder", "damaged": "damaged"}.items():
+        done = anabranch("compare", "runs/one", wrong)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert wrong in done.stderr
+        assert named in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_one_run_is_no_comparison(anabranch: Run, two: Path) -> None:
+    assert anabranch("compare", two / "runs" / "one").returncode == 2

@@ -1,0 +1,75 @@
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Run
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_every_kind_lists_names_with_a_sentence(answer: Callable[..., Any]) -> None:
+    groups = answer("list")
+    assert {"schedulers", "congestion-controls", "players", "scenarios"} <= set(groups)
+    for kind, entries in groups.items():
+        names = [entry["name"] for entry in entries]
+        assert names, kind
+        assert len(set(names)) == len(names), kind
+        assert all(entry["summary"].rstrip()[-1] in ".?" for entry in entries), kind
+
+
+def test_the_promised_names_are_there(answer: Callable[..., Any]) -> None:
+    promised = {
+        "schedulers": "min-rtt linux round-robin redundant blest ecf gr-sty tp-sty tr-sty largest-window highest-rate",
+        "congestion-controls": "newreno cubic compound lia olia balia wvegas bbr",
+        "players": "vlc vlc-2 bulk",
+        "scenarios": "sticky/base sticky/3p-50 sticky/3p-150 handoff/limited handoff/large handoff/cellular "
+        "bulk/one-path bulk/two-paths bulk/three-paths fairness/shared-bottleneck",
+    }
+    for kind, names in promised.items():
+        listed = {entry["name"] for entry in answer("list", kind)[kind]}
+        assert set(names.split()) <= listed
+
+
+def test_the_shipped_scenarios_are_the_files_of_the_folder(answer: Callable[..., Any]) -> None:
+    folder = ROOT / "scenarios"
+    files = {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.toml")}
+    assert {entry["name"] for entry in answer("list", "scenarios")["scenarios"]} == files
+
+
+def test_a_person_reads_one_line_per_name(anabranch: Run, answer: Callable[..., Any]) -> None:
+    done = anabranch("list", "schedulers")
+    assert done.returncode == 0
+    title, *lines = done.stdout.splitlines()
+    assert title == "schedulers"
+    assert [line.split()[0] for line in lines] == [e["name"] for e in answer("list", "schedulers")["schedulers"]]
+    assert "\x1b" not in done.stdout, "colours are for terminals"
+
+
+@pytest.mark.parametrize("arguments", [[], ["--json"]])
+def test_an_unknown_kind_is_refused_with_the_nearest_one(anabranch: Run, arguments: list[str]) -> None:
+    done = anabranch("list", "schedulrs", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "did you mean `schedulers`?" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["list", "run", "compare"])
+def test_help_shows_an_example(anabranch: Run, command: str) -> None:
+    done = anabranch(command, "--help")
+    assert done.returncode == 0
+    assert f"Example: anabranch {command}" in done.stdout
+
+
+def test_the_version_is_the_package_s(anabranch: Run) -> None:
+    version = re.search(r'^version = "(.+)"$', (ROOT / "Cargo.toml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert version
+    assert anabranch("--version").stdout == f"anabranch {version[1]}\n"
+
+
+def test_json_is_plain_json(anabranch: Run) -> None:
+    done = anabranch("list", "--json")
+    assert isinstance(json.loads(done.stdout), dict)
