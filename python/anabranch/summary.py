@@ -83,6 +83,11 @@ def of_run(metrics: Metrics) -> RenderableType:
         parts.append(_subflows(session["subflows"]))
     if len(sessions) > _MOST_SESSIONS:
         parts.append(Text(f"\nand {len(sessions) - _MOST_SESSIONS} sessions more, in metrics.json", style="dim"))
+    traffic = metrics["traffic"]
+    if traffic:
+        rates = ", ".join(megabits(t["goodput_bps"]) for t in traffic[:_MOST_SESSIONS])
+        more = ", ..." if len(traffic) > _MOST_SESSIONS else ""
+        parts.append(Text(f"cross traffic: {plural(len(traffic), 'download')} at {rates}{more}"))
     return Group(*parts)
 
 

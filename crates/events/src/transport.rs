@@ -166,6 +166,13 @@ pub enum TransportEvent {
         /// Whether the peer asked for it.
         by_peer: bool,
     },
+    /// The path policy forbade a subflow to carry new data, or allowed it again.
+    PathUse {
+        /// Which.
+        subflow: SubflowId,
+        /// Whether it may now.
+        allowed: bool,
+    },
     /// The state of one subflow, at an interval that the host chooses.
     Sample {
         /// Which.

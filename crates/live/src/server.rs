@@ -89,6 +89,9 @@ pub struct Server<F, A> {
 /// How long the subflows of a closed connection may take to say goodbye (Linux's `net.mptcp.close_timeout`).
 const LINGER: Duration = Duration::from_secs(60);
 
+/// Subflows that a connection may ever have had; more only serve an attacker.
+const MAX_FLOWS: usize = 256;
+
 /// Answers to unknown segments that may wait; a flood gets no more.
 const MAX_RESETS: usize = 64;
 
@@ -124,54 +127,68 @@ impl<A: Application, F: FnMut() -> A> Server<F, A> {
         self.slots.iter_mut().flatten().map(|slot| (&mut slot.connection, &mut slot.application))
     }
 
-    /// The connection that a segment belongs to, a new one if it opens one.
-    fn find(&mut self, now: Instant, flow: Flow, segment: &Segment) -> Option<usize> {
-        if let Some(index) = self.flows.get(&flow) {
-            return Some(*index);
+    /// The connection that a segment belongs to, or that it joins.
+    fn find(&mut self, flow: Flow, segment: &Segment) -> Option<usize> {
+        if let Some(&index) = self.flows.get(&flow) {
+            let ended = self.slots[index].as_ref().is_some_and(|slot| slot.connection.is_closed());
+            if !(ended && opens(segment.flags)) {
+                return Some(index);
+            }
+            // The client uses its port again; it knows that the old connection is over.
+            self.remove(index);
         }
-        if !opens(segment.flags) || flow.local.1 != self.config.local_port {
-            return None;
-        }
-        let joins = segment.mptcp.iter().find_map(|option| match option {
+        let token = segment.mptcp.iter().find_map(|option| match option {
             MptcpOption::JoinSyn { token, .. } => Some(*token),
             _ => None,
         });
-        let index = match joins {
-            Some(token) => *self.tokens.get(&token)?,
-            None => self.accept(now, flow, segment)?,
-        };
+        let index = *self.tokens.get(&token.filter(|_| opens(segment.flags))?)?;
+        let slot = self.slots[index].as_mut()?;
+        if slot.flows.len() == MAX_FLOWS {
+            return None;
+        }
+        slot.flows.push(flow);
         self.flows.insert(flow, index);
-        self.slots[index].as_mut()?.flows.push(flow);
         Some(index)
     }
 
+    /// Takes up a new connection if the segment asks for one.
     fn accept(&mut self, now: Instant, flow: Flow, segment: &Segment) -> Option<usize> {
-        let mut config = self.config.clone();
-        // The initial subflow's path comes first. The addresses of the others are known when their joins arrive.
-        let known = config.paths.iter().position(|path| path.id == flow.path)?;
-        config.paths[..=known].rotate_right(1);
-        config.paths[0] = PathConfig { local: flow.local.0, remote: flow.remote.0, ..config.paths[0] };
-        let connection = match Connection::accept(config, Box::new(SystemEntropy), now, flow.path, segment) {
-            Ok(connection) => connection,
-            // `Server::new` has tried the same names and options.
-            Err(error) => panic!("the configuration was checked: {error}"),
-        };
+        let joins = segment.mptcp.iter().any(|option| matches!(option, MptcpOption::JoinSyn { .. }));
+        if joins || !opens(segment.flags) || flow.local.1 != self.config.local_port {
+            return None;
+        }
+        let connection = self.connect(now, flow, segment)?;
         self.counters.accepted += 1;
         let index = self.slots.iter().position(Option::is_none).unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() - 1
         });
         self.tokens.insert(connection.token(), index);
+        self.flows.insert(flow, index);
         self.slots[index] = Some(Slot {
             connection,
             application: (self.open)(),
             received: ReceiveBuffer::default(),
-            flows: Vec::new(),
+            flows: vec![flow],
             forget_at: None,
             timer: None,
             queued: false,
         });
         Some(index)
+    }
+
+    /// The endpoint for a SYN; none if it came by a path that is not configured.
+    fn connect(&self, now: Instant, flow: Flow, segment: &Segment) -> Option<Connection> {
+        let mut config = self.config.clone();
+        // The initial subflow's path comes first. The addresses of the others are known when their joins arrive.
+        let known = config.paths.iter().position(|path| path.id == flow.path)?;
+        config.paths[..=known].rotate_right(1);
+        config.paths[0] = PathConfig { local: flow.local.0, remote: flow.remote.0, ..config.paths[0] };
+        match Connection::accept(config, Box::new(SystemEntropy), now, flow.path, segment) {
+            Ok(connection) => Some(connection),
+            // `Server::new` has tried the same names and options.
+            Err(error) => panic!("the configuration was checked: {error}"),
+        }
     }
 
     /// Hands a segment to its connection, stores its payload and lets the application read what is in order.
@@ -274,9 +291,12 @@ impl<A: Application, F: FnMut() -> A> Host for Server<F, A> {
         };
         let local = (destination, segment.destination_port);
         let flow = Flow { path, local, remote: (source, segment.source_port) };
-        match self.find(now, flow, &segment) {
-            Some(index) => self.deliver(now, index, path, &segment, payload),
-            None => self.reset(flow, &segment),
+        if let Some(index) = self.find(flow, &segment) {
+            self.deliver(now, index, path, &segment, payload);
+        } else if let Some(index) = self.accept(now, flow, &segment) {
+            self.touch(index);
+        } else {
+            self.reset(flow, &segment);
         }
     }
 

@@ -4,6 +4,7 @@
 //! [`Stream`]. What it and the transport say happened ([`anabranch_events`]) is folded into metrics here, by the same
 //! code in the simulator and live.
 
+pub mod abr;
 mod frames;
 mod http;
 mod metrics;

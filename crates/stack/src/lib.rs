@@ -7,7 +7,7 @@
 //! Where things live:
 //! - [`connection`]: the data level: handshake of MPTCP, mappings, DATA_ACK, reassembly, reinjection, closing;
 //! - [`subflow`]: one TCP: numbers, acknowledgments, loss recovery, timers;
-//! - [`congestion`], [`scheduler`], [`path_manager`]: the replaceable parts, each a trait with a registry.
+//! - [`congestion`], [`scheduler`], [`path_policy`]: the replaceable parts, each a trait with a registry.
 //!
 //! Behaviour follows Linux; each deliberate difference stands in `docs/deviations.md`.
 
@@ -15,6 +15,7 @@ pub mod congestion;
 pub mod connection;
 pub mod options;
 mod path_manager;
+pub mod path_policy;
 mod reassembly;
 pub mod scheduler;
 mod subflow;

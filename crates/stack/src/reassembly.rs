@@ -39,6 +39,11 @@ impl<T: Note> Reassembly<T> {
         self.bytes
     }
 
+    /// How many pieces hold them.
+    pub fn pieces(&self) -> usize {
+        self.pieces.len()
+    }
+
     /// Whether nothing is held.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()

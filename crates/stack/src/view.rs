@@ -49,7 +49,7 @@ pub enum Phase {
 }
 
 /// One subflow as schedulers, coupled congestion controls and path policies see it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubflowView {
     /// Its name.
     pub id: SubflowId,

@@ -7,9 +7,9 @@
 
 mod common;
 
-use anabranch_stack::connection::{Commit, CongestionChoice, Protocol, ReceiveBuffer, SchedulerChoice};
+use anabranch_stack::connection::{Choice, Commit, CongestionChoice, Protocol, ReceiveBuffer};
 use anabranch_stack::options::Options;
-use anabranch_stack::{Config, congestion, scheduler};
+use anabranch_stack::{Config, congestion, path_policy, scheduler};
 use anabranch_units::{Bandwidth, Duration, Instant, PathId};
 use common::{Pair, Path, Pipe, Seeded, config, secs};
 
@@ -48,8 +48,7 @@ impl Draw {
     fn transport(&mut self, paths: usize) -> Config {
         let protocol = if self.one_in(8) { Protocol::Tcp } else { Protocol::Mptcp };
         let mut config = config(protocol, paths);
-        config.scheduler =
-            SchedulerChoice { name: self.pick(scheduler::REGISTRY).name.into(), options: Options::default() };
+        config.scheduler = Choice::of(self.pick(scheduler::REGISTRY).name);
         let control = |draw: &mut Draw| CongestionChoice {
             entry: &congestion::REGISTRY[draw.below(congestion::REGISTRY.len() as u64) as usize],
             options: Options::default(),
@@ -59,6 +58,7 @@ impl Draw {
             config.path_congestion_control = vec![(PathId(0), control(self))];
         }
         config.commit = self.pick(&[Commit::AtWindow, Commit::AtWindow, Commit::IntoBuffer]);
+        config.path_policy = Choice::of(self.pick(path_policy::REGISTRY).name);
         config.opportunistic_retransmission = !self.one_in(3);
         config.penalisation = !self.one_in(3);
         config.idle_restart = !self.one_in(3);
@@ -77,7 +77,8 @@ fn run_case(case: u64) -> Result<(), String> {
     let paths = 1 + draw.below(4) as usize;
     let server = draw.transport(paths);
     let mut client = server.clone();
-    client.receive_buffer = ReceiveBuffer { initial: draw.pick(&[8_000, 65_535]), max: draw.pick(&[65_535, 1_000_000]) };
+    client.receive_buffer =
+        ReceiveBuffer { initial: draw.pick(&[8_000, 65_535]), max: draw.pick(&[65_535, 1_000_000]) };
     let routes = (0..paths).map(|_| Path { up: draw.pipe(), down: draw.pipe() }).collect();
     let bytes = draw.pick(&[1u64, 1_428, 20_000, 300_000, 2_000_000]);
     let described = format!(
@@ -102,7 +103,10 @@ fn run_case(case: u64) -> Result<(), String> {
         ended = run_checked(&mut net, until, bytes)?;
     }
     if !ended {
-        return Err(format!("no end: {} bytes arrived of {described}; {:?}\n{:?}", net.received, net.server, net.client));
+        return Err(format!(
+            "no end: {} bytes arrived of {described}; {:?}\n{:?}",
+            net.received, net.server, net.client
+        ));
     }
     Ok(())
 }

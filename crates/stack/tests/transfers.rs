@@ -55,7 +55,9 @@ fn losses_are_repaired_without_a_timeout() {
         let repeated = sent(SendKind::Retransmission) + sent(SendKind::TailLossProbe);
         // Every loss of data costs one repetition, and hardly anything else does.
         assert!(repeated >= 20 && repeated <= net.paths[0].down.dropped + 3, "{repeated} repetitions");
-        let timeouts = events.iter().filter(|e| matches!(e, TransportEvent::WindowReduced { cause: anabranch_events::LossCause::Timeout, .. }));
+        let timeouts = events
+            .iter()
+            .filter(|e| matches!(e, TransportEvent::WindowReduced { cause: anabranch_events::LossCause::Timeout, .. }));
         assert!(timeouts.count() <= 1);
     }
 }

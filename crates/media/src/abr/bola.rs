@@ -121,10 +121,10 @@ mod tests {
         // Played 0: t' = 3 s, V = 2/7, full at 2. Equal scores of the lower two at Q = 8.836/7 = 1.262, of the upper at 1.548.
         let chosen = |ms, next| decide(true, ms, next).representation;
         assert_eq!((chosen(1_250, 1), chosen(1_270, 1), chosen(1_560, 1)), (0, 1, 2));
-        // Played 20: t' = 10, V = 9/7: 5.680.
-        assert_eq!((chosen(5_600, 25), chosen(5_700, 26)), (0, 1));
-        // Left 10 of 100: t' = 5, V = 4/7: 2.525.
-        assert_eq!((chosen(2_500, 93), chosen(2_540, 92)), (0, 1));
+        // Fetched 25, played 25 - Q: Q_D = (25 - Q)/2, V = (Q_D - 1)/7; equal at Q = 8.836/2 * V, so at 5.517.
+        assert_eq!((chosen(5_500, 25), chosen(5_530, 25)), (0, 1));
+        // Fetched 93 of 100, left 7 + Q: equal at Q = 8.836/2 * ((7 + Q)/2 - 1)/7, so at 2.305.
+        assert_eq!((chosen(2_295, 93), chosen(2_315, 93)), (0, 1));
         // In the middle the capacity is the limit: as without FINITE.
         assert_eq!((chosen(8_830, 58), chosen(8_845, 58)), (0, 1));
     }

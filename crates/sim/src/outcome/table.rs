@@ -199,6 +199,7 @@ impl Row {
                 detail: Some(if by_peer { "peer" } else { "own" }),
                 ..on("priority-changed", subflow)
             },
+            E::PathUse { subflow, allowed } => Row { flag: Some(allowed), ..on("path-use", subflow) },
             E::Sample { subflow, cwnd, ssthresh, in_flight, srtt, acked } => Row {
                 cwnd_packets: cwnd,
                 ssthresh_packets: ssthresh,

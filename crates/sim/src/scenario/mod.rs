@@ -43,7 +43,7 @@ pub struct Scenario {
     pub warm_up: Duration,
     /// How often windows, rates and buffers are sampled.
     pub sample_interval: Duration,
-    /// A run in which no session received anything for this long cannot progress, and ends.
+    /// A run in which no session received a packet for this long cannot progress, and ends.
     pub stuck_after: Duration,
     /// How the endpoints behave.
     pub transport: Transport,

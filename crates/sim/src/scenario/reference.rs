@@ -34,9 +34,9 @@ pub const KEYS: &[Key] = &[
     key(
         "scenario",
         "stuck_after",
-        "150 s",
-        "A run in which nobody received anything for this long, and no event is to come, cannot progress and ends. \
-         Longer than the longest retransmission timeout, 120 s.",
+        "400 s",
+        "A run in which no session received a packet for this long, and no event is to come, cannot progress and ends. \
+         More than three of the longest retransmission timeouts, 120 s.",
     ),
     bare("scenario", "transport", "How the endpoints behave."),
     bare("scenario", "link", "The links, one table each: [link.NAME]."),

@@ -29,8 +29,8 @@ impl Choice {
     }
 
     /// As a scheduler; the name was checked when the scenario was read.
-    pub(crate) fn scheduler(&self) -> anabranch_stack::connection::SchedulerChoice {
-        anabranch_stack::connection::SchedulerChoice { name: self.name.clone(), options: self.to_options() }
+    pub(crate) fn scheduler(&self) -> anabranch_stack::connection::Choice {
+        anabranch_stack::connection::Choice { name: self.name.clone(), options: self.to_options() }
     }
 
     /// As a congestion control; the name was checked when the scenario was read.

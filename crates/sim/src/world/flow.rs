@@ -5,7 +5,7 @@ use anabranch_media::{HttpServer, Player, Stream};
 use anabranch_segment::{Flags, Segment};
 use anabranch_stack::connection::{Config, Connection, Entropy, Transmit};
 use anabranch_stack::view::Hints;
-use anabranch_units::{Duration, Instant, PathId};
+use anabranch_units::{Instant, PathId};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
 
@@ -39,12 +39,15 @@ struct End {
     moved: u64,
 }
 
+/// What a server is made from.
+struct Listener {
+    config: Config,
+    entropy: SeededEntropy,
+}
+
 /// The server: before the first SYN arrives there is only what it will be made from.
 enum Server {
-    Listening {
-        config: Box<Config>,
-        entropy: SeededEntropy,
-    },
+    Listening(Box<Listener>),
     Accepted(Box<End>),
     /// The SYN was refused.
     Failed,
@@ -80,8 +83,8 @@ pub(super) struct Flow {
     playing: bool,
     /// When the player was done.
     finished: Option<Instant>,
-    /// When bytes were read last.
-    last_progress: Instant,
+    /// When payload arrived last, in order or not.
+    last_arrival: Instant,
 }
 
 /// A connection as its application sees it.
@@ -153,14 +156,14 @@ impl Flow {
             start: setup.start,
             awaited: setup.awaited,
             client: End { connection, moved: 0 },
-            server: Server::Listening { config: Box::new(setup.server), entropy: setup.server_entropy },
+            server: Server::Listening(Box::new(Listener { config: setup.server, entropy: setup.server_entropy })),
             player: setup.player,
             http: setup.http,
             hints: setup.hints,
             begun: false,
             playing: false,
             finished: None,
-            last_progress: setup.start,
+            last_arrival: setup.start,
         }
     }
 
@@ -195,9 +198,7 @@ impl Flow {
             connection.handle_timeout(now);
         }
         if side == Side::Client && self.player_timer() <= now {
-            let before = self.client.moved;
             self.player.on_timer(now, &mut PlayerStream(AppStream { end: &mut self.client, now }));
-            self.note_progress(now, before);
         }
     }
 
@@ -206,6 +207,9 @@ impl Flow {
     pub fn receive(&mut self, now: Instant, side: Side, path: PathId, segment: &Segment) {
         match (side, &mut self.server) {
             (Side::Client, _) => {
+                if segment.payload_len > 0 {
+                    self.last_arrival = now;
+                }
                 self.client.connection.handle_segment(now, path, segment);
             }
             (Side::Server, Server::Accepted(end)) => {
@@ -219,8 +223,9 @@ impl Flow {
         if !segment.flags.contains(Flags::SYN) || segment.flags.contains(Flags::ACK) {
             return;
         }
-        if let Server::Listening { config, entropy } = std::mem::replace(&mut self.server, Server::Failed)
-            && let Ok(mut connection) = Connection::accept(*config, Box::new(entropy), now, path, segment)
+        if let Server::Listening(listener) = std::mem::replace(&mut self.server, Server::Failed)
+            && let Ok(mut connection) =
+                Connection::accept(listener.config, Box::new(listener.entropy), now, path, segment)
         {
             connection.set_hints(self.hints);
             self.server = Server::Accepted(Box::new(End { connection, moved: 0 }));
@@ -253,9 +258,7 @@ impl Flow {
             return;
         }
         if self.client.connection.readable() > 0 || self.client.connection.peer_finished() {
-            let before = self.client.moved;
             self.player.on_readable(now, &mut PlayerStream(AppStream { end: &mut self.client, now }));
-            self.note_progress(now, before);
         }
         if self.player.finished() {
             self.finished = Some(now);
@@ -264,12 +267,6 @@ impl Flow {
             if self.client.moved < written {
                 self.client.connection.abort(now);
             }
-        }
-    }
-
-    fn note_progress(&mut self, now: Instant, before: u64) {
-        if self.client.moved > before {
-            self.last_progress = now;
         }
     }
 
@@ -333,10 +330,19 @@ impl Flow {
         self.finished.is_some() || (self.client.connection.is_closed() && self.player_timer() == Instant::FAR_FUTURE)
     }
 
-    /// The flow has begun, nothing arrived for `limit`, and the player waits for more.
-    pub fn is_idle(&self, now: Instant, limit: Duration) -> bool {
-        self.is_over()
-            || (self.begun && now.since(self.last_progress) >= limit && self.player_timer() == Instant::FAR_FUTURE)
+    /// When payload arrived last, in order or not; the start if none did.
+    pub fn last_arrival(&self) -> Instant {
+        self.last_arrival
+    }
+
+    /// The player has nothing to do until more arrives.
+    pub fn is_starved(&self) -> bool {
+        self.begun && self.player_timer() == Instant::FAR_FUTURE
+    }
+
+    /// The paths that it may use.
+    pub fn paths(&self) -> &[PathId] {
+        self.observer.paths()
     }
 
     fn connection(&mut self, side: Side) -> Option<&mut Connection> {

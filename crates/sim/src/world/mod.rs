@@ -11,6 +11,8 @@ mod flow;
 mod observer;
 mod packet;
 #[cfg(test)]
+mod random;
+#[cfg(test)]
 mod tests;
 
 use crate::outcome::{Ended, LinkMetrics, Mark, Metrics, Outcome, QueueDelay, Recording, Row, SCHEMA, tabulate};
@@ -37,6 +39,9 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// More wakes than this at one instant are an endless loop, not a busy network.
 const MOST_WAKES_AT_ONE_INSTANT: u64 = 50_000_000;
+
+/// Sessions all of whose paths are cut for good are given up after this long: whatever was under way has arrived.
+const DEAD_PATHS_GRACE: Duration = Duration::from_secs(10);
 
 /// The component of the schedule; the links follow, then the endpoints, then the sampler.
 const SCHEDULE: usize = 0;
@@ -269,13 +274,28 @@ impl<'a> World<'a> {
         if awaited.clone().all(|flow| flow.finished().is_some()) {
             return Some(Ended::Finished);
         }
-        // What happened to the network may bring a path back, once a retransmission timer has noticed.
-        let last_event = self.schedule[..self.happened].last().map_or(Instant::ZERO, |(at, _)| *at);
+        let over = awaited.clone().all(Flow::is_over);
+        (over || !anything_to_come || self.is_stuck(now)).then_some(Ended::Stuck)
+    }
+
+    /// No session that is not over can receive anything any more, as far as one can know.
+    fn is_stuck(&self, now: Instant) -> bool {
+        // An event may bring a path back, which a retransmission timer then has to notice.
+        if self.happened < self.schedule.len() {
+            return false;
+        }
+        let last_event = self.schedule.last().map_or(Instant::ZERO, |(at, _)| *at);
         let limit = self.scenario.stuck_after;
-        let quiet = self.happened == self.schedule.len() && now.since(last_event) >= limit;
-        let idle = quiet && awaited.clone().all(|flow| flow.is_idle(now, limit));
-        let over = awaited.all(Flow::is_over);
-        (over || !anything_to_come || idle).then_some(Ended::Stuck)
+        self.flows.iter().filter(|flow| flow.awaited && !flow.is_over()).all(|flow| {
+            let quiet_for = now.since(last_event.max(flow.last_arrival()));
+            let cut_off = quiet_for >= DEAD_PATHS_GRACE && flow.paths().iter().all(|path| self.is_dead(*path));
+            flow.is_starved() && (cut_off || quiet_for >= limit)
+        })
+    }
+
+    /// Nothing passes on this path.
+    fn is_dead(&self, path: PathId) -> bool {
+        !self.interfaces[path.index()] || self.network.is_cut(path)
     }
 
     fn drain_links(&mut self) {

@@ -58,6 +58,11 @@ impl Observer {
         }
     }
 
+    /// The session's paths.
+    pub fn paths(&self) -> &[PathId] {
+        &self.paths
+    }
+
     /// What the endpoint said that sends the content.
     #[inline]
     pub fn see_sender(&mut self, log: &mut Log<TransportEvent>) {

@@ -141,6 +141,12 @@ impl Network {
         agenda.set(self.first + at, direction.next_delivery().unwrap_or(Instant::FAR_FUTURE));
     }
 
+    /// Whether a link of the path is cut in either direction.
+    pub fn is_cut(&self, path: PathId) -> bool {
+        let route = &self.routes[path.index()];
+        route.up.iter().chain(&route.down).any(|line| !self.lines[*line as usize].direction.is_up())
+    }
+
     /// Drains what the links said since the last call.
     pub fn drain_logs(&mut self, mut see: impl FnMut(usize, Instant, LinkEvent)) {
         for (at, line) in self.lines.iter_mut().enumerate() {

@@ -182,9 +182,10 @@ proptest! {
 }
 
 #[test]
-fn names_are_unique_and_in_the_documented_order() {
+fn names_are_unique_and_begin_with_the_documented_ones() {
     let names: Vec<_> = REGISTRY.iter().map(|entry| entry.name).collect();
-    assert_eq!(names, ["newreno", "cubic", "compound", "lia", "olia", "balia", "wvegas", "bbr", "mcc"]);
+    let documented = ["newreno", "cubic", "compound", "lia", "olia", "balia", "wvegas", "bbr", "mcc"];
+    assert!(names.starts_with(&documented), "scripts depend on these names: {names:?}");
     for entry in REGISTRY {
         assert_eq!(find(entry.name).map(|found| found.summary), Some(entry.summary));
         assert!(entry.summary.ends_with('.') && !entry.source.is_empty());

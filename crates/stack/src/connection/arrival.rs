@@ -7,8 +7,11 @@ use anabranch_events::{CloseReason, FallbackReason, LossCause, TransportEvent};
 use anabranch_segment::{DataSeq, Dss, Flags, Mapping, MptcpOption, ResetReason, SackBlocks, Segment};
 use anabranch_units::{Instant, PathId};
 
-/// A segment that starts this far beyond what is expected belongs to no window that any end could have announced.
+/// A segment that starts this far from what is expected belongs to no window that any end could have announced
+/// (RFC 7323 section 2.3).
 const MAX_WINDOW: u64 = 1 << 30;
+/// Options that may wait to be echoed on one subflow; a flood gets no more.
+const MAX_SIGNALS: usize = 8;
 
 impl Connection {
     /// A segment arrived on `path`. Returns where its payload belongs, if it is new.
@@ -54,9 +57,10 @@ impl Connection {
             return None;
         }
         self.subflows[at].receiver.note_timestamp(start, segment.timestamps);
-        if !self.check_opening(now, at, segment) {
+        if !self.check_opening(now, at, segment) || !self.check_acknowledgment(at, segment) {
             return None;
         }
+        self.check_options(now, at, segment);
         self.take_signals(now, at, segment);
         self.take_acknowledgment(now, at, segment);
         self.take_data_acknowledgment(now, at, segment);
@@ -77,8 +81,13 @@ impl Connection {
             }
             return false;
         }
-        let far = start.wrapping_sub(next) > MAX_WINDOW && next.wrapping_sub(start) > MAX_WINDOW;
-        if far {
+        // A start before the first number of all is a huge one here.
+        let acceptable = if segment.flags.contains(Flags::RST) {
+            (next..=next + self.incoming.promised()).contains(&start)
+        } else {
+            start <= next + MAX_WINDOW && start + MAX_WINDOW >= next
+        };
+        if !acceptable {
             subflow.receiver.acknowledge_now();
             return false;
         }
@@ -89,10 +98,31 @@ impl Connection {
         true
     }
 
+    /// What acknowledges that which was never sent is not taken, but answered (RFC 9293 section 3.10.7.4, fifth check).
+    fn check_acknowledgment(&mut self, at: usize, segment: &Segment) -> bool {
+        let subflow = &mut self.subflows[at];
+        let acked = segment.ack.expand(subflow.isn, subflow.sender.acked());
+        let sane = acked <= subflow.sender.next();
+        if !sane {
+            subflow.receiver.acknowledge_now();
+        }
+        sane
+    }
+
+    /// A server that means Multipath TCP puts DSS on its first segment. Without it, the options were stripped on the
+    /// way: the connection is plain TCP (RFC 8684 section 3.7).
+    fn check_options(&mut self, now: Instant, at: usize, segment: &Segment) {
+        let silent = segment.dss.is_none() && segment.mptcp.is_empty();
+        if silent && !self.confirmed && self.mode == Mode::Multipath && self.subflows.len() == 1 && at == 0 {
+            self.fall_back(now, FallbackReason::OptionsStripped);
+        }
+    }
+
     fn on_reset(&mut self, now: Instant, at: usize, segment: &Segment) {
-        let fast_close = segment.mptcp.iter().any(|o| {
-            matches!(o, MptcpOption::FastClose { receiver_key } if *receiver_key == self.local_key.value)
-        });
+        let fast_close = segment
+            .mptcp
+            .iter()
+            .any(|o| matches!(o, MptcpOption::FastClose { receiver_key } if *receiver_key == self.local_key.value));
         if fast_close {
             self.subflows.iter_mut().for_each(|s| s.state = State::Closed(CloseReason::ResetByPeer));
             self.end_aborted(now);
@@ -116,9 +146,12 @@ impl Connection {
                         hmac: 0,
                     };
                     let subflow = &mut self.subflows[at];
-                    subflow.signals.push_back(echo);
-                    subflow.receiver.acknowledge_now();
+                    if subflow.signals.len() < MAX_SIGNALS {
+                        subflow.signals.push_back(echo);
+                    }
                 }
+                // The fourth segment of the join was lost (RFC 8684 section 3.2).
+                MptcpOption::JoinAck { .. } => self.subflows[at].receiver.acknowledge_now(),
                 MptcpOption::FastClose { receiver_key } if *receiver_key == self.local_key.value => {
                     self.abort_all(now);
                     return;
@@ -202,7 +235,7 @@ impl Connection {
         }
         let offset = self.own_offset(ack);
         // An acknowledgment of what was never sent says nothing about the window either.
-        if offset > self.outgoing.next.max(self.outgoing.end() + 1) {
+        if offset > self.outgoing.sent_end() {
             return;
         }
         if self.outgoing.on_ack(offset) {
@@ -228,9 +261,19 @@ impl Connection {
             return None;
         }
         let end = start + u64::from(segment.payload_len);
+        let expected = self.subflows[at].receiver.next();
+        if end <= expected {
+            self.subflows[at].receiver.on_repetition(start, end);
+            return None;
+        }
         let (stream_offset, mapped) = match self.locate(now, at, start, segment) {
             Ok(found) => found,
-            Err(()) => {
+            Err(BadMapping::Missing) if start > expected => {
+                // The segment with the mapping may be the one that is missing; this one will come again.
+                self.subflows[at].receiver.acknowledge_now();
+                return None;
+            }
+            Err(_) => {
                 self.on_bad_mapping(now, at);
                 return None;
             }
@@ -243,13 +286,18 @@ impl Connection {
         }
         let subflow = &mut self.subflows[at];
         if let Some(t) = segment.timestamps {
-            subflow.receiver.measure(now, t.echo);
+            subflow.receiver.measure(now, t.echo, segment.payload_len);
         }
         let rtt = subflow.sender.rtt().srtt();
         let window = self.incoming.window();
         let new = subflow.receiver.on_data(now, start, end, stream_offset, rtt, window);
         self.drain_subflow(now, at);
-        new.then(|| Placed { stream_offset, payload_start: 0, len: (end - start) as u32 })
+        let known = expected.saturating_sub(start);
+        new.then(|| Placed {
+            stream_offset: stream_offset + known,
+            payload_start: known as u32,
+            len: (end - start - known) as u32,
+        })
     }
 
     fn beyond_promise(&self, stream_offset: u64, len: u64) -> bool {
@@ -258,7 +306,7 @@ impl Connection {
     }
 
     /// Where the payload that starts at the subflow's `start` belongs in the stream, and how many bytes from there are mapped.
-    fn locate(&mut self, now: Instant, at: usize, start: u64, segment: &Segment) -> Result<(u64, u64), ()> {
+    fn locate(&mut self, now: Instant, at: usize, start: u64, segment: &Segment) -> Result<(u64, u64), BadMapping> {
         if self.mode != Mode::Multipath {
             return Ok((start.wrapping_sub(1), u64::from(segment.payload_len)));
         }
@@ -269,28 +317,20 @@ impl Connection {
             self.learn_mapping(at, start, segment, mapping)?;
         } else if let Some(len) = capable_data_len(segment) {
             let first = KnownMapping { start: 1, end: 1 + u64::from(len), stream_offset: 0 };
-            self.subflows[at].learn(first)?;
+            self.subflows[at].learn(first).map_err(|()| BadMapping::Wrong)?;
         }
-        self.subflows[at].mapped(start).ok_or(())
+        self.subflows[at].mapped(start).ok_or(BadMapping::Missing)
     }
 
-    fn learn_mapping(
-        &mut self,
-        at: usize,
-        start: u64,
-        segment: &Segment,
-        mapping: Mapping,
-    ) -> Result<(), ()> {
+    fn learn_mapping(&mut self, at: usize, start: u64, segment: &Segment, mapping: Mapping) -> Result<(), BadMapping> {
         let end_of_data = u64::from(segment.dss.is_some_and(|dss| dss.data_fin));
-        let len = u64::from(mapping.len).checked_sub(end_of_data).ok_or(())?;
+        let len = u64::from(mapping.len).checked_sub(end_of_data).ok_or(BadMapping::Wrong)?;
         let stream_offset = self.peer_offset(mapping.dsn);
         let near = anabranch_units::SeqNumber(mapping.subflow_offset);
         let map_start = near.expand(anabranch_units::SeqNumber(0), start);
-        let known = KnownMapping { start: map_start, end: map_start + len, stream_offset };
-        if start < known.start || start >= known.end {
-            return Err(());
-        }
-        self.subflows[at].learn(known)
+        let map_end = map_start.checked_add(len).filter(|end| (map_start..*end).contains(&start));
+        let end = map_end.ok_or(BadMapping::Wrong)?;
+        self.subflows[at].learn(KnownMapping { start: map_start, end, stream_offset }).map_err(|()| BadMapping::Wrong)
     }
 
     /// The peer gives up on MPTCP: from here on the single subflow is the connection (RFC 8684 section 3.7).
@@ -300,10 +340,10 @@ impl Connection {
         at: usize,
         start: u64,
         segment: &Segment,
-    ) -> Result<(u64, u64), ()> {
+    ) -> Result<(u64, u64), BadMapping> {
         let in_order = self.incoming.held_ahead() == 0 && start.wrapping_sub(1) == self.incoming.next();
         if self.subflows.len() > 1 || at != 0 || !in_order {
-            return Err(());
+            return Err(BadMapping::Wrong);
         }
         self.fall_back(now, FallbackReason::PeerFailed);
         Ok((start - 1, u64::from(segment.payload_len)))
@@ -334,10 +374,20 @@ impl Connection {
             let fin_at = start + u64::from(segment.payload_len);
             self.subflows[at].receiver.on_fin(fin_at);
             if self.mode == Mode::Plain {
-                self.incoming.on_end(fin_at - 1);
+                self.incoming.on_end(fin_at.saturating_sub(1));
             }
         }
+        self.answer_subflow_end(at);
         self.close_when_done(now);
+    }
+
+    /// The peer closes a subflow but not the connection: this end follows, and its data takes other ways.
+    fn answer_subflow_end(&mut self, at: usize) {
+        let subflow = &mut self.subflows[at];
+        if self.mode == Mode::Multipath && subflow.receiver.finished() && !subflow.closing {
+            subflow.closing = true;
+            self.reinject_queue(at);
+        }
     }
 
     fn take_data_fin(&mut self, at: usize, mapping: Option<Mapping>) {
@@ -345,7 +395,7 @@ impl Connection {
             && mapping.len > 0
         {
             let first = self.peer_offset(mapping.dsn);
-            self.incoming.on_end(first + u64::from(mapping.len) - 1);
+            self.incoming.on_end(first.saturating_add(u64::from(mapping.len) - 1));
         }
         self.subflows[at].receiver.acknowledge_now();
     }
@@ -368,6 +418,14 @@ impl Connection {
             self.subflows[at].reset = Some(ResetReason::MptcpError);
         }
     }
+}
+
+/// Why payload has no place in the stream.
+enum BadMapping {
+    /// No mapping that was seen covers it.
+    Missing,
+    /// Its own mapping does not cover it, or contradicts another.
+    Wrong,
 }
 
 fn capable_data_len(segment: &Segment) -> Option<u16> {

@@ -31,6 +31,7 @@ pub(super) enum Choice {
 
 impl Connection {
     pub(super) fn choose(&mut self, now: Instant) -> Option<Choice> {
+        debug_assert_eq!(self.stale_view(), None, "the view of this subflow is out of date");
         self.waits.paced_until = None;
         let choice = self
             .choose_control(now)
@@ -41,6 +42,12 @@ impl Connection {
             self.end_burst(now);
         }
         choice
+    }
+
+    /// Schedulers and congestion controls decide by the views, so these must tell how the subflows are.
+    fn stale_view(&self) -> Option<(SubflowView, SubflowView)> {
+        let pairs = (0..self.subflows.len()).map(|at| (self.views[at], self.subflows[at].view(self.full_payload(at))));
+        pairs.into_iter().find(|(view, truth)| view != truth)
     }
 
     fn choose_control(&mut self, now: Instant) -> Option<Choice> {
@@ -110,6 +117,7 @@ impl Connection {
                     return Some(Choice::Data { at, chunk });
                 }
             }
+            self.refresh(at);
         }
         None
     }
@@ -308,7 +316,9 @@ impl Connection {
     }
 
     fn choose_end(&mut self) -> Option<Choice> {
-        if self.outgoing.end_pending() && self.mode == Mode::Multipath && !self.end_told {
+        // Before that, the keys take the room of the end.
+        let may_tell = self.mode == Mode::Multipath && self.confirmed;
+        if self.outgoing.end_pending() && may_tell && !self.end_told {
             self.end_told = true;
             self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.tell_end = true);
         }
@@ -331,8 +341,12 @@ impl Connection {
     }
 
     fn choose_acknowledgment(&mut self, now: Instant) -> Option<Choice> {
-        let wants = |s: &crate::subflow::Subflow| s.is_established() && (s.receiver.wants_ack(now) || !s.signals.is_empty());
-        self.subflows.iter().position(wants).map(Choice::Ack)
+        let wants = |at: &usize| {
+            let subflow = &self.subflows[*at];
+            let signals = !subflow.signals.is_empty() && self.may_signal(*at);
+            subflow.is_established() && (subflow.receiver.wants_ack(now) || signals)
+        };
+        (0..self.subflows.len()).find(wants).map(Choice::Ack)
     }
 
     /// Everything that could leave has left.

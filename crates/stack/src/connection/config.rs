@@ -1,7 +1,7 @@
 //! What the host decides before a connection begins.
 
 use crate::options::Options;
-use crate::{congestion, scheduler};
+use crate::{congestion, path_policy, scheduler};
 use anabranch_units::PathId;
 use core::net::IpAddr;
 
@@ -29,13 +29,20 @@ pub enum Commit {
     IntoBuffer,
 }
 
-/// A scheduler by name.
+/// A scheduler or a path policy by name.
 #[derive(Clone, Debug)]
-pub struct SchedulerChoice {
+pub struct Choice {
     /// Its name in the registry.
     pub name: String,
     /// Its options.
     pub options: Options,
+}
+
+impl Choice {
+    /// The one of that name, with its default options.
+    pub fn of(name: &str) -> Self {
+        Choice { name: name.into(), options: Options::default() }
+    }
 }
 
 /// A congestion control by registry entry.
@@ -84,7 +91,9 @@ pub struct Config {
     /// Which protocol to speak.
     pub protocol: Protocol,
     /// Which subflow carries the next data.
-    pub scheduler: SchedulerChoice,
+    pub scheduler: Choice,
+    /// Which subflows may carry new data.
+    pub path_policy: Choice,
     /// The window of each subflow.
     pub congestion_control: CongestionChoice,
     /// Paths whose subflows use another control.
@@ -127,7 +136,8 @@ impl Config {
         let cc = congestion::find("cubic").unwrap_or(&congestion::REGISTRY[0]);
         Config {
             protocol,
-            scheduler: SchedulerChoice { name: scheduler::REGISTRY[0].name.into(), options: Options::default() },
+            scheduler: Choice::of(scheduler::REGISTRY[0].name),
+            path_policy: Choice::of(path_policy::REGISTRY[0].name),
             congestion_control: CongestionChoice { entry: cc, options: Options::default() },
             path_congestion_control: Vec::new(),
             commit: Commit::AtWindow,

@@ -41,7 +41,8 @@ impl Connection {
 
     /// A segment of the subflow with its ports, numbers and window, but no options.
     fn bare(&mut self, at: usize, flags: Flags, offset: u64) -> Segment {
-        let scale = if flags.contains(Flags::SYN) { 0 } else { self.incoming.window_scale() };
+        let scaled = !flags.contains(Flags::SYN) && self.subflows[at].peer.scales_windows;
+        let scale = if scaled { self.incoming.window_scale() } else { 0 };
         let window = self.incoming.promise(scale);
         let subflow = &self.subflows[at];
         Segment {
@@ -76,7 +77,7 @@ impl Connection {
     fn syn(&mut self, now: Instant, at: usize) -> Segment {
         let mut segment = self.bare(at, Flags::SYN, 0);
         segment.ack = anabranch_units::SeqNumber(0);
-        segment.syn = Some(self.syn_options(at));
+        segment.syn = Some(self.syn_options(at, true, true));
         let clock = crate::subflow::timestamp(now);
         segment.timestamps = self.config.timestamps.then_some(Timestamps { value: clock, echo: 0 });
         let subflow = &self.subflows[at];
@@ -96,7 +97,9 @@ impl Connection {
 
     fn syn_ack(&mut self, now: Instant, at: usize) -> Segment {
         let mut segment = self.bare(at, Flags::SYN | Flags::ACK, 0);
-        segment.syn = Some(self.syn_options(at));
+        // Only what the peer offered is agreed to.
+        let peer = self.subflows[at].peer;
+        segment.syn = Some(self.syn_options(at, peer.scales_windows, peer.sack));
         segment.timestamps = self.timestamps(now, at);
         let subflow = &self.subflows[at];
         let option = match subflow.opening {
@@ -113,13 +116,13 @@ impl Connection {
         segment
     }
 
-    fn syn_options(&self, at: usize) -> SynOptions {
+    fn syn_options(&self, at: usize, scale: bool, sack: bool) -> SynOptions {
         let path = &self.subflows[at].path;
         let mss = path.mtu.saturating_sub(path.ip_header() + anabranch_segment::BASE_HEADER_LEN);
         SynOptions {
             mss: u16::try_from(mss).unwrap_or(u16::MAX),
-            window_scale: Some(self.incoming.window_scale()),
-            sack_permitted: true,
+            window_scale: scale.then(|| self.incoming.window_scale()),
+            sack_permitted: sack,
         }
     }
 
@@ -179,7 +182,7 @@ impl Connection {
             }
         }
         let room = self.subflows[at].payload_room(0).saturating_sub(len);
-        self.fill_acknowledgment(at, &mut segment, room.min(MAX_OPTIONS_LEN));
+        self.fill_acknowledgment(now, at, &mut segment, room.min(MAX_OPTIONS_LEN));
         segment
     }
 
@@ -240,7 +243,8 @@ impl Connection {
         let from_any = self.switches.last.replace(subflow).filter(|last| *last != subflow);
         let from_new = if new { self.switches.last_new.replace(subflow).filter(|last| *last != subflow) } else { None };
         let Some(from) = from_any.or(from_new) else { return };
-        let estimate = |id| self.views.iter().find(|view| view.id == id).map_or((Default::default(), 0.0), |v| (v.srtt, v.rate()));
+        let estimate =
+            |id| self.views.iter().find(|view| view.id == id).map_or((Default::default(), 0.0), |v| (v.srtt, v.rate()));
         let ((rtt_from, rate_from), (rtt_to, rate_to)) = (estimate(from), estimate(subflow));
         let event = TransportEvent::PathSwitched {
             from,
@@ -260,12 +264,10 @@ impl Connection {
 
     fn encode_end(&mut self, now: Instant, at: usize) -> Transmit {
         let next = self.subflows[at].sender.next();
-        let mut segment = self.acknowledgment(now, at, next);
-        let mapping =
-            Mapping { dsn: self.own_number(self.outgoing.end()), subflow_offset: 0, len: 1, checksum: None };
-        // The end needs the room of the blocks, which the next acknowledgment can tell as well.
-        segment.sack = SackBlocks::default();
+        let mut segment = self.bare_acknowledgment(now, at, next);
+        let mapping = Mapping { dsn: self.own_number(self.outgoing.end()), subflow_offset: 0, len: 1, checksum: None };
         segment.dss = Some(Dss { data_ack: Some(self.peer_number()), mapping: Some(mapping), data_fin: true });
+        self.fill_acknowledgment(now, at, &mut segment, MAX_OPTIONS_LEN);
         self.transmit(at, segment, 0)
     }
 
@@ -297,36 +299,50 @@ impl Connection {
         self.transmit(at, segment, 0)
     }
 
-    /// A segment without payload whose number is at `offset`.
+    /// A segment without payload whose number is at `offset`, and with the next option that wants to be heard.
     fn acknowledgment(&mut self, now: Instant, at: usize, offset: u64) -> Segment {
-        let mut segment = self.bare(at, Flags::ACK, offset);
-        segment.timestamps = self.timestamps(now, at);
-        if self.mode == Mode::Multipath {
-            if self.owes_keys(at) {
-                segment.mptcp.push(self.keys(None));
-            } else {
-                segment.dss = Some(Dss { data_ack: Some(self.peer_number()), mapping: None, data_fin: false });
-            }
-        }
-        if let Some(signal) = self.subflows[at].signals.pop_front() {
+        let mut segment = self.bare_acknowledgment(now, at, offset);
+        if self.may_signal(at)
+            && let Some(signal) = self.subflows[at].signals.pop_front()
+        {
             // An address with its proof takes the place of everything else (RFC 8684 section 3.4.1).
             if segment.options_len() + signal.encoded_len() > MAX_OPTIONS_LEN {
                 segment.dss = None;
             }
             segment.mptcp.push(signal);
         }
-        self.fill_acknowledgment(at, &mut segment, MAX_OPTIONS_LEN);
+        self.fill_acknowledgment(now, at, &mut segment, MAX_OPTIONS_LEN);
+        segment
+    }
+
+    /// Whether there is room for further options: the keys leave none.
+    pub(super) fn may_signal(&self, at: usize) -> bool {
+        !self.owes_keys(at)
+    }
+
+    /// The same with nothing but what every segment of the subflow tells.
+    fn bare_acknowledgment(&mut self, now: Instant, at: usize, offset: u64) -> Segment {
+        let mut segment = self.bare(at, Flags::ACK, offset);
+        segment.timestamps = self.timestamps(now, at);
+        if self.mode == Mode::Multipath {
+            // Later segments than the first imply that the keys have been told.
+            if self.owes_keys(at) && self.subflows[at].sender.next() == 1 {
+                segment.mptcp.push(self.keys(None));
+            } else {
+                segment.dss = Some(Dss { data_ack: Some(self.peer_number()), mapping: None, data_fin: false });
+            }
+        }
         segment
     }
 
     /// The selective part of the acknowledgment, as far as there is room for options.
-    fn fill_acknowledgment(&mut self, at: usize, segment: &mut Segment, room: u32) {
+    fn fill_acknowledgment(&mut self, now: Instant, at: usize, segment: &mut Segment, room: u32) {
         let space = room.saturating_sub(segment.options_len());
         let subflow = &mut self.subflows[at];
         let fitting = if subflow.peer.sack { SackBlocks::fitting(space) } else { 0 };
         let peer_isn = subflow.peer_isn;
         let sack = &mut segment.sack;
-        subflow.receiver.on_ack_sent(|start, end| {
+        subflow.receiver.on_ack_sent(now, |start, end| {
             let block = SackBlock { start: peer_isn.at(start), end: peer_isn.at(end) };
             sack.as_slice().len() < fitting && sack.push(block)
         });

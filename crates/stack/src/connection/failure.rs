@@ -25,19 +25,26 @@ impl Connection {
     }
 
     /// Hands everything that the subflow holds to the others, once.
-    fn reinject_from(&mut self, at: usize) {
+    pub(super) fn reinject_from(&mut self, at: usize) {
         let (subflow, outgoing) = (&mut self.subflows[at], &mut self.outgoing);
         let until = subflow.reinjected_until;
         for record in subflow.sender.board().records().filter(|r| r.start >= until && r.len > 0) {
             let start = record.stream_offset;
             outgoing.reinject(Reinjection { start, end: start + u64::from(record.len), avoid: subflow.id });
         }
+        subflow.reinjected_until = subflow.sender.next();
+        self.reinject_queue(at);
+    }
+
+    /// Hands what the subflow has not sent to the others.
+    pub(super) fn reinject_queue(&mut self, at: usize) {
+        let (subflow, outgoing) = (&mut self.subflows[at], &mut self.outgoing);
         for chunk in subflow.queue.drain(..) {
             let start = chunk.stream_offset;
             outgoing.reinject(Reinjection { start, end: start + chunk.len, avoid: subflow.id });
         }
         subflow.queued = 0;
-        subflow.reinjected_until = subflow.sender.next();
+        self.refresh(at);
     }
 
     /// The peer acknowledged data.
@@ -129,6 +136,7 @@ impl Connection {
             let (subflow, path) = (subflow.id, subflow.path.id);
             self.log.emit(now, TransportEvent::SubflowClosed { subflow, path, reason });
             self.on_subflow_removed(now);
+            self.apply_policy(now);
         }
     }
 
@@ -165,6 +173,7 @@ impl Connection {
         };
         if done {
             self.subflows.iter_mut().for_each(|s| s.closing = true);
+            (0..self.subflows.len()).for_each(|at| self.refresh(at));
             self.closed = true;
             self.progress.deadline = None;
             self.log.emit(now, TransportEvent::Finished);

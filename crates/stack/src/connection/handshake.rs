@@ -4,13 +4,11 @@ use super::keys::{Key, equal, join_hmac, leftmost_64, leftmost_160};
 use super::{Connection, Mode, PathConfig, Protocol, Role};
 use crate::congestion::Siblings;
 use crate::options::OptionError;
-use crate::subflow::{Opening, Origin, Peer, State, Subflow};
+use crate::subflow::{DEFAULT_MSS, Opening, Origin, Peer, State, Subflow};
 use anabranch_events::{CloseReason, FallbackReason, TransportEvent};
 use anabranch_segment::{Flags, MptcpOption, ResetReason, Segment};
 use anabranch_units::{Instant, PathId, SeqNumber, SubflowId};
 
-/// The payload that a peer takes if it does not say (RFC 9293 section 3.7.1).
-const DEFAULT_MSS: u32 = 536;
 /// More subflows than this only serve an attacker.
 const MAX_SUBFLOWS: usize = 16;
 
@@ -43,10 +41,12 @@ impl Connection {
             isn: SeqNumber(self.entropy.next_u64() as u32),
         };
         let subflow = Subflow::new(now, &origin, control, self.config.initial_window);
+        let at = self.subflows.len();
         self.views.push(subflow.view(DEFAULT_MSS));
         self.subflows.push(subflow);
+        self.refresh(at);
         self.progress.lonely_since = None;
-        Ok(self.subflows.len() - 1)
+        Ok(at)
     }
 
     /// A server takes up a first SYN.
@@ -71,6 +71,7 @@ impl Connection {
         subflow.peer = Peer {
             mss: options.map_or(DEFAULT_MSS, |o| u32::from(o.mss)),
             window_scale: options.and_then(|o| o.window_scale).unwrap_or(0).min(14),
+            scales_windows: options.is_some_and(|o| o.window_scale.is_some()),
             sack: options.is_some_and(|o| o.sack_permitted),
             timestamps: syn.timestamps.is_some() && self.config.timestamps,
         };
@@ -182,9 +183,12 @@ impl Connection {
             State::Established => true,
             State::SynReceived => self.on_third_segment(now, at, segment),
             State::JoinSent => {
-                // Any acknowledgment of ours without SYN is the fourth segment.
-                self.establish(now, at);
-                true
+                // Any acknowledgment of our SYN without one is the fourth segment.
+                let acknowledged = segment.ack == self.subflows[at].isn + 1;
+                if acknowledged {
+                    self.establish(now, at);
+                }
+                acknowledged
             }
             State::SynSent | State::Closed(_) => false,
         }
@@ -255,6 +259,7 @@ impl Connection {
             self.log.emit(now, TransportEvent::Established);
         }
         self.log.emit(now, TransportEvent::SubflowOpened { subflow: id, path, rtt });
+        self.apply_policy(now);
     }
 
     /// The peer speaks DSS: the connection is truly Multipath TCP, and further subflows may join.

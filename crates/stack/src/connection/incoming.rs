@@ -2,6 +2,7 @@
 
 use crate::connection::config::ReceiveBuffer;
 use crate::reassembly::{Note, Piece, Reassembly};
+use crate::subflow::max_pieces;
 use anabranch_events::{Log, TransportEvent};
 use anabranch_units::{Duration, Instant};
 
@@ -67,7 +68,8 @@ impl Incoming {
         log: &mut Log<TransportEvent>,
     ) {
         let start = piece.note.stream_offset;
-        let end = start.saturating_add(piece.end - piece.start).min(self.edge);
+        let limit = self.end.unwrap_or(self.edge).min(self.edge);
+        let end = start.saturating_add(piece.end - piece.start).min(limit);
         if end <= self.next || start >= end {
             return;
         }
@@ -76,6 +78,9 @@ impl Incoming {
             return;
         }
         let start = start.max(self.next);
+        if start > self.next && self.ahead.pieces() >= max_pieces(self.buffer) {
+            return;
+        }
         self.ahead.insert(Piece { start, end, note: ArrivedAt(piece.note.at) });
         while let Some(ready) = self.ahead.pop_ready(self.next) {
             self.deliver(now, ready.end - ready.start, ready.note.0, log);
@@ -90,9 +95,9 @@ impl Incoming {
         log.emit(now, TransportEvent::Delivered { bytes: bytes as u32, waited: now.since(arrived) });
     }
 
-    /// The peer's stream ends at `offset`.
+    /// The peer's stream ends at `offset`. An end before what arrived, or beyond what was ever allowed, is none.
     pub fn on_end(&mut self, offset: u64) {
-        if offset >= self.next {
+        if (self.next..=self.edge).contains(&offset) {
             self.end.get_or_insert(offset);
         }
     }

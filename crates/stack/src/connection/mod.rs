@@ -17,13 +17,13 @@ mod handshake;
 mod incoming;
 mod keys;
 mod outgoing;
+mod policy;
 
-pub use config::{
-    Commit, Config, CongestionChoice, Entropy, PathConfig, Protocol, ReceiveBuffer, SchedulerChoice,
-};
+pub use config::{Choice, Commit, Config, CongestionChoice, Entropy, PathConfig, Protocol, ReceiveBuffer};
 
 use crate::options::OptionError;
 use crate::path_manager::FullMesh;
+use crate::path_policy::{self, PathPolicy};
 use crate::scheduler::{self, Scheduler};
 use crate::subflow::{State, Subflow, TimerOutcome};
 use crate::view::{ConnectionView, Hints, SubflowView};
@@ -91,6 +91,7 @@ pub struct Connection {
     views: Vec<SubflowView>,
     scheduler: Box<dyn Scheduler>,
     path_manager: FullMesh,
+    path_policy: Box<dyn PathPolicy>,
     hints: Hints,
     log: Log<TransportEvent>,
     next_subflow: u16,
@@ -176,6 +177,7 @@ impl Connection {
 
     fn new(config: Config, mut entropy: Box<dyn Entropy>, role: Role) -> Result<Self, OptionError> {
         let scheduler = scheduler::create(&config.scheduler.name, &config.scheduler.options)?;
+        let path_policy = path_policy::create(&config.path_policy.name, &config.path_policy.options)?;
         let mode = if config.protocol == Protocol::Tcp { Mode::Plain } else { Mode::Negotiating };
         let local_key = Key::new(entropy.next_u64());
         Ok(Connection {
@@ -189,6 +191,7 @@ impl Connection {
             subflows: Vec::new(),
             views: Vec::new(),
             scheduler,
+            path_policy,
             path_manager: FullMesh::new(config.paths.iter().map(|path| path.id)),
             hints: Hints::default(),
             log: Log::default(),
@@ -213,6 +216,9 @@ impl Connection {
         }
         if self.progress.deadline.is_some_and(|at| at <= now) {
             self.on_no_progress(now);
+        }
+        if self.policy_deadline().is_some_and(|at| at <= now) {
+            self.apply_policy(now);
         }
         if self.waits.scheduler_until.is_some_and(|at| at <= now) {
             self.waits.scheduler_until = None;
@@ -327,6 +333,7 @@ impl Connection {
         consider(self.progress.deadline);
         consider(self.progress.lonely_since.map(|since| since + LONELY_TIMEOUT));
         consider(self.mesh_deadline());
+        consider(self.policy_deadline());
         (next != Instant::FAR_FUTURE).then_some(next)
     }
 

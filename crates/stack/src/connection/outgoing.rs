@@ -54,6 +54,11 @@ impl Outgoing {
         self.finished && self.next == self.written
     }
 
+    /// One past the last number that the peer can have received: that of the end of data, once this can have been told.
+    pub fn sent_end(&self) -> u64 {
+        self.next + u64::from(self.exhausted())
+    }
+
     /// The end of data must be told and was not acknowledged.
     pub fn end_pending(&self) -> bool {
         self.exhausted() && !self.end_acked

@@ -42,11 +42,13 @@ fn make((name, entries): &Variant) -> Box<dyn Scheduler> {
 }
 
 #[test]
-fn names_are_unique_and_in_the_documented_order() {
+fn names_are_unique_and_begin_with_the_documented_ones() {
     let names: Vec<_> = REGISTRY.iter().map(|entry| entry.name).collect();
     let documented =
         "min-rtt, linux, round-robin, redundant, blest, ecf, gr-sty, tp-sty, tr-sty, largest-window, highest-rate";
-    assert_eq!(names.join(", "), documented);
+    assert!(names.join(", ").starts_with(documented), "scripts depend on these names: {names:?}");
+    let unique: std::collections::BTreeSet<_> = names.iter().collect();
+    assert_eq!(unique.len(), names.len());
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod rtt;
 mod scoreboard;
 mod sender;
 
-pub(crate) use receiver::{Arrival, Receiver};
+pub(crate) use receiver::{Arrival, Receiver, max_pieces};
 pub(crate) use recovery::TimerOutcome;
 pub(crate) use scoreboard::{Record, Reinjection};
 pub(crate) use sender::{AckOutcome, Acknowledgment, Sender, timestamp};
@@ -20,6 +20,8 @@ use anabranch_segment::{MptcpOption, ResetReason};
 use anabranch_units::{Duration, Instant, SeqNumber, SubflowId};
 use std::collections::VecDeque;
 
+/// The payload that a peer takes if it does not say (RFC 9293 section 3.7.1).
+pub(crate) const DEFAULT_MSS: u32 = 536;
 /// Repetitions of a SYN before the subflow is given up (Linux `tcp_syn_retries`).
 const MAX_HANDSHAKE_TRIES: u32 = 6;
 /// Timeouts in a row before a subflow is given up (Linux `tcp_retries2`).
@@ -75,6 +77,8 @@ pub(crate) struct Chunk {
 pub(crate) struct Peer {
     pub mss: u32,
     pub window_scale: u8,
+    /// It scales windows, and so may this end (RFC 7323 section 2.2).
+    pub scales_windows: bool,
     pub sack: bool,
     pub timestamps: bool,
 }
@@ -158,7 +162,7 @@ impl Subflow {
             handshake: Handshake { due: Some(now), tries: 0, first_sent: now },
             isn: origin.isn,
             peer_isn: SeqNumber(0),
-            peer: Peer::default(),
+            peer: Peer { mss: DEFAULT_MSS, ..Peer::default() },
             sender: Sender::new(control, initial_window),
             receiver: Receiver::new(),
             queue: VecDeque::new(),
@@ -198,7 +202,10 @@ impl Subflow {
     /// does not count as a try of our own.
     pub fn repeat_handshake(&mut self) {
         self.handshake.due = Some(Instant::ZERO);
-        self.handshake.tries = self.handshake.tries.saturating_sub(1).max(1);
+        // One try remains counted, because a second answer makes the round trip ambiguous.
+        if self.handshake.tries > 1 {
+            self.handshake.tries -= 1;
+        }
     }
 
     /// Whether the handshake was repeated in vain.
@@ -298,7 +305,8 @@ impl Subflow {
         self.mappings.retain(|known| known.end > next);
         for known in &self.mappings {
             let overlap = known.start < mapping.end && mapping.start < known.end;
-            let same = known.stream_offset.wrapping_sub(known.start) == mapping.stream_offset.wrapping_sub(mapping.start);
+            let same =
+                known.stream_offset.wrapping_sub(known.start) == mapping.stream_offset.wrapping_sub(mapping.start);
             if overlap && !same {
                 return Err(());
             }

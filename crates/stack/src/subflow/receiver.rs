@@ -20,6 +20,12 @@ const MAX_COMPRESSION: Duration = Duration::from_millis(1);
 const MAX_COMPRESSED: u32 = 44;
 const UNCOMPRESSED: u32 = 3;
 
+/// Pieces beyond a hole that a window may consist of: packets of 256 bytes on average, and some more. Only a hostile peer
+/// sends smaller ones in such numbers; the rest of these is not acknowledged, and so has to be sent again.
+pub(crate) fn max_pieces(window: u64) -> usize {
+    (window / 256) as usize + 1024
+}
+
 /// Where in the connection's stream a run of subflow bytes belongs, and when it arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival {
@@ -65,9 +71,11 @@ pub(crate) struct Receiver {
     compressed: u32,
     /// The timestamp to echo (RFC 7323 section 4.3).
     recent_timestamp: u32,
-    dup_since_hole: u32,
+    /// Packets ahead of the hole since it last became smaller.
+    since_progress: u32,
     /// The round trip as a receiver sees it: from an acknowledgment to the data that echoes its timestamp.
     rtt: Duration,
+    measured_echo: u32,
 }
 
 impl Receiver {
@@ -86,8 +94,9 @@ impl Receiver {
             last_arrival: None,
             compressed: 0,
             recent_timestamp: 0,
-            dup_since_hole: 0,
+            since_progress: 0,
             rtt: Duration::ZERO,
+            measured_echo: 0,
         }
     }
 
@@ -96,12 +105,14 @@ impl Receiver {
         self.rtt
     }
 
-    /// Data echoes the timestamp of an acknowledgment of ours (Linux's `tcp_rcv_rtt_measure_ts`).
-    pub fn measure(&mut self, now: Instant, echo: u32) {
+    /// Data echoes the timestamp of an acknowledgment of ours (Linux's `tcp_rcv_rtt_measure_ts`). Only the first full packet
+    /// that echoes it answers it; those behind waited for the sender's window or its link.
+    pub fn measure(&mut self, now: Instant, echo: u32, len: u32) {
         let elapsed = timestamp(now).wrapping_sub(echo);
-        if echo == 0 || elapsed > u32::MAX / 2 {
+        if echo == self.measured_echo || len < self.full_size || elapsed > u32::MAX / 2 {
             return;
         }
+        self.measured_echo = echo;
         let sample = Duration::from_millis(u64::from(elapsed.max(1)));
         self.rtt = if self.rtt.is_zero() { sample } else { self.rtt - self.rtt / 8 + sample / 8 };
     }
@@ -127,10 +138,11 @@ impl Receiver {
         self.ahead.bytes()
     }
 
-    /// Remembers the timestamp to echo: that of the earliest segment not yet acknowledged.
+    /// Remembers the timestamp to echo: that of the earliest segment not yet acknowledged, so that the sender's round trip
+    /// counts the delay of the acknowledgment.
     pub fn note_timestamp(&mut self, start: u64, timestamps: Option<Timestamps>) {
         if let Some(t) = timestamps
-            && start <= self.last_acknowledged.max(self.next)
+            && start <= self.last_acknowledged
             && (t.value.wrapping_sub(self.recent_timestamp) as i32) >= 0
         {
             self.recent_timestamp = t.value;
@@ -158,24 +170,37 @@ impl Receiver {
             self.on_repetition(start, end);
             return false;
         }
+        let hole_open = !self.ahead.is_empty();
+        if start > self.next && self.ahead.pieces() >= max_pieces(window) {
+            self.acknowledge_now();
+            return false;
+        }
         let piece = Piece { start, end, note: Arrival { stream_offset, at: now } };
         let new = self.ahead.insert(piece);
         if new == 0 {
-            self.on_repetition(start, end);
+            // The block that tells of the first arrival comes right behind (RFC 2883 section 4).
+            self.note_block(start, end);
+            self.duplicate = Some((start, end));
+            self.acknowledge_now();
             return false;
         }
         if start > self.next {
             self.on_hole(now, start, end, rtt);
         } else {
-            self.on_in_order(now, end);
+            if start < self.next {
+                self.duplicate = Some((start, self.next));
+            }
+            self.on_in_order(now, end, hole_open);
         }
         true
     }
 
-    /// The peer's FIN stands at `offset`.
+    /// The peer's FIN stands at `offset`. It does not move once everything before it has arrived.
     pub fn on_fin(&mut self, offset: u64) {
-        self.fin_at = Some(offset);
-        self.take_fin();
+        if !self.finished() {
+            self.fin_at = Some(offset);
+            self.take_fin();
+        }
         self.acknowledge_now();
     }
 
@@ -191,13 +216,12 @@ impl Receiver {
         self.next = piece.end;
         self.take_fin();
         self.blocks.retain(|block| block.1 > piece.end);
-        if self.blocks.is_empty() {
-            self.dup_since_hole = 0;
-        }
+        self.since_progress = 0;
         Some(piece)
     }
 
-    fn on_repetition(&mut self, start: u64, end: u64) {
+    /// Bytes arrived again that were acknowledged before: the acknowledgment was lost, or the sender waited too little.
+    pub fn on_repetition(&mut self, start: u64, end: u64) {
         self.duplicate = Some((start, end));
         self.quick_acks = MAX_QUICK_ACKS;
         self.acknowledge_now();
@@ -205,8 +229,8 @@ impl Receiver {
 
     fn on_hole(&mut self, now: Instant, start: u64, end: u64, rtt: Duration) {
         self.note_block(start, end);
-        self.dup_since_hole += 1;
-        if self.dup_since_hole <= UNCOMPRESSED {
+        self.since_progress += 1;
+        if self.since_progress <= UNCOMPRESSED || self.quick_acks > 0 {
             return self.acknowledge_now();
         }
         self.compressed += 1;
@@ -221,10 +245,9 @@ impl Receiver {
         }
     }
 
-    fn on_in_order(&mut self, now: Instant, end: u64) {
+    fn on_in_order(&mut self, now: Instant, end: u64, hole_open: bool) {
         // `next` moves when the connection takes the bytes; what counts here is how far they reach.
         let unacknowledged = end - self.last_acknowledged;
-        let hole_open = !self.blocks.is_empty();
         if hole_open || self.quick_acks > 0 || unacknowledged > u64::from(self.full_size) {
             self.acknowledge_now();
         } else if self.pending == Pending::Nothing {
@@ -249,7 +272,8 @@ impl Receiver {
     /// Linux's `tcp_event_data_recv`: the delay follows the gaps between packets; after a pause the sender
     /// probably starts slowly again, so it gets quick answers.
     fn adapt_delay(&mut self, now: Instant, len: u32, rtt: Duration, window: u64) {
-        let quick = |full: u32| u32::try_from(window / (2 * u64::from(full))).unwrap_or(u32::MAX).clamp(2, MAX_QUICK_ACKS);
+        let quick =
+            |full: u32| u32::try_from(window / (2 * u64::from(full))).unwrap_or(u32::MAX).clamp(2, MAX_QUICK_ACKS);
         self.full_size = self.full_size.max(len);
         match self.last_arrival {
             None => {
@@ -295,7 +319,7 @@ impl Receiver {
     }
 
     /// A segment leaves, and with it the acknowledgment. The runs that it should tell go to `tell`, most urgent first.
-    pub fn on_ack_sent(&mut self, mut tell: impl FnMut(u64, u64) -> bool) {
+    pub fn on_ack_sent(&mut self, now: Instant, mut tell: impl FnMut(u64, u64) -> bool) {
         let twice = self.duplicate.take();
         if let Some((start, end)) = twice {
             tell(start, end);
@@ -306,8 +330,20 @@ impl Receiver {
             }
         }
         self.last_acknowledged = self.next;
-        self.pending = Pending::Nothing;
+        match std::mem::replace(&mut self.pending, Pending::Nothing) {
+            // The sender's next packet would have come in time for a longer delay (Linux: "delayed ACK missed").
+            Pending::Delayed(at) if at <= now && self.compressed == 0 => self.delay = (self.delay * 2).min(MAX_DELAY),
+            Pending::Delayed(_) | Pending::Now => self.use_quick_ack(),
+            Pending::Nothing => {}
+        }
         self.compressed = 0;
+    }
+
+    /// An acknowledgment of something new left; the last quick one ends the haste.
+    fn use_quick_ack(&mut self) {
+        if self.quick_acks == 1 {
+            self.delay = MIN_DELAY;
+        }
         self.quick_acks = self.quick_acks.saturating_sub(1);
     }
 }

@@ -1,7 +1,7 @@
 //! Loss detection and repair: RACK-TLP (RFC 8985), proportional rate reduction (RFC 6937), timeouts (RFC 6298), and taking back
 //! reductions that were unnecessary (Eifel by timestamps, RFC 3522 and 4015; duplicate SACK, RFC 3708; RFC 5682's evidence).
 
-use super::scoreboard::Delivery;
+use super::scoreboard::{Delivery, Record};
 use super::sender::{AckOutcome, Acknowledgment, Reduction, Sender, TimerKind, timestamp};
 use crate::congestion::{RateSample, Siblings, Window};
 use crate::view::{Packets, Phase};
@@ -72,6 +72,9 @@ impl Rack {
 
     /// Widens the reordering window once per round in which a duplicate SACK showed a needless repetition.
     pub fn adapt(&mut self, rate: &RateSample, delivered: u64) {
+        if rate.prior_delivered == 0 {
+            return;
+        }
         if rate.prior_delivered < self.adapted_at {
             self.duplicate_seen = false;
         }
@@ -116,54 +119,69 @@ pub(crate) struct Prr {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Undo {
     window: Window,
+    /// The first unacknowledged offset when the episode began: what arrived twice before it says nothing.
+    since: u64,
     /// When the first repetition of the episode left.
     first_repetition: Option<Instant>,
-    /// Repetitions that no duplicate SACK showed to be needless.
-    needed: i64,
-    repeated: bool,
+    /// Repetitions that no duplicate SACK showed to be needless; none before the first repetition.
+    needed: Option<u32>,
 }
 
 impl Undo {
     pub fn on_repeated(&mut self, now: Instant) {
         self.first_repetition.get_or_insert(now);
-        self.needed += 1;
-        self.repeated = true;
+        self.needed = Some(self.needed.unwrap_or(0) + 1);
     }
 
-    /// Every repetition turned out to be needless, or the peer answers the original transmission.
-    fn justified(&self, echo: Option<u32>) -> bool {
-        let all_needless = self.repeated && self.needed <= 0;
-        let delayed = self.first_repetition.zip(echo).is_some_and(|(at, echo)| {
-            // Strictly before: within one tick the two cannot be told apart.
-            (echo.wrapping_sub(timestamp(at)) as i32) < 0
-        });
-        all_needless || delayed
+    /// Every repetition turned out to be needless.
+    fn all_needless(&self) -> bool {
+        self.needed == Some(0)
     }
+
+    /// The peer answers an original transmission, so what was missing was late and not lost; or nothing was repeated, and
+    /// it arrived nevertheless.
+    fn delayed(&self, echo: Option<u32>) -> bool {
+        let Some(first_repetition) = self.first_repetition else { return true };
+        // Strictly before: within one tick the two cannot be told apart.
+        echo.is_some_and(|echo| (echo.wrapping_sub(timestamp(first_repetition)) as i32) < 0)
+    }
+}
+
+/// Which packet arrived twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Duplicate {
+    /// That of the tail-loss probe.
+    OfProbe,
+    /// Any other.
+    Other,
 }
 
 /// Tail-loss probe: when acknowledgments stop, one packet leaves ahead of the timeout to provoke an answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TailProbe {
-    /// The probe repeats the record at this position as soon as possible.
-    due: Option<u64>,
+    /// The probe leaves as soon as possible.
+    due: bool,
     /// The episode ends when this offset is acknowledged.
     high_mark: Option<u64>,
 }
 
 impl TailProbe {
-    pub fn take_due(&mut self) -> Option<u64> {
-        self.due.take()
+    pub fn take_due(&mut self) -> bool {
+        std::mem::take(&mut self.due)
     }
 }
 
 impl Sender {
-    /// A repetition turned out to be needless: its original had arrived.
-    pub(super) fn on_duplicate_arrival(&mut self) {
-        self.rack.duplicate_seen = true;
-        self.rack.reordering_seen = true;
-        if let Some(undo) = &mut self.undo {
-            undo.needed -= 1;
+    /// A run arrived twice (RFC 2883). If it was repeated in this episode, the repetition was needless. RACK waits longer
+    /// afterwards if reordering may have misled it, which is no matter of probes: these follow a timer.
+    pub(super) fn on_duplicate_arrival(&mut self, (start, end): (u64, u64)) -> Duplicate {
+        let of_probe = self.probe.high_mark == Some(end);
+        self.rack.duplicate_seen |= self.rack.reordering_seen && !of_probe;
+        let packets = self.packets_of(end.saturating_sub(start));
+        if let Some(undo) = self.undo.as_mut().filter(|undo| end > undo.since) {
+            undo.needed = undo.needed.map(|needed| needed.saturating_sub(packets));
         }
+        if of_probe { Duplicate::OfProbe } else { Duplicate::Other }
     }
 
     /// The state machine of recovery (Linux's `tcp_fastretrans_alert`).
@@ -179,37 +197,32 @@ impl Sender {
         let complete = self.acked >= self.high_mark;
         match self.phase {
             Phase::Recovery if complete => self.end_recovery(now, ack.echo, outcome),
-            Phase::Recovery => {
-                // A partial acknowledgment that answers an original transmission: the whole episode was needless.
-                if advanced && self.try_undo(now, ack.echo, false, outcome) {
-                    return;
-                }
-            }
+            Phase::Recovery => self.try_undo_partially(now, ack.echo, advanced, outcome),
             Phase::Loss => {
-                if self.try_undo_timeout(now, ack.echo, advanced, delivery, outcome) {
-                    return;
-                }
-                if complete {
-                    self.undo = None;
+                if !self.try_undo_timeout(now, ack.echo, advanced, delivery, outcome) && complete {
                     self.phase = Phase::Open;
                     self.control.on_recovery_end(now, &mut self.window);
                 }
             }
-            // A reduction may turn out to be needless after its recovery ended.
-            Phase::Open | Phase::Disorder => {
-                if ack.duplicate.is_some() && self.undo.is_some_and(|undo| undo.repeated && undo.needed <= 0) {
-                    self.try_undo(now, None, false, outcome);
-                }
-            }
+            Phase::Open | Phase::Disorder => {}
         }
+        if self.phase != Phase::Loss && self.undo.is_some_and(|undo| undo.all_needless()) {
+            // Also when it turns out after the end of the recovery.
+            self.undo_reduction(now, outcome);
+        }
+        let repetitions = self.board.repeated();
         self.detect_losses(now);
-        if matches!(self.phase, Phase::Open | Phase::Disorder) {
-            if self.board.lost() > 0 {
-                self.enter_recovery(now, siblings, outcome);
-            } else {
-                let doubtful = self.board.sacked() > 0;
+        let lost_again = self.board.repeated() < repetitions;
+        match self.phase {
+            Phase::Open | Phase::Disorder if self.board.lost() > 0 => self.enter_recovery(now, siblings, outcome),
+            Phase::Open | Phase::Disorder => {
+                let repeated = self.board.front().is_some_and(Record::ever_repeated);
+                let doubtful = self.board.sacked() > 0 || repeated;
                 self.phase = if doubtful { Phase::Disorder } else { Phase::Open };
             }
+            // What a timeout repeated is lost as well: that is a congestion of its own.
+            Phase::Loss if lost_again => self.enter_recovery(now, siblings, outcome),
+            Phase::Loss | Phase::Recovery => {}
         }
     }
 
@@ -237,8 +250,8 @@ impl Sender {
 
     fn enter_recovery(&mut self, now: Instant, siblings: Siblings<'_>, outcome: &mut AckOutcome) {
         self.high_mark = self.next;
-        self.probe.high_mark = None;
         let reduction = self.reduce(now, LossCause::FastRetransmit, siblings);
+        self.probe.high_mark = None;
         self.prr = Prr { prior: reduction.from.floor(), delivered: 0, sent: 0 };
         self.phase = Phase::Recovery;
         outcome.reduced = Some(reduction);
@@ -247,7 +260,10 @@ impl Sender {
     /// Asks the control for the new threshold and remembers how to take it back.
     fn reduce(&mut self, now: Instant, cause: LossCause, siblings: Siblings<'_>) -> Reduction {
         let prior = Window { ssthresh: self.current_ssthresh(), ..self.window };
-        self.undo = Some(Undo { window: prior, first_repetition: None, needed: 0, repeated: false });
+        // Repetitions under way, that of a probe included, may yet turn out to be needless.
+        let under_way = self.board.repeated() + u32::from(self.probe.high_mark.is_some());
+        let needed = Some(under_way).filter(|n| *n > 0);
+        self.undo = Some(Undo { window: prior, since: self.acked, first_repetition: None, needed });
         self.note_loss_interval();
         self.control.on_congestion(now, cause, &mut self.window, siblings);
         Reduction { cause, from: prior.cwnd, to: self.window.ssthresh }
@@ -277,28 +293,25 @@ impl Sender {
     }
 
     fn end_recovery(&mut self, now: Instant, echo: Option<u32>, outcome: &mut AckOutcome) {
-        self.rack.persistence = self.rack.persistence.saturating_sub(1);
         self.phase = Phase::Open;
-        if self.try_undo(now, echo, false, outcome) {
+        if self.undo.is_some_and(|undo| undo.all_needless() || undo.delayed(echo)) {
+            self.undo_reduction(now, outcome);
             return;
         }
+        self.rack.persistence = self.rack.persistence.saturating_sub(1);
         if !self.control.governs_itself() {
             self.window.cwnd = self.window.ssthresh;
         }
         self.control.on_recovery_end(now, &mut self.window);
     }
 
-    /// Takes the last reduction back if there is proof that it was needless.
-    fn try_undo(&mut self, now: Instant, echo: Option<u32>, proven: bool, outcome: &mut AckOutcome) -> bool {
-        let Some(undo) = self.undo.filter(|undo| proven || undo.justified(echo)) else { return false };
-        self.undo = None;
-        self.board.unmark_lost();
-        self.window.cwnd = self.window.cwnd.max(undo.window.cwnd);
-        self.window.ssthresh = self.window.ssthresh.max(undo.window.ssthresh);
-        self.phase = Phase::Open;
-        self.control.on_undo(now, &mut self.window);
-        outcome.undone = true;
-        true
+    /// A partial acknowledgment that answers an original transmission: if no repetition is under way that may tell
+    /// otherwise, the whole episode was needless.
+    fn try_undo_partially(&mut self, now: Instant, echo: Option<u32>, advanced: bool, outcome: &mut AckOutcome) {
+        if advanced && self.board.repeated() == 0 && self.undo.is_some_and(|undo| undo.delayed(echo)) {
+            self.board.unmark_lost();
+            self.undo_reduction(now, outcome);
+        }
     }
 
     /// After a timeout: the peer answers an original transmission, so nothing was lost but time.
@@ -310,13 +323,26 @@ impl Sender {
         delivery: &Delivery,
         outcome: &mut AckOutcome,
     ) -> bool {
-        if !advanced && !delivery.any_sacked {
-            return false;
-        }
         let proven = self.doubt_timeout && delivery.original_delivered;
         // Whatever arrives first after the timeout decides (RFC 5682 step 2): later arrivals prove nothing.
         self.doubt_timeout &= !advanced;
-        self.try_undo(now, if advanced { echo } else { None }, proven, outcome)
+        let justified = advanced && self.undo.is_some_and(|undo| undo.all_needless() || undo.delayed(echo));
+        if proven || justified {
+            self.board.unmark_lost();
+            self.undo_reduction(now, outcome);
+        }
+        proven || justified
+    }
+
+    /// Takes the last reduction back: it was needless.
+    fn undo_reduction(&mut self, now: Instant, outcome: &mut AckOutcome) {
+        let Some(undo) = self.undo.take() else { return };
+        self.window.cwnd = self.window.cwnd.max(undo.window.cwnd);
+        self.window.ssthresh = self.window.ssthresh.max(undo.window.ssthresh);
+        self.phase = Phase::Open;
+        self.timeouts = 0;
+        self.control.on_undo(now, &mut self.window);
+        outcome.undone = true;
     }
 
     /// An acknowledgment after a probe: if more was acknowledged than the probe's own packet, the probe repaired a loss.
@@ -324,13 +350,15 @@ impl Sender {
         &mut self,
         now: Instant,
         ack: &Acknowledgment<'_>,
+        advanced: bool,
+        arrived_twice: bool,
         delivery: &Delivery,
         siblings: Siblings<'_>,
         outcome: &mut AckOutcome,
     ) {
         let Some(high_mark) = self.probe.high_mark.filter(|mark| ack.acked >= *mark) else { return };
-        let pure_duplicate = delivery.packets == 0 && !ack.more_than_ack;
-        if ack.duplicate.is_some() || pure_duplicate {
+        let pure_duplicate = !advanced && delivery.packets == 0 && !ack.more_than_ack;
+        if arrived_twice || pure_duplicate {
             // Both the original and the probe arrived.
             self.probe.high_mark = None;
         } else if ack.acked > high_mark {
@@ -348,12 +376,14 @@ impl Sender {
     pub fn on_timer(&mut self, now: Instant, siblings: Siblings<'_>) -> (TimerOutcome, AckOutcome) {
         let mut outcome = AckOutcome::default();
         if self.rack.deadline.is_some_and(|at| at <= now) {
+            let marked = self.board.marked();
             self.detect_losses(now);
-            if matches!(self.phase, Phase::Open | Phase::Disorder) && self.board.lost() > 0 {
+            let lost = (self.board.marked() - marked) as u32;
+            if lost > 0 && self.phase != Phase::Recovery {
                 self.enter_recovery(now, siblings, &mut outcome);
                 // The timer stands in for the acknowledgment that would have shown the loss.
                 if !self.control.governs_itself() {
-                    self.reduce_proportionally(1, 0, false);
+                    self.reduce_proportionally(1, lost, false);
                 }
             }
             return (TimerOutcome::None, outcome);
@@ -362,7 +392,7 @@ impl Sender {
             Some((TimerKind::Probe, at)) if at <= now => {
                 self.send_probe();
                 self.arm_timeout(now);
-                (TimerOutcome::Probe, outcome)
+                (TimerOutcome::None, outcome)
             }
             Some((TimerKind::Timeout, at)) if at <= now => {
                 self.on_timeout(now, siblings, &mut outcome);
@@ -373,9 +403,9 @@ impl Sender {
     }
 
     fn send_probe(&mut self) {
-        if self.probe.high_mark.is_none() {
-            self.probe.due = self.board.last_position();
-            self.probe.high_mark = Some(self.next);
+        let calm = matches!(self.phase, Phase::Open | Phase::Disorder);
+        if calm && self.probe.high_mark.is_none() && self.board.last_missing().is_some() {
+            self.probe = TailProbe { due: true, high_mark: Some(self.next) };
         }
     }
 
@@ -397,8 +427,7 @@ impl Sender {
         self.probe = TailProbe::default();
         self.rack.deadline = None;
         // Packets that left so recently that RACK would not call them lost may well be under way.
-        let window = self.rack.reordering_window(true, self.board.sacked(), self.rtt.min(), self.rtt.srtt());
-        let patience = if self.rack.advanced { self.rack.rtt + window } else { Duration::ZERO };
+        let patience = if self.rack.advanced { self.rack.rtt } else { Duration::ZERO };
         self.board.mark_all_lost(now - patience);
         // Also for a control that governs itself: Linux does so for BBR, which restores its window when the repair is complete.
         self.window.cwnd = Packets::whole(self.board.in_flight() + 1);
@@ -411,7 +440,7 @@ impl Sender {
     pub(super) fn arm_timer(&mut self, now: Instant) {
         if self.board.is_empty() {
             self.timer = None;
-        } else if !self.arm_probe(now) {
+        } else if !self.arm_probe(now, true) {
             self.arm_timeout(now);
         }
     }
@@ -420,18 +449,21 @@ impl Sender {
         self.timer = Some((TimerKind::Timeout, now + self.rtt.rto()));
     }
 
-    /// Two round trips without an answer ask for a probe, as long as no loss is known (RFC 8985 section 7.2).
-    pub(super) fn arm_probe(&mut self, now: Instant) -> bool {
+    /// Two round trips without an answer ask for a probe, as long as no loss is known (RFC 8985 section 7.2). `progress`
+    /// tells whether an acknowledgment restarts the clock, or a packet that leaves.
+    pub(super) fn arm_probe(&mut self, now: Instant, progress: bool) -> bool {
         let calm = self.phase == Phase::Open && self.board.sacked() == 0;
-        if !calm || self.board.is_empty() || !self.rtt.has_sample() || self.probe.high_mark.is_some() {
+        if !calm || !self.rtt.has_sample() || self.probe.high_mark.is_some() {
             return false;
         }
+        let Some(first) = self.board.front() else { return false };
         let lone = self.board.packets_out() == 1;
         let allowance = if lone { LONE_PACKET_ALLOWANCE } else { PROBE_ALLOWANCE };
         let probe_at = now + self.rtt.srtt() * 2 + allowance;
-        let timeout_at = self.board.front().map_or(Instant::FAR_FUTURE, |first| first.sent_at) + self.rtt.rto();
-        // Later packets must not put the probe off beyond the timeout of the first one.
-        self.timer = Some((TimerKind::Probe, probe_at.min(timeout_at.max(now))));
+        // Packets that follow must not put the probe off beyond the timeout of the first one.
+        let timeout_at = if progress { now } else { first.sent_at } + self.rtt.rto();
+        let at = if timeout_at > now { probe_at.min(timeout_at) } else { probe_at };
+        self.timer = Some((TimerKind::Probe, at));
         true
     }
 }
@@ -439,10 +471,8 @@ impl Sender {
 /// Which timer fired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimerOutcome {
-    /// None that the connection needs to know of.
+    /// None that the connection needs to know of; a probe may leave.
     None,
-    /// A tail-loss probe will leave.
-    Probe,
     /// The retransmission timer.
     Timeout,
 }

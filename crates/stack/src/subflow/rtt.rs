@@ -50,14 +50,12 @@ impl Default for RttEstimator {
 
 impl RttEstimator {
     /// Takes a sample. `acked` and `sent` are the subflow's first unacknowledged and next offsets: they delimit rounds.
-    pub fn update(&mut self, now: Instant, sample: Duration, acked: u64, sent: u64) {
+    pub fn update(&mut self, sample: Duration, acked: u64, sent: u64) {
         // A sample of zero would read as "none yet".
         let sample = sample.max(Duration::from_nanos(1));
         self.latest = sample;
-        if sample <= self.min || now.since(self.min_at) > MIN_RTT_WINDOW {
-            self.min = sample;
-            self.min_at = now;
-        }
+        // Only a sample tells that the peer answers in time again (Karn).
+        self.backoff = 0;
         if self.srtt.is_zero() {
             self.srtt = sample;
             self.deviation = sample / 2;
@@ -84,6 +82,14 @@ impl RttEstimator {
             }
             self.round_end = sent;
             self.round_max = MIN_VARIANCE_TERM;
+        }
+    }
+
+    /// Learns the least round trip from the latest packet that an acknowledgment tells of, which waited least for it.
+    pub fn update_min(&mut self, now: Instant, sample: Duration) {
+        let sample = sample.max(Duration::from_nanos(1));
+        if sample <= self.min || now.since(self.min_at) > MIN_RTT_WINDOW {
+            (self.min, self.min_at) = (sample, now);
         }
     }
 
@@ -146,7 +152,7 @@ mod tests {
         let mut rtt = RttEstimator::default();
         assert_eq!(rtt.rto(), ms(1000));
         for i in 0..200 {
-            rtt.update(Instant::ZERO, ms(50), i * 10, i * 10 + 5);
+            rtt.update(ms(50), i * 10, i * 10 + 5);
         }
         assert_eq!(rtt.rto(), ms(250));
     }
@@ -154,7 +160,7 @@ mod tests {
     #[test]
     fn the_first_sample_gives_half_of_itself_as_deviation() {
         let mut rtt = RttEstimator::default();
-        rtt.update(Instant::ZERO, ms(300), 0, 10);
+        rtt.update(ms(300), 0, 10);
         assert_eq!((rtt.srtt(), rtt.deviation(), rtt.rto()), (ms(300), ms(150), ms(900)));
     }
 
@@ -162,12 +168,12 @@ mod tests {
     fn a_falling_round_trip_barely_raises_the_deviation() {
         let settled = || {
             let mut rtt = RttEstimator::default();
-            (0..400).for_each(|i| rtt.update(Instant::ZERO, ms(200), i * 10, i * 10 + 5));
+            (0..400).for_each(|i| rtt.update(ms(200), i * 10, i * 10 + 5));
             rtt
         };
         let (mut up, mut down) = (settled(), settled());
-        up.update(Instant::ZERO, ms(280), 5000, 5005);
-        down.update(Instant::ZERO, ms(120), 5000, 5005);
+        up.update(ms(280), 5000, 5005);
+        down.update(ms(120), 5000, 5005);
         assert!(up.deviation() > down.deviation() * 7 && up.deviation() < down.deviation() * 9);
     }
 

@@ -29,7 +29,7 @@ pub(crate) struct Record {
 
 const SACKED: u8 = 1;
 const LOST: u8 = 2;
-/// A repetition is under way.
+/// A repetition is under way; only what is lost is repeated.
 const REPEATED: u8 = 4;
 /// It was repeated at some time, so a round trip measured from it would be ambiguous (Karn).
 const EVER_REPEATED: u8 = 8;
@@ -116,14 +116,15 @@ pub(crate) struct Scoreboard {
     first: u64,
     /// Transmissions by time: position of the record, and when.
     by_time: VecDeque<(u64, Instant)>,
-    /// Records to repeat, in the order in which they were found lost.
+    /// Records to repeat, in sequence order; Linux, too, repeats the earliest hole first.
     lost_queue: VecDeque<u64>,
-    /// Runs of bytes known to be delivered selectively, ascending and disjoint.
+    /// Runs of whole records known to be delivered selectively, ascending and disjoint.
     sacked_runs: VecDeque<(u64, u64)>,
     highest_sacked: u64,
     sacked: u32,
     lost: u32,
     repeated: u32,
+    marked: u64,
     outstanding: u64,
 }
 
@@ -155,16 +156,22 @@ impl Scoreboard {
         self.lost
     }
 
+    /// Repetitions under way.
+    pub fn repeated(&self) -> u32 {
+        self.repeated
+    }
+
+    /// How often packets were marked as lost since the beginning (Linux's `tp->lost`).
+    pub fn marked(&self) -> u64 {
+        self.marked
+    }
+
     pub fn records(&self) -> impl Iterator<Item = &Record> {
         self.records.iter()
     }
 
     pub fn front(&self) -> Option<&Record> {
         self.records.front()
-    }
-
-    pub fn back(&self) -> Option<&Record> {
-        self.records.back()
     }
 
     /// Adds a packet that leaves for the first time.
@@ -179,7 +186,9 @@ impl Scoreboard {
     pub fn acknowledge(&mut self, acked: u64, high_mark: u64, delivery: &mut Delivery) {
         while let Some(record) = self.records.front_mut() {
             if record.end() > acked {
-                Self::trim(record, acked, &mut self.outstanding);
+                let cut = Self::trim(record, acked);
+                self.outstanding -= cut;
+                delivery.bytes += cut;
                 break;
             }
             let record = *record;
@@ -187,17 +196,17 @@ impl Scoreboard {
             self.first += 1;
             self.outstanding -= u64::from(record.len);
             delivery.bytes += u64::from(record.len);
-            if record.has(EVER_REPEATED) {
-                delivery.repeated_acked = true;
-            } else {
+            delivery.repeated_acked |= record.has(EVER_REPEATED);
+            if record.has(SACKED) {
+                // It arrived long ago: this acknowledgment says nothing about its round trip.
+                self.sacked -= 1;
+                continue;
+            }
+            if !record.has(EVER_REPEATED) {
                 span(&mut delivery.acked, record.sent_at);
             }
-            if record.has(SACKED) {
-                self.sacked -= 1;
-            } else {
-                self.forget_marks(record);
-                delivery.note(&record, high_mark, self.highest_sacked);
-            }
+            self.forget_marks(record);
+            delivery.note(&record, high_mark, self.highest_sacked);
         }
         while self.sacked_runs.front().is_some_and(|run| run.1 <= acked) {
             self.sacked_runs.pop_front();
@@ -205,14 +214,12 @@ impl Scoreboard {
     }
 
     /// The peer acknowledged a part of a packet: the rest is what a repetition must carry.
-    fn trim(record: &mut Record, acked: u64, outstanding: &mut u64) {
-        if acked > record.start {
-            let cut = (acked - record.start).min(u64::from(record.len));
-            record.start += cut;
-            record.stream_offset += cut;
-            record.len -= cut as u32;
-            *outstanding -= cut;
-        }
+    fn trim(record: &mut Record, acked: u64) -> u64 {
+        let cut = acked.saturating_sub(record.start).min(u64::from(record.len));
+        record.start += cut;
+        record.stream_offset += cut;
+        record.len -= cut as u32;
+        cut
     }
 
     fn forget_marks(&mut self, record: Record) {
@@ -220,8 +227,15 @@ impl Scoreboard {
         self.repeated -= u32::from(record.has(REPEATED));
     }
 
-    /// The bytes from `start` up to `end` were delivered although earlier ones are missing.
+    /// The bytes from `start` up to `end` were delivered although earlier ones are missing. Only whole packets count, so
+    /// that a peer cannot fill the list of runs with crumbs; what it received in parts it tells in one block later.
     pub fn selectively_acknowledge(&mut self, start: u64, end: u64, high_mark: u64, delivery: &mut Delivery) {
+        let first = self.records.partition_point(|record| record.start < start);
+        let behind = self.records.partition_point(|record| record.end() <= end);
+        if first >= behind {
+            return;
+        }
+        let (start, end) = (self.records[first].start, self.records[behind - 1].end());
         let mut at = self.sacked_runs.partition_point(|run| run.1 < start);
         let mut from = start;
         // Only what no earlier block told is walked over: a block mostly repeats the last one and adds a packet.
@@ -255,10 +269,6 @@ impl Scoreboard {
 
     fn mark_delivered(&mut self, start: u64, end: u64, high_mark: u64, delivery: &mut Delivery) {
         let mut at = self.records.partition_point(|record| record.start < start);
-        // A packet whose first part was in an earlier run is complete now.
-        if at > 0 && self.records[at - 1].end() > start && self.run_covers(self.records[at - 1].start, start) {
-            at -= 1;
-        }
         while let Some(record) = self.records.get_mut(at).filter(|record| record.end() <= end) {
             if !record.has(SACKED) {
                 let old = *record;
@@ -273,11 +283,6 @@ impl Scoreboard {
             }
             at += 1;
         }
-    }
-
-    fn run_covers(&self, start: u64, end: u64) -> bool {
-        let at = self.sacked_runs.partition_point(|run| run.1 < end);
-        self.sacked_runs.get(at).is_some_and(|run| run.0 <= start && run.1 >= end)
     }
 
     /// The transmission that left first of those that may still be under way.
@@ -307,31 +312,54 @@ impl Scoreboard {
         record.flags = (record.flags | LOST) & !REPEATED;
         self.lost += u32::from(!was_lost);
         self.repeated -= u32::from(was_repeated);
-        self.lost_queue.push_back(position);
+        self.marked += 1;
+        self.queue_lost(position);
+    }
+
+    /// Losses are found in order of their times, so mostly the position belongs at the end.
+    fn queue_lost(&mut self, position: u64) {
+        if self.lost_queue.back().is_none_or(|last| *last < position) {
+            return self.lost_queue.push_back(position);
+        }
+        if let Err(place) = self.lost_queue.binary_search(&position) {
+            self.lost_queue.insert(place, position);
+        }
     }
 
     /// After a timeout: marks as lost whatever was not delivered, except transmissions that left after `recent`, which may
-    /// well be under way; the first packet in any case. Queues all of them in sequence order.
+    /// well be under way; the first packet in any case. If the peer had told of the first packet it has thrown it
+    /// away since, so nothing that it told can be trusted (RFC 2018 section 8).
     pub fn mark_all_lost(&mut self, recent: Instant) {
+        if self.front().is_some_and(|first| first.has(SACKED)) {
+            self.forget_selective();
+        }
         for position in self.first..self.first + self.records.len() as u64 {
             let record = &self.records[(position - self.first) as usize];
             if position == self.first || record.sent_at <= recent {
                 self.mark_lost(position);
             }
         }
-        let (records, first) = (&self.records, self.first);
-        self.lost_queue.clear();
-        let pending = records.iter().enumerate().filter(|(_, r)| r.has(LOST) && !r.has(REPEATED));
-        self.lost_queue.extend(pending.map(|(at, _)| first + at as u64));
     }
 
-    /// Takes back every mark of loss that was not acted upon: the losses were none.
+    fn forget_selective(&mut self) {
+        self.records.iter_mut().for_each(|record| record.flags &= !SACKED);
+        self.sacked = 0;
+        self.sacked_runs.clear();
+    }
+
+    /// Takes back every mark of loss that was not acted upon: the losses were none. The transmissions count as under
+    /// way again, so RACK must be able to find them.
     pub fn unmark_lost(&mut self) {
-        for record in &mut self.records {
-            record.flags &= !LOST;
-        }
-        self.lost = 0;
+        // A repetition counts as the packet itself from now on.
+        self.records.iter_mut().for_each(|record| record.flags &= !(LOST | REPEATED));
+        (self.lost, self.repeated) = (0, 0);
         self.lost_queue.clear();
+        let (records, first) = (&self.records, self.first);
+        let under_way = records.iter().enumerate().filter(|(_, record)| !record.has(SACKED));
+        self.by_time.clear();
+        self.by_time.extend(under_way.map(|(at, record)| (first + at as u64, record.sent_at)));
+        // Stable: at equal times the order is that of the sequence, as RACK wants it.
+        self.by_time.make_contiguous().sort_by_key(|(_, sent_at)| *sent_at);
     }
 
     /// The next packet to repeat.
@@ -348,23 +376,37 @@ impl Scoreboard {
         None
     }
 
-    /// The position of the last packet, for a tail-loss probe.
-    pub fn last_position(&self) -> Option<u64> {
-        (!self.records.is_empty()).then(|| self.first + self.records.len() as u64 - 1)
+    /// The last packet, for a tail-loss probe, unless it arrived already.
+    pub fn last_missing(&self) -> Option<(u64, Record)> {
+        let last = self.records.back().filter(|record| !record.has(SACKED))?;
+        Some((self.first + self.records.len() as u64 - 1, *last))
     }
 
-    /// The packet at `position` leaves again.
-    pub fn mark_repeated(&mut self, position: u64, now: Instant, send_state: SendState) {
+    /// The packet at `position` leaves again. Returns whether that repairs a loss; a probe repeats a packet that still counts
+    /// as under way, and so adds nothing to what is.
+    pub fn mark_repeated(&mut self, position: u64, now: Instant, send_state: SendState) -> bool {
         let Some(record) = position.checked_sub(self.first).and_then(|at| self.records.get_mut(at as usize)) else {
-            return;
+            return false;
         };
-        if !record.has(REPEATED) {
+        debug_assert!(
+            !record.has(SACKED) && !record.has(REPEATED),
+            "what arrived or is repeated already is not repeated"
+        );
+        let repairs = record.has(LOST);
+        if repairs {
             self.repeated += 1;
+            record.flags |= REPEATED;
         }
-        record.flags |= REPEATED | EVER_REPEATED;
+        record.flags |= EVER_REPEATED;
         record.sent_at = now;
         record.send_state = send_state;
         self.by_time.push_back((position, now));
+        repairs
+    }
+
+    /// The position of the first packet.
+    pub fn first_position(&self) -> u64 {
+        self.first
     }
 
     /// Where bytes of the connection's stream at `offset` are under way on this subflow, if they are; looks at

@@ -4,7 +4,7 @@
 //! through the steps of [`Sender::on_ack`] in Linux's order; loss detection and repair are in `recovery.rs`.
 
 use super::rate::RateSampler;
-use super::recovery::{Prr, Rack, TailProbe, Undo};
+use super::recovery::{Duplicate, Prr, Rack, TailProbe, Undo};
 use super::rtt::RttEstimator;
 use super::scoreboard::{Delivery, Record, Scoreboard};
 use crate::congestion::{Ack, CongestionControl, Siblings, Window};
@@ -79,6 +79,8 @@ pub(crate) struct Sender {
     pub(super) timer: Option<(TimerKind, Instant)>,
     usage: WindowUsage,
     last_sent_at: Instant,
+    /// When the window last decayed because nothing was sent.
+    decayed_at: Instant,
     /// With pacing: not before then.
     pub(super) paced_until: Instant,
     acked_bytes: u64,
@@ -86,6 +88,8 @@ pub(crate) struct Sender {
     acked_between_losses: u64,
     /// Packets per second at Linux's pacing rate; follows acknowledgments.
     pace: f64,
+    /// The largest payload that left: what counts as a full packet.
+    largest: u32,
 }
 
 /// How much of the window the sender made use of (RFC 7661's question, Linux's answer).
@@ -123,11 +127,13 @@ impl Sender {
             timer: None,
             usage: WindowUsage::default(),
             last_sent_at: Instant::ZERO,
+            decayed_at: Instant::ZERO,
             paced_until: Instant::ZERO,
             acked_bytes: 0,
             acked_since_loss: 0,
             acked_between_losses: 0,
             pace: 0.0,
+            largest: 0,
         }
     }
 
@@ -141,7 +147,8 @@ impl Sender {
         self.usage.full_at = now;
         self.last_sent_at = now;
         if let Some(sample) = handshake_rtt {
-            self.rtt.update(now, sample, 1, 1);
+            self.rtt.update(sample, 1, 1);
+            self.rtt.update_min(now, sample);
             self.update_pace();
         }
     }
@@ -157,7 +164,7 @@ impl Sender {
             return AckOutcome::default();
         }
         let prior_in_flight = self.board.in_flight();
-        let prior_lost = self.board.lost();
+        let prior_marked = self.board.marked();
         let advanced = ack.acked > self.acked;
         let mut delivery = Delivery::default();
         for &(start, end) in ack.blocks {
@@ -165,34 +172,44 @@ impl Sender {
                 self.board.selectively_acknowledge(start, end, self.high_mark, &mut delivery);
             }
         }
+        let duplicate = ack.duplicate.map(|run| self.on_duplicate_arrival(run));
         if advanced {
             self.board.acknowledge(ack.acked, self.high_mark, &mut delivery);
             self.acked = ack.acked;
             self.timeouts = 0;
-            self.rtt.reset_backoff();
         }
         self.count_acked(delivery.bytes);
-        if ack.duplicate.is_some() {
-            self.on_duplicate_arrival();
-        }
-        let sample = self.measure(now, &delivery, ack);
+        let sample = self.measure(now, advanced, &delivery, ack);
         self.rack.advance(now, &delivery, self.rtt.min());
 
         let mut outcome = AckOutcome { advanced, ..AckOutcome::default() };
-        self.on_probe_ack(now, ack, &delivery, siblings, &mut outcome);
+        let probe_arrived_twice = duplicate == Some(Duplicate::OfProbe);
+        self.on_probe_ack(now, ack, advanced, probe_arrived_twice, &delivery, siblings, &mut outcome);
         self.repair(now, ack, advanced, &delivery, siblings, &mut outcome);
 
         let rate = self.rate.on_delivered(now, delivery.packets, delivery.newest, self.rtt.min());
         self.rack.adapt(&rate, self.rate.delivered());
-        let lost = self.board.lost().saturating_sub(prior_lost);
+        let lost = (self.board.marked() - prior_marked) as u32;
         self.move_window(now, advanced, prior_in_flight, lost, sample, &delivery, rate, siblings);
         if self.rtt.has_sample() {
             self.update_pace();
         }
-        if advanced || delivery.any_sacked {
+        if advanced || self.front_outlived(&delivery) {
             self.arm_timer(now);
         }
         outcome
+    }
+
+    /// Whether selectively acknowledged data left before the first missing packet last did. Only then do these acknowledgments
+    /// say that the network still works on that packet, so that the timeout may wait for it anew.
+    fn front_outlived(&self, delivery: &Delivery) -> bool {
+        delivery.sacked.zip(self.board.front()).is_some_and(|((first, _), front)| first < front.sent_at)
+    }
+
+    /// How many packets a run of bytes is, roughly.
+    pub(super) fn packets_of(&self, bytes: u64) -> u32 {
+        let full = u64::from(self.largest.max(1));
+        u32::try_from(bytes.div_ceil(full)).unwrap_or(u32::MAX).max(1)
     }
 
     fn count_acked(&mut self, bytes: u64) {
@@ -202,19 +219,28 @@ impl Sender {
 
     /// Learns the round trip and returns the sample for the congestion control. The estimator takes the earliest packet of
     /// the acknowledgment, so that delayed acknowledgments count; the control takes the latest.
-    fn measure(&mut self, now: Instant, delivery: &Delivery, ack: &Acknowledgment<'_>) -> Option<Duration> {
+    fn measure(
+        &mut self,
+        now: Instant,
+        advanced: bool,
+        delivery: &Delivery,
+        ack: &Acknowledgment<'_>,
+    ) -> Option<Duration> {
         let cumulative = if delivery.repeated_acked { None } else { delivery.acked };
         let (first, last) = cumulative.or(delivery.sacked).map(|(a, b)| (Some(a), Some(b))).unwrap_or_default();
         let by_clock = || {
-            let echo = ack.echo.filter(|_| delivery.packets > 0)?;
+            // The echo answers the segment that moved the edge; otherwise it may be arbitrarily old (RFC 7323 section 4.1).
+            let echo = ack.echo.filter(|_| advanced)?;
             // The clock ticks in milliseconds; a difference of zero says only that it was below one.
             let elapsed = timestamp(now).wrapping_sub(echo);
             (elapsed < u32::MAX / 2).then(|| Duration::from_millis(u64::from(elapsed.max(1))))
         };
+        let latest = delivery.sacked.map(|(_, b)| b).or(last).map(|at| now.since(at));
         if let Some(sample) = first.map(|at| now.since(at)).or_else(by_clock) {
-            self.rtt.update(now, sample, self.acked, self.next);
+            self.rtt.update(sample, self.acked, self.next);
+            self.rtt.update_min(now, latest.unwrap_or(sample));
         }
-        last.or(delivery.sacked.map(|(_, b)| b)).map(|at| now.since(at))
+        latest
     }
 
     /// Proportional rate reduction during recovery, else the congestion control.
@@ -271,13 +297,16 @@ impl Sender {
     /// A packet with new data leaves. Returns its offset.
     pub fn on_sent(&mut self, now: Instant, stream_offset: u64, len: u32, fin: bool) -> u64 {
         let idle = self.board.is_empty();
+        if idle && self.next > 1 {
+            self.control.on_restart(now, now.since(self.last_sent_at), &mut self.window);
+        }
         let state = self.rate.on_sent(now, idle);
         let start = self.next;
         let record = Record::new(start, stream_offset, len, fin, now, state);
         self.next = record.end();
         self.board.push(record);
         self.after_transmission(now, len);
-        if !self.arm_probe(now) && idle {
+        if !self.arm_probe(now, false) && idle {
             self.arm_timeout(now);
         }
         start
@@ -286,18 +315,20 @@ impl Sender {
     /// The packet at `position` leaves again.
     pub fn on_repeated(&mut self, now: Instant, position: u64, len: u32) {
         let state = self.rate.on_sent(now, false);
-        self.board.mark_repeated(position, now, state);
-        if let Some(undo) = &mut self.undo {
+        let repairs = self.board.mark_repeated(position, now, state);
+        if let Some(undo) = self.undo.as_mut().filter(|_| repairs) {
             undo.on_repeated(now);
         }
         self.after_transmission(now, len);
-        if self.timer.is_none() {
+        // The timeout is that of the first packet.
+        if repairs && position == self.board.first_position() {
             self.arm_timeout(now);
         }
     }
 
     fn after_transmission(&mut self, now: Instant, len: u32) {
         self.last_sent_at = now;
+        self.largest = self.largest.max(len);
         if self.phase == Phase::Recovery {
             self.prr.sent += 1;
         }
@@ -310,8 +341,9 @@ impl Sender {
 
     /// The next packet to repeat, if the window has room for it.
     pub fn next_repetition(&mut self) -> Option<(u64, Record, SendKind)> {
-        if let Some(position) = self.probe.take_due() {
-            let record = *self.board.back()?;
+        if self.probe.take_due()
+            && let Some((position, record)) = self.board.last_missing()
+        {
             return Some((position, record, SendKind::TailLossProbe));
         }
         if self.board.lost() == 0 || !self.has_room() {
@@ -360,21 +392,19 @@ impl Sender {
         if !self.board.is_empty() || self.next <= 1 {
             return;
         }
-        let idle = now.since(self.last_sent_at);
+        let idle = now.since(self.last_sent_at.max(self.decayed_at));
         let rto = self.rtt.rto();
-        if idle <= rto {
+        if idle <= rto || !decay || self.control.governs_itself() {
             return;
         }
-        if decay && !self.control.governs_itself() {
-            let cwnd = self.window.cwnd.floor();
-            let halvings = (idle.as_nanos() / rto.as_nanos()).min(31) as u32;
-            self.window.ssthresh = self.current_ssthresh();
-            let floor = cwnd.min(INITIAL_WINDOW);
-            self.window.cwnd = Packets::whole((cwnd >> halvings).max(floor));
-            (self.usage.used, self.usage.full_at) = (0, now);
-        }
-        self.control.on_restart(now, idle, &mut self.window);
-        self.last_sent_at = now;
+        let cwnd = self.window.cwnd.floor();
+        // A pause of exactly one timeout halves nothing yet.
+        let halvings = ((idle.as_nanos() - 1) / rto.as_nanos()).min(31) as u32;
+        self.window.ssthresh = self.current_ssthresh();
+        let floor = cwnd.min(INITIAL_WINDOW);
+        self.window.cwnd = Packets::whole((cwnd >> halvings).max(floor));
+        (self.usage.used, self.usage.full_at) = (0, now);
+        self.decayed_at = now;
     }
 
     /// Linux's `tcp_current_ssthresh`: what remains of the window's history when it decays without a loss.

@@ -1,0 +1,50 @@
+//! The path policy at work: who may carry new data, what happens to the data of those who may not, and what the peer is told.
+
+use super::{Connection, Mode};
+use crate::scheduler::SubflowSet;
+use anabranch_events::TransportEvent;
+use anabranch_segment::MptcpOption;
+use anabranch_units::Instant;
+
+impl Connection {
+    /// Asks the policy and carries out what it decides.
+    pub(super) fn apply_policy(&mut self, now: Instant) {
+        if self.mode != Mode::Multipath || self.subflows.is_empty() {
+            return;
+        }
+        let allowed = self.path_policy.decide(now, &self.views);
+        let nobody = (0..self.subflows.len()).all(|at| !allowed.contains(at));
+        debug_assert!(!nobody, "{:?} forbids every subflow", self.path_policy);
+        if nobody {
+            return;
+        }
+        for at in 0..self.subflows.len() {
+            if self.subflows[at].allowed != allowed.contains(at) {
+                self.set_allowed(now, at, allowed);
+            }
+        }
+    }
+
+    fn set_allowed(&mut self, now: Instant, at: usize, set: SubflowSet) {
+        let allowed = set.contains(at);
+        let subflow = &mut self.subflows[at];
+        subflow.allowed = allowed;
+        if self.path_policy.tells_peer() && subflow.is_established() {
+            subflow.signals.push_back(MptcpOption::Priority { backup: !allowed });
+            subflow.receiver.acknowledge_now();
+        }
+        self.log.emit(now, TransportEvent::PathUse { subflow: subflow.id, allowed });
+        self.refresh(at);
+        // What is under way there is repeated elsewhere, so that nothing waits for a path that is given up.
+        if !allowed {
+            self.reinject_from(at);
+        }
+    }
+
+    /// When the policy wants to be asked; while nothing moves it has nothing to measure.
+    pub(super) fn policy_deadline(&self) -> Option<Instant> {
+        let moving = self.outgoing.next > self.outgoing.unacked() || self.outgoing.unsent() > 0;
+        let asks = moving && self.mode == Mode::Multipath && self.established && !self.closed;
+        asks.then(|| self.path_policy.deadline()).flatten()
+    }
+}

@@ -1,0 +1,130 @@
+//! Path policies: which of the subflows may carry new data.
+//!
+//! The path manager opens subflows; a policy decides which of them to use. A subflow that is not allowed keeps its TCP
+//! alive and repeats what it lost, but gets nothing new, and leaves the sums of coupled congestion controls.
+//!
+//! To add one: a file beside this one with an [`Entry`], and a line in [`REGISTRY`].
+
+mod full_mesh;
+mod pud;
+
+use crate::options::{OptionError, Options};
+use crate::scheduler::SubflowSet;
+use crate::view::SubflowView;
+use anabranch_units::Instant;
+use std::fmt;
+
+/// Every policy, in the order in which lists show them.
+pub const REGISTRY: &[Entry] = &[full_mesh::ENTRY, pud::ENTRY];
+
+/// A policy's line in the registry.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its name in scenarios and on the command line.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// Where it is defined.
+    pub source: &'static str,
+    /// Makes one for a new connection.
+    pub create: fn(&Options) -> Result<Box<dyn PathPolicy>, OptionError>,
+}
+
+/// The registered policy of that name.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    REGISTRY.iter().find(|entry| entry.name == name)
+}
+
+/// Makes the policy of that name.
+///
+/// # Errors
+/// If there is none, or it refuses its options.
+pub fn create(name: &str, options: &Options) -> Result<Box<dyn PathPolicy>, OptionError> {
+    let entry = find(name).ok_or_else(|| {
+        let names: Vec<_> = REGISTRY.iter().map(|entry| entry.name).collect();
+        OptionError { option: "path_policy".into(), message: format!("`{name}` is none of {}", names.join(", ")) }
+    })?;
+    (entry.create)(options)
+}
+
+/// Decides which subflows may carry new data.
+pub trait PathPolicy: fmt::Debug + Send {
+    /// The subflows that may carry new data, by their positions. Called at every [`PathPolicy::deadline`] and when subflows came
+    /// or went. A policy should never forbid all of them; a connection ignores such a decision.
+    fn decide(&mut self, now: Instant, subflows: &[SubflowView]) -> SubflowSet;
+
+    /// When to decide again, if ever.
+    fn deadline(&self) -> Option<Instant>;
+
+    /// Whether the peer shall be told, with MP_PRIO, not to send on subflows that are not allowed.
+    fn tells_peer(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::Packets;
+    use anabranch_units::{Bandwidth, Duration, PathId, SubflowId};
+    use proptest::prelude::*;
+
+    fn view(id: u16, cwnd: u32, rtt_ms: u64, busy: bool) -> SubflowView {
+        SubflowView {
+            id: SubflowId(id),
+            path: PathId(id),
+            established: true,
+            backup: false,
+            potentially_failed: false,
+            allowed: true,
+            phase: crate::view::Phase::Open,
+            mss: 1428,
+            cwnd: Packets::whole(cwnd),
+            ssthresh: Packets::INFINITE,
+            in_flight: u32::from(busy),
+            queued: 0,
+            outstanding: 0,
+            send_buffer: 0,
+            srtt: Duration::from_millis(rtt_ms),
+            rttvar: Duration::ZERO,
+            latest_rtt: Duration::from_millis(rtt_ms),
+            min_rtt: Duration::from_millis(rtt_ms),
+            pacing_rate: Bandwidth::ZERO,
+            acked_since_loss: 0,
+            acked_between_losses: 0,
+        }
+    }
+
+    proptest! {
+        /// Whatever the subflows do: somebody may send, only existing ones are named, and time moves on.
+        #[test]
+        fn every_policy_keeps_somebody_and_moves_on(
+            rounds in prop::collection::vec(prop::collection::vec((1u32..200, 0u64..500, any::<bool>()), 1..5), 1..300)
+        ) {
+            for entry in REGISTRY {
+                let mut policy = (entry.create)(&Options::default()).unwrap();
+                let mut now = Instant::ZERO;
+                for round in &rounds {
+                    let views: Vec<_> =
+                        round.iter().enumerate().map(|(i, &(w, rtt, busy))| view(i as u16, w, rtt, busy)).collect();
+                    let allowed = policy.decide(now, &views);
+                    prop_assert!(!allowed.is_empty(), "{}", entry.name);
+                    prop_assert!(allowed.iter().all(|at| at < views.len()));
+                    let Some(next) = policy.deadline() else { break };
+                    prop_assert!(next > now, "{}", entry.name);
+                    now = next;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_options_are_checked() {
+        let names: Vec<_> = REGISTRY.iter().map(|entry| entry.name).collect();
+        assert!(names.starts_with(&["full-mesh", "pud"]), "scripts depend on these names: {names:?}");
+        for entry in REGISTRY {
+            let unknown = Options::new(vec![("no-such-option".into(), crate::options::Value::Flag(true))]);
+            assert!((entry.create)(&unknown).is_err());
+        }
+    }
+}
