@@ -130,6 +130,13 @@ pub enum TransportEvent {
         /// The slow-start threshold after, in packets.
         to: f64,
     },
+    /// The retransmission timer fired. Only the first of a row reduces the window.
+    TimeoutFired {
+        /// On this subflow.
+        subflow: SubflowId,
+        /// How many in a row there were now without progress, from one.
+        in_a_row: u32,
+    },
     /// A reduction turned out to be unnecessary and was taken back.
     ReductionUndone {
         /// On this subflow.

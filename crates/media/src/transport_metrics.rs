@@ -148,9 +148,13 @@ impl TransportMetrics {
                     subflow.close(at);
                 }
             }
+            TransportEvent::TimeoutFired { subflow, .. } => {
+                if let Some(subflow) = self.subflow(subflow.index()) {
+                    subflow.rto_count += 1;
+                }
+            }
             TransportEvent::WindowReduced { subflow, cause, .. } => {
                 if let Some(subflow) = self.subflow(subflow.index()) {
-                    subflow.rto_count += u64::from(cause == LossCause::Timeout);
                     subflow.loss_events += u64::from(cause != LossCause::Penalty);
                 }
             }
@@ -381,13 +385,16 @@ mod tests {
         for cause in [FastRetransmit, FastRetransmit, Timeout, Penalty] {
             metrics.observe_sender(at_ms(2), &reduced(2, cause));
         }
+        for in_a_row in [1, 2] {
+            metrics.observe_sender(at_ms(3), &TransportEvent::TimeoutFired { subflow: SubflowId(2), in_a_row });
+        }
         let report = report(&metrics, 1_000);
         let [a, b] = &report.subflows[..] else { panic!("two subflows") };
         assert_eq!(
             (a.path.as_str(), a.bytes, a.segments_sent, a.retransmissions, a.reinjections),
             ("path0", 600, 6, 2, 1)
         );
-        assert_eq!((b.path.as_str(), b.bytes, b.loss_events, b.rto_count), ("path1", 7, 3, 1));
+        assert_eq!((b.path.as_str(), b.bytes, b.loss_events, b.rto_count), ("path1", 7, 3, 2));
     }
 
     #[test]

@@ -12,7 +12,9 @@ const NOBODY: SubflowId = SubflowId(u16::MAX);
 impl Connection {
     /// The subflow's retransmission timer fired. Its data goes to the others as well, and it gets no new data until it
     /// is heard of again (legacy Multipath TCP's "potentially failed").
-    pub(super) fn on_subflow_timeout(&mut self, at: usize) {
+    pub(super) fn on_subflow_timeout(&mut self, now: Instant, at: usize) {
+        let (subflow, in_a_row) = (self.subflows[at].id, self.subflows[at].sender.timeouts());
+        self.log.emit(now, TransportEvent::TimeoutFired { subflow, in_a_row });
         if self.subflows[at].timed_out() {
             self.subflows[at].state = State::Closed(CloseReason::TimedOut);
             return;

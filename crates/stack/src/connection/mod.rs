@@ -243,7 +243,7 @@ impl Connection {
         let (timer, outcome) = subflow.sender.on_timer(now, siblings);
         self.report(now, at, &outcome);
         if timer == TimerOutcome::Timeout {
-            self.on_subflow_timeout(at);
+            self.on_subflow_timeout(now, at);
         }
         self.refresh(at);
     }

@@ -265,7 +265,7 @@ mod tests {
             first_abandonment(move |v, p| rule.request(v, p), kbps)
         };
         // 500 ms have elapsed at 600, more than that at 700. 2400/1336 = 1.80, not below; 0.9 * 1336 = 1202.
-        assert_eq!(run(1_336), None, "half of it is left, and 1200 would be half: at 700 ms 199 800 of 300 000 are left");
+        assert_eq!(run(1_336), Some((700, 2)), "199 800 bytes are left, and 1200 kbit/s would be 150 000");
         assert_eq!(run(1_344), None, "1.79 s");
         // 1200 kbit/s: ETA 2 s, 1080 allows 600 (75 kbyte), 210 000 bytes are left.
         assert_eq!(run(1_200), Some((700, 1)));
