@@ -105,7 +105,7 @@ slow: build ## Runs the slow suite: validation over many seeds, ten thousand ran
 	$(CARGO) test --workspace --release --locked -- --ignored
 
 bench: $(VENV)/.created ## Measures speed and memory.
-	$(CARGO) bench --workspace --locked
+	$(CARGO) bench -p anabranch-sim --bench simulator --locked
 
 clean: ## Removes what was built, and .venv; keeps runs/.
 	rm -rf target $(VENV) .pytest_cache .mypy_cache .ruff_cache python/anabranch/*.so

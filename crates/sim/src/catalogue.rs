@@ -2,7 +2,7 @@
 
 use anabranch_media::PLAYERS;
 use anabranch_network::{LOSS_MODELS, QUEUES};
-use anabranch_stack::{congestion, scheduler};
+use anabranch_stack::{congestion, path_policy, scheduler};
 
 /// A scenario that ships with the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +79,12 @@ pub fn congestion_controls() -> Vec<Item> {
     congestion::REGISTRY.iter().map(item).collect()
 }
 
+/// Every path policy.
+pub fn path_policies() -> Vec<Item> {
+    let item = |e: &path_policy::Entry| Item { name: e.name, summary: e.summary, source: e.source };
+    path_policy::REGISTRY.iter().map(item).collect()
+}
+
 /// Every player.
 pub fn players() -> Vec<Item> {
     PLAYERS.iter().map(|e| Item { name: e.name, summary: e.sentence, source: e.source }).collect()
@@ -130,7 +136,7 @@ mod tests {
 
     #[test]
     fn registries_have_unique_names_and_say_what_they_are() {
-        for list in [schedulers(), congestion_controls(), players(), queues(), loss_models()] {
+        for list in [schedulers(), congestion_controls(), path_policies(), players(), queues(), loss_models()] {
             assert!(!list.is_empty());
             for (i, item) in list.iter().enumerate() {
                 assert!(list[..i].iter().all(|other| other.name != item.name), "{}", item.name);

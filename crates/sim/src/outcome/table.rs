@@ -189,7 +189,7 @@ impl Row {
                 ssthresh_packets: to,
                 ..on("window-reduced", subflow)
             },
-            E::TimeoutFired { subflow, .. } => on("timeout-fired", subflow),
+            E::TimeoutFired { subflow, in_a_row } => Row { number: Some(in_a_row), ..on("timeout-fired", subflow) },
             E::ReductionUndone { subflow } => on("reduction-undone", subflow),
             E::Delivered { bytes, waited } => Row { bytes: Some(u64::from(bytes)), ..row("delivered").seconds(waited) },
             E::OutOfOrder { buffered } => Row { bytes: Some(buffered), ..row("out-of-order") },

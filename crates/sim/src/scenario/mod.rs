@@ -1,11 +1,12 @@
 //! The scenario: a network, sessions over it, and what happens meanwhile, as one TOML text.
 //!
-//! The schema lives here and nowhere else. [`reference`] lists every key with its default and meaning; the documentation,
+//! The schema lives here and nowhere else. [`mod@reference`] lists every key with its default and meaning; the documentation,
 //! the reader and the resolved scenario all follow it. A mistake becomes one [`Error`](crate::Error) with its place.
 
 mod document;
 mod link;
 mod overrides;
+mod page;
 mod reader;
 pub mod reference;
 mod resolved;
@@ -17,6 +18,7 @@ mod video;
 mod tests;
 
 pub use link::{Change, Direction, Jitter, Link, Loss, LossModel, Queue, Rate, Reordering, Trace, TraceFormat};
+pub use page::page;
 pub use session::{Action, Event, Path, Session, Traffic};
 pub use transport::{Choice, Transport};
 pub use video::{Player, Video};

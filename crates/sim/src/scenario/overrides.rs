@@ -44,7 +44,8 @@ type ShortForm = (&'static str, &'static str, Option<(&'static str, &'static str
 
 /// Where a key may be written short, as `scheduler = "min-rtt"` or `loss = "2 %"`: the keys of the table that it stands for.
 /// The first one takes the text; a second one has a fixed value.
-const SHORT_FORMS: [ShortForm; 6] = [
+const SHORT_FORMS: [ShortForm; 7] = [
+    ("path_policy", "name", None),
     ("scheduler", "name", None),
     ("congestion_control", "name", None),
     ("player", "kind", None),

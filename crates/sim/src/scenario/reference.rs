@@ -58,6 +58,12 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "transport",
+        "path_policy",
+        "full-mesh",
+        "Which subflows may carry new data: a name, or a table with `name` and options.",
+    ),
+    key(
+        "transport",
         "congestion_control",
         "cubic",
         "The window of each subflow: a name, or a table with `name` and options.",

@@ -83,6 +83,7 @@ fn transport(t: &Transport) -> Vec<String> {
     vec![
         format!("protocol = \"{}\"", protocol_name(t.protocol)),
         format!("scheduler = {}", choice(&t.scheduler)),
+        format!("path_policy = {}", choice(&t.path_policy)),
         format!("congestion_control = {}", choice(&t.congestion_control)),
         format!("commit = \"{}\"", commit_name(t.commit)),
         format!("opportunistic_retransmission = {}", t.opportunistic_retransmission),

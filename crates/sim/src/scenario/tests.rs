@@ -115,6 +115,7 @@ fn each_mistake_names_its_line_what_was_expected_and_the_nearest_name() {
             Some("red"),
         ),
         ("scheduler = \"min-rtt\"", "scheduler = \"minrtt\"", "scheduler `minrtt`", "min-rtt", Some("min-rtt")),
+        ("scheduler = \"min-rtt\"", "path_policy = \"full-mash\"", "path policy `full-mash`", "pud", Some("full-mesh")),
         ("scheduler = \"min-rtt\"", "scheduler = { name = \"min-rtt\", x = 1 }", "option `x`", "", None),
         (
             "congestion_control = \"newreno\"",

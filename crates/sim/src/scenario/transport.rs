@@ -6,7 +6,7 @@ use crate::quantity::read_bytes;
 use anabranch_stack::congestion;
 use anabranch_stack::connection::{Commit, Protocol, ReceiveBuffer};
 use anabranch_stack::options::{OptionError, Options, Value as OptionValue};
-use anabranch_stack::scheduler;
+use anabranch_stack::{path_policy, scheduler};
 
 /// An algorithm of a registry with its options.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,8 +28,8 @@ impl Choice {
         Options::new(self.options.clone())
     }
 
-    /// As a scheduler; the name was checked when the scenario was read.
-    pub(crate) fn scheduler(&self) -> anabranch_stack::connection::Choice {
+    /// As a scheduler or a path policy; the name was checked when the scenario was read.
+    pub(crate) fn named_part(&self) -> anabranch_stack::connection::Choice {
         anabranch_stack::connection::Choice { name: self.name.clone(), options: self.to_options() }
     }
 
@@ -47,6 +47,8 @@ pub struct Transport {
     pub protocol: Protocol,
     /// Which subflow carries the next data.
     pub scheduler: Choice,
+    /// Which subflows may carry new data.
+    pub path_policy: Choice,
     /// The window of each subflow, where its path says nothing else.
     pub congestion_control: Choice,
     /// When data is bound to a subflow.
@@ -85,6 +87,10 @@ pub(super) fn read(file: &str, node: &Node) -> Result<Transport> {
         Some(node) => read_scheduler(file, node)?,
         None => Choice::named(super::reference::default(SECTION, "scheduler")),
     };
+    let path_policy = match r.node("path_policy") {
+        Some(node) => read_path_policy(file, node)?,
+        None => Choice::named(super::reference::default(SECTION, "path_policy")),
+    };
     let congestion_control = match r.node("congestion_control") {
         Some(node) => read_congestion_control(file, node)?,
         None => Choice::named(super::reference::default(SECTION, "congestion_control")),
@@ -95,6 +101,7 @@ pub(super) fn read(file: &str, node: &Node) -> Result<Transport> {
             _ => Protocol::Tcp,
         },
         scheduler,
+        path_policy,
         congestion_control,
         commit: match r.word("commit", &COMMITS)? {
             "at-window" => Commit::AtWindow,
@@ -155,6 +162,14 @@ pub(super) fn read_scheduler(file: &str, node: &Node) -> Result<Choice> {
     let names = || scheduler::REGISTRY.iter().map(|entry| entry.name);
     let (choice, places) = read_choice(file, node, "scheduler", names)?;
     check_options(file, node, &places, scheduler::create(&choice.name, &choice.to_options()).err())?;
+    Ok(choice)
+}
+
+/// A path policy, likewise.
+fn read_path_policy(file: &str, node: &Node) -> Result<Choice> {
+    let names = || path_policy::REGISTRY.iter().map(|entry| entry.name);
+    let (choice, places) = read_choice(file, node, "path policy", names)?;
+    check_options(file, node, &places, path_policy::create(&choice.name, &choice.to_options()).err())?;
     Ok(choice)
 }
 

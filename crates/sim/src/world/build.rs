@@ -147,7 +147,8 @@ impl<'a> Builder<'a> {
         let mut config = Config::new(t.protocol, paths);
         // Cross traffic has its own control, whatever the path says about the sessions'.
         config.path_congestion_control = if part.awaited { own.collect() } else { Vec::new() };
-        config.scheduler = t.scheduler.scheduler();
+        config.scheduler = t.scheduler.named_part();
+        config.path_policy = t.path_policy.named_part();
         config.congestion_control = t.congestion_control.congestion_control();
         config.commit = t.commit;
         config.opportunistic_retransmission = t.opportunistic_retransmission;

@@ -311,3 +311,52 @@ fn the_json_has_the_contract_s_names() {
         assert!(session["subflows"][0].get(key).is_some(), "{key}");
     }
 }
+
+/// Recorded pairs of WiFi and cellular rates, beside the project where they are present.
+const TRACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/traces/paired_wifi_cellular");
+
+#[test]
+fn a_recorded_pair_of_traces_drives_two_paths_from_start_to_end() {
+    let directory = std::path::Path::new(TRACES);
+    let Ok(folder) = std::fs::read_dir(directory) else {
+        eprintln!("skipped: no recorded traces here");
+        return;
+    };
+    let names = folder.filter_map(|file| file.ok()?.file_name().into_string().ok());
+    let mut trials: Vec<String> = names.filter_map(|n| Some(n.strip_suffix("_wifi.csv")?.to_string())).collect();
+    trials.sort();
+    assert!(!trials.is_empty());
+    for trial in trials.iter().take(5) {
+        let link = |name: &str, rtt: u32| {
+            let rate = format!("{{ trace = \"{trial}_{name}.csv\", format = \"columns\", unit = \"B/s\" }}");
+            format!(
+                "[link.{name}]\nrtt = \"{rtt} ms\"\ndown = {{ rate = {rate} }}\nrate = \"10 Mb/s\"\nqueue = \"100 packets\"\n"
+            )
+        };
+        let text = format!(
+            "schema = 1\nduration = \"2000 s\"\n{}{}[[session]]\n\
+             video = {{ kind = \"progressive\", size = \"10 MB\", rate = \"1 Mb/s\" }}\nplayer = \"vlc\"\n",
+            link("wifi", 20),
+            link("cellular", 60)
+        );
+        let scenario = load(&text, trial, Some(directory), &[]).unwrap_or_else(|e| panic!("{e}"));
+        let metrics = run(&scenario, &RunOptions::default(), &mut |_| true).metrics;
+        assert_eq!(metrics.ended, Ended::Finished, "{trial}: {:?}", metrics.sessions[0].viewer);
+        assert!(metrics.sessions[0].transport.subflows.iter().all(|s| s.bytes > 0), "{trial}");
+    }
+}
+
+#[test]
+fn runs_can_be_spread_over_threads() {
+    fn crosses<T: Send + Sync>() {}
+    crosses::<Scenario>();
+    crosses::<Outcome>();
+    let wild = scenario(WILD);
+    let options = RunOptions { seed: 3, record_events: false };
+    let alone = run(&wild, &options, &mut |_| true).metrics;
+    let together: Vec<Metrics> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| run(&wild, &options, &mut |_| true).metrics)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(together.iter().all(|metrics| *metrics == alone));
+}

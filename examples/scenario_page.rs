@@ -1,0 +1,5 @@
+//! Prints `docs/scenario.md`.
+
+fn main() {
+    print!("{}", anabranch_sim::scenario::page());
+}
