@@ -52,6 +52,7 @@ pub fn registry() -> Vec<(&'static str, &'static str, String, &'static str)> {
     let lists = [
         ("schedulers", catalogue::schedulers()),
         ("congestion-controls", catalogue::congestion_controls()),
+        ("path-policies", catalogue::path_policies()),
         ("players", catalogue::players()),
         ("queues", catalogue::queues()),
         ("loss-models", catalogue::loss_models()),

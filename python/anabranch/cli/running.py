@@ -15,7 +15,7 @@ from anabranch.session import Run
 from anabranch.session import run as run_scenario
 
 EXAMPLES = (
-    'Example: anabranch run sticky/base --seed 7 --set transport.scheduler=gr-sty --set link.wifi1.loss="1 %"\n\n'
+    'Example: anabranch run sticky/base --seed 7 --set transport.scheduler=gr-sty --set link.path1.loss="1 %"\n\n'
     "A run folder holds scenario.toml (every default filled in), metrics.json, run.json, session.png, session.svg, and "
     "the numbers behind the picture (samples.parquet, incidents.parquet)."
 )
