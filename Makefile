@@ -26,7 +26,7 @@ RUST_SOURCES := $(shell find crates scenarios -type f \( -name '*.rs' -o -name '
                 Cargo.toml Cargo.lock .cargo/config.toml
 PYTHON_TREES := python tests
 
-.PHONY: help demo test rust-test python-test check slow bench build tools clean
+.PHONY: help demo test rust-test python-test check slow bench build docs tools clean
 
 help: ## Lists these verbs.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -103,9 +103,13 @@ check: $(VENV)/.development build ## Formatting, lints and types.
 
 slow: build ## Runs the slow suite: validation over many seeds, ten thousand random networks.
 	$(CARGO) test --workspace --release --locked -- --ignored
+	ANABRANCH_CASES=10000 $(CARGO) test --package anabranch-sim --release --locked random_networks
 
 bench: $(VENV)/.created ## Measures speed and memory.
 	$(CARGO) bench -p anabranch-sim --bench simulator --locked
+
+docs: ## Regenerates the pages that follow from the code.
+	$(CARGO) run --quiet --locked -p anabranch-sim --example scenario_page > docs/scenario.md
 
 clean: ## Removes what was built, and .venv; keeps runs/.
 	rm -rf target $(VENV) .pytest_cache .mypy_cache .ruff_cache python/anabranch/*.so
