@@ -87,9 +87,19 @@ fn run_case(case: u64) -> Result<(), String> {
     );
     let mut net = Pair::new(client, server, routes, case);
     net.to_send = bytes;
+    let closes = draw.one_in(2);
+    if draw.one_in(2) || closes {
+        net.ask(draw.pick(&[0, 1, 400, 5_000, 200_000]), closes);
+    }
+    let abort_at = draw.one_in(12).then(|| draw.below(12));
 
     let mut at = Instant::ZERO;
+    let mut round = 0;
     while at < HEALED_AT {
+        round += 1;
+        if abort_at == Some(round) {
+            return abort(&mut net, &mut draw);
+        }
         at += Duration::from_millis(100 + draw.below(6_000));
         if run_checked(&mut net, at.min(HEALED_AT), bytes)? {
             break;
@@ -108,7 +118,39 @@ fn run_case(case: u64) -> Result<(), String> {
             net.received, net.server, net.client
         ));
     }
-    Ok(())
+    if closes { close(&mut net) } else { Ok(()) }
+}
+
+/// Both applications have finished, and the network is whole: both ends close, and then have nothing left to do.
+fn close(net: &mut Pair) -> Result<(), String> {
+    heal(net);
+    let until = net.now + Duration::from_secs(400);
+    let quiet = |net: &mut Pair| {
+        let ends = net.server.iter().chain([&net.client]);
+        ends.into_iter().all(|end| end.is_over() && end.poll_timeout().is_none())
+    };
+    if net.run_until(until, quiet) {
+        return Ok(());
+    }
+    Err(format!("the ends do not close: {:?}\n{:?}", net.server, net.client))
+}
+
+/// One end gives up. The other one learns of it unless everything that says so is lost; in any case nobody panics, and the
+/// end that gave up falls silent.
+fn abort(net: &mut Pair, draw: &mut Draw) -> Result<(), String> {
+    heal(net);
+    let now = net.now;
+    let client_aborts = net.server.is_none() || draw.one_in(2);
+    let end = if client_aborts { &mut net.client } else { net.server.as_mut().expect("checked") };
+    end.abort(now);
+    net.run_until(now + Duration::from_secs(10), |_| false);
+    let (one, other) = (&net.client, net.server.as_ref());
+    let silent = |end: &anabranch_stack::Connection| end.is_over() && end.poll_timeout().is_none();
+    let aborted = if client_aborts { Some(one) } else { other };
+    match aborted.filter(|end| !silent(end)) {
+        Some(end) => Err(format!("it aborted, but goes on: {end:?}")),
+        None => Ok(()),
+    }
 }
 
 /// Runs and checks what must hold at any time. True when the client has everything.
@@ -155,8 +197,7 @@ fn disturb(net: &mut Pair, draw: &mut Draw) {
 fn heal(net: &mut Pair) {
     let now = net.now;
     net.client_sleeps = false;
-    let woken = net.client.read(now, u64::MAX);
-    net.received += woken;
+    net.read();
     for at in 0..net.paths.len() {
         let path = &mut net.paths[at];
         for pipe in [&mut path.up, &mut path.down] {

@@ -17,8 +17,9 @@ impl Connection {
     /// A segment arrived on `path`. Returns where its payload belongs, if it is new.
     pub fn handle_segment(&mut self, now: Instant, path: PathId, segment: &Segment) -> Option<Placed> {
         let Some(at) = self.find_subflow(path, segment) else {
-            if segment.flags.contains(Flags::SYN) {
-                self.accept_join(now, path, segment);
+            let joins = segment.flags == Flags::SYN && self.accept_join(now, path, segment);
+            if !joins {
+                self.refuse(path, segment);
             }
             return None;
         };
@@ -328,7 +329,9 @@ impl Connection {
         let stream_offset = self.peer_offset(mapping.dsn);
         let near = anabranch_units::SeqNumber(mapping.subflow_offset);
         let map_start = near.expand(anabranch_units::SeqNumber(0), start);
-        let map_end = map_start.checked_add(len).filter(|end| (map_start..*end).contains(&start));
+        // Offset 0 is the SYN's.
+        let covers = |end: &u64| map_start > 0 && (map_start..*end).contains(&start);
+        let map_end = map_start.checked_add(len).filter(covers);
         let end = map_end.ok_or(BadMapping::Wrong)?;
         self.subflows[at].learn(KnownMapping { start: map_start, end, stream_offset }).map_err(|()| BadMapping::Wrong)
     }
@@ -469,6 +472,8 @@ fn told_blocks(sack: &SackBlocks, expand: impl Fn(anabranch_units::SeqNumber) ->
             told.count += 1;
         }
     }
+    // The latest run comes first in the option; in sequence order, no run looks as if it came after a later one.
+    told.blocks[..told.count].sort_unstable();
     told
 }
 

@@ -63,6 +63,9 @@ impl Connection {
     }
 
     fn choose_data(&mut self, now: Instant) -> Option<Choice> {
+        if self.has_no_data() {
+            return None;
+        }
         for at in 0..self.subflows.len() {
             if !self.may_send_now(now, at) {
                 continue;
@@ -81,6 +84,11 @@ impl Connection {
                 Scheduled::Nothing => return None,
             }
         }
+    }
+
+    /// Nothing is to be sent, repeated or waited for: what a mere receiver finds at every packet.
+    fn has_no_data(&self) -> bool {
+        self.outgoing.is_idle() && self.subflows.iter().all(|s| s.sender.board().is_empty() && s.queue.is_empty())
     }
 
     /// Whether the subflow may send data at this moment; notes when pacing alone stands against it.
@@ -240,7 +248,9 @@ impl Connection {
     /// The subflows that can take data: usable, not held back by pacing, with room; backups only if nothing else is usable.
     /// As if the subflow named `without` did not exist.
     fn candidates(&mut self, now: Instant, without: Option<SubflowId>) -> SubflowSet {
-        let counts = |view: &SubflowView| view.usable() && Some(view.id) != without;
+        // Plain TCP has no other subflow on which new data could avoid the repair after a timeout.
+        let alone = self.mode == Mode::Plain;
+        let counts = |view: &SubflowView| (view.usable() || (alone && view.established)) && Some(view.id) != without;
         let backups = !self.views.iter().any(|view| counts(view) && !view.backup);
         let mut set = SubflowSet::EMPTY;
         for at in 0..self.views.len().min(64) {
@@ -323,7 +333,11 @@ impl Connection {
             self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.tell_end = true);
         }
         if self.mode == Mode::Plain && self.outgoing.exhausted() {
-            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.closing = true);
+            for at in 0..self.subflows.len() {
+                if self.subflows[at].is_established() && !std::mem::replace(&mut self.subflows[at].closing, true) {
+                    self.refresh(at);
+                }
+            }
         }
         self.subflows.iter_mut().enumerate().find_map(|(at, subflow)| {
             if !subflow.is_established() {

@@ -227,9 +227,9 @@ impl Connection {
         let timestamps = if subflow.peer.timestamps { TIMESTAMPS_LEN } else { 0 };
         let mptcp = match self.mode {
             Mode::Plain => 0,
-            // The keys with the length of the first data need 24 bytes, more than DSS with narrow numbers.
-            _ if self.owes_keys(at) => 24,
             _ if self.config.wide_data_seq => 28,
+            // The keys with the length of the first data need more than DSS with narrow numbers.
+            _ if self.owes_keys(at) => 24,
             _ => 20,
         };
         subflow.payload_room(timestamps + mptcp)
@@ -282,7 +282,8 @@ impl Connection {
     }
 
     fn encode_reset(&mut self, now: Instant, at: usize) -> Transmit {
-        let next = self.subflows[at].sender.next();
+        // Behind the SYN in any case, or the peer would not take it.
+        let next = self.subflows[at].sender.next().max(1);
         let mut segment = self.bare(at, Flags::RST | Flags::ACK, next);
         segment.timestamps = self.timestamps(now, at);
         let subflow = &mut self.subflows[at];
@@ -296,7 +297,9 @@ impl Connection {
             }
             segment.mptcp.push(MptcpOption::Reset { transient: false, reason });
         }
-        self.transmit(at, segment, 0)
+        let transmit = self.transmit(at, segment, 0);
+        self.remove_dead(now);
+        transmit
     }
 
     /// A segment without payload whose number is at `offset`, and with the next option that wants to be heard.

@@ -83,7 +83,7 @@ impl Connection {
         let idle = |s: &crate::subflow::Subflow| {
             s.is_established() && s.sender.board().is_empty() && s.queue.is_empty() && !s.fin_sent
         };
-        if head == next {
+        if head == next && self.outgoing.unsent() > 0 {
             // Nothing is under way, so the window must be closed: ask on every subflow.
             self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.window_probe = true);
         } else if self.mode == Mode::Multipath
@@ -130,7 +130,8 @@ impl Connection {
                 continue;
             };
             if self.mode == Mode::Multipath {
-                self.reinject_dead(at);
+                // What was handed over before is the others' already.
+                self.reinject_from(at);
             }
             let subflow = self.subflows.remove(at);
             self.views.remove(at);
@@ -140,12 +141,6 @@ impl Connection {
             self.on_subflow_removed(now);
             self.apply_policy(now);
         }
-    }
-
-    /// A subflow that is gone for good repeats nothing any more, so all of its data counts, reinjected before or not.
-    fn reinject_dead(&mut self, at: usize) {
-        self.subflows[at].reinjected_until = 0;
-        self.reinject_from(at);
     }
 
     fn on_subflow_removed(&mut self, now: Instant) {

@@ -9,6 +9,8 @@ use anabranch_events::{CloseReason, FallbackReason, TransportEvent};
 use anabranch_segment::{Flags, MptcpOption, ResetReason, Segment};
 use anabranch_units::{Instant, PathId, SeqNumber, SubflowId};
 
+/// What a peer can reasonably ask for: below it, a connection costs more than it carries (Linux `TCP_MIN_MSS`).
+const LEAST_MSS: u32 = 88;
 /// More subflows than this only serve an attacker.
 const MAX_SUBFLOWS: usize = 16;
 
@@ -40,7 +42,8 @@ impl Connection {
             opening,
             isn: SeqNumber(self.entropy.next_u64() as u32),
         };
-        let subflow = Subflow::new(now, &origin, control, self.config.initial_window);
+        let mut subflow = Subflow::new(now, &origin, control, self.config.initial_window);
+        subflow.sender.space_out(self.config.pacing);
         let at = self.subflows.len();
         self.views.push(subflow.view(DEFAULT_MSS));
         self.subflows.push(subflow);
@@ -69,7 +72,7 @@ impl Connection {
         subflow.receiver.on_syn(syn);
         let options = syn.syn;
         subflow.peer = Peer {
-            mss: options.map_or(DEFAULT_MSS, |o| u32::from(o.mss)),
+            mss: options.map_or(DEFAULT_MSS, |o| u32::from(o.mss).max(LEAST_MSS)),
             window_scale: options.and_then(|o| o.window_scale).unwrap_or(0).min(14),
             scales_windows: options.is_some_and(|o| o.window_scale.is_some()),
             sack: options.is_some_and(|o| o.sack_permitted),
@@ -154,27 +157,29 @@ impl Connection {
         self.remote_key.map_or(0, |key| leftmost_64(&join_hmac(self.local_key, key, local_nonce, remote_nonce)))
     }
 
-    /// A SYN on no known subflow: a join, if it names this connection.
-    pub(super) fn accept_join(&mut self, now: Instant, path: PathId, syn: &Segment) {
+    /// A SYN on no known subflow: a join, if it names this connection. Returns whether it is taken.
+    pub(super) fn accept_join(&mut self, now: Instant, path: PathId, syn: &Segment) -> bool {
         let join = syn.mptcp.iter().find_map(|option| match option {
             MptcpOption::JoinSyn { backup, address_id, token, nonce } => Some((*backup, *address_id, *token, *nonce)),
             _ => None,
         });
         let Some((backup, address_id, _, remote_nonce)) = join.filter(|join| join.2 == self.local_key.token) else {
-            return;
+            return false;
         };
-        let Some(path) = self.config.path(path).copied() else { return };
-        if self.mode != Mode::Multipath || self.remote_key.is_none() || self.subflows.len() >= MAX_SUBFLOWS {
-            return;
+        let Some(path) = self.config.path(path).copied() else { return false };
+        let open = self.mode == Mode::Multipath && self.remote_key.is_some() && !self.closed;
+        if !open || self.subflows.len() >= MAX_SUBFLOWS {
+            return false;
         }
         let local_nonce = self.entropy.next_u64() as u32;
         let opening = Opening::Join { local_nonce, remote_nonce };
-        let Ok(at) = self.open(now, path, State::SynReceived, opening, Some(syn.source_port)) else { return };
+        let Ok(at) = self.open(now, path, State::SynReceived, opening, Some(syn.source_port)) else { return false };
         self.learn_peer(at, syn);
         let subflow = &mut self.subflows[at];
         subflow.backup_there = backup;
         subflow.remote_address_id = address_id;
         self.refresh(at);
+        true
     }
 
     /// What a subflow that is not established yet makes of a segment. True if the segment may be processed further.

@@ -18,6 +18,7 @@ mod incoming;
 mod keys;
 mod outgoing;
 mod policy;
+mod stray;
 
 pub use config::{Choice, Commit, Config, CongestionChoice, Entropy, PathConfig, Protocol, ReceiveBuffer};
 
@@ -33,6 +34,7 @@ use anabranch_units::{Duration, Instant, PathId, SubflowId};
 use incoming::Incoming;
 use keys::Key;
 use outgoing::Outgoing;
+use std::collections::VecDeque;
 
 /// A segment to send.
 #[derive(Clone, Debug)]
@@ -102,6 +104,8 @@ pub struct Connection {
     progress: Progress,
     switches: Switches,
     waits: Waits,
+    /// Answers to segments of no subflow.
+    answers: VecDeque<stray::Answer>,
 }
 
 /// Guards against data that every subflow had acknowledged and the peer's connection never did.
@@ -202,6 +206,7 @@ impl Connection {
             end_told: false,
             switches: Switches::default(),
             waits: Waits::default(),
+            answers: VecDeque::new(),
             config,
             entropy,
         })
@@ -315,6 +320,9 @@ impl Connection {
 
     /// The next segment to send; call until it gives nothing.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        if let Some(answer) = self.next_answer() {
+            return Some(answer);
+        }
         let choice = self.choose(now)?;
         Some(self.encode(now, choice))
     }

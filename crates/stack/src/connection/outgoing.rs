@@ -49,6 +49,11 @@ impl Outgoing {
         self.written.min(self.unacked + self.send_buffer).saturating_sub(self.next)
     }
 
+    /// Everything that may be sent was sent and acknowledged.
+    pub fn is_idle(&self) -> bool {
+        self.next == self.unacked && self.unsent() == 0 && self.reinjections.is_empty()
+    }
+
     /// Everything was given to subflows, and the application has no more.
     pub fn exhausted(&self) -> bool {
         self.finished && self.next == self.written

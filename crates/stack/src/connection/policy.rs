@@ -45,6 +45,8 @@ impl Connection {
     pub(super) fn policy_deadline(&self) -> Option<Instant> {
         let moving = self.outgoing.next > self.outgoing.unacked() || self.outgoing.unsent() > 0;
         let asks = moving && self.mode == Mode::Multipath && self.established && !self.closed;
+        // Without a subflow there is nothing to ask about, and the deadline would stay in the past.
+        let asks = asks && !self.subflows.is_empty();
         asks.then(|| self.path_policy.deadline()).flatten()
     }
 }

@@ -6,6 +6,8 @@ mod recovery;
 mod rtt;
 mod scoreboard;
 mod sender;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use receiver::{Arrival, Receiver, max_pieces};
 pub(crate) use recovery::TimerOutcome;

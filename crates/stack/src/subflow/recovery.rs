@@ -176,8 +176,13 @@ impl Sender {
     /// afterwards if reordering may have misled it, which is no matter of probes: these follow a timer.
     pub(super) fn on_duplicate_arrival(&mut self, (start, end): (u64, u64)) -> Duplicate {
         let of_probe = self.probe.high_mark == Some(end);
-        self.rack.duplicate_seen |= self.rack.reordering_seen && !of_probe;
         let packets = self.packets_of(end.saturating_sub(start));
+        self.duplicates += u64::from(packets);
+        if self.duplicates > self.repetitions {
+            // The network itself makes copies.
+            return Duplicate::Other;
+        }
+        self.rack.duplicate_seen |= self.rack.reordering_seen && !of_probe;
         if let Some(undo) = self.undo.as_mut().filter(|undo| end > undo.since) {
             undo.needed = undo.needed.map(|needed| needed.saturating_sub(packets));
         }

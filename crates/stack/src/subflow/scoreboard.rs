@@ -345,15 +345,20 @@ impl Scoreboard {
         self.records.iter_mut().for_each(|record| record.flags &= !SACKED);
         self.sacked = 0;
         self.sacked_runs.clear();
+        self.order_by_time();
     }
 
-    /// Takes back every mark of loss that was not acted upon: the losses were none. The transmissions count as under
-    /// way again, so RACK must be able to find them.
+    /// Takes back every mark of loss: the losses were none.
     pub fn unmark_lost(&mut self) {
         // A repetition counts as the packet itself from now on.
         self.records.iter_mut().for_each(|record| record.flags &= !(LOST | REPEATED));
         (self.lost, self.repeated) = (0, 0);
         self.lost_queue.clear();
+        self.order_by_time();
+    }
+
+    /// Finds the transmissions anew that count as under way: entries of some were dropped when they were marked.
+    fn order_by_time(&mut self) {
         let (records, first) = (&self.records, self.first);
         let under_way = records.iter().enumerate().filter(|(_, record)| !record.has(SACKED));
         self.by_time.clear();

@@ -81,6 +81,7 @@ pub(crate) struct Sender {
     last_sent_at: Instant,
     /// When the window last decayed because nothing was sent.
     decayed_at: Instant,
+    spaces_out: bool,
     /// With pacing: not before then.
     pub(super) paced_until: Instant,
     acked_bytes: u64,
@@ -90,6 +91,9 @@ pub(crate) struct Sender {
     pace: f64,
     /// The largest payload that left: what counts as a full packet.
     largest: u32,
+    /// Packets that were sent again, and packets of which the peer said that they arrived again.
+    pub(super) repetitions: u64,
+    pub(super) duplicates: u64,
 }
 
 /// How much of the window the sender made use of (RFC 7661's question, Linux's answer).
@@ -128,12 +132,15 @@ impl Sender {
             usage: WindowUsage::default(),
             last_sent_at: Instant::ZERO,
             decayed_at: Instant::ZERO,
+            spaces_out: false,
             paced_until: Instant::ZERO,
             acked_bytes: 0,
             acked_since_loss: 0,
             acked_between_losses: 0,
             pace: 0.0,
             largest: 0,
+            repetitions: 0,
+            duplicates: 0,
         }
     }
 
@@ -151,6 +158,11 @@ impl Sender {
             self.rtt.update_min(now, sample);
             self.update_pace();
         }
+    }
+
+    /// Packets are to leave at Linux's pacing rate even if the control does not ask for it.
+    pub fn space_out(&mut self, spaces_out: bool) {
+        self.spaces_out = spaces_out;
     }
 
     /// The control learns the round trip of the handshake.
@@ -315,6 +327,7 @@ impl Sender {
     /// The packet at `position` leaves again.
     pub fn on_repeated(&mut self, now: Instant, position: u64, len: u32) {
         let state = self.rate.on_sent(now, false);
+        self.repetitions += 1;
         let repairs = self.board.mark_repeated(position, now, state);
         if let Some(undo) = self.undo.as_mut().filter(|_| repairs) {
             undo.on_repeated(now);
@@ -332,7 +345,8 @@ impl Sender {
         if self.phase == Phase::Recovery {
             self.prr.sent += 1;
         }
-        if let Some(rate) = self.window.pacing_rate {
+        let own = || self.spaces_out.then(|| self.pacing_rate(self.largest)).filter(|_| self.rtt.has_sample());
+        if let Some(rate) = self.window.pacing_rate.or_else(own) {
             /// What a packet adds to its payload on the wire, roughly; pacing rates count packets, not payload.
             const HEADERS: u64 = 60;
             self.paced_until = self.paced_until.max(now) + rate.time_to_send(u64::from(len) + HEADERS);

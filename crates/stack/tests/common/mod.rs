@@ -1,6 +1,8 @@
 //! A client and a server endpoint joined by paths, in virtual time: the smallest network on which stories can be told.
 #![allow(dead_code)] // Every test program uses a part of it.
 
+pub mod talk;
+
 use anabranch_segment::{Flags, Segment};
 use anabranch_stack::connection::{Entropy, PathConfig, Protocol};
 use anabranch_stack::{Config, Connection, Transmit};
@@ -45,7 +47,8 @@ pub struct Pipe {
     pub delivered: u64,
     pub duplicated: u64,
     free_at: Instant,
-    flying: VecDeque<(Instant, Segment)>,
+    /// Arrival time, segment, and where its payload stands in the sender's stream.
+    flying: VecDeque<(Instant, Segment, u64)>,
 }
 
 impl Pipe {
@@ -67,7 +70,7 @@ impl Pipe {
         }
     }
 
-    fn send(&mut self, now: Instant, segment: Segment, fate: &mut Seeded) {
+    fn send(&mut self, now: Instant, segment: &Segment, offset: u64, fate: &mut Seeded) {
         const IP_HEADER: u64 = 20;
         self.sent += 1;
         let backlog = self.rate.bytes_in(self.free_at.since(now));
@@ -82,8 +85,8 @@ impl Pipe {
         for _ in 0..copies {
             let held = if self.shuffle.is_zero() { 0 } else { fate.next() % self.shuffle.as_nanos() };
             let at = self.free_at + self.delay + Duration::from_nanos(held);
-            let place = self.flying.partition_point(|(other, _)| *other <= at);
-            self.flying.insert(place, (at, segment.clone()));
+            let place = self.flying.partition_point(|(other, ..)| *other <= at);
+            self.flying.insert(place, (at, segment.clone(), offset));
         }
     }
 
@@ -124,13 +127,43 @@ pub fn config(protocol: Protocol, paths: usize) -> Config {
     Config::new(protocol, (0..paths).map(path).collect())
 }
 
-/// The whole network. The server sends what it is told to; the client reads whatever arrives.
+/// What a host does for its endpoint: it keeps the bytes that arrive. Here, that they did.
+#[derive(Default)]
+pub struct Host {
+    placed: Vec<bool>,
+    read: u64,
+}
+
+impl Host {
+    /// Hands a segment to the endpoint and keeps its payload where the endpoint says. The sender knows better.
+    fn deliver(&mut self, end: &mut Connection, now: Instant, path: PathId, segment: &Segment, offset: u64) {
+        let Some(placed) = end.handle_segment(now, path, segment) else { return };
+        assert_eq!(placed.stream_offset, offset + u64::from(placed.payload_start), "misplaced: {segment:?}");
+        assert!(placed.payload_start + placed.len <= segment.payload_len);
+        let place = placed.stream_offset as usize..placed.stream_offset as usize + placed.len as usize;
+        self.placed.resize(self.placed.len().max(place.end), false);
+        self.placed[place].fill(true);
+    }
+
+    /// The application takes everything that the endpoint calls readable; all of it must have been placed.
+    pub fn read(&mut self, end: &mut Connection, now: Instant) -> u64 {
+        let taken = end.read(now, u64::MAX);
+        let place = self.read as usize..(self.read + taken) as usize;
+        assert!(self.placed[place].iter().all(|there| *there), "bytes were never placed");
+        self.read += taken;
+        taken
+    }
+}
+
+/// The whole network. The client sends a request, the server what it is told to; both read whatever arrives.
 pub struct Pair {
     pub now: Instant,
     pub client: Connection,
     pub server: Option<Connection>,
     pub paths: Vec<Path>,
     pub server_config: Config,
+    /// What the server draws from, if not from the seed.
+    pub server_entropy: Option<Box<dyn Entropy>>,
     pub fate: Seeded,
     pub received: u64,
     /// The client stops reading.
@@ -138,6 +171,12 @@ pub struct Pair {
     /// Bytes that the server will write, once it exists, and whether it then finishes.
     pub to_send: u64,
     pub finish: bool,
+    /// Bytes of request that the server waits for before it writes, and bytes of it that it has read.
+    pub request: u64,
+    pub requested: u64,
+    answered: bool,
+    client_host: Host,
+    server_host: Host,
     seed: u64,
     /// Every segment in order: time, path, towards the client, segment.
     pub trace: Option<Vec<(Instant, PathId, bool, Segment)>>,
@@ -152,11 +191,17 @@ impl Pair {
             server: None,
             paths,
             server_config: server,
+            server_entropy: None,
             fate: Seeded(seed),
             received: 0,
             client_sleeps: false,
             to_send: 0,
             finish: true,
+            request: 0,
+            requested: 0,
+            answered: false,
+            client_host: Host::default(),
+            server_host: Host::default(),
             seed,
             trace: None,
         }
@@ -166,8 +211,20 @@ impl Pair {
         self.server.as_mut().expect("the server exists once the SYN has arrived")
     }
 
+    /// The client asks before the server answers; `finish` if the client then has nothing more to say.
+    pub fn ask(&mut self, bytes: u64, finish: bool) {
+        self.request = bytes;
+        self.client.write(bytes);
+        if finish {
+            self.client.finish();
+        }
+    }
+
     /// Runs until `done` or until `limit`; true if done.
     pub fn run_until(&mut self, limit: Instant, mut done: impl FnMut(&mut Pair) -> bool) -> bool {
+        /// So many events at one instant mean that a timer is due and makes no progress.
+        const TOO_MANY: u32 = 10_000;
+        let mut at_this_instant = 0;
         self.flush();
         loop {
             if done(self) {
@@ -178,6 +235,8 @@ impl Pair {
                 return false;
             };
             assert!(next >= self.now, "time runs backwards: {next} after {}", self.now);
+            at_this_instant = if next == self.now { at_this_instant + 1 } else { 0 };
+            assert!(at_this_instant < TOO_MANY, "no progress: {:?} {:?}", self.client, self.server);
             self.now = next;
             self.step();
         }
@@ -185,7 +244,7 @@ impl Pair {
 
     fn next_event(&self) -> Option<Instant> {
         let pipes = self.paths.iter().flat_map(|p| [&p.up, &p.down]);
-        let arrivals = pipes.filter_map(|pipe| pipe.flying.front().map(|(at, _)| *at));
+        let arrivals = pipes.filter_map(|pipe| pipe.flying.front().map(|(at, ..)| *at));
         let server = self.server.as_ref().and_then(Connection::poll_timeout);
         // A deadline that has passed already is due now.
         let timers = [self.client.poll_timeout(), server].into_iter().flatten().map(|at| at.max(self.now));
@@ -196,19 +255,17 @@ impl Pair {
         let now = self.now;
         for at in 0..self.paths.len() {
             let id = PathId(at as u16);
-            while let Some(segment) = arrive(&mut self.paths[at].up, now) {
+            while let Some((segment, offset)) = arrive(&mut self.paths[at].up, now) {
                 // A listener knows nothing of a connection that ended before it began.
                 let stillborn = |server: &Connection| server.is_closed() && !server.is_established();
                 match self.server.as_mut().filter(|server| !stillborn(server)) {
-                    Some(server) => {
-                        server.handle_segment(now, id, &segment);
-                    }
+                    Some(server) => self.server_host.deliver(server, now, id, &segment, offset),
                     None if segment.flags == Flags::SYN => self.accept(id, &segment),
                     None => {}
                 }
             }
-            while let Some(segment) = arrive(&mut self.paths[at].down, now) {
-                self.client.handle_segment(now, id, &segment);
+            while let Some((segment, offset)) = arrive(&mut self.paths[at].down, now) {
+                self.client_host.deliver(&mut self.client, now, id, &segment, offset);
             }
         }
         if self.client.poll_timeout().is_some_and(|at| at <= now) {
@@ -220,20 +277,37 @@ impl Pair {
             server.handle_timeout(now);
         }
         if !self.client_sleeps {
-            self.received += self.client.read(now, u64::MAX);
+            self.read();
         }
+        self.serve();
         self.flush();
     }
 
-    fn accept(&mut self, path: PathId, syn: &Segment) {
-        let entropy = Box::new(Seeded(self.seed ^ 2));
-        let server = Connection::accept(self.server_config.clone(), entropy, self.now, path, syn);
-        let mut server = server.expect("a valid configuration");
-        server.write(self.to_send);
-        if self.finish {
-            server.finish();
+    /// The client's application takes what is there.
+    pub fn read(&mut self) {
+        self.received += self.client_host.read(&mut self.client, self.now);
+    }
+
+    /// The server's application reads the request and answers it.
+    fn serve(&mut self) {
+        let Some(server) = &mut self.server else { return };
+        self.requested += self.server_host.read(server, self.now);
+        if self.requested >= self.request && !self.answered {
+            self.answered = true;
+            server.write(self.to_send);
+            if self.finish {
+                server.finish();
+            }
         }
-        self.server = Some(server);
+    }
+
+    fn accept(&mut self, path: PathId, syn: &Segment) {
+        let entropy = self.server_entropy.take().unwrap_or_else(|| Box::new(Seeded(self.seed ^ 2)));
+        let server = Connection::accept(self.server_config.clone(), entropy, self.now, path, syn);
+        self.server = Some(server.expect("a valid configuration"));
+        // A server may be tried in vain before.
+        (self.answered, self.requested, self.server_host) = (false, 0, Host::default());
+        self.serve();
     }
 
     pub fn flush(&mut self) {
@@ -252,16 +326,16 @@ impl Pair {
         }
         let path = &mut self.paths[transmit.path.index()];
         let pipe = if down { &mut path.down } else { &mut path.up };
-        pipe.send(self.now, transmit.segment, &mut self.fate);
+        pipe.send(self.now, &transmit.segment, transmit.stream_offset, &mut self.fate);
     }
 }
 
-fn arrive(pipe: &mut Pipe, now: Instant) -> Option<Segment> {
+fn arrive(pipe: &mut Pipe, now: Instant) -> Option<(Segment, u64)> {
     if pipe.flying.front()?.0 > now {
         return None;
     }
     pipe.delivered += 1;
-    pipe.flying.pop_front().map(|(_, segment)| segment)
+    pipe.flying.pop_front().map(|(_, segment, offset)| (segment, offset))
 }
 
 pub fn secs(n: u64) -> Instant {

@@ -1,0 +1,318 @@
+//! When the receiving half answers, and what it tells.
+
+use super::{PACKET, at, ms, start_of};
+use crate::subflow::{Receiver, timestamp};
+use anabranch_segment::{Flags, Segment, Timestamps};
+use anabranch_units::Duration;
+
+/// A receiver and a clock in milliseconds; packets are named by their numbers.
+struct Bed {
+    receiver: Receiver,
+    now: u64,
+    rtt: Duration,
+}
+
+const WINDOW: u64 = 65_535;
+
+impl Bed {
+    fn new() -> Self {
+        let mut receiver = Receiver::new();
+        receiver.on_syn(&Segment::new(Flags::SYN));
+        Bed { receiver, now: 1000, rtt: ms(100) }
+    }
+
+    /// Past the quick acknowledgments of the beginning: all of them used up, the last a millisecond ago.
+    fn settled() -> (Self, u64) {
+        let mut bed = Bed::new();
+        for packet in 0..16 {
+            bed.arrives(packet);
+            assert_eq!(bed.answer(), Some(vec![]), "packet {packet} is answered at once");
+            bed.now += 1;
+        }
+        (bed, 16)
+    }
+
+    fn arrives(&mut self, packet: u64) {
+        self.arrive_bytes(start_of(packet), start_of(packet + 1));
+    }
+
+    fn arrive_bytes(&mut self, start: u64, end: u64) {
+        self.receiver.on_data(at(self.now), start, end, start - 1, self.rtt, WINDOW);
+        while self.receiver.pop().is_some() {}
+    }
+
+    /// The blocks that an acknowledgment tells, if one leaves now.
+    fn answer(&mut self) -> Option<Vec<(u64, u64)>> {
+        if !self.receiver.wants_ack(at(self.now)) {
+            return None;
+        }
+        let mut blocks = Vec::new();
+        self.receiver.on_ack_sent(at(self.now), |start, end| {
+            let number = |offset: u64| (offset - 1) / u64::from(PACKET);
+            blocks.push((number(start), number(end)));
+            true
+        });
+        Some(blocks)
+    }
+
+    fn deadline(&self) -> Option<u64> {
+        self.receiver.deadline().map(|at| at.as_nanos() / 1_000_000)
+    }
+}
+
+#[test]
+fn a_connection_begins_with_quick_acknowledgments() {
+    let (mut bed, next) = Bed::settled();
+    bed.arrives(next);
+    assert_eq!(bed.answer(), None, "the seventeenth waits");
+}
+
+#[test]
+fn every_second_full_packet_is_answered_and_a_single_one_after_40_ms() {
+    let (mut bed, next) = Bed::settled();
+    for pair in 0..5 {
+        bed.arrives(next + 2 * pair);
+        assert_eq!((bed.answer(), bed.deadline()), (None, Some(bed.now + 40)));
+        bed.now += 1;
+        bed.arrives(next + 2 * pair + 1);
+        assert_eq!((bed.answer(), bed.deadline()), (Some(vec![]), None));
+        bed.now += 1;
+    }
+    bed.arrives(next + 10);
+    bed.now += 39;
+    assert_eq!(bed.answer(), None);
+    bed.now += 1;
+    assert_eq!(bed.answer(), Some(vec![]));
+}
+
+#[test]
+fn small_packets_are_answered_when_they_exceed_a_full_one() {
+    let (mut bed, next) = Bed::settled();
+    let start = start_of(next);
+    for part in 0..4 {
+        bed.arrive_bytes(start + 250 * part, start + 250 * (part + 1));
+        assert_eq!(bed.answer(), None, "{} bytes are one packet", 250 * (part + 1));
+    }
+    bed.arrive_bytes(start + 1000, start + 1001);
+    assert_eq!(bed.answer(), Some(vec![]));
+}
+
+#[test]
+fn a_delay_that_was_waited_out_doubles_within_the_round_trip() {
+    let (mut bed, mut next) = Bed::settled();
+    // A packet every 90 ms: each is answered by the timer, which waits longer and longer.
+    for delay in [40, 80, 90] {
+        bed.arrives(next);
+        assert_eq!(bed.deadline().map(|at| at - bed.now), Some(delay).filter(|d| *d < 90).or(Some(100)));
+        next += 1;
+        bed.now += delay.min(89);
+        if delay < 90 {
+            assert_eq!(bed.answer(), Some(vec![]));
+            bed.now += 90 - delay;
+        }
+    }
+}
+
+#[test]
+fn after_a_long_pause_answers_are_quick_again() {
+    let (mut bed, next) = Bed::settled();
+    bed.now += 301; // more than the round trip and 200 ms
+    for packet in next..next + 16 {
+        bed.arrives(packet);
+        assert_eq!(bed.answer(), Some(vec![]));
+        bed.now += 1;
+    }
+    bed.arrives(next + 16);
+    assert_eq!(bed.answer(), None);
+}
+
+#[test]
+fn segments_that_carry_our_data_use_up_no_quick_acknowledgment() {
+    let mut bed = Bed::new();
+    for _ in 0..40 {
+        bed.receiver.on_ack_sent(at(bed.now), |_, _| true);
+    }
+    for packet in 0..16 {
+        bed.arrives(packet);
+        assert_eq!(bed.answer(), Some(vec![]));
+    }
+}
+
+#[test]
+fn a_hole_is_told_at_once_and_so_is_its_filling() {
+    let (mut bed, next) = Bed::settled();
+    bed.arrives(next + 1);
+    assert_eq!(bed.answer(), Some(vec![(next + 1, next + 2)]));
+    bed.arrives(next + 2);
+    assert_eq!(bed.answer(), Some(vec![(next + 1, next + 3)]));
+    bed.arrives(next);
+    assert_eq!(bed.answer(), Some(vec![]));
+    bed.arrives(next + 3);
+    assert_eq!(bed.answer(), None, "back to every second one");
+}
+
+#[test]
+fn the_latest_run_is_told_first_and_runs_merge() {
+    let (mut bed, next) = Bed::settled();
+    let n = |k| next + k;
+    bed.arrives(n(2));
+    assert_eq!(bed.answer(), Some(vec![(n(2), n(3))]));
+    bed.arrives(n(6));
+    assert_eq!(bed.answer(), Some(vec![(n(6), n(7)), (n(2), n(3))]));
+    bed.arrives(n(4));
+    assert_eq!(bed.answer(), Some(vec![(n(4), n(5)), (n(6), n(7)), (n(2), n(3))]));
+    // The fourth closes the gap between the two oldest.
+    bed.arrives(n(3));
+    bed.now += 1;
+    assert_eq!(bed.answer(), Some(vec![(n(2), n(5)), (n(6), n(7))]));
+    bed.arrives(n(0));
+    bed.arrives(n(1));
+    assert_eq!(bed.answer(), Some(vec![(n(6), n(7))]));
+}
+
+#[test]
+fn while_a_hole_stays_open_answers_are_gathered_for_a_millisecond() {
+    let (mut bed, next) = Bed::settled();
+    for packet in 1..=3 {
+        bed.arrives(next + packet);
+        assert!(bed.answer().is_some(), "the sender needs three to know");
+    }
+    bed.arrives(next + 4);
+    assert_eq!((bed.answer(), bed.deadline()), (None, Some(bed.now + 1)));
+    bed.arrives(next + 5);
+    assert_eq!(bed.answer(), None);
+    bed.now += 1;
+    assert_eq!(bed.answer(), Some(vec![(next + 1, next + 6)]));
+    // Forty-four are the most that are gathered.
+    for packet in 6..6 + 44 {
+        bed.arrives(next + packet);
+        assert_eq!(bed.answer(), None);
+    }
+    bed.arrives(next + 50);
+    assert!(bed.answer().is_some());
+    // The first hole closes, another one is open behind: again the sender is to hear of it three times at once.
+    bed.arrives(next + 52);
+    bed.now += 1;
+    bed.answer();
+    bed.arrives(next);
+    assert_eq!(bed.answer(), Some(vec![(next + 52, next + 53)]));
+    for packet in 53..=55 {
+        bed.arrives(next + packet);
+        assert!(bed.answer().is_some());
+    }
+    bed.arrives(next + 56);
+    assert_eq!(bed.answer(), None);
+}
+
+#[test]
+fn gathering_takes_a_twentieth_of_a_short_round_trip() {
+    let (mut bed, next) = Bed::settled();
+    bed.rtt = ms(10);
+    for packet in 1..=4 {
+        bed.arrives(next + packet);
+        bed.answer();
+    }
+    let wait = bed.receiver.deadline().map(|until| until.since(at(bed.now)));
+    assert_eq!(wait, Some(Duration::from_micros(500)));
+}
+
+#[test]
+fn what_arrives_twice_is_told_once() {
+    let (mut bed, next) = Bed::settled();
+    bed.arrives(next);
+    bed.arrives(next + 1);
+    assert_eq!(bed.answer(), Some(vec![]));
+    bed.arrives(next);
+    assert_eq!(bed.answer(), Some(vec![(next, next + 1)]));
+    bed.arrives(next + 2);
+    assert_eq!(bed.answer(), Some(vec![]), "once; and quick again, for the sender may be in trouble");
+}
+
+#[test]
+fn what_arrives_twice_ahead_of_a_hole_is_told_with_the_run_that_holds_it() {
+    let (mut bed, next) = Bed::settled();
+    let n = |k| next + k;
+    for packet in [1, 2, 3, 6] {
+        bed.arrives(n(packet));
+        bed.now += 1;
+        bed.answer();
+    }
+    bed.arrives(n(2));
+    assert_eq!(bed.answer(), Some(vec![(n(2), n(3)), (n(1), n(4)), (n(6), n(7))]));
+    bed.arrives(n(7));
+    bed.now += 1;
+    assert_eq!(bed.answer(), Some(vec![(n(6), n(8)), (n(1), n(4))]));
+}
+
+#[test]
+fn a_packet_of_which_a_part_is_known_tells_that_part() {
+    let (mut bed, next) = Bed::settled();
+    bed.arrive_bytes(start_of(next - 1), start_of(next + 1));
+    bed.arrives(next + 1);
+    bed.arrives(next + 2);
+    assert_eq!(bed.answer(), Some(vec![(next - 1, next)]));
+}
+
+#[test]
+fn the_timestamp_echoed_is_that_of_the_first_unanswered_packet() {
+    let (mut bed, next) = Bed::settled();
+    let arrives = |bed: &mut Bed, packet: u64, value: u32| {
+        bed.receiver.note_timestamp(start_of(packet), Some(Timestamps { value, echo: 0 }));
+        bed.arrives(packet);
+        bed.receiver.timestamps(at(bed.now)).echo
+    };
+    assert_eq!(arrives(&mut bed, next, 500), 500);
+    assert_eq!(arrives(&mut bed, next + 1, 510), 500, "the answer is delayed by the first");
+    bed.answer();
+    assert_eq!(arrives(&mut bed, next + 3, 520), 500, "ahead of a hole");
+    bed.answer();
+    assert_eq!(arrives(&mut bed, next + 2, 530), 530, "what fills the hole");
+    bed.answer();
+    assert_eq!(arrives(&mut bed, next + 2, 505), 530, "never an older one");
+    assert_eq!(bed.receiver.timestamps(at(7777)).value, timestamp(at(7777)));
+}
+
+#[test]
+fn the_receivers_round_trip_is_measured_once_per_echo() {
+    let (mut bed, _) = Bed::settled();
+    bed.receiver.measure(at(1100), 1050, PACKET);
+    assert_eq!(bed.receiver.rtt(), ms(50));
+    // Packets behind the first came later only because the sender's window or its link let them.
+    bed.receiver.measure(at(1190), 1050, PACKET);
+    assert_eq!(bed.receiver.rtt(), ms(50));
+    bed.receiver.measure(at(1200), 1120, 10);
+    assert_eq!(bed.receiver.rtt(), ms(50), "nor do small ones, which may have waited for data");
+    bed.receiver.measure(at(1210), 1120, PACKET);
+    assert_eq!(bed.receiver.rtt(), ms(50) - ms(50) / 8 + ms(90) / 8);
+    bed.receiver.measure(at(1210), 9999, PACKET);
+    assert_eq!(bed.receiver.rtt(), ms(50) - ms(50) / 8 + ms(90) / 8, "an echo of the future is none");
+}
+
+#[test]
+fn an_end_counts_as_one_number_and_only_once() {
+    let (mut bed, next) = Bed::settled();
+    let end = start_of(next + 1);
+    bed.receiver.on_fin(end);
+    assert!(!bed.receiver.finished());
+    assert_eq!(bed.answer(), Some(vec![]));
+    bed.arrives(next);
+    assert!(bed.receiver.finished());
+    assert_eq!(bed.receiver.next(), end + 1);
+    // The same again, and one that claims to be behind.
+    bed.receiver.on_fin(end);
+    bed.receiver.on_fin(end + 1);
+    assert_eq!(bed.receiver.next(), end + 1);
+}
+
+#[test]
+fn a_flood_of_crumbs_is_not_kept() {
+    let mut bed = Bed::new();
+    let most = crate::subflow::max_pieces(WINDOW) as u64;
+    for crumb in 0..4 * most {
+        let start = 10 + 2 * crumb;
+        bed.receiver.on_data(at(bed.now), start, start + 1, start - 1, bed.rtt, WINDOW);
+    }
+    assert_eq!(bed.receiver.ahead(), most, "one byte each");
+    // What is in order is always taken.
+    assert!(bed.receiver.on_data(at(bed.now), 1, 9, 0, bed.rtt, WINDOW));
+}

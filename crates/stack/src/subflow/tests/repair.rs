@@ -1,0 +1,149 @@
+//! Taking back what was needless: Eifel, duplicate SACKs, F-RTO's evidence.
+
+use super::{Bed, RTO, RTT, Say};
+use crate::view::Phase;
+use anabranch_events::SendKind;
+
+/// Four packets at 1000 whose answers are late; a probe at 1202 and a timeout at 1502, with the repetition of packet 0.
+fn late_network() -> Bed {
+    let mut bed = Bed::new(10);
+    bed.send(4).fire_at(1202);
+    bed.repeat();
+    bed.fire_at(1202 + RTO);
+    assert_eq!((bed.repairs(), bed.cwnd(), bed.ssthresh()), (vec![0], 1, Some(5)));
+    bed
+}
+
+#[test]
+fn a_timeout_is_undone_when_the_answer_echoes_the_original() {
+    let mut bed = late_network();
+    let outcome = bed.wait_until(1550).ack_saying(1, Say { echo: Some(1000), ..Say::default() });
+    assert!(outcome.undone);
+    assert_eq!((bed.subflow.sender.phase(), bed.ssthresh()), (Phase::Open, None));
+    assert!(bed.cwnd() >= 10);
+    assert_eq!((bed.repairs(), bed.in_flight()), (vec![], 3));
+    // A packet that is really lost is found by those behind it, although the undoing took all marks back.
+    bed.send(8).wait_until(1550 + RTT).sack(1, &[(2, 9)]);
+    assert_eq!(bed.repairs(), [1]);
+}
+
+#[test]
+fn a_timeout_stands_when_the_answer_echoes_the_repetition() {
+    let mut bed = late_network();
+    let outcome = bed.wait_until(1602).ack_saying(1, Say { echo: Some(1502), ..Say::default() });
+    assert!(!outcome.undone);
+    assert_eq!((bed.subflow.sender.phase(), bed.repairs()), (Phase::Loss, vec![1, 2]));
+}
+
+#[test]
+fn without_timestamps_a_packet_that_was_never_repeated_tells() {
+    let mut bed = late_network();
+    bed.clock = false;
+    // Packet 1 left once, and arrives: the timeout was premature.
+    assert!(bed.wait_until(1550).ack(2).undone);
+    let mut bed = late_network();
+    bed.clock = false;
+    assert!(!bed.wait_until(1550).ack(1).undone, "packet 0 alone proves nothing");
+    bed.repairs();
+    assert!(!bed.wait_until(1560).ack(2).undone, "and what comes later may answer a repetition");
+}
+
+#[test]
+fn a_duplicate_undoes_even_after_the_end_of_the_episode() {
+    let mut bed = Bed::new(10);
+    bed.clock = false;
+    bed.send(10).wait_until(1000 + RTT);
+    for end in 2..=10 {
+        bed.sack(0, &[(1, end)]);
+        bed.repairs();
+    }
+    assert_eq!(bed.ssthresh(), Some(5));
+    bed.wait_until(1120).ack(10);
+    assert_eq!((bed.subflow.sender.phase(), bed.cwnd()), (Phase::Open, 5));
+    // It was the original that arrived; the repetition comes second.
+    let outcome = bed.wait_until(1200).ack_saying(10, Say { twice: Some(0), ..Say::default() });
+    assert!(outcome.undone);
+    assert_eq!((bed.cwnd(), bed.ssthresh()), (10, None));
+}
+
+#[test]
+fn a_duplicate_of_one_repetition_among_two_undoes_nothing() {
+    let mut bed = Bed::new(10);
+    bed.clock = false;
+    bed.send(10).wait_until(1000 + RTT);
+    for end in 3..=10 {
+        bed.sack(0, &[(2, end)]);
+        bed.repairs();
+    }
+    bed.wait_until(1120).ack(10);
+    assert!(!bed.wait_until(1200).ack_saying(10, Say { twice: Some(0), ..Say::default() }).undone);
+    assert!(bed.ack_saying(10, Say { twice: Some(1), ..Say::default() }).undone);
+}
+
+#[test]
+fn duplicates_from_before_the_episode_say_nothing_about_it() {
+    let mut bed = Bed::new(10);
+    bed.clock = false;
+    bed.send(10).wait_until(1000 + RTT).ack(5);
+    for end in 7..=10 {
+        bed.sack(5, &[(6, end)]);
+    }
+    assert_eq!(bed.repairs(), [5]);
+    assert!(!bed.ack_saying(5, Say { ahead: &[(6, 10)], twice: Some(2), ..Say::default() }).undone);
+    assert_eq!(bed.subflow.sender.phase(), Phase::Recovery);
+}
+
+#[test]
+fn a_partial_answer_to_an_original_undoes_only_if_no_repetition_is_under_way() {
+    let mut bed = Bed::new(10);
+    bed.send(10).wait_until(1000 + RTT);
+    for end in 3..=10 {
+        bed.sack(0, &[(2, end)]);
+        bed.repairs();
+    }
+    // Packet 0 was late; 1, repeated as well, may really be lost.
+    let late = Say { ahead: &[(2, 10)], echo: Some(1000), ..Say::default() };
+    assert!(!bed.wait_until(1110).ack_saying(1, late).undone);
+    assert_eq!(bed.subflow.sender.phase(), Phase::Recovery);
+    // Its repetition arrives: the cut was right.
+    assert!(!bed.wait_until(1000 + 2 * RTT).ack_saying(10, Say { echo: Some(1100), ..Say::default() }).undone);
+    assert_eq!(bed.cwnd(), 5);
+}
+
+#[test]
+fn a_probe_that_was_needless_neither_cuts_nor_teaches_of_reordering() {
+    let mut bed = Bed::new(10);
+    bed.send(4).fire_at(1202);
+    assert_eq!(bed.repeat(), [(3, SendKind::TailLossProbe)]);
+    bed.wait_until(1210).ack_saying(4, Say { echo: Some(1000), ..Say::default() });
+    let outcome = bed.wait_until(1300).ack_saying(4, Say { twice: Some(3), ..Say::default() });
+    assert!(outcome.reduced.is_none() && bed.ssthresh().is_none());
+    // Three packets ahead of a hole still prove a loss at once.
+    bed.send(8).wait_until(1400).sack(4, &[(5, 8)]);
+    assert_eq!(bed.repairs(), [4]);
+}
+
+#[test]
+fn a_probe_whose_packet_arrived_meanwhile_does_not_leave() {
+    let mut bed = Bed::new(10);
+    bed.send(4).fire_at(1202);
+    bed.sack(0, &[(3, 4)]);
+    assert_eq!(bed.repeat(), []);
+    bed.wait_until(1210).ack(4);
+    assert_eq!(bed.in_flight(), 0);
+}
+
+#[test]
+fn a_second_loss_of_what_a_timeout_repeated_is_a_congestion_of_its_own() {
+    let mut bed = Bed::new(10);
+    bed.set_window(40, 20);
+    bed.send(10).fire_at(1202);
+    bed.repeat();
+    bed.fire_at(1202 + RTO);
+    assert_eq!((bed.repairs(), bed.ssthresh()), (vec![0], Some(20)));
+    bed.wait_until(1602).ack_saying(1, Say { echo: Some(1502), ..Say::default() });
+    assert_eq!(bed.repairs(), [1, 2]);
+    // The repetition of 1 is lost again, that of 2 arrives.
+    assert!(bed.wait_until(1702).sack(1, &[(2, 3)]).reduced.is_some());
+    assert_eq!((bed.subflow.sender.phase(), bed.ssthresh(), bed.repairs()), (Phase::Recovery, Some(2), vec![1]));
+}

@@ -1,0 +1,316 @@
+//! The scoreboard against a model that keeps every packet for ever and searches all of them for every question.
+
+use super::{PACKET, at, start_of};
+use crate::subflow::rate::SendState;
+use crate::subflow::scoreboard::{Delivery, Record, Scoreboard};
+use proptest::prelude::*;
+
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    acked: bool,
+    sacked: bool,
+    lost: bool,
+    repeated: bool,
+    /// When it last left, and its place among all transmissions.
+    sent_at: u64,
+    order: u64,
+}
+
+impl Packet {
+    fn missing(&self) -> bool {
+        !self.acked && !self.sacked
+    }
+
+    fn under_way(&self) -> bool {
+        self.missing() && (!self.lost || self.repeated)
+    }
+
+    fn to_repeat(&self) -> bool {
+        self.missing() && self.lost && !self.repeated
+    }
+}
+
+#[derive(Default)]
+struct Model {
+    packets: Vec<Packet>,
+    order: u64,
+    marked: u64,
+}
+
+impl Model {
+    fn count(&self, counts: impl Fn(&Packet) -> bool) -> u32 {
+        self.packets.iter().filter(|packet| !packet.acked && counts(packet)).count() as u32
+    }
+
+    fn oldest(&self) -> Option<usize> {
+        let under_way = self.packets.iter().enumerate().filter(|(_, packet)| packet.under_way());
+        under_way.min_by_key(|(_, packet)| (packet.sent_at, packet.order)).map(|(n, _)| n)
+    }
+
+    fn mark_lost(&mut self, n: usize) {
+        if self.packets[n].under_way() {
+            (self.packets[n].lost, self.packets[n].repeated) = (true, false);
+            self.marked += 1;
+        }
+    }
+
+    /// Returns how many packets are newly delivered.
+    fn deliver(&mut self, range: std::ops::Range<usize>, cumulative: bool) -> u32 {
+        let mut new = 0;
+        for packet in &mut self.packets[range] {
+            new += u32::from(packet.missing());
+            if cumulative {
+                packet.acked = true;
+            } else if packet.missing() {
+                *packet = Packet { sacked: true, lost: false, repeated: false, ..*packet };
+            }
+        }
+        new
+    }
+
+    fn mark_all_lost(&mut self, recent: u64) {
+        let Some(first) = self.packets.iter().position(|packet| !packet.acked) else { return };
+        if self.packets[first].sacked {
+            self.packets.iter_mut().for_each(|packet| packet.sacked = false);
+            self.order_by_time();
+        }
+        for n in first..self.packets.len() {
+            if n == first || self.packets[n].sent_at <= recent {
+                self.mark_lost(n);
+            }
+        }
+    }
+
+    fn unmark_lost(&mut self) {
+        for packet in &mut self.packets {
+            (packet.lost, packet.repeated) = (false, false);
+        }
+        self.order_by_time();
+    }
+
+    /// At equal times the sequence counts.
+    fn order_by_time(&mut self) {
+        let mut all: Vec<_> = (0..self.packets.len()).collect();
+        all.sort_by_key(|n| self.packets[*n].sent_at);
+        for n in all {
+            self.order += 1;
+            self.packets[n].order = self.order;
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Send(u8),
+    /// Cumulatively, so many more packets.
+    Ack(u8),
+    /// From so many packets behind the first, so many packets, and these odd bytes on either side.
+    Sack(u8, u8, u8, u8),
+    LoseOldest,
+    Repeat,
+    /// The last one again, as a probe does.
+    Probe,
+    /// Spare what left within so many milliseconds.
+    Timeout(u8),
+    Undo,
+    Wait(u8),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (1u8..12).prop_map(Step::Send),
+        3 => (0u8..6).prop_map(Step::Ack),
+        5 => (0u8..20, 1u8..5, 0u8..3, 0u8..3).prop_map(|(a, b, c, d)| Step::Sack(a, b, c, d)),
+        4 => Just(Step::LoseOldest),
+        5 => Just(Step::Repeat),
+        1 => Just(Step::Probe),
+        1 => (0u8..9).prop_map(Step::Timeout),
+        1 => Just(Step::Undo),
+        3 => (1u8..5).prop_map(Step::Wait),
+    ];
+    prop::collection::vec(step, 1..120)
+}
+
+struct Both {
+    board: Scoreboard,
+    model: Model,
+    now: u64,
+    acked: usize,
+}
+
+impl Both {
+    fn send(&mut self) {
+        let n = self.model.packets.len() as u64;
+        let record = Record::new(start_of(n), start_of(n) - 1, PACKET, false, at(self.now), SendState::default());
+        self.board.push(record);
+        self.model.order += 1;
+        let (sent_at, order) = (self.now, self.model.order);
+        let packet = Packet { acked: false, sacked: false, lost: false, repeated: false, sent_at, order };
+        self.model.packets.push(packet);
+    }
+
+    fn repeat(&mut self, position: u64, n: usize) {
+        // Nothing is repeated at the very instant at which it left.
+        self.now += 1;
+        let repairs = self.board.mark_repeated(position, at(self.now), SendState::default());
+        let packet = &mut self.model.packets[n];
+        assert_eq!(repairs, packet.lost);
+        packet.repeated = packet.lost;
+        packet.sent_at = self.now;
+        self.model.order += 1;
+        packet.order = self.model.order;
+    }
+
+    fn sack(&mut self, first: usize, count: usize, before: u64, behind: u64) {
+        let (first, end) = (self.acked + first, self.acked + first + count);
+        if end > self.model.packets.len() {
+            return;
+        }
+        // Odd bytes beyond whole packets change nothing, inside them they exclude one.
+        let (start_byte, end_byte) = (start_of(first as u64), start_of(end as u64));
+        let (start_byte, from) = if before == 2 { (start_byte + 1, first + 1) } else { (start_byte - before, first) };
+        let (end_byte, to) = if behind == 2 { (end_byte - 1, end - 1) } else { (end_byte + behind, end) };
+        let mut delivery = Delivery::default();
+        self.board.selectively_acknowledge(start_byte, end_byte, 0, &mut delivery);
+        let new = if from < to { self.model.deliver(from..to, false) } else { 0 };
+        assert_eq!(delivery.packets, new);
+        assert_eq!(delivery.any_sacked, new > 0);
+    }
+
+    fn ack(&mut self, count: usize) {
+        let end = (self.acked + count).min(self.model.packets.len());
+        let mut delivery = Delivery::default();
+        self.board.acknowledge(start_of(end as u64), 0, &mut delivery);
+        assert_eq!(delivery.packets, self.model.deliver(self.acked..end, true));
+        assert_eq!(delivery.bytes, (end - self.acked) as u64 * u64::from(PACKET));
+        self.acked = end;
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Send(n) => (0..n).for_each(|_| self.send()),
+            Step::Ack(n) => self.ack(usize::from(n)),
+            Step::Sack(first, count, before, behind) => {
+                self.sack(usize::from(first), usize::from(count), u64::from(before), u64::from(behind));
+            }
+            Step::LoseOldest => {
+                if let Some((position, _)) = self.board.oldest_transmission() {
+                    self.board.mark_lost(position);
+                    let n = self.model.oldest().unwrap();
+                    self.model.mark_lost(n);
+                }
+            }
+            Step::Repeat => {
+                if let Some((position, record)) = self.board.next_lost() {
+                    self.repeat(position, ((record.start - 1) / u64::from(PACKET)) as usize);
+                }
+            }
+            Step::Probe => {
+                let last = self.model.packets.len().wrapping_sub(1);
+                if let Some((position, _)) = self.board.last_missing()
+                    && !self.model.packets[last].repeated
+                {
+                    self.repeat(position, last);
+                }
+            }
+            Step::Timeout(spared) => {
+                let recent = self.now.saturating_sub(u64::from(spared));
+                self.board.mark_all_lost(at(recent));
+                self.model.mark_all_lost(recent);
+            }
+            Step::Undo => {
+                self.board.unmark_lost();
+                self.model.unmark_lost();
+            }
+            Step::Wait(n) => self.now += u64::from(n),
+        }
+    }
+
+    fn compare(&mut self) {
+        let (board, model) = (&mut self.board, &self.model);
+        assert_eq!(board.packets_out(), model.count(|_| true));
+        assert_eq!(board.outstanding(), u64::from(model.count(|_| true)) * u64::from(PACKET));
+        assert_eq!(board.sacked(), model.count(|packet| packet.sacked));
+        assert_eq!(board.lost(), model.count(|packet| packet.lost));
+        assert_eq!(board.repeated(), model.count(|packet| packet.repeated));
+        assert_eq!(board.in_flight(), model.count(Packet::under_way));
+        assert_eq!(board.marked(), model.marked);
+        let oldest = board.oldest_transmission().map(|(_, record)| record.start);
+        assert_eq!(oldest, model.oldest().map(|n| start_of(n as u64)));
+        let next = board.next_lost().map(|(_, record)| record.start);
+        assert_eq!(next, model.packets.iter().position(Packet::to_repeat).map(|n| start_of(n as u64)));
+        let last = model.packets.last().filter(|packet| packet.missing()).map(|_| model.packets.len() as u64 - 1);
+        assert_eq!(board.last_missing().map(|(_, record)| record.start), last.map(start_of));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn every_answer_is_that_of_the_model(steps in steps()) {
+        let mut both = Both { board: Scoreboard::default(), model: Model::default(), now: 1, acked: 0 };
+        for step in steps {
+            both.step(step);
+            both.compare();
+        }
+    }
+}
+
+fn board_of(packets: u64) -> Scoreboard {
+    let mut board = Scoreboard::default();
+    for n in 0..packets {
+        board.push(Record::new(start_of(n), start_of(n) - 1, PACKET, false, at(n), SendState::default()));
+    }
+    board
+}
+
+#[test]
+fn crumbs_of_packets_are_not_remembered() {
+    let mut board = board_of(4);
+    let mut delivery = Delivery::default();
+    for n in 0..4 {
+        for byte in (100..900).step_by(10) {
+            let start = start_of(n) + byte;
+            board.selectively_acknowledge(start, start + 5, 0, &mut delivery);
+        }
+    }
+    assert_eq!((board.sacked(), delivery.packets, board.in_flight()), (0, 0, 4));
+    // Once the parts have grown together they are one run, and tell of whole packets.
+    board.selectively_acknowledge(start_of(1) - 500, start_of(3) + 500, 0, &mut delivery);
+    assert_eq!((board.sacked(), delivery.packets, board.in_flight()), (2, 2, 2));
+}
+
+#[test]
+fn a_part_of_a_packet_leaves_the_rest_to_be_repeated() {
+    let mut board = board_of(2);
+    let mut delivery = Delivery::default();
+    board.acknowledge(start_of(0) + 300, 0, &mut delivery);
+    assert_eq!((delivery.bytes, delivery.packets, board.outstanding()), (300, 0, 1700));
+    board.mark_all_lost(at(10));
+    let (_, rest) = board.next_lost().unwrap();
+    assert_eq!((rest.start, rest.stream_offset, rest.len), (start_of(0) + 300, 300, 700));
+}
+
+#[test]
+fn what_arrived_long_ago_gives_no_round_trip() {
+    let mut board = board_of(3);
+    let mut delivery = Delivery::default();
+    board.selectively_acknowledge(start_of(1), start_of(3), 0, &mut delivery);
+    assert_eq!(delivery.sacked, Some((at(1), at(2))));
+    let mut delivery = Delivery::default();
+    board.acknowledge(start_of(3), 0, &mut delivery);
+    assert_eq!(delivery.acked, Some((at(0), at(0))), "only the packet that was missing is news");
+    assert!(delivery.reordered, "it arrived after others that left later");
+}
+
+#[test]
+fn two_blocks_told_at_once_are_no_sign_of_reordering() {
+    let mut board = board_of(8);
+    let mut delivery = Delivery::default();
+    // The first block of the option is the latest one; the caller sorts, as Linux does.
+    board.selectively_acknowledge(start_of(2), start_of(3), 0, &mut delivery);
+    board.selectively_acknowledge(start_of(5), start_of(6), 0, &mut delivery);
+    assert!(!delivery.reordered);
+    board.selectively_acknowledge(start_of(4), start_of(5), 0, &mut delivery);
+    assert!(delivery.reordered);
+}

@@ -1,0 +1,180 @@
+//! Timers: when each fires, to the millisecond, and what it does.
+
+use super::{Bed, RTO, RTT, Say};
+use crate::view::Phase;
+use anabranch_events::SendKind;
+
+const PROBE: SendKind = SendKind::TailLossProbe;
+
+#[test]
+fn several_packets_without_an_answer_are_probed_after_two_round_trips() {
+    let mut bed = Bed::new(10);
+    bed.send(4);
+    bed.fire_at(1000 + 2 * RTT + 2);
+    assert_eq!(bed.repeat(), [(3, PROBE)], "the last packet, once");
+    // The timeout counts from the probe. Then the first packet is repeated, and the rest as the window allows.
+    bed.fire_at(1202 + RTO);
+    assert_eq!(bed.subflow.sender.phase(), Phase::Loss);
+    assert_eq!((bed.cwnd(), bed.ssthresh()), (1, Some(5)));
+    assert_eq!(bed.repairs(), [0]);
+}
+
+#[test]
+fn a_lone_packet_is_given_the_time_of_a_delayed_acknowledgment() {
+    let mut bed = Bed::new(10);
+    bed.send_with_rest(1, false);
+    // 2 * 100 + 200, but not later than the timeout of 300.
+    bed.fire_at(1000 + RTO);
+    assert_eq!(bed.repeat(), [(0, PROBE)]);
+    bed.fire_at(1000 + 2 * RTO);
+    assert_eq!(bed.repairs(), [0]);
+}
+
+#[test]
+fn progress_restarts_the_clock_and_later_packets_do_not_put_it_off() {
+    let mut bed = Bed::new(10);
+    bed.send(5).wait_until(1000 + RTT).ack(2);
+    // Two round trips from the acknowledgment, although the timeout of packet 2, counted from its departure, is earlier.
+    assert_eq!(bed.deadline(), Some(1000 + RTT + 2 * RTT + 2));
+    bed.wait_until(1150).send(1);
+    assert_eq!(bed.deadline(), Some(1000 + RTO), "but a packet that leaves must not put it off beyond that");
+    bed.wait_until(1000 + RTO + 1).send(1);
+    assert_eq!(bed.deadline(), Some(1301 + 2 * RTT + 2), "which has passed");
+}
+
+#[test]
+fn timeouts_double_until_a_round_trip_is_measured() {
+    let mut bed = Bed::new(10);
+    bed.clock = false;
+    bed.send(2);
+    bed.fire_at(1000 + 2 * RTT + 2);
+    bed.repeat();
+    let mut now = 1202 + RTO;
+    for factor in [1, 2, 4] {
+        bed.fire_at(now);
+        assert_eq!(bed.repairs(), [0]);
+        now += 2 * factor * RTO;
+    }
+    // Without timestamps the answer to a repetition measures nothing (Karn): the timeout stays as it is.
+    bed.wait_until(now - 100).ack(1);
+    assert_eq!(bed.repairs(), [1]);
+    assert_eq!(bed.deadline(), Some(now - 100 + 8 * RTO));
+    bed.wait_until(now).ack(2);
+    bed.send(2);
+    bed.wait_until(now + RTT).ack(3);
+    assert_eq!(bed.subflow.sender.rtt().rto().as_millis(), RTO);
+}
+
+#[test]
+fn with_timestamps_the_answer_to_a_repetition_measures() {
+    let mut bed = Bed::new(10);
+    bed.send_with_rest(1, false).fire_at(1000 + RTO);
+    bed.repeat();
+    bed.fire_at(1000 + 2 * RTO);
+    assert_eq!(bed.repairs(), [0]);
+    bed.wait_until(1000 + 2 * RTO + RTT).ack_saying(1, Say { echo: Some(1000 + 2 * RTO), ..Say::default() });
+    assert_eq!(bed.subflow.sender.rtt().srtt().as_millis(), RTT);
+    assert_eq!(bed.subflow.sender.rtt().rto().as_millis(), RTO);
+}
+
+#[test]
+fn the_echo_of_a_selective_acknowledgment_measures_nothing() {
+    let mut bed = Bed::new(10);
+    bed.send(10).wait_until(1000 + RTT);
+    for end in 2..=9 {
+        bed.sack(0, &[(1, end)]);
+    }
+    assert_eq!(bed.repairs(), [0]);
+    // The receiver echoes what it got last in order, long ago; here only the repeated packet is news.
+    bed.fire_at(1000 + RTT + RTO);
+    bed.repairs();
+    bed.wait_until(2500);
+    bed.ack_saying(0, Say { ahead: &[(1, 10)], echo: Some(900), ..Say::default() });
+    assert!(bed.subflow.sender.rtt().srtt().as_millis() < 700, "not 1600");
+}
+
+#[test]
+fn the_reordering_timer_waits_a_quarter_of_a_round_trip() {
+    let mut bed = Bed::new(10);
+    bed.send(10).wait_until(1000 + RTT);
+    // Two packets arrived ahead of the first: it may just be late.
+    bed.sack(0, &[(1, 3)]);
+    assert_eq!(bed.repairs(), []);
+    let outcome = bed.fire_at(1000 + RTT + RTT / 4);
+    assert!(outcome.reduced.is_some());
+    assert_eq!((bed.repairs(), bed.ssthresh()), (vec![0], Some(5)));
+}
+
+#[test]
+fn after_reordering_was_seen_three_packets_ahead_prove_nothing() {
+    let mut bed = Bed::new(10);
+    bed.send(10).wait_until(1000 + RTT);
+    bed.sack(0, &[(1, 3)]);
+    // The original arrives late: the network reorders.
+    bed.wait_until(1110).ack(3);
+    bed.sack(3, &[(4, 8)]);
+    assert_eq!(bed.repairs(), [], "four ahead of packet 3");
+    // The latest round trip measured was 110, of which a quarter of the least is added.
+    assert_eq!(bed.deadline(), Some(1000 + 110 + RTT / 4));
+    bed.wait_until(1120).ack(8);
+    assert_eq!((bed.subflow.sender.phase(), bed.cwnd(), bed.ssthresh()), (Phase::Open, 16, None));
+}
+
+#[test]
+fn acknowledgments_of_later_packets_do_not_put_the_timeout_off() {
+    let mut bed = Bed::new(10);
+    bed.set_window(30, 10);
+    bed.send(10).wait_until(1000 + RTT);
+    // Reordering, so that RACK is patient.
+    bed.sack(0, &[(1, 2)]);
+    bed.ack(2);
+    bed.sack(2, &[(3, 10)]);
+    bed.fire_at(1000 + RTT + RTT / 4);
+    assert_eq!(bed.repairs(), [2]);
+    let timeout = |bed: &Bed| bed.subflow.sender.timer;
+    let from_the_repetition = timeout(&bed);
+    bed.wait_until(1126).send(3).wait_until(1126 + RTT);
+    for end in 11..=13 {
+        bed.sack(2, &[(3, end)]);
+        assert_eq!(timeout(&bed), from_the_repetition, "these left after the repetition did");
+    }
+    assert_eq!(bed.deadline(), Some(1126 + RTT + RTT / 4), "the reordering timer");
+}
+
+#[test]
+fn a_timeout_spares_what_left_within_the_last_round_trip() {
+    let mut bed = Bed::new(10);
+    bed.send(4).wait_until(1000 + RTT).ack(1);
+    bed.repeat();
+    let probe = bed.deadline().unwrap();
+    bed.fire_at(probe);
+    assert_eq!(bed.repeat(), [(3, PROBE)]);
+    bed.wait_until(probe + RTO - 50).send(2);
+    bed.fire_at(probe + RTO);
+    // Two packets may well be under way, and one more may leave.
+    assert_eq!((bed.in_flight(), bed.cwnd()), (2, 3));
+    assert_eq!(bed.repairs(), [1]);
+}
+
+#[test]
+fn a_receiver_that_takes_back_what_it_told_gets_all_of_it_again() {
+    let mut bed = Bed::new(10);
+    bed.send(4).wait_until(1000 + RTT).sack(0, &[(1, 4)]);
+    assert_eq!(bed.repairs(), [0]);
+    // Packet 0 arrives, and is all that is acknowledged: 1 to 3 were thrown away.
+    bed.wait_until(1000 + 2 * RTT).ack(1);
+    assert_eq!(bed.in_flight(), 0);
+    let timeout = bed.deadline().unwrap();
+    bed.fire_at(timeout);
+    assert_eq!(bed.repairs(), [1]);
+    bed.wait_until(timeout + RTT).ack(2);
+    assert_eq!(bed.repairs(), [2, 3]);
+}
+
+#[test]
+fn nothing_under_way_means_no_timer() {
+    let mut bed = Bed::new(10);
+    assert_eq!(bed.deadline(), None);
+    bed.send(3).wait_until(1000 + RTT).ack(3);
+    assert_eq!(bed.deadline(), None);
+}
