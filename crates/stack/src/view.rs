@@ -49,7 +49,7 @@ pub enum Phase {
 }
 
 /// One subflow as schedulers, coupled congestion controls and path policies see it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SubflowView {
     /// Its name.
     pub id: SubflowId,
@@ -87,15 +87,51 @@ pub struct SubflowView {
     pub latest_rtt: Duration,
     /// The least sample so far.
     pub min_rtt: Duration,
-    /// Linux's pacing rate: a multiple of window over round trip, whether or not packets are paced.
-    pub pacing_rate: Bandwidth,
+    /// How fast packets may leave; see [`SubflowView::pacing_rate`].
+    pub pace: Pace,
     /// Payload bytes acknowledged since the last loss (OLIA's l2).
     pub acked_since_loss: u64,
     /// Payload bytes acknowledged between the last two losses (OLIA's l1).
     pub acked_between_losses: u64,
 }
 
+/// A pace as it was at the last acknowledgment: packets per round trip, or a rate that the congestion control set.
+/// The division waits until somebody asks, because most schedulers never do.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pace {
+    /// The rate that the congestion control set.
+    pub fixed: Option<Bandwidth>,
+    /// Otherwise so many packets leave ...
+    pub packets: f64,
+    /// ... in this time; zero before the first round trip.
+    pub round_trip: Duration,
+}
+
+impl Pace {
+    /// At this rate, whatever the window.
+    pub fn fixed(rate: Bandwidth) -> Self {
+        Pace { fixed: Some(rate), ..Pace::default() }
+    }
+
+    /// The rate with packets of `mss` bytes; infinite before the first round trip.
+    pub fn rate(&self, mss: u32) -> Bandwidth {
+        match self.fixed {
+            Some(rate) => rate,
+            None if self.round_trip.is_zero() => Bandwidth::INFINITE,
+            None => {
+                let bits = self.packets * f64::from(mss) * 8.0;
+                Bandwidth::from_bps((bits / self.round_trip.as_secs_f64()) as u64)
+            }
+        }
+    }
+}
+
 impl SubflowView {
+    /// Linux's pacing rate: a multiple of window over round trip, whether or not packets are paced.
+    pub fn pacing_rate(&self) -> Bandwidth {
+        self.pace.rate(self.mss)
+    }
+
     /// Whether the subflow could carry new data if its window allowed: legacy Linux's `mptcp_is_def_unavailable`, negated.
     pub fn usable(&self) -> bool {
         self.established && self.allowed && !self.potentially_failed && self.phase != Phase::Loss

@@ -76,11 +76,13 @@ fn a_timeout_hands_the_bytes_to_the_other_subflow() {
     let heard = talk.hear_at(82 + 220);
     // The lost subflow repeats its first packet; the other one carries all four, in order.
     assert_eq!(heard[0], "0 ACK 1+1428 ack 1 0@1+1428 data-ack 0");
-    let reinjected: Vec<_> =
-        (0..4).map(|i| format!("1 ACK {}+1428 ack 1 {}@{}+1428 data-ack 0", 1 + i * 1428, i * 1428, 1 + i * 1428)).collect();
+    let reinjected: Vec<_> = (0..4)
+        .map(|i| format!("1 ACK {}+1428 ack 1 {}@{}+1428 data-ack 0", 1 + i * 1428, i * 1428, 1 + i * 1428))
+        .collect();
     assert_eq!(heard[1..], reinjected);
     use SendKind::{Reinjection, Retransmission};
-    let expected = [(Retransmission, 0), (Reinjection, 0), (Reinjection, 1428), (Reinjection, 2856), (Reinjection, 4284)];
+    let expected =
+        [(Retransmission, 0), (Reinjection, 0), (Reinjection, 1428), (Reinjection, 2856), (Reinjection, 4284)];
     assert_eq!(sends(&mut talk), expected);
     // New data avoids the subflow that failed, until it is heard of.
     assert!(talk.end.views()[0].potentially_failed);

@@ -117,7 +117,7 @@ impl Cubic {
         let base = self.min_rtt.map_or(rtt, |least| least.min(rtt));
         self.min_rtt = Some(base);
         let Some(hystart) = &mut self.hystart else { return };
-        if hystart.ends_slow_start(ack, rtt, base, siblings.own().pacing_rate, window) {
+        if hystart.ends_slow_start(ack, rtt, base, siblings.own().pacing_rate(), window) {
             window.ssthresh = window.cwnd;
             self.w_prior = window.cwnd;
         }

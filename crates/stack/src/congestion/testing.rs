@@ -3,8 +3,8 @@
 use super::{Ack, RateSample, Siblings, Window, find};
 use super::{CongestionControl, LossCause};
 use crate::options::{Options, Value};
-use crate::view::{Packets, Phase, SubflowView};
-use anabranch_units::{Bandwidth, Duration, Instant, PathId, SubflowId};
+use crate::view::{Pace, Packets, Phase, SubflowView};
+use anabranch_units::{Duration, Instant, PathId, SubflowId};
 
 /// Payload bytes of a segment in the tests.
 pub(super) const MSS: u32 = 1448;
@@ -31,7 +31,7 @@ pub(super) fn view(id: u16, cwnd: f64, rtt: f64) -> SubflowView {
         rttvar: Duration::ZERO,
         latest_rtt: rtt,
         min_rtt: rtt,
-        pacing_rate: Bandwidth::ZERO,
+        pace: Pace::default(),
         acked_since_loss: 0,
         acked_between_losses: 0,
     }

@@ -169,7 +169,13 @@ impl Connection {
             _ => self.subflows.first().is_some_and(|s| s.finished()),
         };
         if done {
-            self.subflows.iter_mut().for_each(|s| s.closing = true);
+            for subflow in &mut self.subflows {
+                subflow.closing = true;
+                // One that is still being opened has nothing to say any more; what the peer says on it is refused.
+                if !subflow.is_established() {
+                    subflow.state = State::Closed(CloseReason::Finished);
+                }
+            }
             (0..self.subflows.len()).for_each(|at| self.refresh(at));
             self.closed = true;
             self.progress.deadline = None;

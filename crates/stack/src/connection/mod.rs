@@ -291,6 +291,7 @@ impl Connection {
     /// Ends the connection at once.
     pub fn abort(&mut self, now: Instant) {
         self.abort_all(now);
+        self.remove_dead(now);
     }
 
     /// What the application knows about its data.

@@ -66,7 +66,7 @@ pub trait PathPolicy: fmt::Debug + Send {
 mod tests {
     use super::*;
     use crate::view::Packets;
-    use anabranch_units::{Bandwidth, Duration, PathId, SubflowId};
+    use anabranch_units::{Duration, PathId, SubflowId};
     use proptest::prelude::*;
 
     fn view(id: u16, cwnd: u32, rtt_ms: u64, busy: bool) -> SubflowView {
@@ -89,7 +89,7 @@ mod tests {
             rttvar: Duration::ZERO,
             latest_rtt: Duration::from_millis(rtt_ms),
             min_rtt: Duration::from_millis(rtt_ms),
-            pacing_rate: Bandwidth::ZERO,
+            pace: crate::view::Pace::default(),
             acked_since_loss: 0,
             acked_between_losses: 0,
         }

@@ -238,7 +238,7 @@ mod tests {
     use super::*;
     use crate::options::{Options, Value};
     use crate::view::{Packets, Phase};
-    use anabranch_units::{Bandwidth, PathId};
+    use anabranch_units::PathId;
 
     fn pud(options: &[(&str, f64)], readmit: &str) -> Box<dyn PathPolicy> {
         let mut entries: Vec<_> = options.iter().map(|(k, v)| (k.to_string(), Value::Number(*v))).collect();
@@ -267,7 +267,7 @@ mod tests {
             rttvar: Duration::ZERO,
             latest_rtt: Duration::from_secs(1),
             min_rtt: Duration::from_secs(1),
-            pacing_rate: Bandwidth::ZERO,
+            pace: crate::view::Pace::default(),
             acked_since_loss: 0,
             acked_between_losses: 0,
         }

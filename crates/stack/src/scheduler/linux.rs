@@ -95,7 +95,7 @@ impl Linux {
     fn linger(&mut self, subflow: &SubflowView) -> Option<u128> {
         let average = self.average.of(subflow.id);
         if *average == 0 {
-            *average = subflow.pacing_rate.as_bps();
+            *average = subflow.pacing_rate().as_bps();
         }
         let bits = u128::from(buffered(subflow)) * 8;
         (bits << 32).checked_div(u128::from(*average))
@@ -106,7 +106,7 @@ impl Linux {
         let connection = view.connection;
         let burst = MAX_BURST.min(connection.window_space());
         let average = self.average.of(subflow.id);
-        *average = weighted_average(*average, buffered(subflow), subflow.pacing_rate.as_bps(), burst);
+        *average = weighted_average(*average, buffered(subflow), subflow.pacing_rate().as_bps(), burst);
         self.burst = Some(Burst { subflow: subflow.id, end: connection.next + burst, chosen_at: connection.now });
         Decision::Send { subflow: position, bytes: burst }
     }
@@ -132,12 +132,13 @@ mod tests {
     use super::*;
     use crate::options::Value;
     use crate::scheduler::testing::{Bed, at, kbps, ms, send, wait};
+    use crate::view::Pace;
 
     /// Two subflows at 80 kb/s and 240 kb/s, so that 1000 bytes linger for 100 ms and 33.3 ms.
     fn slow_and_fast() -> Bed {
         let mut bed = Bed::new("linux").subflow(ms(100), 100).subflow(ms(100), 100);
-        bed.subflows[0].pacing_rate = kbps(80);
-        bed.subflows[1].pacing_rate = kbps(240);
+        bed.subflows[0].pace = Pace::fixed(kbps(80));
+        bed.subflows[1].pace = Pace::fixed(kbps(240));
         bed
     }
 
@@ -224,7 +225,7 @@ mod tests {
         let mut linux = Linux { kept: false, burst: None, average: PerSubflow::default() };
         let mut bed = slow_and_fast();
         *linux.average.of(SubflowId(0)) = 80_000;
-        bed.subflows[0].pacing_rate = kbps(180);
+        bed.subflows[0].pace = Pace::fixed(kbps(180));
         bed.subflows[0].outstanding = 34_572;
         bed.subflows[1].outstanding = 1_000_000;
         let decision = bed.ask(&mut linux, Trigger::NewData);
@@ -236,11 +237,11 @@ mod tests {
     #[test]
     fn subflows_without_a_rate_are_passed_over_unless_nobody_has_one() {
         let mut bed = slow_and_fast();
-        bed.subflows[0].pacing_rate = kbps(0);
+        bed.subflows[0].pace = Pace::fixed(kbps(0));
         assert_eq!(bed.decide(), send(1, 65_428));
         let mut bed = slow_and_fast();
-        bed.subflows[0].pacing_rate = kbps(0);
-        bed.subflows[1].pacing_rate = kbps(0);
+        bed.subflows[0].pace = Pace::fixed(kbps(0));
+        bed.subflows[1].pace = Pace::fixed(kbps(0));
         assert_eq!(bed.decide(), send(0, 65_428));
     }
 

@@ -4,7 +4,7 @@
 
 use super::{Decision, Scheduler, SubflowSet, Trigger, View, create};
 use crate::options::{Options, Value};
-use crate::view::{ConnectionView, Packets, Phase, SubflowView};
+use crate::view::{ConnectionView, Pace, Packets, Phase, SubflowView};
 use anabranch_units::{Bandwidth, Duration, Instant, PathId, SubflowId};
 
 /// Payload bytes of a full segment.
@@ -58,10 +58,10 @@ pub(super) fn subflow(id: u16, srtt: Duration, cwnd: u32) -> SubflowView {
         latest_rtt: srtt,
         min_rtt: srtt,
         // Linux's factor in congestion avoidance. Without a round trip there is no rate.
-        pacing_rate: if srtt.is_zero() {
-            Bandwidth::ZERO
+        pace: if srtt.is_zero() {
+            Pace::fixed(Bandwidth::ZERO)
         } else {
-            Bandwidth::from_bytes_per(window, srtt).mul_f64(1.2)
+            Pace::fixed(Bandwidth::from_bytes_per(window, srtt).mul_f64(1.2))
         },
         acked_since_loss: 0,
         acked_between_losses: 0,

@@ -259,7 +259,7 @@ impl Subflow {
             rttvar: rtt.deviation(),
             latest_rtt: rtt.latest(),
             min_rtt: rtt.min(),
-            pacing_rate: self.sender.pacing_rate(mss),
+            pace: self.sender.pace(),
             acked_since_loss,
             acked_between_losses,
         }

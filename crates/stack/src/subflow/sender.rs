@@ -8,9 +8,9 @@ use super::recovery::{Duplicate, Prr, Rack, TailProbe, Undo};
 use super::rtt::RttEstimator;
 use super::scoreboard::{Delivery, Record, Scoreboard};
 use crate::congestion::{Ack, CongestionControl, Siblings, Window};
-use crate::view::{Packets, Phase};
+use crate::view::{Pace, Packets, Phase};
 use anabranch_events::{LossCause, SendKind};
-use anabranch_units::{Bandwidth, Duration, Instant};
+use anabranch_units::{Duration, Instant};
 
 /// What an acknowledgment says, in offsets.
 #[derive(Clone, Copy, Debug)]
@@ -87,8 +87,8 @@ pub(crate) struct Sender {
     acked_bytes: u64,
     acked_since_loss: u64,
     acked_between_losses: u64,
-    /// Packets per second at Linux's pacing rate; follows acknowledgments.
-    pace: f64,
+    /// Linux's pace; follows acknowledgments.
+    pace: Pace,
     /// The largest payload that left: what counts as a full packet.
     largest: u32,
     /// Packets that were sent again, and packets of which the peer said that they arrived again.
@@ -137,7 +137,7 @@ impl Sender {
             acked_bytes: 0,
             acked_since_loss: 0,
             acked_between_losses: 0,
-            pace: 0.0,
+            pace: Pace::default(),
             largest: 0,
             repetitions: 0,
             duplicates: 0,
@@ -345,7 +345,7 @@ impl Sender {
         if self.phase == Phase::Recovery {
             self.prr.sent += 1;
         }
-        let own = || self.spaces_out.then(|| self.pacing_rate(self.largest)).filter(|_| self.rtt.has_sample());
+        let own = || self.spaces_out.then(|| self.pace().rate(self.largest)).filter(|_| self.rtt.has_sample());
         if let Some(rate) = self.window.pacing_rate.or_else(own) {
             /// What a packet adds to its payload on the wire, roughly; pacing rates count packets, not payload.
             const HEADERS: u64 = 60;
@@ -435,13 +435,9 @@ impl Sender {
         self.acked_since_loss = 0;
     }
 
-    /// Linux's pacing rate, whether or not packets are paced.
-    pub fn pacing_rate(&self, mss: u32) -> Bandwidth {
-        match self.window.pacing_rate {
-            Some(rate) => rate,
-            None if self.rtt.has_sample() => Bandwidth::from_bps((self.pace * f64::from(mss) * 8.0) as u64),
-            None => Bandwidth::INFINITE,
-        }
+    /// The pace since the last acknowledgment.
+    pub fn pace(&self) -> Pace {
+        Pace { fixed: self.window.pacing_rate, ..self.pace }
     }
 
     /// Twice the window per round trip while it doubles, 1.2 times later (Linux `tcp_update_pacing_rate`).
@@ -449,8 +445,8 @@ impl Sender {
         let cwnd = self.window.cwnd.as_f64();
         let doubling = cwnd < self.window.ssthresh.as_f64() / 2.0;
         let factor = if doubling { 2.0 } else { 1.2 };
-        let packets = cwnd.max(f64::from(self.board.packets_out()));
-        self.pace = factor * packets / self.rtt.srtt().as_secs_f64();
+        let packets = factor * cwnd.max(f64::from(self.board.packets_out()));
+        self.pace = Pace { fixed: None, packets, round_trip: self.rtt.srtt() };
     }
 
     /// Halves the window because this subflow blocks a faster one (legacy Multipath TCP's penalisation).

@@ -339,7 +339,11 @@ impl Talk {
         }
         let number = |n: DataSeq, key: u64| {
             let first = idsn(key).wrapping_add(1);
-            if n.wide { n.value.wrapping_sub(first) as i64 } else { i64::from((n.value as u32).wrapping_sub(first as u32) as i32) }
+            if n.wide {
+                n.value.wrapping_sub(first) as i64
+            } else {
+                i64::from((n.value as u32).wrapping_sub(first as u32) as i32)
+            }
         };
         if let Some(dss) = segment.dss {
             if let Some(map) = dss.mapping {

@@ -7,7 +7,7 @@ mod scoreboard;
 mod sender;
 mod timers;
 
-use super::{Acknowledgment, AckOutcome, Opening, Origin, State, Subflow, timestamp};
+use super::{AckOutcome, Acknowledgment, Opening, Origin, State, Subflow, timestamp};
 use crate::congestion::{self, Siblings};
 use crate::connection::PathConfig;
 use crate::options::Options;
