@@ -118,8 +118,7 @@ fn run_case(case: u64) -> Result<(), String> {
             net.received, net.server, net.client
         ));
     }
-    eprintln!("TOOK {:.1} case {case} {described}", net.now.as_secs_f64() );
-    if closes { let t=net.now; let r=close(&mut net);  eprintln!("CLOSE {:.1} case {case} {described}", net.now.as_secs_f64()-t.as_secs_f64() ); r } else { Ok(()) }
+    if closes { close(&mut net) } else { Ok(()) }
 }
 
 /// Both applications have finished, and the network is whole: both ends close, and then have nothing left to do.
@@ -230,7 +229,7 @@ fn random_networks_deliver_every_byte_once() {
 #[test]
 #[ignore = "slow suite: 10 000 cases"]
 fn ten_thousand_random_networks_deliver_every_byte_once() {
-    run_cases(2_000_000..2_100_000);
+    run_cases(1_000_000..1_010_000);
 }
 
 #[test]

@@ -67,7 +67,10 @@ impl Connection {
             let slowest = self.subflows.iter().map(|s| s.sender.rtt().base_rto()).max();
             // Twice the slowest subflow's timeout: the subflows' own repairs come first.
             let wait = slowest.unwrap_or(Duration::from_secs(1)) * 2;
-            self.progress.deadline = Some(now + (wait * (1 << self.progress.backoff.min(6))));
+            // Linux tells the end again and again at the pace of its timeout; a window may stay closed for long.
+            let only_end = self.outgoing.next == self.outgoing.unacked() && self.outgoing.unsent() == 0;
+            let most = if only_end { 2 } else { 6 };
+            self.progress.deadline = Some(now + (wait * (1 << self.progress.backoff.min(most))));
         }
     }
 

@@ -201,6 +201,10 @@ impl Receiver {
             self.fin_at = Some(offset);
             self.take_fin();
         }
+        if offset > self.next {
+            // Ahead of a hole it is a run of one number, which tells the sender of the hole.
+            self.note_block(offset, offset + 1);
+        }
         self.acknowledge_now();
     }
 
@@ -215,7 +219,8 @@ impl Receiver {
         let piece = self.ahead.pop_ready(self.next)?;
         self.next = piece.end;
         self.take_fin();
-        self.blocks.retain(|block| block.1 > piece.end);
+        let next = self.next;
+        self.blocks.retain(|block| block.1 > next);
         self.since_progress = 0;
         Some(piece)
     }

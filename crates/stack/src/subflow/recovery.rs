@@ -350,23 +350,20 @@ impl Sender {
         outcome.undone = true;
     }
 
-    /// An acknowledgment after a probe: if more was acknowledged than the probe's own packet, the probe repaired a loss.
+    /// An acknowledgment after a probe: if more was acknowledged than the probe's own packet, the probe repaired a loss,
+    /// unless it was `needless`: the original had arrived as well.
     pub(super) fn on_probe_ack(
         &mut self,
         now: Instant,
-        ack: &Acknowledgment<'_>,
-        advanced: bool,
-        arrived_twice: bool,
-        delivery: &Delivery,
+        acked: u64,
+        needless: bool,
         siblings: Siblings<'_>,
         outcome: &mut AckOutcome,
     ) {
-        let Some(high_mark) = self.probe.high_mark.filter(|mark| ack.acked >= *mark) else { return };
-        let pure_duplicate = !advanced && delivery.packets == 0 && !ack.more_than_ack;
-        if arrived_twice || pure_duplicate {
-            // Both the original and the probe arrived.
+        let Some(high_mark) = self.probe.high_mark.filter(|mark| acked >= *mark) else { return };
+        if needless {
             self.probe.high_mark = None;
-        } else if ack.acked > high_mark {
+        } else if acked > high_mark {
             self.probe.high_mark = None;
             let reduction = self.reduce(now, LossCause::FastRetransmit, siblings);
             if !self.control.governs_itself() {

@@ -195,8 +195,9 @@ impl Sender {
         self.rack.advance(now, &delivery, self.rtt.min());
 
         let mut outcome = AckOutcome { advanced, ..AckOutcome::default() };
-        let probe_arrived_twice = duplicate == Some(Duplicate::OfProbe);
-        self.on_probe_ack(now, ack, advanced, probe_arrived_twice, &delivery, siblings, &mut outcome);
+        let pure_duplicate = !advanced && delivery.packets == 0 && !ack.more_than_ack;
+        let probe_was_needless = duplicate == Some(Duplicate::OfProbe) || pure_duplicate;
+        self.on_probe_ack(now, ack.acked, probe_was_needless, siblings, &mut outcome);
         self.repair(now, ack, advanced, &delivery, siblings, &mut outcome);
 
         let rate = self.rate.on_delivered(now, delivery.packets, delivery.newest, self.rtt.min());

@@ -313,14 +313,14 @@ impl Pair {
     pub fn flush(&mut self) {
         let now = self.now;
         while let Some(transmit) = self.client.poll_transmit(now) {
-            self.dispatch(transmit, false);
+            self.dispatch(&transmit, false);
         }
         while let Some(transmit) = self.server.as_mut().and_then(|server| server.poll_transmit(now)) {
-            self.dispatch(transmit, true);
+            self.dispatch(&transmit, true);
         }
     }
 
-    fn dispatch(&mut self, transmit: Transmit, down: bool) {
+    fn dispatch(&mut self, transmit: &Transmit, down: bool) {
         if let Some(trace) = &mut self.trace {
             trace.push((self.now, transmit.path, down, transmit.segment.clone()));
         }

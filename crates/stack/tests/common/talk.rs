@@ -317,7 +317,7 @@ impl Talk {
         while let Some(due) = self.end.poll_timeout().filter(|due| *due < at(ms)) {
             self.now = self.now.max(due.as_nanos().div_ceil(1_000_000));
             self.end.handle_timeout(due.max(at(self.now)));
-            assert_eq!(self.hear(), [String::new(); 0], "at {} ms", self.now);
+            assert_eq!(self.hear(), Vec::<String>::new(), "at {} ms", self.now);
         }
         self.now = ms;
     }

@@ -294,9 +294,11 @@ fn an_end_counts_as_one_number_and_only_once() {
     let end = start_of(next + 1);
     bed.receiver.on_fin(end);
     assert!(!bed.receiver.finished());
-    assert_eq!(bed.answer(), Some(vec![]));
+    assert_eq!(bed.answer(), Some(vec![(next + 1, next + 1)]), "a run of one number");
     bed.arrives(next);
     assert!(bed.receiver.finished());
+    bed.arrives(next);
+    assert_eq!(bed.answer(), Some(vec![(next, next + 1)]), "which is no run any more");
     assert_eq!(bed.receiver.next(), end + 1);
     // The same again, and one that claims to be behind.
     bed.receiver.on_fin(end);

@@ -25,7 +25,7 @@ impl Packet {
         self.missing() && (!self.lost || self.repeated)
     }
 
-    fn to_repeat(&self) -> bool {
+    fn awaits_repetition(&self) -> bool {
         self.missing() && self.lost && !self.repeated
     }
 }
@@ -238,7 +238,7 @@ impl Both {
         let oldest = board.oldest_transmission().map(|(_, record)| record.start);
         assert_eq!(oldest, model.oldest().map(|n| start_of(n as u64)));
         let next = board.next_lost().map(|(_, record)| record.start);
-        assert_eq!(next, model.packets.iter().position(Packet::to_repeat).map(|n| start_of(n as u64)));
+        assert_eq!(next, model.packets.iter().position(Packet::awaits_repetition).map(|n| start_of(n as u64)));
         let last = model.packets.last().filter(|packet| packet.missing()).map(|_| model.packets.len() as u64 - 1);
         assert_eq!(board.last_missing().map(|(_, record)| record.start), last.map(start_of));
     }
