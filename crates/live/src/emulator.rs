@@ -1,14 +1,16 @@
 //! Links in real time: between two namespaces, or between a namespace and a host in this process.
 
 use crate::host::Host;
+use crate::middlebox::{Meddled, Meddler, Middlebox};
 use crate::packet::{BytesPacket, Pool};
 use crate::script::{Script, Step, Way};
 use crate::tap::Tap;
 use crate::wait::{Waiter, sharpen_timers};
 use crate::{Clock, Tun};
-use anabranch_network::{Direction, Histogram, Stats};
+use anabranch_network::{Direction, Histogram, Stats, Streams};
 use anabranch_units::{Duration, Instant, PathId};
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The largest IP packet, and so the largest thing that a device gives.
@@ -20,6 +22,10 @@ const READ_BATCH: usize = 32;
 
 /// How often a flag to stop is looked at when nothing else happens.
 const STOP_INTERVAL: Duration = Duration::from_millis(20);
+
+/// What middleboxes draw their random numbers from. In real time packets arrive in no order that could be repeated, so it need not differ
+/// from run to run.
+const MIDDLEBOX_SEED: u64 = 1;
 
 /// The far end of a link, as seen from the client.
 #[derive(Debug)]
@@ -40,6 +46,8 @@ pub struct Link {
     pub up: Direction<BytesPacket>,
     /// To the client.
     pub down: Direction<BytesPacket>,
+    /// What stands in its way.
+    pub middlebox: Middlebox,
 }
 
 /// What the links of one path did.
@@ -49,6 +57,8 @@ pub struct PathReport {
     pub up: Stats,
     /// To the client.
     pub down: Stats,
+    /// What the path's middlebox did, from the client and to it.
+    pub meddled: [Meddled; 2],
 }
 
 /// What an emulator did.
@@ -91,6 +101,7 @@ enum Sink {
 /// One direction of one path.
 struct Lane {
     direction: Direction<BytesPacket>,
+    meddler: Meddler,
     sink: Sink,
 }
 
@@ -107,8 +118,10 @@ impl Links {
     }
 
     fn send(&mut self, now: Instant, path: PathId, way: Way, bytes: &[u8]) {
-        let packet = self.pool.packet(bytes);
-        self.lane(path, way).direction.send(now, packet);
+        let mut packet = self.pool.packet(bytes);
+        let lane = self.lane(path, way);
+        lane.meddler.pass(packet.as_mut_slice());
+        lane.direction.send(now, packet);
     }
 
     fn next_delivery(&self) -> Option<Instant> {
@@ -122,7 +135,11 @@ impl Links {
 
     fn report(&self, refused: u64) -> Report {
         let stats = |lane: &Lane| lane.direction.stats().clone();
-        let paths = self.lanes.chunks(2).map(|pair| PathReport { up: stats(&pair[0]), down: stats(&pair[1]) });
+        let paths = self.lanes.chunks(2).map(|pair| PathReport {
+            up: stats(&pair[0]),
+            down: stats(&pair[1]),
+            meddled: [pair[0].meddler.meddled, pair[1].meddler.meddled],
+        });
         Report { paths: paths.collect(), lateness: self.lateness.clone(), refused }
     }
 }
@@ -139,8 +156,10 @@ impl<H: Host> Emulator<H> {
             let path = PathId(i as u16);
             tap.interface(link.client.name())?;
             devices.push(Device { tun: link.client, path, way: Way::Up });
-            lanes.push(Lane { direction: link.up, sink: Sink::Host });
-            lanes.push(Lane { direction: link.down, sink: Sink::Device(devices.len() - 1) });
+            let meddler = |way| Meddler::new(link.middlebox, &Streams::new(MIDDLEBOX_SEED, format!("link/{i}/{way}")));
+            lanes.push(Lane { direction: link.up, meddler: meddler("up"), sink: Sink::Host });
+            let sink = Sink::Device(devices.len() - 1);
+            lanes.push(Lane { direction: link.down, meddler: meddler("down"), sink });
             if let Far::Device(tun) = link.far {
                 lanes[2 * i].sink = Sink::Device(devices.len());
                 devices.push(Device { tun, path, way: Way::Down });
@@ -158,7 +177,7 @@ impl<H: Host> Emulator<H> {
         sharpen_timers()?;
         let Emulator { clock, devices, links, host, script, tap, refused } = self;
         let devices = &*devices;
-        let mut waiter = Waiter::new(devices.iter().map(|device| &device.tun));
+        let mut waiter = Waiter::new(devices.iter().map(|device| device.tun.as_fd()));
         let mut buffer = vec![0; MAX_PACKET];
         loop {
             let mut turn =

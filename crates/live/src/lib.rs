@@ -5,6 +5,7 @@
 //! - [`Emulator`]: the links of `anabranch-network` in real time, between two namespaces or between a namespace and a
 //!   [`Host`] in this process, with a [`Script`] of changes and a [`Tap`] that records;
 //! - [`Server`]: a host that accepts connections with our endpoint;
+//! - `serve` (with the feature of that name): files over HTTP to real clients;
 //! - [`requirements`]: what the machine must offer, and what is missing.
 
 mod buffer;
@@ -13,10 +14,13 @@ mod emulator;
 mod entropy;
 mod host;
 pub mod lab;
+mod middlebox;
 mod netns;
 mod packet;
 pub mod requirements;
 mod script;
+#[cfg(feature = "serve")]
+pub mod serve;
 mod server;
 mod tap;
 mod tun;
@@ -26,9 +30,10 @@ pub use clock::Clock;
 pub use emulator::{Emulator, Far, Link, PathReport, Report};
 pub use entropy::SystemEntropy;
 pub use host::{Host, NoHost};
+pub use middlebox::{Meddled, Middlebox, Strip};
 pub use netns::Netns;
 pub use packet::BytesPacket;
 pub use script::{Script, Step, Way, Ways, When};
-pub use server::{Application, Counters, Reply, Server};
+pub use server::{Application, ConnectionId, Counters, Limits, Opened, Progress, Reply, Server};
 pub use tap::{End, Tap};
 pub use tun::Tun;

@@ -82,8 +82,13 @@ impl Netns {
     /// # Errors
     /// What `ip` printed.
     pub fn ip(&self, script: &str) -> io::Result<()> {
+        self.ip_of("-4", script)
+    }
+
+    /// The same, for a family (`-4` or `-6`) that some commands cannot tell from the addresses.
+    pub(crate) fn ip_of(&self, family: &str, script: &str) -> io::Result<()> {
         let mut command = Command::new("ip");
-        command.args(["-n", &self.name, "-batch", "-"]);
+        command.args([family, "-n", &self.name, "-batch", "-"]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         if let Some(mut stdin) = child.stdin.take() {
             stdin.write_all(script.as_bytes())?;

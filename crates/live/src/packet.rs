@@ -13,6 +13,12 @@ impl BytesPacket {
     }
 }
 
+impl BytesPacket {
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
+        &mut self.0
+    }
+}
+
 impl Packet for BytesPacket {
     fn bytes(&self) -> u32 {
         // Devices give no more than 65 535 bytes.

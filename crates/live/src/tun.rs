@@ -27,7 +27,7 @@ struct InterfaceRequest {
 
 /// A TUN device: reading gives the packets that the kernel routes to it, writing hands packets to the kernel.
 ///
-/// It exists as long as this value. There are no offloads: every packet has at most the interface's MTU, and
+/// One that this process made exists as long as this value. There are no offloads: every packet has at most the interface's MTU, and
 /// complete checksums.
 #[derive(Debug)]
 pub struct Tun {
@@ -42,6 +42,15 @@ impl Tun {
     /// If the name is empty or longer than 15 bytes, TUN is not available, or the caller is not privileged.
     pub fn create(namespace: &Netns, name: &str) -> io::Result<Self> {
         namespace.run(|| open(name))?
+    }
+
+    /// Opens the device `name` in the namespace of the calling thread: attaches itself to one that exists and has no
+    /// process yet, which needs no privilege if the caller owns it (`ip tuntap add dev NAME mode tun user USER`); makes a new one otherwise.
+    ///
+    /// # Errors
+    /// As [`Tun::create`]; or if the device is busy.
+    pub fn open(name: &str) -> io::Result<Self> {
+        open(name)
     }
 
     /// The interface's name.

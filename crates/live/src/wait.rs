@@ -1,11 +1,12 @@
 //! Waiting for packets or for a point in time, whichever comes first.
 
-use crate::{Clock, Tun};
+use crate::Clock;
 use anabranch_units::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::io;
 use std::num::NonZeroU64;
+use std::os::fd::BorrowedFd;
 
 /// The kernel may defer a thread's timers by this much to save power: 50 us unless told otherwise, a nanosecond here.
 const TIMER_SLACK: NonZeroU64 = NonZeroU64::MIN;
@@ -18,16 +19,16 @@ pub fn sharpen_timers() -> io::Result<()> {
     Ok(rustix::thread::set_current_timer_slack(Some(TIMER_SLACK))?)
 }
 
-/// Waits on a fixed set of devices.
+/// Waits on a fixed set of files.
 pub struct Waiter<'a>(Vec<PollFd<'a>>);
 
 impl<'a> Waiter<'a> {
     /// Waits on these, which [`Waiter::ready`] numbers in this order.
-    pub fn new(devices: impl IntoIterator<Item = &'a Tun>) -> Self {
-        Waiter(devices.into_iter().map(|tun| PollFd::new(tun, PollFlags::IN)).collect())
+    pub fn new(files: impl IntoIterator<Item = BorrowedFd<'a>>) -> Self {
+        Waiter(files.into_iter().map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect())
     }
 
-    /// Returns once a device can be read or `deadline` has come.
+    /// Returns once a file can be read or `deadline` has come.
     ///
     /// This is `ppoll`, whose timeout has nanoseconds; `epoll_wait` would round up to a millisecond.
     ///
@@ -44,7 +45,7 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Whether device `i` could be read (or is gone, as reading will tell) when the last wait ended.
+    /// Whether file `i` could be read (or is gone, as reading will tell) when the last wait ended.
     pub fn ready(&self, i: usize) -> bool {
         !self.0[i].revents().is_empty()
     }

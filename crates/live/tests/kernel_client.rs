@@ -5,14 +5,14 @@ mod common;
 
 use anabranch_live::requirements::{CURL, MPTCPIZE, NSTAT, TSHARK};
 use anabranch_live::{
-    Application, BytesPacket, Clock, Counters, Emulator, End, Far, Link, Report, Script, Server, Step, Tap, Ways, When,
-    lab,
+    Application, BytesPacket, Clock, Counters, Emulator, End, Far, Limits, Link, Middlebox, Progress, Reply, Report,
+    Script, Server, Step, Strip, Tap, Ways, When, lab, lab::Family,
 };
 use anabranch_network::{
     Change, Direction, DirectionConfig, LossConfig, Probability, QueueConfig, Reordering, Streams,
 };
 use anabranch_stack::Config;
-use anabranch_stack::connection::{CongestionChoice, Choice, PathConfig, Protocol};
+use anabranch_stack::connection::{Choice, CongestionChoice, PathConfig, Protocol};
 use anabranch_stack::options::Options;
 use anabranch_units::{Bandwidth, Duration, PathId};
 use common::capture::{self, CaptureFile};
@@ -31,21 +31,26 @@ struct Bulk {
     request: Vec<u8>,
     head: Vec<u8>,
     len: u64,
+    answered: bool,
 }
 
 impl Bulk {
     fn new(head: &str, len: u64) -> Self {
-        Bulk { request: Vec::new(), head: head.as_bytes().to_vec(), len }
+        Bulk { request: Vec::new(), head: head.as_bytes().to_vec(), len, answered: false }
     }
 }
 
 impl Application for Bulk {
-    fn receive(&mut self, bytes: &[u8]) -> anabranch_live::Reply {
+    fn receive(&mut self, bytes: &[u8]) {
         self.request.extend_from_slice(bytes);
-        if !self.request.ends_with(b"\r\n\r\n") {
-            return Default::default();
+    }
+
+    fn poll(&mut self, _: Progress) -> Reply {
+        if self.answered || !self.request.ends_with(b"\r\n\r\n") {
+            return Reply::default();
         }
-        anabranch_live::Reply { bytes: self.head.len() as u64 + self.len, finish: true }
+        self.answered = true;
+        Reply { bytes: self.head.len() as u64 + self.len, finish: true, ..Reply::default() }
     }
 
     fn fill(&self, offset: u64, buffer: &mut [u8]) {
@@ -59,10 +64,13 @@ impl Application for Bulk {
 /// One network, one transfer.
 struct Case {
     name: &'static str,
+    family: Family,
     /// The paths' one-way delays in ms.
     delays: Vec<u64>,
     /// How each direction of each link differs from the plain one: 20 Mb/s, 64 kB of queue.
     links: fn(&mut DirectionConfig),
+    /// What stands in the way on each path.
+    middlebox: fn(usize) -> Middlebox,
     script: Vec<Step>,
     scheduler: &'static str,
     congestion_control: &'static str,
@@ -77,8 +85,10 @@ impl Case {
     fn new(name: &'static str) -> Self {
         Case {
             name,
+            family: Family::V4,
             delays: vec![10, 20],
             links: |_| {},
+            middlebox: |_| Middlebox::default(),
             script: Vec::new(),
             scheduler: "min-rtt",
             congestion_control: "newreno",
@@ -88,12 +98,12 @@ impl Case {
         }
     }
 
-    /// The endpoint as a server at [`lab::SERVER`].
+    /// The endpoint as a server at the server's address.
     fn config(&self) -> Config {
         let paths = (0..self.delays.len() as u16).map(|i| PathConfig {
             id: PathId(i),
-            local: lab::SERVER.into(),
-            remote: lab::client_address(PathId(i)).into(),
+            local: self.family.server(),
+            remote: self.family.client(PathId(i)),
             mtu: lab::MTU,
             backup: false,
         });
@@ -117,14 +127,15 @@ impl Case {
     /// Runs `client` in its namespace against our server.
     fn run<T>(&self, client: impl FnOnce(&anabranch_live::Netns) -> T) -> Outcome<T> {
         let n = self.delays.len() as u16;
-        let site = lab::client(n, "reno").unwrap();
+        let site = lab::client(self.family, n, "reno").unwrap();
         let links = site.devices.into_iter().enumerate().map(|(i, client)| Link {
             client,
             far: Far::Host,
             up: self.direction(i, "up"),
             down: self.direction(i, "down"),
+            middlebox: (self.middlebox)(i),
         });
-        let server = Server::new(self.config(), || Bulk::new(&self.head, self.len)).unwrap();
+        let server = Server::new(self.config(), Limits::default(), |_| Bulk::new(&self.head, self.len)).unwrap();
         let file = CaptureFile::new(self.name);
         let tap = Tap::file(file.path(), End::Far).unwrap();
         let script = Script::new(self.script.clone());
@@ -198,7 +209,7 @@ impl<T> Outcome<T> {
 }
 
 fn download(namespace: &anabranch_live::Netns) -> Download {
-    kernel::download(namespace, MPTCP)
+    kernel::download(namespace, Family::V4.server(), MPTCP)
 }
 
 #[test]
@@ -210,6 +221,18 @@ fn ten_megabytes_over_two_paths() {
     outcome.assert_clean();
     outcome.assert_closed_in_order();
     assert!(outcome.result.bits_per_second() > 22e6, "more than one link carries");
+}
+
+#[test]
+fn ten_megabytes_over_ipv6() {
+    require!(&[NSTAT, TSHARK]);
+    let case = Case { family: Family::V6, ..Case::new("ipv6") };
+    let outcome = case.run(|namespace| kernel::download(namespace, Family::V6.server(), MPTCP));
+    outcome.assert_intact(TEN_MEGABYTES);
+    outcome.assert_all_paths_used(0.2);
+    outcome.assert_clean();
+    outcome.assert_closed_in_order();
+    assert_eq!(capture::count(outcome.file.path(), "ip"), 0, "nothing but IPv6");
 }
 
 #[test]
@@ -262,6 +285,72 @@ fn packets_twice() {
 }
 
 #[test]
+fn packets_with_a_flipped_bit() {
+    require!(&[NSTAT, TSHARK]);
+    let corrupting = |_| Middlebox { corruption: Probability::new(0.01).unwrap(), ..Middlebox::default() };
+    let outcome = Case { middlebox: corrupting, ..Case::new("corruption") }.run(download);
+    outcome.assert_intact(TEN_MEGABYTES);
+    outcome.assert_all_paths_used(0.2);
+    kernel::assert_mptcp_held(&outcome.namespace);
+    outcome.assert_closed();
+    // Both ends met corrupted packets, and took none of them: those whose IP version is hit are refused before they count.
+    let corrupted = |way: usize| outcome.report.paths.iter().map(|path| path.meddled[way].corrupted).sum::<u64>();
+    assert!(corrupted(0) > 10 && corrupted(1) > 50, "{:?}", outcome.report.paths);
+    let bad_tcp = kernel::counter(&outcome.namespace, "TcpInCsumErrors");
+    assert!(bad_tcp > 40 && bad_tcp <= corrupted(1), "{bad_tcp} of {}", corrupted(1));
+    assert!(outcome.server.undecodable > 5 && outcome.server.undecodable <= corrupted(0), "{:?}", outcome.server);
+}
+
+/// After a middlebox took the options away: every byte arrived, by plain TCP over the initial path, and in order to the end.
+fn assert_fell_back(outcome: &Outcome<Download>) {
+    outcome.assert_intact(TEN_MEGABYTES);
+    let counters = kernel::mptcp_counters(&outcome.namespace);
+    assert_eq!(counters["MPTcpExtMPJoinSynTx"], 0, "{counters:?}");
+    assert_eq!((outcome.received[1], outcome.server.accepted), (0, 1));
+    assert!(outcome.report.paths[0].meddled.iter().any(|meddled| meddled.stripped > 0));
+    capture::assert_well_formed(outcome.file.path());
+    outcome.assert_closed_in_order();
+}
+
+#[test]
+fn options_stripped_from_the_handshake_on() {
+    require!(&[NSTAT, TSHARK]);
+    let stripping = |_| Middlebox { strip: Strip::Everywhere, ..Middlebox::default() };
+    let outcome = Case { middlebox: stripping, ..Case::new("strip-all") }.run(download);
+    assert_fell_back(&outcome);
+    let fell_back = kernel::mptcp_counters(&outcome.namespace)["MPTcpExtMPCapableFallbackSYNACK"];
+    assert_eq!(fell_back, 1, "the kernel learnt it from the SYN/ACK");
+}
+
+#[test]
+fn options_stripped_behind_the_handshake() {
+    require!(&[NSTAT, TSHARK]);
+    let stripping = |_| Middlebox { strip: Strip::BehindHandshake, ..Middlebox::default() };
+    let outcome = Case { middlebox: stripping, ..Case::new("strip-late") }.run(download);
+    assert_fell_back(&outcome);
+    assert_eq!(
+        kernel::mptcp_counters(&outcome.namespace)["MPTcpExtMPCapableSYNACKRX"],
+        1,
+        "MPTCP was agreed on at first"
+    );
+}
+
+#[test]
+fn options_stripped_on_the_second_path_only() {
+    require!(&[NSTAT, TSHARK]);
+    let stripping =
+        |path| Middlebox { strip: if path == 1 { Strip::Everywhere } else { Strip::Nothing }, ..Middlebox::default() };
+    let outcome = Case { middlebox: stripping, ..Case::new("strip-second") }.run(download);
+    outcome.assert_intact(TEN_MEGABYTES);
+    // The join failed, the connection did not.
+    let counters = kernel::mptcp_counters(&outcome.namespace);
+    assert_eq!((counters["MPTcpExtMPCapableSYNACKRX"], counters["MPTcpExtMPJoinSynAckRx"]), (1, 0), "{counters:?}");
+    assert!(counters["MPTcpExtMPJoinSynTx"] > 0, "{counters:?}");
+    assert!(capture::mptcp_options(outcome.file.path())[&2] > 1000, "the first path speaks MPTCP to the end");
+    capture::assert_well_formed(outcome.file.path());
+}
+
+#[test]
 fn everything_at_once_over_three_paths() {
     require!(&[NSTAT, TSHARK]);
     let bad = |link: &mut DirectionConfig| {
@@ -307,7 +396,7 @@ fn the_initial_path_cut_and_restored() {
 #[test]
 fn a_client_that_speaks_plain_tcp() {
     require!(&[NSTAT, TSHARK]);
-    let outcome = Case::new("plain-tcp").run(|namespace| kernel::download(namespace, TCP));
+    let outcome = Case::new("plain-tcp").run(|namespace| kernel::download(namespace, Family::V4.server(), TCP));
     outcome.assert_intact(TEN_MEGABYTES);
     capture::assert_well_formed(outcome.file.path());
     assert_eq!(capture::mptcp_options(outcome.file.path()).len(), 0, "no MPTCP option to a client that knows none");
@@ -320,7 +409,7 @@ fn curl_under_mptcpize() {
     require!(&[NSTAT, TSHARK, CURL, MPTCPIZE]);
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {TEN_MEGABYTES}\r\nConnection: close\r\n\r\n");
     let case = Case { head, ..Case::new("curl") };
-    let url = format!("http://{}:{PORT}/", lab::SERVER);
+    let url = format!("http://{}:{PORT}/", Family::V4.server());
     let outcome = case.run(|namespace| {
         let mut command = namespace.command("mptcpize");
         command.args(["run", "curl", "--silent", "--show-error", "--max-time", "60", &url]).output().expect("it starts")
@@ -340,7 +429,7 @@ fn a_reader_that_closes_the_window() {
     require!(&[NSTAT, TSHARK]);
     let len = 2_000_000;
     let case = Case { len, ..Case::new("slow-reader") };
-    let outcome = case.run(|namespace| kernel::download_slowly(namespace, MPTCP));
+    let outcome = case.run(|namespace| kernel::download_slowly(namespace, Family::V4.server(), MPTCP));
     outcome.assert_intact(len);
     outcome.assert_clean();
     outcome.assert_closed_in_order();
@@ -351,7 +440,8 @@ fn a_reader_that_closes_the_window() {
 #[test]
 fn a_client_that_leaves_in_the_middle() {
     require!(&[NSTAT, TSHARK]);
-    let outcome = Case::new("leaves").run(|namespace| kernel::download_part(namespace, MPTCP, 1_000_000));
+    let outcome =
+        Case::new("leaves").run(|namespace| kernel::download_part(namespace, Family::V4.server(), MPTCP, 1_000_000));
     assert!(outcome.result >= 1_000_000 && outcome.result < TEN_MEGABYTES);
     let fast_closes = capture::count(outcome.file.path(), "tcp.options.mptcp.subtype == 7 && ip.dst == 10.99.0.1");
     assert!(fast_closes > 0, "the kernel aborted");

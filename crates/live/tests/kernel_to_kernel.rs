@@ -3,7 +3,9 @@
 mod common;
 
 use anabranch_live::requirements::{NSTAT, TSHARK};
-use anabranch_live::{Clock, Emulator, End, Far, Link, NoHost, Report, Script, Step, Tap, Ways, When, lab};
+use anabranch_live::{
+    Clock, Emulator, End, Far, Link, NoHost, Report, Script, Step, Tap, Ways, When, lab, lab::Family,
+};
 use anabranch_network::{Change, Direction, DirectionConfig, QueueConfig, Streams};
 use anabranch_units::{Bandwidth, Duration, PathId};
 use common::capture::{self, CaptureFile};
@@ -28,18 +30,18 @@ struct Outcome {
 /// Sends `len` bytes from a kernel to a kernel.
 fn transfer(protocol: i32, paths: &[(u64, u64)], len: u64, script: Script, tap: Tap) -> Outcome {
     let n = paths.len() as u16;
-    let client = lab::client(n, "reno").unwrap();
-    let server = lab::server(n, "reno").unwrap();
+    let client = lab::client(Family::V4, n, "reno").unwrap();
+    let server = lab::server(Family::V4, n, "reno").unwrap();
     let devices = client.devices.into_iter().zip(server.devices);
     let links = devices.zip(paths).enumerate().map(|(i, ((client, far), path))| {
         let [up, down] = directions(i, *path);
-        Link { client, far: Far::Device(far), up, down }
+        Link { client, far: Far::Device(far), up, down, middlebox: Default::default() }
     });
     let emulator = Emulator::new(Clock::new(), links.collect(), NoHost, script, tap).unwrap();
     let listener = Listener::bind(&server.namespace, protocol);
     let serving = std::thread::spawn(move || listener.serve(len));
     let ((download, received), NoHost, report) = while_emulating(emulator, || {
-        let download = kernel::download(&client.namespace, protocol);
+        let download = kernel::download(&client.namespace, Family::V4.server(), protocol);
         let devices = (1..=n).map(|i| format!("ct{i}"));
         (download, devices.map(|device| kernel::interface_bytes(&client.namespace, &device).0).collect())
     });

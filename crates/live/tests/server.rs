@@ -1,6 +1,6 @@
 //! Dialogues with the server, packet by packet; no operating system in sight.
 
-use anabranch_live::{Application, Host, Reply, Server};
+use anabranch_live::{Application, Host, Limits, Opened, Progress, Reply, Server};
 use anabranch_segment::{Flags, Segment, SynOptions};
 use anabranch_stack::Config;
 use anabranch_stack::connection::{PathConfig, Protocol};
@@ -14,12 +14,24 @@ const PATH: PathId = PathId(0);
 const PORT: u16 = 7000;
 const CLIENT_PORT: u16 = 40_000;
 
-/// Answers whatever comes with so many bytes.
-struct Answer(u64);
+/// Answers whatever comes first with so many bytes.
+struct Answer {
+    len: u64,
+    asked: bool,
+    answered: bool,
+}
 
 impl Application for Answer {
-    fn receive(&mut self, _: &[u8]) -> Reply {
-        Reply { bytes: self.0, finish: true }
+    fn receive(&mut self, _: &[u8]) {
+        self.asked = true;
+    }
+
+    fn poll(&mut self, _: Progress) -> Reply {
+        if !self.asked || self.answered {
+            return Reply::default();
+        }
+        self.answered = true;
+        Reply { bytes: self.len, finish: true, ..Reply::default() }
     }
 
     fn fill(&self, offset: u64, buffer: &mut [u8]) {
@@ -31,11 +43,15 @@ fn ms(n: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(n)
 }
 
-fn server(answer: u64) -> Server<impl FnMut() -> Answer, Answer> {
+fn server(answer: u64) -> Server<impl FnMut(Opened) -> Answer, Answer> {
+    server_with(Limits::default(), answer)
+}
+
+fn server_with(limits: Limits, len: u64) -> Server<impl FnMut(Opened) -> Answer, Answer> {
     let path = PathConfig { id: PATH, local: SERVER, remote: CLIENT, mtu: 1500, backup: false };
     let mut config = Config::new(Protocol::Mptcp, vec![path]);
     config.local_port = PORT;
-    Server::new(config, move || Answer(answer)).expect("a valid configuration")
+    Server::new(config, limits, move |_| Answer { len, asked: false, answered: false }).expect("a valid configuration")
 }
 
 /// A segment of the client's.
@@ -142,7 +158,7 @@ fn a_repeated_syn_opens_no_second_connection() {
         say(&mut server, ms(at), &syn());
         assert!(hear(&mut server, ms(at)).iter().all(|(segment, _)| segment.flags == Flags::SYN | Flags::ACK));
     }
-    assert_eq!((server.counters().accepted, server.connections().count()), (1, 1));
+    assert_eq!((server.counters().accepted, server.half_open(), server.connections().count()), (1, 1, 0));
 }
 
 #[test]
@@ -164,4 +180,177 @@ fn a_flood_of_strangers_gets_a_bounded_number_of_answers() {
     let answers = hear(&mut server, ms(0)).len();
     assert!((1..100).contains(&answers), "{answers}");
     assert_eq!((server.counters().unknown, server.poll_timeout()), (1000, None));
+}
+
+#[test]
+fn resets_are_limited_in_a_second() {
+    let limits = Limits { resets_per_second: 10, ..Limits::default() };
+    let mut server = server_with(limits, 1);
+    let mut answers = [0; 3];
+    for at in 1000..4000 {
+        say(&mut server, ms(at), &client(Flags::ACK, 5, SeqNumber(1)));
+        answers[(at / 1000 - 1) as usize] += hear(&mut server, ms(at)).len();
+    }
+    assert_eq!(answers, [10, 10, 10]);
+}
+
+#[test]
+fn packets_for_somebody_else_are_not_answered() {
+    let mut server = server(1);
+    let mut packet = [0; 2048];
+    let other = IpAddr::V4(std::net::Ipv4Addr::new(10, 99, 0, 2));
+    let len = encode(&mut packet, CLIENT, other, &syn(), |_| {}).expect("fits");
+    server.receive(ms(0), PATH, &packet[..len]);
+    assert!(hear(&mut server, ms(0)).is_empty());
+    assert_eq!((server.counters().misdirected, server.counters().accepted), (1, 0));
+}
+
+#[test]
+fn the_oldest_half_open_connection_makes_room() {
+    let mut server = server_with(Limits { half_open: 3, ..Limits::default() }, 1);
+    let mut numbers = Vec::new();
+    for port in 1..=4 {
+        say(&mut server, ms(0), &Segment { source_port: port, ..syn() });
+        numbers.push(hear(&mut server, ms(0))[0].0.seq + 1);
+    }
+    assert_eq!((server.half_open(), server.counters().displaced), (3, 1));
+    // The first is forgotten, the last gets in.
+    say(&mut server, ms(1), &Segment { source_port: 1, ..client(Flags::ACK, 101, numbers[0]) });
+    assert_eq!(hear(&mut server, ms(1))[0].0.flags, Flags::RST);
+    say(&mut server, ms(1), &Segment { source_port: 4, ..client(Flags::ACK, 101, numbers[3]) });
+    assert!(hear(&mut server, ms(1)).iter().all(|(segment, _)| segment.flags == Flags::ACK));
+    assert_eq!((server.half_open(), server.connections().count()), (2, 1));
+}
+
+#[test]
+fn beyond_the_limit_of_connections_nobody_gets_in() {
+    let mut server = server_with(Limits { connections: 1, ..Limits::default() }, 1);
+    connect(&mut server);
+    hear(&mut server, ms(20));
+    say(&mut server, ms(21), &Segment { source_port: 1, ..syn() });
+    assert!(hear(&mut server, ms(21)).is_empty());
+    assert_eq!((server.counters().refused, server.connections().count()), (1, 1));
+    server.abort_all(ms(22));
+    assert_eq!(hear(&mut server, ms(22)).len(), 1, "RST");
+    say(&mut server, ms(23), &Segment { source_port: 1, ..syn() });
+    assert_eq!(hear(&mut server, ms(23)).len(), 1, "there is room again");
+    server.stop_accepting();
+    say(&mut server, ms(24), &Segment { source_port: 2, ..syn() });
+    assert!(hear(&mut server, ms(24)).is_empty());
+}
+
+#[test]
+fn a_silent_client_is_given_up() {
+    let mut server = server_with(Limits { idle: Duration::from_secs(10), ..Limits::default() }, 1);
+    let first = connect(&mut server);
+    hear(&mut server, ms(20));
+    // Something is heard after 5 s, and nothing from then on.
+    say(&mut server, ms(5000), &client(Flags::ACK, 101, first));
+    hear(&mut server, ms(5000));
+    let mut ended = None;
+    while let Some(at) = server.poll_timeout().filter(|_| ended.is_none()) {
+        server.handle_timeout(at);
+        ended = hear(&mut server, at).iter().any(|(segment, _)| segment.flags.contains(Flags::RST)).then_some(at);
+    }
+    assert_eq!(ended, Some(ms(15_000)));
+    assert_eq!((server.connections().count(), server.counters().closed, server.poll_timeout()), (0, 1, None));
+}
+
+#[test]
+fn a_repeated_fin_is_acknowledged_after_the_end() {
+    let limits = Limits { time_wait: Duration::from_secs(30), ..Limits::default() };
+    let mut server = server_with(limits, 100);
+    let first = connect(&mut server);
+    hear(&mut server, ms(20));
+    say(&mut server, ms(21), &request(first));
+    let heard = hear(&mut server, ms(21));
+    let fin = &heard.last().expect("an answer").0;
+    assert!(fin.flags.contains(Flags::FIN));
+    let end = fin.seq + fin.sequence_len();
+    say(&mut server, ms(40), &client(Flags::ACK | Flags::FIN, 111, end));
+    let last = hear(&mut server, ms(40)).pop().expect("an acknowledgment").0;
+    assert_eq!((last.ack, server.connections().count(), server.time_waits()), (SeqNumber(112), 0, 1));
+    // That was lost, so the client repeats its FIN; and it gets the same answer, not RST.
+    say(&mut server, ms(300), &client(Flags::ACK | Flags::FIN, 111, end));
+    let again = hear(&mut server, ms(300)).pop().expect("an acknowledgment").0;
+    assert_eq!((again.flags, again.seq, again.ack), (Flags::ACK, end, SeqNumber(112)));
+    say(&mut server, ms(310), &client(Flags::ACK, 112, end));
+    say(&mut server, ms(311), &client(Flags::RST, 112, end));
+    say(&mut server, ms(312), &syn());
+    let answers = hear(&mut server, ms(312));
+    assert_eq!((answers.len(), answers[0].0.flags), (1, Flags::ACK), "an old SYN only gets the end told");
+    // A new connection from the same port begins behind the old numbers.
+    say(&mut server, ms(400), &Segment { seq: SeqNumber(5000), ..syn() });
+    assert_eq!(hear(&mut server, ms(400))[0].0.flags, Flags::SYN | Flags::ACK);
+    assert_eq!((server.time_waits(), server.counters().accepted, server.counters().unknown), (0, 2, 0));
+}
+
+#[test]
+fn an_end_is_forgotten_in_time() {
+    let limits = Limits { time_wait: Duration::from_secs(1), ..Limits::default() };
+    let mut server = server_with(limits, 1);
+    let first = connect(&mut server);
+    hear(&mut server, ms(20));
+    say(&mut server, ms(21), &request(first));
+    let fin = hear(&mut server, ms(21)).pop().expect("an answer").0;
+    let end = fin.seq + fin.sequence_len();
+    say(&mut server, ms(40), &client(Flags::ACK | Flags::FIN, 111, end));
+    hear(&mut server, ms(40));
+    say(&mut server, ms(1041), &client(Flags::ACK | Flags::FIN, 111, end));
+    assert_eq!(hear(&mut server, ms(1041))[0].0.flags, Flags::RST);
+    assert_eq!(server.time_waits(), 0);
+}
+
+/// Wants no more than it is told to, and says nothing.
+struct Reluctant(std::rc::Rc<std::cell::Cell<u64>>);
+
+impl Application for Reluctant {
+    fn wants(&self) -> u64 {
+        self.0.get()
+    }
+
+    fn receive(&mut self, bytes: &[u8]) {
+        self.0.set(self.0.get() - bytes.len() as u64);
+    }
+
+    fn poll(&mut self, _: Progress) -> Reply {
+        Reply::default()
+    }
+
+    fn fill(&self, _: u64, _: &mut [u8]) {}
+}
+
+#[test]
+fn an_application_that_does_not_read_stops_its_client() {
+    let wanted = std::rc::Rc::new(std::cell::Cell::new(1000));
+    let name = std::cell::Cell::new(None);
+    let path = PathConfig { id: PATH, local: SERVER, remote: CLIENT, mtu: 1500, backup: false };
+    let mut config = Config::new(Protocol::Mptcp, vec![path]);
+    config.local_port = PORT;
+    let open = |opened: Opened| {
+        name.set(Some(opened.id));
+        Reluctant(wanted.clone())
+    };
+    let mut server = Server::new(config, Limits { memory: 40_000, ..Limits::default() }, open).unwrap();
+    let first = connect(&mut server);
+    let mut window = u64::from(hear(&mut server, ms(20)).last().map_or(0, |(segment, _)| segment.window));
+    let (mut sent, mut at) = (0u32, 21);
+    // The client sends as long as the window lets it.
+    while sent < 1_000_000 && window >= 1000 {
+        say(&mut server, ms(at), &Segment { payload_len: 1000, ..client(Flags::ACK, 101 + sent, first) });
+        sent += 1000;
+        at += 50;
+        server.handle_timeout(ms(at));
+        if let Some((segment, _)) = hear(&mut server, ms(at)).last() {
+            window = u64::from(segment.window) + u64::from(segment.ack.0 - 101) - u64::from(sent);
+        }
+    }
+    assert_eq!(wanted.get(), 0);
+    assert!((15_000..25_000).contains(&sent), "half of 40 kB may wait, and the application took one: {sent}");
+    // It goes on when the application does.
+    wanted.set(1 << 20);
+    server.wake(ms(at), name.get().expect("it was opened"));
+    let update = hear(&mut server, ms(at)).pop().expect("a window update").0;
+    assert_eq!((1 << 20) - wanted.get(), u64::from(sent) - 1000, "it has read the rest");
+    assert!(u64::from(update.window) > 10_000 && update.ack == SeqNumber(101 + sent), "{update:?}");
 }

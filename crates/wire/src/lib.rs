@@ -17,6 +17,8 @@ mod mptcp;
 mod options;
 mod packet;
 mod reader;
+mod strip;
 mod writer;
 
 pub use packet::{DecodeError, EncodeError, Packet, decode, encode, headers_len};
+pub use strip::strip_mptcp;

@@ -7,7 +7,7 @@ use anabranch_segment::{Flags, SackBlock, Segment, SynOptions, Timestamps};
 use anabranch_units::SeqNumber;
 
 /// End of the list.
-const END: u8 = 0;
+pub(crate) const END: u8 = 0;
 /// No operation: one byte of padding.
 pub(crate) const NOP: u8 = 1;
 /// Maximum segment size (RFC 9293 section 3.7.1).

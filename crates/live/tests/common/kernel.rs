@@ -1,12 +1,12 @@
 //! The kernel's sockets and counters inside a namespace.
 
 use super::content;
-use anabranch_live::{Netns, lab};
+use anabranch_live::Netns;
 use sha2::{Digest, Sha256};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 /// `IPPROTO_MPTCP`.
@@ -23,8 +23,8 @@ pub const REQUEST: &[u8] = b"GET / HTTP/1.0\r\n\r\n";
 /// No transfer here lasts longer; beyond it something hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn socket(protocol: i32) -> Socket {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::from(protocol))).expect("a socket");
+fn socket(domain: Domain, protocol: i32) -> Socket {
+    let socket = Socket::new(domain, Type::STREAM, Some(Protocol::from(protocol))).expect("a socket");
     socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     socket.set_write_timeout(Some(PATIENCE)).expect("a timeout");
     socket
@@ -50,12 +50,12 @@ impl Download {
 }
 
 /// Connects to the server from inside `client`, sends [`REQUEST`] and reads to the end of the stream.
-pub fn download(client: &Netns, protocol: i32) -> Download {
-    client.run(|| read_all(request(protocol, None), || {})).expect("the namespace can be entered")
+pub fn download(client: &Netns, server: IpAddr, protocol: i32) -> Download {
+    client.run(|| read_all(request(server, protocol, None), || {})).expect("the namespace can be entered")
 }
 
 /// The same with a small receive buffer, from which it reads in jerks.
-pub fn download_slowly(client: &Netns, protocol: i32) -> Download {
+pub fn download_slowly(client: &Netns, server: IpAddr, protocol: i32) -> Download {
     let mut reads = 0u32;
     let pause = || {
         reads += 1;
@@ -63,14 +63,14 @@ pub fn download_slowly(client: &Netns, protocol: i32) -> Download {
             std::thread::sleep(Duration::from_millis(150));
         }
     };
-    client.run(|| read_all(request(protocol, Some(SMALL_BUFFER)), pause)).expect("the namespace can be entered")
+    client.run(|| read_all(request(server, protocol, Some(SMALL_BUFFER)), pause)).expect("the namespace can be entered")
 }
 
 /// Reads at least so many bytes and closes while more are waiting to be read, which makes the kernel abort the
 /// connection; returns how many it got.
-pub fn download_part(client: &Netns, protocol: i32, least: u64) -> u64 {
+pub fn download_part(client: &Netns, server: IpAddr, protocol: i32, least: u64) -> u64 {
     let read = || {
-        let mut connected = request(protocol, None);
+        let mut connected = request(server, protocol, None);
         let (mut bytes, mut buffer) = (0, vec![0; 1 << 16]);
         while bytes < least {
             bytes += connected.socket.read(&mut buffer).expect("more is to come") as u64;
@@ -90,13 +90,13 @@ struct Connected {
     connecting: Duration,
 }
 
-fn request(protocol: i32, receive_buffer: Option<usize>) -> Connected {
-    let mut socket = socket(protocol);
+fn request(server: IpAddr, protocol: i32, receive_buffer: Option<usize>) -> Connected {
+    let mut socket = socket(Domain::for_address((server, PORT).into()), protocol);
     if let Some(size) = receive_buffer {
         socket.set_recv_buffer_size(size).expect("a buffer");
     }
     let began = Instant::now();
-    socket.connect(&SockAddr::from(SocketAddr::from((lab::SERVER, PORT)))).expect("a connection");
+    socket.connect(&SockAddr::from(SocketAddr::from((server, PORT)))).expect("a connection");
     let connecting = began.elapsed();
     socket.write_all(REQUEST).expect("the request leaves");
     Connected { socket, connecting }
@@ -130,7 +130,7 @@ pub struct Listener(Socket);
 impl Listener {
     pub fn bind(server: &Netns, protocol: i32) -> Self {
         let bind = || {
-            let socket = socket(protocol);
+            let socket = socket(Domain::IPV4, protocol);
             socket.bind(&SockAddr::from(SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT)))).expect("a port");
             socket.listen(8).expect("listening");
             Listener(socket)
@@ -158,6 +158,14 @@ fn output(client: &Netns, program: &str, arguments: &[&str]) -> String {
     let output = client.command(program).args(arguments).output().expect("the program starts");
     assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
+}
+
+/// One of the namespace's counters since it was made, such as `TcpInCsumErrors`.
+pub fn counter(namespace: &Netns, name: &str) -> u64 {
+    let text = output(namespace, "nstat", &["-asz"]);
+    let mut fields = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let found = fields.find(|f| f.first() == Some(&name));
+    found.unwrap_or_else(|| panic!("this kernel has no counter {name}"))[1].parse().expect("a number")
 }
 
 /// The namespace's MPTCP counters since it was made.

@@ -1,36 +1,29 @@
 //! A server made of our endpoint: it tells connections apart, turns packets into segments and back, and keeps the bytes that
 //! the endpoint knows only by offset.
 
+mod application;
+mod limits;
+mod resets;
+mod slot;
+mod time_wait;
+
+pub use application::{Application, ConnectionId, Opened, Progress, Reply};
+pub use limits::Limits;
+
 use crate::Host;
-use crate::buffer::ReceiveBuffer;
 use crate::entropy::SystemEntropy;
 use anabranch_segment::{Flags, MptcpOption, Segment};
 use anabranch_stack::connection::PathConfig;
 use anabranch_stack::options::OptionError;
-use anabranch_stack::{Config, Connection, Transmit};
-use anabranch_units::{Duration, Instant, PathId};
+use anabranch_stack::{Config, Connection};
+use anabranch_units::{Instant, PathId};
 use anabranch_wire::{Packet, decode, encode};
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use application::socket_address;
+use resets::Answers;
+use slot::{FlowRecord, Slot};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::net::IpAddr;
-
-/// What a connection's application wants to send.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reply {
-    /// Bytes that it appends to its stream; [`Application::fill`] gives them.
-    pub bytes: u64,
-    /// Nothing will follow.
-    pub finish: bool,
-}
-
-/// The application of one connection.
-pub trait Application {
-    /// Bytes arrived, in order.
-    fn receive(&mut self, bytes: &[u8]) -> Reply;
-
-    /// Writes the bytes of the sending stream from `offset` on, all of which a [`Reply`] has announced. Any of them may be asked for
-    /// again until the peer has acknowledged them.
-    fn fill(&self, offset: u64, buffer: &mut [u8]);
-}
+use time_wait::{TimeWait, Verdict};
 
 /// Where a subflow's packets come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,31 +33,22 @@ struct Flow {
     remote: (IpAddr, u16),
 }
 
-/// A connection and what the host keeps for it.
-struct Slot<A> {
-    connection: Connection,
-    application: A,
-    received: ReceiveBuffer,
-    /// Its subflows, open ones and those that once were.
-    flows: Vec<Flow>,
-    /// When to forget it, once it is closed, though its subflows are not.
-    forget_at: Option<Instant>,
-    /// The entry in the set of timers, if there is one.
-    timer: Option<Instant>,
-    /// Whether it stands in the queue of those that may have something to send.
-    queued: bool,
-}
-
 /// What a server counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Connections accepted.
+    /// SYNs that were taken up.
     pub accepted: u64,
-    /// Connections that ended.
+    /// Connections that ended, half-open ones included.
     pub closed: u64,
+    /// SYNs that were not answered, because there were enough connections or the server no longer accepts any.
+    pub refused: u64,
+    /// Half-open connections that made room for newer ones.
+    pub displaced: u64,
     /// Packets that could not be understood.
     pub undecodable: u64,
-    /// Segments that belong to no connection, answered with RST.
+    /// Packets for an address that is not the server's on that path.
+    pub misdirected: u64,
+    /// Segments that belong to no connection; answered with RST, as far as the limit allows.
     pub unknown: u64,
     /// Segments that the endpoint wanted to send and that could not be encoded or had no address: always zero,
     /// unless the endpoint has a fault.
@@ -74,45 +58,54 @@ pub struct Counters {
 /// A server that accepts connections on one port and hands each to an application of its own.
 pub struct Server<F, A> {
     config: Config,
+    limits: Limits,
     open: F,
+    accepting: bool,
     slots: Vec<Option<Slot<A>>>,
+    /// Slots that are empty.
+    free: Vec<usize>,
+    next_serial: u64,
+    /// Connections whose handshake is under way, oldest first, by their serial number.
+    half_open: BTreeMap<u64, usize>,
     flows: HashMap<Flow, usize>,
     tokens: HashMap<u32, usize>,
     timers: BTreeSet<(Instant, usize)>,
     /// Connections that may have something to send, in the order in which they were touched.
     active: VecDeque<usize>,
-    /// Answers to segments of no connection.
-    resets: VecDeque<(Flow, Segment)>,
+    /// Segments of no connection.
+    answers: Answers,
+    time_wait: TimeWait,
     counters: Counters,
 }
-
-/// How long the subflows of a closed connection may take to say goodbye (Linux's `net.mptcp.close_timeout`).
-const LINGER: Duration = Duration::from_secs(60);
 
 /// Subflows that a connection may ever have had; more only serve an attacker.
 const MAX_FLOWS: usize = 256;
 
-/// Answers to unknown segments that may wait; a flood gets no more.
-const MAX_RESETS: usize = 64;
-
-impl<A: Application, F: FnMut() -> A> Server<F, A> {
-    /// A server that gives each connection `config` (its local port is the one that is listened on; the remote addresses of
-    /// its paths are filled in as clients come) and calls `open` for its application.
+impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
+    /// A server that gives each connection `config` and calls `open` for its application. Of the configuration the local port is the
+    /// one that is listened on, and the paths' local addresses are the server's; the remote ones are filled in as clients come.
     ///
     /// # Errors
     /// If the scheduler or a congestion control does not exist or refuses its options.
-    pub fn new(config: Config, open: F) -> Result<Self, OptionError> {
+    pub fn new(mut config: Config, limits: Limits, open: F) -> Result<Self, OptionError> {
+        limits.cap(&mut config);
         // A connection that goes nowhere tries all names and options.
         Connection::client(config.clone(), Box::new(SystemEntropy))?;
         Ok(Server {
             config,
+            limits,
             open,
+            accepting: true,
             slots: Vec::new(),
+            free: Vec::new(),
+            next_serial: 0,
+            half_open: BTreeMap::new(),
             flows: HashMap::new(),
             tokens: HashMap::new(),
             timers: BTreeSet::new(),
             active: VecDeque::new(),
-            resets: VecDeque::new(),
+            answers: Answers::new(limits.resets_per_second),
+            time_wait: TimeWait::new(limits.time_waits),
             counters: Counters::default(),
         })
     }
@@ -122,9 +115,54 @@ impl<A: Application, F: FnMut() -> A> Server<F, A> {
         self.counters
     }
 
-    /// The connections that have not ended, oldest first.
+    /// The connections whose handshake is complete and that have not ended.
     pub fn connections(&mut self) -> impl Iterator<Item = (&mut Connection, &mut A)> {
-        self.slots.iter_mut().flatten().map(|slot| (&mut slot.connection, &mut slot.application))
+        let open = self.slots.iter_mut().flatten();
+        open.filter_map(|slot| Some((&mut slot.connection, slot.application.as_mut()?)))
+    }
+
+    /// Handshakes under way.
+    pub fn half_open(&self) -> usize {
+        self.half_open.len()
+    }
+
+    /// Subflows whose end is remembered.
+    pub fn time_waits(&self) -> usize {
+        self.time_wait.len()
+    }
+
+    /// Whether no connection is left, half-open ones apart.
+    pub fn is_idle(&self) -> bool {
+        self.established() == 0
+    }
+
+    fn established(&self) -> usize {
+        self.slots.len() - self.free.len() - self.half_open.len()
+    }
+
+    /// From now on SYNs of new connections are not answered; those that exist go on.
+    pub fn stop_accepting(&mut self) {
+        self.accepting = false;
+    }
+
+    /// Ends all connections at once.
+    pub fn abort_all(&mut self, now: Instant) {
+        for index in 0..self.slots.len() {
+            if let Some(slot) = &mut self.slots[index] {
+                slot.connection.abort(now);
+                slot.let_application_work(now);
+            }
+            self.touch(index);
+        }
+    }
+
+    /// The application of a connection has something to say, or wants more than before. A connection that has ended is passed over.
+    pub fn wake(&mut self, now: Instant, id: ConnectionId) {
+        let slot = self.slots.get_mut(id.index).and_then(Option::as_mut);
+        if let Some(slot) = slot.filter(|slot| slot.serial == id.serial) {
+            slot.let_application_work(now);
+            self.touch(id.index);
+        }
     }
 
     /// The connection that a segment belongs to, or that it joins.
@@ -146,59 +184,70 @@ impl<A: Application, F: FnMut() -> A> Server<F, A> {
         if slot.flows.len() == MAX_FLOWS {
             return None;
         }
-        slot.flows.push(flow);
+        slot.flows.push(FlowRecord::new(flow));
         self.flows.insert(flow, index);
         Some(index)
     }
 
-    /// Takes up a new connection if the segment asks for one.
-    fn accept(&mut self, now: Instant, flow: Flow, segment: &Segment) -> Option<usize> {
+    /// Whether the segment asks for a new connection.
+    fn asks(&self, flow: Flow, segment: &Segment) -> bool {
         let joins = segment.mptcp.iter().any(|option| matches!(option, MptcpOption::JoinSyn { .. }));
-        if joins || !opens(segment.flags) || flow.local.1 != self.config.local_port {
-            return None;
+        opens(segment.flags) && !joins && flow.local.1 == self.config.local_port
+    }
+
+    /// Takes up a new connection, or not.
+    fn accept(&mut self, now: Instant, flow: Flow, segment: &Segment) {
+        if !self.accepting || self.established() >= self.limits.connections {
+            self.counters.refused += 1;
+            return;
         }
-        let connection = self.connect(now, flow, segment)?;
+        if self.half_open.len() >= self.limits.half_open.max(1)
+            && let Some((_, oldest)) = self.half_open.pop_first()
+        {
+            self.counters.displaced += 1;
+            self.remove(oldest);
+        }
+        let connection = self.connect(now, flow, segment);
         self.counters.accepted += 1;
-        let index = self.slots.iter().position(Option::is_none).unwrap_or_else(|| {
+        let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() - 1
         });
+        let serial = self.next_serial;
+        self.next_serial += 1;
         self.tokens.insert(connection.token(), index);
         self.flows.insert(flow, index);
-        self.slots[index] = Some(Slot {
-            connection,
-            application: (self.open)(),
-            received: ReceiveBuffer::default(),
-            flows: vec![flow],
-            forget_at: None,
-            timer: None,
-            queued: false,
-        });
-        Some(index)
+        self.half_open.insert(serial, index);
+        self.slots[index] = Some(Slot::new(now, serial, connection, flow, self.limits.idle));
+        self.touch(index);
     }
 
-    /// The endpoint for a SYN; none if it came by a path that is not configured.
-    fn connect(&self, now: Instant, flow: Flow, segment: &Segment) -> Option<Connection> {
+    /// The endpoint for a SYN.
+    fn connect(&self, now: Instant, flow: Flow, segment: &Segment) -> Connection {
         let mut config = self.config.clone();
         // The initial subflow's path comes first. The addresses of the others are known when their joins arrive.
-        let known = config.paths.iter().position(|path| path.id == flow.path)?;
+        let known = config.paths.iter().position(|path| path.id == flow.path).unwrap_or(0);
         config.paths[..=known].rotate_right(1);
-        config.paths[0] = PathConfig { local: flow.local.0, remote: flow.remote.0, ..config.paths[0] };
+        config.paths[0] = PathConfig { remote: flow.remote.0, ..config.paths[0] };
         match Connection::accept(config, Box::new(SystemEntropy), now, flow.path, segment) {
-            Ok(connection) => Some(connection),
+            Ok(connection) => connection,
             // `Server::new` has tried the same names and options.
             Err(error) => panic!("the configuration was checked: {error}"),
         }
     }
 
-    /// Hands a segment to its connection, stores its payload and lets the application read what is in order.
+    /// Hands a segment to its connection, and lets the application work.
     fn deliver(&mut self, now: Instant, index: usize, path: PathId, segment: &Segment, payload: &[u8]) {
         let Some(slot) = &mut self.slots[index] else { return };
-        if let Some(placed) = slot.connection.handle_segment(now, path, segment) {
-            let start = placed.payload_start as usize;
-            slot.received.store(placed.stream_offset, &payload[start..start + placed.len as usize]);
+        slot.handle_segment(now, path, segment, payload);
+        if slot.application.is_none() && slot.connection.is_established() {
+            self.half_open.remove(&slot.serial);
+            let Flow { local, remote, .. } = slot.flows[0].flow;
+            let id = ConnectionId { index, serial: slot.serial };
+            let opened = Opened { id, local: socket_address(local), remote: socket_address(remote) };
+            slot.application = Some((self.open)(opened));
         }
-        slot.let_application_read(now);
+        slot.let_application_work(now);
         self.touch(index);
     }
 
@@ -218,12 +267,19 @@ impl<A: Application, F: FnMut() -> A> Server<F, A> {
         // Nobody listens yet.
         slot.connection.log().drain().for_each(drop);
         if slot.connection.is_closed() && slot.forget_at.is_none() {
-            slot.forget_at = Some(now + LINGER);
+            slot.forget_at = Some(now + self.limits.closing);
+            // It has ended by itself, so the application does not know.
+            slot.let_application_work(now);
         }
-        if slot.connection.is_over() || slot.forget_at.is_some_and(|at| at <= now) {
+        if (slot.connection.is_over() && slot.drained()) || slot.forget_at.is_some_and(|at| at <= now) {
+            for record in &slot.flows {
+                if let Some(end) = record.end() {
+                    self.time_wait.remember(now + self.limits.time_wait, record.flow, end);
+                }
+            }
             return self.remove(index);
         }
-        let timer = [slot.connection.poll_timeout(), slot.forget_at].into_iter().flatten().min();
+        let timer = slot.deadline(self.limits.closing);
         if timer != slot.timer {
             if let Some(old) = slot.timer {
                 self.timers.remove(&(old, index));
@@ -238,34 +294,25 @@ impl<A: Application, F: FnMut() -> A> Server<F, A> {
     fn remove(&mut self, index: usize) {
         let Some(slot) = self.slots[index].take() else { return };
         self.counters.closed += 1;
+        self.free.push(index);
+        self.half_open.remove(&slot.serial);
         self.tokens.remove(&slot.connection.token());
-        for flow in &slot.flows {
-            self.flows.remove(flow);
+        for record in &slot.flows {
+            self.flows.remove(&record.flow);
         }
         if let Some(timer) = slot.timer {
             self.timers.remove(&(timer, index));
         }
     }
 
-    /// Answers a segment that belongs to no connection (RFC 9293 section 3.10.7.1).
-    fn reset(&mut self, flow: Flow, segment: &Segment) {
+    /// A segment that belongs to no connection and asks for none.
+    fn answer_stranger(&mut self, now: Instant, flow: Flow, segment: &Segment) {
         self.counters.unknown += 1;
-        if segment.flags.contains(Flags::RST) || self.resets.len() == MAX_RESETS {
-            return;
-        }
-        let mut reset = Segment::new(Flags::RST);
-        (reset.source_port, reset.destination_port) = (flow.local.1, flow.remote.1);
-        if segment.flags.contains(Flags::ACK) {
-            reset.seq = segment.ack;
-        } else {
-            reset.flags = Flags::RST | Flags::ACK;
-            reset.ack = segment.seq + segment.sequence_len();
-        }
-        self.resets.push_back((flow, reset));
+        self.answers.reset(now, flow, segment);
     }
 
-    fn transmit_reset(&mut self, buffer: &mut [u8]) -> Option<(PathId, usize)> {
-        let (flow, segment) = self.resets.pop_front()?;
+    fn transmit_answer(&mut self, buffer: &mut [u8]) -> Option<(PathId, usize)> {
+        let (flow, segment) = self.answers.pop()?;
         let len = encode(buffer, flow.local.0, flow.remote.0, &segment, |_| {}).ok()?;
         Some((flow.path, len))
     }
@@ -281,9 +328,13 @@ impl<A: Application, F: FnMut() -> A> Server<F, A> {
         }
         None
     }
+
+    fn is_ours(&self, flow: Flow) -> bool {
+        self.config.paths.iter().any(|path| path.id == flow.path && path.local == flow.local.0)
+    }
 }
 
-impl<A: Application, F: FnMut() -> A> Host for Server<F, A> {
+impl<A: Application, F: FnMut(Opened) -> A> Host for Server<F, A> {
     fn receive(&mut self, now: Instant, path: PathId, packet: &[u8]) {
         let Ok(Packet { source, destination, segment, payload }) = decode(packet) else {
             self.counters.undecodable += 1;
@@ -291,12 +342,18 @@ impl<A: Application, F: FnMut() -> A> Host for Server<F, A> {
         };
         let local = (destination, segment.destination_port);
         let flow = Flow { path, local, remote: (source, segment.source_port) };
+        if !self.is_ours(flow) {
+            self.counters.misdirected += 1;
+            return;
+        }
         if let Some(index) = self.find(flow, &segment) {
-            self.deliver(now, index, path, &segment, payload);
-        } else if let Some(index) = self.accept(now, flow, &segment) {
-            self.touch(index);
-        } else {
-            self.reset(flow, &segment);
+            return self.deliver(now, index, path, &segment, payload);
+        }
+        match self.time_wait.judge(now, flow, &segment) {
+            Verdict::Answer(answer) => self.answers.push(flow, answer),
+            Verdict::Ignore => {}
+            Verdict::Unknown if self.asks(flow, &segment) => self.accept(now, flow, &segment),
+            Verdict::Unknown => self.answer_stranger(now, flow, &segment),
         }
     }
 
@@ -309,6 +366,7 @@ impl<A: Application, F: FnMut() -> A> Host for Server<F, A> {
             if let Some(slot) = &mut self.slots[index] {
                 slot.timer = None;
                 slot.connection.handle_timeout(now);
+                slot.check_patience(now, self.limits.idle, self.limits.closing);
             }
             self.touch(index);
         }
@@ -322,35 +380,11 @@ impl<A: Application, F: FnMut() -> A> Host for Server<F, A> {
             self.active.pop_front();
             self.settle(now, index);
         }
-        self.transmit_reset(buffer)
+        self.transmit_answer(buffer)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
         self.timers.first().map(|(at, _)| *at)
-    }
-}
-
-impl<A: Application> Slot<A> {
-    /// Hands everything that is in order to the application, and its answer to the endpoint.
-    fn let_application_read(&mut self, now: Instant) {
-        let Slot { connection, application, received, .. } = self;
-        let len = connection.read(now, u64::MAX);
-        received.consume(len as usize, |bytes| {
-            let reply = application.receive(bytes);
-            connection.write(reply.bytes);
-            if reply.finish {
-                connection.finish();
-            }
-        });
-    }
-
-    /// The packet for a segment; none if it does not fit into a header, or its subflow is not known here.
-    fn encode(&self, transmit: &Transmit, buffer: &mut [u8]) -> Option<usize> {
-        let Transmit { path, segment, stream_offset } = transmit;
-        let ports = (segment.source_port, segment.destination_port);
-        let flow = self.flows.iter().find(|flow| flow.path == *path && (flow.local.1, flow.remote.1) == ports)?;
-        let fill = |payload: &mut [u8]| self.application.fill(*stream_offset, payload);
-        encode(buffer, flow.local.0, flow.remote.0, segment, fill).ok()
     }
 }
 

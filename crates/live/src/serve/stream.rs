@@ -1,0 +1,215 @@
+//! A connection's two streams of bytes, shared between the real-time loop and asynchronous code.
+
+use super::driver::Wakes;
+use crate::{Application, ConnectionId, Opened, Progress, Reply};
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Bytes that wait to be read here; further ones wait in the endpoint's receive buffer, and count in its window. Enough for
+/// any request's head, and for an upload between two turns of the asynchronous side.
+const READ_ROOM: usize = 256 << 10;
+
+/// What both sides see.
+#[derive(Debug, Default)]
+struct Shared {
+    /// From the peer, not read yet.
+    incoming: VecDeque<u8>,
+    /// Nothing will follow them.
+    ended: bool,
+    reader: Option<Waker>,
+    /// Written and not acknowledged; the first byte stands at `acked` in the stream.
+    outgoing: VecDeque<u8>,
+    acked: u64,
+    /// The endpoint knows of the bytes before this offset.
+    announced: u64,
+    write_room: usize,
+    writer: Option<Waker>,
+    /// The writer has finished.
+    finished: bool,
+    /// The asynchronous side is gone.
+    abandoned: bool,
+    /// The connection is over.
+    closed: bool,
+    /// The loop was told that something is new, and has not looked yet.
+    announced_wake: bool,
+}
+
+impl Shared {
+    fn room(&self) -> usize {
+        self.write_room.saturating_sub(self.outgoing.len())
+    }
+
+    fn wake_reader(&mut self) {
+        self.reader.take().into_iter().for_each(Waker::wake);
+    }
+
+    fn wake_writer(&mut self) {
+        self.writer.take().into_iter().for_each(Waker::wake);
+    }
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    // A panic of the other side leaves a stream that is cut off, which it then is anyway.
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The loop's side.
+#[derive(Debug)]
+pub(super) struct StreamApplication(Arc<Mutex<Shared>>);
+
+/// The byte stream of a connection. Reading ends where the peer's stream does; writing waits while more than the limit is
+/// unacknowledged; shutting down ends this side's stream. Dropping it before that aborts the connection.
+#[derive(Debug)]
+pub struct Stream {
+    shared: Arc<Mutex<Shared>>,
+    wakes: Arc<Wakes>,
+    id: ConnectionId,
+    remote: SocketAddr,
+}
+
+/// Both sides of a connection's stream, which holds up to `write_room` bytes until they are acknowledged.
+pub(super) fn pair(opened: Opened, write_room: usize, wakes: Arc<Wakes>) -> (StreamApplication, Stream) {
+    let shared = Arc::new(Mutex::new(Shared { write_room, ..Shared::default() }));
+    let stream = Stream { shared: shared.clone(), wakes, id: opened.id, remote: opened.remote };
+    (StreamApplication(shared), stream)
+}
+
+impl Application for StreamApplication {
+    fn wants(&self) -> u64 {
+        let shared = lock(&self.0);
+        if shared.abandoned { u64::MAX } else { READ_ROOM.saturating_sub(shared.incoming.len()) as u64 }
+    }
+
+    fn receive(&mut self, bytes: &[u8]) {
+        let mut shared = lock(&self.0);
+        if !shared.abandoned {
+            shared.incoming.extend(bytes);
+            shared.wake_reader();
+        }
+    }
+
+    fn poll(&mut self, progress: Progress) -> Reply {
+        let mut shared = lock(&self.0);
+        shared.announced_wake = false;
+        let news = progress.acked.saturating_sub(shared.acked);
+        let known = shared.outgoing.len();
+        shared.outgoing.drain(..known.min(news as usize));
+        shared.acked = progress.acked;
+        // A writer that waits for room shall find some worth waking up for.
+        if shared.room() >= shared.write_room / 4 || progress.closed {
+            shared.wake_writer();
+        }
+        if (progress.ended && !shared.ended) || (progress.closed && !shared.closed) {
+            shared.wake_reader();
+        }
+        (shared.ended, shared.closed) = (shared.ended || progress.ended, progress.closed);
+        let written = shared.acked + shared.outgoing.len() as u64;
+        let bytes = written - shared.announced;
+        shared.announced = written;
+        let abort = shared.abandoned && !shared.finished;
+        Reply { bytes, finish: shared.finished, abort, leave: shared.abandoned }
+    }
+
+    fn fill(&self, offset: u64, buffer: &mut [u8]) {
+        let shared = lock(&self.0);
+        // What was acknowledged meanwhile is not sent any more, so every byte that is asked for is here.
+        let Some(at) = offset.checked_sub(shared.acked) else { return };
+        let (front, back) = shared.outgoing.as_slices();
+        let at = at as usize;
+        let in_front = front.get(at..).unwrap_or_default();
+        let (first, second) = buffer.split_at_mut(in_front.len().min(buffer.len()));
+        first.copy_from_slice(&in_front[..first.len()]);
+        let rest = back.get(at.saturating_sub(front.len())..).unwrap_or_default();
+        let n = rest.len().min(second.len());
+        second[..n].copy_from_slice(&rest[..n]);
+    }
+}
+
+impl Stream {
+    /// The client's address and port.
+    pub fn remote(&self) -> SocketAddr {
+        self.remote
+    }
+
+    /// Lets the loop look at the stream, once for all that changed until it does.
+    fn announce(&self, mut shared: MutexGuard<'_, Shared>) {
+        let told = std::mem::replace(&mut shared.announced_wake, true);
+        drop(shared);
+        if !told {
+            self.wakes.wake(self.id);
+        }
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let mut shared = lock(&self.shared);
+        let before = shared.incoming.len();
+        if before == 0 {
+            if shared.ended {
+                return Poll::Ready(Ok(()));
+            }
+            if shared.closed {
+                return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+            }
+            shared.reader = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        let n = before.min(buffer.remaining());
+        let (front, back) = shared.incoming.as_slices();
+        let in_front = front.len().min(n);
+        buffer.put_slice(&front[..in_front]);
+        buffer.put_slice(&back[..n - in_front]);
+        shared.incoming.drain(..n);
+        // The loop left bytes in the endpoint only if this was nearly full.
+        if before >= READ_ROOM / 2 && before - n < READ_ROOM / 2 {
+            self.announce(shared);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let mut shared = lock(&self.shared);
+        if shared.closed || shared.finished {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        let n = shared.room().min(bytes.len());
+        if n == 0 && !bytes.is_empty() {
+            shared.writer = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        shared.outgoing.extend(&bytes[..n]);
+        self.announce(shared);
+        Poll::Ready(Ok(n))
+    }
+
+    /// Does nothing: what is written leaves as soon as windows allow.
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut shared = lock(&self.shared);
+        if !shared.finished {
+            shared.finished = true;
+            self.announce(shared);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        let mut shared = lock(&self.shared);
+        shared.abandoned = true;
+        shared.incoming = VecDeque::new();
+        self.announce(shared);
+    }
+}

@@ -1,0 +1,58 @@
+//! What a server spends on its clients, and on those who pretend to be.
+
+use anabranch_stack::Config;
+use anabranch_units::Duration;
+
+/// Bounds that hold whatever arrives. The defaults let a machine with 1 GiB to spare withstand a flood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections with a completed handshake; while there are so many, SYNs are not answered, and clients try again.
+    /// Default: 1024.
+    pub connections: usize,
+    /// Handshakes under way (Linux's `tcp_max_syn_backlog`); a further SYN takes the place of the oldest one. Under a flood of `r` SYNs a second
+    /// a client gets in if its round trip is shorter than `half_open / r`: 41 ms at 100 000 SYNs a second with the default, 4096.
+    pub half_open: usize,
+    /// Bytes of payload that a connection may hold, half of them received and unread, half of them written and not
+    /// acknowledged. It caps the endpoint's buffers. Default: 8 MiB, room for what Linux's default buffers hold.
+    pub memory: u64,
+    /// A connection of whose client nothing was heard for so long is aborted. A client that merely pauses answers probes of
+    /// its closed window; only one that is idle between requests, or gone, is silent. Default: 5 min.
+    pub idle: Duration,
+    /// How long a client may take to end its side once the server's is done (Linux's `net.mptcp.close_timeout`, and
+    /// `tcp_fin_timeout`). Default: 60 s.
+    pub closing: Duration,
+    /// How long the end of a closed subflow is remembered, so that a repeated FIN is acknowledged and a late segment does no
+    /// harm (TIME-WAIT, RFC 9293 section 3.6; 60 s is Linux's `TCP_TIMEWAIT_LEN`).
+    pub time_wait: Duration,
+    /// Ends that are remembered; beyond, the oldest is forgotten early (Linux's `tcp_max_tw_buckets`). Default: 16 384.
+    pub time_waits: usize,
+    /// Segments of no connection that are answered with RST in a second; a flood gets no more answers, so that the server is
+    /// no amplifier and wastes no uplink. Default: 200.
+    pub resets_per_second: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connections: 1024,
+            half_open: 4096,
+            memory: 8 << 20,
+            idle: Duration::from_secs(300),
+            closing: Duration::from_secs(60),
+            time_wait: Duration::from_secs(60),
+            time_waits: 16_384,
+            resets_per_second: 200,
+        }
+    }
+}
+
+impl Limits {
+    /// Caps what the endpoint would buffer.
+    pub(super) fn cap(&self, config: &mut Config) {
+        let half = self.memory / 2;
+        let receive = &mut config.receive_buffer;
+        receive.max = receive.max.min(half);
+        receive.initial = receive.initial.min(half);
+        config.send_buffer = config.send_buffer.min(half);
+    }
+}

@@ -1,0 +1,173 @@
+//! A connection of a server and what belongs to it.
+
+use super::time_wait::End;
+use super::{Application, Flow, Progress};
+use crate::buffer::ReceiveBuffer;
+use anabranch_segment::{Flags, Segment};
+use anabranch_stack::{Connection, Transmit};
+use anabranch_units::{Duration, Instant, PathId, SeqNumber};
+use anabranch_wire::encode;
+
+/// A subflow's addresses, and what was said on it last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FlowRecord {
+    pub(super) flow: Flow,
+    /// The number behind everything that was sent, and the latest acknowledgment.
+    sent: Option<(SeqNumber, SeqNumber)>,
+    fin_sent: bool,
+    fin_received: bool,
+}
+
+impl FlowRecord {
+    pub(super) fn new(flow: Flow) -> Self {
+        FlowRecord { flow, sent: None, fin_sent: false, fin_received: false }
+    }
+
+    fn note_sent(&mut self, segment: &Segment) {
+        let next = segment.seq + segment.sequence_len();
+        let next = match self.sent {
+            Some((before, _)) if (next.0.wrapping_sub(before.0) as i32) < 0 => before,
+            _ => next,
+        };
+        self.sent = Some((next, segment.ack));
+        self.fin_sent |= segment.flags.contains(Flags::FIN);
+    }
+
+    /// Where it ended, if both sides said so.
+    pub(super) fn end(&self) -> Option<End> {
+        let (next, acked) = self.sent.filter(|_| self.fin_sent && self.fin_received)?;
+        Some(End { next, acked })
+    }
+}
+
+/// See the module's description.
+pub(super) struct Slot<A> {
+    pub(super) serial: u64,
+    pub(super) connection: Connection,
+    /// None until the handshake is complete.
+    pub(super) application: Option<A>,
+    received: ReceiveBuffer,
+    /// Its subflows, open ones and those that once were; the first is the initial one.
+    pub(super) flows: Vec<FlowRecord>,
+    /// The application has nothing more to say.
+    finished: bool,
+    /// The application is gone since then.
+    pub(super) left_at: Option<Instant>,
+    /// When to forget it, once it is closed, though its subflows are not.
+    pub(super) forget_at: Option<Instant>,
+    pub(super) last_heard: Instant,
+    /// When to look whether the client is still there.
+    pub(super) idle_check: Instant,
+    /// The entry in the set of timers, if there is one.
+    pub(super) timer: Option<Instant>,
+    /// Whether it stands in the queue of those that may have something to send.
+    pub(super) queued: bool,
+}
+
+impl<A: Application> Slot<A> {
+    pub(super) fn new(now: Instant, serial: u64, connection: Connection, flow: Flow, idle: Duration) -> Self {
+        Slot {
+            serial,
+            connection,
+            application: None,
+            received: ReceiveBuffer::default(),
+            flows: vec![FlowRecord::new(flow)],
+            finished: false,
+            left_at: None,
+            forget_at: None,
+            last_heard: now,
+            idle_check: now + idle,
+            timer: None,
+            queued: false,
+        }
+    }
+
+    /// Hands a segment to the endpoint and keeps its payload.
+    pub(super) fn handle_segment(&mut self, now: Instant, path: PathId, segment: &Segment, payload: &[u8]) {
+        self.last_heard = now;
+        if segment.flags.contains(Flags::FIN)
+            && let Some(record) = self.record(path, segment.destination_port, segment.source_port)
+        {
+            record.fin_received = true;
+        }
+        if let Some(placed) = self.connection.handle_segment(now, path, segment) {
+            let start = placed.payload_start as usize;
+            self.received.store(placed.stream_offset, &payload[start..start + placed.len as usize]);
+        }
+    }
+
+    fn record(&mut self, path: PathId, local: u16, remote: u16) -> Option<&mut FlowRecord> {
+        self.flows.iter_mut().find(|r| r.flow.path == path && (r.flow.local.1, r.flow.remote.1) == (local, remote))
+    }
+
+    /// Hands the application what it wants to have, and the endpoint what it has to say.
+    pub(super) fn let_application_work(&mut self, now: Instant) {
+        let Slot { connection, application: Some(application), received, .. } = self else { return };
+        let len = connection.read(now, application.wants());
+        received.consume(len as usize, |bytes| application.receive(bytes));
+        let closed = connection.is_closed();
+        let progress = Progress {
+            acked: connection.acked(),
+            ended: connection.peer_finished(),
+            // What arrived before the end can still be read.
+            closed: closed && connection.readable() == 0,
+        };
+        let reply = application.poll(progress);
+        if reply.leave && self.left_at.is_none() {
+            self.left_at = Some(now);
+        }
+        if closed {
+            return;
+        }
+        if reply.abort {
+            return connection.abort(now);
+        }
+        if !self.finished {
+            connection.write(reply.bytes);
+            self.finished = reply.finish;
+            if reply.finish {
+                connection.finish();
+            }
+        }
+    }
+
+    /// The application has everything that it will ever get.
+    pub(super) fn drained(&self) -> bool {
+        self.application.is_none() || self.connection.readable() == 0
+    }
+
+    /// The packet for a segment; none if it does not fit into a header, or its subflow is not known here.
+    pub(super) fn encode(&mut self, transmit: &Transmit, buffer: &mut [u8]) -> Option<usize> {
+        let Transmit { path, segment, stream_offset } = transmit;
+        let record = self.record(*path, segment.source_port, segment.destination_port)?;
+        record.note_sent(segment);
+        let flow = record.flow;
+        let fill = |payload: &mut [u8]| {
+            if let Some(application) = self.application.as_ref().filter(|_| !payload.is_empty()) {
+                application.fill(*stream_offset, payload);
+            }
+        };
+        encode(buffer, flow.local.0, flow.remote.0, segment, fill).ok()
+    }
+
+    /// When something must happen even if nothing arrives.
+    pub(super) fn deadline(&self, closing: Duration) -> Option<Instant> {
+        let left = self.left_at.filter(|_| !self.connection.is_closed()).map(|at| at + closing);
+        let idle = Some(self.idle_check).filter(|_| !self.connection.is_closed());
+        [self.connection.poll_timeout(), self.forget_at, left, idle].into_iter().flatten().min()
+    }
+
+    /// Ends the connection if its client has been silent, or has not ended its side, for too long.
+    pub(super) fn check_patience(&mut self, now: Instant, idle: Duration, closing: Duration) {
+        if self.connection.is_closed() {
+            return;
+        }
+        let forsaken = self.left_at.is_some_and(|at| at + closing <= now);
+        if self.idle_check <= now {
+            self.idle_check = self.last_heard + idle;
+        }
+        if forsaken || self.idle_check <= now {
+            self.connection.abort(now);
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! A server, honest clients made of our endpoint, and an attacker, in virtual time; no operating system in sight.
+
+use anabranch_live::{Application, Host, Limits, Opened, Progress, Reply, Server};
+use anabranch_segment::{Flags, Segment};
+use anabranch_stack::connection::{Entropy, PathConfig, Protocol};
+use anabranch_stack::{Config, Connection};
+use anabranch_units::{Duration, Instant, PathId};
+use anabranch_wire::{decode, encode};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr};
+
+pub const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 99, 0, 1));
+pub const PORT: u16 = 7000;
+pub const PATHS: u16 = 2;
+/// The honest clients' host; attackers come from elsewhere.
+pub fn honest_address(path: PathId) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(10, (path.0 + 1) as u8, 0, 2))
+}
+const ONE_WAY: Duration = Duration::from_millis(10);
+const STEP: Duration = Duration::from_millis(1);
+
+/// The byte of every stream at an offset.
+fn content(at: u64) -> u8 {
+    (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
+}
+
+/// Answers the first bytes with a long stream.
+pub struct Bulk {
+    len: u64,
+    asked: bool,
+    answered: bool,
+}
+
+impl Application for Bulk {
+    fn receive(&mut self, _: &[u8]) {
+        self.asked = true;
+    }
+
+    fn poll(&mut self, _: Progress) -> Reply {
+        if !self.asked || self.answered {
+            return Reply::default();
+        }
+        self.answered = true;
+        Reply { bytes: self.len, finish: true, ..Reply::default() }
+    }
+
+    fn fill(&self, offset: u64, buffer: &mut [u8]) {
+        assert!(offset + buffer.len() as u64 <= self.len, "only what was announced is asked for");
+        buffer.iter_mut().zip(offset..).for_each(|(byte, at)| *byte = content(at));
+    }
+}
+
+/// Numbers of a seed, except that the initial sequence numbers are about to wrap.
+struct Seeded(ChaCha8Rng);
+
+impl Entropy for Seeded {
+    fn next_u64(&mut self) -> u64 {
+        // Sequence numbers are the low halves; keys and nonces differ by the high ones and the lowest bits.
+        self.0.next_u64() | 0xffff_ff00
+    }
+}
+
+/// A client that wants `len` bytes.
+pub struct Honest {
+    pub connection: Connection,
+    port: u16,
+    received: u64,
+    asked: bool,
+    pub finished_at: Option<Instant>,
+}
+
+impl Honest {
+    fn new(number: u16) -> Self {
+        let port = 40_000 + 100 * number;
+        let path = |i| PathConfig {
+            id: PathId(i),
+            local: honest_address(PathId(i)),
+            remote: SERVER,
+            mtu: 1500,
+            backup: false,
+        };
+        let mut config = Config::new(Protocol::Mptcp, (0..PATHS).map(path).collect());
+        (config.local_port, config.remote_port) = (port, PORT);
+        let entropy = Seeded(ChaCha8Rng::seed_from_u64(u64::from(number)));
+        let connection = Connection::client(config, Box::new(entropy)).expect("a valid configuration");
+        Honest { connection, port, received: 0, asked: false, finished_at: None }
+    }
+
+    fn owns(&self, segment: &Segment) -> bool {
+        (self.port..self.port + 100).contains(&segment.destination_port)
+    }
+
+    fn receive(&mut self, now: Instant, path: PathId, segment: &Segment, payload: &[u8]) {
+        if let Some(placed) = self.connection.handle_segment(now, path, segment) {
+            let bytes = &payload[placed.payload_start as usize..][..placed.len as usize];
+            for (byte, at) in bytes.iter().zip(placed.stream_offset..) {
+                assert_eq!(*byte, content(at), "byte {at}");
+            }
+        }
+        self.received += self.connection.read(now, u64::MAX);
+        if self.connection.peer_finished() && self.finished_at.is_none() {
+            self.finished_at = Some(now);
+            self.connection.finish();
+        }
+    }
+
+    /// Asks once, and ends its own side when it has everything.
+    fn ask(&mut self) {
+        if self.connection.is_established() && !self.asked {
+            self.asked = true;
+            self.connection.write(100);
+        }
+    }
+}
+
+type Packet = (Instant, PathId, Vec<u8>);
+
+pub struct World<F> {
+    pub now: Instant,
+    pub server: Server<F, Bulk>,
+    pub honest: Vec<Honest>,
+    up: VecDeque<Packet>,
+    down: VecDeque<Packet>,
+    /// What the server said to others than honest clients, of late.
+    pub overheard: Vec<(PathId, IpAddr, Segment)>,
+}
+
+pub fn world(limits: Limits, len: u64) -> World<impl FnMut(Opened) -> Bulk> {
+    let path = |i| PathConfig { id: PathId(i), local: SERVER, remote: SERVER, mtu: 1500, backup: false };
+    let mut config = Config::new(Protocol::Mptcp, (0..PATHS).map(path).collect());
+    config.local_port = PORT;
+    let open = move |_| Bulk { len, asked: false, answered: false };
+    let server = Server::new(config, limits, open).expect("a valid configuration");
+    let now = Instant::ZERO + STEP;
+    World { now, server, honest: Vec::new(), up: VecDeque::new(), down: VecDeque::new(), overheard: Vec::new() }
+}
+
+impl<F: FnMut(Opened) -> Bulk> World<F> {
+    pub fn add_honest(&mut self) {
+        self.honest.push(Honest::new(self.honest.len() as u16));
+    }
+
+    /// A segment of an attacker reaches the server now.
+    pub fn forge(&mut self, path: PathId, from: IpAddr, segment: &Segment) {
+        let mut packet = vec![0; 65_535];
+        let len = encode(&mut packet, from, SERVER, segment, |payload| payload.fill(0x66)).expect("fits");
+        self.server.receive(self.now, path, &packet[..len]);
+        self.listen();
+    }
+
+    pub fn forge_bytes(&mut self, path: PathId, packet: &[u8]) {
+        self.server.receive(self.now, path, packet);
+        self.listen();
+    }
+
+    /// A millisecond passes.
+    pub fn step(&mut self) {
+        self.now += STEP;
+        let now = self.now;
+        while let Some((_, path, packet)) = due(&mut self.up, now) {
+            self.server.receive(now, path, &packet);
+        }
+        while let Some((_, path, packet)) = due(&mut self.down, now) {
+            let packet = decode(&packet).expect("the server writes valid packets");
+            if let Some(honest) = self.honest.iter_mut().find(|honest| honest.owns(&packet.segment)) {
+                honest.receive(now, path, &packet.segment, packet.payload);
+            }
+        }
+        if self.server.poll_timeout().is_some_and(|at| at <= now) {
+            self.server.handle_timeout(now);
+        }
+        self.listen();
+        for honest in &mut self.honest {
+            honest.ask();
+            if honest.connection.poll_timeout().is_some_and(|at| at <= now) {
+                honest.connection.handle_timeout(now);
+            }
+            while let Some(transmit) = honest.connection.poll_transmit(now) {
+                let mut packet = vec![0; 1500];
+                let from = honest_address(transmit.path);
+                let len = encode(&mut packet, from, SERVER, &transmit.segment, |p| p.fill(0x33)).expect("fits");
+                packet.truncate(len);
+                self.up.push_back((now + ONE_WAY, transmit.path, packet));
+            }
+        }
+    }
+
+    /// Takes what the server has to say.
+    fn listen(&mut self) {
+        let mut buffer = [0; 65_535];
+        while let Some((path, len)) = self.server.poll_transmit(self.now, &mut buffer) {
+            let packet = decode(&buffer[..len]).expect("the server writes valid packets");
+            if packet.destination == honest_address(path) {
+                self.down.push_back((self.now + ONE_WAY, path, buffer[..len].to_vec()));
+            } else {
+                self.overheard.push((path, packet.destination, packet.segment));
+            }
+        }
+        assert_eq!(self.server.counters().unsendable, 0);
+    }
+
+    /// What the server said to that address and port since the last call.
+    pub fn hear(&mut self, address: IpAddr, port: u16) -> Vec<Segment> {
+        let heard =
+            self.overheard.extract_if(.., |(_, to, segment)| (*to, segment.destination_port) == (address, port));
+        heard.map(|(_, _, segment)| segment).collect()
+    }
+
+    /// All honest clients have got everything.
+    pub fn served(&self, len: u64) -> bool {
+        self.honest.iter().all(|honest| honest.finished_at.is_some() && honest.received == len)
+    }
+
+    /// Runs until all honest clients are served, with an attack in every millisecond; returns how long it took.
+    pub fn run(&mut self, len: u64, mut attack: impl FnMut(&mut Self)) -> Duration {
+        let began = self.now;
+        while !self.served(len) {
+            self.step();
+            attack(self);
+            assert!(self.now.since(began) < Duration::from_secs(60), "honest clients are not served");
+        }
+        self.now.since(began)
+    }
+}
+
+fn due(queue: &mut VecDeque<Packet>, now: Instant) -> Option<Packet> {
+    queue.front().filter(|(at, _, _)| *at <= now)?;
+    queue.pop_front()
+}
+
+/// A segment to the server's port.
+pub fn segment(flags: Flags, from: u16) -> Segment {
+    let mut segment = Segment::new(flags);
+    (segment.source_port, segment.destination_port, segment.window) = (from, PORT, 65_535);
+    segment
+}
