@@ -59,4 +59,61 @@ pub enum PlayerEvent {
     },
     /// The last picture was shown.
     PlaybackEnded,
+    /// A bitrate rule was asked for a representation, and answered.
+    RepresentationChosen {
+        /// The media segment that is to be fetched next, from zero.
+        index: u32,
+        /// The representation's rank, from zero, the lowest.
+        representation: u16,
+        /// The rule's reason.
+        reason: &'static str,
+    },
+    /// The request is for an initialisation segment; [`PlayerEvent::Requested`] came just before.
+    InitRequested {
+        /// Which request.
+        request: u32,
+        /// Of which representation.
+        representation: u16,
+    },
+    /// The request is for a media segment; [`PlayerEvent::Requested`] came just before.
+    SegmentRequested {
+        /// Which request.
+        request: u32,
+        /// The media segment, from zero.
+        index: u32,
+        /// Of which representation.
+        representation: u16,
+    },
+    /// The player gave up a request for a media segment. What still arrives of it is thrown away.
+    SegmentAbandoned {
+        /// Which request.
+        request: u32,
+        /// The media segment.
+        index: u32,
+        /// Bytes of its body so far.
+        received: u64,
+        /// In which representation it will be fetched instead.
+        instead: u16,
+    },
+    /// A media segment went into the buffer, perhaps in place of another representation of it.
+    SegmentAppended {
+        /// The media segment.
+        index: u32,
+        /// Of which representation.
+        representation: u16,
+        /// Playing time ahead of the viewer with it.
+        buffered: Duration,
+    },
+    /// A media segment came on screen.
+    SegmentShown {
+        /// The media segment.
+        index: u32,
+        /// Of which representation.
+        representation: u16,
+    },
+    /// The player's idea of its buffer changed: enough to play, or not.
+    BufferStateChanged {
+        /// Enough.
+        loaded: bool,
+    },
 }

@@ -299,7 +299,7 @@ fn mean_weight(kind: FrameKind) -> f64 {
 }
 
 /// Lognormal with median one (the mean is the scaling's matter): exp(s z), where s^2 = ln(1 + variation^2).
-fn lognormal(variation: f64, rng: &mut impl Rng) -> f64 {
+pub(crate) fn lognormal(variation: f64, rng: &mut impl Rng) -> f64 {
     let s = libm::log(1.0 + variation * variation).sqrt();
     libm::exp(s * standard_normal(rng))
 }

@@ -5,6 +5,8 @@
 //! code in the simulator and live.
 
 pub mod abr;
+pub mod content;
+mod dash_metrics;
 mod frames;
 mod http;
 mod metrics;
@@ -15,12 +17,13 @@ mod stream;
 mod testing;
 mod transport_metrics;
 
+pub use dash_metrics::{DashMetrics, DashMetricsOptions, DashReport, MediaSegmentReport, QoeWeights};
 pub use frames::{FrameKind, FrameRate, FrameTable, Variation, VideoError, VideoSpec};
 pub use http::{Exchange, Exchanges, HttpClient, HttpServer, REQUEST_HEADER_BYTES, RESPONSE_HEADER_BYTES, Received};
 pub use metrics::{ViewerMetrics, ViewerReport};
 pub use players::{
-    Bulk, Content, FrameCounts, PLAYERS, Player, PlayerEntry, PlayerOptions, PlayerSetup, SetupError, Vlc, VlcOptions,
-    find_player,
+    Bulk, Content, Dash, DashOptions, FrameCounts, PLAYERS, Player, PlayerEntry, PlayerOptions, PlayerSetup,
+    SetupError, Vlc, VlcOptions, find_player,
 };
 pub use predict::{ForecastCounts, SwitchForecast, SwitchPredictor};
 pub use stream::Stream;

@@ -82,7 +82,14 @@ impl ViewerMetrics {
             | PlayerEvent::FirstByte { .. }
             | PlayerEvent::ResponseComplete { .. }
             | PlayerEvent::PlayoutDelayRaised { .. }
-            | PlayerEvent::BufferLevel { .. } => {}
+            | PlayerEvent::BufferLevel { .. }
+            | PlayerEvent::RepresentationChosen { .. }
+            | PlayerEvent::InitRequested { .. }
+            | PlayerEvent::SegmentRequested { .. }
+            | PlayerEvent::SegmentAbandoned { .. }
+            | PlayerEvent::SegmentAppended { .. }
+            | PlayerEvent::SegmentShown { .. }
+            | PlayerEvent::BufferStateChanged { .. } => {}
         }
     }
 

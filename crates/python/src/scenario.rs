@@ -53,8 +53,10 @@ pub fn registry() -> Vec<(&'static str, &'static str, String, &'static str)> {
         ("schedulers", catalogue::schedulers()),
         ("congestion-controls", catalogue::congestion_controls()),
         ("path-policies", catalogue::path_policies()),
+        ("abr-rules", catalogue::abr_rules()),
         ("players", catalogue::players()),
         ("queues", catalogue::queues()),
+        ("ladders", catalogue::ladders()),
         ("loss-models", catalogue::loss_models()),
     ];
     let items = lists.into_iter().flat_map(|(kind, items)| items.into_iter().map(move |item| (kind, item)));

@@ -1,6 +1,7 @@
 //! What ships with the program: scenarios, and the registries as data.
 
-use anabranch_media::PLAYERS;
+use anabranch_media::content::LADDERS;
+use anabranch_media::{PLAYERS, abr};
 use anabranch_network::{LOSS_MODELS, QUEUES};
 use anabranch_stack::{congestion, path_policy, scheduler};
 
@@ -37,6 +38,13 @@ pub const SCENARIOS: &[Shipped] = shipped![
     "conext/scenario-a",
     "conext/scenario-b",
     "conext/scenario-c",
+    "dash/ratio-1-1",
+    "dash/ratio-1-2",
+    "dash/ratio-1-3",
+    "dash/ratio-1-4",
+    "dash/ratio-1-5",
+    "dash/tcp-2000",
+    "dash/tcp-1667",
 ];
 
 /// The shipped scenario of that name.
@@ -90,6 +98,17 @@ pub fn players() -> Vec<Item> {
     PLAYERS.iter().map(|e| Item { name: e.name, summary: e.sentence, source: e.source }).collect()
 }
 
+/// Every bitrate rule.
+pub fn abr_rules() -> Vec<Item> {
+    let item = |e: &abr::Entry| Item { name: e.name, summary: e.summary, source: e.source };
+    abr::REGISTRY.iter().map(item).collect()
+}
+
+/// Every shipped ladder of representations.
+pub fn ladders() -> Vec<Item> {
+    LADDERS.iter().map(|e| Item { name: e.name, summary: e.sentence, source: e.source }).collect()
+}
+
 /// Every queue.
 pub fn queues() -> Vec<Item> {
     QUEUES.iter().map(|e| Item { name: e.name, summary: e.summary, source: e.source }).collect()
@@ -136,7 +155,16 @@ mod tests {
 
     #[test]
     fn registries_have_unique_names_and_say_what_they_are() {
-        for list in [schedulers(), congestion_controls(), path_policies(), players(), queues(), loss_models()] {
+        for list in [
+            schedulers(),
+            congestion_controls(),
+            path_policies(),
+            players(),
+            abr_rules(),
+            ladders(),
+            queues(),
+            loss_models(),
+        ] {
             assert!(!list.is_empty());
             for (i, item) in list.iter().enumerate() {
                 assert!(list[..i].iter().all(|other| other.name != item.name), "{}", item.name);

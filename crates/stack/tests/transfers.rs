@@ -31,6 +31,19 @@ fn one_tcp_fills_its_link() {
 }
 
 #[test]
+fn the_receive_window_grows_with_and_without_timestamps() {
+    for timestamps in [true, false] {
+        let mut ours = config(Protocol::Tcp, 1);
+        ours.timestamps = timestamps;
+        let mut net = Pair::new(ours.clone(), ours, vec![Path::symmetric(50, 20)], 7);
+        net.to_send = 10 * MIB;
+        assert!(net.run_until(secs(60), finished(10 * MIB)));
+        // The first window of 64 kB per round trip would take more than six seconds.
+        assert!(net.now.as_secs_f64() < 2.5, "{} with timestamps: {timestamps}", net.now);
+    }
+}
+
+#[test]
 fn two_paths_carry_the_sum_of_their_rates() {
     let mut net = download(Protocol::Mptcp, vec![Path::symmetric(10, 20), Path::symmetric(5, 40)], 10 * MIB);
     assert!(net.run_until(secs(60), finished(10 * MIB)));

@@ -88,7 +88,7 @@ impl AbrRule for Bola {
 #[cfg(test)]
 mod tests {
     use super::super::AbrOptions;
-    use super::super::testing::{ladder, view};
+    use super::super::testing::{ladder, two_second_ladder, view};
     use super::*;
 
     fn decide(finite: bool, buffer_ms: u64, next: u64) -> Decision {
@@ -130,9 +130,39 @@ mod tests {
     }
 
     #[test]
+    fn media_segments_of_two_seconds_count_as_one_each() {
+        // 30 s are 15 media segments: V = 2, thresholds at 8.836 and full at 14 of them, 28 s.
+        let ladder = two_second_ladder(&[1_000, 2_718, 7_389]);
+        let decide = |finite, ms, next| {
+            let capacity = Some(Duration::from_secs(30));
+            let options = AbrOptions { capacity, finite: Some(finite), ..AbrOptions::default() };
+            let mut rule = (ENTRY.create)(&options).unwrap();
+            rule.decide(&View { buffer: Duration::from_millis(ms), next, ..view(&ladder) })
+        };
+        assert_eq!((decide(false, 17_660, 25).representation, decide(false, 17_690, 25).representation), (0, 1));
+        assert_eq!(decide(false, 29_500, 25).wait, Duration::from_millis(1_500));
+        // Fetched 12 (24 s), played 24 - B: Q_D = (24 - B)/4, equal at B/2 = 8.836/2 * (Q_D - 1)/7, so at B = 4.797.
+        assert_eq!((decide(true, 4_780, 12).representation, decide(true, 4_820, 12).representation), (0, 1));
+        // Fetched 46 of 50 (92 s), left 8 + B: Q_D = (8 + B)/4, so equal at B = 1.845, but three are the least: B/2 = 1.262.
+        assert_eq!((decide(true, 2_510, 46).representation, decide(true, 2_540, 46).representation), (0, 1));
+        // Fetched 40 (80 s), left 20 + B: Q_D = (20 + B)/4, equal at B = 7.378.
+        assert_eq!((decide(true, 7_360, 40).representation, decide(true, 7_400, 40).representation), (0, 1));
+    }
+
+    #[test]
+    fn the_default_capacity_is_that_of_sabre() {
+        // 25 media segments: V = 24/7, full at 24.
+        let ladder = ladder(&[1_000, 2_718, 7_389]);
+        let mut rule = (ENTRY.create)(&AbrOptions { finite: Some(false), ..AbrOptions::default() }).unwrap();
+        let decision = rule.decide(&View { buffer: Duration::from_secs(25), ..view(&ladder) });
+        assert_eq!(decision.wait, Duration::from_secs(1));
+    }
+
+    #[test]
     fn a_limit_of_the_representation_is_the_top_of_the_utilities() {
         let ladder = ladder(&[1_000, 2_718, 7_389]);
-        let options = AbrOptions { finite: Some(false), capacity: Some(Duration::from_secs(13)), ..AbrOptions::default() };
+        let options =
+            AbrOptions { finite: Some(false), capacity: Some(Duration::from_secs(13)), ..AbrOptions::default() };
         let mut rule = (ENTRY.create)(&options).unwrap();
         // V = 12 / 6 = 2, full at 12.
         let decision = rule.decide(&View { buffer: Duration::from_secs(13), top: 1, ..view(&ladder) });
@@ -144,7 +174,13 @@ mod tests {
         let ladder = ladder(&[1_000, 2_718]);
         let options = AbrOptions { capacity: Some(Duration::from_millis(1)), ..AbrOptions::default() };
         let mut rule = (ENTRY.create)(&options).unwrap();
-        assert_eq!(rule.decide(&View { buffer: Duration::ZERO, ..view(&ladder) }), Decision::now(0, "highest utility for the buffer"));
+        assert_eq!(
+            rule.decide(&View { buffer: Duration::ZERO, ..view(&ladder) }),
+            Decision::now(0, "highest utility for the buffer")
+        );
+        // Two media segments: full at one of them.
+        let decision = rule.decide(&View { buffer: Duration::from_millis(1_250), ..view(&ladder) });
+        assert_eq!(decision.wait, Duration::from_millis(250));
         assert!((ENTRY.create)(&AbrOptions { capacity: Some(Duration::ZERO), ..AbrOptions::default() }).is_err());
     }
 }

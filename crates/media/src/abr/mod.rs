@@ -19,7 +19,8 @@ mod view;
 
 pub use options::{AbrOptionError, AbrOptions, Strategy};
 pub use view::{
-    Abandon, BufferState, Decision, Download, Event, Ladder, LadderError, Mark, Pictures, Playback, Progress, View, Vote,
+    Abandon, BufferState, Decision, Download, Event, Ladder, LadderError, Mark, Pictures, Playback, Progress, View,
+    Vote,
 };
 
 use std::fmt;

@@ -60,7 +60,10 @@ mod tests {
     fn chosen(options: AbrOptions, bps: &[u64]) -> usize {
         let ladder = ladder(&[100_000, 200_000, 400_000, 800_000]);
         let downloads: Vec<_> = bps.iter().map(|&bps| download(bps)).collect();
-        (ENTRY.create)(&options).unwrap().decide(&View { current: 1, downloads: &downloads, ..view(&ladder) }).representation
+        (ENTRY.create)(&options)
+            .unwrap()
+            .decide(&View { current: 1, downloads: &downloads, ..view(&ladder) })
+            .representation
     }
 
     #[test]
@@ -70,6 +73,8 @@ mod tests {
         assert_eq!(chosen(AbrOptions::default(), &[800_000, 200_000]), 1);
         // The first of six is forgotten.
         assert_eq!(chosen(AbrOptions::default(), &[1, 400_000, 400_000, 400_000, 400_000, 400_000]), 2);
+        assert_eq!(chosen(AbrOptions::default(), &[199_000]), 0);
+        assert_eq!(chosen(AbrOptions { samples: Some(1), ..AbrOptions::default() }, &[1, 400_080]), 2);
         assert_eq!(chosen(AbrOptions { samples: Some(6), ..AbrOptions::default() }, &[1, 1 << 30, 1 << 30]), 0);
     }
 

@@ -9,9 +9,10 @@
 //! 2015, sections 4 and 5 (N = 5, lambda = 1, mu = 3000, B_max = 30 s); the throughput of a download includes its
 //! latency, and errors are relative to what was measured, as in the code of Pensieve.
 //!
-//! Ours: the search is exact but not exhaustive. Of two plans that end in the same representation, one with no less
-//! buffer and no less quality makes the other needless; that leaves a few out of 20^5. The start-up delay is no part of
-//! the objective. Ties go to the lower first step.
+//! Ours: the search is exact but not exhaustive. A plan is dropped if another one, with no less buffer, has so much more
+//! quality that it could change to the other's representation and still be ahead; or if no continuation could lift it
+//! above what a short-sighted search reaches. That leaves a few out of 20^5. The start-up delay is no part of the
+//! objective. Ties go to the lower first step.
 
 use super::options::check;
 use super::rate::{SAMPLES, harmonic_mean};
@@ -25,6 +26,8 @@ const HORIZON: usize = 5;
 const SWITCH_PENALTY: f64 = 1.0;
 const STALL_PENALTY: f64 = 3_000.0;
 const CAPACITY: Duration = Duration::from_secs(30);
+/// kbit/s: sums that differ by less are taken for equal where plans are dropped.
+const ROUNDING: f64 = 1e-6;
 /// Beyond this the plan is guesswork, and its search costs.
 const MAX_HORIZON: usize = 10;
 
@@ -65,16 +68,31 @@ struct RobustMpc {
     errors: Vec<f64>,
 }
 
-/// A plan so far: where it leads, and with which first step it began.
+/// A plan so far: with which first step it began, and where it leads.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     first: usize,
+    last: usize,
+    /// Seconds.
     buffer: f64,
+    /// The objective so far, kbit/s.
     quality: f64,
 }
 
-fn kbps(view: &View<'_>, representation: usize) -> f64 {
-    view.ladder.bps(representation) / 1_000.0
+/// What is known of the next media segments.
+struct Outlook<'a> {
+    mpc: &'a RobustMpc,
+    /// kbit/s by representation.
+    kbps: Vec<f64>,
+    /// Seconds of download by step and representation.
+    downloads: Vec<Vec<f64>>,
+    duration: f64,
+    /// The objective that some plan is known to reach.
+    reached: f64,
+    /// The price of a second of download, kbit/s, no higher than that of a stall; and what the media segments after each
+    /// step can add at most at this price.
+    price: f64,
+    most: Vec<f64>,
 }
 
 impl RobustMpc {
@@ -86,57 +104,114 @@ impl RobustMpc {
     }
 
     fn best_first_step(&self, view: &View<'_>, bps: f64) -> usize {
-        let left = usize::try_from(view.ladder.segments().saturating_sub(view.next)).unwrap_or(usize::MAX);
-        let steps = self.horizon.min(left).max(1);
-        let start = Plan { first: 0, buffer: view.buffer.as_secs_f64(), quality: 0.0 };
-        // plans[r]: those that end in representation r and are not dominated.
-        let mut plans: Vec<Vec<Plan>> = vec![Vec::new(); view.top + 1];
-        for (to, slot) in plans.iter_mut().enumerate() {
-            let step = self.step(view, bps, view.next, start, view.current, to);
-            slot.push(Plan { first: to, ..step });
+        let start =
+            Plan { first: 0, last: view.current.min(view.top), buffer: view.buffer.as_secs_f64(), quality: 0.0 };
+        let outlook = Outlook::new(self, view, start, bps);
+        let mut plans: Vec<Plan> = (0..=view.top).map(|to| Plan { first: to, ..outlook.step(start, 0, to) }).collect();
+        for ahead in 1..outlook.downloads.len() {
+            let steps = plans.iter().flat_map(|&plan| (0..=view.top).map(move |to| (plan, to)));
+            let longer = steps.map(|(plan, to)| outlook.step(plan, ahead, to));
+            plans = outlook.undominated(longer.filter(|plan| outlook.may_win(*plan, ahead)).collect());
         }
-        for ahead in 1..steps as u64 {
-            let extend = |to: usize| {
-                let steps = plans.iter().enumerate().flat_map(|(from, slot)| {
-                    slot.iter().map(move |&plan| self.step(view, bps, view.next + ahead, plan, from, to))
-                });
-                undominated(steps.collect())
-            };
-            plans = (0..=view.top).map(extend).collect();
-        }
-        let better = |best: Plan, plan: &Plan| {
+        let better = |best: Plan, plan: Plan| {
             let wins = plan.quality > best.quality || (plan.quality == best.quality && plan.first < best.first);
-            if wins { *plan } else { best }
+            if wins { plan } else { best }
         };
-        plans.iter().flatten().fold(Plan { first: 0, buffer: 0.0, quality: f64::NEG_INFINITY }, better).first
-    }
-
-    fn step(&self, view: &View<'_>, bps: f64, index: u64, plan: Plan, from: usize, to: usize) -> Plan {
-        let download = view.ladder.segment_bytes(to, index) as f64 * 8.0 / bps;
-        let stall = (download - plan.buffer).max(0.0);
-        let buffer = (plan.buffer - download).max(0.0) + view.ladder.segment_duration().as_secs_f64();
-        let change = (kbps(view, to) - kbps(view, from)).abs();
-        let gain = kbps(view, to) - self.switch_penalty * change - self.stall_penalty * stall;
-        Plan { first: plan.first, buffer: buffer.min(self.capacity), quality: plan.quality + gain }
+        plans.into_iter().reduce(better).map_or(0, |plan| plan.first)
     }
 }
 
-/// Drops every plan that another one equals or beats in buffer and quality alike.
-fn undominated(mut plans: Vec<Plan>) -> Vec<Plan> {
-    let order = |a: &Plan, b: &Plan| {
-        b.buffer.total_cmp(&a.buffer).then(b.quality.total_cmp(&a.quality)).then(a.first.cmp(&b.first))
-    };
-    plans.sort_by(order);
-    let mut best: Option<Plan> = None;
-    plans.retain(|plan| {
-        let beats = |held: Plan| plan.quality > held.quality || (plan.quality == held.quality && plan.first < held.first);
-        let kept = best.is_none_or(beats);
-        if kept {
-            best = Some(*plan);
+impl<'a> Outlook<'a> {
+    fn new(mpc: &'a RobustMpc, view: &View<'_>, start: Plan, bps: f64) -> Self {
+        let left = usize::try_from(view.ladder.segments().saturating_sub(view.next)).unwrap_or(usize::MAX);
+        let steps = mpc.horizon.min(left).max(1) as u64;
+        let download = |index, r| view.ladder.segment_bytes(r, index) as f64 * 8.0 / bps;
+        let row = |ahead| (0..=view.top).map(|r| download(view.next + ahead, r)).collect();
+        let mut outlook = Outlook {
+            mpc,
+            kbps: (0..=view.top).map(|r| view.ladder.bps(r) / 1_000.0).collect(),
+            downloads: (0..steps).map(row).collect(),
+            duration: view.ladder.segment_duration().as_secs_f64(),
+            reached: f64::NEG_INFINITY,
+            price: 0.0,
+            most: Vec::new(),
+        };
+        outlook.reached = outlook.reach(start);
+        // A second of download is worth what the network carries in it: with constant sizes, then all rates are alike.
+        outlook.price = (bps / 1_000.0 / outlook.duration).min(mpc.stall_penalty);
+        outlook.most = (1..=outlook.downloads.len()).map(|ahead| outlook.most_from(ahead, outlook.price)).collect();
+        outlook
+    }
+
+    /// The objective that a short-sighted search reaches: of all plans that lead to a representation it keeps only the one
+    /// of the highest quality so far.
+    fn reach(&self, start: Plan) -> f64 {
+        let all = 0..self.kbps.len();
+        let best_to = |plans: &[Plan], ahead: usize, to: usize| {
+            let longer = plans.iter().map(|&plan| self.step(plan, ahead, to));
+            longer.reduce(|best, plan| if plan.quality > best.quality { plan } else { best })
+        };
+        let mut plans = vec![start];
+        for ahead in 0..self.downloads.len() {
+            plans = all.clone().filter_map(|to| best_to(&plans, ahead, to)).collect();
+        }
+        plans.iter().map(|plan| plan.quality).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// What the media segments from `ahead` on can add at most if a second of download had this price, and nothing
+    /// else counted.
+    fn most_from(&self, ahead: usize, price: f64) -> f64 {
+        let best = |row: &Vec<f64>| {
+            let worth = |r: usize| self.kbps[r] - price * row[r];
+            (0..self.kbps.len()).map(worth).fold(f64::NEG_INFINITY, f64::max)
+        };
+        self.downloads[ahead..].iter().map(best).sum()
+    }
+
+    fn change(&self, from: usize, to: usize) -> f64 {
+        self.mpc.switch_penalty * (self.kbps[to] - self.kbps[from]).abs()
+    }
+
+    fn step(&self, plan: Plan, ahead: usize, to: usize) -> Plan {
+        let download = self.downloads[ahead][to];
+        let stall = (download - plan.buffer).max(0.0);
+        let buffer = (plan.buffer - download).max(0.0) + self.duration;
+        let gain = self.kbps[to] - self.change(plan.last, to) - self.mpc.stall_penalty * stall;
+        Plan { first: plan.first, last: to, buffer: buffer.min(self.mpc.capacity), quality: plan.quality + gain }
+    }
+
+    /// Whether a plan that has made step `ahead` might still be the best, by two bounds of what is left:
+    /// - without any stall: to stay, or to go to the top at once; everything else is worth less than one of these;
+    /// - with stalls: k downloads of d seconds in all stall for at least d - (B + (k - 1) * L), so with any price p <= mu of
+    ///   a second of download they add no more than sum max(q - p * d) + p * (B + (k - 1) * L).
+    fn may_win(&self, plan: Plan, ahead: usize) -> bool {
+        let left = (self.downloads.len() - 1 - ahead) as f64;
+        let top = self.kbps.len() - 1;
+        let stays = left * self.kbps[plan.last];
+        let rises = left * self.kbps[top] - self.change(plan.last, top);
+        let time = plan.buffer + (left - 1.0).max(0.0) * self.duration;
+        let stalls = self.most[ahead] + self.price * time;
+        // What was added up in another order may differ in the last digits.
+        plan.quality + stays.max(rises).min(stalls) >= self.reached - ROUNDING
+    }
+
+    fn undominated(&self, mut plans: Vec<Plan>) -> Vec<Plan> {
+        let order = |a: &Plan, b: &Plan| {
+            b.buffer.total_cmp(&a.buffer).then(b.quality.total_cmp(&a.quality)).then(a.first.cmp(&b.first))
+        };
+        plans.sort_by(order);
+        let mut kept: Vec<Plan> = Vec::new();
+        for plan in plans {
+            let beats = |held: &Plan| {
+                let mimics = held.quality - self.change(held.last, plan.last);
+                mimics > plan.quality || (mimics == plan.quality && held.first <= plan.first)
+            };
+            if !kept.iter().any(beats) {
+                kept.push(plan);
+            }
         }
         kept
-    });
-    plans
+    }
 }
 
 impl AbrRule for RobustMpc {
@@ -214,13 +289,28 @@ mod tests {
         rule.observe(&at(&first), &Event::SegmentFinished(&second));
         let downloads = [first[0], second];
         assert_eq!(rule.decide(&at(&downloads)).representation, 0);
-        // Five good forecasts later the error is forgotten.
+        // Four good forecasts later the error still halves the bound, to 500; after five it is forgotten.
         let good = [download(1_000_000); 5];
+        let mut chosen = Vec::new();
         for download in &good {
             rule.decide(&at(&good));
             rule.observe(&at(&good), &Event::SegmentFinished(download));
+            chosen.push(rule.decide(&at(&good)).representation);
         }
-        assert_eq!(rule.decide(&at(&good)).representation, 1);
+        assert_eq!(chosen, [0, 0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn the_bound_is_the_mean_divided_by_one_plus_the_relative_error() {
+        // Forecast 1000, measured 500: error 1, mean 667, bound 333. 300 takes 0.9 s, 350 stalls 0.05 s: 150 > 50.
+        let ladder = ladder(&[100_000, 300_000, 350_000]);
+        let options = AbrOptions { switch_penalty: Some(0.0), ..one_step() };
+        let mut rule = rule(&options);
+        let downloads = [download(1_000_000), download(500_000)];
+        let at = |downloads| View { buffer: Duration::from_millis(1_000), downloads, ..view(&ladder) };
+        assert_eq!(rule.decide(&at(&downloads[..1])).representation, 2);
+        rule.observe(&at(&downloads), &Event::SegmentFinished(&downloads[1]));
+        assert_eq!(rule.decide(&at(&downloads)).representation, 1);
     }
 
     #[test]
@@ -252,27 +342,26 @@ mod tests {
         ] {
             assert!((ENTRY.create)(&bad).is_err());
         }
+        let least = AbrOptions { samples: Some(1), horizon: Some(1), stall_penalty: Some(0.0), ..default };
+        assert!((ENTRY.create)(&least).is_ok());
     }
 
-    /// The value of the best plan, by trying every one.
-    fn exhaustive(mpc: &RobustMpc, view: &View<'_>, bps: f64, plan: Plan, from: usize, ahead: u64) -> f64 {
-        if ahead == mpc.horizon as u64 {
+    /// The value of the best plan that goes on from this one, by trying every one.
+    fn exhaustive(outlook: &Outlook<'_>, plan: Plan, ahead: usize) -> f64 {
+        if ahead == outlook.downloads.len() {
             return plan.quality;
         }
-        let try_one = |to| {
-            let next = mpc.step(view, bps, view.next + ahead, plan, from, to);
-            exhaustive(mpc, view, bps, next, to, ahead + 1)
-        };
-        (0..=view.top).map(try_one).fold(f64::NEG_INFINITY, f64::max)
+        let try_one = |to| exhaustive(outlook, outlook.step(plan, ahead, to), ahead + 1);
+        (0..outlook.kbps.len()).map(try_one).fold(f64::NEG_INFINITY, f64::max)
     }
 
     proptest! {
         #[test]
         fn the_pruned_search_finds_what_the_exhaustive_one_finds(
-            rates in proptest::collection::btree_set(100u64..5_000, 2..5),
+            rates in proptest::collection::btree_set(100u64..5_000, 2..6),
             bps in 100_000.0f64..5_000_000.0,
             buffer_ms in 0u64..30_000,
-            current in 0usize..5,
+            current in 0usize..6,
             stall_penalty in 0.0f64..6_000.0,
             switch_penalty in 0.0f64..3.0,
         ) {
@@ -282,10 +371,11 @@ mod tests {
             };
             let current = current % ladder.len();
             let view = View { buffer: Duration::from_millis(buffer_ms), current, ..view(&ladder) };
-            let start = Plan { first: 0, buffer: view.buffer.as_secs_f64(), quality: 0.0 };
-            let after = |first| exhaustive(&mpc, &view, bps, mpc.step(&view, bps, 0, start, current, first), first, 1);
+            let start = Plan { first: 0, last: current, buffer: view.buffer.as_secs_f64(), quality: 0.0 };
+            let outlook = Outlook::new(&mpc, &view, start, bps);
+            let after = |first| exhaustive(&outlook, outlook.step(start, 0, first), 1);
             let best = (0..ladder.len()).map(after).fold(f64::NEG_INFINITY, f64::max);
-            prop_assert_eq!(after(mpc.best_first_step(&view, bps)), best);
+            prop_assert!(after(mpc.best_first_step(&view, bps)) >= best - ROUNDING);
         }
     }
 }

@@ -8,6 +8,11 @@ pub(super) fn ladder(bitrates: &[u64]) -> Ladder {
     Ladder::new(bitrates.to_vec(), Duration::from_secs(1), 100).unwrap()
 }
 
+/// Media segments of two seconds, fifty of them: so that a duration in the wrong place shows.
+pub(super) fn two_second_ladder(bitrates: &[u64]) -> Ladder {
+    Ladder::new(bitrates.to_vec(), Duration::from_secs(2), 50).unwrap()
+}
+
 /// A player at the beginning; tests change what they are about.
 pub(super) fn view(ladder: &Ladder) -> View<'_> {
     View {

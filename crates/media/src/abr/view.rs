@@ -102,7 +102,8 @@ impl Ladder {
 
     /// The bytes of a media segment: as the table says, or what the nominal rate gives.
     pub fn segment_bytes(&self, representation: usize, index: u64) -> u64 {
-        let known = self.sizes.as_ref().and_then(|rows| rows[representation].get(usize::try_from(index).ok()?).copied());
+        let known =
+            self.sizes.as_ref().and_then(|rows| rows[representation].get(usize::try_from(index).ok()?).copied());
         known.unwrap_or_else(|| {
             let bits = u128::from(self.bitrates[representation]) * u128::from(self.segment_duration.as_nanos());
             u64::try_from(bits / 8_000_000_000).unwrap_or(u64::MAX)

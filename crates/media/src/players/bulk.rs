@@ -1,6 +1,6 @@
 //! A download: reads whatever is there at once, so the receive window never holds the sender back.
 
-use super::{Content, Player, PlayerSetup, SetupError, refuse};
+use super::{Content, Player, PlayerSetup, SetupError, refuse, refuse_dash};
 use crate::http::{Exchange, Exchanges, HttpClient};
 use crate::stream::Stream;
 use anabranch_events::{Log, PlayerEvent};
@@ -21,6 +21,7 @@ pub struct Bulk {
 
 pub(super) fn build(setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, SetupError> {
     let options = setup.options;
+    refuse_dash("bulk", &options)?;
     refuse(
         "bulk",
         &[
@@ -32,7 +33,7 @@ pub(super) fn build(setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, Setup
     let body = match setup.content {
         Content::Bytes(bytes) => bytes,
         Content::Endless => ENDLESS_BYTES,
-        Content::Progressive(_) => {
+        Content::Progressive(_) | Content::Dash(_) => {
             let needs = "a number of bytes, or endless content";
             return Err(SetupError::WrongContent { player: "bulk", needs });
         }

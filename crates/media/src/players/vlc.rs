@@ -30,7 +30,7 @@ mod screen;
 #[cfg(test)]
 mod tests;
 
-use super::{Content, Player, PlayerSetup, SetupError, refuse};
+use super::{Content, Player, PlayerSetup, SetupError, refuse, refuse_dash};
 use crate::frames::FrameTable;
 use crate::http::{Exchange, Exchanges, HttpClient};
 use crate::stream::Stream;
@@ -136,6 +136,7 @@ pub(super) fn build(
     defaults: VlcOptions,
     setup: &PlayerSetup,
 ) -> Result<Box<dyn Player + Send>, SetupError> {
+    refuse_dash(name, &setup.options)?;
     refuse(name, &[("duration", setup.options.duration.is_some())])?;
     let Content::Progressive(frames) = &setup.content else {
         return Err(SetupError::WrongContent { player: name, needs: "a progressive video" });

@@ -9,7 +9,7 @@ pub use table::{Column, EventColumns};
 pub(crate) use recording::{MOST_RECORDED, Recorder};
 pub(crate) use table::{Row, tabulate};
 
-use anabranch_media::{ForecastCounts, TransportReport, ViewerReport};
+use anabranch_media::{DashReport, ForecastCounts, TransportReport, ViewerReport};
 use serde::Serialize;
 
 /// The version of the JSON contract.
@@ -130,6 +130,9 @@ pub struct SessionMetrics {
     /// What the viewer saw.
     #[serde(flatten)]
     pub viewer: ViewerReport,
+    /// What the viewer of a DASH video saw.
+    #[serde(flatten)]
+    pub dash: Option<DashReport>,
     /// What the transport did.
     #[serde(flatten)]
     pub transport: TransportReport,

@@ -64,6 +64,7 @@ pub(crate) struct Row {
     bytes: Option<u64>,
     offset: Option<u64>,
     number: Option<u32>,
+    representation: Option<u16>,
     seconds: f64,
     rtt_from_s: f64,
     rtt_to_s: f64,
@@ -90,6 +91,7 @@ impl Row {
             bytes: None,
             offset: None,
             number: None,
+            representation: None,
             seconds: f64::NAN,
             rtt_from_s: f64::NAN,
             rtt_to_s: f64::NAN,
@@ -102,6 +104,11 @@ impl Row {
             new_data: None,
             forecast: None,
         }
+    }
+
+    fn representation(mut self, rank: u16) -> Self {
+        self.representation = Some(rank);
+        self
     }
 
     fn seconds(mut self, time: Duration) -> Self {
@@ -148,6 +155,28 @@ impl Row {
                 Row { bytes: Some(bytes), ..row("buffer-level").seconds(media) }
             }
             PlayerEvent::PlaybackEnded => row("playback-ended"),
+            PlayerEvent::RepresentationChosen { index, representation, reason } => {
+                Row { detail: Some(reason), ..numbered("representation-chosen", index).representation(representation) }
+            }
+            PlayerEvent::InitRequested { request, representation } => {
+                numbered("init-requested", request).representation(representation)
+            }
+            PlayerEvent::SegmentRequested { request, index, representation } => Row {
+                offset: Some(u64::from(request)),
+                ..numbered("segment-requested", index).representation(representation)
+            },
+            PlayerEvent::SegmentAbandoned { request, index, received, instead } => Row {
+                offset: Some(u64::from(request)),
+                bytes: Some(received),
+                ..numbered("segment-abandoned", index).representation(instead)
+            },
+            PlayerEvent::SegmentAppended { index, representation, buffered } => {
+                numbered("segment-appended", index).representation(representation).seconds(buffered)
+            }
+            PlayerEvent::SegmentShown { index, representation } => {
+                numbered("segment-shown", index).representation(representation)
+            }
+            PlayerEvent::BufferStateChanged { loaded } => Row { flag: Some(loaded), ..row("buffer-state-changed") },
         }
     }
 
@@ -277,6 +306,7 @@ pub(crate) fn tabulate(mut rows: Vec<Row>, sources: Vec<String>, path_names: Vec
         ("bytes", integers(|r| r.bytes.map(|n| n as i64))),
         ("offset", integers(|r| r.offset.map(|n| n as i64))),
         ("number", integers(|r| r.number.map(i64::from))),
+        ("representation", integers(|r| r.representation.map(i64::from))),
         ("seconds", floats(|r| r.seconds)),
         ("rtt_from_s", floats(|r| r.rtt_from_s)),
         ("rtt_to_s", floats(|r| r.rtt_to_s)),

@@ -3,6 +3,7 @@
 //! The schema lives here and nowhere else. [`mod@reference`] lists every key with its default and meaning; the documentation,
 //! the reader and the resolved scenario all follow it. A mistake becomes one [`Error`](crate::Error) with its place.
 
+mod dash;
 mod document;
 mod link;
 mod overrides;
@@ -17,6 +18,7 @@ mod video;
 #[cfg(test)]
 mod tests;
 
+pub use dash::DashContent;
 pub use link::{Change, Direction, Jitter, Link, Loss, LossModel, Queue, Rate, Reordering, Trace, TraceFormat};
 pub use page::page;
 pub use session::{Action, Event, Path, Session, Traffic};
@@ -104,7 +106,8 @@ fn read(file: &str, root: &Node, directory: Option<&std::path::Path>) -> Result<
     }
     let path_names = Names { what: "path", names: paths.iter().map(|path| path.name.as_str()).collect() };
     let base = (transport_node, &transport);
-    let sessions = read_each(&r, "session", |i, node| session::read_session(file, i, node, &path_names, base))?;
+    let sessions =
+        read_each(&r, "session", |i, node| session::read_session(file, i, node, &path_names, base, directory))?;
     let traffic = read_each(&r, "traffic", |i, node| session::read_traffic(file, i, node, &path_names))?;
     if sessions.is_empty() && traffic.is_empty() {
         return r.fail(Complaint::new("the scenario has no session", "a [[session]]"), r.at);

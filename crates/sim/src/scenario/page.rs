@@ -42,8 +42,10 @@ const SECTIONS: &[(&str, &str)] = &[
     ("path", "`[path.NAME]`"),
     ("session", "`[[session]]`"),
     ("video.progressive", "`video = { kind = \"progressive\" }`"),
+    ("video.dash", "`video = { kind = \"dash\" }`"),
     ("video.bulk", "`video = { kind = \"bulk\" }`"),
     ("player", "`player = { ... }`"),
+    ("statistics", "`statistics = { ... }`"),
     ("traffic", "`[[traffic]]`"),
     ("event", "`[[event]]`"),
 ];

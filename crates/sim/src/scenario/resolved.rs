@@ -4,7 +4,7 @@ use super::link::{self, Change};
 use super::session::{Action, Event, Path, Session, Traffic};
 use super::transport::{Choice, Transport, commit_name, protocol_name};
 use super::video::{Player, Video};
-use super::{SCHEMA, Scenario};
+use super::{SCHEMA, Scenario, dash};
 use crate::quantity::{write_bytes, write_rate, write_time};
 use anabranch_stack::options::Value;
 use anabranch_units::Duration;
@@ -121,6 +121,9 @@ fn session(s: &Session, scenario: &Scenario) -> Vec<String> {
         time("start", s.start),
         time("stagger", s.stagger),
     ];
+    if matches!(s.video, Video::Dash(_)) {
+        lines.push(format!("statistics = {}", dash::write_statistics(&s.statistics)));
+    }
     if s.transport != scenario.transport {
         lines.push(format!("transport = {}", inline(&transport(&s.transport))));
     }
@@ -142,6 +145,7 @@ fn video(video: &Video) -> String {
                 "{{ kind = \"progressive\", size = \"{size}\", rate = \"{rate}\", fps = {fps}, seed = {seed}, {variation} }}"
             )
         }
+        Video::Dash(content) => dash::write_video(content),
         Video::Bulk { size: None } => "{ kind = \"bulk\" }".into(),
         Video::Bulk { size: Some(size) } => format!("{{ kind = \"bulk\", size = \"{}\" }}", write_bytes(*size)),
     }
@@ -154,6 +158,7 @@ fn player(player: &Player) -> String {
     parts.extend(o.ring.map(|bytes| format!("ring = \"{}\"", write_bytes(bytes))));
     parts.extend(o.clock_jitter.map(|t| time("clock_jitter", t)));
     parts.extend(o.duration.map(|t| time("duration", t)));
+    parts.extend(dash::write_options(&o.dash));
     inline(&parts)
 }
 

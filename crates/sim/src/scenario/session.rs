@@ -4,8 +4,9 @@ use super::document::{Node, Origin, Value};
 use super::reader::{Complaint, Reader, Result, read_quantity};
 use super::transport::{Choice, Transport, read_congestion_control};
 use super::video::{Player, Video};
-use super::{link, reference, transport, video};
+use super::{dash, link, reference, transport, video};
 use crate::quantity::{read_bytes, read_time};
+use anabranch_media::DashMetricsOptions;
 use anabranch_units::Duration;
 
 /// A route through the network.
@@ -34,6 +35,8 @@ pub struct Session {
     pub video: Video,
     /// Who watches it.
     pub player: Player,
+    /// What is measured of a DASH video.
+    pub statistics: DashMetricsOptions,
     /// How many of them.
     pub count: u32,
     /// When the first of them begins.
@@ -108,6 +111,7 @@ pub(super) fn read_session(
     node: &Node,
     paths: &Names<'_>,
     base: (&Node, &Transport),
+    directory: Option<&std::path::Path>,
 ) -> Result<Session> {
     let r = Reader::new(file, node, "session", format!("[[session]] {position}"))?;
     let paths = match r.texts("paths")? {
@@ -129,12 +133,17 @@ pub(super) fn read_session(
         None => base.1.clone(),
         Some(own) => transport::read(file, &merged(base.0, own))?,
     };
-    let (video, player) = video::read(&r)?;
+    let (video, player) = video::read(&r, directory)?;
+    let statistics = dash::read_statistics(&r)?;
+    if let Some(entry) = r.entry("statistics").filter(|_| !matches!(video, Video::Dash(_))) {
+        return r.fail(Complaint::new("`statistics` are of a DASH video", "`video` of kind \"dash\""), &entry.at);
+    }
     Ok(Session {
         paths,
         transport,
         video,
         player,
+        statistics,
         count: r.integer_or_default("count", 1..=MOST_COPIES)? as u32,
         start: r.quantity_or_default("start", read_time)?,
         stagger: r.quantity_or_default("stagger", read_time)?,

@@ -1,9 +1,11 @@
 //! What a session transfers and who watches it.
 
+use super::dash::{self, DashContent};
 use super::document::{Node, Value};
 use super::reader::{Complaint, Reader, Result, wrong_kind};
 use super::reference;
 use crate::quantity::{read_bytes, read_rate, read_time};
+use anabranch_media::abr::AbrOptionError;
 use anabranch_media::{
     Content, Exchanges, FrameRate, FrameTable, PLAYERS, PlayerOptions, PlayerSetup, SetupError, Variation, VideoError,
     VideoSpec, find_player,
@@ -11,6 +13,7 @@ use anabranch_media::{
 use anabranch_units::Bandwidth;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What is transferred.
@@ -30,6 +33,8 @@ pub enum Video {
         /// How much the sizes vary.
         variation: Variation,
     },
+    /// Media segments in several representations.
+    Dash(DashContent),
     /// Bytes without meaning; endless if no size is given.
     Bulk {
         /// How many.
@@ -51,6 +56,7 @@ impl Video {
                 let table = FrameTable::generate(&spec, &mut ChaCha8Rng::seed_from_u64(*seed))?;
                 Ok(Content::Progressive(Arc::new(table)))
             }
+            Video::Dash(content) => Ok(Content::Dash(content.video().clone())),
             Video::Bulk { size: Some(size) } => Ok(Content::Bytes(*size)),
             Video::Bulk { size: None } => Ok(Content::Endless),
         }
@@ -60,7 +66,8 @@ impl Video {
     pub(crate) fn rate(&self) -> Option<Bandwidth> {
         match self {
             Video::Progressive { rate, .. } => Some(*rate),
-            Video::Bulk { .. } => None,
+            // It depends on what the player chooses.
+            Video::Dash(_) | Video::Bulk { .. } => None,
         }
     }
 }
@@ -75,18 +82,20 @@ pub struct Player {
 }
 
 /// Reads `video` and `player` of a session.
-pub(super) fn read(session: &Reader<'_>) -> Result<(Video, Player)> {
+pub(super) fn read(session: &Reader<'_>, directory: Option<&Path>) -> Result<(Video, Player)> {
     let video = match session.node("video") {
-        Some(node) => read_video(session.file, node)?,
+        Some(node) => read_video(session.file, node, directory)?,
         None => Video::Bulk { size: None },
     };
     let player = read_player(session, &video)?;
     Ok((video, player))
 }
 
-fn read_video(file: &str, node: &Node) -> Result<Video> {
+fn read_video(file: &str, node: &Node, directory: Option<&Path>) -> Result<Video> {
     let any = Reader::unchecked(file, node, "video.bulk", "video")?;
-    let Some((kind, at)) = any.text("kind")? else { return any.missing("kind", "\"progressive\" or \"bulk\"") };
+    let Some((kind, at)) = any.text("kind")? else {
+        return any.missing("kind", "\"progressive\", \"dash\" or \"bulk\"");
+    };
     match kind {
         "progressive" => {
             let r = Reader::new(file, node, "video.progressive", "video")?;
@@ -103,11 +112,12 @@ fn read_video(file: &str, node: &Node) -> Result<Video> {
                 Err(error) => r.fail(Complaint::new(error.to_string(), "another size, rate or fps"), r.at),
             }
         }
+        "dash" => Ok(Video::Dash(dash::read_video(file, node, directory)?)),
         "bulk" => {
             let r = Reader::new(file, node, "video.bulk", "video")?;
             Ok(Video::Bulk { size: r.quantity("size", read_bytes)? })
         }
-        other => Err(Complaint::unknown("kind of video", other, ["progressive", "bulk"]).at(file, at)),
+        other => Err(Complaint::unknown("kind of video", other, ["progressive", "dash", "bulk"]).at(file, at)),
     }
 }
 
@@ -145,6 +155,7 @@ fn read_fps(r: &Reader<'_>) -> Result<(u32, u32)> {
 fn read_player(session: &Reader<'_>, video: &Video) -> Result<Player> {
     let default = match video {
         Video::Progressive { .. } => "vlc",
+        Video::Dash(_) => "dash.js-5",
         Video::Bulk { .. } => "bulk",
     };
     let Some(node) = session.node("player") else {
@@ -169,6 +180,9 @@ fn read_player(session: &Reader<'_>, video: &Video) -> Result<Player> {
     if let Err(error) = (entry.build)(&setup) {
         let at = match &error {
             SetupError::UnknownOption { option, .. } => option_place(node, option),
+            SetupError::Rule(AbrOptionError::Unknown { option, .. } | AbrOptionError::OutOfRange { option, .. }) => {
+                option_place(node, option)
+            }
             SetupError::WrongContent { .. } => None,
         };
         return Err(Complaint::new(error.to_string(), "").at(file, at.unwrap_or(kind_at)));
@@ -183,7 +197,7 @@ fn probe_content(video: &Video) -> Content {
             let frame_rate = FrameRate::new(fps.0, fps.1).expect("read_fps refuses zero");
             Content::Progressive(Arc::new(FrameTable::from_sizes(frame_rate, 1, [1])))
         }
-        Video::Bulk { .. } => video.content(),
+        Video::Dash(_) | Video::Bulk { .. } => video.content(),
     }
 }
 
@@ -198,5 +212,6 @@ fn read_options(r: &Reader<'_>) -> Result<PlayerOptions> {
         ring: r.quantity("ring", read_bytes)?,
         clock_jitter: r.quantity("clock_jitter", read_time)?,
         duration: r.quantity("duration", read_time)?,
+        dash: dash::read_options(r)?,
     })
 }

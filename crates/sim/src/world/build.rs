@@ -5,7 +5,8 @@ use super::observer::{Observer, ObserverSetup};
 use crate::outcome::{MOST_RECORDED, Recorder};
 use crate::scenario::{Player, Scenario, Session, Traffic, Transport, Video};
 use anabranch_media::{
-    Content, Exchanges, HttpServer, PlayerOptions, PlayerSetup, RESPONSE_HEADER_BYTES, SwitchPredictor, find_player,
+    Content, DashMetrics, DashMetricsOptions, Exchanges, HttpServer, PlayerOptions, PlayerSetup, RESPONSE_HEADER_BYTES,
+    SwitchPredictor, find_player,
 };
 use anabranch_network::Streams;
 use anabranch_segment::{BASE_HEADER_LEN, DataSeq, Dss, Mapping, TIMESTAMPS_LEN};
@@ -48,7 +49,7 @@ impl<'a> Builder<'a> {
             let start = Instant::ZERO + session.start + session.stagger * u64::from(copy);
             let hints = Hints { consumption_rate: session.video.rate(), message_end: None };
             let part = Part { name, start, paths: &session.paths, transport: &session.transport, hints, awaited: true };
-            self.add(&part, &session.player, content.clone());
+            self.add(&part, &session.player, content.clone(), session.statistics);
         }
     }
 
@@ -68,14 +69,14 @@ impl<'a> Builder<'a> {
             let paths = [traffic.path];
             let hints = Hints::default();
             let part = Part { name, start, paths: &paths, transport: &transport, hints, awaited: false };
-            self.add(&part, &player, content);
+            self.add(&part, &player, content, DashMetricsOptions::default());
         }
     }
 
-    fn add(&mut self, part: &Part<'_>, player: &Player, content: Content) {
+    fn add(&mut self, part: &Part<'_>, player: &Player, content: Content, statistics: DashMetricsOptions) {
         let exchanges = Exchanges::new();
         let entry = find_player(&player.kind).expect("the scenario's players were checked");
-        let observer = self.observer(part, &content);
+        let observer = self.observer(part, &content, statistics);
         let setup = PlayerSetup { content, exchanges: exchanges.clone(), options: player.options };
         let entropy = |side: &str| {
             let name = format!("{}/{side}", part.name.replace(' ', "/"));
@@ -95,12 +96,16 @@ impl<'a> Builder<'a> {
         }));
     }
 
-    fn observer(&mut self, part: &Part<'_>, content: &Content) -> Observer {
+    fn observer(&mut self, part: &Part<'_>, content: &Content, statistics: DashMetricsOptions) -> Observer {
         let path_name = |path: &usize| self.scenario.paths[*path].name.clone();
         let predictor = match content {
             Content::Progressive(frames) => {
                 Some(SwitchPredictor::new(frames.clone(), self.payload(part), RESPONSE_HEADER_BYTES))
             }
+            _ => None,
+        };
+        let dash = match content {
+            Content::Dash(video) => Some(DashMetrics::new(part.start, video.clone(), statistics)),
             _ => None,
         };
         let recorded = part.awaited && self.flows.len() < MOST_RECORDED;
@@ -116,6 +121,7 @@ impl<'a> Builder<'a> {
             start: part.start,
             paths: part.paths.iter().map(|path| PathId(*path as u16)).collect(),
             events: self.scenario.events.iter().map(|event| Instant::ZERO + event.at).collect(),
+            dash,
             predictor,
             recorder,
             sources,

@@ -2,7 +2,7 @@
 
 use crate::outcome::{Recorder, Row, SessionMetrics, SessionRecording};
 use anabranch_events::{Log, PlayerEvent, TransportEvent};
-use anabranch_media::{SwitchPredictor, TransportMetrics, TransportReport, ViewerMetrics};
+use anabranch_media::{DashMetrics, SwitchPredictor, TransportMetrics, TransportReport, ViewerMetrics};
 use anabranch_units::{Duration, Instant, PathId, SubflowId};
 
 /// Folds one session's events.
@@ -11,6 +11,7 @@ pub(super) struct Observer {
     pub name: String,
     start: Instant,
     viewer: ViewerMetrics,
+    dash: Option<DashMetrics>,
     transport: TransportMetrics,
     predictor: Option<SwitchPredictor>,
     recorder: Option<Recorder>,
@@ -36,6 +37,7 @@ pub(super) struct ObserverSetup {
     pub paths: Vec<PathId>,
     /// When the scenario's events are.
     pub events: Vec<Instant>,
+    pub dash: Option<DashMetrics>,
     pub predictor: Option<SwitchPredictor>,
     pub recorder: Option<Recorder>,
     /// The sources in the table of events of what the sender, the receiver and the player say, if it is asked for.
@@ -48,6 +50,7 @@ impl Observer {
             name: setup.name,
             start: setup.start,
             viewer: ViewerMetrics::new(setup.start),
+            dash: setup.dash,
             transport: TransportMetrics::new(setup.start, &setup.events),
             predictor: setup.predictor,
             recorder: setup.recorder,
@@ -110,6 +113,9 @@ impl Observer {
         }
         for (at, event) in log.drain() {
             self.viewer.observe(at, &event);
+            if let Some(dash) = &mut self.dash {
+                dash.observe(at, &event);
+            }
             if let Some(rows) = &mut self.rows {
                 rows.list.push(Row::player(at, rows.sources[2], &event));
             }
@@ -157,6 +163,7 @@ impl Observer {
             finished_s: finished.map(Instant::as_secs_f64),
             bytes,
             viewer: self.viewer.finish(end),
+            dash: self.dash.as_ref().map(|dash| dash.finish(end)),
             transport,
             switch_forecasts: self.predictor.as_ref().map(SwitchPredictor::counts),
         }

@@ -360,3 +360,50 @@ fn runs_can_be_spread_over_threads() {
     });
     assert!(together.iter().all(|metrics| *metrics == alone));
 }
+
+/// Two paths of 1 Mb/s and 30 ms each way, Big Buck Bunny in 2 s segments.
+const DASH: &str = "duration = \"200 s\"\n[link.a]\ndelay = \"30 ms\"\nrate = \"1 Mb/s\"\n[link.b]\ndelay = \"30 ms\"\n\
+    rate = \"1 Mb/s\"\n[[session]]\nvideo = { kind = \"dash\", ladder = \"bbb-2s\", duration = \"60 s\" }\n";
+
+#[test]
+fn every_dash_player_streams_over_two_paths() {
+    for player in ["dash.js-2.2", "dash.js-2.9", "dash.js-5", "bba-0", "bola", "robust-mpc", "rate"] {
+        let outcome = simulate(&format!("{DASH}player = \"{player}\"\n"), 1);
+        let session = &outcome.metrics.sessions[0];
+        let dash = session.dash.as_ref().unwrap();
+        assert_eq!(outcome.metrics.ended, Ended::Finished, "{player}");
+        assert!((session.viewer.played_s - 60.0).abs() < 1e-6, "{player}: {}", session.viewer.played_s);
+        assert!(session.transport.subflows.len() == 2, "{player}");
+        // What was played came over the paths, and no more than they carry.
+        let mean = dash.mean_bitrate_bps.unwrap();
+        assert!((45_652.0..2e6).contains(&mean), "{player}: {mean}");
+        let media: u64 = dash.media_segments.iter().map(|s| s.bytes).sum();
+        assert!(dash.media_segments.len() >= 30 && session.bytes > media, "{player}");
+        let ordered = dash.media_segments.windows(2).all(|w| w[0].finished_s <= w[1].requested_s);
+        assert!(ordered, "{player}: one request at a time");
+        let json: serde_json::Value = serde_json::from_str(&outcome.metrics.to_json(None)).unwrap();
+        assert_eq!(json["sessions"][0]["switches"], dash.switches, "{player}");
+    }
+}
+
+#[test]
+fn a_dash_session_says_in_its_events_what_it_did() {
+    let scenario = scenario(DASH);
+    let outcome = run(&scenario, &RunOptions { seed: 1, record_events: true }, &mut |_| true);
+    let events = outcome.events.unwrap();
+    let column = |name: &str| events.columns.iter().find(|(n, _)| *n == name).map(|(_, c)| c.clone()).unwrap();
+    let Column::Text { words, codes } = column("event") else { panic!() };
+    let count = |word: &str| codes.iter().filter(|code| words[code.unwrap() as usize] == word).count();
+    let dash = outcome.metrics.sessions[0].dash.as_ref().unwrap();
+    // What replaces a media segment may come too late for it.
+    assert!((30..=dash.media_segments.len()).contains(&count("segment-appended")));
+    assert_eq!(count("segment-shown"), 30);
+    assert!(count("representation-chosen") >= 30 && count("buffer-state-changed") >= 1);
+}
+
+#[test]
+fn sessions_without_dash_have_none_of_its_numbers() {
+    let outcome = simulate(&ONE_PATH.replace("\"60 s\"", "\"6 s\""), 1);
+    let json: serde_json::Value = serde_json::from_str(&outcome.metrics.to_json(None)).unwrap();
+    assert!(json["sessions"][0].get("mean_bitrate_bps").is_none());
+}

@@ -10,8 +10,6 @@ use anabranch_units::{Instant, PathId};
 /// A segment that starts this far from what is expected belongs to no window that any end could have announced
 /// (RFC 7323 section 2.3).
 const MAX_WINDOW: u64 = 1 << 30;
-/// Options that may wait to be echoed on one subflow; a flood gets no more.
-const MAX_SIGNALS: usize = 8;
 
 impl Connection {
     /// A segment arrived on `path`. Returns where its payload belongs, if it is new.
@@ -138,19 +136,7 @@ impl Connection {
             match option {
                 MptcpOption::Priority { backup } => self.on_priority(now, at, *backup),
                 MptcpOption::RemoveAddress(ids) => self.on_addresses_removed(ids.as_slice()),
-                MptcpOption::AddAddress { echo: false, address_id, address, port, .. } => {
-                    let echo = MptcpOption::AddAddress {
-                        echo: true,
-                        address_id: *address_id,
-                        address: *address,
-                        port: *port,
-                        hmac: 0,
-                    };
-                    let subflow = &mut self.subflows[at];
-                    if subflow.signals.len() < MAX_SIGNALS {
-                        subflow.signals.push_back(echo);
-                    }
-                }
+                MptcpOption::AddAddress { .. } => self.on_address_announced(now, at, option),
                 // The fourth segment of the join was lost (RFC 8684 section 3.2).
                 MptcpOption::JoinAck { .. } => self.subflows[at].receiver.acknowledge_now(),
                 MptcpOption::FastClose { receiver_key } if *receiver_key == self.local_key.value => {

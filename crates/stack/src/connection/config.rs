@@ -118,6 +118,9 @@ pub struct Config {
     pub timestamps: bool,
     /// Send data sequence numbers in 8 bytes rather than 4; the peer then has room for one SACK block instead of two.
     pub wide_data_seq: bool,
+    /// A client joins to the remote addresses of all its paths; otherwise only to that of the first path and to those
+    /// that the server announced, as a host must that knows no more.
+    pub join_unannounced: bool,
     /// This end's port: the listening one of a server, the first ephemeral one of a client.
     pub local_port: u16,
     /// The server's port, on a client.
@@ -152,6 +155,7 @@ impl Config {
             idle_restart: true,
             timestamps: true,
             wide_data_seq: false,
+            join_unannounced: true,
             local_port: 80,
             remote_port: 80,
             paths,

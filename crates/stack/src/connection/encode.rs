@@ -312,6 +312,10 @@ impl Connection {
             if segment.options_len() + signal.encoded_len() > MAX_OPTIONS_LEN {
                 segment.dss = None;
             }
+            // An IPv6 address with a port leaves no room for timestamps either.
+            if segment.options_len() + signal.encoded_len() > MAX_OPTIONS_LEN {
+                segment.timestamps = None;
+            }
             segment.mptcp.push(signal);
         }
         self.fill_acknowledgment(now, at, &mut segment, MAX_OPTIONS_LEN);

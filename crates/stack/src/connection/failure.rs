@@ -3,7 +3,7 @@
 use super::{Connection, Mode};
 use crate::subflow::{Reinjection, State};
 use anabranch_events::{CloseReason, TransportEvent};
-use anabranch_segment::{MptcpOption, RemovedAddresses, ResetReason};
+use anabranch_segment::ResetReason;
 use anabranch_units::{Duration, Instant, PathId, SubflowId};
 
 /// No subflow has this name: a reinjection that any subflow may carry.
@@ -107,12 +107,10 @@ impl Connection {
         let mut removed = None;
         for subflow in self.subflows.iter_mut().filter(|s| s.path.id == path) {
             subflow.state = State::Closed(CloseReason::PathDown);
-            removed = RemovedAddresses::new(&[subflow.local_address_id]);
+            removed = Some(subflow.local_address_id);
         }
-        if let Some(ids) = removed.filter(|_| self.mode == Mode::Multipath)
-            && let Some(subflow) = self.subflows.iter_mut().find(|s| s.is_established())
-        {
-            subflow.signals.push_back(MptcpOption::RemoveAddress(ids));
+        if let Some(address_id) = removed {
+            self.withdraw_address(address_id);
         }
         self.remove_dead(now);
     }
@@ -121,7 +119,9 @@ impl Connection {
     pub(super) fn on_addresses_removed(&mut self, ids: &[u8]) {
         for subflow in self.subflows.iter_mut().filter(|s| ids.contains(&s.remote_address_id)) {
             subflow.state = State::Closed(CloseReason::PathDown);
+            self.path_manager.on_address_gone(subflow.path.id);
         }
+        self.forget_addresses(ids);
     }
 
     /// Removes subflows that ended, and hands their data to the others.

@@ -280,11 +280,12 @@ impl Connection {
         }
         for at in 0..self.config.paths.len() {
             let path = self.config.paths[at];
-            if !self.lacks_subflow(path.id) || !self.path_manager.may_join(now, path.id) {
+            if !self.wants_join(&path) || !self.path_manager.may_join(now, path.id) {
                 continue;
             }
+            let port = self.announced_port(&path).flatten();
             let opening = Opening::Join { local_nonce: self.entropy.next_u64() as u32, remote_nonce: 0 };
-            if self.open(now, path, State::SynSent, opening, None).is_err() {
+            if self.open(now, path, State::SynSent, opening, port).is_err() {
                 return;
             }
         }
@@ -300,12 +301,15 @@ impl Connection {
             && !self.closing()
     }
 
-    fn lacks_subflow(&self, path: PathId) -> bool {
-        !self.subflows.iter().any(|s| s.path.id == path && !matches!(s.state, State::Closed(_)))
+    /// Whether a path lacks a subflow and leads to an address that the peer is known to have.
+    fn wants_join(&self, path: &PathConfig) -> bool {
+        let taken = self.subflows.iter().any(|s| s.path.id == path.id && !matches!(s.state, State::Closed(_)));
+        !taken && self.knows_remote(path)
     }
 
     /// When the path manager wants to try again.
     pub(super) fn mesh_deadline(&self) -> Option<Instant> {
-        self.may_join().then(|| self.path_manager.deadline(|path| self.lacks_subflow(path))).flatten()
+        let wants = |id: PathId| self.config.path(id).is_some_and(|path| self.wants_join(path));
+        self.may_join().then(|| self.path_manager.deadline(wants)).flatten()
     }
 }

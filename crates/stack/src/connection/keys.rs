@@ -1,5 +1,6 @@
 //! Keys, tokens and proofs (RFC 8684 section 3.1 to 3.4).
 
+use core::net::IpAddr;
 use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 
@@ -40,6 +41,20 @@ pub(crate) fn join_hmac(signer: Key, peer: Key, signer_nonce: u32, peer_nonce: u
     message[..4].copy_from_slice(&signer_nonce.to_be_bytes());
     message[4..].copy_from_slice(&peer_nonce.to_be_bytes());
     hmac(signer, peer, &message)
+}
+
+/// The proof of an announced address: the rightmost 64 bits of the HMAC over its name, the address and its port, zero if there
+/// is none (RFC 8684 section 3.4.1).
+pub(crate) fn address_hmac(signer: Key, peer: Key, id: u8, address: IpAddr, port: Option<u16>) -> u64 {
+    let mut message = vec![id];
+    match address {
+        IpAddr::V4(v4) => message.extend(v4.octets()),
+        IpAddr::V6(v6) => message.extend(v6.octets()),
+    }
+    message.extend(port.unwrap_or(0).to_be_bytes());
+    let mut right = [0; 8];
+    right.copy_from_slice(&hmac(signer, peer, &message)[24..]);
+    u64::from_be_bytes(right)
 }
 
 /// The leftmost 64 bits, as the SYN/ACK of a join carries them.

@@ -5,9 +5,10 @@
 //! application's. *Polls* say what to do: after any input or command, call [`Connection::poll_transmit`] until it
 //! gives nothing, then ask [`Connection::poll_timeout`] when to come back. *Getters* change nothing.
 //!
-//! The files: `arrival` (a segment arrived: ordered checks), `handshake`, `choose` (what do I send next: decides, builds nothing),
+//! The files: `addresses` (told and taken back), `arrival` (a segment arrived: ordered checks), `handshake`, `choose` (what do I send next: decides, builds nothing),
 //! `encode` (builds, decides nothing), `failure` (reinjection, subflows that die), `incoming` and `outgoing` (the two streams).
 
+mod addresses;
 mod arrival;
 mod choose;
 mod config;
@@ -106,6 +107,7 @@ pub struct Connection {
     waits: Waits,
     /// Answers to segments of no subflow.
     answers: VecDeque<stray::Answer>,
+    addresses: addresses::Addresses,
 }
 
 /// Guards against data that every subflow had acknowledged and the peer's connection never did.
@@ -207,6 +209,7 @@ impl Connection {
             switches: Switches::default(),
             waits: Waits::default(),
             answers: VecDeque::new(),
+            addresses: addresses::Addresses::default(),
             config,
             entropy,
         })
@@ -231,6 +234,7 @@ impl Connection {
         if self.progress.lonely_since.is_some_and(|since| since + LONELY_TIMEOUT <= now) {
             self.end_aborted(now);
         }
+        self.send_announcements(now);
         self.remove_dead(now);
         self.mend_mesh(now);
     }
@@ -256,7 +260,9 @@ impl Connection {
     /// The host's interface under a path went away or came back. A silent loss of a radio is no such thing: nobody tells.
     pub fn handle_path_change(&mut self, now: Instant, path: PathId, up: bool) {
         self.path_manager.on_path_change(now, path, up);
-        if !up {
+        if up {
+            self.restore_path(now, path);
+        } else {
             self.drop_path(now, path);
         }
         self.mend_mesh(now);
@@ -276,7 +282,7 @@ impl Connection {
 
     /// The application takes up to `max` bytes that arrived in order; returns how many it got.
     pub fn read(&mut self, now: Instant, max: u64) -> u64 {
-        let rtt = self.subflows.iter().map(|s| s.receiver.rtt()).max().unwrap_or_default();
+        let rtt = self.subflows.iter().map(Subflow::round_trip).max().unwrap_or_default();
         let mss = self.views.first().map_or(1460, |view| view.mss);
         let promised = self.incoming.promised();
         let taken = self.incoming.read(now, max, rtt, mss);
@@ -343,6 +349,7 @@ impl Connection {
         consider(self.progress.lonely_since.map(|since| since + LONELY_TIMEOUT));
         consider(self.mesh_deadline());
         consider(self.policy_deadline());
+        consider(self.announcement_deadline());
         (next != Instant::FAR_FUTURE).then_some(next)
     }
 

@@ -16,20 +16,42 @@ pub(crate) struct FullMesh {
 struct Entry {
     path: PathId,
     up: bool,
+    /// The peer has not taken back the address at its end.
+    leads: bool,
     /// No join before then.
     not_before: Instant,
     failures: u32,
 }
 
+impl Entry {
+    fn open(&self) -> bool {
+        self.up && self.leads
+    }
+}
+
 impl FullMesh {
     pub fn new(paths: impl Iterator<Item = PathId>) -> Self {
-        let fresh = |path| Entry { path, up: true, not_before: Instant::ZERO, failures: 0 };
+        let fresh = |path| Entry { path, up: true, leads: true, not_before: Instant::ZERO, failures: 0 };
         FullMesh { paths: paths.map(fresh).collect() }
     }
 
     pub fn on_path_change(&mut self, now: Instant, path: PathId, up: bool) {
         if let Some(entry) = self.entry(path) {
             *entry = Entry { up, not_before: now, failures: 0, ..*entry };
+        }
+    }
+
+    /// The peer announced the address at the end of the path.
+    pub fn on_address_known(&mut self, now: Instant, path: PathId) {
+        if let Some(entry) = self.entry(path) {
+            *entry = Entry { leads: true, not_before: now, failures: 0, ..*entry };
+        }
+    }
+
+    /// The peer took the address at the end of the path back.
+    pub fn on_address_gone(&mut self, path: PathId) {
+        if let Some(entry) = self.entry(path) {
+            entry.leads = false;
         }
     }
 
@@ -51,12 +73,12 @@ impl FullMesh {
 
     /// Whether a join may be tried on the path now.
     pub fn may_join(&self, now: Instant, path: PathId) -> bool {
-        self.paths.iter().any(|entry| entry.path == path && entry.up && entry.not_before <= now)
+        self.paths.iter().any(|entry| entry.path == path && entry.open() && entry.not_before <= now)
     }
 
     /// When the pause of a path that `lacks` a subflow ends.
     pub fn deadline(&self, lacks: impl Fn(PathId) -> bool) -> Option<Instant> {
-        self.paths.iter().filter(|entry| entry.up && lacks(entry.path)).map(|entry| entry.not_before).min()
+        self.paths.iter().filter(|entry| entry.open() && lacks(entry.path)).map(|entry| entry.not_before).min()
     }
 
     fn entry(&mut self, path: PathId) -> Option<&mut Entry> {

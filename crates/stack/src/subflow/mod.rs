@@ -228,6 +228,12 @@ impl Subflow {
         self.handshake = Handshake::default();
     }
 
+    /// The round trip as the receiver sees it; without timestamps it sees none, so the sender's must do.
+    pub fn round_trip(&self) -> Duration {
+        let seen = self.receiver.rtt();
+        if seen.is_zero() { self.sender.rtt().srtt() } else { seen }
+    }
+
     /// Bytes of payload in a segment with `options` bytes of options.
     pub fn payload_room(&self, options: u32) -> u32 {
         let local = self.path.mtu.saturating_sub(self.path.ip_header() + anabranch_segment::BASE_HEADER_LEN);

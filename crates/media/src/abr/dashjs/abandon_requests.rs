@@ -117,11 +117,7 @@ pub(super) struct AbandonRequests29 {
 
 impl AbandonRequests29 {
     pub(super) fn new(stable_buffer: Duration) -> Self {
-        AbandonRequests29 {
-            stable_buffer: stable_buffer.as_secs_f64(),
-            notes: Notes::default(),
-            samples: (0.0, 0),
-        }
+        AbandonRequests29 { stable_buffer: stable_buffer.as_secs_f64(), notes: Notes::default(), samples: (0.0, 0) }
     }
 
     /// The representation to go on with.
@@ -145,8 +141,7 @@ impl AbandonRequests29 {
             return None;
         }
         let kbps = round(self.samples.0 / self.samples.1 as f64);
-        let protected = view.current == 0 || self.notes.abandoned.contains(&progress.index);
-        if is_quick(view, note.total, kbps, MULTIPLIER) || protected {
+        if is_quick(view, note.total, kbps, MULTIPLIER) || view.current == 0 {
             return None;
         }
         let new = allowed_2(view.ladder, kbps * SAFETY_FACTOR, None);
@@ -238,7 +233,10 @@ mod tests {
     }
 
     /// Reports every 100 ms from 200 ms on, at so many kbit/s, until the first abandonment: (when, where to).
-    fn first_abandonment(mut request: impl FnMut(&View<'_>, &Progress) -> Option<usize>, kbps: u64) -> Option<(u64, usize)> {
+    fn first_abandonment(
+        mut request: impl FnMut(&View<'_>, &Progress) -> Option<usize>,
+        kbps: u64,
+    ) -> Option<(u64, usize)> {
         let ladder = rates();
         (1..).take_while(|n| n * kbps * 100 / 8 < TOTAL).find_map(|n| {
             let ms = 100 + n * 100;
@@ -256,6 +254,7 @@ mod tests {
         assert_eq!(run(1_600), Some((600, 2)));
         assert_eq!(run(1_608), None, "1.49 s");
         assert_eq!(run(400), Some((600, 0)));
+        assert_eq!(run(656), Some((600, 0)), "0.9 * 656 = 590");
     }
 
     #[test]
@@ -335,7 +334,8 @@ mod tests {
     #[test]
     fn a_media_segment_is_abandoned_once() {
         let ladder = rates();
-        let (mut two, mut five) = (AbandonRequests29::new(Duration::from_secs(12)), AbandonRequests5::new(Duration::from_secs(12)));
+        let (mut two, mut five) =
+            (AbandonRequests29::new(Duration::from_secs(12)), AbandonRequests5::new(Duration::from_secs(12)));
         let (mut first, mut count) = (AbandonRequests22::default(), [0; 3]);
         for n in 1..=30 {
             let (view, progress) = (at(&ladder, 100 + n * 100), progress(7, n * 1_000));
@@ -353,6 +353,49 @@ mod tests {
         assert_eq!(AbandonRequests22::default().request(&at(&ladder, 9_000), &whole), None);
         assert_eq!(AbandonRequests29::new(Duration::from_secs(12)).request(&at(&ladder, 9_000), &whole), None);
         assert_eq!(AbandonRequests5::new(Duration::from_secs(12)).request(&at(&ladder, 9_000), &whole), None);
+    }
+
+    #[test]
+    fn two_nine_counts_neither_reports_without_bytes_nor_the_first_instant() {
+        let ladder = rates();
+        let mut rule = AbandonRequests29::new(Duration::from_secs(12));
+        // The report at 100 ms is the first: no time has passed. Two have no bytes. Then four samples are too few.
+        let reports = [(100, 5_000), (150, 0), (200, 0), (300, 10_000), (400, 10_000), (500, 10_000), (700, 10_000)];
+        for (ms, bytes) in reports {
+            assert_eq!(rule.request(&at(&ladder, ms), &progress(7, bytes)), None, "{ms}");
+        }
+        assert!(rule.request(&at(&ladder, 800), &progress(7, 10_000)).is_some());
+    }
+
+    #[test]
+    fn five_leaves_the_first_report_out_and_waits_for_half_a_second() {
+        let ladder = rates();
+        let mut rule = AbandonRequests5::new(Duration::from_secs(18));
+        let first_progress = Some(Mark { at: at_ms(100), bytes: 50_000 });
+        let mut ask = |ms, bytes| rule.request(&at(&ladder, ms), &Progress { first_progress, ..progress(7, bytes) });
+        let early: Vec<_> = (1..=8).map(|n| ask(100 + n * 60, 50_000 + n * 3_000)).collect();
+        assert_eq!(early, [None; 8], "480 ms");
+        assert_eq!(ask(600, 75_000), None, "500 ms");
+        // 26 250 bytes in 700 ms: 300 kbit/s, where 76 250 would be 871.
+        assert_eq!(ask(800, 76_250), Some(0));
+    }
+
+    #[test]
+    fn a_complete_body_is_not_abandoned_however_long_it_took() {
+        let ladder = rates();
+        let mut first = AbandonRequests22::default();
+        let mut two = AbandonRequests29::new(Duration::from_secs(12));
+        let mut five = AbandonRequests5::new(Duration::from_secs(18));
+        // Being the lowest protects the request until its end.
+        for n in 1..=8 {
+            let protected = View { current: 0, ..at(&ladder, 100 + n * 1_000) };
+            let progress = progress(7, n * 1_000);
+            assert_eq!(first.request(&protected, &progress), None);
+            assert_eq!((two.request(&protected, &progress), five.request(&protected, &progress)), (None, None));
+        }
+        let (end, whole) = (at(&ladder, 9_100), progress(7, TOTAL));
+        assert_eq!(first.request(&end, &whole), None);
+        assert_eq!((two.request(&end, &whole), five.request(&end, &whole)), (None, None));
     }
 
     #[test]

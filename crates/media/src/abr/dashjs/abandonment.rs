@@ -58,7 +58,10 @@ mod tests {
             let mut state = Abandonment::new(restarts);
             state.begin(0.0);
             state.begin(6_000.0);
-            assert_eq!((state.is_active(9_999.0), state.is_active(11_000.0), state.is_active(16_000.0)), (true, at_11_s, at_16_s));
+            assert_eq!(
+                (state.is_active(9_999.0), state.is_active(11_000.0), state.is_active(16_000.0)),
+                (true, at_11_s, at_16_s)
+            );
         }
         let mut state = Abandonment::new(false);
         state.begin(0.0);

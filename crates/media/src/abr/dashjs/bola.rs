@@ -62,8 +62,8 @@ struct State {
     gp: f64,
     vp: f64,
     placeholder: f64,
-    /// The choice or the download that came last. None in 5.x before the first.
-    last: Option<usize>,
+    /// The choice or the download that came last; in 5.x also the change.
+    last: usize,
     /// The last change of the representation (2.x).
     changed_to: Option<usize>,
     most_advanced: Option<u64>,
@@ -97,7 +97,7 @@ impl State {
             gp,
             vp: MINIMUM_BUFFER_S / gp,
             placeholder: 0.0,
-            last: (generation == Generation::V2).then_some(0),
+            last: 0,
             changed_to: None,
             most_advanced: None,
             last_duration: None,
@@ -122,7 +122,7 @@ impl State {
             let (bj, uj) = (self.bitrates[j], self.utilities[j]);
             self.vp * (self.gp + (bi * uj - bj * ui) / (bi - bj))
         };
-        (0..i).rev().filter(|&j| self.utilities[j] < ui).map(against).fold(0.0, f64::max)
+        (0..i).map(against).fold(0.0, f64::max)
     }
 
     /// Pauses that the network did not cause are made up for.
@@ -157,16 +157,13 @@ impl Bola {
         let level = level_s(view.buffer);
         if state.starting_up {
             state.placeholder = (state.lowest_level(allowed.representation) - level).max(0.0);
-            state.last = Some(allowed.representation);
+            state.last = allowed.representation;
             state.starting_up = !state.last_duration.is_some_and(|duration| level >= duration);
             return Some((Request::new(NAME, allowed.representation), 0.0));
         }
         state.lengthen_placeholder(date_ms(view.now));
-        let mut choice = state.choose(self.generation, level + state.placeholder);
-        let last = state.last.unwrap_or(0);
-        if choice > last && choice > allowed.representation {
-            choice = allowed.representation.max(last);
-        }
+        let by_buffer = state.choose(self.generation, level + state.placeholder);
+        let choice = by_buffer.min(allowed.representation.max(state.last));
         let too_much = (level + state.placeholder - state.highest_level(choice)).max(0.0);
         let mut delay = 0.0;
         if too_much <= state.placeholder {
@@ -175,7 +172,7 @@ impl Bola {
             delay = if choice < view.top { too_much - state.placeholder } else { 0.0 };
             state.placeholder = 0.0;
         }
-        state.last = Some(choice);
+        state.last = choice;
         Some((Request::new(NAME, choice), delay))
     }
 
@@ -190,7 +187,7 @@ impl Bola {
         }
         state.last_finished_ms = Some(finished);
         state.last_duration = Some(duration);
-        state.last = Some(download.representation);
+        state.last = download.representation;
         state.placeholder *= PLACEHOLDER_BUFFER_DECAY;
         let at_request = level_s(view.buffer) + 0.001 * (finished - requested);
         let representation = download.representation.min(state.bitrates.len() - 1);
@@ -212,7 +209,7 @@ impl Bola {
         if let Some(state) = self.state.as_mut() {
             match self.generation {
                 Generation::V2 => state.changed_to = Some(representation),
-                Generation::V5 => state.last = Some(representation),
+                Generation::V5 => state.last = representation,
             }
         }
     }
@@ -220,8 +217,8 @@ impl Bola {
     /// A request was aborted.
     pub(super) fn abandoned(&mut self, view: &View<'_>) {
         if let Some(state) = self.state.as_mut() {
-            let q = if self.generation == Generation::V5 { state.last } else { state.changed_to };
-            let wanted = q.filter(|&q| q > 0).map_or(MINIMUM_BUFFER_S, |q| state.lowest_level(q));
+            let q = if self.generation == Generation::V5 { state.last } else { state.changed_to.unwrap_or(0) };
+            let wanted = if q > 0 { state.lowest_level(q) } else { MINIMUM_BUFFER_S };
             state.shorten_placeholder(wanted - level_s(view.buffer));
         }
     }

@@ -1,4 +1,4 @@
-//! BufferOccupancyRule of dash.js 2.0 to 2.5: with a rich buffer, the highest.
+//! BufferOccupancyRule of dash.js 2.0 to 2.4: with a rich buffer, the highest.
 //!
 //! level - target > 20 s  ->  the highest representation, strongly; silent for 10 s after an abandoned request
 //!

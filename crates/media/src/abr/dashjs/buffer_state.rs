@@ -1,12 +1,11 @@
 //! When dash.js calls its buffer empty or loaded.
 //!
-//! 2.0 to 2.5:  empty below 0.5 s, otherwise loaded
-//! 2.6 to 2.9:  empty below 0.5 s, loaded from the stable buffer time (12 s) on, unchanged between
+//! 2.0 to 2.6:  empty below 0.5 s, otherwise loaded
+//! 2.7 to 2.9:  empty below 0.5 s, loaded from the stable buffer time (12 s) on, unchanged between
 //! 5.x:         empty up to 0.3 s, otherwise loaded
-//! From 2.6 on it is not called empty before playing has begun. When everything is buffered it is loaded.
+//! From 2.8 on it is not called empty before playing has begun. When everything is buffered it is loaded.
 //!
 //! dash.js 2.2.0, 2.9.3, 5.2.1, controllers/BufferController.js, checkIfSufficientBuffer and notifyBufferStateChanged.
-//! (We read 2.2.0, 2.9.3 and 5.2.1; between them the change is at an unknown release.)
 
 use super::super::view::BufferState;
 use super::Release;

@@ -143,17 +143,20 @@ mod tests {
         assert_eq!(ewma(&[download], Timing::Progress).average(), Some(1_000.0));
         let single = Download { first_progress: None, ..download };
         assert_eq!(ewma(&[single], Timing::Progress).average(), None);
+        // A report without new bytes is a report: nothing in 200 ms.
+        let stuck = Download { last_progress: Mark { at: at_ms(300), bytes: 2_000 }, ..download };
+        assert_eq!(ewma(&[stuck], Timing::Progress).average(), Some(0.0));
         let aborted = Download { last_progress: download.first_progress.unwrap(), ..download };
         assert_eq!(ewma(&[aborted], Timing::Progress).average(), None);
     }
 
     #[test]
     fn less_than_ten_milliseconds_is_a_cache() {
-        let quick = |ms: u64| Download {
-            first_progress: Some(Mark { at: at_ms(1), bytes: 0 }),
-            ..timed(0, 1, ms, 1_000)
-        };
+        let quick =
+            |ms: u64| Download { first_progress: Some(Mark { at: at_ms(1), bytes: 0 }), ..timed(0, 1, ms, 1_000) };
         assert_eq!(ewma(&[quick(9)], Timing::Progress).average(), None);
+        let later = Download { requested_at: at_ms(1), ..quick(10) };
+        assert_eq!(ewma(&[later], Timing::Progress).average(), None, "from 1 to 10 ms");
         assert_eq!(ewma(&[quick(10)], Timing::Progress).average(), Some(889.0), "8000 bit in 9 ms");
         let resource = Download { finished_at: Instant::from_nanos(9_000_000), ..quick(9) };
         assert_eq!(ewma(&[resource], Timing::Resource).average(), Some(1_300.0), "10 400 bit in 8 ms");

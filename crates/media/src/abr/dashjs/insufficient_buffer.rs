@@ -110,10 +110,10 @@ impl InsufficientBuffer5 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::testing::{at_ms, ladder, view};
+    use super::super::super::testing::{at_ms, ladder, two_second_ladder, view};
     use super::*;
-    use anabranch_units::Duration;
     use BufferState::{Empty, Loaded};
+    use anabranch_units::Duration;
 
     const RATES: [u64; 3] = [100_000, 200_000, 300_000];
 
@@ -137,7 +137,8 @@ mod tests {
         let ladder = ladder(&RATES);
         let mut rule = InsufficientBuffer29 { was_loaded: true };
         let buffer = Duration::from_millis(buffer_ms);
-        rule.request(&View { buffer, buffer_state: Some(state), ..view(&ladder) }, average, latency).map(|r| r.representation)
+        rule.request(&View { buffer, buffer_state: Some(state), ..view(&ladder) }, average, latency)
+            .map(|r| r.representation)
     }
 
     #[test]
@@ -149,6 +150,20 @@ mod tests {
         assert_eq!(asked_29(Loaded, 60_000, Some(100.0), Some(10.0)), Some(2));
         assert_eq!(asked_29(Loaded, 60_000, None, None), Some(0));
         assert_eq!(asked_29(Empty, 60_000, Some(1e9), None), Some(0));
+    }
+
+    #[test]
+    fn longer_media_segments_need_a_longer_buffer() {
+        let ladder = two_second_ladder(&RATES);
+        let at = |s| View { buffer: Duration::from_secs(s), buffer_state: Some(Loaded), ..view(&ladder) };
+        // 100 * 8/2 * 0.5 = 200.
+        let mut two = InsufficientBuffer29::default();
+        assert_eq!(two.request(&at(8), Some(100.0), None), Some(Request::new(NAME, 1)));
+        assert_eq!(two.request(&at(7), Some(100.0), None), Some(Request::new(NAME, 0)));
+        // 100 * 0.7 * 6/2 = 210.
+        let five = InsufficientBuffer5 { ignored: 0 };
+        assert_eq!(five.request(&at(6), Some(100.0)), Some(Request::new(NAME, 1)));
+        assert_eq!(five.request(&at(5), Some(100.0)), Some(Request::new(NAME, 0)));
     }
 
     #[test]
@@ -180,7 +195,10 @@ mod tests {
         assert_eq!(rule.request(&at(None, 2_857), Some(100.0)), Some(Request::new(NAME, 0)));
         assert_eq!(rule.request(&at(Some(Loaded), 9_000), None), None);
         assert_eq!(rule.request(&at(Some(Loaded), 0), Some(100.0)), None, "nothing is no limit");
-        assert_eq!(rule.request(&View { top: 1, ..at(Some(Loaded), 60_000) }, Some(900.0)), Some(Request::new(NAME, 1)));
+        assert_eq!(
+            rule.request(&View { top: 1, ..at(Some(Loaded), 60_000) }, Some(900.0)),
+            Some(Request::new(NAME, 1))
+        );
         rule.seeked();
         assert_eq!(rule.request(&at(Some(Empty), 0), Some(100.0)), None);
     }

@@ -29,7 +29,7 @@ pub(super) fn allowed_5(ladder: &Ladder, top: usize, kbps: f64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::testing::ladder;
+    use super::super::super::testing::{ladder, two_second_ladder};
     use super::*;
 
     #[test]
@@ -48,6 +48,8 @@ mod tests {
         let ladder = ladder(&[100_000, 200_000]);
         assert_eq!(allowed_2(&ladder, 223.0, Some(100.0)), 1);
         assert_eq!(allowed_2(&ladder, 222.0, Some(100.0)), 0);
+        let longer = two_second_ladder(&[100_000, 200_000]);
+        assert_eq!((allowed_2(&longer, 211.0, Some(100.0)), allowed_2(&longer, 210.0, Some(100.0))), (1, 0), "5 %");
         assert_eq!(allowed_2(&ladder, 9e9, Some(1_000.0)), 0, "nothing is left");
         assert_eq!(allowed_2(&ladder, f64::INFINITY, Some(1_000.1)), 0);
     }

@@ -1,8 +1,8 @@
 //! What a rule of dash.js asks for, and how requests are combined.
 //!
-//! 2.0 to 2.5:  the *highest* representation of the highest priority that was used (RulesController.applyRules with the
+//! 2.0 to 2.4:  the *highest* representation of the highest priority that was used (RulesController.applyRules with the
 //!              override function of AbrController.getPlaybackQuality, 2.2.0)
-//! from 2.6 on: the *lowest* (ABRRulesCollection.getMinSwitchRequest), where every rule has the default priority
+//! from 2.5 on: the *lowest* (ABRRulesCollection.getMinSwitchRequest), where every rule has the default priority
 
 use super::super::view::Vote;
 

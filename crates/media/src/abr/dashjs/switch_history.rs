@@ -52,7 +52,7 @@ impl SwitchHistory {
             others += here(false);
             // Without others the ratio is infinite, and without either it is no number: as in JavaScript.
             if drops + others >= self.samples && f64::from(drops) / f64::from(others) > MAX_SWITCH {
-                let limit = if i > 0 && dropped_here > 0 { i - 1 } else { i };
+                let limit = if dropped_here > 0 { i.saturating_sub(1) } else { i };
                 return Some(Request::new(NAME, limit));
             }
         }

@@ -175,9 +175,13 @@ mod tests {
         // 1299/1000 is no jump, and the one among the newest is not seen.
         let newest = [1_000, 1_299, 1_299, 1_299, 1_299, 5_000];
         assert_eq!(of(Widening::ByTheOldest, &newest).average(false), Some((3.0 * 1_299.0 + 5_000.0) / 4.0));
-        // Down by 1/1.3 is one, and the search goes on as far as the widened mean, until it spans everything.
-        let falling = [1_300, 1_000, 700, 500, 300, 200];
-        assert_eq!(of(Widening::ByTheOldest, &falling).average(false), Some(4_000.0 / 6.0));
+        let once_down = [1_301, 1_000, 1_000, 1_000, 1_000, 5_000];
+        assert_eq!(of(Widening::ByTheOldest, &once_down).average(false), Some(9_000.0 / 5.0));
+        // With no more samples than are asked for there is nothing to widen.
+        assert_eq!(of(Widening::ByTheOldest, &[100, 200, 400, 900]).average(false), Some(400.0));
+        // Down by more than 1/1.3 is one, and the search goes on as far as the widened mean, until it spans everything.
+        let falling = [1_301, 1_000, 700, 500, 300, 200];
+        assert_eq!(of(Widening::ByTheOldest, &falling).average(false), Some(4_001.0 / 6.0));
     }
 
     #[test]

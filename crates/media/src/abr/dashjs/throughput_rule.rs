@@ -6,7 +6,7 @@
 //! 5.x:         0.9 * average of `ewma.rs`
 //! Silent while the buffer is not loaded (unless live) and for 10 s after an abandoned request.
 //!
-//! dash.js 2.2.0, 2.9.3, 5.2.1, rules/abr/ThroughputRule.js. In 2.0 to 2.5 the rule looks at the last HTTP request, and is
+//! dash.js 2.2.0, 2.9.3, 5.2.1, rules/abr/ThroughputRule.js. In 2.0 to 2.4 the rule looks at the last HTTP request, and is
 //! silent if that fetched an initialisation segment: right after a switch it does not decide. Its array of samples
 //! is shortened by one per decision, so that at most four are in it and three count.
 
@@ -177,6 +177,15 @@ mod tests {
         assert_eq!(rule.request(&at(Empty, &slow), false), None);
         assert_eq!(rule.request(&at(Loaded, &slow), true), None);
         assert_eq!(rule.request(&at(Loaded, &fast), false), Some(Request::new(NAME, 2)), "the mean of 100 and 1000");
+    }
+
+    #[test]
+    fn two_two_divides_by_the_time_after_the_first_report() {
+        // 75 kbyte in 2 s are 300 kbit/s, of which 270 are used; the second before does not count.
+        let ladder = ladder(&RATES);
+        let downloads = [timed(0, 1_000, 3_000, 75_000)];
+        let view = View { buffer_state: Some(Loaded), downloads: &downloads, ..view(&ladder) };
+        assert_eq!(ThroughputRule22::default().request(&view, false), Some(Request::new(NAME, 1)));
     }
 
     #[test]

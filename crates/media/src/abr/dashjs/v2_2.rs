@@ -146,6 +146,8 @@ mod tests {
         let at = |ms| View { now: at_ms(ms), current: 3, ..loaded };
         assert_eq!(rule.on_progress(&at(1_600), &slow).map(|a| a.representation), Some(1));
         let empty = |ms| View { buffer_state: Some(BufferState::Empty), current: 1, ..at(ms) };
+        let at_the_lowest = rule.decide(&View { current: 0, ..empty(10_000) });
+        assert_eq!(at_the_lowest.reason, "InsufficientBufferRule", "no change is no change downwards");
         assert_eq!(rule.decide(&empty(11_599)).reason, "only upwards after an abandoned request");
         assert_eq!(rule.decide(&empty(12_600)).representation, 0);
     }
@@ -164,7 +166,11 @@ mod tests {
         };
         let mut rule = rule();
         assert_eq!(rule.on_progress(&View { now: at_ms(500), current: 2, ..view(&ladder) }, &fast), None);
-        assert_eq!(rule.on_progress(&View { now: at_ms(600), current: 3, ..view(&ladder) }, &fast), None, "asked for once");
+        assert_eq!(
+            rule.on_progress(&View { now: at_ms(600), current: 3, ..view(&ladder) }, &fast),
+            None,
+            "asked for once"
+        );
     }
 
     #[test]

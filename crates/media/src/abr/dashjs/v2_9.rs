@@ -53,7 +53,7 @@ impl DashJs29 {
             bola: Bola::new(Generation::V2, stable),
             insufficient: InsufficientBuffer29::default(),
             switches: SwitchHistory::new(SAMPLES_2),
-            dropped: DroppedFrames::default(),
+            dropped: DroppedFrames::new(Generation::V2),
             abandon: AbandonRequests29::new(stable),
             abandonment: Abandonment::new(true),
             votes: Vec::new(),
@@ -116,7 +116,7 @@ impl AbrRule for DashJs29 {
                 self.bola.seeked();
                 self.insufficient.seeked();
             }
-            Event::Shown { from, .. } => self.dropped.shown_2(*from, view.pictures),
+            Event::Shown { from, to } => self.dropped.shown(*from, *to, view.pictures),
             // An aborted request leaves no trace in the metrics of 2.x; BOLA heard of it when it was abandoned.
             Event::SegmentAborted(_) | Event::InitFinished | Event::BufferState(BufferState::Loaded) => {}
         }

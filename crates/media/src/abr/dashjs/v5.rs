@@ -58,7 +58,7 @@ impl DashJs5 {
             bola: Bola::new(Generation::V5, stable),
             insufficient: InsufficientBuffer5::new(),
             switches: SwitchHistory::new(SAMPLES_5),
-            dropped: options.dropped_frames.unwrap_or(false).then(DroppedFrames::default),
+            dropped: options.dropped_frames.unwrap_or(false).then(|| DroppedFrames::new(Generation::V5)),
             abandon: AbandonRequests5::new(stable),
             abandonment: Abandonment::new(true),
             votes: Vec::new(),
@@ -100,7 +100,11 @@ impl AbrRule for DashJs5 {
         };
         self.switches.push(view.current, wins.representation);
         if abandoning && wins.representation > view.current {
-            return Decision { representation: view.current, wait, reason: "only downwards after an abandoned request" };
+            return Decision {
+                representation: view.current,
+                wait,
+                reason: "only downwards after an abandoned request",
+            };
         }
         if wins.representation != view.current {
             self.bola.changed(wins.representation);
@@ -129,9 +133,9 @@ impl AbrRule for DashJs5 {
                 self.bola.seeked();
                 self.insufficient.seeked();
             }
-            Event::Shown { to, .. } => {
+            Event::Shown { from, to } => {
                 if let Some(dropped) = &mut self.dropped {
-                    dropped.shown_5(*to, view.pictures);
+                    dropped.shown(*from, *to, view.pictures);
                 }
             }
             Event::InitFinished | Event::BufferState(BufferState::Loaded) => {}

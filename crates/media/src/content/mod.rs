@@ -1,0 +1,342 @@
+//! What a DASH player streams: representations, media segments, and how many bytes each has.
+//!
+//! A [`DashVideo`] is the video of one presentation. It comes from
+//! - a shipped ladder ([`LADDERS`]) with nominal sizes,
+//! - an MPD ([`Mpd`]), with the sizes that it states, if it does,
+//! - a table of sizes ([`read_table`]).
+//!
+//! Where sizes are not known they are nominal (bitrate times duration), or varied by a seeded model ([`SegmentVariation`]).
+//!
+//! Several periods are one after the other; audio is left out; live presentations end where their description ends.
+
+mod error;
+mod ladders;
+mod mpd;
+mod table;
+mod variation;
+
+pub use error::{ContentError, Place};
+pub use ladders::{LADDERS, NamedLadder, find_ladder};
+pub use mpd::{AdaptationSet, MediaKind, Mpd, MpdPeriod, MpdRepresentation, MpdSelection};
+pub use table::read_table;
+pub use variation::SegmentVariation;
+
+use crate::abr::{Ladder, LadderError};
+use anabranch_units::{Duration, Instant};
+use rand::Rng;
+use std::fmt;
+
+/// Bytes of an initialisation segment where nothing says otherwise: what the single-file presentations of python-mpegdash's
+/// samples have for video (`Initialization range="0-671"`).
+pub const INIT_BYTES: u64 = 672;
+/// Bytes of an MPD where nothing says otherwise: that of Big Buck Bunny in 20 representations (ITEC dataset, 4 s), without
+/// the sizes that AStream added to it.
+pub const MANIFEST_BYTES: u64 = 9_321;
+
+/// Width and height of the pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Resolution {
+    /// Pixels in a line.
+    pub width: u32,
+    /// Lines.
+    pub height: u32,
+}
+
+impl Resolution {
+    /// The least that the DASH-over-MPTCP paper calls high quality.
+    pub const HIGH_QUALITY: Resolution = Resolution { width: 1280, height: 720 };
+
+    /// Whether pictures of this size fit into (or fill) those of `other`.
+    pub fn fits_within(self, other: Resolution) -> bool {
+        self.width <= other.width && self.height <= other.height
+    }
+
+    /// Whether pictures of this size are at least as wide and as high as those of `other`.
+    pub fn covers(self, other: Resolution) -> bool {
+        other.fits_within(self)
+    }
+}
+
+impl fmt::Display for Resolution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}", self.width, self.height)
+    }
+}
+
+/// One encoding of the video.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Representation {
+    /// Nominal rate, bit/s.
+    pub bitrate: u64,
+    /// Size of its pictures, if that is known.
+    pub resolution: Option<Resolution>,
+}
+
+/// Why representations, segments and sizes make no video.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum VideoShapeError {
+    /// The representations cannot be told apart.
+    #[error(transparent)]
+    Ladder(#[from] LadderError),
+    /// Nothing to play.
+    #[error("the video has no media segments")]
+    NoSegments,
+    /// A media segment with no playing time.
+    #[error("media segment {0} (counted from zero) has no duration")]
+    EmptySegment(usize),
+    /// A media segment without bytes: HTTP could answer it, but nothing could be shown.
+    #[error("media segment {index} of representation {representation} (both counted from zero) has no bytes")]
+    NoBytes {
+        /// The representation.
+        representation: usize,
+        /// The media segment.
+        index: usize,
+    },
+    /// More than a player counts.
+    #[error("a video may have at most {MAX_SEGMENTS} media segments")]
+    TooLong,
+}
+
+/// Eleven days of one-second segments: far more than any run, and few enough for a table in memory.
+pub const MAX_SEGMENTS: u32 = 1_000_000;
+
+/// The video of a DASH presentation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DashVideo {
+    representations: Vec<Representation>,
+    /// Playing time at the end of each media segment.
+    ends: Vec<Duration>,
+    /// Bytes, by representation and media segment.
+    sizes: Vec<Vec<u64>>,
+    init_bytes: u64,
+    manifest_bytes: u64,
+    ladder: Ladder,
+}
+
+impl DashVideo {
+    /// Media segments of these durations, in every representation of its nominal size.
+    pub fn nominal(representations: Vec<Representation>, durations: &[Duration]) -> Result<Self, VideoShapeError> {
+        let sizes = representations.iter().map(|r| durations.iter().map(|&d| nominal_bytes(r.bitrate, d)).collect());
+        let sizes = sizes.collect();
+        DashVideo::with_sizes(representations, durations, sizes)
+    }
+
+    /// With the bytes of every media segment: `sizes[representation][segment]`.
+    pub fn with_sizes(
+        representations: Vec<Representation>,
+        durations: &[Duration],
+        sizes: Vec<Vec<u64>>,
+    ) -> Result<Self, VideoShapeError> {
+        let ends = ends_of(durations)?;
+        let ladder = ladder_of(&representations, durations, &sizes)?;
+        for (representation, row) in sizes.iter().enumerate() {
+            if let Some(index) = row.iter().position(|&bytes| bytes == 0) {
+                return Err(VideoShapeError::NoBytes { representation, index });
+            }
+        }
+        let (init_bytes, manifest_bytes) = (INIT_BYTES, MANIFEST_BYTES);
+        Ok(DashVideo { representations, ends, sizes, init_bytes, manifest_bytes, ladder })
+    }
+
+    /// The same video with sizes that vary by a model. Their mean stays as it is in every representation.
+    pub fn varied(&self, variation: &SegmentVariation, rng: &mut impl Rng) -> Self {
+        let durations: Vec<_> = (0..self.segments()).map(|k| self.duration_of(k)).collect();
+        let factors = variation.factors(&durations, rng);
+        let sizes = self.sizes.iter().map(|row| variation::scale(row, &factors)).collect();
+        DashVideo::with_sizes(self.representations.clone(), &durations, sizes)
+            .expect("the shape did not change and no size became zero")
+            .with_init_bytes(self.init_bytes)
+            .with_manifest_bytes(self.manifest_bytes)
+            .live_if(self.ladder.is_live())
+    }
+
+    /// With initialisation segments of this size; zero: there are none.
+    pub fn with_init_bytes(mut self, bytes: u64) -> Self {
+        self.init_bytes = bytes;
+        self
+    }
+
+    /// With an MPD of this size; zero: the player has it already.
+    pub fn with_manifest_bytes(mut self, bytes: u64) -> Self {
+        self.manifest_bytes = bytes;
+        self
+    }
+
+    /// As a live presentation (a dynamic MPD), which some rules treat otherwise.
+    pub fn live_if(mut self, live: bool) -> Self {
+        if live {
+            self.ladder = self.ladder.live();
+        }
+        self
+    }
+
+    /// The representations, in the order of their bitrates.
+    pub fn representations(&self) -> &[Representation] {
+        &self.representations
+    }
+
+    /// What bitrate rules see of it.
+    pub fn ladder(&self) -> &Ladder {
+        &self.ladder
+    }
+
+    /// How many media segments; at least one.
+    pub fn segments(&self) -> u32 {
+        self.ends.len() as u32
+    }
+
+    /// Playing time of all of it.
+    pub fn duration(&self) -> Duration {
+        self.end(self.segments() - 1)
+    }
+
+    /// Playing time before media segment `index`.
+    pub fn start(&self, index: u32) -> Duration {
+        if index == 0 { Duration::ZERO } else { self.end(index - 1) }
+    }
+
+    /// Playing time at the end of media segment `index`.
+    #[inline]
+    pub fn end(&self, index: u32) -> Duration {
+        self.ends[index as usize]
+    }
+
+    /// Playing time of media segment `index`.
+    pub fn duration_of(&self, index: u32) -> Duration {
+        self.end(index) - self.start(index)
+    }
+
+    /// The media segment that is on screen at playing time `time`; the last one from its begin on.
+    pub fn at_time(&self, time: Duration) -> u32 {
+        (self.ends.partition_point(|&end| end <= time) as u32).min(self.segments() - 1)
+    }
+
+    /// Bytes of a media segment.
+    #[inline]
+    pub fn bytes(&self, representation: usize, index: u32) -> u64 {
+        self.sizes[representation][index as usize]
+    }
+
+    /// Bytes of an initialisation segment.
+    pub fn init_bytes(&self) -> u64 {
+        self.init_bytes
+    }
+
+    /// Bytes of the MPD.
+    pub fn manifest_bytes(&self) -> u64 {
+        self.manifest_bytes
+    }
+
+    /// The highest representation with at most this bitrate and pictures of at most this size; the lowest one if none
+    /// is. Unknown resolutions fit.
+    pub fn highest_within(&self, bitrate: Option<u64>, resolution: Option<Resolution>) -> usize {
+        let fits = |r: &Representation| {
+            let cheap = bitrate.is_none_or(|most| r.bitrate <= most);
+            let small = match (r.resolution, resolution) {
+                (Some(own), Some(most)) => own.fits_within(most),
+                _ => true,
+            };
+            cheap && small
+        };
+        self.representations.iter().rposition(fits).unwrap_or(0)
+    }
+}
+
+/// Bytes that a rate (bit/s) gives in a time; at least one.
+fn nominal_bytes(bitrate: u64, duration: Duration) -> u64 {
+    let bits = u128::from(bitrate) * u128::from(duration.as_nanos());
+    u64::try_from(bits / 8_000_000_000).unwrap_or(u64::MAX).max(1)
+}
+
+fn ends_of(durations: &[Duration]) -> Result<Vec<Duration>, VideoShapeError> {
+    if durations.is_empty() {
+        return Err(VideoShapeError::NoSegments);
+    }
+    if durations.len() > MAX_SEGMENTS as usize {
+        return Err(VideoShapeError::TooLong);
+    }
+    if let Some(index) = durations.iter().position(|d| d.is_zero()) {
+        return Err(VideoShapeError::EmptySegment(index));
+    }
+    let mut end = Instant::ZERO;
+    let ends = durations.iter().map(|&duration| {
+        end += duration;
+        end.since(Instant::ZERO)
+    });
+    Ok(ends.collect())
+}
+
+/// Rules know one duration. The longest is the nominal one: only the last media segment of a period is shorter, as a rule.
+fn ladder_of(
+    representations: &[Representation],
+    durations: &[Duration],
+    sizes: &[Vec<u64>],
+) -> Result<Ladder, VideoShapeError> {
+    let bitrates = representations.iter().map(|r| r.bitrate).collect();
+    let longest = durations.iter().copied().max().unwrap_or(Duration::ZERO);
+    Ok(Ladder::new(bitrates, longest, durations.len() as u64)?.with_sizes(sizes.to_vec())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(bitrate: u64) -> Representation {
+        Representation { bitrate, resolution: None }
+    }
+
+    fn seconds(n: &[u64]) -> Vec<Duration> {
+        n.iter().map(|&n| Duration::from_secs(n)).collect()
+    }
+
+    #[test]
+    fn segments_lie_one_after_the_other() {
+        let video = DashVideo::nominal(vec![plain(800), plain(1_600)], &seconds(&[4, 4, 2])).unwrap();
+        assert_eq!((video.segments(), video.duration()), (3, Duration::from_secs(10)));
+        assert_eq!((video.start(0), video.start(2)), (Duration::ZERO, Duration::from_secs(8)));
+        assert_eq!(video.duration_of(2), Duration::from_secs(2));
+        assert_eq!((video.bytes(0, 0), video.bytes(1, 2)), (400, 400));
+        let at = |ms| video.at_time(Duration::from_millis(ms));
+        assert_eq!((at(0), at(3_999), at(4_000), at(99_000)), (0, 0, 1, 2));
+        assert_eq!(video.ladder().segment_duration(), Duration::from_secs(4));
+        assert_eq!(video.ladder().segment_bytes(1, 2), 400);
+    }
+
+    #[test]
+    fn videos_that_cannot_be_played_are_refused() {
+        let make = |bitrates: &[u64], durations: &[u64]| {
+            DashVideo::nominal(bitrates.iter().map(|&b| plain(b)).collect(), &seconds(durations)).err()
+        };
+        assert_eq!(make(&[1], &[]), Some(VideoShapeError::NoSegments));
+        assert_eq!(make(&[1], &[1, 0]), Some(VideoShapeError::EmptySegment(1)));
+        assert_eq!(make(&[], &[1]), Some(VideoShapeError::Ladder(LadderError::Empty)));
+        assert_eq!(make(&[2, 2], &[1]), Some(VideoShapeError::Ladder(LadderError::NotAscending(1))));
+        let sized = |sizes| DashVideo::with_sizes(vec![plain(1), plain(2)], &seconds(&[1, 1]), sizes).err();
+        let shape = LadderError::Sizes { representations: 2, segments: 2 };
+        assert_eq!(sized(vec![vec![1, 1]]), Some(VideoShapeError::Ladder(shape)));
+        assert_eq!(sized(vec![vec![1, 1], vec![5, 0]]), Some(VideoShapeError::NoBytes { representation: 1, index: 1 }));
+    }
+
+    #[test]
+    fn limits_of_bitrate_and_resolution() {
+        let of = |bitrate, width, height| Representation { bitrate, resolution: Some(Resolution { width, height }) };
+        let ladder = vec![of(100, 320, 240), of(200, 1280, 720), of(300, 1280, 720), of(400, 1920, 1080)];
+        let video = DashVideo::nominal(ladder, &seconds(&[1])).unwrap();
+        let hd = Some(Resolution::HIGH_QUALITY);
+        assert_eq!(video.highest_within(None, None), 3);
+        assert_eq!(video.highest_within(None, hd), 2);
+        assert_eq!(video.highest_within(Some(299), hd), 1);
+        assert_eq!(video.highest_within(Some(300), None), 2);
+        assert_eq!(video.highest_within(Some(1), hd), 0, "something must be played");
+        let unknown = DashVideo::nominal(vec![plain(1), plain(2)], &seconds(&[1])).unwrap();
+        assert_eq!(unknown.highest_within(None, hd), 1);
+    }
+
+    #[test]
+    fn a_resolution_is_high_by_both_measures() {
+        let of = |width, height| Resolution { width, height };
+        assert!(of(1280, 720).covers(Resolution::HIGH_QUALITY) && of(1920, 1080).covers(Resolution::HIGH_QUALITY));
+        assert!(!of(1279, 720).covers(Resolution::HIGH_QUALITY) && !of(2000, 700).covers(Resolution::HIGH_QUALITY));
+        assert_eq!(of(854, 480).to_string(), "854x480");
+    }
+}

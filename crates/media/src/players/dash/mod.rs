@@ -1,0 +1,430 @@
+//! DASH players: dash.js in three generations, and the plain players of the bitrate rules' papers.
+//!
+//! A player fetches the MPD, then one media segment after the other over one persistent connection; a bitrate rule
+//! ([`AbrRule`]) says in which representation, and may give up a request. In what the players differ stands in
+//! [`profile`].
+//!
+//! A step of the scheduler: is there room in the buffer? ask the rule; fetch the representation's initialisation segment
+//! if it was never fetched; fetch the media segment, perhaps after a pause that the rule wants. When it is complete it
+//! is appended, the buffer is measured, and the next step follows at once.
+//!
+//! A request that is given up: dash.js aborts the XMLHttpRequest, and the browser closes the connection and opens
+//! another one. A session here has one stream, so the response is *drained*: its remaining bytes still arrive, in front of
+//! the next response, and count as wasted. Closing would cost a new handshake and a new slow start instead, and save what
+//! the server had not sent yet. On a slow path with short media segments both cost about the same; with long ones draining
+//! is the worse.
+//!
+//! Not modelled: audio, decoding (no pictures are dropped), seeking, several periods, the limit of the browser's source
+//! buffer, updates of live MPDs.
+
+mod buffer;
+mod headers;
+mod options;
+mod playback;
+mod profile;
+mod request;
+mod scheduler;
+#[cfg(test)]
+mod tests;
+
+pub use options::DashOptions;
+
+use super::{Content, Player, PlayerSetup, SetupError, refuse};
+use crate::abr::dashjs::BufferWatch;
+use crate::abr::{self, AbrRule, BufferState, Download, Event, Pictures, Playback as Phase, View};
+use crate::content::DashVideo;
+use crate::http::{Exchanges, HttpClient};
+use crate::stream::Stream;
+use anabranch_events::{Log, PlayerEvent};
+use anabranch_units::{Duration, Instant};
+use buffer::{Held, MediaBuffer};
+use playback::{Due, Playback};
+use profile::{Profile, Told};
+use request::{Kind, Pending};
+use scheduler::Scheduler;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The player.
+pub struct Dash {
+    rule: Box<dyn AbrRule>,
+    core: Core,
+    scheduler: Scheduler,
+    hung_up: bool,
+}
+
+/// All of the player but what decides.
+struct Core {
+    profile: Profile,
+    video: Arc<DashVideo>,
+    limits: Limits,
+    client: HttpClient,
+    /// Requests whose responses are missing, oldest first.
+    pending: VecDeque<Pending>,
+    buffer: MediaBuffer,
+    playback: Playback,
+    watch: Option<BufferWatch>,
+    /// The level of the buffer when it was measured last.
+    measured: Duration,
+    current: usize,
+    /// The next media segment to be fetched.
+    next: u32,
+    downloads: Vec<Download>,
+    log: Log<PlayerEvent>,
+}
+
+/// What was configured, after defaults.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    top: usize,
+    buffer: Duration,
+    buffer_at_top: Duration,
+    startup: Duration,
+    resume: Duration,
+    fast_switch: bool,
+}
+
+fn build(profile: Profile, setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, SetupError> {
+    let player = profile.name;
+    let options = &setup.options;
+    refuse(
+        player,
+        &[
+            ("caching", options.caching.is_some()),
+            ("ring", options.ring.is_some()),
+            ("clock-jitter", options.clock_jitter.is_some()),
+            ("duration", options.duration.is_some()),
+            ("fast_switch", options.dash.fast_switch.is_some() && !profile.can_switch_fast()),
+        ],
+    )?;
+    let Content::Dash(video) = &setup.content else {
+        return Err(SetupError::WrongContent { player, needs: "a DASH video" });
+    };
+    let entry = abr::find(player).expect("every profile is named like its rule");
+    let rule = (entry.create)(&rule_options(&profile, &options.dash))?;
+    Ok(Box::new(Dash::new(profile, rule, video.clone(), &options.dash, setup.exchanges.clone())))
+}
+
+macro_rules! builder {
+    ($name:ident, $profile:expr) => {
+        pub(super) fn $name(setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, SetupError> {
+            build($profile, setup)
+        }
+    };
+}
+
+builder!(dashjs_2_2, profile::DASHJS_2_2);
+builder!(dashjs_2_9, profile::DASHJS_2_9);
+builder!(dashjs_5, profile::DASHJS_5);
+builder!(bba_0, profile::BBA_0);
+builder!(bola, profile::BOLA);
+builder!(robust_mpc, profile::ROBUST_MPC);
+builder!(rate, profile::RATE);
+builder!(fixed, profile::FIXED);
+
+/// The rule hears of the player's buffer, where it has an option for it.
+fn rule_options(profile: &Profile, options: &DashOptions) -> abr::AbrOptions {
+    let mut rule = options.rule;
+    let buffer = options.buffer.unwrap_or(profile.buffer);
+    match profile.told {
+        Told::Stable => rule.stable_buffer = rule.stable_buffer.or(Some(buffer)),
+        Told::Capacity => rule.capacity = rule.capacity.or(Some(buffer)),
+        Told::Nothing => {}
+    }
+    rule
+}
+
+impl Limits {
+    fn new(profile: &Profile, video: &DashVideo, options: &DashOptions) -> Self {
+        let buffer = options.buffer.unwrap_or(profile.buffer);
+        let at_top = options.buffer_at_top.unwrap_or_else(|| profile.buffer_at_top(buffer, video.duration()));
+        let bitrate = options.max_bitrate.map(|rate| rate.as_bps());
+        Limits {
+            top: video.highest_within(bitrate, options.max_resolution),
+            buffer,
+            // Less than below the top would never end a stall of 2.9.
+            buffer_at_top: at_top.max(buffer),
+            startup: options.startup.unwrap_or(Duration::ZERO),
+            resume: options.resume.unwrap_or(Duration::ZERO),
+            fast_switch: options.fast_switch.unwrap_or(profile.can_switch_fast()),
+        }
+    }
+}
+
+fn first_representation(profile: &Profile, video: &DashVideo, options: &DashOptions) -> usize {
+    let bitrate = options.initial_bitrate.or(profile.initial_bitrate());
+    options.initial_representation.unwrap_or_else(|| match bitrate {
+        Some(bitrate) => video.highest_within(Some(bitrate.as_bps()), None),
+        None => 0,
+    })
+}
+
+impl Dash {
+    fn new(
+        profile: Profile,
+        rule: Box<dyn AbrRule>,
+        video: Arc<DashVideo>,
+        options: &DashOptions,
+        exchanges: Exchanges,
+    ) -> Self {
+        let limits = Limits::new(&profile, &video, options);
+        let core = Core {
+            profile,
+            limits,
+            client: HttpClient::new(exchanges),
+            pending: VecDeque::new(),
+            buffer: MediaBuffer::new(video.segments()),
+            playback: Playback::new(),
+            watch: profile.release.map(|release| BufferWatch::new(release, limits.buffer)),
+            measured: Duration::ZERO,
+            current: first_representation(&profile, &video, options).min(limits.top),
+            next: 0,
+            downloads: Vec::new(),
+            log: Log::default(),
+            video,
+        };
+        let scheduler = Scheduler::new(core.video.representations().len());
+        Dash { rule, core, scheduler, hung_up: false }
+    }
+
+    /// Everything that the clock alone brings about, up to now.
+    fn advance(&mut self, now: Instant) {
+        while let Some(due) = self.core.playback.due(&self.core.video).filter(|due| due.at() <= now) {
+            match due {
+                Due::SegmentEnd(at) => self.end_segment(at),
+                Due::TimeUpdate(at) => {
+                    self.core.playback.updated();
+                    self.measure(at);
+                }
+            }
+        }
+    }
+
+    /// The media segment on screen is over: show the next one, or stall, or end.
+    fn end_segment(&mut self, at: Instant) {
+        let next = self.core.playback.on_screen().map_or(0, |index| index + 1);
+        if next >= self.core.buffer.total() {
+            self.core.playback.finish(at);
+            self.core.log.emit(at, PlayerEvent::PlaybackEnded);
+        } else if let Some(held) = self.core.buffer.get(next) {
+            self.core.playback.enter_next();
+            self.show(held, at);
+        } else {
+            self.freeze(at);
+            self.measure(at);
+        }
+    }
+
+    /// The media segment at the position is on screen.
+    fn show(&mut self, held: Held, at: Instant) {
+        let index = self.core.playback.on_screen().unwrap_or(0);
+        let before = index.checked_sub(1).and_then(|before| self.core.buffer.get(before));
+        self.core.log.emit(at, PlayerEvent::SegmentShown { index, representation: held.representation as u16 });
+        let (from, to) = (before.map_or(held.representation, |b| b.representation), held.representation);
+        if from != to {
+            self.rule.observe(&self.core.view(at), &Event::Shown { from, to });
+        }
+    }
+
+    fn freeze(&mut self, at: Instant) {
+        self.core.playback.freeze(at);
+        self.core.log.emit(at, PlayerEvent::StallBegan);
+    }
+
+    /// The player looks at its buffer: the rule hears of it, and dash.js 2 may stop the video or let it go on.
+    fn measure(&mut self, at: Instant) {
+        let core = &mut self.core;
+        core.measured = core.level(at);
+        let (begun, complete) = (!core.playback.position(at).is_zero(), core.buffer.is_complete());
+        let changed = core.watch.as_mut().and_then(|watch| watch.measure(core.measured, begun, complete));
+        self.rule.observe(&self.core.view(at), &Event::BufferMeasured);
+        let Some(state) = changed else { return };
+        let loaded = state == BufferState::Loaded;
+        self.core.log.emit(at, PlayerEvent::BufferStateChanged { loaded });
+        self.rule.observe(&self.core.view(at), &Event::BufferState(state));
+        if self.core.profile.stops_video() && self.core.playback.has_begun() {
+            self.core.playback.stopped = !loaded;
+            if !loaded && self.core.playback.is_moving() {
+                self.freeze(at);
+            }
+        }
+    }
+
+    /// Begins, or goes on, if there is enough and nothing is in the way. `full`: more than there is will not be fetched.
+    fn try_to_play(&mut self, now: Instant, full: bool) {
+        let core = &mut self.core;
+        if core.playback.is_moving() || core.playback.is_over() || core.playback.stopped {
+            return;
+        }
+        let begun = core.playback.has_begun();
+        let wanted = if begun { core.limits.resume } else { core.limits.startup };
+        let level = core.level(now);
+        if level.is_zero() || (level < wanted && !full && !core.buffer.is_complete()) {
+            return;
+        }
+        let position = core.playback.position(now);
+        core.playback.start(now);
+        core.log.emit(now, if begun { PlayerEvent::StallEnded } else { PlayerEvent::PlaybackStarted });
+        let on_screen = core.playback.on_screen().unwrap_or(0);
+        let ended = begun && position >= core.video.end(on_screen);
+        if ended {
+            core.playback.enter_next();
+        }
+        if ended || !begun {
+            let index = core.playback.on_screen().unwrap_or(0);
+            let held = core.buffer.get(index).expect("a level above zero means that the position is buffered");
+            self.show(held, now);
+        }
+    }
+
+    /// The response that is being read cannot be completed: the server hung up.
+    fn give_up(&mut self, now: Instant) {
+        self.core.pending.clear();
+        self.scheduler.stop();
+        self.core.buffer.close();
+        self.measure(now);
+        self.try_to_play(now, true);
+        let core = &mut self.core;
+        let shown_to_the_end = core.playback.position(now) >= core.end_of_buffer();
+        if !core.playback.is_moving() && shown_to_the_end && !core.playback.is_over() {
+            core.playback.finish(now);
+            core.log.emit(now, PlayerEvent::PlaybackEnded);
+        }
+    }
+
+    fn hang_up_at_the_end(&mut self, stream: &mut dyn Stream) {
+        if self.core.playback.is_over() && !self.hung_up {
+            self.hung_up = true;
+            self.scheduler.stop();
+            stream.finish();
+        }
+    }
+
+    /// Tells the rule what has arrived of the media segment, if it is time to; the rule may give the request up.
+    #[inline]
+    fn report(&mut self, now: Instant, stream: &mut dyn Stream) {
+        let Some(Pending { number, kind: Kind::Media(media) }) = self.core.pending.front_mut() else { return };
+        if media.report_due().is_none_or(|due| due > now) {
+            return;
+        }
+        let (number, progress) = (*number, media.report(now));
+        let aborted = *media;
+        let Some(abandon) = self.rule.on_progress(&self.core.view(now), &progress) else { return };
+        let core = &mut self.core;
+        if let Some(front) = core.pending.front_mut() {
+            front.kind = Kind::Drained;
+        }
+        core.current = abandon.representation.min(core.limits.top);
+        core.log.emit(
+            now,
+            PlayerEvent::SegmentAbandoned {
+                request: number,
+                index: aborted.index,
+                received: aborted.bytes,
+                instead: core.current as u16,
+            },
+        );
+        self.rule.observe(&self.core.view(now), &Event::SegmentAborted(&aborted.download(now)));
+        self.scheduler.abandoned(now, aborted.index);
+        self.schedule(now, stream);
+    }
+}
+
+impl Core {
+    /// Playing time at the end of what is buffered.
+    fn end_of_buffer(&self) -> Duration {
+        self.video.start(self.buffer.end())
+    }
+
+    fn level(&self, now: Instant) -> Duration {
+        self.end_of_buffer() - self.playback.position(now)
+    }
+
+    /// The level at which requests pause.
+    fn target(&self) -> Duration {
+        if self.current == self.limits.top { self.limits.buffer_at_top } else { self.limits.buffer }
+    }
+
+    fn view(&self, now: Instant) -> View<'_> {
+        // See the module of the profiles: 2.2 never states its target.
+        let stated = if self.profile.states_no_target() { Duration::ZERO } else { self.target() };
+        let loaded = if self.playback.is_moving() { BufferState::Loaded } else { BufferState::Empty };
+        View {
+            ladder: self.video.ladder(),
+            now,
+            buffer: self.measured,
+            buffer_state: self.watch.map_or(Some(loaded), |watch| watch.state()),
+            buffer_target: stated,
+            playback: if self.playback.has_begun() { Phase::Steady } else { Phase::Startup },
+            current: self.current,
+            top: self.limits.top,
+            next: u64::from(self.next),
+            downloads: &self.downloads,
+            pictures: Pictures::default(),
+        }
+    }
+}
+
+impl Player for Dash {
+    fn start(&mut self, now: Instant, stream: &mut dyn Stream) {
+        self.fetch_manifest(now, stream);
+    }
+
+    #[inline]
+    fn on_readable(&mut self, now: Instant, stream: &mut dyn Stream) {
+        self.advance(now);
+        loop {
+            let received = self.core.client.receive(stream, u64::MAX);
+            if let Some(request) = received.began {
+                self.core.log.emit(now, PlayerEvent::FirstByte { request });
+            }
+            if let Some(Pending { kind: Kind::Media(media), .. }) = self.core.pending.front_mut() {
+                if received.began.is_some() {
+                    media.began(now);
+                }
+                media.bytes += received.body;
+            }
+            let Some((request, bytes)) = received.completed else { break };
+            self.core.log.emit(now, PlayerEvent::ResponseComplete { request, bytes });
+            self.complete(now, stream);
+        }
+        self.report(now, stream);
+        if !self.core.pending.is_empty() && stream.is_finished() {
+            self.give_up(now);
+        }
+        self.hang_up_at_the_end(stream);
+    }
+
+    fn on_timer(&mut self, now: Instant, stream: &mut dyn Stream) {
+        if self.next_timer().is_none_or(|due| due > now) {
+            return;
+        }
+        self.advance(now);
+        self.report(now, stream);
+        self.on_schedule_timer(now, stream);
+        self.hang_up_at_the_end(stream);
+    }
+
+    fn next_timer(&self) -> Option<Instant> {
+        let report = match self.core.pending.front() {
+            Some(Pending { kind: Kind::Media(media), .. }) => media.report_due(),
+            _ => None,
+        };
+        let playback = self.core.playback.due(&self.core.video).map(Due::at);
+        [report, playback, self.scheduler.timer()].into_iter().flatten().min()
+    }
+
+    fn finished(&self) -> bool {
+        self.core.playback.is_over()
+    }
+
+    fn log(&mut self) -> &mut Log<PlayerEvent> {
+        &mut self.core.log
+    }
+
+    fn sample(&mut self, now: Instant) {
+        let from = self.core.playback.on_screen().map_or(0, |index| index + 1);
+        let (media, bytes) = (self.core.level(now), self.core.buffer.bytes_from(from));
+        self.core.log.emit(now, PlayerEvent::BufferLevel { media, bytes });
+    }
+}

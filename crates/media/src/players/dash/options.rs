@@ -1,0 +1,50 @@
+//! What a scenario may say about a DASH player.
+
+use crate::abr::AbrOptions;
+use crate::content::Resolution;
+use anabranch_units::{Bandwidth, Duration};
+
+/// Options of the DASH players. Nothing said: the player's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DashOptions {
+    /// Options of its bitrate rule. What the buffer holds is said below, to player and rule alike.
+    pub rule: AbrOptions,
+    /// Playing time at which it pauses its requests: `stableBufferTime` (dash.js 2), `bufferTimeDefault` (5), or the
+    /// capacity of the buffer (the others).
+    pub buffer: Option<Duration>,
+    /// The same at the highest representation allowed (dash.js: `bufferTimeAtTopQuality`, or the one for long content).
+    pub buffer_at_top: Option<Duration>,
+    /// Playing time that must be buffered before the first picture; at least one media segment is.
+    pub startup: Option<Duration>,
+    /// Playing time that must be buffered before a stall ends, beyond what the player itself demands.
+    pub resume: Option<Duration>,
+    /// The first representation is the highest with at most this bitrate.
+    pub initial_bitrate: Option<Bandwidth>,
+    /// The rank of the first representation, from zero, the lowest.
+    pub initial_representation: Option<usize>,
+    /// No representation above this bitrate (dash.js: `maxBitrate`).
+    pub max_bitrate: Option<Bandwidth>,
+    /// No representation with larger pictures (dash.js: `limitBitrateByPortal`).
+    pub max_resolution: Option<Resolution>,
+    /// dash.js 5: replace what is buffered in a lower representation after a switch upwards.
+    pub fast_switch: Option<bool>,
+}
+
+impl DashOptions {
+    /// The first option that is set, for players that have none of them.
+    pub(in super::super) fn first_given(&self) -> Option<&'static str> {
+        let own = [
+            ("buffer", self.buffer.is_some()),
+            ("buffer_at_top", self.buffer_at_top.is_some()),
+            ("startup", self.startup.is_some()),
+            ("resume", self.resume.is_some()),
+            ("initial_bitrate", self.initial_bitrate.is_some()),
+            ("initial_representation", self.initial_representation.is_some()),
+            ("max_bitrate", self.max_bitrate.is_some()),
+            ("max_resolution", self.max_resolution.is_some()),
+            ("fast_switch", self.fast_switch.is_some()),
+            ("rule", self.rule != AbrOptions::default()),
+        ];
+        own.into_iter().find(|(_, set)| *set).map(|(name, _)| name)
+    }
+}

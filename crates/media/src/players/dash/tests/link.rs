@@ -1,0 +1,145 @@
+//! An ideal network for players: a delay, and a rate that changes at given times.
+
+use crate::http::HttpServer;
+use crate::players::Player;
+use crate::testing::Pipe;
+use anabranch_events::PlayerEvent;
+use anabranch_units::{Bandwidth, Duration, Instant};
+use std::collections::VecDeque;
+
+/// Response bytes come in pieces of at most this size.
+const PIECE: u64 = 1_000;
+/// Nothing shorter than a timer that fires without effect takes so many steps.
+const MOST_STEPS: u64 = 20_000_000;
+
+/// From the server to the player.
+#[derive(Clone, Debug)]
+pub(super) struct Link {
+    /// One way.
+    pub delay: Duration,
+    /// From when on which rate; the first entry is for time zero.
+    pub rates: Vec<(Instant, Bandwidth)>,
+    /// When the server hangs up, if it does: nothing arrives after that.
+    pub hangs_up: Option<Instant>,
+}
+
+impl Link {
+    pub fn constant(bps: u64, delay_ms: u64) -> Self {
+        Link {
+            delay: Duration::from_millis(delay_ms),
+            rates: vec![(Instant::ZERO, Bandwidth::from_bps(bps))],
+            hangs_up: None,
+        }
+    }
+
+    /// With another rate from so many milliseconds on.
+    pub fn then(mut self, from_ms: u64, bps: u64) -> Self {
+        self.rates.push((Instant::from_nanos(from_ms * 1_000_000), Bandwidth::from_bps(bps)));
+        self
+    }
+
+    /// When `bytes` that begin to leave at `from` have left.
+    fn sent(&self, from: Instant, bytes: u64) -> Option<Instant> {
+        let current = self.rates.iter().rposition(|(since, _)| *since <= from)?;
+        self.rates[current..].iter().find(|(_, rate)| *rate > Bandwidth::ZERO).map(|(since, rate)| {
+            let begin = from.max(*since);
+            begin + rate.time_to_send(bytes)
+        })
+    }
+}
+
+/// Lets a player play, until it has finished or `until`; what it said, in order.
+pub(super) fn play(
+    player: &mut dyn Player,
+    exchanges: &crate::http::Exchanges,
+    link: &Link,
+    until: Instant,
+) -> Vec<(Instant, PlayerEvent)> {
+    let mut run = Run {
+        near: Pipe::default(),
+        far: Pipe::default(),
+        server: HttpServer::new(exchanges.clone()),
+        requests: VecDeque::new(),
+        responses: VecDeque::new(),
+        asked: 0,
+        answered: 0,
+        free: Instant::ZERO,
+        said: Vec::new(),
+    };
+    player.start(Instant::ZERO, &mut run.near);
+    run.after(Instant::ZERO, link);
+    for _ in 0..MOST_STEPS {
+        run.said.extend(player.log().drain());
+        let hang_up = link.hangs_up.filter(|_| !run.near.peer_finished);
+        let next =
+            [player.next_timer(), run.requests.front().map(|r| r.0), run.responses.front().map(|r| r.0), hang_up];
+        let Some(now) = next.into_iter().flatten().min().filter(|&now| now <= until) else { break };
+        if player.finished() {
+            break;
+        }
+        run.step(now, player, link);
+        assert!(run.said.last().is_none_or(|(at, _)| *at <= now));
+    }
+    run.said.extend(player.log().drain());
+    assert!(run.said.windows(2).all(|w| w[0].0 <= w[1].0), "events are in order");
+    run.said
+}
+
+struct Run {
+    near: Pipe,
+    far: Pipe,
+    server: HttpServer,
+    /// When so many bytes of requests arrive.
+    requests: VecDeque<(Instant, u64)>,
+    /// When so many bytes of responses arrive.
+    responses: VecDeque<(Instant, u64)>,
+    asked: u64,
+    answered: u64,
+    /// When the link has sent everything.
+    free: Instant,
+    said: Vec<(Instant, PlayerEvent)>,
+}
+
+impl Run {
+    fn step(&mut self, now: Instant, player: &mut dyn Player, link: &Link) {
+        if player.next_timer() == Some(now) {
+            player.on_timer(now, &mut self.near);
+        } else if let Some((_, bytes)) = self.requests.pop_front_if(|r| r.0 == now) {
+            self.far.arrive(bytes);
+            self.server.on_readable(&mut self.far);
+            self.answer(now, link);
+        } else if let Some((_, bytes)) = self.responses.pop_front_if(|r| r.0 == now) {
+            self.near.arrive(bytes);
+            player.on_readable(now, &mut self.near);
+        } else {
+            self.near.peer_finished = true;
+            self.responses.clear();
+            player.on_readable(now, &mut self.near);
+        }
+        self.after(now, link);
+    }
+
+    /// What the player asked for leaves.
+    fn after(&mut self, now: Instant, link: &Link) {
+        let bytes = self.near.written - self.asked;
+        if bytes > 0 {
+            self.asked = self.near.written;
+            self.requests.push_back((now + link.delay, bytes));
+        }
+    }
+
+    fn answer(&mut self, now: Instant, link: &Link) {
+        let mut left = self.far.written - self.answered;
+        self.answered = self.far.written;
+        self.free = self.free.max(now);
+        while left > 0 {
+            let piece = left.min(PIECE);
+            let Some(sent) = link.sent(self.free, piece) else { return };
+            self.free = sent;
+            if link.hangs_up.is_none_or(|at| sent + link.delay < at) {
+                self.responses.push_back((sent + link.delay, piece));
+            }
+            left -= piece;
+        }
+    }
+}

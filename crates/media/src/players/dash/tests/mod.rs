@@ -1,0 +1,107 @@
+//! Whole sessions on an ideal network.
+
+mod dialogues;
+mod link;
+mod properties;
+
+use super::super::{Content, Player, PlayerOptions, PlayerSetup, find_player};
+use super::DashOptions;
+use crate::content::{DashVideo, Representation, Resolution};
+use crate::http::Exchanges;
+use crate::metrics::ViewerMetrics;
+use crate::testing::at_ms;
+use anabranch_events::PlayerEvent;
+use anabranch_units::{Duration, Instant};
+use link::{Link, play};
+use std::sync::Arc;
+
+const DASH_PLAYERS: [&str; 8] =
+    ["dash.js-2.2", "dash.js-2.9", "dash.js-5", "bba-0", "bola", "robust-mpc", "rate", "fixed"];
+
+/// So many segments of so many seconds in these representations (kbit/s).
+fn video(kbps: &[u64], seconds: u64, segments: usize) -> DashVideo {
+    let representation = |&kbps: &u64| Representation { bitrate: kbps * 1_000, resolution: None };
+    let durations = vec![Duration::from_secs(seconds); segments];
+    DashVideo::nominal(kbps.iter().map(representation).collect(), &durations).unwrap()
+}
+
+/// What a session said.
+struct Session {
+    said: Vec<(Instant, PlayerEvent)>,
+    finished: bool,
+    end: Instant,
+}
+
+fn player(name: &str, video: &DashVideo, dash: DashOptions, exchanges: &Exchanges) -> Box<dyn Player + Send> {
+    let options = PlayerOptions { dash, ..PlayerOptions::default() };
+    let content = Content::Dash(Arc::new(video.clone()));
+    let setup = PlayerSetup { content, exchanges: exchanges.clone(), options };
+    (find_player(name).unwrap().build)(&setup).unwrap()
+}
+
+fn run(name: &str, video: &DashVideo, dash: DashOptions, link: &Link, until_ms: u64) -> Session {
+    let exchanges = Exchanges::new();
+    let mut player = player(name, video, dash, &exchanges);
+    let said = play(player.as_mut(), &exchanges, link, at_ms(until_ms));
+    let end = if player.finished() { said.last().unwrap().0 } else { at_ms(until_ms) };
+    Session { finished: player.finished(), said, end }
+}
+
+impl Session {
+    /// Everything that a pattern picks, with its time.
+    fn pick<T>(&self, pattern: impl Fn(&PlayerEvent) -> Option<T>) -> Vec<(Instant, T)> {
+        self.said.iter().filter_map(|(at, event)| Some((*at, pattern(event)?))).collect()
+    }
+
+    fn first(&self, wanted: &PlayerEvent) -> Option<Instant> {
+        self.said.iter().find(|(_, event)| event == wanted).map(|(at, _)| *at)
+    }
+
+    /// Media segments as they were requested: index and representation.
+    fn requested(&self) -> Vec<(Instant, (u32, u16))> {
+        self.pick(|event| match *event {
+            PlayerEvent::SegmentRequested { index, representation, .. } => Some((index, representation)),
+            _ => None,
+        })
+    }
+
+    /// As they were appended: index, representation, and the level then.
+    fn appended(&self) -> Vec<(Instant, (u32, u16, Duration))> {
+        self.pick(|event| match *event {
+            PlayerEvent::SegmentAppended { index, representation, buffered } => Some((index, representation, buffered)),
+            _ => None,
+        })
+    }
+
+    fn shown(&self) -> Vec<(Instant, (u32, u16))> {
+        self.pick(|event| match *event {
+            PlayerEvent::SegmentShown { index, representation } => Some((index, representation)),
+            _ => None,
+        })
+    }
+
+    fn inits(&self) -> Vec<(Instant, u16)> {
+        self.pick(|event| match *event {
+            PlayerEvent::InitRequested { representation, .. } => Some(representation),
+            _ => None,
+        })
+    }
+
+    fn stalls(&self) -> Vec<(Instant, bool)> {
+        self.pick(|event| match event {
+            PlayerEvent::StallBegan => Some(true),
+            PlayerEvent::StallEnded => Some(false),
+            _ => None,
+        })
+    }
+
+    fn viewer(&self) -> crate::metrics::ViewerReport {
+        let mut metrics = ViewerMetrics::new(Instant::ZERO);
+        self.said.iter().for_each(|(at, event)| metrics.observe(*at, event));
+        metrics.finish(self.end)
+    }
+}
+
+fn hd() -> Resolution {
+    Resolution::HIGH_QUALITY
+}

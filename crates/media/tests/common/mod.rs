@@ -1,0 +1,6 @@
+//! What the tests of bitrate rules share.
+
+#![allow(dead_code, reason = "every test target uses its own part of this")]
+
+pub mod network;
+pub mod session;
