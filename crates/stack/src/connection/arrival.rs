@@ -1,10 +1,11 @@
 //! A segment arrived: RFC 9293 section 3.10.7's ordered checks, one function each, and what RFC 8684 adds to them.
 
+use super::numbers::{expand, told_blocks};
 use super::{Connection, Mode, Placed};
 use crate::congestion::Siblings;
 use crate::subflow::{AckOutcome, Acknowledgment, KnownMapping, State, Subflow};
 use anabranch_events::{CloseReason, FallbackReason, LossCause, TransportEvent};
-use anabranch_segment::{DataSeq, Dss, Flags, Mapping, MptcpOption, ResetReason, SackBlocks, Segment};
+use anabranch_segment::{DataSeq, Dss, Flags, Mapping, MptcpOption, ResetReason, Segment};
 use anabranch_units::{Instant, PathId};
 
 /// A segment that starts this far from what is expected belongs to no window that any end could have announced
@@ -422,60 +423,4 @@ fn capable_data_len(segment: &Segment) -> Option<u16> {
         MptcpOption::Capable { data_len, .. } => *data_len,
         _ => None,
     })
-}
-
-/// The offset that a data sequence number means, `first` being the number of offset 0; a narrow one is taken near `near`.
-fn expand(number: DataSeq, first: u64, near: u64) -> u64 {
-    if number.wide {
-        return number.value.wrapping_sub(first);
-    }
-    let near_number = first.wrapping_add(near);
-    let delta = (number.value as u32).wrapping_sub(near_number as u32) as i32;
-    near.wrapping_add_signed(i64::from(delta))
-}
-
-/// SACK blocks in offsets, a duplicate one set apart (RFC 2883 section 4).
-struct Told {
-    blocks: [(u64, u64); SackBlocks::CAPACITY],
-    count: usize,
-    duplicate: Option<(u64, u64)>,
-}
-
-fn told_blocks(sack: &SackBlocks, expand: impl Fn(anabranch_units::SeqNumber) -> u64, acked: u64, next: u64) -> Told {
-    let mut told = Told { blocks: [(0, 0); SackBlocks::CAPACITY], count: 0, duplicate: None };
-    for (i, block) in sack.as_slice().iter().enumerate() {
-        let run = (expand(block.start), expand(block.end));
-        if run.0 >= run.1 || run.1 > next {
-            continue;
-        }
-        let within_second = || {
-            sack.as_slice().get(1).is_some_and(|second| expand(second.start) <= run.0 && run.1 <= expand(second.end))
-        };
-        if i == 0 && (run.1 <= acked || within_second()) {
-            told.duplicate = Some(run);
-        } else if run.0 >= acked {
-            told.blocks[told.count] = run;
-            told.count += 1;
-        }
-    }
-    // The latest run comes first in the option; in sequence order, no run looks as if it came after a later one.
-    told.blocks[..told.count].sort_unstable();
-    told
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn narrow_numbers_are_taken_near_what_is_expected() {
-        let first = u64::MAX - 5;
-        for offset in [0u64, 3, 6, 1 << 31, (1 << 32) + 9, 7 << 40] {
-            let number = first.wrapping_add(offset);
-            assert_eq!(expand(DataSeq { value: number, wide: true }, first, 0), offset);
-            let narrow = DataSeq { value: number & 0xffff_ffff, wide: false };
-            assert_eq!(expand(narrow, first, offset.saturating_sub(1000)), offset);
-            assert_eq!(expand(narrow, first, offset + 1000), offset);
-        }
-    }
 }

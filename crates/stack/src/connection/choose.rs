@@ -51,9 +51,11 @@ impl Connection {
     }
 
     fn choose_control(&mut self, now: Instant) -> Option<Choice> {
-        self.subflows.iter().enumerate().find_map(|(at, subflow)| {
+        self.subflows.iter_mut().enumerate().find_map(|(at, subflow)| {
             if subflow.reset.is_some() {
                 Some(Choice::Reset(at))
+            } else if std::mem::take(&mut subflow.third_due) {
+                Some(Choice::Ack(at))
             } else if subflow.handshake.due.is_some_and(|due| due <= now) && !subflow.handshake_failed() {
                 Some(Choice::Handshake(at))
             } else {

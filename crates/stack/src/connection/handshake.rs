@@ -116,6 +116,7 @@ impl Connection {
             _ => {}
         }
         self.outgoing.on_window(u64::from(segment.window));
+        self.subflows[at].third_due = true;
         self.establish(now, at);
     }
 

@@ -17,6 +17,7 @@ mod failure;
 mod handshake;
 mod incoming;
 mod keys;
+mod numbers;
 mod outgoing;
 mod policy;
 mod stray;
@@ -273,6 +274,12 @@ impl Connection {
     /// The application appends bytes to the send stream.
     pub fn write(&mut self, bytes: u64) {
         self.outgoing.write(bytes);
+    }
+
+    /// The application takes back up to `bytes` that it wrote last; returns how many it got. What a subflow was given cannot
+    /// be taken back, and after [`Connection::finish`] nothing can.
+    pub fn withdraw(&mut self, bytes: u64) -> u64 {
+        self.outgoing.withdraw(bytes)
     }
 
     /// The application has written everything.

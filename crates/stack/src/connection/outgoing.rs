@@ -32,6 +32,13 @@ impl Outgoing {
         self.written = self.written.saturating_add(bytes);
     }
 
+    /// Takes back up to `bytes` of the end, as far as no subflow was given them; returns how many.
+    pub fn withdraw(&mut self, bytes: u64) -> u64 {
+        let taken = if self.finished { 0 } else { bytes.min(self.written - self.next) };
+        self.written -= taken;
+        taken
+    }
+
     pub fn finish(&mut self) {
         self.finished = true;
     }
@@ -125,5 +132,25 @@ impl Outgoing {
                 self.reinjections.pop_front();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_no_subflow_was_given_can_be_taken_back() {
+        let mut outgoing = Outgoing::new(1 << 20);
+        outgoing.write(1_000);
+        outgoing.next = 400;
+        assert_eq!(outgoing.withdraw(100), 100);
+        assert_eq!((outgoing.end(), outgoing.unsent()), (900, 500));
+        assert_eq!(outgoing.withdraw(9_999), 500);
+        assert_eq!((outgoing.end(), outgoing.unsent()), (400, 0));
+        outgoing.write(50);
+        assert_eq!(outgoing.unsent(), 50, "the stream goes on where it was cut");
+        outgoing.finish();
+        assert_eq!(outgoing.withdraw(50), 0, "the end may have been told");
     }
 }

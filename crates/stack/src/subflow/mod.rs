@@ -115,6 +115,9 @@ pub(crate) struct Subflow {
     pub reinjected_until: u64,
     /// Options that the next segment must carry.
     pub signals: VecDeque<MptcpOption>,
+    /// The third segment of the first handshake must leave, on its own and before any data: so does Linux's, because
+    /// its application learns of the connection later.
+    pub third_due: bool,
     /// The subflow must end with RST.
     pub reset: Option<ResetReason>,
     /// This end wants to close the subflow; and did send its FIN.
@@ -176,6 +179,7 @@ impl Subflow {
             potentially_failed: false,
             reinjected_until: 0,
             signals: VecDeque::new(),
+            third_due: false,
             reset: None,
             closing: false,
             fin_sent: false,

@@ -372,7 +372,8 @@ impl Sender {
     pub fn after_sending(&mut self, now: Instant, has_more: bool, decay: bool) {
         let limited = self.board.in_flight() >= self.window.cwnd.floor();
         let out = self.board.packets_out();
-        if !has_more && !limited {
+        let repaired = self.board.lost() <= self.board.repeated();
+        if !has_more && !limited && repaired {
             self.rate.on_app_limited(self.board.in_flight());
         }
         let usage = &mut self.usage;

@@ -1,0 +1,79 @@
+//! Numbers as they arrive, turned into offsets.
+
+use anabranch_segment::{DataSeq, SackBlocks};
+use anabranch_units::SeqNumber;
+
+/// The offset that a data sequence number means, `first` being the number of offset 0; a narrow one is taken near `near`.
+pub(super) fn expand(number: DataSeq, first: u64, near: u64) -> u64 {
+    if number.wide {
+        return number.value.wrapping_sub(first);
+    }
+    let near_number = first.wrapping_add(near);
+    let delta = (number.value as u32).wrapping_sub(near_number as u32) as i32;
+    near.wrapping_add_signed(i64::from(delta))
+}
+
+/// SACK blocks in offsets, a duplicate one set apart (RFC 2883 section 4).
+pub(super) struct Told {
+    pub blocks: [(u64, u64); SackBlocks::CAPACITY],
+    pub count: usize,
+    pub duplicate: Option<(u64, u64)>,
+}
+
+pub(super) fn told_blocks(sack: &SackBlocks, expand: impl Fn(SeqNumber) -> u64, acked: u64, next: u64) -> Told {
+    let mut told = Told { blocks: [(0, 0); SackBlocks::CAPACITY], count: 0, duplicate: None };
+    for (i, block) in sack.as_slice().iter().enumerate() {
+        let run = (expand(block.start), expand(block.end));
+        if run.0 >= run.1 || run.1 > next {
+            continue;
+        }
+        let within_second = || {
+            sack.as_slice().get(1).is_some_and(|second| expand(second.start) <= run.0 && run.1 <= expand(second.end))
+        };
+        if i == 0 && (run.1 <= acked || within_second()) {
+            told.duplicate = Some(run);
+        } else if run.0 >= acked {
+            told.blocks[told.count] = run;
+            told.count += 1;
+        }
+    }
+    // The latest run comes first in the option; in sequence order, no run looks as if it came after a later one.
+    told.blocks[..told.count].sort_unstable();
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_segment::SackBlock;
+
+    #[test]
+    fn narrow_numbers_are_taken_near_what_is_expected() {
+        let first = u64::MAX - 5;
+        for offset in [0u64, 3, 6, 1 << 31, (1 << 32) + 9, 7 << 40] {
+            let number = first.wrapping_add(offset);
+            assert_eq!(expand(DataSeq { value: number, wide: true }, first, 0), offset);
+            let narrow = DataSeq { value: number & 0xffff_ffff, wide: false };
+            assert_eq!(expand(narrow, first, offset.saturating_sub(1000)), offset);
+            assert_eq!(expand(narrow, first, offset + 1000), offset);
+        }
+    }
+
+    #[test]
+    fn blocks_come_in_sequence_order_and_duplicates_apart() {
+        let told = |blocks: &[(u32, u32)]| {
+            let mut sack = SackBlocks::default();
+            for &(start, end) in blocks {
+                sack.push(SackBlock { start: SeqNumber(start), end: SeqNumber(end) });
+            }
+            let told = told_blocks(&sack, |seq| u64::from(seq.0), 100, 1000);
+            (told.blocks[..told.count].to_vec(), told.duplicate)
+        };
+        assert_eq!(told(&[(500, 600), (200, 300)]), (vec![(200, 300), (500, 600)], None));
+        // What was acknowledged before, and what a second block contains, arrived twice (RFC 2883 section 4).
+        assert_eq!(told(&[(50, 60), (200, 300)]), (vec![(200, 300)], Some((50, 60))));
+        assert_eq!(told(&[(220, 240), (200, 300)]), (vec![(200, 300)], Some((220, 240))));
+        // Runs that are none, or lie beyond what was sent.
+        assert_eq!(told(&[(300, 200), (900, 1001), (150, 160)]), (vec![(150, 160)], None));
+    }
+}
