@@ -51,6 +51,19 @@ def playback(session: Metrics) -> str:
     )
 
 
+def quality(session: Metrics) -> str:
+    """Which representations of a DASH video the viewer saw, in one line; empty for any other session."""
+    bitrate = session.get("mean_bitrate_bps")
+    if bitrate is None:
+        return ""
+    text = f"mean bitrate {megabits(bitrate)}, {plural(session['switches'], 'switch', 'switches')}"
+    if session["impactful_switches"]:
+        text += f", {count(session['impactful_switches'])} of them of the resolution"
+    if session["time_on_high_quality"] is not None:
+        text += f", {session['time_on_high_quality']:.0%} of the time on high quality"
+    return text
+
+
 def transfer(session: Metrics) -> str:
     """How the data came, in one line."""
     text = f"goodput {megabits(session['goodput_bps'])}"
@@ -76,10 +89,8 @@ def of_run(metrics: Metrics) -> RenderableType:
             parts.append(Text())
         if len(sessions) > 1:
             parts.append(Text(str(session["name"]), style="bold"))
-        seen = playback(session)
-        if seen:
-            parts.append(Text(seen))
-        parts.append(Text(transfer(session)))
+        lines = (playback(session), quality(session), transfer(session))
+        parts.extend(Text(line) for line in lines if line)
         parts.append(_subflows(session["subflows"]))
     if len(sessions) > _MOST_SESSIONS:
         parts.append(Text(f"\nand {len(sessions) - _MOST_SESSIONS} sessions more, in metrics.json", style="dim"))
