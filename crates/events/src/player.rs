@@ -84,7 +84,8 @@ pub enum PlayerEvent {
         /// Of which representation.
         representation: u16,
     },
-    /// The player gave up a request for a media segment. What still arrives of it is thrown away.
+    /// The player gave up a request for a media segment. What still arrives of it is thrown away; when that is all, its
+    /// response is complete.
     SegmentAbandoned {
         /// Which request.
         request: u32,

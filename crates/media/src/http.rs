@@ -5,6 +5,10 @@
 //! each end knows from the table how long the message is that it is reading. A message begins where the previous one of
 //! its direction ended, so the table maps stream offsets to message boundaries.
 //!
+//! A response may be cancelled, as HTTP/2 can and HTTP/1.1 cannot: a message of the client tells the server to take back
+//! what has not left yet ([`Stream::withdraw`]); what is under way still arrives. So a client that gives a download up
+//! can be modelled on one connection.
+//!
 //! Both ends are sans-IO: they act only when their host calls them, on the [`Stream`] that it passes in.
 //! Ours: the server answers at once; time to find and open a file is not modelled.
 
@@ -27,6 +31,9 @@ pub const REQUEST_HEADER_BYTES: u64 = TYPICAL_REQUEST.len() as u64;
 /// Bytes of a response header: the length of a typical one, written out in this module.
 pub const RESPONSE_HEADER_BYTES: u64 = TYPICAL_RESPONSE.len() as u64;
 
+/// Bytes of a message that cancels a response: HTTP/2's RST_STREAM (RFC 9113, section 6.4: a header of 9, a code of 4).
+pub const CANCEL_BYTES: u64 = 13;
+
 /// One request and its response, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
@@ -45,9 +52,27 @@ impl Exchange {
     }
 }
 
+/// What the client sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Message {
+    Request(Exchange),
+    /// Cancels the response to this message.
+    Cancel(usize),
+}
+
+impl Message {
+    /// Bytes of the message itself.
+    fn bytes(self) -> u64 {
+        match self {
+            Message::Request(exchange) => exchange.request,
+            Message::Cancel(_) => CANCEL_BYTES,
+        }
+    }
+}
+
 /// The exchanges of one connection in the order of their requests, shared by its two ends.
 #[derive(Clone, Debug, Default)]
-pub struct Exchanges(Arc<Mutex<Vec<Exchange>>>);
+pub struct Exchanges(Arc<Mutex<Vec<Message>>>);
 
 impl Exchanges {
     /// None yet.
@@ -55,20 +80,36 @@ impl Exchanges {
         Exchanges::default()
     }
 
-    /// The `index`-th exchange, if the client asked for that many.
+    /// The exchange that the client's `index`-th message asked for; none if there is no such message, or it cancels.
     pub fn at(&self, index: usize) -> Option<Exchange> {
+        match self.message(index)? {
+            Message::Request(exchange) => Some(exchange),
+            Message::Cancel(_) => None,
+        }
+    }
+
+    fn message(&self, index: usize) -> Option<Message> {
         self.with(|list| list.get(index).copied())
     }
 
-    fn append(&self, exchange: Exchange) -> usize {
+    fn append(&self, message: Message) -> usize {
         self.with(|list| {
-            list.push(exchange);
+            list.push(message);
             list.len() - 1
         })
     }
 
-    fn with<T>(&self, f: impl FnOnce(&mut Vec<Exchange>) -> T) -> T {
-        // Every update is a single push, so the list is whole even if another holder panicked.
+    /// The body of this response became shorter.
+    fn shorten(&self, index: usize, by: u64) {
+        self.with(|list| {
+            if let Some(Message::Request(exchange)) = list.get_mut(index) {
+                exchange.body -= by;
+            }
+        });
+    }
+
+    fn with<T>(&self, f: impl FnOnce(&mut Vec<Message>) -> T) -> T {
+        // Every update is a single step, so the list is whole even if another holder panicked.
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -83,7 +124,9 @@ pub struct HttpClient {
     body_left: u64,
     body: u64,
     began: bool,
-    waiting: VecDeque<Exchange>,
+    /// The response that is being read was cancelled: it may end earlier than it said.
+    cancelled: bool,
+    waiting: VecDeque<(u32, Exchange)>,
 }
 
 /// What one call of [`HttpClient::receive`] found.
@@ -107,20 +150,34 @@ impl HttpClient {
             body_left: 0,
             body: 0,
             began: false,
+            cancelled: false,
             waiting: VecDeque::new(),
         }
     }
 
     /// Sends a request and says its number, counted from zero. Requests may be pipelined.
     pub fn request(&mut self, stream: &mut dyn Stream, exchange: Exchange) -> u32 {
-        let number = self.exchanges.append(exchange) as u32;
+        let number = self.exchanges.append(Message::Request(exchange)) as u32;
         stream.write(exchange.request);
         if self.is_idle() {
             self.expect(number, exchange);
         } else {
-            self.waiting.push_back(exchange);
+            self.waiting.push_back((number, exchange));
         }
         number
+    }
+
+    /// Tells the server to leave out what it has not sent of the response that is being read. Nothing happens if there is
+    /// none, or if another request was placed after it.
+    ///
+    /// The response ends where the server stopped; that its body is shorter is seen from its completion.
+    pub fn cancel(&mut self, stream: &mut dyn Stream) {
+        if self.is_idle() || self.cancelled || !self.waiting.is_empty() {
+            return;
+        }
+        self.cancelled = true;
+        self.exchanges.append(Message::Cancel(self.current as usize));
+        stream.write(CANCEL_BYTES);
     }
 
     /// Whether every response was read to its end.
@@ -133,6 +190,12 @@ impl HttpClient {
     /// It never reads across the end of a response; call again for the next one.
     #[inline]
     pub fn receive(&mut self, stream: &mut dyn Stream, max_body: u64) -> Received {
+        if self.cancelled {
+            self.refresh();
+            if self.is_idle() {
+                return Received { completed: Some(self.complete()), ..Received::default() };
+            }
+        }
         let max_body = max_body.min(self.body_left);
         if self.header_left + max_body == 0 {
             return Received::default();
@@ -152,12 +215,26 @@ impl HttpClient {
         self.body_left -= got;
         received.body = got;
         if self.is_idle() {
-            received.completed = Some((self.current, self.body));
-            if let Some(next) = self.waiting.pop_front() {
-                self.expect(self.current + 1, next);
-            }
+            received.completed = Some(self.complete());
         }
         received
+    }
+
+    /// The response was read to its end: its number and the length of its body.
+    fn complete(&mut self) -> (u32, u64) {
+        let done = (self.current, self.body);
+        self.cancelled = false;
+        if let Some((number, next)) = self.waiting.pop_front() {
+            self.expect(number, next);
+        }
+        done
+    }
+
+    /// A cancelled response is as long as the server made it.
+    fn refresh(&mut self) {
+        let body = self.exchanges.at(self.current as usize).map_or(self.body, |exchange| exchange.body);
+        self.body_left -= self.body - body;
+        self.body = body;
     }
 
     fn expect(&mut self, number: u32, exchange: Exchange) {
@@ -173,26 +250,37 @@ impl HttpClient {
 #[derive(Debug)]
 pub struct HttpServer {
     exchanges: Exchanges,
+    /// The message that is being read.
     next: usize,
-    request_read: u64,
+    read: u64,
+    answered: usize,
+    /// The message that was answered last.
+    last: Option<usize>,
     finished: bool,
 }
 
 impl HttpServer {
     /// A server for a client that uses the same table.
     pub fn new(exchanges: Exchanges) -> Self {
-        HttpServer { exchanges, next: 0, request_read: 0, finished: false }
+        HttpServer { exchanges, next: 0, read: 0, answered: 0, last: None, finished: false }
     }
 
     /// To be called when bytes, or the client's end of data, became readable.
     pub fn on_readable(&mut self, stream: &mut dyn Stream) {
-        while let Some(exchange) = self.exchanges.at(self.next) {
-            self.request_read += stream.read(exchange.request - self.request_read);
-            if self.request_read < exchange.request {
+        while let Some(message) = self.exchanges.message(self.next) {
+            self.read += stream.read(message.bytes() - self.read);
+            if self.read < message.bytes() {
                 break;
             }
-            stream.write(exchange.response_header + exchange.body);
-            self.request_read = 0;
+            match message {
+                Message::Request(exchange) => {
+                    stream.write(exchange.response_header + exchange.body);
+                    self.answered += 1;
+                    self.last = Some(self.next);
+                }
+                Message::Cancel(response) => self.cancel(stream, response),
+            }
+            self.read = 0;
             self.next += 1;
         }
         if stream.is_finished() && !self.finished {
@@ -201,9 +289,16 @@ impl HttpServer {
         }
     }
 
+    /// Takes back what did not leave. Only what was written last can be.
+    fn cancel(&self, stream: &mut dyn Stream, response: usize) {
+        if let Some(exchange) = self.exchanges.at(response).filter(|_| self.last == Some(response)) {
+            self.exchanges.shorten(response, stream.withdraw(exchange.body));
+        }
+    }
+
     /// How many requests were answered.
     pub fn answered(&self) -> usize {
-        self.next
+        self.answered
     }
 }
 
@@ -278,6 +373,97 @@ mod tests {
                 Received::default(),
             ]
         );
+    }
+
+    /// A far end of which only so many of the bytes written last can be taken back.
+    struct Reluctant(Pipe, u64);
+
+    impl Stream for Reluctant {
+        fn readable(&self) -> u64 {
+            self.0.readable()
+        }
+        fn read(&mut self, max: u64) -> u64 {
+            self.0.read(max)
+        }
+        fn write(&mut self, bytes: u64) {
+            self.0.write(bytes);
+        }
+        fn withdraw(&mut self, bytes: u64) -> u64 {
+            let taken = bytes.min(self.1);
+            self.0.written -= taken;
+            taken
+        }
+        fn finish(&mut self) {
+            self.0.finish();
+        }
+        fn is_finished(&self) -> bool {
+            self.0.is_finished()
+        }
+    }
+
+    #[test]
+    fn a_cancelled_response_ends_where_the_server_stopped() {
+        let table = Exchanges::new();
+        let (mut client, mut server) = (HttpClient::new(table.clone()), HttpServer::new(table));
+        let (mut near, mut far) = (Pipe::default(), Reluctant(Pipe::default(), 600));
+        client.request(&mut near, exchange(100, 10, 1000));
+        far.0.arrive(100);
+        server.on_readable(&mut far);
+        near.arrive(210);
+        assert_eq!(client.receive(&mut near, u64::MAX).body, 200);
+        client.cancel(&mut near);
+        client.cancel(&mut near);
+        assert_eq!(near.written, 100 + CANCEL_BYTES, "once is enough");
+        assert_eq!(client.request(&mut near, exchange(50, 10, 7)), 2, "the cancellation has a number too");
+        // More arrives before the server knows.
+        near.arrive(50);
+        assert_eq!(client.receive(&mut near, u64::MAX), Received { body: 50, began: None, completed: None });
+        far.0.arrive(CANCEL_BYTES + 50);
+        server.on_readable(&mut far);
+        assert_eq!((far.0.written, server.answered()), (1010 - 600 + 17, 2));
+        near.arrive(150 + 17);
+        let all: Vec<_> = (0..3).map(|_| client.receive(&mut near, u64::MAX)).collect();
+        assert_eq!(
+            all,
+            [
+                Received { body: 150, began: None, completed: Some((0, 400)) },
+                Received { body: 7, began: Some(2), completed: Some((2, 7)) },
+                Received::default(),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_response_that_had_arrived_as_far_as_it_goes_is_complete_without_another_byte() {
+        let table = Exchanges::new();
+        let (mut client, mut server) = (HttpClient::new(table.clone()), HttpServer::new(table));
+        let (mut near, mut far) = (Pipe::default(), Reluctant(Pipe::default(), 800));
+        client.request(&mut near, exchange(100, 10, 1000));
+        far.0.arrive(100);
+        server.on_readable(&mut far);
+        near.arrive(210);
+        client.receive(&mut near, u64::MAX);
+        client.cancel(&mut near);
+        far.0.arrive(CANCEL_BYTES);
+        server.on_readable(&mut far);
+        assert_eq!(client.receive(&mut near, u64::MAX).completed, Some((0, 200)));
+        assert!(client.is_idle());
+    }
+
+    #[test]
+    fn a_stream_that_takes_nothing_back_delivers_a_cancelled_response_in_full() {
+        let table = Exchanges::new();
+        let (mut client, mut server) = (HttpClient::new(table.clone()), HttpServer::new(table));
+        let (mut near, mut far) = (Pipe::default(), Pipe::default());
+        client.cancel(&mut near);
+        assert_eq!(near.written, 0, "nothing to cancel");
+        client.request(&mut near, exchange(100, 10, 1000));
+        client.cancel(&mut near);
+        far.arrive(100 + CANCEL_BYTES);
+        server.on_readable(&mut far);
+        near.arrive(1010);
+        assert_eq!(client.receive(&mut near, u64::MAX).completed, Some((0, 1000)));
+        assert!(client.is_idle());
     }
 
     #[test]

@@ -15,6 +15,12 @@ pub trait Stream {
     /// matter.
     fn write(&mut self, bytes: u64);
 
+    /// Takes back up to `bytes` of what was written last and did not leave yet; says how many. A stream that cannot do that
+    /// takes back none.
+    fn withdraw(&mut self, _bytes: u64) -> u64 {
+        0
+    }
+
     /// Says that nothing more will be written. The other direction stays open.
     fn finish(&mut self);
 

@@ -206,7 +206,8 @@ impl DashMetrics {
                 Some(f64::from(u8::from(self.resolution(rank)?.covers(Resolution::HIGH_QUALITY))))
             }),
             mean_buffer_s: self.levels.mean(window.from, window.to),
-            stall_ratio: if moved + stall > 0.0 { stall / (moved + stall) } else { 0.0 },
+            // Adding zero turns the negative zero of an empty sum into a plain one.
+            stall_ratio: if moved + stall > 0.0 { 0.0 + stall / (moved + stall) } else { 0.0 },
             qoe_linear: self.qoe(&window, &ranks, stall, &self.options.linear, quality),
             qoe_log: self.qoe(&window, &ranks, stall, &self.options.log, utility),
             wasted_bytes,

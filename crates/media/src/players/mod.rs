@@ -7,7 +7,7 @@ mod dash;
 mod vlc;
 
 pub use bulk::Bulk;
-pub use dash::{Dash, DashOptions};
+pub use dash::{Dash, DashOptions, GiveUp};
 pub use vlc::{FrameCounts, Vlc, VlcOptions};
 
 use crate::abr::AbrOptionError;
@@ -104,6 +104,16 @@ pub enum SetupError {
         player: &'static str,
         /// The option's name.
         option: &'static str,
+    },
+    /// An option that names a representation which the video does not have.
+    #[error("`{option}` is {representation}, but the video has {have} representations, counted from 0")]
+    NoSuchRepresentation {
+        /// The option's name.
+        option: &'static str,
+        /// What it says.
+        representation: usize,
+        /// How many there are.
+        have: usize,
     },
     /// An option that its bitrate rule cannot use.
     #[error(transparent)]

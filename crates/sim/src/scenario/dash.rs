@@ -9,7 +9,7 @@ use anabranch_media::abr::{AbrOptions, Strategy};
 use anabranch_media::content::{
     ContentError, DashVideo, LADDERS, Mpd, MpdSelection, Resolution, SegmentVariation, find_ladder, read_table,
 };
-use anabranch_media::{DashMetricsOptions, DashOptions, QoeWeights};
+use anabranch_media::{DashMetricsOptions, DashOptions, GiveUp, QoeWeights};
 use anabranch_units::Duration;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -192,6 +192,7 @@ fn time(key: &str, time: Duration) -> String {
     format!("{key} = \"{}\"", write_time(time))
 }
 
+const GIVE_UP: [(&str, GiveUp); 2] = [("cancel", GiveUp::Cancel), ("drain", GiveUp::Drain)];
 const STRATEGIES: [(&str, Strategy); 3] =
     [("dynamic", Strategy::Dynamic), ("bola", Strategy::Bola), ("throughput", Strategy::Throughput)];
 /// Ranks of representations, and numbers of media segments to look at.
@@ -203,7 +204,7 @@ const ANY_NUMBER: std::ops::RangeInclusive<f64> = 0.0..=1e9;
 pub(super) fn read_options(r: &Reader<'_>) -> Result<DashOptions> {
     let count = |key| r.integer(key, 0..=MOST_COUNT).map(|n| n.map(|n| n as usize));
     let rule = AbrOptions {
-        strategy: read_strategy(r)?,
+        strategy: read_choice(r, "strategy", &STRATEGIES)?,
         dropped_frames: optional_flag(r, "dropped_frames")?,
         progress_timing: optional_flag(r, "progress_timing")?,
         representation: count("representation")?,
@@ -227,6 +228,7 @@ pub(super) fn read_options(r: &Reader<'_>) -> Result<DashOptions> {
         initial_representation: count("initial_representation")?,
         max_bitrate: r.quantity("max_bitrate", read_rate)?,
         max_resolution: read_resolution(r)?,
+        give_up: read_choice(r, "give_up", &GIVE_UP)?,
         fast_switch: optional_flag(r, "fast_switch")?,
     })
 }
@@ -249,12 +251,17 @@ fn optional_flag(r: &Reader<'_>, key: &str) -> Result<Option<bool>> {
     }
 }
 
-fn read_strategy(r: &Reader<'_>) -> Result<Option<Strategy>> {
-    let Some((text, at)) = r.text("strategy")? else { return Ok(None) };
-    match STRATEGIES.iter().find(|(name, _)| *name == text) {
-        Some((_, strategy)) => Ok(Some(*strategy)),
-        None => r.fail(Complaint::unknown("`strategy`:", text, STRATEGIES.iter().map(|s| s.0)), at),
+/// One of the words, if any was given.
+fn read_choice<T: Copy>(r: &Reader<'_>, key: &str, words: &[(&'static str, T)]) -> Result<Option<T>> {
+    let Some((text, at)) = r.text(key)? else { return Ok(None) };
+    match words.iter().find(|(name, _)| *name == text) {
+        Some((_, choice)) => Ok(Some(*choice)),
+        None => r.fail(Complaint::unknown(&format!("`{key}`:"), text, words.iter().map(|word| word.0)), at),
     }
+}
+
+fn word<T: PartialEq>(words: &[(&'static str, T)], choice: &T) -> &'static str {
+    words.iter().find(|(_, own)| own == choice).map_or("", |(name, _)| name)
 }
 
 fn read_resolution(r: &Reader<'_>) -> Result<Option<Resolution>> {
@@ -276,7 +283,6 @@ pub(super) fn write_options(o: &DashOptions) -> Vec<String> {
     let count = |key: &str, value: Option<usize>| value.map(|n| format!("{key} = {n}"));
     let number = |key: &str, value: Option<f64>| value.map(|x| format!("{key} = {x:?}"));
     let length = |key: &str, value: Option<Duration>| value.map(|d| time(key, d));
-    let strategy = |s: Strategy| STRATEGIES.iter().find(|(_, own)| *own == s).map_or("", |(name, _)| name);
     let parts = [
         length("buffer", o.buffer),
         length("buffer_at_top", o.buffer_at_top),
@@ -287,7 +293,8 @@ pub(super) fn write_options(o: &DashOptions) -> Vec<String> {
         o.max_bitrate.map(|rate| format!("max_bitrate = \"{}\"", write_rate(rate))),
         o.max_resolution.map(|r| format!("max_resolution = \"{r}\"")),
         flag("fast_switch", o.fast_switch),
-        rule.strategy.map(|s| format!("strategy = \"{}\"", strategy(s))),
+        o.give_up.map(|g| format!("give_up = \"{}\"", word(&GIVE_UP, &g))),
+        rule.strategy.map(|s| format!("strategy = \"{}\"", word(&STRATEGIES, &s))),
         flag("dropped_frames", rule.dropped_frames),
         flag("progress_timing", rule.progress_timing),
         count("representation", rule.representation),

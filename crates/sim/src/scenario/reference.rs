@@ -290,6 +290,12 @@ pub const KEYS: &[Key] = &[
     bare("player", "initial_representation", "DASH: the first representation by rank, from 0; the others' is 0."),
     bare("player", "max_bitrate", "DASH: no representation above."),
     bare("player", "max_resolution", "DASH: no representation with larger pictures, such as \"1280x720\"."),
+    bare(
+        "player",
+        "give_up",
+        "DASH: what happens to a response that is given up: `cancel` (what has not left is taken back) or `drain` (all of it \
+         arrives): cancel.",
+    ),
     bare("player", "fast_switch", "dash.js-5: replace what is buffered in a lower representation: true."),
     bare("player", "strategy", "dash.js-2.9, dash.js-5: `dynamic`, `bola` or `throughput`: dynamic."),
     bare("player", "dropped_frames", "dash.js-5: whether dropped pictures lower the representation: false."),

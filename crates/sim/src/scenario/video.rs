@@ -183,6 +183,7 @@ fn read_player(session: &Reader<'_>, video: &Video) -> Result<Player> {
             SetupError::Rule(AbrOptionError::Unknown { option, .. } | AbrOptionError::OutOfRange { option, .. }) => {
                 option_place(node, option)
             }
+            SetupError::NoSuchRepresentation { option, .. } => option_place(node, option),
             SetupError::WrongContent { .. } => None,
         };
         return Err(Complaint::new(error.to_string(), "").at(file, at.unwrap_or(kind_at)));

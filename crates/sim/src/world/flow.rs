@@ -107,6 +107,12 @@ impl Stream for AppStream<'_> {
         self.end.connection.write(bytes);
     }
 
+    fn withdraw(&mut self, bytes: u64) -> u64 {
+        let taken = self.end.connection.withdraw(bytes);
+        self.end.moved -= taken;
+        taken
+    }
+
     fn finish(&mut self) {
         self.end.connection.finish();
     }

@@ -407,3 +407,24 @@ fn sessions_without_dash_have_none_of_its_numbers() {
     let json: serde_json::Value = serde_json::from_str(&outcome.metrics.to_json(None)).unwrap();
     assert!(json["sessions"][0].get("mean_bitrate_bps").is_none());
 }
+
+#[test]
+fn a_request_that_is_given_up_leaves_its_place_to_the_next() {
+    // 4.2 Mb/s over 2 x 1 Mb/s: the first requests cannot come in time.
+    let wasted = |give_up: &str| {
+        let player =
+            format!("player = {{ kind = \"dash.js-2.9\", initial_representation = 19, give_up = \"{give_up}\" }}\n");
+        let outcome = simulate(&format!("{DASH}{player}"), 1);
+        let session = &outcome.metrics.sessions[0];
+        let dash = session.dash.as_ref().unwrap();
+        assert_eq!(outcome.metrics.ended, Ended::Finished, "{give_up}");
+        assert!(dash.abandoned_requests > 0, "{give_up}");
+        assert_eq!(dash.media_segments.len(), 30, "{give_up}");
+        let media: u64 = dash.media_segments.iter().map(|s| s.bytes).sum();
+        // What the client read: bodies, the wasted ones among them, and headers, initialisation segments and the MPD.
+        let rest = session.bytes - media - dash.wasted_bytes;
+        assert!((9_321..50_000).contains(&rest), "{give_up}: {rest}");
+        dash.wasted_bytes
+    };
+    assert!(wasted("cancel") < wasted("drain"));
+}

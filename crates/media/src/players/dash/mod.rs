@@ -9,10 +9,8 @@
 //! is appended, the buffer is measured, and the next step follows at once.
 //!
 //! A request that is given up: dash.js aborts the XMLHttpRequest, and the browser closes the connection and opens
-//! another one. A session here has one stream, so the response is *drained*: its remaining bytes still arrive, in front of
-//! the next response, and count as wasted. Closing would cost a new handshake and a new slow start instead, and save what
-//! the server had not sent yet. On a slow path with short media segments both cost about the same; with long ones draining
-//! is the worse.
+//! another one. A session here has one stream, so the response is cancelled or drained on it ([`GiveUp`]); what arrives of
+//! it all the same counts as wasted.
 //!
 //! Not modelled: audio, decoding (no pictures are dropped), seeking, several periods, the limit of the browser's source
 //! buffer, updates of live MPDs.
@@ -27,7 +25,7 @@ mod scheduler;
 #[cfg(test)]
 mod tests;
 
-pub use options::DashOptions;
+pub use options::{DashOptions, GiveUp};
 
 use super::{Content, Player, PlayerSetup, SetupError, refuse};
 use crate::abr::dashjs::BufferWatch;
@@ -82,6 +80,7 @@ struct Limits {
     startup: Duration,
     resume: Duration,
     fast_switch: bool,
+    give_up: GiveUp,
 }
 
 fn build(profile: Profile, setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, SetupError> {
@@ -100,6 +99,7 @@ fn build(profile: Profile, setup: &PlayerSetup) -> Result<Box<dyn Player + Send>
     let Content::Dash(video) = &setup.content else {
         return Err(SetupError::WrongContent { player, needs: "a DASH video" });
     };
+    check_ranks(&options.dash, video.representations().len())?;
     let entry = abr::find(player).expect("every profile is named like its rule");
     let rule = (entry.create)(&rule_options(&profile, &options.dash))?;
     Ok(Box::new(Dash::new(profile, rule, video.clone(), &options.dash, setup.exchanges.clone())))
@@ -121,6 +121,18 @@ builder!(bola, profile::BOLA);
 builder!(robust_mpc, profile::ROBUST_MPC);
 builder!(rate, profile::RATE);
 builder!(fixed, profile::FIXED);
+
+/// Representations that are named must exist.
+fn check_ranks(options: &DashOptions, have: usize) -> Result<(), SetupError> {
+    let named =
+        [("initial_representation", options.initial_representation), ("representation", options.rule.representation)];
+    for (option, rank) in named {
+        if let Some(representation) = rank.filter(|&rank| rank >= have) {
+            return Err(SetupError::NoSuchRepresentation { option, representation, have });
+        }
+    }
+    Ok(())
+}
 
 /// The rule hears of the player's buffer, where it has an option for it.
 fn rule_options(profile: &Profile, options: &DashOptions) -> abr::AbrOptions {
@@ -147,6 +159,7 @@ impl Limits {
             startup: options.startup.unwrap_or(Duration::ZERO),
             resume: options.resume.unwrap_or(Duration::ZERO),
             fast_switch: options.fast_switch.unwrap_or(profile.can_switch_fast()),
+            give_up: options.give_up.unwrap_or_default(),
         }
     }
 }
@@ -314,6 +327,9 @@ impl Dash {
         if let Some(front) = core.pending.front_mut() {
             front.kind = Kind::Drained;
         }
+        if core.limits.give_up == GiveUp::Cancel {
+            core.client.cancel(stream);
+        }
         core.current = abandon.representation.min(core.limits.top);
         core.log.emit(
             now,
@@ -325,7 +341,7 @@ impl Dash {
             },
         );
         self.rule.observe(&self.core.view(now), &Event::SegmentAborted(&aborted.download(now)));
-        self.scheduler.abandoned(now, aborted.index);
+        self.scheduler.abandoned(aborted.index);
         self.schedule(now, stream);
     }
 }

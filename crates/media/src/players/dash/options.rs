@@ -4,6 +4,18 @@ use crate::abr::AbrOptions;
 use crate::content::Resolution;
 use anabranch_units::{Bandwidth, Duration};
 
+/// What happens to a response that the player gives up. A browser closes the connection and opens another one, which a
+/// session of one stream cannot do; these lie on both sides of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GiveUp {
+    /// The server is told, and takes back what has not left yet; what is under way still arrives, in front of the next
+    /// response. Better than closing by a handshake and a slow start.
+    #[default]
+    Cancel,
+    /// All of it still arrives. Worse than closing where much of it had not been sent.
+    Drain,
+}
+
 /// Options of the DASH players. Nothing said: the player's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DashOptions {
@@ -26,6 +38,8 @@ pub struct DashOptions {
     pub max_bitrate: Option<Bandwidth>,
     /// No representation with larger pictures (dash.js: `limitBitrateByPortal`).
     pub max_resolution: Option<Resolution>,
+    /// What happens to a response that is given up.
+    pub give_up: Option<GiveUp>,
     /// dash.js 5: replace what is buffered in a lower representation after a switch upwards.
     pub fast_switch: Option<bool>,
 }
@@ -42,6 +56,7 @@ impl DashOptions {
             ("initial_representation", self.initial_representation.is_some()),
             ("max_bitrate", self.max_bitrate.is_some()),
             ("max_resolution", self.max_resolution.is_some()),
+            ("give_up", self.give_up.is_some()),
             ("fast_switch", self.fast_switch.is_some()),
             ("rule", self.rule != AbrOptions::default()),
         ];

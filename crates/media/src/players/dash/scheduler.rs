@@ -13,8 +13,6 @@ use anabranch_units::{Duration, Instant};
 
 /// A player that finds no room looks again after this (`startScheduleTimer(500)`; 5: `scheduling.defaultTimeout`).
 const RETRY: Duration = Duration::from_millis(500);
-/// For this long after an abandoned request nothing that is buffered is replaced (`ABANDON_LOAD_TIMEOUT`).
-const CAREFUL: Duration = Duration::from_secs(10);
 /// Fast switch leaves one and a half media segments as they are.
 const SAFE_SEGMENTS: f64 = 1.5;
 /// 2.9 asks its rules anew after every initialisation segment, also after those that it has already. Rules that answered
@@ -48,7 +46,6 @@ pub(super) struct Scheduler {
     ask: bool,
     /// The pause that the rule wanted.
     pause: Duration,
-    careful_until: Instant,
 }
 
 impl Scheduler {
@@ -61,7 +58,6 @@ impl Scheduler {
             repeat: None,
             ask: true,
             pause: Duration::ZERO,
-            careful_until: Instant::ZERO,
         }
     }
 
@@ -77,9 +73,8 @@ impl Scheduler {
     }
 
     /// A request for this media segment was given up.
-    pub fn abandoned(&mut self, now: Instant, index: u32) {
+    pub fn abandoned(&mut self, index: u32) {
         self.repeat = Some(index);
-        self.careful_until = now + CAREFUL;
         self.ask = false;
     }
 }
@@ -227,15 +222,17 @@ impl Dash {
     }
 
     /// Fast switch: go back to the first media segment that is worth replacing.
+    ///
+    /// dash.js also asks that so much is buffered, which follows, and that no request was given up in the last 10 s, when
+    /// its rules switch only downwards.
     fn replace_lower(&mut self, now: Instant) {
         let core = &mut self.core;
-        if !core.limits.fast_switch || now < self.scheduler.careful_until {
+        if !core.limits.fast_switch {
             return;
         }
         let safe = core.video.ladder().segment_duration().mul_f64(SAFE_SEGMENTS);
         let index = core.video.at_time(core.playback.position(now) + safe);
-        let lower = core.buffer.get(index).is_some_and(|held| held.representation < core.current);
-        if lower && core.measured >= safe {
+        if core.buffer.get(index).is_some_and(|held| held.representation < core.current) {
             core.next = index;
         }
     }

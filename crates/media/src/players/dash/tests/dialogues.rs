@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::content::find_ladder;
+use crate::players::GiveUp;
 
 const INIT: u64 = 672;
 const MANIFEST: u64 = 9_321;
@@ -125,6 +126,29 @@ fn the_plain_players_keep_within_their_capacity_and_use_it() {
     }
 }
 
+#[test]
+fn the_plain_players_ask_as_soon_as_the_next_segment_fits() {
+    let one = video(&[400], 4, 100);
+    for (name, capacity) in [("robust-mpc", 30.0), ("rate", 60.0), ("fixed", 60.0)] {
+        let session = run(name, &one, none(), &Link::constant(5_000_000, 10), 300_000);
+        let late: Vec<_> = session.requested().into_iter().filter(|(at, _)| *at > at_ms(100_000)).collect();
+        assert!(late.len() > 20);
+        for (at, (index, _)) in late {
+            let (when, (_, _, level)) = *session.appended().iter().rfind(|(when, _)| *when <= at).unwrap();
+            let level = level.as_secs_f64() - at.since(when).as_secs_f64();
+            assert!((level + 4.0 - capacity).abs() < 1e-6, "{name}, segment {index}: {level}");
+        }
+    }
+}
+
+#[test]
+fn a_target_at_the_top_below_the_usual_one_does_not_hold_a_stall_for_ever() {
+    let options =
+        DashOptions { buffer: Some(Duration::from_secs(20)), buffer_at_top: Some(Duration::from_secs(5)), ..none() };
+    let session = run("dash.js-2.9", &video(&[400], 2, 60), options, &outage(), 400_000);
+    assert!(session.finished && !session.stalls().is_empty());
+}
+
 /// Two megabits, then nothing from 20 s to 70 s, then two megabits.
 fn outage() -> Link {
     Link::constant(2_000_000, 10).then(20_000, 0).then(70_000, 2_000_000)
@@ -197,6 +221,20 @@ fn releases_until_2_9_wait_for_a_loaded_buffer_before_they_switch() {
 }
 
 #[test]
+fn two_two_holds_the_top_with_more_than_twenty_seconds() {
+    // BufferOccupancyRule: level - target > 20 s, where the target that 2.2 states is zero.
+    let two = video(&[400, 1_500], 2, 150);
+    // 1.2 Mbit/s are too little for the top, but not so little that a request is given up.
+    let session = run("dash.js-2.2", &two, none(), &Link::constant(8_000_000, 10).then(40_000, 1_200_000), 200_000);
+    let slow: Vec<_> = session.requested().into_iter().filter(|(at, _)| *at > at_ms(55_000)).collect();
+    let (first_low, _) = *slow.iter().find(|(_, (_, r))| *r == 0).unwrap();
+    let level = |at: Instant| session.appended().iter().rfind(|(when, _)| *when <= at).unwrap().1.2.as_secs_f64();
+    assert!((18.0..=20.0).contains(&level(first_low)), "{}", level(first_low));
+    assert!(slow.iter().take_while(|(at, _)| *at < first_low).all(|(at, _)| level(*at) > 20.0));
+    assert!(slow[0].1.1 == 1 && slow[0].0 < first_low);
+}
+
+#[test]
 fn initialisation_segments_are_fetched_once_and_in_the_releases_order() {
     let two = video(&[500, 2_000], 2, 60);
     let swinging = Link::constant(4_000_000, 10).then(25_000, 400_000).then(60_000, 6_000_000).then(90_000, 300_000);
@@ -226,6 +264,25 @@ fn initialisation_segments_are_fetched_once_and_in_the_releases_order() {
 }
 
 #[test]
+fn rules_are_asked_when_the_release_asks_them() {
+    let one = video(&[400], 2, 5);
+    let order = |name: &str| {
+        let session = run(name, &one, none(), &Link::constant(2_000_000, 10), 60_000);
+        let kinds = session.pick(|event| match *event {
+            PlayerEvent::RepresentationChosen { index: 0, .. } => Some("rule"),
+            PlayerEvent::InitRequested { .. } => Some("init"),
+            PlayerEvent::SegmentRequested { index: 0, .. } => Some("media"),
+            _ => None,
+        });
+        kinds.into_iter().map(|(_, kind)| kind).collect::<Vec<_>>()
+    };
+    assert_eq!(order("dash.js-2.2"), ["init", "rule", "media"]);
+    assert_eq!(order("dash.js-2.9"), ["rule", "init", "rule", "media"]);
+    assert_eq!(order("dash.js-5"), ["rule", "init", "media"]);
+    assert_eq!(order("rate"), ["rule", "init", "media"]);
+}
+
+#[test]
 fn without_initialisation_and_manifest_the_first_request_is_for_media() {
     let bare = video(&[400], 2, 5).with_init_bytes(0).with_manifest_bytes(0);
     for name in DASH_PLAYERS {
@@ -241,25 +298,52 @@ fn a_request_that_takes_too_long_is_given_up_and_made_again_lower() {
     // The third media segment is 190 ms old when the rate falls, and would take 22 s more.
     let link = Link::constant(8_000_000, 20).then(2_400, 300_000).then(60_000, 8_000_000);
     for name in ["dash.js-2.2", "dash.js-2.9", "dash.js-5"] {
-        let options = DashOptions { initial_representation: Some(1), ..none() };
-        let session = run(name, &two, options, &link, 300_000);
-        let given_up = session.pick(|event| match *event {
-            PlayerEvent::SegmentAbandoned { request, index, received, instead } => {
-                Some((request, index, received, instead))
-            }
-            _ => None,
-        });
-        let (at, (request, index, received, instead)) = *given_up.first().unwrap_or_else(|| panic!("{name}"));
-        assert!(received > 0 && received < 1_000_000, "{name}");
-        assert_eq!(instead, 0, "{name}");
-        let again = *session.requested().iter().find(|(when, _)| *when >= at).unwrap();
-        assert_eq!(again.1, (index, 0), "{name}: the same media segment, lower");
-        // What was given up still arrives, and before the other.
-        let drained = session.first(&PlayerEvent::ResponseComplete { request, bytes: 1_000_000 }).unwrap();
-        let appended = session.appended().iter().find(|(_, (i, _, _))| *i == index).unwrap().0;
-        assert!(drained > at && drained < appended, "{name}");
-        assert!(session.finished, "{name}");
+        let mut arrived = Vec::new();
+        for give_up in [GiveUp::Drain, GiveUp::Cancel] {
+            let options = DashOptions { initial_representation: Some(1), give_up: Some(give_up), ..none() };
+            let session = run(name, &two, options, &link, 300_000);
+            let given_up = session.pick(|event| match *event {
+                PlayerEvent::SegmentAbandoned { request, index, received, instead } => {
+                    Some((request, index, received, instead))
+                }
+                _ => None,
+            });
+            let (at, (request, index, received, instead)) = *given_up.first().unwrap_or_else(|| panic!("{name}"));
+            assert!(received > 0 && received < 1_000_000, "{name}");
+            assert_eq!(instead, 0, "{name}");
+            let again = *session.requested().iter().find(|(when, _)| *when >= at).unwrap();
+            assert_eq!(again.1, (index, 0), "{name}: the same media segment, lower");
+            // What was given up still arrives, and before the other.
+            let ends = session.pick(|event| match *event {
+                PlayerEvent::ResponseComplete { request: number, bytes } if number == request => Some(bytes),
+                _ => None,
+            });
+            let [(ended, bytes)] = ends[..] else { panic!("{name}: {ends:?}") };
+            let appended = session.appended().iter().find(|(_, (i, _, _))| *i == index).unwrap().0;
+            assert!(ended > at && ended < appended, "{name}");
+            assert!(session.finished, "{name}");
+            arrived.push((bytes, received, ended.since(at)));
+        }
+        let [drained, cancelled] = arrived[..] else { unreachable!() };
+        assert_eq!(drained.0, 1_000_000, "{name}: all of it");
+        // One round trip at 300 kbit/s is 1500 bytes: two pieces, and the one that was leaving.
+        assert!(cancelled.0 >= cancelled.1 && cancelled.0 <= cancelled.1 + 3_000, "{name}: {cancelled:?}");
+        assert!(cancelled.2 < Duration::from_millis(200), "{name}: {cancelled:?}");
     }
+}
+
+#[test]
+fn what_two_two_gives_up_is_fetched_again_however_much_is_buffered() {
+    let two = video(&[200, 1_500], 2, 100);
+    let session = run("dash.js-2.2", &two, none(), &Link::constant(8_000_000, 10).then(40_000, 100_000), 60_000);
+    let given_up = session.pick(|event| match *event {
+        PlayerEvent::SegmentAbandoned { index, .. } => Some(index),
+        _ => None,
+    });
+    let (at, index) = given_up[0];
+    let (when, (_, _, level)) = *session.appended().iter().rfind(|(when, _)| *when <= at).unwrap();
+    assert!(level - at.since(when) > TARGET_V2, "more than the target of the representation that it falls to");
+    assert!(session.requested().contains(&(at, (index, 0))), "in the same instant");
 }
 
 #[test]
@@ -283,11 +367,33 @@ fn fast_switch_replaces_what_is_buffered_lower() {
         }
     }
     assert!(replaced >= 3, "{replaced}");
+    // The first one that is fetched again is on screen three seconds later: one and a half segments.
+    let started = fast.first(&PlayerEvent::PlaybackStarted).unwrap();
+    assert!(fast.stalls().is_empty());
+    let again = fast.requested().windows(2).find(|w| w[1].1.0 <= w[0].1.0).map(|w| w[1]).unwrap();
+    let position = again.0.since(started).as_secs_f64();
+    // The request for the initialisation segment came in between, 20 ms and its bytes before.
+    let decided = fast.inits().iter().find(|(_, r)| *r == 1).unwrap().0.since(started).as_secs_f64();
+    assert!(position - decided < 0.1);
+    assert_eq!(again.1, (((decided + 3.0) / 2.0) as u32, 1));
     let off = DashOptions { fast_switch: Some(false), ..none() };
     let slow = run("dash.js-5", &two, off, &link, 300_000);
     assert_eq!(slow.appended().len(), 60, "each once");
     let switched = |s: &Session| s.shown().iter().find(|(_, (_, r))| *r == 1).unwrap().0;
     assert!(switched(&fast) < switched(&slow));
+}
+
+#[test]
+fn fast_switch_leaves_what_is_buffered_higher() {
+    let two = video(&[500, 3_000], 2, 60);
+    // The throughput switches down while much is buffered; BOLA would wait.
+    let high_first = DashOptions { initial_representation: Some(1), ..by_throughput("dash.js-5") };
+    let session = run("dash.js-5", &two, high_first, &Link::constant(20_000_000, 10).then(20_000, 1_500_000), 200_000);
+    let (at, (index, _)) = *session.requested().iter().find(|(_, (_, r))| *r == 0).unwrap();
+    let appended = session.appended().iter().filter(|(when, _)| *when <= at).map(|(_, (i, _, _))| *i).max().unwrap();
+    let level = session.appended().iter().rfind(|(when, _)| *when <= at).unwrap().1.2;
+    assert!(at > at_ms(20_000) && level > Duration::from_secs(6), "{at}, {level}");
+    assert_eq!(index, appended + 1);
 }
 
 #[test]

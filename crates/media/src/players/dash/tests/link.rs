@@ -2,6 +2,7 @@
 
 use crate::http::HttpServer;
 use crate::players::Player;
+use crate::stream::Stream;
 use crate::testing::Pipe;
 use anabranch_events::PlayerEvent;
 use anabranch_units::{Bandwidth, Duration, Instant};
@@ -85,6 +86,52 @@ pub(super) fn play(
     run.said
 }
 
+/// The server's end: what has not begun to leave can be taken back.
+struct Far<'a> {
+    pipe: &'a mut Pipe,
+    responses: &'a mut VecDeque<(Instant, u64)>,
+    now: Instant,
+    delay: Duration,
+    withdrawn: u64,
+}
+
+impl Stream for Far<'_> {
+    fn readable(&self) -> u64 {
+        self.pipe.readable()
+    }
+
+    fn read(&mut self, max: u64) -> u64 {
+        self.pipe.read(max)
+    }
+
+    fn write(&mut self, bytes: u64) {
+        self.pipe.write(bytes);
+    }
+
+    fn withdraw(&mut self, bytes: u64) -> u64 {
+        let mut taken = 0;
+        while let [.., before, last] = self.responses.make_contiguous() {
+            // A piece leaves when the one before it has left.
+            if before.0 - self.delay <= self.now || taken + last.1 > bytes {
+                break;
+            }
+            taken += last.1;
+            self.responses.pop_back();
+        }
+        self.pipe.written -= taken;
+        self.withdrawn += taken;
+        taken
+    }
+
+    fn finish(&mut self) {
+        self.pipe.finish();
+    }
+
+    fn is_finished(&self) -> bool {
+        self.pipe.is_finished()
+    }
+}
+
 struct Run {
     near: Pipe,
     far: Pipe,
@@ -106,7 +153,13 @@ impl Run {
             player.on_timer(now, &mut self.near);
         } else if let Some((_, bytes)) = self.requests.pop_front_if(|r| r.0 == now) {
             self.far.arrive(bytes);
-            self.server.on_readable(&mut self.far);
+            let mut far =
+                Far { pipe: &mut self.far, responses: &mut self.responses, now, delay: link.delay, withdrawn: 0 };
+            self.server.on_readable(&mut far);
+            if far.withdrawn > 0 {
+                self.answered -= far.withdrawn;
+                self.free = self.responses.back().map_or(now, |last| last.0 - link.delay);
+            }
             self.answer(now, link);
         } else if let Some((_, bytes)) = self.responses.pop_front_if(|r| r.0 == now) {
             self.near.arrive(bytes);

@@ -1,6 +1,8 @@
 //! What holds in every session, on every network.
 
 use super::*;
+use crate::players::GiveUp;
+use crate::{DashMetrics, DashMetricsOptions};
 use anabranch_units::Bandwidth;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -15,13 +17,14 @@ struct Case {
     rates: Vec<(u64, u64)>,
     delay_ms: u64,
     last_short: bool,
+    drain: bool,
 }
 
 fn cases() -> impl Strategy<Value = Case> {
     let ladder = proptest::collection::btree_set(50u64..5_000, 1..7).prop_map(|set| set.into_iter().collect());
     let rates = proptest::collection::vec((100u64..20_000, prop_oneof![Just(0), 60u64..8_000]), 0..8);
-    (0..DASH_PLAYERS.len(), ladder, 500u64..11_000, 2usize..40, rates, 1u64..200, any::<bool>()).prop_map(
-        |(player, kbps, segment_ms, segments, rates, delay_ms, last_short)| Case {
+    (0..DASH_PLAYERS.len(), ladder, 500u64..11_000, 2usize..40, rates, 1u64..200, any::<(bool, bool)>()).prop_map(
+        |(player, kbps, segment_ms, segments, rates, delay_ms, (last_short, drain))| Case {
             player: DASH_PLAYERS[player],
             kbps,
             segment_ms,
@@ -29,6 +32,7 @@ fn cases() -> impl Strategy<Value = Case> {
             rates,
             delay_ms,
             last_short,
+            drain,
         },
     )
 }
@@ -138,13 +142,35 @@ fn check_levels(session: &Session, video: &DashVideo) -> Result<(), TestCaseErro
     Ok(())
 }
 
+/// The two folds of the same events agree.
+fn check_metrics(session: &Session, video: &DashVideo, viewer: &crate::ViewerReport) -> Result<(), TestCaseError> {
+    let mut metrics = DashMetrics::new(Instant::ZERO, Arc::new(video.clone()), DashMetricsOptions::default());
+    session.said.iter().for_each(|(at, event)| metrics.observe(*at, event));
+    let report = metrics.finish(session.end);
+    let ratio = viewer.stall_s / (viewer.stall_s + viewer.played_s);
+    prop_assert!((report.stall_ratio - ratio).abs() < 1e-9, "{} and {ratio}", report.stall_ratio);
+    let rates = video.representations();
+    let mean = report.mean_bitrate_bps.unwrap_or(f64::NAN);
+    prop_assert!(mean >= rates[0].bitrate as f64 - 1e-3 && mean <= rates[rates.len() - 1].bitrate as f64 + 1e-3);
+    prop_assert!(report.media_segments.len() >= video.segments() as usize);
+    prop_assert!(report.switches < u64::from(video.segments()));
+    let fetched: u64 = report.media_segments.iter().map(|s| s.bytes).sum();
+    let shown: u64 = session.shown().iter().map(|(_, (k, r))| video.bytes(usize::from(*r), *k)).sum();
+    // What was fetched and not shown is wasted, and so is what arrived of requests that were given up.
+    prop_assert!(report.wasted_bytes >= fetched - shown);
+    prop_assert!(report.abandoned_requests > 0 || report.wasted_bytes == fetched - shown);
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
     fn sessions_are_sound(case in cases()) {
         let (video, link) = (case.video(), case.link());
-        let session = run(case.player, &video, DashOptions::default(), &link, 36_000_000);
+        let give_up = Some(if case.drain { GiveUp::Drain } else { GiveUp::Cancel });
+        let options = DashOptions { give_up, ..DashOptions::default() };
+        let session = run(case.player, &video, options, &link, 36_000_000);
         prop_assert!(session.finished, "not finished after ten hours");
         check_requests(&session, &video)?;
         check_showing(&session, &video)?;
@@ -152,6 +178,7 @@ proptest! {
         let viewer = session.viewer();
         let sum = viewer.startup_s.unwrap_or(f64::NAN) + viewer.played_s + viewer.stall_s;
         prop_assert!((sum - session.end.as_secs_f64()).abs() < 1e-6, "{sum} s of {}", session.end);
+        check_metrics(&session, &video, &viewer)?;
     }
 }
 

@@ -1,0 +1,109 @@
+//! Markdown, and the parts of a document that a program writes.
+
+use crate::rows::{Measured, Target};
+use crate::statistics::Mean;
+use std::path::Path;
+use std::{fs, io};
+
+/// Replaces what stands between the lines `<!-- begin NAME -->` and `<!-- end NAME -->` of a document.
+///
+/// # Errors
+/// If the file cannot be read or written, or the markers are missing.
+pub fn replace_part(file: &Path, name: &str, content: &str) -> io::Result<()> {
+    let text = fs::read_to_string(file)?;
+    let new = with_part(&text, name, content)
+        .ok_or_else(|| io::Error::other(format!("{} has no markers of \"{name}\"", file.display())))?;
+    fs::write(file, new)
+}
+
+fn with_part(text: &str, name: &str, content: &str) -> Option<String> {
+    let (begin, end) = (format!("<!-- begin {name} -->\n"), format!("<!-- end {name} -->"));
+    let from = text.find(&begin)? + begin.len();
+    let to = from + text[from..].find(&end)?;
+    Some(format!("{}\n{}\n\n{}", &text[..from], content.trim_matches('\n'), &text[to..]))
+}
+
+/// A table; cells must not contain `|`.
+pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let mut text = line(&head.iter().map(ToString::to_string).collect::<Vec<_>>());
+    text.push_str(&line(&vec!["---".to_string(); head.len()]));
+    text.extend(rows.iter().map(|row| line(row)));
+    text
+}
+
+/// A number with three significant digits or more.
+pub fn number(value: f64) -> String {
+    let digits = match value.abs() {
+        v if v >= 100.0 || v == 0.0 => 0,
+        v if v >= 10.0 => 1,
+        v if v >= 1.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.digits$}")
+}
+
+/// A mean with its interval.
+pub fn interval(mean: &Mean) -> String {
+    match mean.count {
+        1 => number(mean.mean),
+        _ => format!("{} ± {}", number(mean.mean), number(mean.half)),
+    }
+}
+
+/// The table of the rows.
+pub fn rows_table(rows: &[Measured]) -> String {
+    let mut lines = Vec::new();
+    for measured in rows {
+        for (check, mean) in measured.results() {
+            let target = match check.target {
+                Target::Near { value, tolerance } => format!("{} ± {:.0} %", number(value), tolerance * 100.0),
+                Target::AtMost(bound) => format!("≤ {}", number(bound)),
+                Target::AtLeast(bound) => format!("≥ {}", number(bound)),
+            };
+            let off = match check.target {
+                Target::Near { value, .. } => format!("{:+.1} %", (mean.mean / value - 1.0) * 100.0),
+                _ => String::new(),
+            };
+            let verdict = match (check.target.is_met(mean.mean), check.deviation) {
+                (true, None) => "holds".to_string(),
+                (true, Some(_)) => "holds (not asserted)".to_string(),
+                (false, None) => "**fails**".to_string(),
+                (false, Some(cause)) => format!("deviates: {cause}"),
+            };
+            lines.push(vec![
+                measured.row.number.to_string(),
+                measured.row.network.clone(),
+                format!("{} ({})", check.what, check.formula),
+                target,
+                interval(&mean),
+                off,
+                mean.count.to_string(),
+                verdict,
+            ]);
+        }
+    }
+    table(
+        &["row", "network", "quantity (source)", "target", "measured, 95 % interval", "off", "seeds", "verdict"],
+        &lines,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_part_between_its_markers_changes() {
+        let text = "a\n<!-- begin x -->\nold\n<!-- end x -->\nb\n<!-- begin y -->\n<!-- end y -->\n";
+        let new = with_part(text, "x", "new\n").unwrap();
+        assert_eq!(new, "a\n<!-- begin x -->\n\nnew\n\n<!-- end x -->\nb\n<!-- begin y -->\n<!-- end y -->\n");
+        assert_eq!(with_part(&new, "x", "new").unwrap(), new, "writing twice changes nothing");
+        assert!(with_part(text, "z", "").is_none());
+    }
+
+    #[test]
+    fn numbers_keep_three_digits() {
+        assert_eq!([0.0, 0.7391, 1.2345, 12.34, 5926.4].map(number), ["0", "0.739", "1.23", "12.3", "5926"]);
+    }
+}
