@@ -127,6 +127,33 @@ impl Pace {
 }
 
 impl SubflowView {
+    /// An established, idle subflow on a path of its own, before its first loss: what tests of replaceable parts start from.
+    pub fn idle(id: u16, mss: u32, cwnd: Packets, rtt: Duration) -> Self {
+        SubflowView {
+            id: SubflowId(id),
+            path: PathId(id),
+            established: true,
+            backup: false,
+            potentially_failed: false,
+            allowed: true,
+            phase: Phase::Open,
+            mss,
+            cwnd,
+            ssthresh: Packets::INFINITE,
+            in_flight: 0,
+            queued: 0,
+            outstanding: 0,
+            send_buffer: u64::MAX,
+            srtt: rtt,
+            rttvar: Duration::ZERO,
+            latest_rtt: rtt,
+            min_rtt: rtt,
+            pace: Pace::default(),
+            acked_since_loss: 0,
+            acked_between_losses: 0,
+        }
+    }
+
     /// Linux's pacing rate: a multiple of window over round trip, whether or not packets are paced.
     pub fn pacing_rate(&self) -> Bandwidth {
         self.pace.rate(self.mss)

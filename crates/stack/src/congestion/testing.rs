@@ -3,38 +3,16 @@
 use super::{Ack, RateSample, Siblings, Window, find};
 use super::{CongestionControl, LossCause};
 use crate::options::{Options, Value};
-use crate::view::{Pace, Packets, Phase, SubflowView};
-use anabranch_units::{Duration, Instant, PathId, SubflowId};
+use crate::view::{Packets, SubflowView};
+use anabranch_units::{Duration, Instant};
 
 /// Payload bytes of a segment in the tests.
 pub(super) const MSS: u32 = 1448;
 
 /// An open subflow with that window in packets and round trip in seconds, beyond slow start.
 pub(super) fn view(id: u16, cwnd: f64, rtt: f64) -> SubflowView {
-    let rtt = Duration::from_secs_f64(rtt);
-    SubflowView {
-        id: SubflowId(id),
-        path: PathId(id),
-        established: true,
-        backup: false,
-        potentially_failed: false,
-        allowed: true,
-        phase: Phase::Open,
-        mss: MSS,
-        cwnd: Packets::from_f64(cwnd),
-        ssthresh: Packets::whole(2),
-        in_flight: cwnd as u32,
-        queued: 0,
-        outstanding: 0,
-        send_buffer: u64::MAX,
-        srtt: rtt,
-        rttvar: Duration::ZERO,
-        latest_rtt: rtt,
-        min_rtt: rtt,
-        pace: Pace::default(),
-        acked_since_loss: 0,
-        acked_between_losses: 0,
-    }
+    let idle = SubflowView::idle(id, MSS, Packets::from_f64(cwnd), Duration::from_secs_f64(rtt));
+    SubflowView { ssthresh: Packets::whole(2), in_flight: cwnd as u32, ..idle }
 }
 
 /// A window in congestion avoidance.

@@ -66,33 +66,12 @@ pub trait PathPolicy: fmt::Debug + Send {
 mod tests {
     use super::*;
     use crate::view::Packets;
-    use anabranch_units::{Duration, PathId, SubflowId};
+    use anabranch_units::Duration;
     use proptest::prelude::*;
 
     fn view(id: u16, cwnd: u32, rtt_ms: u64, busy: bool) -> SubflowView {
-        SubflowView {
-            id: SubflowId(id),
-            path: PathId(id),
-            established: true,
-            backup: false,
-            potentially_failed: false,
-            allowed: true,
-            phase: crate::view::Phase::Open,
-            mss: 1428,
-            cwnd: Packets::whole(cwnd),
-            ssthresh: Packets::INFINITE,
-            in_flight: u32::from(busy),
-            queued: 0,
-            outstanding: 0,
-            send_buffer: 0,
-            srtt: Duration::from_millis(rtt_ms),
-            rttvar: Duration::ZERO,
-            latest_rtt: Duration::from_millis(rtt_ms),
-            min_rtt: Duration::from_millis(rtt_ms),
-            pace: crate::view::Pace::default(),
-            acked_since_loss: 0,
-            acked_between_losses: 0,
-        }
+        let idle = SubflowView::idle(id, 1428, Packets::whole(cwnd), Duration::from_millis(rtt_ms));
+        SubflowView { in_flight: u32::from(busy), ..idle }
     }
 
     proptest! {

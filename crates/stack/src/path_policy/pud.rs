@@ -237,8 +237,7 @@ impl Pud {
 mod tests {
     use super::*;
     use crate::options::{Options, Value};
-    use crate::view::{Packets, Phase};
-    use anabranch_units::PathId;
+    use crate::view::Packets;
 
     fn pud(options: &[(&str, f64)], readmit: &str) -> Box<dyn PathPolicy> {
         let mut entries: Vec<_> = options.iter().map(|(k, v)| (k.to_string(), Value::Number(*v))).collect();
@@ -248,29 +247,8 @@ mod tests {
 
     /// A subflow at `rate` packets of 1000 bytes per second: its window is the rate, its round trip a second.
     fn at_rate(id: u16, rate: u32) -> SubflowView {
-        SubflowView {
-            id: SubflowId(id),
-            path: PathId(id),
-            established: true,
-            backup: false,
-            potentially_failed: false,
-            allowed: true,
-            phase: Phase::Open,
-            mss: 1000,
-            cwnd: Packets::whole(rate),
-            ssthresh: Packets::INFINITE,
-            in_flight: rate,
-            queued: 0,
-            outstanding: 0,
-            send_buffer: 0,
-            srtt: Duration::from_secs(1),
-            rttvar: Duration::ZERO,
-            latest_rtt: Duration::from_secs(1),
-            min_rtt: Duration::from_secs(1),
-            pace: crate::view::Pace::default(),
-            acked_since_loss: 0,
-            acked_between_losses: 0,
-        }
+        let idle = SubflowView::idle(id, 1000, Packets::whole(rate), Duration::from_secs(1));
+        SubflowView { in_flight: rate, ..idle }
     }
 
     fn run(policy: &mut dyn PathPolicy, from: Instant, ticks: u64, views: &[SubflowView]) -> (Instant, Vec<usize>) {

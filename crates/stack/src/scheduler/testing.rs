@@ -4,8 +4,8 @@
 
 use super::{Decision, Scheduler, SubflowSet, Trigger, View, create};
 use crate::options::{Options, Value};
-use crate::view::{ConnectionView, Pace, Packets, Phase, SubflowView};
-use anabranch_units::{Bandwidth, Duration, Instant, PathId, SubflowId};
+use crate::view::{ConnectionView, Pace, Packets, SubflowView};
+use anabranch_units::{Bandwidth, Duration, Instant};
 
 /// Payload bytes of a full segment.
 pub(super) const MSS: u32 = 1_000;
@@ -38,34 +38,10 @@ pub(super) fn options(entries: &[(&str, Value)]) -> Options {
 /// An established, idle subflow before its first loss, of that round trip and a window of `cwnd` packets.
 pub(super) fn subflow(id: u16, srtt: Duration, cwnd: u32) -> SubflowView {
     let window = u64::from(cwnd) * u64::from(MSS);
-    SubflowView {
-        id: SubflowId(id),
-        path: PathId(id),
-        established: true,
-        backup: false,
-        potentially_failed: false,
-        allowed: true,
-        phase: Phase::Open,
-        mss: MSS,
-        cwnd: Packets::whole(cwnd),
-        ssthresh: Packets::INFINITE,
-        in_flight: 0,
-        queued: 0,
-        outstanding: 0,
-        send_buffer: 2 * window,
-        srtt,
-        rttvar: Duration::ZERO,
-        latest_rtt: srtt,
-        min_rtt: srtt,
-        // Linux's factor in congestion avoidance. Without a round trip there is no rate.
-        pace: if srtt.is_zero() {
-            Pace::fixed(Bandwidth::ZERO)
-        } else {
-            Pace::fixed(Bandwidth::from_bytes_per(window, srtt).mul_f64(1.2))
-        },
-        acked_since_loss: 0,
-        acked_between_losses: 0,
-    }
+    // Linux's factor in congestion avoidance. Without a round trip there is no rate.
+    let rate = if srtt.is_zero() { Bandwidth::ZERO } else { Bandwidth::from_bytes_per(window, srtt).mul_f64(1.2) };
+    let idle = SubflowView::idle(id, MSS, Packets::whole(cwnd), srtt);
+    SubflowView { send_buffer: 2 * window, pace: Pace::fixed(rate), ..idle }
 }
 
 /// The subflows that can take data where data commits at the window.

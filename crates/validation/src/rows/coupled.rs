@@ -65,7 +65,7 @@ fn unequal(law: &Law) -> Row {
         checks: vec![
             near("delivered per round trip on the first path", law.windows[0]),
             near("delivered on the second", law.windows[1]).deviating(SMALL_WINDOWS),
-            if control == "olia" { second.deviating(OLIA_SMALL) } else { second },
+            second,
         ],
         seeds: 6,
         quick_seeds: u64::from(matches!(control, "lia" | "mcc")),
@@ -76,9 +76,6 @@ fn unequal(law: &Law) -> Row {
     }
 }
 
-const OLIA_SMALL: &str = "OLIA compares bytes between losses; the second path, which small windows slow most, loses a little \
-    more often in these terms and is given less";
-
 fn wider(law: &Law) -> Row {
     let control = law.control;
     let near = |what: &str, value| Check::near(what, "reference program", value, TOLERANCE);
@@ -88,7 +85,11 @@ fn wider(law: &Law) -> Row {
         network: format!("{control}, p = 0.0001 and 0.0004"),
         checks: vec![
             near("delivered per round trip on the first path", law.wider[0]),
-            if control == "mcc" { second.deviating(MCC_FLOOR) } else { second },
+            match control {
+                "olia" => second.deviating(OLIA_ROUND_TRIPS),
+                "mcc" => second.deviating(MCC_FLOOR),
+                _ => second,
+            },
         ],
         seeds: 4,
         quick_seeds: 0,
@@ -98,6 +99,9 @@ fn wider(law: &Law) -> Row {
         }),
     }
 }
+
+const OLIA_ROUND_TRIPS: &str = "delayed acknowledgments make the smoothed round trip of the small window 7 % longer, and OLIA compares \
+    l/rtt²; the model with round trips of 101 and 107 ms gives 12.4 here";
 
 const MCC_FLOOR: &str = "the second window lies on its floor of two packets, where the model's reductions are instantaneous and \
     those of a TCP take a round trip at the old window";

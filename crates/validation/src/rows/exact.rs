@@ -5,8 +5,8 @@ use crate::laboratory::{Events, set, shipped, simulate_with_events};
 use anabranch_sim::Column;
 use anabranch_stack::congestion::{Ack, LossCause, RateSample, Siblings, Window, find};
 use anabranch_stack::options::{Options, Value};
-use anabranch_stack::view::{Packets, Phase, SubflowView};
-use anabranch_units::{Duration, Instant, PathId, SubflowId};
+use anabranch_stack::view::{Packets, SubflowView};
+use anabranch_units::{Duration, Instant};
 
 pub(super) fn rows() -> Vec<Row> {
     vec![cubic_k(), compound_is_newreno()]
@@ -78,29 +78,8 @@ fn ack(now: Instant, sent: u64, rtt: Duration) -> Ack {
 }
 
 fn view(rtt: Duration) -> SubflowView {
-    SubflowView {
-        id: SubflowId(0),
-        path: PathId(0),
-        established: true,
-        backup: false,
-        potentially_failed: false,
-        allowed: true,
-        phase: Phase::Open,
-        mss: 1448,
-        cwnd: Packets::whole(100),
-        ssthresh: Packets::whole(2),
-        in_flight: 100,
-        queued: 0,
-        outstanding: 0,
-        send_buffer: u64::MAX,
-        srtt: rtt,
-        rttvar: Duration::ZERO,
-        latest_rtt: rtt,
-        min_rtt: rtt,
-        pace: anabranch_stack::view::Pace::default(),
-        acked_since_loss: 0,
-        acked_between_losses: 0,
-    }
+    let idle = SubflowView::idle(0, 1448, Packets::whole(100), rtt);
+    SubflowView { ssthresh: Packets::whole(2), in_flight: 100, ..idle }
 }
 
 /// Below this window Compound's delay window is off.
