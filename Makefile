@@ -26,7 +26,7 @@ RUST_SOURCES := $(shell find crates scenarios -type f \( -name '*.rs' -o -name '
                 Cargo.toml Cargo.lock .cargo/config.toml
 PYTHON_TREES := python tests
 
-.PHONY: help demo test rust-test python-test check slow bench build docs tools clean
+.PHONY: help demo test rust-test python-test check slow bench build docs validation tools clean
 
 help: ## Lists these verbs.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -110,6 +110,10 @@ bench: $(VENV)/.created ## Measures speed and memory.
 
 docs: ## Regenerates the pages that follow from the code.
 	$(CARGO) run --quiet --locked -p anabranch-sim --example scenario_page > docs/scenario.md
+
+validation: ## Measures the laws and the papers' claims anew, into docs/validation.md.
+	$(CARGO) run --quiet --release --locked -p anabranch-validation --bin validation -- --write docs/validation.md
+	$(CARGO) run --quiet --release --locked -p anabranch-validation --bin claims -- --seeds 10 --write docs/validation.md
 
 clean: ## Removes what was built, and .venv; keeps runs/.
 	rm -rf target $(VENV) .pytest_cache .mypy_cache .ruff_cache python/anabranch/*.so
