@@ -1,6 +1,7 @@
 //! Runs scenarios, and speaks of what they gave in the terms of the laws.
 
-use anabranch_sim::{Column, EventColumns, Metrics, Outcome, RunOptions, SessionMetrics, load, run};
+use anabranch_media::SubflowReport;
+use anabranch_sim::{Column, EventColumns, Metrics, Outcome, PathRecording, RunOptions, SessionMetrics, load, run};
 
 /// Bytes of an Ethernet's full packet.
 pub const PACKET: f64 = 1500.0;
@@ -55,11 +56,14 @@ pub fn ideal_pipe(name: &str, loss: &str) -> String {
 
 /// How long to run, and how much of it to leave out: a twentieth, many loss intervals in every row.
 pub fn timing(seconds: f64) -> String {
-    format!("schema = 1\nduration = \"{seconds} s\"\nwarm_up = \"{} s\"\n", seconds / 20.0)
+    format!("schema = 1\nduration = \"{seconds} s\"\nwarm_up = \"{} s\"\n", seconds * SKIPPED)
 }
 
 /// Buffers that never limit: the largest window of the rows is 5926 packets.
 pub const LARGE_BUFFERS: &str = "receive_buffer = \"64 MB\"\nsend_buffer = \"64 MB\"\n";
+
+/// The share of a run that [`timing`] leaves out.
+const SKIPPED: f64 = 0.05;
 
 /// The windows of one subflow.
 #[derive(Clone, Copy, Debug)]
@@ -70,13 +74,18 @@ pub struct Windows {
     pub congestion: f64,
 }
 
-/// The windows of a session's subflows over ideal pipes, in the order of their numbers.
-pub fn windows(session: &SessionMetrics, payload: f64) -> Vec<Windows> {
-    let of = |subflow: &anabranch_media::SubflowReport| Windows {
-        delivered: subflow.goodput_bps / 8.0 / payload * RTT_S,
-        congestion: subflow.mean_cwnd_packets.unwrap_or(f64::NAN),
+/// The windows of the first session's subflows over ideal pipes, one per path, without what [`timing`] leaves out.
+pub fn windows(outcome: &Outcome, payload: f64) -> Vec<Windows> {
+    let subflows = &outcome.metrics.sessions[0].transport.subflows;
+    let paths = &outcome.recording.sessions[0].paths;
+    let of = |(subflow, path): (&SubflowReport, &PathRecording)| {
+        let samples = &path.cwnd_packets[(path.cwnd_packets.len() as f64 * SKIPPED) as usize..];
+        Windows {
+            delivered: subflow.goodput_bps / 8.0 / payload * RTT_S,
+            congestion: samples.iter().map(|window| f64::from(*window)).sum::<f64>() / samples.len() as f64,
+        }
     };
-    session.transport.subflows.iter().map(of).collect()
+    subflows.iter().zip(paths).map(of).collect()
 }
 
 /// The sum of goodputs, as a rate on the wire if every packet is full.

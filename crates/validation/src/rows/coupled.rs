@@ -36,7 +36,7 @@ fn measure(control: &str, losses: [f64; 2], seconds: f64, seed: u64) -> Vec<Wind
         ideal_pipe("one", &random(losses[0])),
         ideal_pipe("two", &random(losses[1]))
     );
-    windows(&simulate(&text, &[], seed).metrics.sessions[0], MPTCP_PAYLOAD)
+    windows(&simulate(&text, &[], seed), MPTCP_PAYLOAD)
 }
 
 fn equal(law: &Law) -> Row {

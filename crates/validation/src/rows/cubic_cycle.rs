@@ -61,7 +61,7 @@ fn from_below(n: u32, average: f64, seed: u64) -> f64 {
         skipped + watched,
         bottleneck(capacity)
     );
-    windows(&simulate(&text, &[], seed).metrics.sessions[0], TCP_PAYLOAD)[0].delivered
+    windows(&simulate(&text, &[], seed), TCP_PAYLOAD)[0].delivered
 }
 
 /// The capacity in packets of a bottleneck whose losses come at this window, and when one of them comes.

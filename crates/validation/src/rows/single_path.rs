@@ -10,7 +10,7 @@ pub(super) fn measure(control: &str, loss: &str, seconds: f64, seed: u64) -> Win
         timing(seconds),
         ideal_pipe("pipe", loss)
     );
-    windows(&simulate(&text, &[], seed).metrics.sessions[0], TCP_PAYLOAD)[0]
+    windows(&simulate(&text, &[], seed), TCP_PAYLOAD)[0]
 }
 
 /// Random loss of this probability, as a scenario writes it.
