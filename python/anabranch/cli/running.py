@@ -63,15 +63,13 @@ def run(
     try:
         with progress_bar(f"simulating {scenario}") as progress:
             done = run_scenario(scenario, seed=seed, set=chosen, events=events, progress=progress)
-        # The numbers come first: nothing that happens to a folder or a picture takes them away.
-        if as_json:
-            print(
-                json.dumps({**done.metrics, "cpu_seconds": done.cpu_seconds}, indent=2, ensure_ascii=False), flush=True
-            )
-        else:
-            _tell(done)
-        if wants_folder:
-            folder = runfolder.write(done, directory)
+        # The numbers come first, so that nothing that happens to a folder or a picture takes them away; and
+        # whatever happens to the terminal, such as a closed pipe, does not take the folder away.
+        try:
+            _tell(done, as_json)
+        finally:
+            folder = runfolder.write(done, directory) if wants_folder else None
+        if folder is not None:
             (err() if as_json else out()).print(f"\nrun folder: {folder}", soft_wrap=True)
     except KeyboardInterrupt:
         fail("interrupted", Exit.INTERRUPTED)
@@ -84,8 +82,11 @@ def _split(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-def _tell(done: Run) -> None:
+def _tell(done: Run, as_json: bool) -> None:
     metrics = done.metrics
+    if as_json:
+        print(json.dumps({**metrics, "cpu_seconds": done.cpu_seconds}, indent=2, ensure_ascii=False), flush=True)
+        return
     answer(Text.assemble((str(metrics["scenario"]), "bold"), f", seed {done.seed}"))
     answer(summary.of_run(metrics))
     took = f"{metrics['sim_seconds']:.0f} s simulated in {done.wall_seconds:.2f} s"
