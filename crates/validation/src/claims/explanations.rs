@@ -6,13 +6,13 @@ use super::verdict::Verdict::{self, NotReproduced, Partly, Reproduced};
 const SENTENCES: &[(&str, Verdict, &str)] = &[
     (
         "S1",
-        Partly,
-        "GR-STY lowers discards by a tenth, nothing else differs for certain: the file is fetched at nine tenths of the capacity, so nearly always only one path has room, and a scheduler with one path to choose from has no choice",
+        NotReproduced,
+        "no scheduler differs from DFT for certain: the file is fetched at nine tenths of the capacity, so nearly always only one path has room, and a scheduler with one path to choose from has no choice",
     ),
     (
         "S2",
-        Partly,
-        "the two differ by less than ten seeds can tell, but ten seeds do not bound the difference of underflows within one",
+        Reproduced,
+        "nearly always only one path has room, so TR-STY can only choose what DFT chooses",
     ),
     (
         "S3",
