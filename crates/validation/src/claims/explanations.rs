@@ -9,11 +9,7 @@ const SENTENCES: &[(&str, Verdict, &str)] = &[
         NotReproduced,
         "no scheduler differs from DFT for certain: the file is fetched at nine tenths of the capacity, so nearly always only one path has room, and a scheduler with one path to choose from has no choice",
     ),
-    (
-        "S2",
-        Reproduced,
-        "nearly always only one path has room, so TR-STY can only choose what DFT chooses",
-    ),
+    ("S2", Reproduced, "nearly always only one path has room, so TR-STY can only choose what DFT chooses"),
     (
         "S3",
         NotReproduced,
