@@ -21,6 +21,8 @@ pub enum PlayerEvent {
         request: u32,
         /// Bytes of the body.
         bytes: u64,
+        /// Where the response ends in its connection's stream: the next one begins there.
+        end: u64,
     },
     /// The first picture is shown.
     PlaybackStarted,

@@ -146,8 +146,11 @@ pub enum TransportEvent {
     Delivered {
         /// How many.
         bytes: u32,
-        /// How long they had waited in the reassembly queue for earlier ones; zero if they arrived in order.
+        /// How long they had waited for earlier ones since they arrived; zero if they arrived in order.
         waited: Duration,
+        /// The part of it in which their own subflow had repaired everything before them, so that only bytes of other
+        /// subflows were missing.
+        across: Duration,
     },
     /// Bytes arrived ahead of others.
     OutOfOrder {
@@ -179,6 +182,16 @@ pub enum TransportEvent {
         subflow: SubflowId,
         /// Whether it may now.
         allowed: bool,
+    },
+    /// How often a subflow's congestion control did what only it does. Told before a sample and when the subflow closes, if
+    /// it has changed.
+    ControlCount {
+        /// Whose.
+        subflow: SubflowId,
+        /// What is counted.
+        name: &'static str,
+        /// How often so far.
+        count: u64,
     },
     /// The state of one subflow, at an interval that the host chooses.
     Sample {

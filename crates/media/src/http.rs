@@ -127,6 +127,8 @@ pub struct HttpClient {
     /// The response that is being read was cancelled: it may end earlier than it said.
     cancelled: bool,
     waiting: VecDeque<(u32, Exchange)>,
+    /// Bytes that were read from the stream in all.
+    read: u64,
 }
 
 /// What one call of [`HttpClient::receive`] found.
@@ -152,6 +154,7 @@ impl HttpClient {
             began: false,
             cancelled: false,
             waiting: VecDeque::new(),
+            read: 0,
         }
     }
 
@@ -180,6 +183,11 @@ impl HttpClient {
         stream.write(CANCEL_BYTES);
     }
 
+    /// Bytes that were read from the stream so far: where a response that was just completed ends in it.
+    pub fn bytes_read(&self) -> u64 {
+        self.read
+    }
+
     /// Whether every response was read to its end.
     pub fn is_idle(&self) -> bool {
         self.header_left + self.body_left == 0
@@ -204,6 +212,7 @@ impl HttpClient {
         if got == 0 {
             return Received::default();
         }
+        self.read += got;
         let mut received = Received::default();
         if !self.began {
             self.began = true;

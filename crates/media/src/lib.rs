@@ -27,4 +27,6 @@ pub use players::{
 };
 pub use predict::{ForecastCounts, SwitchForecast, SwitchPredictor};
 pub use stream::Stream;
-pub use transport_metrics::{AroundEvent, ReorderDelay, SubflowReport, TransportMetrics, TransportReport};
+pub use transport_metrics::{
+    AroundEvent, DisabledSpan, ReorderDelay, SubflowReport, TotalWindow, TransportMetrics, TransportReport,
+};

@@ -8,6 +8,7 @@
 //! | time on high quality | share of the moving time with at least 1280x720 |
 //! | linear QoE | sum q_k - lambda sum abs(q_k+1 - q_k) - mu stall - mu_s startup (Yin et al., SIGCOMM 2015, eq. 5), q in kbit/s |
 //! | log QoE | the same with q = ln(R / R_min) (BOLA's utility; Pensieve, table 1) |
+//! | reordering wait | per media segment, how long the bytes of its response waited in reassembly for earlier ones |
 //! | wasted | bytes of bodies that never came on screen: given up, replaced, or too late |
 //!
 //! A window (60 to 540 s in the DASH-over-MPTCP paper) limits everything but the list of media segments and the wasted
@@ -16,11 +17,12 @@
 
 mod levels;
 mod segments;
+mod waits;
 
 pub use segments::MediaSegmentReport;
 
 use crate::content::{DashVideo, Resolution};
-use anabranch_events::PlayerEvent;
+use anabranch_events::{PlayerEvent, TransportEvent};
 use anabranch_units::{Duration, Instant};
 use levels::Levels;
 use segments::Requests;
@@ -170,6 +172,13 @@ impl DashMetrics {
             }
             PlayerEvent::SegmentAppended { buffered, .. } => self.levels.set(at, buffered),
             _ => {}
+        }
+    }
+
+    /// Takes in one event of the endpoint that receives the video, before what the player says because of it.
+    pub fn observe_receiver(&mut self, event: &TransportEvent) {
+        if let TransportEvent::Delivered { bytes, waited, across } = *event {
+            self.requests.deliver(bytes, waited, across);
         }
     }
 

@@ -1,7 +1,8 @@
 //! Requests for media segments: how long they took, and what of them was for nothing.
 
+use super::waits::{Wait, Waits};
 use anabranch_events::PlayerEvent;
-use anabranch_units::Instant;
+use anabranch_units::{Duration, Instant};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -24,6 +25,13 @@ pub struct MediaSegmentReport {
     pub download_s: f64,
     /// Bits of the body over that time.
     pub throughput_bps: f64,
+    /// How long the bytes of its response waited in reassembly for earlier ones: the mean over the bytes, those that came
+    /// in order included. Null if nobody saw the receiver.
+    pub reorder_wait_s: Option<f64>,
+    /// The part of it in which only bytes of other subflows were missing; the rest is what repairs of losses take.
+    pub reorder_wait_across_s: Option<f64>,
+    /// The longest wait of any of its bytes.
+    pub reorder_wait_max_s: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +49,7 @@ struct Fetched {
     request: Request,
     bytes: u64,
     finished_at: Instant,
+    wait: Wait,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -54,6 +63,7 @@ pub(super) struct Requests {
     appended: BTreeMap<u32, u64>,
     wasted: u64,
     given_up: u64,
+    waits: Waits,
 }
 
 impl Requests {
@@ -76,7 +86,7 @@ impl Requests {
                     open.given_up = Some(received);
                 }
             }
-            PlayerEvent::ResponseComplete { request, bytes } => self.complete(at, request, bytes),
+            PlayerEvent::ResponseComplete { request, bytes, end } => self.complete(at, request, bytes, end),
             PlayerEvent::SegmentAppended { index, .. } => {
                 let bytes = self.in_hand.take().unwrap_or(0);
                 self.wasted += self.appended.insert(index, bytes).unwrap_or(0);
@@ -85,12 +95,18 @@ impl Requests {
         }
     }
 
-    fn complete(&mut self, at: Instant, request: u32, bytes: u64) {
+    /// Bytes became readable.
+    pub fn deliver(&mut self, bytes: u32, waited: Duration, across: Duration) {
+        self.waits.deliver(bytes, waited, across);
+    }
+
+    fn complete(&mut self, at: Instant, request: u32, bytes: u64, end: u64) {
+        let wait = self.waits.take_until(end);
         match self.open.remove(&request) {
             Some(open) if open.given_up.is_some() => self.wasted += bytes,
             Some(open) => {
                 self.in_hand = Some(bytes);
-                self.fetched.push(Fetched { request: open, bytes, finished_at: at });
+                self.fetched.push(Fetched { request: open, bytes, finished_at: at, wait });
             }
             // A manifest or an initialisation segment.
             None => {}
@@ -106,7 +122,7 @@ impl Requests {
 
     pub fn reports(&self, start: Instant) -> Vec<MediaSegmentReport> {
         let report = |fetched: &Fetched| {
-            let Fetched { request, bytes, finished_at } = *fetched;
+            let Fetched { request, bytes, finished_at, wait } = *fetched;
             let seconds = |at: Instant| at.since(start).as_secs_f64();
             let download_s = finished_at.since(request.requested_at).as_secs_f64();
             MediaSegmentReport {
@@ -118,6 +134,9 @@ impl Requests {
                 finished_s: seconds(finished_at),
                 download_s,
                 throughput_bps: if download_s > 0.0 { bytes as f64 * 8.0 / download_s } else { 0.0 },
+                reorder_wait_s: wait.mean_s(),
+                reorder_wait_across_s: wait.mean_across_s(),
+                reorder_wait_max_s: wait.longest_s(),
             }
         };
         self.fetched.iter().map(report).collect()

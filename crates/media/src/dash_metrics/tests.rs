@@ -103,10 +103,10 @@ fn unknown_resolutions_are_not_guessed() {
 fn requests_become_downloads_with_times_since_the_start() {
     let report = report(&[
         (1_000, PlayerEvent::Requested { request: 0 }),
-        (1_100, PlayerEvent::ResponseComplete { request: 0, bytes: 99 }),
+        (1_100, PlayerEvent::ResponseComplete { request: 0, bytes: 99, end: 99 }),
         (2_000, PlayerEvent::SegmentRequested { request: 1, index: 0, representation: 2 }),
         (2_500, PlayerEvent::FirstByte { request: 1 }),
-        (4_000, PlayerEvent::ResponseComplete { request: 1, bytes: 250_000 }),
+        (4_000, PlayerEvent::ResponseComplete { request: 1, bytes: 250_000, end: 250_199 }),
         (4_000, PlayerEvent::SegmentAppended { index: 0, representation: 2, buffered: ms(1_000) }),
     ]);
     let expected = MediaSegmentReport {
@@ -118,15 +118,44 @@ fn requests_become_downloads_with_times_since_the_start() {
         finished_s: 3.0,
         download_s: 2.0,
         throughput_bps: 1_000_000.0,
+        reorder_wait_s: None,
+        reorder_wait_across_s: None,
+        reorder_wait_max_s: None,
     };
     assert_eq!(report.media_segments, [expected]);
     assert_eq!((report.wasted_bytes, report.abandoned_requests), (0, 0));
 }
 
 #[test]
+fn a_media_segment_is_charged_with_what_its_own_bytes_waited() {
+    let mut metrics = fold(&[], DashMetricsOptions::default(), true);
+    let delivered = |bytes, waited, across| TransportEvent::Delivered { bytes, waited: ms(waited), across: ms(across) };
+    let complete = |request, bytes, end| PlayerEvent::ResponseComplete { request, bytes, end };
+    // The manifest, whose waits are nobody's.
+    metrics.observe_receiver(&delivered(500, 900, 900));
+    metrics.observe(at_ms(2_000), &complete(0, 400, 500));
+    for (request, index) in [(1, 0), (2, 1)] {
+        metrics.observe(at_ms(2_000), &PlayerEvent::SegmentRequested { request, index, representation: 0 });
+    }
+    // 100 bytes of header and 900 of body; the next response begins within what was delivered at once.
+    metrics.observe_receiver(&delivered(250, 0, 0));
+    metrics.observe_receiver(&delivered(950, 40, 30));
+    metrics.observe(at_ms(3_000), &complete(1, 900, 1_500));
+    metrics.observe_receiver(&delivered(300, 0, 0));
+    metrics.observe(at_ms(4_000), &complete(2, 400, 2_000));
+    let waits: Vec<_> = metrics
+        .finish(at_ms(5_000))
+        .media_segments
+        .iter()
+        .map(|s| (s.reorder_wait_s, s.reorder_wait_across_s, s.reorder_wait_max_s))
+        .collect();
+    assert_eq!(waits, [(Some(0.03), Some(0.0225), Some(0.04)), (Some(0.016), Some(0.012), Some(0.04))]);
+}
+
+#[test]
 fn what_never_comes_on_screen_is_wasted() {
     let requested = |request, index| PlayerEvent::SegmentRequested { request, index, representation: 0 };
-    let complete = |request, bytes| PlayerEvent::ResponseComplete { request, bytes };
+    let complete = |request, bytes| PlayerEvent::ResponseComplete { request, bytes, end: 0 };
     let appended = |index| PlayerEvent::SegmentAppended { index, representation: 0, buffered: ms(1_000) };
     let given_up = |request| PlayerEvent::SegmentAbandoned { request, index: 1, received: 30, instead: 0 };
     let wasted = |events: &[PlayerEvent]| {

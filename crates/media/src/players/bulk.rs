@@ -77,7 +77,8 @@ impl Player for Bulk {
             self.log.emit(now, PlayerEvent::FirstByte { request });
         }
         if let Some((request, bytes)) = received.completed {
-            self.log.emit(now, PlayerEvent::ResponseComplete { request, bytes });
+            let end = self.client.bytes_read();
+            self.log.emit(now, PlayerEvent::ResponseComplete { request, bytes, end });
             self.finish(stream);
         } else if stream.is_finished() {
             self.finish(stream);
@@ -122,7 +123,10 @@ mod tests {
             [
                 (at_ms(0), PlayerEvent::Requested { request: 0 }),
                 (at_ms(5), PlayerEvent::FirstByte { request: 0 }),
-                (at_ms(9), PlayerEvent::ResponseComplete { request: 0, bytes: 1_000 }),
+                (
+                    at_ms(9),
+                    PlayerEvent::ResponseComplete { request: 0, bytes: 1_000, end: 1_000 + RESPONSE_HEADER_BYTES }
+                ),
             ]
         );
         assert!(bulk.finished() && pipe.finished);

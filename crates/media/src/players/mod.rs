@@ -253,7 +253,11 @@ mod tests {
             let mut pipe = Pipe::default();
             let said = watch(player.as_mut(), &mut pipe, steady(100, 10, 500, 200), at_ms(60_000));
             assert!(player.finished() && player.next_timer().is_none() && pipe.finished, "{}", entry.name);
-            let complete = PlayerEvent::ResponseComplete { request: 0, bytes: 50_500 };
+            let complete = PlayerEvent::ResponseComplete {
+                request: 0,
+                bytes: 50_500,
+                end: 50_500 + crate::http::RESPONSE_HEADER_BYTES,
+            };
             assert_eq!(said.iter().filter(|(_, e)| *e == complete).count(), 1, "{}", entry.name);
             assert!(entry.sentence.ends_with('.') && !entry.source.is_empty());
         }

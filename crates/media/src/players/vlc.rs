@@ -203,7 +203,8 @@ impl Vlc {
             self.log.emit(now, PlayerEvent::FirstByte { request });
         }
         if let Some((request, bytes)) = received.completed {
-            self.log.emit(now, PlayerEvent::ResponseComplete { request, bytes });
+            let end = self.client.bytes_read();
+            self.log.emit(now, PlayerEvent::ResponseComplete { request, bytes, end });
         }
     }
 

@@ -66,6 +66,7 @@ pub(crate) struct Row {
     number: Option<u32>,
     representation: Option<u16>,
     seconds: f64,
+    across_s: f64,
     rtt_from_s: f64,
     rtt_to_s: f64,
     rate_from_bps: f64,
@@ -93,6 +94,7 @@ impl Row {
             number: None,
             representation: None,
             seconds: f64::NAN,
+            across_s: f64::NAN,
             rtt_from_s: f64::NAN,
             rtt_to_s: f64::NAN,
             rate_from_bps: f64::NAN,
@@ -139,8 +141,8 @@ impl Row {
         match *event {
             PlayerEvent::Requested { request } => numbered("requested", request),
             PlayerEvent::FirstByte { request } => numbered("first-byte", request),
-            PlayerEvent::ResponseComplete { request, bytes } => {
-                Row { bytes: Some(bytes), ..numbered("response-complete", request) }
+            PlayerEvent::ResponseComplete { request, bytes, end } => {
+                Row { bytes: Some(bytes), offset: Some(end), ..numbered("response-complete", request) }
             }
             PlayerEvent::PlaybackStarted => row("playback-started"),
             PlayerEvent::StallBegan => row("stall-began"),
@@ -220,7 +222,11 @@ impl Row {
             },
             E::TimeoutFired { subflow, in_a_row } => Row { number: Some(in_a_row), ..on("timeout-fired", subflow) },
             E::ReductionUndone { subflow } => on("reduction-undone", subflow),
-            E::Delivered { bytes, waited } => Row { bytes: Some(u64::from(bytes)), ..row("delivered").seconds(waited) },
+            E::Delivered { bytes, waited, across } => Row {
+                bytes: Some(u64::from(bytes)),
+                across_s: across.as_secs_f64(),
+                ..row("delivered").seconds(waited)
+            },
             E::OutOfOrder { buffered } => Row { bytes: Some(buffered), ..row("out-of-order") },
             E::ReceiveWindowLimited { limited } => Row { flag: Some(limited), ..row("receive-window-limited") },
             E::SchedulerWaiting { waiting } => Row { flag: Some(waiting), ..row("scheduler-waiting") },
@@ -230,6 +236,9 @@ impl Row {
                 ..on("priority-changed", subflow)
             },
             E::PathUse { subflow, allowed } => Row { flag: Some(allowed), ..on("path-use", subflow) },
+            E::ControlCount { subflow, name, count } => {
+                Row { detail: Some(name), offset: Some(count), ..on("control-count", subflow) }
+            }
             E::Sample { subflow, cwnd, ssthresh, in_flight, srtt, acked } => Row {
                 cwnd_packets: cwnd,
                 ssthresh_packets: ssthresh,
@@ -308,6 +317,7 @@ pub(crate) fn tabulate(mut rows: Vec<Row>, sources: Vec<String>, path_names: Vec
         ("number", integers(|r| r.number.map(i64::from))),
         ("representation", integers(|r| r.representation.map(i64::from))),
         ("seconds", floats(|r| r.seconds)),
+        ("across_s", floats(|r| r.across_s)),
         ("rtt_from_s", floats(|r| r.rtt_from_s)),
         ("rtt_to_s", floats(|r| r.rtt_to_s)),
         ("rate_from_bps", floats(|r| r.rate_from_bps)),

@@ -122,6 +122,7 @@ impl<'a> Builder<'a> {
             paths: part.paths.iter().map(|path| PathId(*path as u16)).collect(),
             events: self.scenario.events.iter().map(|event| Instant::ZERO + event.at).collect(),
             dash,
+            window: statistics.window,
             predictor,
             recorder,
             sources,

@@ -38,6 +38,8 @@ pub(super) struct ObserverSetup {
     /// When the scenario's events are.
     pub events: Vec<Instant>,
     pub dash: Option<DashMetrics>,
+    /// When the total window is measured, since the start; always where absent.
+    pub window: Option<(Duration, Duration)>,
     pub predictor: Option<SwitchPredictor>,
     pub recorder: Option<Recorder>,
     /// The sources in the table of events of what the sender, the receiver and the player say, if it is asked for.
@@ -51,7 +53,7 @@ impl Observer {
             start: setup.start,
             viewer: ViewerMetrics::new(setup.start),
             dash: setup.dash,
-            transport: TransportMetrics::new(setup.start, &setup.events),
+            transport: TransportMetrics::new(setup.start, &setup.events).within(setup.window),
             predictor: setup.predictor,
             recorder: setup.recorder,
             subflow_paths: Vec::new(),
@@ -99,6 +101,9 @@ impl Observer {
         }
         for (at, event) in log.drain() {
             self.transport.observe_receiver(at, &event);
+            if let Some(dash) = &mut self.dash {
+                dash.observe_receiver(&event);
+            }
             if let Some(rows) = &mut self.rows {
                 rows.list.push(Row::transport(at, rows.sources[1], &event, None));
             }

@@ -54,13 +54,14 @@ struct Mcc {
     latest: Option<Duration>,
     gamma: WeightedMean,
     spiking: bool,
-    counters: [(&'static str, u64); 3],
+    counters: [(&'static str, u64); 4],
 }
 
 /// Positions in the counters.
 const SAMPLES: usize = 0;
 const SPIKES: usize = 1;
-const SMOOTHED_REDUCTIONS: usize = 2;
+const SMOOTHED_INCREASES: usize = 2;
+const SMOOTHED_REDUCTIONS: usize = 3;
 
 impl Mcc {
     fn new(unit: Unit) -> Self {
@@ -70,7 +71,7 @@ impl Mcc {
             latest: None,
             gamma: WeightedMean::default(),
             spiking: false,
-            counters: [("rtt_samples", 0), ("theta_triggers", 0), ("theta_reductions", 0)],
+            counters: [("rtt_samples", 0), ("theta_triggers", 0), ("theta_increases", 0), ("theta_reductions", 0)],
         }
     }
 
@@ -102,11 +103,14 @@ impl Mcc {
 impl CongestionControl for Mcc {
     fn on_ack(&mut self, ack: &Ack, window: &mut Window, siblings: Siblings<'_>) {
         self.observe(ack);
+        let mut theta = 1.0;
         coupled::grow(ack, window, siblings, |own, window| {
             let paths = coupled::paths(siblings, window);
             let rate = coupled::total_rate(paths.clone());
-            self.theta(paths) * own.acceleration() / (rate * rate)
+            theta = self.theta(paths);
+            theta * own.acceleration() / (rate * rate)
         });
+        self.counters[SMOOTHED_INCREASES].1 += u64::from(theta < 1.0);
     }
 
     fn on_congestion(&mut self, _now: Instant, cause: LossCause, window: &mut Window, siblings: Siblings<'_>) {
@@ -220,6 +224,13 @@ mod tests {
         assert_near(growth(&mut Mcc::new(Unit::Round), 10.0, &all, 0), plain, 1e-6);
         let spiking = || Mcc { spiking: true, ..Mcc::new(Unit::Round) };
         assert_near(growth(&mut spiking(), 10.0, &all, 0), plain / 4.0, 1e-6);
+        let mut counting = spiking();
+        growth(&mut counting, 10.0, &all, 0);
+        threshold(&mut counting, 10.0, LossCause::FastRetransmit, &all, 0);
+        threshold(&mut counting, 10.0, LossCause::Timeout, &all, 0);
+        let counted =
+            ["theta_increases", "theta_reductions"].map(|name| counting.counters().iter().find(|c| c.0 == name));
+        assert_eq!(counted, [Some(&("theta_increases", 1)), Some(&("theta_reductions", 1))]);
         assert_near(threshold(&mut spiking(), 10.0, LossCause::FastRetransmit, &all, 0), 8.75, 1e-9);
         assert_near(threshold(&mut spiking(), 10.0, LossCause::Timeout, &all, 0), 5.0, 1e-9);
     }

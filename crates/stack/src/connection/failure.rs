@@ -136,7 +136,8 @@ impl Connection {
                 // What was handed over before is the others' already.
                 self.reinject_from(at);
             }
-            let subflow = self.subflows.remove(at);
+            let mut subflow = self.subflows.remove(at);
+            super::tell_counts(now, &mut subflow, &mut self.log);
             self.views.remove(at);
             self.path_manager.on_failed(now, subflow.path.id);
             let (subflow, path) = (subflow.id, subflow.path.id);

@@ -6,11 +6,14 @@ use crate::subflow::max_pieces;
 use anabranch_events::{Log, TransportEvent};
 use anabranch_units::{Duration, Instant};
 
-/// When bytes arrived.
+/// When bytes arrived, and when their subflow had everything before them.
 #[derive(Clone, Copy, Debug)]
-struct ArrivedAt(Instant);
+struct Arrived {
+    at: Instant,
+    in_order_at: Instant,
+}
 
-impl Note for ArrivedAt {
+impl Note for Arrived {
     fn advanced(self, _bytes: u64) -> Self {
         self
     }
@@ -21,7 +24,7 @@ impl Note for ArrivedAt {
 pub(crate) struct Incoming {
     /// Next byte expected in order; one more than all bytes once the end of data was received.
     next: u64,
-    ahead: Reassembly<ArrivedAt>,
+    ahead: Reassembly<Arrived>,
     /// The stream ends here, if the peer said so.
     end: Option<u64>,
     /// Bytes that the application took.
@@ -74,25 +77,26 @@ impl Incoming {
             return;
         }
         if start <= self.next && self.ahead.is_empty() {
-            self.deliver(now, end - self.next, piece.note.at, log);
+            self.deliver(now, end - self.next, Arrived { at: piece.note.at, in_order_at: now }, log);
             return;
         }
         let start = start.max(self.next);
         if start > self.next && self.ahead.pieces() >= max_pieces(self.buffer) {
             return;
         }
-        self.ahead.insert(Piece { start, end, note: ArrivedAt(piece.note.at) });
+        self.ahead.insert(Piece { start, end, note: Arrived { at: piece.note.at, in_order_at: now } });
         while let Some(ready) = self.ahead.pop_ready(self.next) {
-            self.deliver(now, ready.end - ready.start, ready.note.0, log);
+            self.deliver(now, ready.end - ready.start, ready.note, log);
         }
         if !self.ahead.is_empty() {
             log.emit(now, TransportEvent::OutOfOrder { buffered: self.ahead.bytes() + held });
         }
     }
 
-    fn deliver(&mut self, now: Instant, bytes: u64, arrived: Instant, log: &mut Log<TransportEvent>) {
+    fn deliver(&mut self, now: Instant, bytes: u64, arrived: Arrived, log: &mut Log<TransportEvent>) {
         self.next += bytes;
-        log.emit(now, TransportEvent::Delivered { bytes: bytes as u32, waited: now.since(arrived) });
+        let (waited, across) = (now.since(arrived.at), now.since(arrived.in_order_at));
+        log.emit(now, TransportEvent::Delivered { bytes: bytes as u32, waited, across });
     }
 
     /// The peer's stream ends at `offset`. An end before what arrived, or beyond what was ever allowed, is none.
@@ -168,5 +172,38 @@ impl Incoming {
     /// The scale that the largest window needs (RFC 7323 section 2.3).
     pub fn window_scale(&self) -> u8 {
         (0..14).find(|scale| self.max_buffer >> scale <= u64::from(u16::MAX)).unwrap_or(14)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::subflow::Arrival;
+
+    #[test]
+    fn a_wait_is_divided_into_that_for_its_own_subflow_and_that_for_others() {
+        let mut incoming = Incoming::new(ReceiveBuffer { initial: 10_000, max: 10_000 });
+        let mut log = Log::default();
+        let ms = |n: u64| Instant::from_nanos(n * 1_000_000);
+        let piece = |start: u64, end: u64, arrived| Piece {
+            start,
+            end,
+            note: Arrival { at: ms(arrived), stream_offset: start },
+        };
+        // The last bytes arrived at 10 and were in order on their subflow at 30; the first ones arrive at 90.
+        incoming.on_bytes(ms(30), piece(1_000, 1_500, 10), 0, &mut log);
+        incoming.on_bytes(ms(90), piece(0, 1_000, 90), 0, &mut log);
+        // These had to wait for their own subflow alone.
+        incoming.on_bytes(ms(120), piece(1_500, 1_600, 100), 0, &mut log);
+        let waits: Vec<_> = log
+            .drain()
+            .filter_map(|(_, event)| match event {
+                TransportEvent::Delivered { bytes, waited, across } => {
+                    Some((bytes, waited.as_nanos() / 1_000_000, across.as_nanos() / 1_000_000))
+                }
+                _ => None,
+            })
+            .collect();
+        assert_eq!(waits, [(1_000, 0, 0), (500, 80, 60), (100, 20, 0)]);
     }
 }

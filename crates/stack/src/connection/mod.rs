@@ -314,10 +314,11 @@ impl Connection {
 
     /// Emits the state of every subflow.
     pub fn sample(&mut self, now: Instant) {
-        for (subflow, view) in self.subflows.iter().zip(&self.views) {
+        for (subflow, view) in self.subflows.iter_mut().zip(&self.views) {
             if !subflow.is_established() {
                 continue;
             }
+            tell_counts(now, subflow, &mut self.log);
             let event = TransportEvent::Sample {
                 subflow: view.id,
                 cwnd: view.cwnd.as_f64(),
@@ -435,4 +436,17 @@ impl Connection {
         self.mode = Mode::Plain;
         self.log.emit(now, TransportEvent::FellBack { reason });
     }
+}
+
+/// Emits what the subflow's congestion control counted, if it changed since it was told last.
+fn tell_counts(now: Instant, subflow: &mut Subflow, log: &mut Log<TransportEvent>) {
+    let counters = subflow.sender.control_counters();
+    let sum = counters.iter().map(|(_, count)| count).sum();
+    if sum == subflow.counts_told {
+        return;
+    }
+    for &(name, count) in counters {
+        log.emit(now, TransportEvent::ControlCount { subflow: subflow.id, name, count });
+    }
+    subflow.counts_told = sum;
 }

@@ -131,6 +131,8 @@ pub(crate) struct Subflow {
     pub sent_in_burst: bool,
     /// When the scheduler last penalised this subflow for blocking the window.
     pub penalised_at: Option<Instant>,
+    /// The sum of the control's counters when they were told last. They only grow, so it shows whether one changed.
+    pub counts_told: u64,
 }
 
 /// A mapping of the peer, in offsets.
@@ -187,6 +189,7 @@ impl Subflow {
             window_probe: false,
             sent_in_burst: false,
             penalised_at: None,
+            counts_told: 0,
         }
     }
 

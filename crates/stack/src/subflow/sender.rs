@@ -165,6 +165,11 @@ impl Sender {
         self.spaces_out = spaces_out;
     }
 
+    /// What the control counted.
+    pub fn control_counters(&self) -> &[(&'static str, u64)] {
+        self.control.counters()
+    }
+
     /// The control learns the round trip of the handshake.
     pub fn start_control(&mut self, now: Instant, siblings: Siblings<'_>) {
         self.control.on_established(now, &mut self.window, siblings);

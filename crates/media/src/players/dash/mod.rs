@@ -401,7 +401,8 @@ impl Player for Dash {
                 media.bytes += received.body;
             }
             let Some((request, bytes)) = received.completed else { break };
-            self.core.log.emit(now, PlayerEvent::ResponseComplete { request, bytes });
+            let end = self.core.client.bytes_read();
+            self.core.log.emit(now, PlayerEvent::ResponseComplete { request, bytes, end });
             self.complete(now, stream);
         }
         self.report(now, stream);

@@ -315,7 +315,7 @@ fn a_request_that_takes_too_long_is_given_up_and_made_again_lower() {
             assert_eq!(again.1, (index, 0), "{name}: the same media segment, lower");
             // What was given up still arrives, and before the other.
             let ends = session.pick(|event| match *event {
-                PlayerEvent::ResponseComplete { request: number, bytes } if number == request => Some(bytes),
+                PlayerEvent::ResponseComplete { request: number, bytes, .. } if number == request => Some(bytes),
                 _ => None,
             });
             let [(ended, bytes)] = ends[..] else { panic!("{name}: {ends:?}") };

@@ -79,7 +79,7 @@ fn check_requests(session: &Session, video: &DashVideo) -> Result<(), TestCaseEr
                 given_up.insert(request, index);
                 owed = Some(index);
             }
-            PlayerEvent::ResponseComplete { request, bytes } => {
+            PlayerEvent::ResponseComplete { request, bytes, .. } => {
                 if let Some((_, index, representation)) = running.take_if(|r| r.0 == request) {
                     prop_assert_eq!(bytes, video.bytes(usize::from(representation), index));
                 } else {

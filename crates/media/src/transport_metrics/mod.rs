@@ -1,0 +1,294 @@
+//! How a connection carried the content, folded from what its two endpoints said.
+//!
+//! For a download the server's endpoint says what was sent, the client's what arrived; each has its own `observe`, so
+//! that the requests' few packets in the other direction never mix in. Nothing is allocated or hashed per event.
+//!
+//! Windows, round trips and goodput of a subflow come from its [`TransportEvent::Sample`]s: the host has the server's
+//! endpoint sample at an interval, and once more when the session ends.
+
+mod over_time;
+mod subflow;
+#[cfg(test)]
+mod tests;
+mod timeline;
+
+use anabranch_events::{Histogram, LossCause, TransportEvent};
+use anabranch_units::{Duration, Instant, PathId};
+use over_time::{Fluctuation, Stopwatch};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use subflow::Subflow;
+
+/// The fold. It may be asked for a report at any instant, so it also serves a run that is cut off.
+#[derive(Clone, Debug)]
+pub struct TransportMetrics {
+    start: Instant,
+    /// The scenario's events in order, which split the retransmissions.
+    splits: Vec<Instant>,
+    /// How many of `splits` are past.
+    passed: usize,
+    path_switches: u64,
+    path_switches_new_data: u64,
+    delivered: u64,
+    reorder_delay: Histogram,
+    reorder_bytes_max: u64,
+    receive_window_limited: Stopwatch,
+    scheduler_waiting: Stopwatch,
+    total_window: Fluctuation,
+    subflows: Vec<Option<Subflow>>,
+}
+
+/// What [`TransportMetrics`] found; the field names are those of `run --json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TransportReport {
+    /// Two consecutive segments on different subflows, repetitions included.
+    pub path_switches: u64,
+    /// The same among the segments with new data only.
+    pub path_switches_new_data: u64,
+    /// Bytes that became readable in order, over the time from the session's start to its end.
+    pub goodput_bps: f64,
+    /// How long bytes waited for earlier ones.
+    pub reorder_delay_s: ReorderDelay,
+    /// The most bytes that waited at once.
+    pub reorder_bytes_max: u64,
+    /// Time in which only the receive window kept data back.
+    pub receive_window_limited_s: f64,
+    /// Time in which the scheduler waited although a subflow had room.
+    pub scheduler_wait_s: f64,
+    /// The congestion windows of all subflows together; null without samples.
+    pub total_window: Option<TotalWindow>,
+    /// Retransmissions of all subflows before and after each event of the scenario.
+    pub retransmissions_around_events: Vec<AroundEvent>,
+    /// By number.
+    pub subflows: Vec<SubflowReport>,
+}
+
+/// How long bytes waited in the reassembly queue, weighted by bytes; those in order waited zero.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ReorderDelay {
+    /// Exact.
+    pub mean: f64,
+    /// Within 0.8 %.
+    pub p95: f64,
+    /// Exact.
+    pub max: f64,
+}
+
+/// The sum of the congestion windows of those subflows that may carry new data, over time: what was sampled counts until the
+/// next sample. Within the statistics window where the session has one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct TotalWindow {
+    /// The mean over time, in packets.
+    pub mean_packets: f64,
+    /// The coefficient of variation: the standard deviation over time, over the mean.
+    pub variation: f64,
+}
+
+/// Beginning and end, since the session's start, of a span in which the path policy forbade a subflow to carry new data.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DisabledSpan(pub f64, pub f64);
+
+/// Retransmissions before and after an event of the scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct AroundEvent {
+    /// When the event was.
+    pub at_s: f64,
+    /// Before it.
+    pub before: u64,
+    /// In the same instant or later.
+    pub after: u64,
+}
+
+/// One subflow as the sender saw it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SubflowReport {
+    /// The name of its path.
+    pub path: String,
+    /// Payload bytes that were acknowledged, over the time from the session's start to its end.
+    pub goodput_bps: f64,
+    /// Payload bytes sent, repetitions included.
+    pub bytes: u64,
+    /// Segments with payload sent, repetitions included.
+    pub segments_sent: u64,
+    /// Those that repeated a segment of this subflow, tail loss probes included.
+    pub retransmissions: u64,
+    /// Those that repeated what another subflow had been given.
+    pub reinjections: u64,
+    /// Window reductions by the retransmission timer.
+    pub rto_count: u64,
+    /// Window reductions by losses, timeouts included; penalties are none.
+    pub loss_events: u64,
+    /// Mean over time, in packets; null without samples.
+    pub mean_cwnd_packets: Option<f64>,
+    /// Mean over time; null without samples.
+    pub mean_srtt_s: Option<f64>,
+    /// How often the path policy forbade it to carry new data.
+    pub times_disabled: u64,
+    /// How often the policy allowed it again.
+    pub times_enabled: u64,
+    /// Time in which it was forbidden.
+    pub disabled_s: f64,
+    /// When that was.
+    pub disabled_spans_s: Vec<DisabledSpan>,
+    /// How often its congestion control did what only it does, by name; empty where the control counts nothing. `mcc`:
+    /// samples of the round trip, samples that shot up (theta below one from then to the next sample), and increases and
+    /// reductions of the window that theta made smaller.
+    pub control_counts: BTreeMap<&'static str, u64>,
+    /// Its retransmissions before and after each event of the scenario.
+    pub retransmissions_around_events: Vec<AroundEvent>,
+}
+
+impl TransportMetrics {
+    /// For a session that begins at `start` in a scenario with events at `events`, in any order.
+    pub fn new(start: Instant, events: &[Instant]) -> Self {
+        let mut splits = events.to_vec();
+        splits.sort_unstable();
+        TransportMetrics {
+            start,
+            splits,
+            passed: 0,
+            path_switches: 0,
+            path_switches_new_data: 0,
+            delivered: 0,
+            reorder_delay: Histogram::new(),
+            reorder_bytes_max: 0,
+            receive_window_limited: Stopwatch::default(),
+            scheduler_waiting: Stopwatch::default(),
+            total_window: Fluctuation::within(start, Instant::FAR_FUTURE),
+            subflows: Vec::new(),
+        }
+    }
+
+    /// Measures the total window only from the first of these until the second, since the session's start.
+    #[must_use]
+    pub fn within(mut self, window: Option<(Duration, Duration)>) -> Self {
+        if let Some((from, to)) = window {
+            self.total_window = Fluctuation::within(self.start + from, self.start + to);
+        }
+        self
+    }
+
+    /// Takes in one event of the endpoint that sends the content, in the order in which they were said.
+    pub fn observe_sender(&mut self, at: Instant, event: &TransportEvent) {
+        match *event {
+            TransportEvent::SegmentSent { subflow, kind, bytes, .. } => {
+                while self.splits.get(self.passed).is_some_and(|&split| split <= at) {
+                    self.passed += 1;
+                }
+                let passed = self.passed;
+                if let Some(subflow) = self.subflow(subflow.index()) {
+                    subflow.on_sent(kind, bytes, passed);
+                }
+            }
+            TransportEvent::PathSwitched { any, new_data, .. } => {
+                self.path_switches += u64::from(any);
+                self.path_switches_new_data += u64::from(new_data);
+            }
+            TransportEvent::SubflowOpened { subflow, path, .. } => {
+                let index = subflow.index();
+                if self.subflows.len() <= index {
+                    self.subflows.resize(index + 1, None);
+                }
+                self.subflows[index] = Some(Subflow::new(path, self.splits.len()));
+            }
+            TransportEvent::SubflowClosed { subflow, .. } => {
+                if let Some(subflow) = self.subflow(subflow.index()) {
+                    subflow.close(at);
+                }
+                self.sum_windows(at);
+            }
+            TransportEvent::TimeoutFired { subflow, .. } => {
+                if let Some(subflow) = self.subflow(subflow.index()) {
+                    subflow.rto_count += 1;
+                }
+            }
+            TransportEvent::WindowReduced { subflow, cause, .. } => {
+                if let Some(subflow) = self.subflow(subflow.index()) {
+                    subflow.loss_events += u64::from(cause != LossCause::Penalty);
+                }
+            }
+            TransportEvent::Sample { subflow, cwnd, srtt, acked, .. } => {
+                if let Some(subflow) = self.subflow(subflow.index()) {
+                    subflow.on_sample(at, cwnd, srtt, acked);
+                }
+                self.sum_windows(at);
+            }
+            TransportEvent::PathUse { subflow, allowed } => {
+                if let Some(subflow) = self.subflow(subflow.index()) {
+                    subflow.on_path_use(at, allowed);
+                }
+                self.sum_windows(at);
+            }
+            TransportEvent::ControlCount { subflow, name, count } => {
+                if let Some(subflow) = self.subflow(subflow.index()) {
+                    subflow.on_count(name, count);
+                }
+            }
+            TransportEvent::ReceiveWindowLimited { limited } => self.receive_window_limited.turn(limited, at),
+            TransportEvent::SchedulerWaiting { waiting } => self.scheduler_waiting.turn(waiting, at),
+            _ => {}
+        }
+    }
+
+    /// Takes in one event of the endpoint that receives the content.
+    pub fn observe_receiver(&mut self, _at: Instant, event: &TransportEvent) {
+        match *event {
+            TransportEvent::Delivered { bytes, waited, .. } => {
+                self.delivered += u64::from(bytes);
+                self.reorder_delay.record(waited.as_nanos(), u64::from(bytes));
+            }
+            TransportEvent::OutOfOrder { buffered } => self.reorder_bytes_max = self.reorder_bytes_max.max(buffered),
+            _ => {}
+        }
+    }
+
+    /// The metrics of a session that ended, or was cut off, at `end`. `path_name` names the paths.
+    pub fn finish(&self, end: Instant, path_name: impl Fn(PathId) -> String) -> TransportReport {
+        let length = end.since(self.start);
+        let seconds = |nanos: f64| nanos / 1e9;
+        let mut total = self.total_window;
+        total.set(end, None);
+        let total_window = total.mean_and_variation();
+        let mut around = vec![0; self.splits.len() + 1];
+        for subflow in self.subflows.iter().flatten() {
+            for (sum, n) in around.iter_mut().zip(&subflow.retransmissions) {
+                *sum += n;
+            }
+        }
+        TransportReport {
+            path_switches: self.path_switches,
+            path_switches_new_data: self.path_switches_new_data,
+            goodput_bps: bps(self.delivered, length),
+            reorder_delay_s: ReorderDelay {
+                mean: seconds(self.reorder_delay.mean()),
+                p95: seconds(self.reorder_delay.quantile(0.95) as f64),
+                max: seconds(self.reorder_delay.max() as f64),
+            },
+            reorder_bytes_max: self.reorder_bytes_max,
+            receive_window_limited_s: self.receive_window_limited.total(end).as_secs_f64(),
+            scheduler_wait_s: self.scheduler_waiting.total(end).as_secs_f64(),
+            total_window: total_window.map(|(mean_packets, variation)| TotalWindow { mean_packets, variation }),
+            retransmissions_around_events: timeline::around_events(&self.splits, &around),
+            subflows: self
+                .subflows
+                .iter()
+                .flatten()
+                .map(|s| s.report(self.start, end, &self.splits, &path_name))
+                .collect(),
+        }
+    }
+
+    fn sum_windows(&mut self, at: Instant) {
+        let mut windows = self.subflows.iter().flatten().filter_map(Subflow::window).peekable();
+        let sum = windows.peek().is_some().then(|| windows.sum());
+        self.total_window.set(at, sum);
+    }
+
+    fn subflow(&mut self, index: usize) -> Option<&mut Subflow> {
+        self.subflows.get_mut(index)?.as_mut()
+    }
+}
+
+fn bps(bytes: u64, time: Duration) -> f64 {
+    if time.is_zero() { 0.0 } else { bytes as f64 * 8.0 / time.as_secs_f64() }
+}
