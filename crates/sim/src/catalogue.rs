@@ -45,6 +45,7 @@ pub const SCENARIOS: &[Shipped] = shipped![
     "dash/ratio-1-5",
     "dash/tcp-2000",
     "dash/tcp-1667",
+    "dash/four-viewers",
 ];
 
 /// The shipped scenario of that name.

@@ -30,8 +30,8 @@ mod world;
 
 pub use error::{Error, nearest};
 pub use outcome::{
-    Column, Ended, EventColumns, LinkMetrics, Mark, Metrics, Outcome, PathRecording, QueueDelay, Recording, SCHEMA,
-    SessionMetrics, SessionRecording,
+    Column, Ended, EventColumns, Fairness, LinkMetrics, Mark, Metrics, Outcome, PathRecording, QueueDelay, Recording,
+    SCHEMA, SessionMetrics, SessionRecording, jain,
 };
 pub use quantity::Ratio;
 pub use scenario::{Scenario, load};

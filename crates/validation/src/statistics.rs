@@ -56,13 +56,6 @@ pub fn paired(a: &[f64], b: &[f64]) -> Mean {
     Mean::of(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>())
 }
 
-/// Jain's index of fairness: 1 if all are equal, 1/n if one has everything (Jain, Chiu, Hawe 1984).
-pub fn jain(shares: &[f64]) -> f64 {
-    let sum: f64 = shares.iter().sum();
-    let squares: f64 = shares.iter().map(|x| x * x).sum();
-    sum * sum / (shares.len() as f64 * squares)
-}
-
 /// The area under the curve of hits over false alarms: how likely a case with the outcome has a higher score than one
 /// without; ties count half (Mann and Whitney's U). None if one of the kinds is missing.
 pub fn area_under_curve(mut cases: Vec<(f64, bool)>) -> Option<f64> {
@@ -113,11 +106,5 @@ mod tests {
         assert_eq!(area(&[(1.0, false), (2.0, true), (3.0, false), (4.0, true)]), Some(0.75));
         assert_eq!(area(&[(1.0, true)]), None);
         assert_eq!(area(&[(f64::NAN, false), (1.0, true)]), None);
-    }
-
-    #[test]
-    fn jains_index() {
-        assert_eq!(jain(&[2.0, 2.0]), 1.0);
-        assert_eq!(jain(&[1.0, 0.0, 0.0, 0.0]), 0.25);
     }
 }

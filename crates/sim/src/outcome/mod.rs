@@ -1,8 +1,10 @@
 //! What a run gives: metrics, a recording for pictures, and the table of events.
 
+mod fairness;
 mod recording;
 mod table;
 
+pub use fairness::{Fairness, jain};
 pub use recording::{Mark, PathRecording, Recording, SessionRecording};
 pub use table::{Column, EventColumns};
 
@@ -65,6 +67,8 @@ pub struct Metrics {
     pub sessions: Vec<SessionMetrics>,
     /// One per download of the cross traffic.
     pub traffic: Vec<SessionMetrics>,
+    /// How evenly the viewers of DASH videos fared; null if there are not several.
+    pub fairness: Option<Fairness>,
 }
 
 #[derive(Serialize)]

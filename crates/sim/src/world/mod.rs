@@ -7,6 +7,8 @@
 
 mod agenda;
 mod build;
+#[cfg(test)]
+mod dash_tests;
 mod flow;
 mod observer;
 mod packet;
@@ -15,7 +17,9 @@ mod random;
 #[cfg(test)]
 mod tests;
 
-use crate::outcome::{Ended, LinkMetrics, Mark, Metrics, Outcome, QueueDelay, Recording, Row, SCHEMA, tabulate};
+use crate::outcome::{
+    Ended, Fairness, LinkMetrics, Mark, Metrics, Outcome, QueueDelay, Recording, Row, SCHEMA, tabulate,
+};
 use crate::scenario::{Action, Scenario};
 use agenda::Agenda;
 use anabranch_events::DropCause;
@@ -327,6 +331,7 @@ impl<'a> World<'a> {
             sim_seconds: now.as_secs_f64(),
             packets: self.data_packets,
             links: self.network.directions(now).map(link_metrics).collect(),
+            fairness: Fairness::of(&sessions),
             sessions,
             traffic,
         };

@@ -4,11 +4,11 @@ use super::*;
 use crate::load;
 use crate::outcome::{Column, Mark};
 
-fn scenario(text: &str) -> Scenario {
+pub(super) fn scenario(text: &str) -> Scenario {
     load(&format!("schema = 1\n{text}"), "test", None, &[]).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn simulate(text: &str, seed: u64) -> Outcome {
+pub(super) fn simulate(text: &str, seed: u64) -> Outcome {
     run(&scenario(text), &RunOptions { seed, record_events: false }, &mut |_| true)
 }
 
@@ -361,70 +361,9 @@ fn runs_can_be_spread_over_threads() {
     assert!(together.iter().all(|metrics| *metrics == alone));
 }
 
-/// Two paths of 1 Mb/s and 30 ms each way, Big Buck Bunny in 2 s segments.
-const DASH: &str = "duration = \"200 s\"\n[link.a]\ndelay = \"30 ms\"\nrate = \"1 Mb/s\"\n[link.b]\ndelay = \"30 ms\"\n\
-    rate = \"1 Mb/s\"\n[[session]]\nvideo = { kind = \"dash\", ladder = \"bbb-2s\", duration = \"60 s\" }\n";
-
-#[test]
-fn every_dash_player_streams_over_two_paths() {
-    for player in ["dash.js-2.2", "dash.js-2.9", "dash.js-5", "bba-0", "bola", "robust-mpc", "rate"] {
-        let outcome = simulate(&format!("{DASH}player = \"{player}\"\n"), 1);
-        let session = &outcome.metrics.sessions[0];
-        let dash = session.dash.as_ref().unwrap();
-        assert_eq!(outcome.metrics.ended, Ended::Finished, "{player}");
-        assert!((session.viewer.played_s - 60.0).abs() < 1e-6, "{player}: {}", session.viewer.played_s);
-        assert!(session.transport.subflows.len() == 2, "{player}");
-        // What was played came over the paths, and no more than they carry.
-        let mean = dash.mean_bitrate_bps.unwrap();
-        assert!((45_652.0..2e6).contains(&mean), "{player}: {mean}");
-        let media: u64 = dash.media_segments.iter().map(|s| s.bytes).sum();
-        assert!(dash.media_segments.len() >= 30 && session.bytes > media, "{player}");
-        let ordered = dash.media_segments.windows(2).all(|w| w[0].finished_s <= w[1].requested_s);
-        assert!(ordered, "{player}: one request at a time");
-        let json: serde_json::Value = serde_json::from_str(&outcome.metrics.to_json(None)).unwrap();
-        assert_eq!(json["sessions"][0]["switches"], dash.switches, "{player}");
-    }
-}
-
-#[test]
-fn a_dash_session_says_in_its_events_what_it_did() {
-    let scenario = scenario(DASH);
-    let outcome = run(&scenario, &RunOptions { seed: 1, record_events: true }, &mut |_| true);
-    let events = outcome.events.unwrap();
-    let column = |name: &str| events.columns.iter().find(|(n, _)| *n == name).map(|(_, c)| c.clone()).unwrap();
-    let Column::Text { words, codes } = column("event") else { panic!() };
-    let count = |word: &str| codes.iter().filter(|code| words[code.unwrap() as usize] == word).count();
-    let dash = outcome.metrics.sessions[0].dash.as_ref().unwrap();
-    // What replaces a media segment may come too late for it.
-    assert!((30..=dash.media_segments.len()).contains(&count("segment-appended")));
-    assert_eq!(count("segment-shown"), 30);
-    assert!(count("representation-chosen") >= 30 && count("buffer-state-changed") >= 1);
-}
-
 #[test]
 fn sessions_without_dash_have_none_of_its_numbers() {
     let outcome = simulate(&ONE_PATH.replace("\"60 s\"", "\"6 s\""), 1);
     let json: serde_json::Value = serde_json::from_str(&outcome.metrics.to_json(None)).unwrap();
     assert!(json["sessions"][0].get("mean_bitrate_bps").is_none());
-}
-
-#[test]
-fn a_request_that_is_given_up_leaves_its_place_to_the_next() {
-    // 4.2 Mb/s over 2 x 1 Mb/s: the first requests cannot come in time.
-    let wasted = |give_up: &str| {
-        let player =
-            format!("player = {{ kind = \"dash.js-2.9\", initial_representation = 19, give_up = \"{give_up}\" }}\n");
-        let outcome = simulate(&format!("{DASH}{player}"), 1);
-        let session = &outcome.metrics.sessions[0];
-        let dash = session.dash.as_ref().unwrap();
-        assert_eq!(outcome.metrics.ended, Ended::Finished, "{give_up}");
-        assert!(dash.abandoned_requests > 0, "{give_up}");
-        assert_eq!(dash.media_segments.len(), 30, "{give_up}");
-        let media: u64 = dash.media_segments.iter().map(|s| s.bytes).sum();
-        // What the client read: bodies, the wasted ones among them, and headers, initialisation segments and the MPD.
-        let rest = session.bytes - media - dash.wasted_bytes;
-        assert!((9_321..50_000).contains(&rest), "{give_up}: {rest}");
-        dash.wasted_bytes
-    };
-    assert!(wasted("cancel") < wasted("drain"));
 }

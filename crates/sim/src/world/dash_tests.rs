@@ -1,0 +1,138 @@
+//! Whole DASH sessions: every player, what is said and measured of them, several viewers.
+
+use super::tests::{scenario, simulate};
+use super::*;
+use crate::catalogue;
+use crate::load;
+use crate::outcome::{Column, SessionMetrics};
+
+/// Two paths of 1 Mb/s and 30 ms each way, Big Buck Bunny in 2 s segments.
+const DASH: &str = "duration = \"200 s\"\n[link.a]\ndelay = \"30 ms\"\nrate = \"1 Mb/s\"\n[link.b]\ndelay = \"30 ms\"\n\
+    rate = \"1 Mb/s\"\n[[session]]\nvideo = { kind = \"dash\", ladder = \"bbb-2s\", duration = \"60 s\" }\n";
+
+#[test]
+fn every_dash_player_streams_over_two_paths() {
+    for player in ["dash.js-2.2", "dash.js-2.9", "dash.js-5", "bba-0", "bola", "robust-mpc", "rate"] {
+        let outcome = simulate(&format!("{DASH}player = \"{player}\"\n"), 1);
+        let session = &outcome.metrics.sessions[0];
+        let dash = session.dash.as_ref().unwrap();
+        assert_eq!(outcome.metrics.ended, Ended::Finished, "{player}");
+        assert!((session.viewer.played_s - 60.0).abs() < 1e-6, "{player}: {}", session.viewer.played_s);
+        assert!(session.transport.subflows.len() == 2, "{player}");
+        // What was played came over the paths, and no more than they carry.
+        let mean = dash.mean_bitrate_bps.unwrap();
+        assert!((45_652.0..2e6).contains(&mean), "{player}: {mean}");
+        let media: u64 = dash.media_segments.iter().map(|s| s.bytes).sum();
+        assert!(dash.media_segments.len() >= 30 && session.bytes > media, "{player}");
+        let ordered = dash.media_segments.windows(2).all(|w| w[0].finished_s <= w[1].requested_s);
+        assert!(ordered, "{player}: one request at a time");
+        let json: serde_json::Value = serde_json::from_str(&outcome.metrics.to_json(None)).unwrap();
+        assert_eq!(json["sessions"][0]["switches"], dash.switches, "{player}");
+    }
+}
+
+#[test]
+fn a_dash_session_says_in_its_events_what_it_did() {
+    let scenario = scenario(DASH);
+    let outcome = run(&scenario, &RunOptions { seed: 1, record_events: true }, &mut |_| true);
+    let events = outcome.events.unwrap();
+    let column = |name: &str| events.columns.iter().find(|(n, _)| *n == name).map(|(_, c)| c.clone()).unwrap();
+    let Column::Text { words, codes } = column("event") else { panic!() };
+    let count = |word: &str| codes.iter().filter(|code| words[code.unwrap() as usize] == word).count();
+    let dash = outcome.metrics.sessions[0].dash.as_ref().unwrap();
+    // What replaces a media segment may come too late for it.
+    assert!((30..=dash.media_segments.len()).contains(&count("segment-appended")));
+    assert_eq!(count("segment-shown"), 30);
+    assert!(count("representation-chosen") >= 30 && count("buffer-state-changed") >= 1);
+}
+
+#[test]
+fn a_request_that_is_given_up_leaves_its_place_to_the_next() {
+    // 4.2 Mb/s over 2 x 1 Mb/s: the first requests cannot come in time.
+    let wasted = |give_up: &str| {
+        let player =
+            format!("player = {{ kind = \"dash.js-2.9\", initial_representation = 19, give_up = \"{give_up}\" }}\n");
+        let outcome = simulate(&format!("{DASH}{player}"), 1);
+        let session = &outcome.metrics.sessions[0];
+        let dash = session.dash.as_ref().unwrap();
+        assert_eq!(outcome.metrics.ended, Ended::Finished, "{give_up}");
+        assert!(dash.abandoned_requests > 0, "{give_up}");
+        assert_eq!(dash.media_segments.len(), 30, "{give_up}");
+        let media: u64 = dash.media_segments.iter().map(|s| s.bytes).sum();
+        // What the client read: bodies, the wasted ones among them, and headers, initialisation segments and the MPD.
+        let rest = session.bytes - media - dash.wasted_bytes;
+        assert!((9_321..50_000).contains(&rest), "{give_up}: {rest}");
+        dash.wasted_bytes
+    };
+    assert!(wasted("cancel") < wasted("drain"));
+}
+
+/// The first session of a shipped scenario with these overrides.
+fn shipped(name: &str, overrides: &[(&str, &str)]) -> Metrics {
+    let overrides: Vec<_> = overrides.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+    let scenario = load(catalogue::scenario(name).unwrap().text, name, None, &overrides).unwrap();
+    run(&scenario, &RunOptions { seed: 1, record_events: false }, &mut |_| true).metrics
+}
+
+/// Means over the media segments of the wait in all, and of that for other subflows.
+fn waits(session: &SessionMetrics) -> (f64, f64) {
+    let list = &session.dash.as_ref().unwrap().media_segments;
+    let mean = |of: fn(&anabranch_media::MediaSegmentReport) -> Option<f64>| {
+        list.iter().map(|segment| of(segment).unwrap()).sum::<f64>() / list.len() as f64
+    };
+    (mean(|s| s.reorder_wait_s), mean(|s| s.reorder_wait_across_s))
+}
+
+#[test]
+fn media_segments_wait_for_the_slow_path_over_two_paths_and_only_for_repairs_over_one() {
+    let unequal = "duration = \"200 s\"\n[link.a]\ndelay = \"30 ms\"\nrate = \"300 kb/s\"\n[link.b]\ndelay = \"30 ms\"\n\
+        rate = \"1700 kb/s\"\n[[session]]\nvideo = { kind = \"dash\", ladder = \"bbb-2s\", duration = \"60 s\" }\n";
+    let outcome = simulate(unequal, 1);
+    let session = &outcome.metrics.sessions[0];
+    let (all, across) = waits(session);
+    assert!(across > 0.02 && across <= all, "{all} {across}");
+    for segment in &session.dash.as_ref().unwrap().media_segments {
+        let [wait, longest] = [segment.reorder_wait_s, segment.reorder_wait_max_s].map(Option::unwrap);
+        assert!(wait <= longest && longest <= segment.finished_s - segment.requested_s, "{segment:?}");
+    }
+    let single = unequal.replace("[[session]]", "[transport]\nprotocol = \"tcp\"\n[[session]]");
+    let lossy = single.replace("rate = \"300 kb/s\"", "rate = \"2 Mb/s\"\nloss = \"1 %\"");
+    let (all, across) = waits(&simulate(&lossy, 1).metrics.sessions[0]);
+    assert!(all > 0.0 && across == 0.0, "{all} {across}");
+}
+
+#[test]
+fn what_pud_and_mcc_did_stands_in_the_metrics() {
+    let overrides = [("transport.path_policy", "pud"), ("transport.congestion_control", "mcc")];
+    let metrics = shipped("dash/ratio-1-5", &overrides);
+    let session = &metrics.sessions[0];
+    let [slow, fast] = &session.transport.subflows[..] else { panic!("two subflows") };
+    // 333 of 1667 kb/s is below 0.6.
+    assert!(slow.times_disabled >= 1 && slow.disabled_s > 200.0, "{slow:?}");
+    assert_eq!(slow.disabled_spans_s.len() as u64, slow.times_disabled);
+    assert!(slow.disabled_spans_s[0].0 >= 15.0, "the first decision needs 150 samples of 100 ms");
+    assert_eq!((fast.times_disabled, fast.disabled_s), (0, 0.0));
+    for subflow in [slow, fast] {
+        let count = |name| subflow.control_counts[name];
+        assert!(count("rtt_samples") > 50 && count("theta_triggers") <= count("rtt_samples"), "{subflow:?}");
+    }
+    assert!(session.transport.total_window.unwrap().variation > 0.0);
+    assert_eq!(shipped("dash/tcp-2000", &[]).sessions[0].transport.subflows[0].control_counts.len(), 0);
+}
+
+#[test]
+fn four_viewers_finish_and_none_is_starved() {
+    let metrics = shipped("dash/four-viewers", &[]);
+    assert_eq!((metrics.ended, metrics.sessions.len()), (Ended::Finished, 4));
+    let fairness = metrics.fairness.unwrap();
+    let bitrates: Vec<f64> =
+        metrics.sessions.iter().map(|s| s.dash.as_ref().unwrap().mean_bitrate_bps.unwrap()).collect();
+    let (sum, squares) = (bitrates.iter().sum::<f64>(), bitrates.iter().map(|x| x * x).sum::<f64>());
+    assert_eq!(fairness.viewers, 4);
+    assert!((fairness.jain_mean_bitrate.unwrap() - sum * sum / (4.0 * squares)).abs() < 1e-12);
+    // What they stream in all lies below what both links carry, and each has its part of it.
+    assert!(sum < 12e6, "{bitrates:?}");
+    assert!(bitrates.iter().all(|bitrate| *bitrate > 1e6), "{bitrates:?}");
+    let alone = shipped("dash/ratio-1-1", &[]);
+    assert_eq!(alone.fairness, None);
+}
