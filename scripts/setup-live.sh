@@ -4,7 +4,10 @@
 set -euo pipefail
 
 declare -A package_of=(
+  [chromium]=chromium
   [curl]=curl
+  [cvlc]=vlc-bin
+  [ffmpeg]=ffmpeg
   [ip]=iproute2
   [mptcpize]=mptcpize
   [nstat]=iproute2
@@ -14,6 +17,10 @@ declare -A package_of=(
 missing=()
 for program in "${!package_of[@]}"; do
   command -v "$program" >/dev/null || missing+=("${package_of[$program]}")
+done
+# VLC's decoders, and letters for Chromium's pages, which come without a program.
+for package in vlc-plugin-base fonts-dejavu-core; do
+  dpkg-query --show --showformat '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
 done
 if ((${#missing[@]})); then
   export DEBIAN_FRONTEND=noninteractive

@@ -1,6 +1,8 @@
 """What the tests share: how to call the command line, and a scenario that takes a moment."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -76,3 +78,16 @@ def answer(anabranch: Run) -> Callable[..., Any]:
         return json.loads(done.stdout)
 
     return call
+
+
+def require(*programs: str) -> None:
+    """Skips the test where a program is missing; fails it where CI says that nothing may be skipped."""
+    missing = [program for program in programs if shutil.which(program) is None]
+    if missing:
+        _leave(f"{', '.join(missing)} not installed; scripts/setup-live.sh installs what the live tests need")
+
+
+def _leave(reason: str) -> None:
+    if os.environ.get("ANABRANCH_REQUIRE_LIVE"):
+        pytest.fail(reason)
+    pytest.skip(reason)

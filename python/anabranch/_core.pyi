@@ -15,10 +15,13 @@ __all__ = [
     "document_text",
     "load",
     "nearest",
+    "rate_bps",
     "registry",
     "run",
     "shipped",
+    "time_s",
     "value_text",
+    "viewer_report",
 ]
 
 __version__: str
@@ -38,6 +41,13 @@ class Scenario:
     @property
     def resolved(self) -> str:
         """The scenario as TOML with every default written out."""
+    def videos(self) -> list[dict[str, Any]]:
+        """What each session watches.
+
+        ``kind`` (progressive, dash or bulk) and, where it has them, ``duration_s``, ``rate_bps`` and ``fps`` (numerator
+        and denominator), or ``segment_s`` and ``representations``: pairs of a rate in bit/s and, where it is known,
+        width and height.
+        """
 
 class _Path(TypedDict):
     path: str
@@ -99,9 +109,32 @@ def registry() -> list[tuple[str, str, str, str]]:
 def nearest(word: str, candidates: Sequence[str]) -> str | None:
     """The candidate that was probably meant, if any is near."""
 
+def rate_bps(text: str) -> int:
+    """A rate with its unit, such as ``2 Mb/s``, in bit/s."""
+
+def time_s(text: str) -> float:
+    """A time with its unit, such as ``60 s``, in seconds."""
+
 def run(scenario: Scenario, *, seed: int, record_events: bool, progress: Callable[[float], object] | None) -> Outcome:
     """Simulates a scenario without holding the interpreter's lock.
 
     The callback gets the fraction of the scenario's time that has passed, now and then; what it raises ends the run, as
     does Ctrl-C.
+    """
+
+def viewer_report(
+    events: Sequence[tuple[float, str, Sequence[float]]],
+    *,
+    end_s: float,
+    mpd: tuple[str, str] | None,
+    scenario: Scenario | None,
+) -> str:
+    """Folds what a real player said into what ``run --json`` says of a simulated one.
+
+    Each event has a time in seconds since the session began, a kind, and that kind's numbers (times in seconds):
+    ``requested`` request, media segment, representation; ``first-byte`` request; ``complete`` request, bytes;
+    ``abandoned`` request, media segment, bytes received, representation instead; ``appended`` media segment,
+    representation, buffered; ``shown`` media segment, representation; ``started``; ``stall-began``; ``stall-ended``;
+    ``ended``; ``discarded`` picture; ``underflow`` by how much. An MPD, given as its name and its text, says which
+    representations a DASH video has. The scenario gives the statistics' window and weights.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -113,7 +113,7 @@ def run(
     if not 0 <= seed < 2**64:
         raise _core.InputError(f"seed {seed}: expected a whole number from 0 to 2**64 - 1")
     overrides = [(key, _core.value_text(value, key)) for key, value in (set or {}).items()]
-    loaded = _load(scenario, overrides)
+    loaded = load(scenario, overrides)
     wall, cpu = time.perf_counter(), time.process_time()
     outcome = _core.run(loaded, seed=seed, record_events=events, progress=progress)
     return Run(
@@ -126,7 +126,8 @@ def run(
     )
 
 
-def _load(scenario: str | Path | Mapping[str, Any], overrides: list[tuple[str, str]]) -> _core.Scenario:
+def load(scenario: str | Path | Mapping[str, Any], overrides: Sequence[tuple[str, str]] = ()) -> _core.Scenario:
+    """Reads and checks a scenario; arguments and errors as those of :func:`run`, overrides as text."""
     if isinstance(scenario, Mapping):
         text = _core.document_text(scenario)
         return _core.load(text, name=_DICTIONARY_NAME, directory=None, overrides=overrides)

@@ -9,6 +9,7 @@ mod outcome;
 mod scenario;
 mod simulate;
 mod toml_text;
+mod viewer;
 
 use pyo3::prelude::*;
 
@@ -28,11 +29,13 @@ mod _core {
     #[pymodule_export]
     use super::outcome::Outcome;
     #[pymodule_export]
-    use super::scenario::{Scenario, load, nearest, registry, shipped};
+    use super::scenario::{Scenario, load, nearest, rate_bps, registry, shipped, time_s};
     #[pymodule_export]
     use super::simulate::run;
     #[pymodule_export]
     use super::toml_text::{document_text, value_text};
+    #[pymodule_export]
+    use super::viewer::viewer_report;
 
     use pyo3::prelude::*;
 

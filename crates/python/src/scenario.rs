@@ -1,8 +1,11 @@
 //! Scenarios and the names that they may use.
 
 use crate::InputError;
+use anabranch_media::content::Representation;
+use anabranch_sim::scenario::Video;
 use anabranch_sim::{Error, catalogue};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use std::path::PathBuf;
 
 /// A checked scenario.
@@ -22,6 +25,33 @@ impl Scenario {
     fn resolved(&self) -> String {
         self.0.resolved()
     }
+
+    /// What each session watches.
+    fn videos<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        self.0.sessions.iter().map(|session| describe(py, &session.video)).collect()
+    }
+}
+
+fn describe<'py>(py: Python<'py>, video: &Video) -> PyResult<Bound<'py, PyDict>> {
+    let about = PyDict::new(py);
+    match video {
+        Video::Progressive { size, rate, fps, .. } => {
+            about.set_item("kind", "progressive")?;
+            about.set_item("rate_bps", rate.as_bps())?;
+            about.set_item("duration_s", *size as f64 * 8.0 / rate.as_bps() as f64)?;
+            about.set_item("fps", *fps)?;
+        }
+        Video::Dash(content) => {
+            let video = content.video();
+            let one = |r: &Representation| (r.bitrate, r.resolution.map(|size| (size.width, size.height)));
+            about.set_item("kind", "dash")?;
+            about.set_item("representations", video.representations().iter().map(one).collect::<Vec<_>>())?;
+            about.set_item("segment_s", video.ladder().segment_duration().as_secs_f64())?;
+            about.set_item("duration_s", video.duration().as_secs_f64())?;
+        }
+        Video::Bulk { .. } => about.set_item("kind", "bulk")?,
+    }
+    Ok(about)
 }
 
 /// Reads and checks a scenario's text.
@@ -69,4 +99,16 @@ pub fn registry() -> Vec<(&'static str, &'static str, String, &'static str)> {
 #[pyfunction]
 pub fn nearest(word: &str, candidates: Vec<String>) -> Option<String> {
     anabranch_sim::nearest(word, candidates.iter().map(String::as_str))
+}
+
+/// A rate with its unit, in bit/s.
+#[pyfunction]
+pub fn rate_bps(text: &str) -> PyResult<u64> {
+    anabranch_sim::rate_bps(text).map_err(InputError::new_err)
+}
+
+/// A time with its unit, in seconds.
+#[pyfunction]
+pub fn time_s(text: &str) -> PyResult<f64> {
+    anabranch_sim::time_s(text).map_err(InputError::new_err)
 }

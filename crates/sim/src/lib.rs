@@ -33,6 +33,6 @@ pub use outcome::{
     Column, Ended, EventColumns, Fairness, LinkMetrics, Mark, Metrics, Outcome, PathRecording, QueueDelay, Recording,
     SCHEMA, SessionMetrics, SessionRecording, jain,
 };
-pub use quantity::Ratio;
+pub use quantity::{Ratio, rate_bps, time_s};
 pub use scenario::{Scenario, load};
 pub use world::{RunOptions, run};

@@ -69,6 +69,13 @@ pub(crate) struct Problem {
     pub nearest: Option<String>,
 }
 
+impl From<Problem> for String {
+    fn from(problem: Problem) -> Self {
+        let hint = problem.nearest.map_or_else(String::new, |unit| format!("; did you mean `{unit}`?"));
+        format!("{}; expected {}{hint}", problem.message, problem.expected)
+    }
+}
+
 impl Kind {
     fn read(&self, text: &str) -> Result<u64, Problem> {
         let text = text.trim();
@@ -147,6 +154,22 @@ pub(crate) fn read_rate(text: &str) -> Result<Bandwidth, Problem> {
 
 pub(crate) fn read_time(text: &str) -> Result<Duration, Problem> {
     TIME.read(text).map(Duration::from_nanos)
+}
+
+/// A rate outside of a scenario, such as `2 Mb/s`, in bit/s.
+///
+/// # Errors
+/// What is wrong and what was expected.
+pub fn rate_bps(text: &str) -> Result<u64, String> {
+    Ok(RATE.read(text)?)
+}
+
+/// A time outside of a scenario, such as `60 s`, in seconds.
+///
+/// # Errors
+/// As [`rate_bps`].
+pub fn time_s(text: &str) -> Result<f64, String> {
+    Ok(read_time(text)?.as_secs_f64())
 }
 
 pub(crate) fn read_bytes(text: &str) -> Result<u64, Problem> {

@@ -1,4 +1,4 @@
-"""The command line: `anabranch list`, `anabranch run`, `anabranch compare`."""
+"""The command line: `anabranch list`, `anabranch run`, `anabranch compare`, `anabranch content`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from anabranch import InputError, __version__
-from anabranch.cli import comparing, listing, running
+from anabranch.cli import comparing, content, listing, running
 from anabranch.cli.console import Exit, say_error
 
 app = typer.Typer(
@@ -42,6 +42,7 @@ def _options(
 app.command("list", epilog=listing.EXAMPLES)(listing.list_names)
 app.command("run", epilog=running.EXAMPLES)(running.run)
 app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
+app.add_typer(content.app, name="content")
 
 
 def main() -> None:
