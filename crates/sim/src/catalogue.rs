@@ -46,6 +46,11 @@ pub const SCENARIOS: &[Shipped] = shipped![
     "dash/tcp-2000",
     "dash/tcp-1667",
     "dash/four-viewers",
+    "mptcp-plus/ratio-0.49",
+    "mptcp-plus/ratio-0.87",
+    "mptcp-plus/500-500",
+    "mptcp-plus/grid",
+    "mptcp-plus/one-segment",
 ];
 
 /// The shipped scenario of that name.
