@@ -10,6 +10,7 @@ declare -A package_of=(
   [ffmpeg]=ffmpeg
   [ip]=iproute2
   [mptcpize]=mptcpize
+  [npm]=npm
   [nstat]=iproute2
   [tshark]=tshark
 )

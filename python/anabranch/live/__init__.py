@@ -1,0 +1,1 @@
+"""Live runs: real links, real kernels, real players."""

@@ -1,0 +1,1 @@
+"""Programs that watch what the server of a live run serves."""

@@ -1,0 +1,208 @@
+"""The real dash.js in Chromium."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import subprocess
+import tarfile
+import tempfile
+import time
+import urllib.parse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from anabranch import InputError, _core
+from anabranch.content.ffmpeg import ToolError, find
+from anabranch.live.clients.browser import Browser, BrowserError
+
+VERSION = "5.2.1"
+"""The release of dash.js that plays."""
+
+# What npm's registry says of that release's archive, as the lock file of the judge of our rules has it.
+_INTEGRITY = "sha512-axcJmLeJCTJMLUfQRErUJB1KOiU5iHF+DMLBc3FKeox1HPYtGUQlC6Xm5Mm6vhBUR3CHHLIPOqw0JDIqMtP+Dw=="
+_MEMBER = "package/dist/modern/umd/dash.all.min.js"
+_ASK_EVERY_S = 0.5
+
+_RULES = (("throughputRule", "throughput"), ("bolaRule", "bola"))
+_REPRESENTATIONS = ".//{*}Representation"
+# Where an event's numbers have a bandwidth.
+_BANDWIDTH_AT = {"requested": 2, "abandoned": 3, "appended": 1, "shown": 1}
+
+
+@dataclass(frozen=True)
+class Log:
+    """What the page wrote down; times in seconds since the session began.
+
+    Attributes:
+        events: Time, kind and numbers, in the order of time, as ``_core.viewer_report`` takes them, but with the
+            bandwidth (bit/s) of each representation.
+        samples: Time, playing time, seconds buffered, bandwidth on screen, pictures shown, pictures dropped.
+        errors: What went wrong.
+        over: Whether the video was played to its end.
+        version: The release of dash.js.
+        end_s: When the log was read.
+    """
+
+    events: list[tuple[float, str, list[float]]]
+    samples: list[list[float]]
+    errors: list[str]
+    over: bool
+    version: str
+    end_s: float
+
+
+def library() -> Path:
+    """dash.js as one file, fetched by npm the first time.
+
+    Raises:
+        ToolError: npm is missing or failed, or it is not the file that it should be.
+    """
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "anabranch"
+    file = cache / f"dashjs-{VERSION}.min.js"
+    if file.is_file():
+        return file
+    npm = find("npm", "npm")
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache) as folder:
+        command = [npm, "pack", f"dashjs@{VERSION}", "--silent"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        archive = Path(folder) / f"dashjs-{VERSION}.tgz"
+        if done.returncode != 0 or not archive.is_file():
+            raise ToolError(f"npm could not fetch dash.js {VERSION}: {done.stderr.strip()}")
+        digest = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
+        if f"sha512-{digest}" != _INTEGRITY:
+            raise ToolError(f"npm fetched something else than dash.js {VERSION}: its SHA-512 is {digest}")
+        with tarfile.open(archive) as package:
+            member = package.extractfile(_MEMBER)
+            assert member is not None
+            # Whoever looks for the file while it is being written shall not find half of it.
+            partial = Path(folder) / file.name
+            partial.write_bytes(member.read())
+        partial.replace(file)
+    return file
+
+
+def configuration(player: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page is told, from what a scenario says of its player.
+
+    Args:
+        player: The scenario's ``player`` table, times and rates with their units. What dash.js has no setting for (the
+            rules of other players, thresholds of its own) is left out.
+
+    Returns:
+        ``settings``: those of dash.js; ``largest``: width and height of the largest pictures, or nothing.
+    """
+    buffer: dict[str, Any] = {}
+    abr: dict[str, Any] = {}
+    if "buffer" in player:
+        buffer["bufferTimeDefault"] = _core.time_s(player["buffer"])
+    if "buffer_at_top" in player:
+        top_s = _core.time_s(player["buffer_at_top"])
+        buffer |= {"bufferTimeAtTopQuality": top_s, "bufferTimeAtTopQualityLongForm": top_s}
+    if "fast_switch" in player:
+        buffer["fastSwitchEnabled"] = player["fast_switch"]
+    for key, setting in (("initial_bitrate", "initialBitrate"), ("max_bitrate", "maxBitrate")):
+        if key in player:
+            abr[setting] = {"video": _core.rate_bps(player[key]) / 1000}
+    rules = {rule: {"active": player["strategy"] in (name, "dynamic")} for rule, name in _RULES if "strategy" in player}
+    if rules:
+        abr["rules"] = rules
+    largest = str(player["max_resolution"]).split("x") if "max_resolution" in player else []
+    return {"settings": {"streaming": {"buffer": buffer, "abr": abr}}, "largest": [int(side) for side in largest]}
+
+
+def metrics(log: Log, mpd: Path, scenario: _core.Scenario | None = None) -> dict[str, Any]:
+    """What the viewer saw, in the words of ``run --json``.
+
+    Args:
+        log: What the page wrote down.
+        mpd: The MPD that was played.
+        scenario: Where the statistics' window and weights come from; all of the time and the usual ones where absent.
+
+    Raises:
+        InputError: The log does not belong to the MPD.
+    """
+    text = mpd.read_text(encoding="utf-8")
+    rates = {int(element.get("bandwidth", 0)) for element in ElementTree.fromstring(text).findall(_REPRESENTATIONS)}
+    ranks = {float(rate): float(rank) for rank, rate in enumerate(sorted(rates))}
+    events = []
+    for time_s, kind, numbers in log.events:
+        position = _BANDWIDTH_AT.get(kind)
+        if position is not None and numbers[position] not in ranks:
+            raise InputError(f"{mpd}: it has no representation of {numbers[position]} b/s, which was played")
+        ranked = [ranks[number] if at == position else number for at, number in enumerate(numbers)]
+        events.append((time_s, kind, ranked))
+    answer = _core.viewer_report(events, end_s=log.end_s, mpd=(str(mpd), text), scenario=scenario)
+    report: dict[str, Any] = json.loads(answer)
+    return report
+
+
+def play(
+    url: str,
+    *,
+    before: Sequence[str],
+    folder: Path,
+    limit_s: float,
+    configuration: Mapping[str, Any] | None = None,
+    progress: Callable[[float], object] = lambda _seconds: None,
+) -> Log:
+    """Plays an MPD, and takes a picture of the page (``player.png``) at the end.
+
+    Args:
+        url: The MPD's address.
+        before: The command that runs Chromium where it should run, such as ``ip netns exec NAME mptcpize run``.
+        folder: Where the picture and Chromium's own log go.
+        limit_s: The session is cut off after this time.
+        configuration: From :func:`configuration`; dash.js's own defaults where absent.
+        progress: Called now and then with the seconds that have passed.
+
+    Raises:
+        ToolError: A program is missing.
+        BrowserError: Chromium failed, or dash.js could not play.
+    """
+    chromium = find("chromium", "chromium")
+    served = _page(library())
+    chosen = {"settings": {}, "largest": []} if configuration is None else configuration
+    base = urllib.parse.urljoin(url, "/anabranch-player/")
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as private,
+        Browser(before, chromium, Path(private)) as browser,
+    ):
+        browser.serve(base, served)
+        browser.open(base + "index.html")
+        browser.evaluate(f"anabranch.begin({json.dumps(url)}, {json.dumps(chosen)})")
+        began = time.monotonic()
+        while (passed := time.monotonic() - began) < limit_s:
+            progress(passed)
+            if browser.evaluate("anabranch.over || anabranch.errors.length > 0"):
+                break
+            time.sleep(_ASK_EVERY_S)
+        log = _read(browser.evaluate("anabranch.log()"), time.monotonic() - began)
+        browser.screenshot(folder / "player.png")
+    if not log.events:
+        reason = "; ".join(log.errors) or f"it asked for nothing within {log.end_s:.0f} s"
+        raise BrowserError(f"dash.js did not play {url}: {reason}")
+    return log
+
+
+def _page(library: Path) -> dict[str, tuple[str, bytes]]:
+    files = resources.files("anabranch.live.clients") / "page"
+    return {
+        "index.html": ("text/html", (files / "index.html").read_bytes()),
+        "player.js": ("text/javascript", (files / "player.js").read_bytes()),
+        "dash.js": ("text/javascript", library.read_bytes()),
+    }
+
+
+def _read(text: str, end_s: float) -> Log:
+    said = json.loads(text)
+    # Some things were noted when they were over, with the time at which they happened.
+    events = sorted(((time, kind, numbers) for time, kind, numbers in said["events"]), key=lambda event: event[0])
+    return Log(events, said["samples"], said["errors"], said["over"], said["version"], end_s)
