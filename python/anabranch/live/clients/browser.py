@@ -29,6 +29,8 @@ _FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # A page that no network delivered would need somebody to allow it requests to private addresses.
+    "--disable-features=LocalNetworkAccessChecks",
     "--disable-extensions",
     # Nobody looks at the window; timers shall run all the same.
     "--disable-background-timer-throttling",
@@ -53,7 +55,7 @@ class Browser:
     """
 
     def __init__(
-        self, before: Sequence[str], program: str, folder: Path, *, size: tuple[int, int] = (680, 600)
+        self, before: Sequence[str], program: str, folder: Path, *, size: tuple[int, int] = (680, 680)
     ) -> None:
         ours, theirs = socket.socketpair()
         self._socket = ours

@@ -19,10 +19,10 @@ const anabranch = {
     const state = { started: false, stalled: false, shown: null, dropped: 0 };
     const numbers = new Map(); // of open requests
     const spans = new Map(); // playing time of media segments, by index
-    const rates = new Map(); // what is buffered of them
+    const bandwidths = new Map(); // of representations, by their names
+    const rates = new Map(); // what is buffered of media segments, by index
     let requests = 0;
     const isMedia = (request) => request && request.type === "MediaSegment" && request.mediaType === "video";
-    const bandwidth = (representation) => representation.bandwidth;
     const buffered = () => {
       const at = video.currentTime;
       for (let i = 0; i < video.buffered.length; i += 1) {
@@ -39,34 +39,45 @@ const anabranch = {
       const fits = (representation) => representation.width <= largest[0] && representation.height <= largest[1];
       player.registerCustomCapabilitiesFilter(fits);
     }
-    player.on("fragmentLoadingStarted", ({ request }) => {
+    // What goes wrong here must not stop dash.js, whose own code comes after its listeners'.
+    const on = (what, listener) => {
+      player.on(what, (event) => {
+        try {
+          listener(event);
+        } catch (error) {
+          this.errors.push(`${what}: ${error}`);
+        }
+      });
+    };
+    on("fragmentLoadingStarted", ({ request }) => {
       if (!isMedia(request)) return;
+      const { id, bandwidth } = request.representation;
+      bandwidths.set(id, bandwidth);
       numbers.set(request, requests);
       spans.set(request.index, { from: request.startTime, to: request.startTime + request.duration });
-      say(noted(request.startDate), "requested", requests, request.index, bandwidth(request.representation));
+      say(noted(request.startDate), "requested", requests, request.index, bandwidth);
       requests += 1;
     });
-    player.on("fragmentLoadingCompleted", ({ request, error }) => {
+    on("fragmentLoadingCompleted", ({ request, error }) => {
       const number = numbers.get(request);
       if (number === undefined || error) return;
       numbers.delete(request);
       say(noted(request.firstByteDate), "first-byte", number);
       say(noted(request.endDate), "complete", number, request.bytesLoaded);
     });
-    player.on("fragmentLoadingAbandoned", ({ request }) => {
+    on("fragmentLoadingAbandoned", ({ request }) => {
       const number = numbers.get(request);
       if (number === undefined) return;
       // What it will be instead is decided afterwards; the next request tells.
-      say(now(), "abandoned", number, request.index, request.bytesLoaded || 0, bandwidth(request.representation));
+      say(now(), "abandoned", number, request.index, request.bytesLoaded || 0, request.representation.bandwidth);
     });
-    player.on("bytesAppendedEndFragment", (event) => {
-      // An initialisation segment has no index.
-      if (event.mediaType !== "video" || !spans.has(event.index)) return;
-      const rate = bandwidth(event.representation);
+    on("bytesAppendedEndFragment", (event) => {
+      const rate = bandwidths.get(event.representationId);
+      if (event.mediaType !== "video" || event.segmentType !== "MediaSegment" || rate === undefined) return;
       rates.set(event.index, rate);
       say(now(), "appended", event.index, rate, buffered());
     });
-    player.on("error", (event) => this.errors.push(String((event.error && event.error.message) || event.error)));
+    on("error", (event) => this.errors.push(String((event.error && event.error.message) || event.error)));
 
     const look = () => {
       const at = video.currentTime;
