@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import anabranch
+from anabranch import content
 from conftest import Run, require
 
 SCENARIO = """\
@@ -119,3 +120,16 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     assert process.returncode == 130, said
     assert "interrupted" in said
     assert not list(tmp_path.iterdir())
+
+
+def test_a_scenario_s_content_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    require("ffmpeg")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    plan = content.film(200_000, duration_s=1.0, resolution=(320, 180))
+    folder = content.cached(plan)
+    assert folder.is_relative_to(tmp_path)
+    made = (folder / "film.mp4").stat()
+    assert content.cached(plan) == folder
+    assert (folder / "film.mp4").stat() == made
+    other = content.cached(content.film(200_000, duration_s=1.5, resolution=(320, 180)))
+    assert other != folder

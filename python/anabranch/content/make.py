@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -11,7 +12,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from anabranch import InputError
+from anabranch import InputError, places
 from anabranch.content import ffmpeg, manifest
 from anabranch.content.plan import Film, Ladder, Rendition
 
@@ -96,6 +97,20 @@ def make(plans: list[Ladder | Film], directory: Path, progress: Progress = lambd
         shutil.rmtree(partial, ignore_errors=True)
         raise
     return Made(directory, tuple(found))
+
+
+def cached(plan: Ladder | Film, progress: Progress = lambda _fraction: None) -> Path:
+    """The folder with this video, encoded the first time and kept; errors as those of :func:`make`."""
+    digest = hashlib.sha256(repr(plan).encode()).hexdigest()[:16]
+    folder = places.cache() / f"content-{digest}"
+    if not folder.is_dir():
+        try:
+            make([plan], folder, progress)
+        except (InputError, OSError):
+            # Somebody else may have made it meanwhile.
+            if not folder.is_dir():
+                raise
+    return folder
 
 
 def _work(plan: Ladder | Film) -> float:

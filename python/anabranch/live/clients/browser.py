@@ -15,6 +15,7 @@ from typing import Any, Self
 
 # Chromium starts within seconds on an idle machine, and much later on a busy one.
 _PATIENCE_S = 120.0
+_END_PATIENCE_S = 20.0
 # The protocol's pipes are the descriptors 3 and 4; a socket, given as standard input, serves as both.
 _ATTACH = 'exec "$@" 3<&0 4>&0 </dev/null'
 
@@ -86,12 +87,13 @@ class Browser:
         self._end()
 
     def _end(self) -> None:
+        # Chromium ends when nobody holds the other end of its pipe.
+        self._socket.close()
         try:
-            self._process.wait(10.0)
+            self._process.wait(_END_PATIENCE_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._socket.close()
 
     def serve(self, base: str, files: Mapping[str, tuple[str, bytes]]) -> None:
         """Answers requests for addresses below ``base`` from here, without the network.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import subprocess
 import tarfile
 import tempfile
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from anabranch import InputError, _core
+from anabranch import InputError, _core, places
 from anabranch.content.ffmpeg import ToolError, find
 from anabranch.live.clients.browser import Browser, BrowserError
 
@@ -64,12 +63,11 @@ def library() -> Path:
     Raises:
         ToolError: npm is missing or failed, or it is not the file that it should be.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "anabranch"
+    cache = places.cache()
     file = cache / f"dashjs-{VERSION}.min.js"
     if file.is_file():
         return file
     npm = find("npm", "npm")
-    cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         command = [npm, "pack", f"dashjs@{VERSION}", "--silent"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
