@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from anabranch import InputError
-from anabranch.live.clients import dashjs, vlc
+from anabranch.live.clients import dashjs, vlc, watch
+from anabranch.recording import PathRecording, SessionRecording
+from anabranch.session import load
 
 MPD = """\
 <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT6S">
@@ -149,3 +152,31 @@ def test_a_session_that_was_cut_off_is_not_over() -> None:
     reader.cut = True
     reader.line(5.0, "main input debug: EOF reached")
     assert not reader.log.over
+
+
+def test_a_session_s_picture_shows_what_the_player_saw() -> None:
+    times = np.arange(0.0, 10.0, 0.5)
+    nothing = np.zeros_like(times)
+    path = PathRecording("wifi", nothing, nothing, nothing)
+    seen = SessionRecording("session 0", times, (path,), nothing, nothing, nothing, np.empty((0, 2)), np.empty(0))
+    events = [(1.0, "started", []), (2.0, "stall-began", []), (3.0, "stall-ended", []), (4.2, "discarded", [9.0])]
+    events.append((5.0, "stall-began", []))
+    # The player began a second after the run.
+    watched = watch.Watched({}, False, 101.0, tuple(events), buffer=((0.0, 0.0), (2.0, 4.0), (8.0, 4.0)))
+    drawn = watched.drawn(seen, 100.0)
+    assert drawn.stalls_s.tolist() == [[3.0, 4.0], [6.0, 9.5]]
+    assert drawn.discards.nonzero()[0].tolist() == [11]
+    assert (drawn.buffer_s[:6].tolist(), drawn.buffer_s[-1]) == ([0.0, 0.0, 0.0, 1.0, 2.0, 3.0], 0.0)
+    assert drawn.paths == seen.paths
+    silent = watch.Watched({}, False, 100.0, ()).drawn(seen, 100.0)
+    assert not silent.plays
+    assert silent.stalls_s.shape == (0, 2)
+
+
+def test_content_of_the_wrong_kind_is_refused(tmp_path: Path) -> None:
+    scenario = load("sticky/base")
+    with pytest.raises(InputError, match="its video is progressive"):
+        watch.content_for(scenario, None, wanted="dash", progress=lambda _: None)
+    for wanted, missing in (("dash", "manifest.mpd"), ("progressive", "film.mp4")):
+        with pytest.raises(InputError, match=missing):
+            watch.content_for(scenario, tmp_path, wanted=wanted, progress=lambda _: None)

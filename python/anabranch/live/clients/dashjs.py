@@ -47,6 +47,7 @@ class Log:
         over: Whether the video was played to its end.
         version: The release of dash.js.
         end_s: When the log was read.
+        began: When the session began, by ``time.monotonic``.
     """
 
     events: list[tuple[float, str, list[float]]]
@@ -55,6 +56,7 @@ class Log:
     over: bool
     version: str
     end_s: float
+    began: float = 0.0
 
 
 def library() -> Path:
@@ -175,14 +177,14 @@ def play(
     ):
         browser.serve(base, served)
         browser.open(base + "index.html")
-        browser.evaluate(f"anabranch.begin({json.dumps(url)}, {json.dumps(chosen)})")
         began = time.monotonic()
+        browser.evaluate(f"anabranch.begin({json.dumps(url)}, {json.dumps(chosen)})")
         while (passed := time.monotonic() - began) < limit_s:
             progress(passed)
             if browser.evaluate("anabranch.over || anabranch.errors.length > 0"):
                 break
             time.sleep(_ASK_EVERY_S)
-        log = _read(browser.evaluate("anabranch.log()"), time.monotonic() - began)
+        log = _read(browser.evaluate("anabranch.log()"), began)
         browser.screenshot(folder / "player.png")
     if not log.events:
         reason = "; ".join(log.errors) or f"it asked for nothing within {log.end_s:.0f} s"
@@ -199,8 +201,9 @@ def _page(library: Path) -> dict[str, tuple[str, bytes]]:
     }
 
 
-def _read(text: str, end_s: float) -> Log:
+def _read(text: str, began: float) -> Log:
     said = json.loads(text)
     # Some things were noted when they were over, with the time at which they happened.
     events = sorted(((time, kind, numbers) for time, kind, numbers in said["events"]), key=lambda event: event[0])
-    return Log(events, said["samples"], said["errors"], said["over"], said["version"], end_s)
+    end_s = time.monotonic() - began
+    return Log(events, said["samples"], said["errors"], said["over"], said["version"], end_s, began)

@@ -49,12 +49,14 @@ class Log:
         statistics: VLC's own counters when it was asked last: ``video decoded``, ``frames displayed``, ``frames lost``.
         over: Whether the video was played to its end.
         end_s: When VLC ended.
+        began: When VLC was started, by ``time.monotonic``.
     """
 
     events: list[tuple[float, str, list[float]]] = field(default_factory=list)
     statistics: dict[str, int] = field(default_factory=dict)
     over: bool = False
     end_s: float = 0.0
+    began: float = 0.0
 
 
 class Reader:
@@ -207,6 +209,7 @@ def _run(
         thread.join()
         process.stdout.close()
     reader.log.end_s = min(time.monotonic() - began, limit_s)
+    reader.log.began = began
 
 
 def _collect(stream: IO[str], began: float, lines: queue.SimpleQueue[tuple[float, str] | None]) -> None:

@@ -1,0 +1,175 @@
+"""Real players in a laboratory: each plays what the server serves, and its words become the session's metrics."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anabranch import InputError, _core, content
+from anabranch.content.make import MANIFEST
+from anabranch.live.clients import dashjs, vlc
+from anabranch.recording import SessionRecording
+
+LOG = "player.json"
+"""What the player said, in the run folder."""
+
+Event = tuple[float, str, list[float]]
+Progress = Callable[[float], object]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a player plays.
+
+    Attributes:
+        scenario: The scenario.
+        namespace: The network namespace of the client, as ``ip netns exec`` wants it.
+        url: Where the server is, without a path.
+        content: The folder that it serves.
+        folder: The run folder, for what the player leaves.
+        limit_s: The session is cut off after this time.
+    """
+
+    scenario: _core.Scenario
+    namespace: str
+    url: str
+    content: Path
+    folder: Path
+    limit_s: float
+
+    @property
+    def before(self) -> list[str]:
+        """The command that runs another one here, as a client of Multipath TCP."""
+        return ["ip", "netns", "exec", self.namespace, "mptcpize", "run"]
+
+    @property
+    def player(self) -> Mapping[str, Any]:
+        """What the scenario says of the first session's player."""
+        session = tomllib.loads(self.scenario.resolved)["session"][0]
+        chosen = session.get("player", {})
+        return chosen if isinstance(chosen, dict) else {"kind": chosen}
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What a player saw.
+
+    Attributes:
+        metrics: In the words of ``run --json``.
+        over: Whether the video was played to its end.
+        began: When the session began, by ``time.monotonic``.
+        events: What the player said: seconds since the session began, kind, numbers.
+        buffer: Seconds since the session began, and seconds that were buffered; empty where the player does not tell.
+        notes: What should be known of the run.
+    """
+
+    metrics: dict[str, Any]
+    over: bool
+    began: float
+    events: tuple[Event, ...]
+    buffer: tuple[tuple[float, float], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def drawn(self, session: SessionRecording, run_began: float) -> SessionRecording:
+        """The recording of the session with what the player saw, which the laboratory could not see.
+
+        Args:
+            session: The laboratory's recording.
+            run_began: When the run began, by ``time.monotonic``.
+        """
+        offset_s = self.began - run_began
+        at = {kind: np.array([time_s for time_s, own, _ in self.events if own == kind]) + offset_s for kind in _DRAWN}
+        ends = np.append(at["stall-ended"], session.times_s[-1:])[: len(at["stall-began"])]
+        discards = np.diff(np.searchsorted(np.sort(at["discarded"]), session.times_s, side="right"), prepend=0)
+        levels = np.full_like(session.times_s, np.nan)
+        if self.buffer:
+            times, values = np.array(self.buffer).T
+            levels = np.interp(session.times_s, times + offset_s, values, left=0.0, right=0.0)
+        return replace(
+            session,
+            buffer_s=levels,
+            discards=discards.astype(np.float64),
+            stalls_s=np.column_stack((at["stall-began"], ends)),
+            underflows_s=at["underflow"],
+        )
+
+
+_DRAWN = ("stall-began", "stall-ended", "discarded", "underflow")
+
+
+def content_for(scenario: _core.Scenario, given: Path | None, *, wanted: str, progress: Progress) -> Path:
+    """The folder to be served: the given one, or what the scenario's video is, encoded the first time.
+
+    Args:
+        scenario: The scenario.
+        given: A folder of ``anabranch content make``, if any.
+        wanted: ``dash`` or ``progressive``.
+        progress: Called with the fraction that is encoded.
+
+    Raises:
+        InputError: The folder, or the scenario, has no such video.
+        ToolError: ffmpeg is missing or failed.
+    """
+    if given is None:
+        plan = content.of_scenario(scenario, None)
+        if isinstance(plan, content.Ladder) != (wanted == "dash"):
+            other = "vlc" if isinstance(plan, content.Ladder) else "dash.js"
+            found = "DASH" if isinstance(plan, content.Ladder) else "progressive"
+            raise InputError(f"{scenario.name}: its video is {found}; expected a client that plays it, not {other}")
+        return content.cached(plan, progress)
+    if not (given / MANIFEST).is_file() if wanted == "dash" else not _films(given):
+        what = MANIFEST if wanted == "dash" else "film.mp4 or film.ts"
+        raise InputError(f"{given}: there is no {what}; expected a folder of `anabranch content make`")
+    return given
+
+
+def watch_dashjs(place: Place, progress: Progress) -> Watched:
+    """The real dash.js in Chromium; errors as those of :func:`dashjs.play`."""
+    configuration = dashjs.configuration(place.player)
+    log = dashjs.play(
+        f"{place.url}/{MANIFEST}",
+        before=place.before,
+        folder=place.folder,
+        limit_s=place.limit_s,
+        configuration=configuration,
+        progress=progress,
+    )
+    _keep(place.folder, asdict(log))
+    metrics = dashjs.metrics(log, place.content / MANIFEST, place.scenario)
+    return Watched(
+        metrics,
+        log.over,
+        log.began,
+        tuple(log.events),
+        buffer=tuple((sample[0], sample[2]) for sample in log.samples),
+        notes=(f"dash.js {log.version} in Chromium", *log.errors),
+    )
+
+
+def watch_vlc(place: Place, progress: Progress) -> Watched:
+    """The real VLC; errors as those of :func:`vlc.play`."""
+    caching = place.player.get("caching")
+    log = vlc.play(
+        f"{place.url}/{_films(place.content)[0].name}",
+        before=place.before,
+        folder=place.folder,
+        limit_s=place.limit_s,
+        caching_s=None if caching is None else _core.time_s(caching),
+        progress=progress,
+    )
+    _keep(place.folder, asdict(log))
+    return Watched(vlc.metrics(log, place.scenario), log.over, log.began, tuple(log.events))
+
+
+def _films(folder: Path) -> list[Path]:
+    return sorted(folder.glob("film.*"))
+
+
+def _keep(folder: Path, log: dict[str, Any]) -> None:
+    (folder / LOG).write_text(json.dumps(log) + "\n", encoding="utf-8")
