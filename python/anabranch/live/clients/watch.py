@@ -129,7 +129,7 @@ def content_for(scenario: _core.Scenario, given: Path | None, *, wanted: str, pr
     return given
 
 
-def watch_dashjs(place: Place, progress: Progress) -> Watched:
+def _watch_dashjs(place: Place, progress: Progress) -> Watched:
     """The real dash.js in Chromium; errors as those of :func:`dashjs.play`."""
     configuration = dashjs.configuration(place.player)
     log = dashjs.play(
@@ -152,7 +152,7 @@ def watch_dashjs(place: Place, progress: Progress) -> Watched:
     )
 
 
-def watch_vlc(place: Place, progress: Progress) -> Watched:
+def _watch_vlc(place: Place, progress: Progress) -> Watched:
     """The real VLC; errors as those of :func:`vlc.play`."""
     caching = place.player.get("caching")
     log = vlc.play(
@@ -173,3 +173,25 @@ def _films(folder: Path) -> list[Path]:
 
 def _keep(folder: Path, log: dict[str, Any]) -> None:
     (folder / LOG).write_text(json.dumps(log) + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Client:
+    """A player that can watch.
+
+    Attributes:
+        sentence: What it is.
+        content: What it plays: ``dash`` or ``progressive``.
+        watch: Plays; raises what :func:`dashjs.play` or :func:`vlc.play` raise.
+    """
+
+    sentence: str
+    content: str
+    watch: Callable[[Place, Progress], Watched]
+
+
+CLIENTS: Mapping[str, Client] = {
+    "dash.js": Client(f"dash.js {dashjs.VERSION} in Chromium", "dash", _watch_dashjs),
+    "vlc": Client("VLC without a window", "progressive", _watch_vlc),
+}
+"""The players, by what the command line calls them."""
