@@ -112,7 +112,8 @@ fn read_event(kind: &str, values: &[f64]) -> PyResult<PlayerEvent> {
             PlayerEvent::SegmentRequested { request: n.integer()?, index: n.integer()?, representation: n.integer()? }
         }
         "first-byte" => PlayerEvent::FirstByte { request: n.integer()? },
-        "complete" => PlayerEvent::ResponseComplete { request: n.integer()?, bytes: n.integer()? },
+        // A real player does not tell where a response ends in its connection, so no waiting is ascribed to it.
+        "complete" => PlayerEvent::ResponseComplete { request: n.integer()?, bytes: n.integer()?, end: 0 },
         "abandoned" => PlayerEvent::SegmentAbandoned {
             request: n.integer()?,
             index: n.integer()?,
