@@ -213,3 +213,31 @@ pub enum TransportEvent {
     /// The connection ended before that.
     Aborted,
 }
+
+impl TransportEvent {
+    /// The same event with other names for its subflows: where several connections are told as one.
+    #[must_use]
+    pub fn map_subflows(mut self, name: impl Fn(SubflowId) -> SubflowId) -> Self {
+        match &mut self {
+            TransportEvent::SubflowOpened { subflow, .. }
+            | TransportEvent::SubflowClosed { subflow, .. }
+            | TransportEvent::SegmentSent { subflow, .. }
+            | TransportEvent::WindowReduced { subflow, .. }
+            | TransportEvent::TimeoutFired { subflow, .. }
+            | TransportEvent::ReductionUndone { subflow }
+            | TransportEvent::PriorityChanged { subflow, .. }
+            | TransportEvent::PathUse { subflow, .. }
+            | TransportEvent::Sample { subflow, .. } => *subflow = name(*subflow),
+            TransportEvent::PathSwitched { from, to, .. } => (*from, *to) = (name(*from), name(*to)),
+            TransportEvent::Established
+            | TransportEvent::FellBack { .. }
+            | TransportEvent::Delivered { .. }
+            | TransportEvent::OutOfOrder { .. }
+            | TransportEvent::ReceiveWindowLimited { .. }
+            | TransportEvent::SchedulerWaiting { .. }
+            | TransportEvent::Finished
+            | TransportEvent::Aborted => {}
+        }
+        self
+    }
+}

@@ -36,7 +36,7 @@ pub enum Far {
     Host,
 }
 
-/// One path: a device in the client's namespace, and both directions of the link between it and the far end.
+/// One path with a link of its own: a device in the client's namespace, and both directions of the link between it and the far end.
 pub struct Link {
     /// The client's device.
     pub client: Tun,
@@ -50,21 +50,60 @@ pub struct Link {
     pub middlebox: Middlebox,
 }
 
-/// What the links of one path did.
+/// Both directions of a link, whoever uses it.
+pub struct Pipes {
+    /// From clients.
+    pub up: Direction<BytesPacket>,
+    /// To clients.
+    pub down: Direction<BytesPacket>,
+    /// What stands in its way.
+    pub middlebox: Middlebox,
+}
+
+/// The ends of a path, and the links between them.
+pub struct Route {
+    /// The client's device.
+    pub client: Tun,
+    /// The far end.
+    pub far: Far,
+    /// Positions of its links, from the client to the far end.
+    pub links: Vec<usize>,
+}
+
+/// A network in which several paths may share a link, and a path may have several.
+pub struct Topology {
+    /// The links; a [`Step`]'s path is a position here, and a report has one entry for each.
+    pub links: Vec<Pipes>,
+    /// The paths, by their [`PathId`].
+    pub paths: Vec<Route>,
+}
+
+impl From<Vec<Link>> for Topology {
+    fn from(list: Vec<Link>) -> Self {
+        let (mut links, mut paths) = (Vec::new(), Vec::new());
+        for (i, Link { client, far, up, down, middlebox }) in list.into_iter().enumerate() {
+            links.push(Pipes { up, down, middlebox });
+            paths.push(Route { client, far, links: vec![i] });
+        }
+        Topology { links, paths }
+    }
+}
+
+/// What a link did, which is that of one path if paths do not share it.
 #[derive(Clone, Debug)]
 pub struct PathReport {
     /// From the client.
     pub up: Stats,
     /// To the client.
     pub down: Stats,
-    /// What the path's middlebox did, from the client and to it.
+    /// What its middlebox did, from the client and to it.
     pub meddled: [Meddled; 2],
 }
 
 /// What an emulator did.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Path by path.
+    /// Link by link.
     pub paths: Vec<PathReport>,
     /// How much later than due packets were delivered, all directions together. A run in which this is not small against
     /// the links' delays measured the machine, not the links.
@@ -91,44 +130,68 @@ struct Device {
     way: Way,
 }
 
-/// Where a direction's packets go.
+/// Where a packet goes that has passed the last link of its path.
 #[derive(Clone, Copy)]
 enum Sink {
     Device(usize),
     Host,
 }
 
-/// One direction of one path.
+/// One direction of one link.
 struct Lane {
     direction: Direction<BytesPacket>,
     meddler: Meddler,
-    sink: Sink,
 }
 
-/// All directions: of path `i`, number `2 i` leads up and `2 i + 1` down.
+/// The lanes of a path, first to last, and what is behind them; the way from the client first.
+struct Ends {
+    lanes: [Vec<usize>; 2],
+    sinks: [Sink; 2],
+}
+
+/// All directions: of link `i`, number `2 i` leads up and `2 i + 1` down.
 struct Links {
     lanes: Vec<Lane>,
+    paths: Vec<Ends>,
     lateness: Histogram,
     pool: Pool,
 }
 
 impl Links {
-    fn lane(&mut self, path: PathId, way: Way) -> &mut Lane {
-        &mut self.lanes[2 * path.index() + usize::from(way == Way::Down)]
+    fn lane(&mut self, link: usize, way: Way) -> &mut Lane {
+        &mut self.lanes[2 * link + index_of(way)]
     }
 
+    /// A packet leaves an end of its path.
     fn send(&mut self, now: Instant, path: PathId, way: Way, bytes: &[u8]) {
-        let mut packet = self.pool.packet(bytes);
-        let lane = self.lane(path, way);
+        let packet = self.pool.packet(path, bytes);
+        self.enter(now, way, packet);
+    }
+
+    /// Puts a packet on the link that is next on its path.
+    fn enter(&mut self, now: Instant, way: Way, mut packet: BytesPacket) {
+        let at = self.paths[packet.path.index()].lanes[index_of(way)][usize::from(packet.passed)];
+        let lane = &mut self.lanes[at];
         lane.meddler.pass(packet.as_mut_slice());
         lane.direction.send(now, packet);
+    }
+
+    /// Takes a packet that has passed a link: what is behind its path if that was the last one. Else it goes on.
+    fn leave(&mut self, now: Instant, way: Way, mut packet: BytesPacket) -> Option<(Sink, BytesPacket)> {
+        packet.passed += 1;
+        let path = &self.paths[packet.path.index()];
+        if usize::from(packet.passed) == path.lanes[index_of(way)].len() {
+            return Some((path.sinks[index_of(way)], packet));
+        }
+        self.enter(now, way, packet);
+        None
     }
 
     fn next_delivery(&self) -> Option<Instant> {
         self.lanes.iter().filter_map(|lane| lane.direction.next_delivery()).min()
     }
 
-    /// Bytes of IP packets that reached the client, on all paths.
+    /// Bytes of IP packets that links to the client delivered.
     fn delivered_down(&self) -> u64 {
         self.lanes.iter().skip(1).step_by(2).map(|lane| lane.direction.stats().delivered.bytes).sum()
     }
@@ -144,28 +207,57 @@ impl Links {
     }
 }
 
+/// The position of a way where both have one.
+fn index_of(way: Way) -> usize {
+    usize::from(way == Way::Down)
+}
+
 impl<H: Host> Emulator<H> {
     /// Links that carry traffic once [`Emulator::run`] is called; link `i` is [`PathId`] `i`. All times count from `clock`'s zero.
     ///
     /// # Errors
     /// If the tap cannot write its headers.
-    pub fn new(clock: Clock, links: Vec<Link>, host: H, script: Script, mut tap: Tap) -> io::Result<Self> {
-        let mut devices = Vec::new();
+    pub fn new(clock: Clock, links: Vec<Link>, host: H, script: Script, tap: Tap) -> io::Result<Self> {
+        Emulator::of(clock, links.into(), host, script, tap)
+    }
+
+    /// The same for any network.
+    ///
+    /// # Errors
+    /// If the tap cannot write its headers.
+    ///
+    /// # Panics
+    /// If a path has no link, or one that does not exist.
+    pub fn of(clock: Clock, network: Topology, host: H, script: Script, mut tap: Tap) -> io::Result<Self> {
         let mut lanes = Vec::new();
-        for (i, link) in links.into_iter().enumerate() {
-            let path = PathId(i as u16);
-            tap.interface(link.client.name())?;
-            devices.push(Device { tun: link.client, path, way: Way::Up });
-            let meddler = |way| Meddler::new(link.middlebox, &Streams::new(MIDDLEBOX_SEED, format!("link/{i}/{way}")));
-            lanes.push(Lane { direction: link.up, meddler: meddler("up"), sink: Sink::Host });
-            let sink = Sink::Device(devices.len() - 1);
-            lanes.push(Lane { direction: link.down, meddler: meddler("down"), sink });
-            if let Far::Device(tun) = link.far {
-                lanes[2 * i].sink = Sink::Device(devices.len());
-                devices.push(Device { tun, path, way: Way::Down });
+        for (i, link) in network.links.into_iter().enumerate() {
+            for (way, direction) in [("up", link.up), ("down", link.down)] {
+                let streams = Streams::new(MIDDLEBOX_SEED, format!("link/{i}/{way}"));
+                lanes.push(Lane { direction, meddler: Meddler::new(link.middlebox, &streams) });
             }
         }
-        let links = Links { lanes, lateness: Histogram::default(), pool: Pool::default() };
+        let (mut devices, mut paths) = (Vec::new(), Vec::new());
+        for (i, route) in network.paths.into_iter().enumerate() {
+            assert!(
+                !route.links.is_empty() && route.links.iter().all(|link| 2 * link < lanes.len()),
+                "links of path {i}"
+            );
+            let path = PathId(i as u16);
+            tap.interface(route.client.name())?;
+            let up: Vec<_> = route.links.iter().map(|link| 2 * link).collect();
+            let down = up.iter().rev().map(|lane| lane + 1).collect();
+            let near = Sink::Device(devices.len());
+            devices.push(Device { tun: route.client, path, way: Way::Up });
+            let far = match route.far {
+                Far::Host => Sink::Host,
+                Far::Device(tun) => {
+                    devices.push(Device { tun, path, way: Way::Down });
+                    Sink::Device(devices.len() - 1)
+                }
+            };
+            paths.push(Ends { lanes: [up, down], sinks: [far, near] });
+        }
+        let links = Links { lanes, paths, lateness: Histogram::default(), pool: Pool::default() };
         Ok(Emulator { clock, devices, links, host, script, tap, refused: 0 })
     }
 
@@ -200,8 +292,10 @@ impl<H: Host> Emulator<H> {
     ///
     /// # Errors
     /// If the tap's file cannot be written.
-    pub fn finish(self) -> io::Result<(H, Report)> {
+    pub fn finish(mut self) -> io::Result<(H, Report)> {
         self.tap.finish()?;
+        let now = self.clock.now();
+        self.links.lanes.iter_mut().for_each(|lane| lane.direction.advance(now));
         let report = self.links.report(self.refused);
         Ok((self.host, report))
     }
@@ -218,10 +312,10 @@ struct Turn<'a, H> {
 }
 
 impl<H: Host> Turn<'_, H> {
-    /// Hands every packet that is due to its device or to the host.
+    /// Hands every packet that is due to its next link, its device or the host.
     fn deliver(&mut self) -> io::Result<()> {
         for lane in 0..self.links.lanes.len() {
-            let path = PathId((lane / 2) as u16);
+            let way = if lane % 2 == 0 { Way::Up } else { Way::Down };
             while let Some(due) = self.links.lanes[lane].direction.next_delivery() {
                 let now = self.clock.now();
                 if due > now {
@@ -229,8 +323,10 @@ impl<H: Host> Turn<'_, H> {
                 }
                 let Some(packet) = self.links.lanes[lane].direction.poll_delivery(now) else { break };
                 self.links.lateness.record(now.since(due));
-                self.hand_over(now, path, self.links.lanes[lane].sink, packet.as_slice())?;
-                self.links.pool.recycle(packet);
+                if let Some((sink, packet)) = self.links.leave(now, way, packet) {
+                    self.hand_over(now, packet.path, sink, packet.as_slice())?;
+                    self.links.pool.recycle(packet);
+                }
             }
             // Nobody listens yet; the counters have it all.
             self.links.lanes[lane].direction.log().drain().for_each(drop);
@@ -276,7 +372,7 @@ impl<H: Host> Turn<'_, H> {
         let now = self.clock.now();
         while let Some(Step { path, way, change, .. }) = script.due(now, self.links.delivered_down()) {
             for way in way.each() {
-                self.links.lane(path, way).direction.change(now, change.clone());
+                self.links.lane(path.index(), way).direction.change(now, change.clone());
             }
         }
     }

@@ -108,62 +108,175 @@ pub struct Site {
     pub namespace: Netns,
 }
 
-/// A namespace with settings, and without devices.
-fn namespace(label: &str, family: Family, paths: u16, congestion_control: &str) -> io::Result<Netns> {
-    if paths == 0 || paths > MAX_PATHS {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!("{paths} paths; 1 to {MAX_PATHS} are possible"),
-        ));
-    }
-    let namespace = Netns::create(label)?;
-    namespace.sysctl(&SETTINGS)?;
-    namespace.sysctl(&[("net/ipv4/tcp_congestion_control", congestion_control)])?;
-    match family {
-        Family::V4 => namespace.sysctl(&[("net/ipv6/conf/default/disable_ipv6", "1")])?,
-        Family::V6 => namespace.sysctl(&QUIET)?,
-    }
-    Ok(namespace)
+/// One path of a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SitePath {
+    /// Its name, which decides the client's address and the devices' names.
+    pub id: PathId,
+    /// The largest IP packet.
+    pub mtu: u32,
+    /// The client's subflow on it is used only when no other works.
+    pub backup: bool,
 }
 
-/// Makes the devices `PREFIX1`, `PREFIX2`, ... that live as long as their owner.
-fn devices(namespace: &Netns, prefix: &str, paths: u16) -> io::Result<Vec<Tun>> {
-    (1..=paths).map(|i| Tun::create(namespace, &format!("{prefix}{i}"))).collect()
+/// What a site shall be.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The family of all addresses.
+    pub family: Family,
+    /// Its paths. A client has up to [`MAX_PATHS`], of which the first carries the initial subflow; a server has those of all its clients.
+    pub paths: Vec<SitePath>,
+    /// Kernel parameters beyond, or instead of, those that every site gets.
+    pub settings: Vec<(&'static str, String)>,
+    /// Packets that a server may send before the first acknowledgment, if not the kernel's default.
+    pub initial_window: Option<u32>,
 }
 
-/// The `ip` commands that give a client its addresses, routes and endpoints.
-fn client_script(family: Family, paths: u16) -> String {
-    let mut script = String::from("link set lo up\n");
-    let (everything, bits, flags) = (family.everything(), family.bits(), family.address_flags());
-    for n in 1..=paths {
-        let address = family.client(PathId(n - 1));
-        let table = 100 + n;
-        // The source address selects the device, so that each subflow stays on its path.
-        let _ = write!(
-            script,
-            "link set ct{n} up mtu {MTU}\n\
-             addr add {address}/{bits} dev ct{n}{flags}\n\
-             route add {everything} dev ct{n} src {address} table {table}\n\
-             rule add from {address}/{bits} lookup {table} pref {table}\n"
+impl Plan {
+    /// Paths number 0 to `paths - 1` with the usual MTU.
+    pub fn new(family: Family, paths: u16, congestion_control: &str) -> Self {
+        let path = |i| SitePath { id: PathId(i), mtu: MTU, backup: false };
+        Plan {
+            family,
+            paths: (0..paths).map(path).collect(),
+            settings: vec![("net/ipv4/tcp_congestion_control", congestion_control.to_owned())],
+            initial_window: None,
+        }
+    }
+
+    /// A namespace with settings, and without devices.
+    fn namespace(&self, label: &str) -> io::Result<Netns> {
+        let namespace = Netns::create(label)?;
+        namespace.sysctl(&SETTINGS)?;
+        let settings: Vec<_> = self.settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        namespace.sysctl(&settings)?;
+        match self.family {
+            Family::V4 => namespace.sysctl(&[("net/ipv6/conf/default/disable_ipv6", "1")])?,
+            Family::V6 => namespace.sysctl(&QUIET)?,
+        }
+        Ok(namespace)
+    }
+
+    /// Makes the devices `PREFIX1`, `PREFIX2`, ... that live as long as their owner.
+    fn devices(&self, namespace: &Netns, prefix: &str) -> io::Result<Vec<Tun>> {
+        self.paths.iter().map(|path| Tun::create(namespace, &format!("{prefix}{}", number(path.id)))).collect()
+    }
+
+    fn check(&self, most: u16) -> io::Result<()> {
+        let paths = self.paths.len();
+        let fits = (1..=usize::from(most)).contains(&paths) && self.paths.iter().all(|path| path.id.0 < MAX_NUMBER);
+        let message = || format!("{paths} paths; 1 to {most} are possible, with numbers below {MAX_NUMBER}");
+        if fits { Ok(()) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, message())) }
+    }
+
+    /// The `ip` commands that make a path of a client usable: routes and endpoint.
+    fn client_path(&self, path: SitePath) -> String {
+        let (family, n) = (self.family, number(path.id));
+        let (address, everything, table) = (family.client(path.id), family.everything(), FIRST_TABLE + n);
+        let mut script = format!(
+            "link set ct{n} up mtu {}\n\
+             route replace {everything} dev ct{n} src {address} table {table}\n",
+            path.mtu
         );
+        if self.paths[0] == path {
+            let _ = writeln!(script, "route replace {everything} dev ct{n} src {address}");
+        }
+        let backup = if path.backup { " backup" } else { "" };
+        let _ = writeln!(script, "mptcp endpoint add {address} dev ct{n} id {n} subflow{backup}");
+        script
     }
-    let _ = writeln!(script, "route add {everything} dev ct1 src {}", family.client(PathId(0)));
-    let _ = writeln!(script, "mptcp limits set subflows {} add_addr_accepted 0", paths - 1);
-    for n in 1..=paths {
-        let _ = writeln!(script, "mptcp endpoint add {} dev ct{n} id {n} subflow", family.client(PathId(n - 1)));
+
+    /// The `ip` commands that give a client its addresses, routes and endpoints.
+    fn client_script(&self) -> String {
+        let (bits, flags) = (self.family.bits(), self.family.address_flags());
+        let mut script = String::from("link set lo up\n");
+        let _ = writeln!(script, "mptcp limits set subflows {} add_addr_accepted 0", self.paths.len() - 1);
+        for path in &self.paths {
+            let (n, address) = (number(path.id), self.family.client(path.id));
+            let table = FIRST_TABLE + n;
+            // The source address selects the device, so that each subflow stays on its path.
+            let _ = write!(
+                script,
+                "addr add {address}/{bits} dev ct{n}{flags}\n\
+                 rule add from {address}/{bits} lookup {table} pref {table}\n"
+            );
+            script += &self.client_path(*path);
+        }
+        script
     }
-    script
+
+    /// A client that opens a subflow on each of its paths.
+    ///
+    /// # Errors
+    /// If something cannot be set up; [`crate::requirements::missing`] knows the common reasons.
+    pub fn client(&self) -> io::Result<Site> {
+        self.check(MAX_PATHS)?;
+        let namespace = self.namespace("client")?;
+        let devices = self.devices(&namespace, "ct")?;
+        namespace.ip_of(self.family.option(), &self.client_script())?;
+        Ok(Site { devices, namespace })
+    }
+
+    /// Takes a client's interface on a path away, or brings it back, as a connection manager does that notices: its subflow ends,
+    /// or begins.
+    ///
+    /// # Errors
+    /// If the kernel refuses: the path is not the client's, or is in that state already.
+    pub fn set_interface(&self, client: &Netns, path: PathId, up: bool) -> io::Result<()> {
+        let Some(path) = self.paths.iter().find(|own| own.id == path) else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("the client has no path {}", path.0)));
+        };
+        let n = number(path.id);
+        let script = match up {
+            true => self.client_path(*path),
+            false => format!("mptcp endpoint delete id {n}\nlink set ct{n} down\n"),
+        };
+        client.ip_of(self.family.option(), &script)
+    }
+
+    /// A server with [`Family::server`] as its address on all paths, for runs against a kernel at both ends.
+    ///
+    /// # Errors
+    /// As [`Plan::client`].
+    pub fn server(&self) -> io::Result<Site> {
+        self.check(MAX_NUMBER)?;
+        let namespace = self.namespace("server")?;
+        let devices = self.devices(&namespace, "st")?;
+        let (server, bits, flags) = (self.family.server(), self.family.bits(), self.family.address_flags());
+        let window = self.initial_window.map(|packets| format!(" initcwnd {packets}")).unwrap_or_default();
+        let mut script = format!("link set lo up\naddr add {server}/{bits} dev lo{flags}\n");
+        for path in &self.paths {
+            let (n, client) = (number(path.id), self.family.client(path.id));
+            let _ = write!(
+                script,
+                "link set st{n} up mtu {}\n\
+                 route add {client}/{bits} dev st{n} src {server}{window}\n",
+                path.mtu
+            );
+        }
+        let _ = writeln!(script, "mptcp limits set subflows {} add_addr_accepted 0", MAX_PATHS - 1);
+        namespace.ip_of(self.family.option(), &script)?;
+        Ok(Site { devices, namespace })
+    }
 }
+
+/// By which number devices, addresses and tables of a path are called.
+fn number(path: PathId) -> u16 {
+    path.0 + 1
+}
+
+/// Paths of all clients together: their number is one byte of an address.
+pub const MAX_NUMBER: u16 = 250;
+
+/// The routing table of the path before the first one.
+const FIRST_TABLE: u16 = 1000;
 
 /// A client that opens a subflow on each of its paths; the first path carries the initial one.
 ///
 /// # Errors
 /// If something cannot be set up; [`crate::requirements::missing`] knows the common reasons.
 pub fn client(family: Family, paths: u16, congestion_control: &str) -> io::Result<Site> {
-    let namespace = namespace("client", family, paths, congestion_control)?;
-    let devices = devices(&namespace, "ct", paths)?;
-    namespace.ip_of(family.option(), &client_script(family, paths))?;
-    Ok(Site { devices, namespace })
+    Plan::new(family, paths, congestion_control).client()
 }
 
 /// A server with [`Family::server`] as its address on all paths, for runs against a kernel at both ends.
@@ -171,21 +284,7 @@ pub fn client(family: Family, paths: u16, congestion_control: &str) -> io::Resul
 /// # Errors
 /// As [`client`].
 pub fn server(family: Family, paths: u16, congestion_control: &str) -> io::Result<Site> {
-    let namespace = namespace("server", family, paths, congestion_control)?;
-    let devices = devices(&namespace, "st", paths)?;
-    let (server, bits, flags) = (family.server(), family.bits(), family.address_flags());
-    let mut script = format!("link set lo up\naddr add {server}/{bits} dev lo{flags}\n");
-    for n in 1..=paths {
-        let client = family.client(PathId(n - 1));
-        let _ = write!(
-            script,
-            "link set st{n} up mtu {MTU}\n\
-             route add {client}/{bits} dev st{n} src {server}\n"
-        );
-    }
-    let _ = writeln!(script, "mptcp limits set subflows {} add_addr_accepted 0", paths - 1);
-    namespace.ip_of(family.option(), &script)?;
-    Ok(Site { devices, namespace })
+    Plan::new(family, paths, congestion_control).server()
 }
 
 /// A router in front of a server that runs inside the namespace as a program of its own. The site's devices are the router's ends
@@ -195,8 +294,10 @@ pub fn server(family: Family, paths: u16, congestion_control: &str) -> io::Resul
 /// # Errors
 /// As [`client`].
 pub fn router(family: Family, paths: u16) -> io::Result<Site> {
-    let namespace = namespace("router", family, paths, "reno")?;
-    let devices = devices(&namespace, "st", paths)?;
+    let plan = Plan::new(family, paths, "reno");
+    plan.check(MAX_PATHS)?;
+    let namespace = plan.namespace("router")?;
+    let devices = plan.devices(&namespace, "st")?;
     let (server, bits) = (family.server(), family.bits());
     let mut script = String::from("link set lo up\n");
     for n in 1..=paths {

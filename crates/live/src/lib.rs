@@ -17,6 +17,7 @@ pub mod lab;
 mod middlebox;
 mod netns;
 mod packet;
+mod priority;
 pub mod requirements;
 mod script;
 #[cfg(feature = "serve")]
@@ -27,13 +28,15 @@ mod tun;
 mod wait;
 
 pub use clock::Clock;
-pub use emulator::{Emulator, Far, Link, PathReport, Report};
+pub use emulator::{Emulator, Far, Link, PathReport, Pipes, Report, Route, Topology};
 pub use entropy::SystemEntropy;
 pub use host::{Host, NoHost};
 pub use middlebox::{Meddled, Middlebox, Strip};
 pub use netns::Netns;
 pub use packet::BytesPacket;
+pub use priority::run_before_others;
 pub use script::{Script, Step, Way, Ways, When};
 pub use server::{Application, ConnectionId, Counters, Limits, Opened, Progress, Reply, Server};
 pub use tap::{End, Tap};
 pub use tun::Tun;
+pub use wait::sharpen_timers;

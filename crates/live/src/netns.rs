@@ -132,7 +132,7 @@ impl Netns {
     ///
     /// # Errors
     /// If the namespace is gone; the task itself fails if the thread is not allowed to enter.
-    pub fn inside<T>(&self, task: impl FnOnce() -> T) -> io::Result<impl FnOnce() -> io::Result<T>> {
+    pub fn inside<T, F: FnOnce() -> T>(&self, task: F) -> io::Result<impl FnOnce() -> io::Result<T> + use<T, F>> {
         let namespace = File::open(Path::new(DIRECTORY).join(&self.name))?;
         Ok(move || {
             move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;

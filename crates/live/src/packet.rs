@@ -1,28 +1,33 @@
 //! IP packets as the link emulator carries them.
 
 use anabranch_network::Packet;
+use anabranch_units::PathId;
 
-/// An IP packet's bytes.
+/// An IP packet's bytes, and where it is on its way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BytesPacket(Vec<u8>);
+pub struct BytesPacket {
+    bytes: Vec<u8>,
+    /// The path that it takes.
+    pub(crate) path: PathId,
+    /// How many links it has passed.
+    pub(crate) passed: u8,
+}
 
 impl BytesPacket {
     /// The bytes.
     pub fn as_slice(&self) -> &[u8] {
-        &self.0
+        &self.bytes
     }
-}
 
-impl BytesPacket {
     pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
-        &mut self.0
+        &mut self.bytes
     }
 }
 
 impl Packet for BytesPacket {
     fn bytes(&self) -> u32 {
         // Devices give no more than 65 535 bytes.
-        self.0.len() as u32
+        self.bytes.len() as u32
     }
 
     fn duplicate(&self) -> Self {
@@ -38,18 +43,18 @@ const POOL_LIMIT: usize = 4096;
 pub(crate) struct Pool(Vec<Vec<u8>>);
 
 impl Pool {
-    /// A packet with these bytes.
-    pub(crate) fn packet(&mut self, bytes: &[u8]) -> BytesPacket {
+    /// A packet with these bytes at the beginning of its path.
+    pub(crate) fn packet(&mut self, path: PathId, bytes: &[u8]) -> BytesPacket {
         let mut buffer = self.0.pop().unwrap_or_default();
         buffer.clear();
         buffer.extend_from_slice(bytes);
-        BytesPacket(buffer)
+        BytesPacket { bytes: buffer, path, passed: 0 }
     }
 
     /// Takes a packet's buffer back.
     pub(crate) fn recycle(&mut self, packet: BytesPacket) {
         if self.0.len() < POOL_LIMIT {
-            self.0.push(packet.0);
+            self.0.push(packet.bytes);
         }
     }
 }

@@ -47,7 +47,7 @@ pub enum When {
 pub struct Step {
     /// When.
     pub when: When,
-    /// Of which link.
+    /// Of which link: that of this path, or of a [`Topology`](crate::Topology) the one at this position.
     pub path: PathId,
     /// Of which directions.
     pub way: Ways,

@@ -16,14 +16,15 @@ pub enum End {
     Far,
 }
 
-/// Records packets to a pcapng file, one interface for each path; or nothing.
+/// Records packets to pcapng files, one interface for each path; or nothing.
 #[derive(Debug)]
 pub struct Tap(Option<Recorder>);
 
 #[derive(Debug)]
 struct Recorder {
-    capture: Capture<BufWriter<File>>,
-    interfaces: Vec<InterfaceId>,
+    captures: Vec<Capture<BufWriter<File>>>,
+    /// For each path, which capture it goes to and as which interface.
+    interfaces: Vec<(usize, InterfaceId)>,
     end: End,
 }
 
@@ -33,19 +34,32 @@ impl Tap {
         Tap(None)
     }
 
-    /// A capture to a new file.
+    /// A capture of all paths to a new file.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn file(path: &Path, end: End) -> io::Result<Self> {
-        let capture = Capture::new(BufWriter::new(File::create(path)?))?;
-        Ok(Tap(Some(Recorder { capture, interfaces: Vec::new(), end })))
+        Tap::files(&[path], end)
+    }
+
+    /// A capture to new files, one for each path; should there be more paths, the rest goes to the last.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn files(list: &[impl AsRef<Path>], end: End) -> io::Result<Self> {
+        let capture = |path: &Path| Capture::new(BufWriter::new(File::create(path)?));
+        let captures = list.iter().map(|path| capture(path.as_ref())).collect::<io::Result<_>>()?;
+        Ok(Tap(Some(Recorder { captures, interfaces: Vec::new(), end })))
     }
 
     /// Declares the next path.
     pub(crate) fn interface(&mut self, name: &str) -> io::Result<()> {
-        if let Some(recorder) = &mut self.0 {
-            recorder.interfaces.push(recorder.capture.interface(name)?);
+        if let Some(Recorder { captures, interfaces, .. }) = &mut self.0 {
+            let last = captures.len().saturating_sub(1);
+            let at = interfaces.len().min(last);
+            if let Some(capture) = captures.get_mut(at) {
+                interfaces.push((at, capture.interface(name)?));
+            }
         }
         Ok(())
     }
@@ -64,13 +78,14 @@ impl Tap {
             (End::Client, Way::Down) | (End::Far, Way::Up) => Direction::Inbound,
             _ => Direction::Outbound,
         };
-        recorder.capture.packet(recorder.interfaces[path.index()], now, direction, packet)
+        let Some(&(at, interface)) = recorder.interfaces.get(path.index()) else { return Ok(()) };
+        recorder.captures[at].packet(interface, now, direction, packet)
     }
 
     pub(crate) fn finish(self) -> io::Result<()> {
-        match self.0 {
-            Some(recorder) => recorder.capture.finish().map(drop),
-            None => Ok(()),
+        for capture in self.0.into_iter().flat_map(|recorder| recorder.captures) {
+            capture.finish()?;
         }
+        Ok(())
     }
 }

@@ -24,6 +24,7 @@
 pub mod catalogue;
 mod error;
 mod outcome;
+pub mod parts;
 mod quantity;
 pub mod scenario;
 mod world;

@@ -1,5 +1,6 @@
 //! What a server does with a connection.
 
+use anabranch_events::{Log, TransportEvent};
 use std::net::{IpAddr, SocketAddr};
 
 /// Names a connection of a server, for ever: a name is not used again.
@@ -61,6 +62,34 @@ pub trait Application {
     /// Writes the bytes of the sending stream from `offset` on, all of which a [`Reply`] has announced. Any of them may be asked for
     /// again until the peer has acknowledged them.
     fn fill(&self, offset: u64, buffer: &mut [u8]);
+
+    /// What the endpoint said since the last call, its first words included. It is thrown away unless somebody wants it.
+    fn observe(&mut self, log: &mut Log<TransportEvent>) {
+        log.drain().for_each(drop);
+    }
+}
+
+/// So that one server can have applications of several kinds.
+impl<A: Application + ?Sized> Application for Box<A> {
+    fn wants(&self) -> u64 {
+        (**self).wants()
+    }
+
+    fn receive(&mut self, bytes: &[u8]) {
+        (**self).receive(bytes);
+    }
+
+    fn poll(&mut self, progress: Progress) -> Reply {
+        (**self).poll(progress)
+    }
+
+    fn fill(&self, offset: u64, buffer: &mut [u8]) {
+        (**self).fill(offset, buffer);
+    }
+
+    fn observe(&mut self, log: &mut Log<TransportEvent>) {
+        (**self).observe(log);
+    }
 }
 
 pub(super) fn socket_address((address, port): (IpAddr, u16)) -> SocketAddr {

@@ -264,8 +264,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     fn settle(&mut self, now: Instant, index: usize) {
         let Some(slot) = &mut self.slots[index] else { return };
         slot.queued = false;
-        // Nobody listens yet.
-        slot.connection.log().drain().for_each(drop);
+        slot.let_application_listen();
         if slot.connection.is_closed() && slot.forget_at.is_none() {
             slot.forget_at = Some(now + self.limits.closing);
             // It has ended by itself, so the application does not know.

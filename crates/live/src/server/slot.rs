@@ -131,6 +131,13 @@ impl<A: Application> Slot<A> {
         }
     }
 
+    /// Hands the application what the endpoint has said. Before there is one, a handshake has little to say.
+    pub(super) fn let_application_listen(&mut self) {
+        if let Some(application) = &mut self.application {
+            application.observe(self.connection.log());
+        }
+    }
+
     /// The application has everything that it will ever get.
     pub(super) fn drained(&self) -> bool {
         self.application.is_none() || self.connection.readable() == 0

@@ -34,6 +34,8 @@ pub struct TransportMetrics {
     reorder_bytes_max: u64,
     receive_window_limited: Stopwatch,
     scheduler_waiting: Stopwatch,
+    /// When the total window is measured, since the start.
+    window: Option<(Duration, Duration)>,
     total_window: Fluctuation,
     subflows: Vec<Option<Subflow>>,
 }
@@ -154,6 +156,7 @@ impl TransportMetrics {
             reorder_bytes_max: 0,
             receive_window_limited: Stopwatch::default(),
             scheduler_waiting: Stopwatch::default(),
+            window: None,
             total_window: Fluctuation::within(start, Instant::FAR_FUTURE),
             subflows: Vec::new(),
         }
@@ -162,10 +165,17 @@ impl TransportMetrics {
     /// Measures the total window only from the first of these until the second, since the session's start.
     #[must_use]
     pub fn within(mut self, window: Option<(Duration, Duration)>) -> Self {
+        self.window = window;
         if let Some((from, to)) = window {
             self.total_window = Fluctuation::within(self.start + from, self.start + to);
         }
         self
+    }
+
+    /// The same fold, empty, for a session that begins at `start`.
+    #[must_use]
+    pub fn restarted(&self, start: Instant) -> Self {
+        TransportMetrics::new(start, &self.splits).within(self.window)
     }
 
     /// Takes in one event of the endpoint that sends the content, in the order in which they were said.

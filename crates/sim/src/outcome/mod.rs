@@ -6,10 +6,10 @@ mod table;
 
 pub use fairness::{Fairness, jain};
 pub use recording::{Mark, PathRecording, Recording, SessionRecording};
-pub use table::{Column, EventColumns};
+pub use table::{Column, EventColumns, Row};
 
 pub(crate) use recording::{MOST_RECORDED, Recorder};
-pub(crate) use table::{Row, tabulate};
+pub(crate) use table::tabulate;
 
 use anabranch_media::{DashReport, ForecastCounts, TransportReport, ViewerReport};
 use serde::Serialize;
@@ -53,11 +53,11 @@ pub struct Metrics {
     pub seed: u64,
     /// The version of Anabranch.
     pub version: &'static str,
-    /// `sim`.
+    /// `sim`, or `live`.
     pub engine: &'static str,
     /// Why the run ended.
     pub ended: Ended,
-    /// The simulated time at which it did.
+    /// The time at which it did: simulated, or real.
     pub sim_seconds: f64,
     /// Packets with payload that arrived at an endpoint.
     pub packets: u64,

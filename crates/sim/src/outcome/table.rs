@@ -50,9 +50,9 @@ impl EventColumns {
     }
 }
 
-/// One event with the values that some events have.
+/// One event with the values that some events have: a row of the table to be.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
+pub struct Row {
     at: Instant,
     source: u32,
     event: &'static str,

@@ -1,7 +1,8 @@
 //! One connection: both endpoints, the player and the server behind them.
 
-use super::observer::Observer;
+use crate::parts::{FlowPlan, Observer};
 use anabranch_media::{HttpServer, Player, Stream};
+use anabranch_network::Streams;
 use anabranch_segment::{Flags, Segment};
 use anabranch_stack::connection::{Config, Connection, Entropy, Transmit};
 use anabranch_stack::view::Hints;
@@ -10,27 +11,19 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
 
 /// Keys, sequence numbers and nonces from the run's seed.
-pub(super) struct SeededEntropy(pub ChaCha8Rng);
+struct SeededEntropy(ChaCha8Rng);
+
+impl SeededEntropy {
+    fn new(seed: u64, flow: &str, side: &str) -> Self {
+        let name = format!("{}/{side}", flow.replace(' ', "/"));
+        SeededEntropy(Streams::new(seed, name).stream("entropy"))
+    }
+}
 
 impl Entropy for SeededEntropy {
     fn next_u64(&mut self) -> u64 {
         self.0.next_u64()
     }
-}
-
-/// What a flow is made from.
-pub(super) struct FlowSetup {
-    pub start: Instant,
-    pub client: Config,
-    pub server: Config,
-    pub client_entropy: SeededEntropy,
-    pub server_entropy: SeededEntropy,
-    pub player: Box<dyn Player + Send>,
-    pub http: HttpServer,
-    pub hints: Hints,
-    pub observer: Observer,
-    /// Whether the run waits for its end; cross traffic is not waited for.
-    pub awaited: bool,
 }
 
 /// One end of a connection with the bytes that its application moved.
@@ -154,22 +147,23 @@ impl Flow {
     ///
     /// # Panics
     /// If the transport refuses options that were accepted when the scenario was read.
-    pub fn new(setup: FlowSetup) -> Self {
-        let connection = Connection::client(setup.client, Box::new(setup.client_entropy));
+    pub fn new(plan: FlowPlan, seed: u64) -> Self {
+        let entropy = |side| SeededEntropy::new(seed, &plan.name, side);
+        let connection = Connection::client(plan.client, Box::new(entropy("client")));
         let connection = connection.expect("the scenario's options were checked");
         Flow {
-            observer: setup.observer,
-            start: setup.start,
-            awaited: setup.awaited,
+            start: plan.start,
+            awaited: plan.awaited,
             client: End { connection, moved: 0 },
-            server: Server::Listening(Box::new(Listener { config: setup.server, entropy: setup.server_entropy })),
-            player: setup.player,
-            http: setup.http,
-            hints: setup.hints,
+            server: Server::Listening(Box::new(Listener { config: plan.server, entropy: entropy("server") })),
+            player: plan.player,
+            http: HttpServer::new(plan.exchanges),
+            hints: plan.hints,
             begun: false,
             playing: false,
             finished: None,
-            last_arrival: setup.start,
+            last_arrival: plan.start,
+            observer: plan.observer,
         }
     }
 

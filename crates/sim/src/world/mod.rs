@@ -6,26 +6,21 @@
 //! wants to send enter their first links. Nothing else happens, so time jumps from wake to wake.
 
 mod agenda;
-mod build;
 #[cfg(test)]
 mod dash_tests;
 mod flow;
-mod observer;
 mod packet;
 #[cfg(test)]
 mod random;
 #[cfg(test)]
 mod tests;
 
-use crate::outcome::{
-    Ended, Fairness, LinkMetrics, Mark, Metrics, Outcome, QueueDelay, Recording, Row, SCHEMA, tabulate,
-};
+use crate::outcome::{Ended, Outcome, Row};
+use crate::parts::{Facts, Over, gather, link_metrics, plan};
 use crate::scenario::{Action, Scenario};
 use agenda::Agenda;
-use anabranch_events::DropCause;
-use anabranch_network::{Change, Direction, Histogram};
+use anabranch_network::Change;
 use anabranch_units::{Duration, Instant, PathId};
-use build::Builder;
 use flow::{Flow, Side};
 use packet::{Network, Packet};
 
@@ -102,8 +97,9 @@ impl<'a> World<'a> {
     fn new(scenario: &'a Scenario, options: &RunOptions) -> Self {
         let network = Network::new(scenario, options.seed, SCHEDULE + 1);
         let links = scenario.links.iter().flat_map(|link| [format!("{}/down", link.name), format!("{}/up", link.name)]);
-        let builder = Builder::new(scenario, options.seed, options.record_events, links.collect());
-        let (flows, sources) = builder.build();
+        let mut sources = links.collect();
+        let flows = plan(scenario, options.record_events, &mut sources);
+        let flows: Vec<_> = flows.into_iter().map(|plan| Flow::new(plan, options.seed)).collect();
         let events = scenario.events.iter().enumerate();
         let mut schedule: Vec<_> = events.map(|(i, event)| (Instant::ZERO + event.at, Scheduled::Event(i))).collect();
         if !scenario.warm_up.is_zero() {
@@ -314,78 +310,24 @@ impl<'a> World<'a> {
     fn finish(mut self, ended: Ended) -> Outcome {
         let now = self.now;
         self.drain_links();
-        let path_names: Vec<String> = self.scenario.paths.iter().map(|path| path.name.clone()).collect();
-        let (mut sessions, mut traffic) = (Vec::new(), Vec::new());
-        for flow in &self.flows {
-            let end = flow.finished().unwrap_or(now);
-            let metrics = flow.observer.metrics(end, flow.bytes_read(), flow.finished(), &path_names);
-            if flow.awaited { sessions.push(metrics) } else { traffic.push(metrics) }
-        }
-        let metrics = Metrics {
-            schema: SCHEMA,
-            scenario: self.scenario.name.clone(),
-            seed: self.seed,
-            version: env!("CARGO_PKG_VERSION"),
+        let facts = Facts {
             engine: "sim",
+            seed: self.seed,
             ended,
-            sim_seconds: now.as_secs_f64(),
+            end: now,
             packets: self.data_packets,
-            links: self.network.directions(now).map(link_metrics).collect(),
-            fairness: Fairness::of(&sessions),
-            sessions,
-            traffic,
+            links: self
+                .network
+                .directions(now)
+                .map(|(name, down, direction)| link_metrics(name, down, direction.stats()))
+                .collect(),
         };
-        let mut recording = Recording {
-            interval_s: self.scenario.sample_interval.as_secs_f64(),
-            sessions: Vec::new(),
-            events: marks(self.scenario, now),
-        };
-        let mut rows = self.rows;
-        for flow in self.flows {
-            let end = flow.finished().unwrap_or(now);
-            let (session, own) = flow.observer.into_records(end);
-            recording.sessions.extend(session);
-            if let Some(rows) = &mut rows {
-                rows.extend(own);
-            }
-        }
-        let events = rows.map(|rows| tabulate(rows, self.sources, path_names));
-        Outcome { metrics, recording, events }
+        let flows = self.flows.into_iter().map(|flow| Over {
+            awaited: flow.awaited,
+            bytes: flow.bytes_read(),
+            finished: flow.finished(),
+            observer: flow.observer,
+        });
+        gather(self.scenario, facts, flows.collect(), self.rows.map(|rows| (rows, self.sources)))
     }
-}
-
-fn link_metrics((name, down, direction): (&str, bool, &Direction<Packet>)) -> LinkMetrics {
-    let stats = direction.stats();
-    let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
-    let delay: &Histogram = &stats.queue_delay;
-    LinkMetrics {
-        name: name.to_string(),
-        direction: if down { "down" } else { "up" },
-        bytes: stats.delivered.bytes,
-        packets: stats.delivered.packets,
-        queue_delay_s: QueueDelay { mean: seconds(delay.mean()), p95: seconds(delay.quantile(0.95)) },
-        drops_queue: stats.dropped(DropCause::Queue).packets,
-        drops_random: stats.dropped(DropCause::Random).packets,
-        drops_outage: stats.dropped(DropCause::Outage).packets,
-        drops_too_big: stats.dropped(DropCause::TooBig).packets,
-    }
-}
-
-/// The scenario's events until `end`, in words.
-fn marks(scenario: &Scenario, end: Instant) -> Vec<Mark> {
-    let happened = scenario.events.iter().filter(|event| Instant::ZERO + event.at <= end);
-    let text = |action: &Action| match action {
-        Action::Path { path, down } => {
-            format!("interface of {} {}", scenario.paths[*path].name, if *down { "down" } else { "up" })
-        }
-        Action::Link { link, cut, .. } => {
-            let name = &scenario.links[*link].name;
-            match cut {
-                Some(true) => format!("{name} cut"),
-                Some(false) => format!("{name} restored"),
-                None => format!("{name} changes"),
-            }
-        }
-    };
-    happened.map(|event| Mark { at_s: event.at.as_secs_f64(), text: text(&event.action) }).collect()
 }

@@ -1,9 +1,10 @@
 //! Packets on their routes through the links.
 
 use super::agenda::Agenda;
-use crate::scenario::{Direction as DirectionSpec, Scenario};
+use crate::parts::{Line, lines};
+use crate::scenario::Scenario;
 use anabranch_events::LinkEvent;
-use anabranch_network::{Change, Direction, Streams};
+use anabranch_network::{Change, Direction};
 use anabranch_segment::Segment;
 use anabranch_units::{Instant, PathId};
 
@@ -42,16 +43,9 @@ struct Route {
     ip_header: u32,
 }
 
-/// One direction of a link.
-struct Line {
-    name: String,
-    down: bool,
-    direction: Direction<Packet>,
-}
-
 /// All links, each direction one component of the agenda.
 pub(super) struct Network {
-    lines: Vec<Line>,
+    lines: Vec<Line<Packet>>,
     routes: Vec<Route>,
     /// The component of the first direction.
     first: usize,
@@ -65,22 +59,12 @@ fn ip_header(version: u8) -> u32 {
 impl Network {
     /// The scenario's links. Their components are `first` and following, two per link: down, up.
     pub fn new(scenario: &Scenario, seed: u64, first: usize) -> Self {
-        let line = |name: &str, down: bool, spec: &DirectionSpec| {
-            let way = if down { "down" } else { "up" };
-            let streams = Streams::new(seed, format!("link/{name}/{way}"));
-            Line { name: name.to_string(), down, direction: Direction::new(&spec.config(), streams) }
-        };
-        let lines = scenario
-            .links
-            .iter()
-            .flat_map(|link| [line(&link.name, true, &link.down), line(&link.name, false, &link.up)])
-            .collect();
         let routes = scenario.paths.iter().map(|path| Route {
             up: path.links.iter().map(|link| down_line(*link) + 1).collect(),
             down: path.links.iter().rev().map(|link| down_line(*link)).collect(),
             ip_header: ip_header(path.ip),
         });
-        Network { lines, routes: routes.collect(), first }
+        Network { lines: lines(scenario, seed), routes: routes.collect(), first }
     }
 
     /// How many components the links are.

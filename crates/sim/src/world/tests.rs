@@ -1,6 +1,7 @@
 //! Whole runs: physics of one path, conservation, determinism, runs that cannot progress.
 
 use super::*;
+use crate::Metrics;
 use crate::load;
 use crate::outcome::{Column, Mark};
 

@@ -90,7 +90,7 @@ impl Change {
     }
 
     /// As the network takes it, one change after the other.
-    pub(crate) fn config(&self) -> Vec<anabranch_network::Change> {
+    pub fn config(&self) -> Vec<anabranch_network::Change> {
         use anabranch_network::Change as C;
         let mut list = Vec::new();
         list.extend(self.rate.as_ref().map(|rate| C::Rate(rate.config())));

@@ -6,7 +6,7 @@ use anabranch_media::{DashMetrics, SwitchPredictor, TransportMetrics, TransportR
 use anabranch_units::{Duration, Instant, PathId, SubflowId};
 
 /// Folds one session's events.
-pub(super) struct Observer {
+pub struct Observer {
     /// Such as `session 0`.
     pub name: String,
     start: Instant,
@@ -47,7 +47,7 @@ pub(super) struct ObserverSetup {
 }
 
 impl Observer {
-    pub fn new(setup: ObserverSetup) -> Self {
+    pub(super) fn new(setup: ObserverSetup) -> Self {
         Observer {
             name: setup.name,
             start: setup.start,
@@ -141,6 +141,13 @@ impl Observer {
         if let Some(recorder) = &mut self.recorder {
             recorder.begin(now);
         }
+    }
+
+    /// The session begins only now, before anything was said: its client took its time.
+    pub fn restart(&mut self, now: Instant) {
+        self.start = now;
+        self.viewer = ViewerMetrics::new(now);
+        self.transport = self.transport.restarted(now);
     }
 
     /// From here on goodput counts.

@@ -1,47 +1,71 @@
-//! Makes the parts of a world from a scenario.
+//! What a scenario's sessions and cross traffic are to be, before anybody makes them run.
 
-use super::flow::{Flow, FlowSetup, SeededEntropy};
 use super::observer::{Observer, ObserverSetup};
 use crate::outcome::{MOST_RECORDED, Recorder};
-use crate::scenario::{Player, Scenario, Session, Traffic, Transport, Video};
+use crate::scenario::{Player as PlayerSpec, Scenario, Session, Traffic, Transport, Video};
 use anabranch_media::{
-    Content, DashMetrics, DashMetricsOptions, Exchanges, HttpServer, PlayerOptions, PlayerSetup, RESPONSE_HEADER_BYTES,
+    Content, DashMetrics, DashMetricsOptions, Exchanges, Player, PlayerOptions, PlayerSetup, RESPONSE_HEADER_BYTES,
     SwitchPredictor, find_player,
 };
-use anabranch_network::Streams;
 use anabranch_segment::{BASE_HEADER_LEN, DataSeq, Dss, Mapping, TIMESTAMPS_LEN};
 use anabranch_stack::connection::{Config, PathConfig, Protocol};
 use anabranch_stack::view::Hints;
 use anabranch_units::{Instant, PathId};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What every flow of a run is made with.
-pub(super) struct Builder<'a> {
-    scenario: &'a Scenario,
-    seed: u64,
-    record_events: bool,
-    /// Names of the sources of the table of events, in order.
-    pub sources: Vec<String>,
-    flows: Vec<Flow>,
+/// One connection and its applications.
+pub struct FlowPlan {
+    /// Such as `session 0`.
+    pub name: String,
+    /// When the client connects.
+    pub start: Instant,
+    /// Positions of its paths in the scenario's list; the first carries the initial subflow.
+    pub paths: Vec<usize>,
+    /// How its endpoints behave.
+    pub transport: Transport,
+    /// The client's end.
+    pub client: Config,
+    /// The server's end.
+    pub server: Config,
+    /// What is transferred.
+    pub content: Content,
+    /// Who asks for it.
+    pub player: Box<dyn Player + Send>,
+    /// What the player and the server at the other end share.
+    pub exchanges: Exchanges,
+    /// What the server knows about its application.
+    pub hints: Hints,
+    /// Who listens.
+    pub observer: Observer,
+    /// Whether the run waits for its end; cross traffic is not waited for.
+    pub awaited: bool,
 }
 
-impl<'a> Builder<'a> {
-    pub fn new(scenario: &'a Scenario, seed: u64, record_events: bool, sources: Vec<String>) -> Self {
-        Builder { scenario, seed, record_events, sources, flows: Vec::new() }
+/// Everything that runs in a scenario: every session, then all cross traffic. `sources` are the names of those who speak in the table of
+/// events if it is asked for; the flows' are appended.
+///
+/// # Panics
+/// If the scenario was not made by [`load`](crate::load).
+pub fn plan(scenario: &Scenario, record_events: bool, sources: &mut Vec<String>) -> Vec<FlowPlan> {
+    let mut planner = Planner { scenario, record_events, sources, flows: Vec::new() };
+    for session in &scenario.sessions {
+        planner.add_session(session);
     }
-
-    /// Every session, then all cross traffic.
-    pub fn build(mut self) -> (Vec<Flow>, Vec<String>) {
-        for session in &self.scenario.sessions {
-            self.add_session(session);
-        }
-        let sessions = self.flows.len();
-        for traffic in &self.scenario.traffic {
-            self.add_traffic(traffic, sessions);
-        }
-        (self.flows, self.sources)
+    let sessions = planner.flows.len();
+    for traffic in &scenario.traffic {
+        planner.add_traffic(traffic, sessions);
     }
+    planner.flows
+}
 
+struct Planner<'a> {
+    scenario: &'a Scenario,
+    record_events: bool,
+    sources: &'a mut Vec<String>,
+    flows: Vec<FlowPlan>,
+}
+
+impl Planner<'_> {
     fn add_session(&mut self, session: &Session) {
         let content = session.video.content();
         for copy in 0..session.count {
@@ -64,7 +88,7 @@ impl<'a> Builder<'a> {
             let start = Instant::ZERO + traffic.start + traffic.stagger * u64::from(copy);
             let duration = traffic.stop.map(|stop| (Instant::ZERO + stop).since(start));
             let options = PlayerOptions { duration, ..PlayerOptions::default() };
-            let player = Player { kind: "bulk".into(), options };
+            let player = PlayerSpec { kind: "bulk".into(), options };
             let content = Video::Bulk { size: traffic.size }.content();
             let paths = [traffic.path];
             let hints = Hints::default();
@@ -73,27 +97,25 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn add(&mut self, part: &Part<'_>, player: &Player, content: Content, statistics: DashMetricsOptions) {
+    fn add(&mut self, part: &Part<'_>, player: &PlayerSpec, content: Content, statistics: DashMetricsOptions) {
         let exchanges = Exchanges::new();
         let entry = find_player(&player.kind).expect("the scenario's players were checked");
         let observer = self.observer(part, &content, statistics);
         let setup = PlayerSetup { content, exchanges: exchanges.clone(), options: player.options };
-        let entropy = |side: &str| {
-            let name = format!("{}/{side}", part.name.replace(' ', "/"));
-            SeededEntropy(Streams::new(self.seed, name).stream("entropy"))
-        };
-        self.flows.push(Flow::new(FlowSetup {
+        self.flows.push(FlowPlan {
+            name: part.name.clone(),
             start: part.start,
+            paths: part.paths.to_vec(),
+            transport: part.transport.clone(),
             client: self.config(part, true),
             server: self.config(part, false),
-            client_entropy: entropy("client"),
-            server_entropy: entropy("server"),
             player: (entry.build)(&setup).expect("the scenario's players were checked"),
-            http: HttpServer::new(exchanges),
+            content: setup.content,
+            exchanges,
             hints: part.hints,
             observer,
             awaited: part.awaited,
-        }));
+        });
     }
 
     fn observer(&mut self, part: &Part<'_>, content: &Content, statistics: DashMetricsOptions) -> Observer {

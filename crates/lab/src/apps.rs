@@ -1,0 +1,151 @@
+//! What the servers do with a connection: the same applications on our endpoint and on the kernel's sockets.
+
+use crate::flow::Flow;
+use crate::http::Web;
+use anabranch_events::{Log, TransportEvent};
+use anabranch_live::{Application, Progress, Reply};
+use anabranch_media::{Exchanges, HttpServer, Stream};
+use anabranch_units::SubflowId;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Makes an application for each connection of a flow.
+#[derive(Clone)]
+pub(crate) enum Opener {
+    /// The client is a player of ours.
+    Model(Arc<Flow>, Exchanges),
+    /// The client is a program that speaks HTTP.
+    Web(Arc<Flow>, Option<PathBuf>),
+}
+
+impl Opener {
+    /// An application for a connection that was just opened.
+    pub fn open(&self) -> Box<dyn Application + Send> {
+        match self {
+            Opener::Model(flow, exchanges) => Box::new(Heard::new(flow, Counted::new(exchanges.clone()))),
+            Opener::Web(flow, root) => Box::new(Heard::new(flow, Web::new(root.clone()))),
+        }
+    }
+}
+
+/// An application whose connection is observed.
+struct Heard<A> {
+    flow: Arc<Flow>,
+    application: A,
+    /// By how much the numbers of its subflows are moved.
+    shift: u16,
+    acked: u64,
+}
+
+impl<A: Application> Heard<A> {
+    fn new(flow: &Arc<Flow>, application: A) -> Self {
+        let shift = flow.connected(flow.clock.now());
+        Heard { flow: flow.clone(), application, shift, acked: 0 }
+    }
+}
+
+impl<A: Application> Application for Heard<A> {
+    fn wants(&self) -> u64 {
+        self.application.wants()
+    }
+
+    fn receive(&mut self, bytes: &[u8]) {
+        self.application.receive(bytes);
+    }
+
+    fn poll(&mut self, progress: Progress) -> Reply {
+        // A program does not tell what it read; what its kernel acknowledged comes nearest.
+        if self.flow.program && progress.acked > self.acked {
+            let bytes = progress.acked - self.acked;
+            self.acked = progress.acked;
+            self.flow.bytes.fetch_add(bytes, Ordering::Relaxed);
+            self.flow.delivered(self.flow.clock.now(), bytes);
+        }
+        self.application.poll(progress)
+    }
+
+    fn fill(&self, offset: u64, buffer: &mut [u8]) {
+        self.application.fill(offset, buffer);
+    }
+
+    fn observe(&mut self, log: &mut Log<TransportEvent>) {
+        if self.shift == 0 {
+            return self.flow.observer().see_sender(log);
+        }
+        let mut moved = Log::default();
+        for (at, event) in log.drain() {
+            moved.emit(at, event.map_subflows(|subflow| SubflowId(subflow.0.saturating_add(self.shift))));
+        }
+        self.flow.observer().see_sender(&mut moved);
+    }
+}
+
+/// The server of the simulator, which knows sizes only: its messages are as long as the client's exchanges say.
+struct Counted {
+    http: HttpServer,
+    /// Bytes that arrived and were not read.
+    unread: u64,
+    ended: bool,
+}
+
+impl Counted {
+    fn new(exchanges: Exchanges) -> Self {
+        Counted { http: HttpServer::new(exchanges), unread: 0, ended: false }
+    }
+}
+
+/// A connection as the server of the simulator sees it.
+struct Side<'a> {
+    unread: &'a mut u64,
+    ended: bool,
+    reply: Reply,
+}
+
+impl Stream for Side<'_> {
+    fn readable(&self) -> u64 {
+        *self.unread
+    }
+
+    fn read(&mut self, max: u64) -> u64 {
+        let taken = max.min(*self.unread);
+        *self.unread -= taken;
+        taken
+    }
+
+    fn write(&mut self, bytes: u64) {
+        self.reply.bytes += bytes;
+    }
+
+    fn finish(&mut self) {
+        self.reply.finish = true;
+    }
+
+    fn is_finished(&self) -> bool {
+        self.ended && *self.unread == 0
+    }
+}
+
+impl Application for Counted {
+    fn receive(&mut self, bytes: &[u8]) {
+        self.unread += bytes.len() as u64;
+    }
+
+    fn poll(&mut self, progress: Progress) -> Reply {
+        self.ended |= progress.ended;
+        let Counted { http, unread, ended } = self;
+        let mut side = Side { unread, ended: *ended, reply: Reply::default() };
+        if *side.unread > 0 || side.ended {
+            http.on_readable(&mut side);
+        }
+        side.reply.leave = progress.closed;
+        side.reply
+    }
+
+    fn fill(&self, _offset: u64, buffer: &mut [u8]) {
+        buffer.fill(FILLER);
+    }
+}
+
+/// Stands for bytes that nobody reads.
+pub(crate) const FILLER: u8 = b'.';

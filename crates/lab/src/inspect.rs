@@ -1,0 +1,90 @@
+//! What a kernel that sends knows about its subflows.
+
+use crate::sockopt::{SubflowInfo, TCP_INFO_BYTES, subflow_infos, tcp_info};
+use anabranch_live::lab::MAX_PATHS;
+use anabranch_units::Duration;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::AsFd;
+
+/// A subflow as the kernel of the sender sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Subflow {
+    /// By which number the kernel calls it; the initial one's is 1.
+    pub id: u16,
+    /// The client's address.
+    pub remote: IpAddr,
+    /// Congestion window in packets.
+    pub cwnd: u32,
+    /// Slow-start threshold in packets.
+    pub ssthresh: u32,
+    /// Packets in flight.
+    pub in_flight: u32,
+    /// Smoothed round trip.
+    pub srtt: Duration,
+    /// Payload bytes acknowledged.
+    pub acked: u64,
+    /// Payload bytes sent, repetitions included.
+    pub bytes: u64,
+    /// Segments with payload sent, repetitions included.
+    pub segments: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// How often the retransmission timer fired.
+    pub timeouts: u64,
+}
+
+/// The open subflows behind a socket; none if the kernel does not tell.
+pub(crate) fn subflows(socket: impl AsFd + Copy, peer: IpAddr) -> Vec<Subflow> {
+    if let Ok(list) = subflow_infos(socket, usize::from(MAX_PATHS)) {
+        return list.iter().filter_map(of_subflow).collect();
+    }
+    tcp_info(socket).ok().map(|info| read(1, peer, &info)).into_iter().collect()
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_ne_bytes(bytes[at..at + 2].try_into().expect("two bytes"))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+/// Reads `struct tcp_info` of `linux/tcp.h`.
+fn read(id: u16, remote: IpAddr, info: &[u8; TCP_INFO_BYTES]) -> Subflow {
+    let u32_of = |at| u32_at(info, at);
+    Subflow {
+        id,
+        remote,
+        in_flight: u32_of(24).saturating_sub(u32_of(28)).saturating_sub(u32_of(32)) + u32_of(36),
+        srtt: Duration::from_micros(u64::from(u32_of(68))),
+        ssthresh: u32_of(76),
+        cwnd: u32_of(80),
+        retransmissions: u64::from(u32_of(100)),
+        acked: u64_at(info, 120),
+        segments: u64::from(u32_of(156)),
+        bytes: u64_at(info, 200),
+        timeouts: u64::from(u16_at(info, 240)),
+    }
+}
+
+/// Reads `struct mptcp_subflow_info` of `linux/mptcp.h`: the number, then at 8 the local and at 136 the remote address.
+fn of_subflow((about, info): &SubflowInfo) -> Option<Subflow> {
+    const REMOTE: usize = 136;
+    let family = libc::c_int::from(u16_at(about, REMOTE));
+    let remote = match family {
+        libc::AF_INET => {
+            let bytes: [u8; 4] = about[REMOTE + 4..REMOTE + 8].try_into().ok()?;
+            IpAddr::V4(Ipv4Addr::from(bytes))
+        }
+        libc::AF_INET6 => {
+            let bytes: [u8; 16] = about[REMOTE + 8..REMOTE + 24].try_into().ok()?;
+            IpAddr::V6(Ipv6Addr::from(bytes))
+        }
+        _ => return None,
+    };
+    Some(read(u16::try_from(u32_at(about, 0)).ok()?, remote, info))
+}

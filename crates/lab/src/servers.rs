@@ -1,0 +1,141 @@
+//! Our endpoint as the server: one listener for each flow, since each may have its own scheduler and controls.
+
+use crate::apps::Opener;
+use crate::client::next_multiple;
+use crate::flow::Flow;
+use anabranch_live::{Application, Counters, Host, Limits, Opened, Server};
+use anabranch_stack::Config;
+use anabranch_stack::options::OptionError;
+use anabranch_units::{Instant, PathId};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+type Open = Box<dyn FnMut(Opened) -> Box<dyn Application + Send> + Send>;
+
+/// The listener of one flow. Its paths are called as in the scenario.
+struct Listener {
+    flow: Arc<Flow>,
+    server: Server<Open, Box<dyn Application + Send>>,
+    /// Connections that know about their application what there is to know.
+    instructed: usize,
+}
+
+/// All listeners. The emulator's paths belong to one flow each.
+#[derive(Default)]
+pub(crate) struct Servers {
+    listeners: Vec<Listener>,
+    /// For each of the emulator's paths, whose it is and what it is called in the scenario.
+    routes: Vec<(usize, PathId)>,
+    /// Listeners that may have something to send.
+    active: VecDeque<usize>,
+}
+
+impl Servers {
+    /// Adds the listener of a flow, whose configuration has the scenario's names of paths.
+    pub fn add(&mut self, flow: Arc<Flow>, config: Config, limits: Limits, opener: Opener) -> Result<(), OptionError> {
+        let open: Open = Box::new(move |_| opener.open());
+        let server = Server::new(config, limits, open)?;
+        let number = self.listeners.len();
+        for (end, path) in flow.ends.iter().zip(&flow.paths) {
+            let at = end.index();
+            if self.routes.len() <= at {
+                self.routes.resize(at + 1, (0, PathId(0)));
+            }
+            self.routes[at] = (number, PathId(*path as u16));
+        }
+        self.listeners.push(Listener { flow, server, instructed: 0 });
+        Ok(())
+    }
+
+    /// What the listeners counted, one by one.
+    pub fn counters(&self) -> Vec<Counters> {
+        self.listeners.iter().map(|listener| listener.server.counters()).collect()
+    }
+
+    /// Tells connections that are new what the scenario says about their application.
+    pub fn instruct(&mut self) {
+        for Listener { flow, server, instructed } in &mut self.listeners {
+            let open = usize::from(flow.state().connections);
+            if open > *instructed {
+                *instructed = open;
+                server.connections().for_each(|(connection, _)| connection.set_hints(flow.hints));
+            }
+        }
+    }
+
+    /// Has every connection say how its subflows are.
+    pub fn sample(&mut self, now: Instant) {
+        for (connection, application) in self.listeners.iter_mut().flat_map(|listener| listener.server.connections()) {
+            connection.sample(now);
+            application.observe(connection.log());
+        }
+    }
+
+    fn touch(&mut self, listener: usize) {
+        if !self.active.contains(&listener) {
+            self.active.push_back(listener);
+        }
+    }
+
+    /// What the emulator calls a flow's path.
+    fn end_of(&self, listener: usize, path: PathId) -> PathId {
+        let flow = &self.listeners[listener].flow;
+        let at = flow.paths.iter().position(|own| PathId(*own as u16) == path);
+        at.map_or(path, |at| flow.ends[at])
+    }
+}
+
+impl Host for Servers {
+    fn receive(&mut self, now: Instant, path: PathId, packet: &[u8]) {
+        let Some(&(listener, path)) = self.routes.get(path.index()) else { return };
+        self.listeners[listener].server.receive(now, path, packet);
+        self.touch(listener);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        for at in 0..self.listeners.len() {
+            if self.listeners[at].server.poll_timeout().is_some_and(|due| due <= now) {
+                self.listeners[at].server.handle_timeout(now);
+                self.touch(at);
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<(PathId, usize)> {
+        while let Some(&listener) = self.active.front() {
+            if let Some((path, len)) = self.listeners[listener].server.poll_transmit(now, buffer) {
+                return Some((self.end_of(listener, path), len));
+            }
+            self.active.pop_front();
+        }
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.listeners.iter().filter_map(|listener| listener.server.poll_timeout()).min()
+    }
+}
+
+/// What has to be done at its time while the run lasts.
+pub(crate) struct Director {
+    pub flows: Vec<Arc<Flow>>,
+    pub warm_up: Option<Instant>,
+    pub next_sample: Instant,
+}
+
+impl Director {
+    /// Does what is due.
+    pub fn tick(&mut self, servers: &mut Servers, now: Instant) {
+        servers.instruct();
+        if self.warm_up.is_some_and(|at| at <= now) {
+            self.warm_up = None;
+            self.flows.iter().for_each(|flow| flow.observer().end_warm_up(now));
+        }
+        if now >= self.next_sample {
+            let Some(interval) = self.flows.first().map(|flow| flow.sample_interval) else { return };
+            self.next_sample = next_multiple(now, interval);
+            self.flows.iter().for_each(|flow| flow.observer().begin_sample(now));
+            servers.sample(now);
+        }
+    }
+}

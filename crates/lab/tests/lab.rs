@@ -1,0 +1,132 @@
+//! Scenarios in real time: the same numbers as simulated, as far as a few seconds tell, and nothing left behind.
+
+#![cfg(target_os = "linux")]
+
+use anabranch_lab::{ClientKind, Lab, LabError, Options, Report, ServerKind};
+use anabranch_live::requirements::missing;
+use anabranch_sim::{Ended, RunOptions, Scenario, load};
+use std::process::Command;
+
+/// Whether the test cannot run here; with `ANABRANCH_REQUIRE_LIVE=1` that fails it.
+fn unable() -> bool {
+    let lacking = missing(&[]);
+    let required = std::env::var("ANABRANCH_REQUIRE_LIVE").is_ok_and(|value| value == "1");
+    assert!(lacking.is_empty() || !required, "live tests are required, but: {}", lacking.join(" "));
+    if !lacking.is_empty() {
+        eprintln!("skipped: {}", lacking.join(" "));
+    }
+    !lacking.is_empty()
+}
+
+fn scenario(text: &str) -> Scenario {
+    load(&format!("schema = 1\n{text}"), "test", None, &[]).expect("a scenario")
+}
+
+fn live(scenario: &Scenario, options: &Options) -> Report {
+    let lab = Lab::start(scenario, options).expect("a laboratory");
+    let ended = lab.play(&mut |_| true).expect("a run");
+    lab.finish(ended).expect("a report")
+}
+
+const TWO_PATHS: &str = "duration = \"30 s\"\n[transport]\nscheduler = \"min-rtt\"\ncongestion_control = \"cubic\"\n\
+    [link.wifi]\nrate = \"8 Mb/s\"\nrtt = \"20 ms\"\nqueue = \"40 kB\"\n\
+    [link.lte]\nrate = \"4 Mb/s\"\nrtt = \"50 ms\"\nqueue = \"40 kB\"\n\
+    [[session]]\nvideo = { kind = \"bulk\", size = \"3 MB\" }\n";
+
+fn number(report: &Report, of: &[&str]) -> f64 {
+    let mut value = &report.metrics["sessions"][0];
+    for key in of {
+        value = key.parse::<usize>().map_or_else(|_| &value[*key], |at| &value[at]);
+    }
+    value.as_f64().unwrap_or_else(|| panic!("{of:?} in {}", report.to_json()))
+}
+
+#[test]
+fn a_download_over_two_paths_uses_both_whoever_serves() {
+    if unable() {
+        return;
+    }
+    for server in [ServerKind::Anabranch, ServerKind::Kernel] {
+        let report = live(&scenario(TWO_PATHS), &Options { seed: 1, server, ..Options::default() });
+        assert_eq!(report.outcome.metrics.ended, Ended::Finished, "{}", report.to_json());
+        // Both links' payload is 11.6 Mb/s; the bound is loose because the machine may be busy.
+        let goodput = number(&report, &["goodput_bps"]);
+        assert!((6e6..11.8e6).contains(&goodput), "{server:?}: {goodput}");
+        for subflow in ["0", "1"] {
+            assert!(number(&report, &["subflows", subflow, "bytes"]) > 3e5, "{server:?}: {}", report.to_json());
+        }
+        let session = &report.metrics["sessions"][0];
+        assert_eq!(session["path_switches"].is_null(), server == ServerKind::Kernel);
+        assert!(session["reorder_delay_s"]["mean"].is_null(), "the client's kernel does not tell");
+        assert_eq!(report.metrics["engine"], "live");
+        assert_eq!(session["bytes"], 3_000_000 + anabranch_media::RESPONSE_HEADER_BYTES);
+    }
+}
+
+/// Losses draw from the same numbers: every n-th packet here, so that the count of packets decides the count of losses.
+#[test]
+fn the_emulator_loses_the_packets_that_the_simulator_loses() {
+    if unable() {
+        return;
+    }
+    let text = TWO_PATHS.replace("queue = \"40 kB\"\n", "queue = \"4 MB\"\nloss = \"1 %\"\n");
+    let scenario = scenario(&text);
+    let report = live(&scenario, &Options { seed: 7, ..Options::default() });
+    let simulated = anabranch_sim::run(&scenario, &RunOptions { seed: 7, record_events: false }, &mut |_| true);
+    for (live, sim) in report.outcome.metrics.links.iter().zip(&simulated.metrics.links) {
+        assert_eq!((&live.name, live.direction), (&sim.name, sim.direction));
+        assert_eq!(live.drops_queue, 0, "no queue is that long");
+    }
+    let lost = |links: &[anabranch_sim::LinkMetrics]| links.iter().map(|link| link.drops_random).sum::<u64>();
+    assert!(lost(&report.outcome.metrics.links) > 5);
+}
+
+#[test]
+fn a_program_in_the_clients_namespace_is_served_and_nothing_is_left() {
+    if unable() {
+        return;
+    }
+    let content = std::env::temp_dir().join(format!("anabranch-lab-content-{}", std::process::id()));
+    std::fs::create_dir_all(&content).expect("a directory");
+    std::fs::write(content.join("hello.txt"), "hello").expect("a file");
+    for server in [ServerKind::Anabranch, ServerKind::Kernel] {
+        let options = Options {
+            server,
+            client: ClientKind::Program,
+            content: Some(content.clone()),
+            capture: Some(content.clone()),
+            ..Options::default()
+        };
+        let lab = Lab::start(&scenario(TWO_PATHS), &options).expect("a laboratory");
+        let namespace = lab.namespace().to_owned();
+        let fetch = |what: &str| {
+            let url = format!("{}/{what}", lab.url());
+            let fetched =
+                Command::new("ip").args(["netns", "exec", &namespace, "curl", "-sS", "-m", "10", &url]).output();
+            fetched.expect("curl starts")
+        };
+        assert_eq!(fetch("hello.txt").stdout, b"hello");
+        assert_eq!(fetch("bytes/100000").stdout.len(), 100_000);
+        let report = lab.finish(Ended::Finished).expect("a report");
+        assert!(number(&report, &["bytes"]) > 100_000.0, "{}", report.to_json());
+        assert!(report.metrics["sessions"][0]["stalls"].is_null());
+        assert_eq!(report.facts.connections, 2);
+        assert!(!std::path::Path::new("/run/netns").join(&namespace).exists(), "namespaces vanish");
+        for path in ["wifi", "lte"] {
+            assert!(content.join(format!("{path}.pcapng")).metadata().expect("a capture").len() > 100);
+        }
+    }
+    std::fs::remove_dir_all(&content).expect("it is there");
+}
+
+#[test]
+fn what_cannot_be_built_is_refused_with_the_reason() {
+    if unable() {
+        return;
+    }
+    let mixed = "duration = \"1 s\"\n[link.a]\nrate = \"1 Mb/s\"\n[link.b]\nrate = \"1 Mb/s\"\n\
+        [path.a]\nlinks = [\"a\"]\n[path.b]\nlinks = [\"b\"]\nip = 6\n[[session]]\n";
+    let error = Lab::start(&scenario(mixed), &Options::default()).err().expect("refused");
+    assert!(matches!(error, LabError::Refused { .. }), "{error}");
+    assert!(error.to_string().contains("IPv4 and IPv6"), "{error}");
+}
