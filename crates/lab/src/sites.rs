@@ -75,13 +75,14 @@ pub(crate) fn serving_control(flow: &FlowPlan) -> (String, Option<String>) {
 }
 
 /// Kernel parameters that follow from how the endpoints of a flow behave.
-fn settings(flow: &FlowPlan, control: &str) -> Vec<(&'static str, String)> {
+fn settings(flow: &FlowPlan) -> Vec<(&'static str, String)> {
     let t = &flow.transport;
     // About half of a receive buffer holds payload, the rest the kernel's bookkeeping.
     let receive = format!("4096 {} {}", 2 * t.receive_buffer.initial, 2 * t.receive_buffer.max);
     let flag = |on: bool| if on { "1" } else { "0" }.to_owned();
     vec![
-        ("net/ipv4/tcp_congestion_control", control.to_owned()),
+        // That of the client, whose requests are short. A namespace may not choose every control; a server's sockets may.
+        ("net/ipv4/tcp_congestion_control", "reno".to_owned()),
         ("net/ipv4/tcp_rmem", receive),
         ("net/ipv4/tcp_wmem", format!("4096 {} {}", 16_384.min(t.send_buffer), t.send_buffer)),
         ("net/ipv4/tcp_timestamps", flag(t.timestamps)),
@@ -101,14 +102,13 @@ pub(crate) fn build(
     let mut number = 0;
     let mut plans = Vec::new();
     for flow in flows {
-        let (control, _) = serving_control(flow);
         let path = |(i, at): (usize, &usize)| {
             let mtu = flow.server.paths[i].mtu.min(MOST_MTU);
             SitePath { id: PathId(number + i as u16), mtu, backup: scenario.paths[*at].backup }
         };
         let paths: Vec<_> = flow.paths.iter().enumerate().map(path).collect();
         number += paths.len() as u16;
-        let plan = Plan { family, paths, settings: settings(flow, &control), initial_window: None };
+        let plan = Plan { family, paths, settings: settings(flow), initial_window: None };
         plans.push(plan);
     }
     let far = match server {
