@@ -13,8 +13,6 @@ use anabranch_units::{Duration, Instant};
 
 /// A player that finds no room looks again after this (`startScheduleTimer(500)`; 5: `scheduling.defaultTimeout`).
 const RETRY: Duration = Duration::from_millis(500);
-/// Fast switch leaves one and a half media segments as they are.
-const SAFE_SEGMENTS: f64 = 1.5;
 /// 2.9 asks its rules anew after every initialisation segment, also after those that it has already. Rules that answered
 /// differently each time would go on forever in one instant, where a browser needs some milliseconds each time.
 const MOST_DECISIONS: u32 = 8;
@@ -221,17 +219,18 @@ impl Dash {
         changed
     }
 
-    /// Fast switch: go back to the first media segment that is worth replacing.
+    /// Fast switch: go back to the media segment on screen if it is in a lower representation.
     ///
-    /// dash.js also asks that so much is buffered, which follows, and that no request was given up in the last 10 s, when
-    /// its rules switch only downwards.
+    /// dash.js 5.2.1 means to leave one and a half media segments as they are, but takes their duration from an object that
+    /// does not know it yet (`fragmentDuration` is null in what `getVoRepresentations` makes anew for the rules), which
+    /// makes that zero: in Chromium it fetches again what is on screen, and what comes of it is too late. It also asks
+    /// that no request was given up in the last 10 s, when its rules switch only downwards.
     fn replace_lower(&mut self, now: Instant) {
         let core = &mut self.core;
         if !core.limits.fast_switch {
             return;
         }
-        let safe = core.video.ladder().segment_duration().mul_f64(SAFE_SEGMENTS);
-        let index = core.video.at_time(core.playback.position(now) + safe);
+        let index = core.video.at_time(core.playback.position(now));
         if core.buffer.get(index).is_some_and(|held| held.representation < core.current) {
             core.next = index;
         }
