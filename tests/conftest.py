@@ -91,3 +91,14 @@ def _leave(reason: str) -> None:
     if os.environ.get("ANABRANCH_REQUIRE_LIVE"):
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+def require_live(*programs: str) -> None:
+    """The same for tests that emulate links and use the kernel's Multipath TCP."""
+    require("ip", *programs)
+    lacking = []
+    if os.geteuid() != 0:
+        lacking.append("root")
+    lacking += [path for path in ("/dev/net/tun", "/proc/sys/net/mptcp/enabled") if not Path(path).exists()]
+    if lacking:
+        _leave(f"live tests need {', '.join(lacking)}")

@@ -1,0 +1,99 @@
+"""Real players over real links and the kernel's Multipath TCP. Slow where the machine is busy; skipped where it cannot run them."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Run, require_live
+
+SCENARIO = """\
+schema = 1
+duration = "{limit} s"
+[transport]
+scheduler = "min-rtt"
+congestion_control = "lia"
+[link.wifi]
+rtt = "30 ms"
+rate = "3 Mb/s"
+[link.lte]
+rtt = "60 ms"
+rate = "1500 kb/s"
+[[session]]
+paths = ["wifi", "lte"]
+video = {video}
+player = "{player}"
+"""
+
+# Both paths carry a good part of what the smallest of the videos below has.
+_LEAST_BYTES = 100_000
+# The kernel's counters of events that end Multipath TCP or contradict it.
+_BROKEN = (
+    "Fallback",
+    "DSSNotMatching",
+    "DSSCorruption",
+    "DSSNoMatch",
+    "InfiniteMap",
+    "DataCsumErr",
+    "MPFail",
+    "HMacFailure",
+    "NoTokenFound",
+    "MPJoinRejected",
+)
+
+
+def _play(anabranch: Run, tmp_path: Path, client: str, content: str) -> tuple[dict[str, Any], Path]:
+    folder = tmp_path / "run"
+    options = ["--live", "--client", client, "--content", content, "--out", folder, "--json"]
+    done = anabranch("run", "scenario.toml", *options)
+    assert done.returncode == 0, done.stderr
+    metrics = json.loads(done.stdout)
+    assert json.loads((folder / "player.json").read_text(encoding="utf-8"))["events"]
+    _assert_multipath(metrics["live"])
+    return metrics["sessions"][0], folder
+
+
+def _assert_multipath(live: dict[str, Any]) -> None:
+    counted = live["client_counters"]
+    assert counted["MPCapableSYNACKRX"] >= 1, counted
+    assert counted["MPCapableSYNTX"] == counted["MPCapableSYNACKRX"], counted
+    assert counted["MPJoinSynAckRx"] >= 1, counted
+    assert not [name for name in counted if any(word in name for word in _BROKEN)], counted
+    received = live["client_received_bytes"]
+    assert len(received) == 2, received
+    assert all(number > _LEAST_BYTES for number in received.values()), received
+
+
+def test_dash_js_plays_a_ladder_over_two_paths(anabranch: Run, tmp_path: Path) -> None:
+    require_live("ffmpeg", "chromium", "npm", "mptcpize")
+    ladder = ["--rates", "300 kb/s, 900 kb/s", "--resolutions", "320x180, 480x270", "--segment", "2 s"]
+    made = anabranch("content", "make", "--out", "ladder", "--duration", "12 s", *ladder)
+    assert made.returncode == 0, made.stderr
+    video = '{ kind = "dash", mpd = "ladder/manifest.mpd" }'
+    text = SCENARIO.format(limit=90, video=video, player="dash.js-5")
+    (tmp_path / "scenario.toml").write_text(text, encoding="utf-8")
+    session, folder = _play(anabranch, tmp_path, "dash.js", "ladder")
+    assert {one["index"] for one in session["media_segments"]} == set(range(6)), "all of it was fetched"
+    # Real time on a busy machine: stalls and dropped pictures may happen; that the video was played may not fail to.
+    assert session["played_s"] == pytest.approx(12.0, abs=2.5)
+    assert 300_000 <= session["mean_bitrate_bps"] <= 900_000
+    assert session["bytes"] > 12 * 300_000 / 8
+    assert (folder / "player.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_vlc_plays_a_progressive_video_over_two_paths(anabranch: Run, tmp_path: Path) -> None:
+    require_live("ffmpeg", "cvlc", "mptcpize")
+    film = ["--progressive", "mp4", "--rate", "1500 kb/s", "--resolutions", "320x180"]
+    made = anabranch("content", "make", "--out", "film", "--duration", "8 s", *film)
+    assert made.returncode == 0, made.stderr
+    video = '{ kind = "progressive", size = "1500 kB", rate = "1500 kb/s" }'
+    text = SCENARIO.format(limit=60, video=video, player="vlc")
+    (tmp_path / "scenario.toml").write_text(text, encoding="utf-8")
+    session, folder = _play(anabranch, tmp_path, "vlc", "film")
+    assert session["startup_s"] is not None
+    assert session["played_s"] == pytest.approx(8.0, abs=2.5)
+    said = json.loads((folder / "player.json").read_text(encoding="utf-8"))
+    assert said["over"]
+    assert said["statistics"]["frames displayed"] > 100
+    assert (folder / "vlc.log").stat().st_size > 0
