@@ -227,6 +227,7 @@ impl TransportEvent {
             | TransportEvent::ReductionUndone { subflow }
             | TransportEvent::PriorityChanged { subflow, .. }
             | TransportEvent::PathUse { subflow, .. }
+            | TransportEvent::ControlCount { subflow, .. }
             | TransportEvent::Sample { subflow, .. } => *subflow = name(*subflow),
             TransportEvent::PathSwitched { from, to, .. } => (*from, *to) = (name(*from), name(*to)),
             TransportEvent::Established

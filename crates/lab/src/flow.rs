@@ -119,7 +119,7 @@ impl Flow {
         let mut left = bytes;
         while left > 0 {
             let part = u32::try_from(left).unwrap_or(u32::MAX);
-            log.emit(now, TransportEvent::Delivered { bytes: part, waited: Duration::ZERO });
+            log.emit(now, TransportEvent::Delivered { bytes: part, waited: Duration::ZERO, across: Duration::ZERO });
             left -= u64::from(part);
         }
         self.observer().see_receiver(&mut log);
