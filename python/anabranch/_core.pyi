@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, TypedDict, final
+from typing import Any, Literal, Self, TypedDict, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
     "InputError",
+    "Lab",
+    "LiveError",
     "Outcome",
     "Scenario",
     "__version__",
@@ -30,6 +32,12 @@ class InputError(ValueError):
     """A scenario, a key, a value or a name is wrong.
 
     The message names the place, what was expected and, where there is one, the nearest valid name.
+    """
+
+class LiveError(RuntimeError):
+    """A live run cannot work on this machine, or failed.
+
+    The message says what is missing and how to get it, or what went wrong.
     """
 
 @final
@@ -88,6 +96,43 @@ class Outcome:
         """What the scenario had happen: when, in seconds, and what."""
     def events(self) -> dict[str, _Column] | None:
         """The table of events, column by column; ``None`` if none were recorded."""
+
+@final
+class Lab:
+    """A scenario in real time on this machine (Linux only): namespaces, links, a server, and the players that are ours.
+
+    Time runs from the moment it is made. As a context manager it is taken down whatever happens.
+    """
+
+    def __new__(
+        cls,
+        scenario: Scenario,
+        *,
+        seed: int,
+        server: str,
+        client: str,
+        record_events: bool,
+        capture_dir: str | PathLike[str] | None = None,
+        content_root: str | PathLike[str] | None = None,
+    ) -> Self:
+        """Builds and starts everything; with the client ``"program"`` all but what watches in the first session."""
+    @property
+    def namespace(self) -> str:
+        """The network namespace of the first session's client, as ``ip netns exec`` wants it."""
+    @property
+    def url(self) -> str:
+        """Where its server is: ``/bytes/N`` below it is N bytes, the rest are the files of the content's root."""
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the run began."""
+    def poll(self) -> str | None:
+        """Why the run is over (``finished``, ``duration``, ``stuck``), or ``None``; raises what went wrong."""
+    def finish(self, ended: str) -> Outcome:
+        """Takes everything down and says what was seen; ``ended`` is why the run ended."""
+    def close(self) -> None:
+        """Takes everything down, if that was not done."""
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exception: object) -> None: ...
 
 def load(
     text: str, *, name: str, directory: str | PathLike[str] | None, overrides: Sequence[tuple[str, str]]

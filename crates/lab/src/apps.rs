@@ -45,6 +45,13 @@ impl<A: Application> Heard<A> {
     }
 }
 
+impl<A> Drop for Heard<A> {
+    fn drop(&mut self) {
+        let mut state = self.flow.state();
+        state.open = state.open.saturating_sub(1);
+    }
+}
+
 impl<A: Application> Application for Heard<A> {
     fn wants(&self) -> u64 {
         self.application.wants()

@@ -47,6 +47,8 @@ pub(crate) struct State {
     pub failure: Option<String>,
     /// Connections that were opened to its server.
     pub connections: u16,
+    /// Those of them that have not ended.
+    pub open: u16,
     /// What the kernel counted on the server's subflows, if the kernel serves.
     pub counted: Vec<crate::inspect::Subflow>,
 }
@@ -130,6 +132,7 @@ impl Flow {
         let mut state = self.state();
         let shift = state.connections.saturating_mul(SUBFLOWS_PER_CONNECTION);
         state.connections = state.connections.saturating_add(1);
+        state.open = state.open.saturating_add(1);
         let first = state.connections == 1;
         drop(state);
         if first && self.program {

@@ -31,6 +31,9 @@ const FIRST_PORT: u16 = 8000;
 /// How often a run is looked at.
 const LOOK_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
 
+/// How long a program's connections may take to end after it: several round trips.
+const GOODBYE: Duration = Duration::from_millis(500);
+
 /// What an emulator's thread leaves behind.
 struct Emulated {
     servers: Servers,
@@ -297,6 +300,7 @@ impl Lab {
             && let Some(flow) = self.flows.iter().find(|flow| flow.program)
         {
             flow.state().finished.get_or_insert(now);
+            self.wait_for_goodbyes(flow);
         }
         // What the kernel knows of open sockets is read before they go.
         self.stop_workers();
@@ -316,6 +320,14 @@ impl Lab {
         let notes = std::mem::take(&mut self.notes);
         let settings = self.clients[0].plan.settings.clone();
         Ok(Report::new(&self.scenario, &self.options, seen, Machine { realtime, notes, settings }))
+    }
+
+    /// Gives the connections of a program that has ended the time to say so: their last acknowledgments are under way.
+    fn wait_for_goodbyes(&self, flow: &Flow) {
+        let begin = self.clock.now();
+        while flow.state().open > 0 && self.clock.now().since(begin) < GOODBYE {
+            std::thread::sleep(LOOK_INTERVAL);
+        }
     }
 
     fn stop_workers(&mut self) {

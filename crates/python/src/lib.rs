@@ -5,6 +5,8 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
+#[cfg(target_os = "linux")]
+mod lab;
 mod outcome;
 mod scenario;
 mod simulate;
@@ -21,11 +23,23 @@ pyo3::create_exception!(
      nearest valid name."
 );
 
+pyo3::create_exception!(
+    _core,
+    LiveError,
+    pyo3::exceptions::PyRuntimeError,
+    "A live run cannot work on this machine, or failed. The message says what is missing and how to get it, or what went wrong."
+);
+
 /// The compiled part of Anabranch.
 #[pymodule]
 mod _core {
     #[pymodule_export]
     use super::InputError;
+    #[pymodule_export]
+    use super::LiveError;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use super::lab::Lab;
     #[pymodule_export]
     use super::outcome::Outcome;
     #[pymodule_export]

@@ -7,35 +7,51 @@ use pyo3::types::PyDict;
 
 /// Everything that a run gives.
 #[pyclass(frozen, skip_from_py_object)]
-pub struct Outcome(pub(crate) anabranch_sim::Outcome);
+pub struct Outcome {
+    metrics_json: String,
+    outcome: anabranch_sim::Outcome,
+}
+
+impl Outcome {
+    /// An outcome whose metrics are those that it has.
+    pub(crate) fn new(outcome: anabranch_sim::Outcome) -> Self {
+        Outcome { metrics_json: outcome.metrics.to_json(None), outcome }
+    }
+
+    /// An outcome with more, or less, to say in its metrics.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn with_metrics(outcome: anabranch_sim::Outcome, metrics_json: String) -> Self {
+        Outcome { metrics_json, outcome }
+    }
+}
 
 #[pymethods]
 impl Outcome {
     /// The metrics as JSON.
     #[getter]
-    fn metrics_json(&self) -> String {
-        self.0.metrics.to_json(None)
+    fn metrics_json(&self) -> &str {
+        &self.metrics_json
     }
 
     /// Whether events were recorded.
     #[getter]
     fn has_events(&self) -> bool {
-        self.0.events.is_some()
+        self.outcome.events.is_some()
     }
 
     /// The sampled columns of each recorded session.
     fn sessions<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        self.0.recording.sessions.iter().map(|session| convert_session(py, session)).collect()
+        self.outcome.recording.sessions.iter().map(|session| convert_session(py, session)).collect()
     }
 
     /// What the scenario had happen: when, and what.
     fn marks(&self) -> Vec<(f64, &str)> {
-        self.0.recording.events.iter().map(|mark| (mark.at_s, mark.text.as_str())).collect()
+        self.outcome.recording.events.iter().map(|mark| (mark.at_s, mark.text.as_str())).collect()
     }
 
     /// The table of events, column by column; `None` if none were recorded.
     fn events<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        self.0.events.as_ref().map(|events| convert_events(py, events)).transpose()
+        self.outcome.events.as_ref().map(|events| convert_events(py, events)).transpose()
     }
 }
 

@@ -42,6 +42,6 @@ pub fn run(
     });
     match raised {
         Some(error) => Err(error),
-        None => Ok(Outcome(outcome)),
+        None => Ok(Outcome::new(outcome)),
     }
 }
