@@ -11,7 +11,9 @@ declare -A package_of=(
   [ip]=iproute2
   [mptcpize]=mptcpize
   [npm]=npm
+  [nginx]=nginx-light
   [nstat]=iproute2
+  [openssl]=openssl
   [tshark]=tshark
 )
 

@@ -13,6 +13,7 @@ __all__ = [
     "LiveError",
     "Outcome",
     "Scenario",
+    "Serving",
     "__version__",
     "document_text",
     "load",
@@ -20,6 +21,7 @@ __all__ = [
     "rate_bps",
     "registry",
     "run",
+    "serve_defaults",
     "shipped",
     "time_s",
     "value_text",
@@ -183,3 +185,75 @@ def viewer_report(
     ``ended``; ``discarded`` picture; ``underflow`` by how much. An MPD, given as its name and its text, says which
     representations a DASH video has. The scenario gives the statistics' window and weights.
     """
+class _ServeDefaults(TypedDict):
+    max_connections: int
+    max_half_open: int
+    memory: int
+    send_memory: int
+    idle_seconds: float
+    send_timeout_seconds: float
+    grace_seconds: float
+    scheduler: str
+    congestion_control: str
+    path_policy: str
+
+def serve_defaults() -> _ServeDefaults:
+    """What a server uses when it is told nothing else. Linux only."""
+
+class _PathFacts(TypedDict):
+    device: str
+    sent_bytes: int
+    received_bytes: int
+    segments: int
+    retransmitted_segments: int
+    subflows: int
+
+class _Facts(TypedDict):
+    uptime: float
+    accepted: int
+    refused: int
+    open: int
+    half_open: int
+    send_queue: int
+    paths: list[_PathFacts]
+
+@final
+class Serving:
+    """A server at work on threads of its own. Linux only.
+
+    Raises:
+        InputError: An argument is wrong in itself.
+        OSError: The machine does not allow it; the message says what and how to get it.
+    """
+
+    def __new__(
+        cls,
+        *,
+        listen: Sequence[tuple[str, str]],
+        root: str | PathLike[str] | None,
+        origin: str | None,
+        port: int,
+        mtu: int,
+        scheduler: str,
+        congestion_control: str,
+        path_policy: str,
+        max_connections: int,
+        max_half_open: int,
+        memory: int,
+        send_memory: int,
+        idle_seconds: float,
+        send_timeout_seconds: float,
+        grace_seconds: float,
+        metrics: str | None,
+        capture: str | PathLike[str] | None,
+    ) -> Self: ...
+    def stop(self) -> None:
+        """Orders it to stop: the first time what is under way is completed, the second time it is broken off."""
+    def wait(self, seconds: float) -> bool:
+        """Waits until it has ended, but not longer than that; tells whether it has."""
+    def status(self) -> _Facts:
+        """How it was doing a moment ago."""
+    def metrics(self) -> str | None:
+        """Where the metrics are shown, if they are."""
+    def finish(self) -> int:
+        """Waits until it has ended; tells how many connections it has accepted."""

@@ -5,7 +5,7 @@
 //! - [`Emulator`]: the links of `anabranch-network` in real time, between two namespaces or between a namespace and a
 //!   [`Host`] in this process, with a [`Script`] of changes and a [`Tap`] that records;
 //! - [`Server`]: a host that accepts connections with our endpoint;
-//! - `serve` (with the feature of that name): files over HTTP to real clients;
+//! - `serve` (with the feature of that name): files over HTTP, or another server, to real clients;
 //! - [`requirements`]: what the machine must offer, and what is missing.
 
 mod buffer;
@@ -36,7 +36,7 @@ pub use netns::Netns;
 pub use packet::BytesPacket;
 pub use priority::run_before_others;
 pub use script::{Script, Step, Way, Ways, When};
-pub use server::{Application, ConnectionId, Counters, Limits, Opened, Progress, Reply, Server};
+pub use server::{Application, ConnectionId, Counters, Gauges, Limits, Opened, PathCounters, Progress, Reply, Server};
 pub use tap::{End, Tap};
 pub use tun::Tun;
 pub use wait::sharpen_timers;

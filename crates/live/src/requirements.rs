@@ -22,6 +22,10 @@ pub const TSHARK: Tool = Tool { program: "tshark", package: "tshark" };
 pub const MPTCPIZE: Tool = Tool { program: "mptcpize", package: "mptcpize" };
 /// An HTTP client.
 pub const CURL: Tool = Tool { program: "curl", package: "curl" };
+/// A web server to stand behind ours.
+pub const NGINX: Tool = Tool { program: "nginx", package: "nginx-light" };
+/// Makes certificates.
+pub const OPENSSL: Tool = Tool { program: "openssl", package: "openssl" };
 
 /// What is missing here, one sentence each with the way to get it; empty if live runs with these tools work.
 pub fn missing(tools: &[Tool]) -> Vec<String> {

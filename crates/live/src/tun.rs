@@ -53,6 +53,14 @@ impl Tun {
         open(name)
     }
 
+    /// The same open device once more.
+    ///
+    /// # Errors
+    /// If the process has too many open files.
+    pub(crate) fn try_clone(&self) -> io::Result<OwnedFd> {
+        self.file.try_clone()
+    }
+
     /// The interface's name.
     pub fn name(&self) -> &str {
         &self.name

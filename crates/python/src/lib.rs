@@ -1,4 +1,4 @@
-//! Python bindings of the simulator: the module `anabranch._core`.
+//! Python bindings of the simulator and the server: the module `anabranch._core`.
 //!
 //! Conversions only. Every default, check and choice lives in the crates below or in the Python package above; what is
 //! offered here is described in `python/anabranch/_core.pyi`.
@@ -9,6 +9,8 @@
 mod lab;
 mod outcome;
 mod scenario;
+#[cfg(target_os = "linux")]
+mod serving;
 mod simulate;
 mod toml_text;
 mod viewer;
@@ -44,6 +46,10 @@ mod _core {
     use super::outcome::Outcome;
     #[pymodule_export]
     use super::scenario::{Scenario, load, nearest, rate_bps, registry, shipped, time_s};
+    use super::scenario::{Scenario, load, nearest, registry, shipped};
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use super::serving::{Serving, serve_defaults};
     #[pymodule_export]
     use super::simulate::run;
     #[pymodule_export]

@@ -1,4 +1,5 @@
 """The command line: `anabranch list`, `anabranch run`, `anabranch compare`, `anabranch content`."""
+"""The command line: `anabranch list`, `anabranch run`, `anabranch compare`, `anabranch serve`."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import typer
 
 from anabranch import InputError, __version__
 from anabranch.cli import comparing, content, listing, running
+from anabranch.cli import comparing, listing, running, serving
 from anabranch.cli.console import Exit, say_error
 
 app = typer.Typer(
@@ -43,6 +45,7 @@ app.command("list", epilog=listing.EXAMPLES)(listing.list_names)
 app.command("run", epilog=running.EXAMPLES)(running.run)
 app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
 app.add_typer(content.app, name="content")
+app.command("serve", epilog=serving.EXAMPLES)(serving.serve)
 
 
 def main() -> None:

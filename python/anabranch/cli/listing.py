@@ -28,10 +28,10 @@ def list_names(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """List what can be named: schedulers, congestion controls, players, scenarios and so on."""
-    groups = _grouped()
+    groups = grouped()
     if kind is not None:
         if kind not in groups:
-            raise InputError(_unknown(kind, list(groups)))
+            raise InputError(unknown(kind, list(groups)))
         groups = {kind: groups[kind]}
     if as_json:
         print(json.dumps(groups, indent=2, ensure_ascii=False))
@@ -41,7 +41,7 @@ def list_names(
         answer(_table(entries))
 
 
-def _grouped() -> dict[str, list[dict[str, str]]]:
+def grouped() -> dict[str, list[dict[str, str]]]:
     """The registry by kind, in its own order."""
     groups: dict[str, list[dict[str, str]]] = {}
     for kind, *entry in _core.registry():
@@ -49,10 +49,11 @@ def _grouped() -> dict[str, list[dict[str, str]]]:
     return groups
 
 
-def _unknown(kind: str, known: list[str]) -> str:
-    nearest = _core.nearest(kind, known)
+def unknown(word: str, known: list[str]) -> str:
+    """What to say when nothing has that name: what there is, and what was probably meant."""
+    nearest = _core.nearest(word, known)
     hint = f"; did you mean `{nearest}`?" if nearest else ""
-    return f"nothing is called `{kind}`; expected one of {', '.join(known)}{hint}"
+    return f"nothing is called `{word}`; expected one of {', '.join(known)}{hint}"
 
 
 def _table(entries: list[dict[str, str]]) -> Table:

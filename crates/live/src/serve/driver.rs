@@ -1,5 +1,7 @@
 //! The real-time loop of a server: devices, clock, endpoint. It runs on a thread of its own and is talked to through [`Wakes`].
 
+use super::Listen;
+use super::status::{Board, PathStatus, Status, Traffic};
 use super::stream::StreamApplication;
 use crate::wait::{Waiter, sharpen_timers};
 use crate::{Clock, ConnectionId, Counters, Host, Opened, Server, Tap, Tun, Way};
@@ -8,14 +10,14 @@ use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The largest IP packet.
 const MAX_PACKET: usize = 65_535;
 /// Packets that are read from a device, or sent, before others get their turn: few enough (about 0.1 ms of work) to stay punctual.
 const BATCH: usize = 64;
-/// How long the loop sleeps when nothing is due.
-const LONGEST_SLEEP: Duration = Duration::from_secs(3600);
+/// How often the status is published, and how long the loop sleeps at most.
+const PUBLISH_EVERY: Duration = Duration::from_secs(1);
 
 /// What the loop shall do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,6 +67,7 @@ impl Wakes {
         let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
     }
 
+    /// What was pending when it rang.
     fn take(&self, into: &mut Vec<ConnectionId>) {
         let _ = rustix::io::read(&self.event, &mut [0u8; 8]);
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
@@ -76,11 +79,37 @@ impl Wakes {
     }
 }
 
+/// A path of the loop's.
+#[derive(Debug)]
+pub(super) struct Port {
+    device: Tun,
+    listen: Listen,
+    received: Traffic,
+    sent: Traffic,
+    refused: u64,
+}
+
+impl Port {
+    pub(super) fn new(device: Tun, listen: Listen) -> Self {
+        Port { device, listen, received: Traffic::default(), sent: Traffic::default(), refused: 0 }
+    }
+
+    fn write(&mut self, packet: &[u8]) -> io::Result<()> {
+        // A device that refuses a packet is a network that loses one.
+        match self.device.write(packet)? {
+            true => self.sent.count(packet.len()),
+            false => self.refused += 1,
+        }
+        Ok(())
+    }
+}
+
 /// Everything that the loop owns.
 pub(super) struct Driver<F> {
-    pub(super) devices: Vec<Tun>,
+    pub(super) ports: Vec<Port>,
     pub(super) server: Server<F, StreamApplication>,
     pub(super) tap: Tap,
+    pub(super) board: Arc<Board>,
 }
 
 impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
@@ -88,29 +117,36 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
     pub(super) fn run(mut self, wakes: &Wakes) -> io::Result<Counters> {
         sharpen_timers()?;
         let clock = Clock::new();
-        let devices = std::mem::take(&mut self.devices);
-        for device in &devices {
-            self.tap.interface(device.name())?;
+        let mut ports = std::mem::take(&mut self.ports);
+        let files: Vec<_> = ports.iter().map(|port| port.device.try_clone()).collect::<io::Result<_>>()?;
+        for port in &ports {
+            self.tap.interface(port.device.name())?;
         }
-        let files = devices.iter().map(Tun::as_fd).chain([wakes.event.as_fd()]);
-        let mut waiter = Waiter::new(files);
+        let mut waiter = Waiter::new(files.iter().map(AsFd::as_fd).chain([wakes.event.as_fd()]));
         let (mut buffer, mut woken) = (vec![0; MAX_PACKET], Vec::new());
+        let mut publish_at = Instant::ZERO;
         loop {
-            self.obey(clock.now(), wakes, &mut woken);
             let now = clock.now();
+            if now >= publish_at {
+                self.publish(now, &ports);
+                publish_at = now + PUBLISH_EVERY;
+            }
             if self.server.poll_timeout().is_some_and(|at| at <= now) {
                 self.server.handle_timeout(now);
             }
-            let more = self.send(now, &devices, &mut buffer)?;
+            let more = self.send(now, &mut ports, &mut buffer)?;
             if !more && self.is_done(wakes) {
+                self.publish(now, &ports);
                 self.tap.finish()?;
                 return Ok(self.server.counters());
             }
-            let idle = now + LONGEST_SLEEP;
-            let wake = if more { now } else { self.server.poll_timeout().map_or(idle, |at| at.min(idle)) };
-            waiter.wait(&clock, wake)?;
-            for (i, device) in devices.iter().enumerate().filter(|(i, _)| waiter.ready(*i)) {
-                self.receive(&clock, PathId(i as u16), device, &mut buffer)?;
+            let due = self.server.poll_timeout().map_or(publish_at, |at| at.min(publish_at));
+            waiter.wait(&clock, if more { now } else { due })?;
+            for (i, port) in ports.iter_mut().enumerate().filter(|(i, _)| waiter.ready(*i)) {
+                self.receive(&clock, PathId(i as u16), port, &mut buffer)?;
+            }
+            if waiter.ready(ports.len()) {
+                self.obey(clock.now(), wakes, &mut woken);
             }
         }
     }
@@ -133,23 +169,44 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
     }
 
     /// Sends some of what there is to say; returns whether there may be more.
-    fn send(&mut self, now: Instant, devices: &[Tun], buffer: &mut [u8]) -> io::Result<bool> {
+    fn send(&mut self, now: Instant, ports: &mut [Port], buffer: &mut [u8]) -> io::Result<bool> {
         for _ in 0..BATCH {
             let Some((path, len)) = self.server.poll_transmit(now, buffer) else { return Ok(false) };
             self.tap.at_far_end(now, path, Way::Down, &buffer[..len])?;
-            // A device that refuses a packet is a network that loses one.
-            devices[path.index()].write(&buffer[..len])?;
+            ports[path.index()].write(&buffer[..len])?;
         }
         Ok(true)
     }
 
-    fn receive(&mut self, clock: &Clock, path: PathId, device: &Tun, buffer: &mut [u8]) -> io::Result<()> {
+    fn receive(&mut self, clock: &Clock, path: PathId, port: &mut Port, buffer: &mut [u8]) -> io::Result<()> {
         for _ in 0..BATCH {
-            let Some(len) = device.read(buffer)? else { return Ok(()) };
+            let Some(len) = port.device.read(buffer)? else { return Ok(()) };
             let now = clock.now();
+            port.received.count(len);
             self.tap.at_far_end(now, path, Way::Up, &buffer[..len])?;
             self.server.receive(now, path, &buffer[..len]);
         }
         Ok(())
+    }
+
+    fn publish(&self, now: Instant, ports: &[Port]) {
+        let gauges = self.server.gauges();
+        let paths = ports.iter().zip(self.server.path_counters()).zip(&gauges.subflows);
+        let paths = paths.map(|((port, segments), subflows)| PathStatus {
+            device: port.listen.device.clone(),
+            address: port.listen.address,
+            received: port.received,
+            sent: port.sent,
+            refused: port.refused,
+            segments: *segments,
+            subflows: *subflows,
+        });
+        let status = Status {
+            uptime: std::time::Duration::from_nanos(now.as_nanos()),
+            counters: self.server.counters(),
+            paths: paths.collect(),
+            gauges,
+        };
+        self.board.publish(status);
     }
 }

@@ -1,6 +1,7 @@
 //! A connection's two streams of bytes, shared between the real-time loop and asynchronous code.
 
 use super::driver::Wakes;
+use super::room::Room;
 use crate::{Application, ConnectionId, Opened, Progress, Reply};
 use std::collections::VecDeque;
 use std::io;
@@ -15,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 const READ_ROOM: usize = 256 << 10;
 
 /// What both sides see.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
     /// From the peer, not read yet.
     incoming: VecDeque<u8>,
@@ -27,7 +28,8 @@ struct Shared {
     acked: u64,
     /// The endpoint knows of the bytes before this offset.
     announced: u64,
-    write_room: usize,
+    /// Bytes that may be written and not acknowledged.
+    room: Room,
     writer: Option<Waker>,
     /// The writer has finished.
     finished: bool,
@@ -40,8 +42,31 @@ struct Shared {
 }
 
 impl Shared {
-    fn room(&self) -> usize {
-        self.write_room.saturating_sub(self.outgoing.len())
+    fn new(room: Room) -> Self {
+        Shared {
+            incoming: VecDeque::new(),
+            ended: false,
+            reader: None,
+            outgoing: VecDeque::new(),
+            acked: 0,
+            announced: 0,
+            room,
+            writer: None,
+            finished: false,
+            abandoned: false,
+            closed: false,
+            announced_wake: false,
+        }
+    }
+
+    /// Bytes that may be written now.
+    fn free(&self) -> usize {
+        self.room.bytes().saturating_sub(self.outgoing.len())
+    }
+
+    /// Whether there is so much room that a writer should be woken up for it.
+    fn is_roomy(&self) -> bool {
+        self.free() >= self.room.bytes() / 4
     }
 
     fn wake_reader(&mut self) {
@@ -72,9 +97,9 @@ pub struct Stream {
     remote: SocketAddr,
 }
 
-/// Both sides of a connection's stream, which holds up to `write_room` bytes until they are acknowledged.
-pub(super) fn pair(opened: Opened, write_room: usize, wakes: Arc<Wakes>) -> (StreamApplication, Stream) {
-    let shared = Arc::new(Mutex::new(Shared { write_room, ..Shared::default() }));
+/// Both sides of a connection's stream, which holds as many bytes as there is room until they are acknowledged.
+pub(super) fn pair(opened: Opened, room: Room, wakes: Arc<Wakes>) -> (StreamApplication, Stream) {
+    let shared = Arc::new(Mutex::new(Shared::new(room)));
     let stream = Stream { shared: shared.clone(), wakes, id: opened.id, remote: opened.remote };
     (StreamApplication(shared), stream)
 }
@@ -101,7 +126,7 @@ impl Application for StreamApplication {
         shared.outgoing.drain(..known.min(news as usize));
         shared.acked = progress.acked;
         // A writer that waits for room shall find some worth waking up for.
-        if shared.room() >= shared.write_room / 4 || progress.closed {
+        if shared.is_roomy() || progress.closed {
             shared.wake_writer();
         }
         if (progress.ended && !shared.ended) || (progress.closed && !shared.closed) {
@@ -116,7 +141,12 @@ impl Application for StreamApplication {
     }
 
     fn fill(&self, offset: u64, buffer: &mut [u8]) {
-        let shared = lock(&self.0);
+        let mut shared = lock(&self.0);
+        // All that the room holds is under way, so it is the room that limits the connection.
+        let end = shared.acked + shared.outgoing.len() as u64;
+        if offset + buffer.len() as u64 == end && !shared.is_roomy() {
+            shared.room.grow();
+        }
         // What was acknowledged meanwhile is not sent any more, so every byte that is asked for is here.
         let Some(at) = offset.checked_sub(shared.acked) else { return };
         let (front, back) = shared.outgoing.as_slices();
@@ -180,7 +210,7 @@ impl AsyncWrite for Stream {
         if shared.closed || shared.finished {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
-        let n = shared.room().min(bytes.len());
+        let n = shared.free().min(bytes.len());
         if n == 0 && !bytes.is_empty() {
             shared.writer = Some(cx.waker().clone());
             return Poll::Pending;

@@ -18,6 +18,10 @@ pub struct Limits {
     /// A connection of whose client nothing was heard for so long is aborted. A client that merely pauses answers probes of
     /// its closed window; only one that is idle between requests, or gone, is silent. Default: 5 min.
     pub idle: Duration,
+    /// A connection whose client has acknowledged nothing for so long, although data waits for it, is aborted; so one that asks
+    /// and never reads does not hold its place for ever. A player that pauses longer asks anew for the rest, as with other
+    /// servers (60 s is nginx's `send_timeout`, and the default).
+    pub stall: Duration,
     /// How long a client may take to end its side once the server's is done (Linux's `net.mptcp.close_timeout`, and
     /// `tcp_fin_timeout`). Default: 60 s.
     pub closing: Duration,
@@ -38,6 +42,7 @@ impl Default for Limits {
             half_open: 4096,
             memory: 8 << 20,
             idle: Duration::from_secs(300),
+            stall: Duration::from_secs(60),
             closing: Duration::from_secs(60),
             time_wait: Duration::from_secs(60),
             time_waits: 16_384,

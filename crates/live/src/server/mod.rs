@@ -2,12 +2,14 @@
 //! the endpoint knows only by offset.
 
 mod application;
+mod counters;
 mod limits;
 mod resets;
 mod slot;
 mod time_wait;
 
 pub use application::{Application, ConnectionId, Opened, Progress, Reply};
+pub use counters::{Counters, Gauges, PathCounters};
 pub use limits::Limits;
 
 use crate::Host;
@@ -33,28 +35,6 @@ struct Flow {
     remote: (IpAddr, u16),
 }
 
-/// What a server counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// SYNs that were taken up.
-    pub accepted: u64,
-    /// Connections that ended, half-open ones included.
-    pub closed: u64,
-    /// SYNs that were not answered, because there were enough connections or the server no longer accepts any.
-    pub refused: u64,
-    /// Half-open connections that made room for newer ones.
-    pub displaced: u64,
-    /// Packets that could not be understood.
-    pub undecodable: u64,
-    /// Packets for an address that is not the server's on that path.
-    pub misdirected: u64,
-    /// Segments that belong to no connection; answered with RST, as far as the limit allows.
-    pub unknown: u64,
-    /// Segments that the endpoint wanted to send and that could not be encoded or had no address: always zero,
-    /// unless the endpoint has a fault.
-    pub unsendable: u64,
-}
-
 /// A server that accepts connections on one port and hands each to an application of its own.
 pub struct Server<F, A> {
     config: Config,
@@ -76,6 +56,8 @@ pub struct Server<F, A> {
     answers: Answers,
     time_wait: TimeWait,
     counters: Counters,
+    /// By path, as the configuration lists them.
+    path_counters: Vec<PathCounters>,
 }
 
 /// Subflows that a connection may ever have had; more only serve an attacker.
@@ -91,7 +73,9 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         limits.cap(&mut config);
         // A connection that goes nowhere tries all names and options.
         Connection::client(config.clone(), Box::new(SystemEntropy))?;
+        let path_counters = vec![PathCounters::default(); config.paths.len()];
         Ok(Server {
+            path_counters,
             config,
             limits,
             open,
@@ -113,6 +97,36 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     /// What was counted so far.
     pub fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// What left on each path, in the order of the configuration.
+    pub fn path_counters(&self) -> &[PathCounters] {
+        &self.path_counters
+    }
+
+    /// What there is now.
+    pub fn gauges(&self) -> Gauges {
+        let mut gauges = Gauges {
+            half_open: self.half_open.len() as u64,
+            time_waits: self.time_wait.len() as u64,
+            subflows: vec![0; self.config.paths.len()],
+            ..Gauges::default()
+        };
+        for slot in self.slots.iter().flatten().filter(|slot| slot.application.is_some()) {
+            gauges.open += 1;
+            gauges.multipath += u64::from(slot.connection.is_multipath());
+            gauges.send_queue += slot.owed();
+            gauges.receive_queue += slot.connection.readable();
+            for view in slot.connection.views().iter().filter(|view| view.established) {
+                gauges.subflows[self.position(view.path)] += 1;
+            }
+        }
+        gauges
+    }
+
+    /// Where the configuration lists a path.
+    fn position(&self, path: PathId) -> usize {
+        self.config.paths.iter().position(|listed| listed.id == path).unwrap_or(0)
     }
 
     /// The connections whose handshake is complete and that have not ended.
@@ -226,7 +240,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     fn connect(&self, now: Instant, flow: Flow, segment: &Segment) -> Connection {
         let mut config = self.config.clone();
         // The initial subflow's path comes first. The addresses of the others are known when their joins arrive.
-        let known = config.paths.iter().position(|path| path.id == flow.path).unwrap_or(0);
+        let known = self.position(flow.path);
         config.paths[..=known].rotate_right(1);
         config.paths[0] = PathConfig { remote: flow.remote.0, ..config.paths[0] };
         match Connection::accept(config, Box::new(SystemEntropy), now, flow.path, segment) {
@@ -278,7 +292,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
             }
             return self.remove(index);
         }
-        let timer = slot.deadline(self.limits.closing);
+        let timer = slot.deadline(&self.limits);
         if timer != slot.timer {
             if let Some(old) = slot.timer {
                 self.timers.remove(&(old, index));
@@ -320,7 +334,8 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     fn transmit(&mut self, now: Instant, index: usize, buffer: &mut [u8]) -> Option<(PathId, usize)> {
         let slot = self.slots[index].as_mut()?;
         while let Some(transmit) = slot.connection.poll_transmit(now) {
-            match slot.encode(&transmit, buffer) {
+            let position = self.config.paths.iter().position(|listed| listed.id == transmit.path).unwrap_or(0);
+            match slot.encode(&transmit, &mut self.path_counters[position], buffer) {
                 Some(len) => return Some((transmit.path, len)),
                 None => self.counters.unsendable += 1,
             }
@@ -365,7 +380,8 @@ impl<A: Application, F: FnMut(Opened) -> A> Host for Server<F, A> {
             if let Some(slot) = &mut self.slots[index] {
                 slot.timer = None;
                 slot.connection.handle_timeout(now);
-                slot.check_patience(now, self.limits.idle, self.limits.closing);
+                let why = slot.check_patience(now, &self.limits);
+                self.counters.give_up(why);
             }
             self.touch(index);
         }

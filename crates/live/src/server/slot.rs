@@ -1,7 +1,7 @@
 //! A connection of a server and what belongs to it.
 
 use super::time_wait::End;
-use super::{Application, Flow, Progress};
+use super::{Application, Flow, Limits, PathCounters, Progress};
 use crate::buffer::ReceiveBuffer;
 use anabranch_segment::{Flags, Segment};
 use anabranch_stack::{Connection, Transmit};
@@ -23,14 +23,15 @@ impl FlowRecord {
         FlowRecord { flow, sent: None, fin_sent: false, fin_received: false }
     }
 
-    fn note_sent(&mut self, segment: &Segment) {
+    /// Notes what leaves; tells whether its first byte has left before.
+    fn note_sent(&mut self, segment: &Segment) -> bool {
         let next = segment.seq + segment.sequence_len();
-        let next = match self.sent {
-            Some((before, _)) if (next.0.wrapping_sub(before.0) as i32) < 0 => before,
-            _ => next,
-        };
-        self.sent = Some((next, segment.ack));
+        let before = self.sent.map(|(before, _)| before);
+        let is_behind = |number: SeqNumber| before.is_some_and(|before| (number.0.wrapping_sub(before.0) as i32) < 0);
+        let latest = before.filter(|_| is_behind(next)).unwrap_or(next);
+        self.sent = Some((latest, segment.ack));
         self.fin_sent |= segment.flags.contains(Flags::FIN);
+        is_behind(segment.seq)
     }
 
     /// Where it ended, if both sides said so.
@@ -38,6 +39,15 @@ impl FlowRecord {
         let (next, acked) = self.sent.filter(|_| self.fin_sent && self.fin_received)?;
         Some(End { next, acked })
     }
+}
+
+/// Why the server gave a connection up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Impatience {
+    /// Nothing was heard of the client.
+    Idle,
+    /// The client took no data.
+    Stalled,
 }
 
 /// See the module's description.
@@ -49,6 +59,10 @@ pub(super) struct Slot<A> {
     received: ReceiveBuffer,
     /// Its subflows, open ones and those that once were; the first is the initial one.
     pub(super) flows: Vec<FlowRecord>,
+    /// Bytes that the application has announced.
+    written: u64,
+    /// How many of them the client had acknowledged, and when it acknowledged the last or was owed the first again.
+    taken: (u64, Instant),
     /// The application has nothing more to say.
     finished: bool,
     /// The application is gone since then.
@@ -72,6 +86,8 @@ impl<A: Application> Slot<A> {
             application: None,
             received: ReceiveBuffer::default(),
             flows: vec![FlowRecord::new(flow)],
+            written: 0,
+            taken: (0, now),
             finished: false,
             left_at: None,
             forget_at: None,
@@ -106,8 +122,12 @@ impl<A: Application> Slot<A> {
         let len = connection.read(now, application.wants());
         received.consume(len as usize, |bytes| application.receive(bytes));
         let closed = connection.is_closed();
+        let acked = connection.acked();
+        if acked > self.taken.0 || acked >= self.written {
+            self.taken = (acked, now);
+        }
         let progress = Progress {
-            acked: connection.acked(),
+            acked,
             ended: connection.peer_finished(),
             // What arrived before the end can still be read.
             closed: closed && connection.readable() == 0,
@@ -124,6 +144,7 @@ impl<A: Application> Slot<A> {
         }
         if !self.finished {
             connection.write(reply.bytes);
+            self.written += reply.bytes;
             self.finished = reply.finish;
             if reply.finish {
                 connection.finish();
@@ -144,10 +165,16 @@ impl<A: Application> Slot<A> {
     }
 
     /// The packet for a segment; none if it does not fit into a header, or its subflow is not known here.
-    pub(super) fn encode(&mut self, transmit: &Transmit, buffer: &mut [u8]) -> Option<usize> {
+    pub(super) fn encode(
+        &mut self,
+        transmit: &Transmit,
+        counters: &mut PathCounters,
+        buffer: &mut [u8],
+    ) -> Option<usize> {
         let Transmit { path, segment, stream_offset } = transmit;
         let record = self.record(*path, segment.source_port, segment.destination_port)?;
-        record.note_sent(segment);
+        let again = record.note_sent(segment);
+        counters.count(segment.payload_len, again);
         let flow = record.flow;
         let fill = |payload: &mut [u8]| {
             if let Some(application) = self.application.as_ref().filter(|_| !payload.is_empty()) {
@@ -157,24 +184,42 @@ impl<A: Application> Slot<A> {
         encode(buffer, flow.local.0, flow.remote.0, segment, fill).ok()
     }
 
-    /// When something must happen even if nothing arrives.
-    pub(super) fn deadline(&self, closing: Duration) -> Option<Instant> {
-        let left = self.left_at.filter(|_| !self.connection.is_closed()).map(|at| at + closing);
-        let idle = Some(self.idle_check).filter(|_| !self.connection.is_closed());
-        [self.connection.poll_timeout(), self.forget_at, left, idle].into_iter().flatten().min()
+    /// Bytes that wait to be acknowledged.
+    pub(super) fn owed(&self) -> u64 {
+        self.written.saturating_sub(self.taken.0)
     }
 
-    /// Ends the connection if its client has been silent, or has not ended its side, for too long.
-    pub(super) fn check_patience(&mut self, now: Instant, idle: Duration, closing: Duration) {
+    /// When something must happen even if nothing arrives.
+    pub(super) fn deadline(&self, limits: &Limits) -> Option<Instant> {
+        let timers = [self.connection.poll_timeout(), self.forget_at].into_iter().flatten().min();
         if self.connection.is_closed() {
-            return;
+            return timers;
         }
-        let forsaken = self.left_at.is_some_and(|at| at + closing <= now);
+        let left = self.left_at.map(|at| at + limits.closing);
+        let stall = (self.owed() > 0).then(|| self.taken.1 + limits.stall);
+        [timers, left, stall, Some(self.idle_check)].into_iter().flatten().min()
+    }
+
+    /// Ends the connection if its client has been silent, has taken no data, or has not ended its side, for too long; tells which of the
+    /// first two it was.
+    pub(super) fn check_patience(&mut self, now: Instant, limits: &Limits) -> Option<Impatience> {
+        if self.connection.is_closed() {
+            return None;
+        }
         if self.idle_check <= now {
-            self.idle_check = self.last_heard + idle;
+            self.idle_check = self.last_heard + limits.idle;
         }
-        if forsaken || self.idle_check <= now {
+        let forsaken = self.left_at.is_some_and(|at| at + limits.closing <= now);
+        let why = if self.idle_check <= now {
+            Some(Impatience::Idle)
+        } else if self.owed() > 0 && self.taken.1 + limits.stall <= now {
+            Some(Impatience::Stalled)
+        } else {
+            None
+        };
+        if forsaken || why.is_some() {
             self.connection.abort(now);
         }
+        why
     }
 }

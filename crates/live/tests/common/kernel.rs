@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 /// `IPPROTO_MPTCP`.
@@ -28,6 +28,13 @@ fn socket(domain: Domain, protocol: i32) -> Socket {
     socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     socket.set_write_timeout(Some(PATIENCE)).expect("a timeout");
     socket
+}
+
+/// Connects to the server, from the namespace of the calling thread.
+pub fn connect(server: IpAddr, protocol: i32) -> TcpStream {
+    let socket = socket(Domain::for_address((server, PORT).into()), protocol);
+    socket.connect(&SockAddr::from(SocketAddr::from((server, PORT)))).expect("a connection");
+    socket.into()
 }
 
 /// What a client saw.
@@ -124,18 +131,20 @@ fn read_all(connected: Connected, mut after_each_read: impl FnMut()) -> Download
     Download { bytes, sha256: hash.finalize().into(), connecting, receiving: began.elapsed(), error }
 }
 
+/// Listens in the namespace of the calling thread.
+pub fn listen(protocol: i32) -> TcpListener {
+    let socket = socket(Domain::IPV4, protocol);
+    socket.bind(&SockAddr::from(SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT)))).expect("a port");
+    socket.listen(8).expect("listening");
+    socket.into()
+}
+
 /// A kernel's listening socket.
-pub struct Listener(Socket);
+pub struct Listener(TcpListener);
 
 impl Listener {
     pub fn bind(server: &Netns, protocol: i32) -> Self {
-        let bind = || {
-            let socket = socket(Domain::IPV4, protocol);
-            socket.bind(&SockAddr::from(SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT)))).expect("a port");
-            socket.listen(8).expect("listening");
-            Listener(socket)
-        };
-        server.run(bind).expect("the namespace can be entered")
+        Listener(server.run(|| listen(protocol)).expect("the namespace can be entered"))
     }
 
     /// Takes one connection, reads a request, answers with `len` bytes of content and closes.

@@ -4,6 +4,8 @@
 pub mod capture;
 pub mod content;
 pub mod kernel;
+#[cfg(feature = "serve")]
+pub mod site;
 
 use anabranch_live::requirements::{self, Tool};
 use anabranch_live::{Emulator, Host, Report};

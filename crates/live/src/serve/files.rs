@@ -1,0 +1,46 @@
+//! A directory over HTTP/1.1.
+
+use hyper::Response;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Request, server::conn::http1};
+use hyper_util::rt::TokioTimer;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+use tower_http::services::ServeDir;
+use tower_http::services::fs::ServeFileSystemResponseBody as Body;
+
+/// A client has this long to say what it wants, counted from the end of the last response.
+const REQUEST_PATIENCE: Duration = Duration::from_secs(75);
+
+/// Bytes that are read from a file at a time: each read is a visit to another thread, so they are few.
+const CHUNK: usize = 256 << 10;
+
+/// Types of media files that the general list by extension lacks or may lack: DASH (ISO/IEC 23009-1 annex C) and its segments.
+const TYPES: [(&str, &str); 2] = [(".mpd", "application/dash+xml"), (".m4s", "video/iso.segment")];
+
+/// The files below `root`: single ranges, conditional requests, types by extension; no lists of directories, nothing outside.
+pub(super) fn directory(root: &Path) -> ServeDir {
+    ServeDir::new(root).append_index_html_on_directories(false).with_buf_chunk_size(CHUNK)
+}
+
+/// How HTTP is spoken.
+pub(super) fn protocol() -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    // A client that says no more after its request may still want the answer.
+    builder.half_close(true).timer(TokioTimer::new()).header_read_timeout(REQUEST_PATIENCE);
+    builder
+}
+
+/// Answers one request.
+pub(super) async fn answer(mut files: ServeDir, request: Request<Incoming>) -> io::Result<Response<Body>> {
+    let known = TYPES.iter().find(|(extension, _)| request.uri().path().ends_with(extension));
+    let mut response = files.try_call(request).await?;
+    if let Some((_, kind)) = known
+        && response.headers().contains_key(CONTENT_TYPE)
+    {
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    }
+    Ok(response)
+}

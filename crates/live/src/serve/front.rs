@@ -1,0 +1,113 @@
+//! The asynchronous side: takes the streams that the loop brings, and answers them.
+
+use super::driver::{Order, Wakes};
+use super::metrics::{self, Shown};
+use super::{Content, Options, Stream, files, proxy};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use hyper_util::server::graceful::GracefulShutdown;
+use std::io;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+use tower_http::services::ServeDir;
+
+/// How often the order to stop was given: once to complete what is under way, twice to break it off.
+pub(super) type Stops = watch::Receiver<u32>;
+
+/// Answers streams.
+enum Front {
+    Files { directory: ServeDir, protocol: http1::Builder, graceful: GracefulShutdown },
+    Origin { address: Arc<str>, under_way: mpsc::Sender<()>, ended: mpsc::Receiver<()> },
+}
+
+impl Front {
+    fn new(content: &Content) -> Self {
+        match content {
+            Content::Root(root) => Front::Files {
+                directory: files::directory(root),
+                protocol: files::protocol(),
+                graceful: GracefulShutdown::new(),
+            },
+            Content::Origin(origin) => {
+                // Nothing is ever sent; the channel ends when the last stream has dropped its sender.
+                let (under_way, ended) = mpsc::channel(1);
+                Front::Origin { address: origin.as_str().into(), under_way, ended }
+            }
+        }
+    }
+
+    /// A client that breaks off, or speaks something else, is nobody's concern but its own; so no result is looked at.
+    fn take(&self, stream: Stream) {
+        match self {
+            Front::Files { directory, protocol, graceful } => {
+                let directory = directory.clone();
+                let service = service_fn(move |request| files::answer(directory.clone(), request));
+                let served = graceful.watch(protocol.serve_connection(TokioIo::new(stream), service));
+                tokio::spawn(async move { drop(served.await) });
+            }
+            Front::Origin { address, under_way, .. } => {
+                let (address, under_way) = (address.clone(), under_way.clone());
+                tokio::spawn(async move {
+                    drop(proxy::pass(stream, &address).await);
+                    drop(under_way);
+                });
+            }
+        }
+    }
+
+    /// Waits until all that is under way is complete.
+    async fn complete(self) {
+        match self {
+            Front::Files { graceful, .. } => graceful.shutdown().await,
+            Front::Origin { under_way, mut ended, .. } => {
+                drop(under_way);
+                ended.recv().await;
+            }
+        }
+    }
+}
+
+/// Serves the streams that come until the order to stop does, and then completes what is under way. An error is an error of the
+/// operating system.
+pub(super) async fn run(
+    options: &Options,
+    mut streams: mpsc::UnboundedReceiver<Stream>,
+    wakes: &Wakes,
+    mut stops: Stops,
+    metrics: Option<(std::net::TcpListener, Arc<Shown>)>,
+) -> io::Result<()> {
+    if let Some((listener, shown)) = metrics {
+        tokio::spawn(metrics::show(TcpListener::from_std(listener)?, shown));
+    }
+    let front = Front::new(&options.content);
+    loop {
+        tokio::select! {
+            stream = streams.recv() => match stream {
+                Some(stream) => front.take(stream),
+                // The loop is gone; it tells why when it is joined.
+                None => return Ok(()),
+            },
+            () = stopped(&mut stops, 1) => break,
+        }
+    }
+    wakes.order(Order::Refuse);
+    let end = async {
+        front.complete().await;
+        // All responses are written; what remains is to get them acknowledged.
+        wakes.order(Order::Finish);
+        while streams.recv().await.is_some() {}
+    };
+    tokio::select! {
+        () = end => {}
+        () = tokio::time::sleep(options.grace) => wakes.order(Order::Abort),
+        () = stopped(&mut stops, 2) => wakes.order(Order::Abort),
+    }
+    Ok(())
+}
+
+/// The order to stop has come so many times; also if nobody is left to give it.
+async fn stopped(stops: &mut Stops, times: u32) {
+    let _ = stops.wait_for(|given| *given >= times).await;
+}

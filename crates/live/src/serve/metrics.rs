@@ -1,0 +1,247 @@
+//! The page that Prometheus reads: its text format 0.0.4, written by hand because there are only counters, gauges and labels.
+
+use super::Options;
+use super::status::{Board, PathStatus, Process, Status};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::fmt::{Display, Write};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+
+/// Whoever connects here has this long for a request.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// After an error of the operating system's, such as too many open files, the next connection is tried after this long.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// What the page is made of.
+#[derive(Debug)]
+pub(super) struct Shown {
+    pub(super) board: Arc<Board>,
+    scheduler: String,
+    congestion_control: &'static str,
+    path_policy: String,
+}
+
+impl Shown {
+    pub(super) fn new(board: Arc<Board>, options: &Options) -> Self {
+        Shown {
+            board,
+            scheduler: options.scheduler.name.clone(),
+            congestion_control: options.congestion_control.entry.name,
+            path_policy: options.path_policy.name.clone(),
+        }
+    }
+}
+
+/// Answers requests for the page as long as somebody polls it.
+pub(super) async fn show(listener: TcpListener, shown: Arc<Shown>) {
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(RETRY).await;
+            continue;
+        };
+        let shown = shown.clone();
+        let service = service_fn(move |request| {
+            let answer = answer(&shown, &request);
+            async { Ok::<_, Infallible>(answer) }
+        });
+        let mut protocol = http1::Builder::new();
+        protocol.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+        tokio::spawn(async move { drop(protocol.serve_connection(TokioIo::new(stream), service).await) });
+    }
+}
+
+fn answer(shown: &Shown, request: &Request<Incoming>) -> Response<String> {
+    if request.uri().path() != "/metrics" {
+        return refuse(StatusCode::NOT_FOUND, "The metrics are at /metrics.\n");
+    }
+    if request.method() != Method::GET {
+        return refuse(StatusCode::METHOD_NOT_ALLOWED, "The metrics can only be read.\n");
+    }
+    let mut response = Response::new(page(shown, &shown.board.read(), Process::now()));
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+fn refuse(status: StatusCode, why: &str) -> Response<String> {
+    let mut response = Response::new(why.to_owned());
+    *response.status_mut() = status;
+    response
+}
+
+/// The kinds of metric that there are here.
+#[derive(Clone, Copy)]
+enum Kind {
+    Counter,
+    Gauge,
+}
+
+/// A page under construction.
+struct Page(String);
+
+impl Page {
+    fn family(&mut self, name: &str, kind: Kind, help: &str) {
+        let kind = match kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+        };
+        let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        self.0.push_str(name);
+        for (i, (label, text)) in labels.iter().enumerate() {
+            let _ = write!(self.0, "{}{label}=\"{}\"", if i == 0 { '{' } else { ',' }, escaped(text));
+        }
+        let _ = writeln!(self.0, "{} {value}", if labels.is_empty() { "" } else { "}" });
+    }
+
+    /// A metric without labels.
+    fn single(&mut self, name: &str, kind: Kind, help: &str, value: impl Display) {
+        self.family(name, kind, help);
+        self.sample(name, &[], value);
+    }
+
+    /// A metric of each path.
+    fn paths(&mut self, status: &Status, name: &str, kind: Kind, help: &str, value: impl Fn(&PathStatus) -> u64) {
+        self.family(name, kind, help);
+        for (i, path) in status.paths.iter().enumerate() {
+            let number = (i + 1).to_string();
+            self.sample(name, &[("path", &number), ("device", &path.device)], value(path));
+        }
+    }
+}
+
+/// A label's text may hold anything but a bare backslash, quotation mark or line feed.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+fn page(shown: &Shown, status: &Status, process: Process) -> String {
+    let mut page = Page(String::with_capacity(8 << 10));
+    page.family("anabranch_info", Kind::Gauge, "Always 1; the labels say how the server works.");
+    let labels = [
+        ("version", env!("CARGO_PKG_VERSION")),
+        ("scheduler", &shown.scheduler),
+        ("congestion_control", shown.congestion_control),
+        ("path_policy", &shown.path_policy),
+    ];
+    page.sample("anabranch_info", &labels, 1);
+    page.single("anabranch_uptime_seconds", Kind::Gauge, "Since the start.", status.uptime.as_secs_f64());
+    connections(&mut page, status);
+    paths(&mut page, status);
+    let (cpu, memory) = (process.cpu_seconds, process.resident_bytes);
+    page.single("process_cpu_seconds_total", Kind::Counter, "Processor time, user and system.", cpu);
+    page.single("process_resident_memory_bytes", Kind::Gauge, "Resident memory.", memory);
+    page.0
+}
+
+fn connections(page: &mut Page, status: &Status) {
+    let (gauges, counters) = (&status.gauges, &status.counters);
+    let now: [(&str, &str, u64); 6] = [
+        ("connections_open", "Connections whose handshake is complete.", gauges.open),
+        ("connections_multipath", "Those of them that speak Multipath TCP.", gauges.multipath),
+        ("connections_half_open", "Handshakes under way.", gauges.half_open),
+        ("subflows_time_wait", "Ended subflows that are remembered.", gauges.time_waits),
+        ("send_queue_bytes", "Written by the application and not acknowledged.", gauges.send_queue),
+        ("receive_queue_bytes", "Received in order and not read.", gauges.receive_queue),
+    ];
+    for (name, help, value) in now {
+        page.single(&format!("anabranch_{name}"), Kind::Gauge, help, value);
+    }
+    let so_far: [(&str, &str, u64); 10] = [
+        ("connections_accepted", "SYNs that were taken up.", counters.accepted),
+        ("connections_closed", "Connections that ended, half-open ones included.", counters.closed),
+        ("connections_refused", "SYNs left unanswered because of a limit, or of the end.", counters.refused),
+        ("connections_displaced", "Half-open connections that made room for newer ones.", counters.displaced),
+        ("connections_idle", "Connections aborted because nothing was heard of the client.", counters.idle),
+        ("connections_stalled", "Connections aborted because the client took no data.", counters.stalled),
+        ("packets_undecodable", "Packets that could not be understood.", counters.undecodable),
+        ("packets_misdirected", "Packets for an address that is not the server's.", counters.misdirected),
+        ("segments_unknown", "Segments that belong to no connection.", counters.unknown),
+        ("segments_unsendable", "Segments that could not be encoded; zero, or there is a fault.", counters.unsendable),
+    ];
+    for (name, help, value) in so_far {
+        page.single(&format!("anabranch_{name}_total"), Kind::Counter, help, value);
+    }
+}
+
+/// A metric of a path: its name, what it means, and where its value stands.
+type OfPath = (&'static str, &'static str, fn(&PathStatus) -> u64);
+
+const OF_PATHS: [OfPath; 9] = [
+    ("received_bytes", "IP packets from clients.", |path| path.received.bytes),
+    ("received_packets", "IP packets from clients.", |path| path.received.packets),
+    ("sent_bytes", "IP packets to clients.", |path| path.sent.bytes),
+    ("sent_packets", "IP packets to clients.", |path| path.sent.packets),
+    ("refused_packets", "IP packets to clients that the kernel refused.", |path| path.refused),
+    ("segments", "Segments with payload to clients.", |path| path.segments.segments),
+    ("payload_bytes", "Payload of segments to clients.", |path| path.segments.bytes),
+    ("retransmitted_segments", "Segments repeated on their subflow.", |path| path.segments.retransmitted_segments),
+    ("retransmitted_bytes", "Payload repeated on its subflow.", |path| path.segments.retransmitted_bytes),
+];
+
+fn paths(page: &mut Page, status: &Status) {
+    for (name, help, value) in OF_PATHS {
+        page.paths(status, &format!("anabranch_path_{name}_total"), Kind::Counter, help, value);
+    }
+    page.paths(status, "anabranch_path_subflows", Kind::Gauge, "Open subflows.", |path| path.subflows);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::{Content, Listen};
+
+    fn shown() -> Shown {
+        let options = Options::new(Vec::new(), Content::Origin("o:1".into()));
+        Shown::new(Arc::default(), &options)
+    }
+
+    #[test]
+    fn every_family_is_described_once_and_every_sample_is_of_a_family() {
+        let path = |device: &str| PathStatus {
+            device: device.into(),
+            address: [10, 0, 0, 1].into(),
+            received: Default::default(),
+            sent: super::super::status::Traffic { packets: 3, bytes: 4321 },
+            refused: 0,
+            segments: Default::default(),
+            subflows: 2,
+        };
+        let status = Status { paths: vec![path("srv1"), path("a\"b\\")], ..Status::default() };
+        let text = page(&shown(), &status, Process::default());
+        assert!(text.contains("anabranch_path_sent_bytes_total{path=\"1\",device=\"srv1\"} 4321\n"), "{text}");
+        assert!(text.contains("device=\"a\\\"b\\\\\"} "), "{text}");
+        let mut described = Vec::new();
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("# TYPE ") {
+                let name = rest.split(' ').next().unwrap();
+                assert!(!described.contains(&name), "{name} twice");
+                described.push(name);
+            } else if !line.starts_with('#') {
+                let name = line.split(['{', ' ']).next().unwrap();
+                assert_eq!(Some(&name), described.last(), "a family's samples stand together");
+                assert!(line.rsplit(' ').next().unwrap().parse::<f64>().is_ok(), "{line}");
+            }
+        }
+        assert!(described.len() > 25);
+    }
+
+    #[test]
+    fn the_names_of_what_is_used_are_labels() {
+        let listen = Listen { device: "x".into(), address: [10, 0, 0, 1].into() };
+        let options = Options::new(vec![listen], Content::Origin("o:1".into()));
+        let text = page(&Shown::new(Arc::default(), &options), &Status::default(), Process::default());
+        let scheduler = format!("scheduler=\"{}\"", options.scheduler.name);
+        let info = text.lines().find(|line| line.starts_with("anabranch_info{")).expect("the line");
+        assert!(info.contains(&scheduler) && info.ends_with("} 1"), "{info}");
+    }
+}

@@ -1,0 +1,308 @@
+//! Another server behind ours: what clients say reaches it, and what it says reaches them, also when one side ends, waits or breaks off.
+#![cfg(feature = "serve")]
+
+mod common;
+
+use anabranch_live::Netns;
+use anabranch_live::lab::Family;
+use anabranch_live::requirements::{CURL, MPTCPIZE, NGINX, NSTAT, OPENSSL};
+use anabranch_live::serve::{Content, Options};
+use anabranch_units::Bandwidth;
+use common::kernel::{self, PORT};
+use common::site::{LEN, Plan, Root};
+use common::{content, require};
+use sha2::{Digest, Sha256};
+use socket2::SockRef;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Where origins listen in the router's namespace.
+const ORIGIN: &str = "127.0.0.1:8443";
+/// No step of a test takes longer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// nginx with TLS, ended with its owner.
+struct Nginx(Child);
+
+impl Nginx {
+    /// Serves `root` inside the namespace, with a certificate that it signs itself.
+    fn start(namespace: &Netns, root: &Path) -> Self {
+        let path = |name: &str| root.join(name).display().to_string();
+        let (key, certificate) = (path("key.pem"), path("certificate.pem"));
+        let mut openssl = Command::new("openssl");
+        openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]);
+        openssl.args(["-days", "1", "-subj", "/CN=anabranch.test", "-keyout", &key, "-out", &certificate]);
+        assert!(openssl.stderr(Stdio::null()).status().expect("it starts").success());
+        let root = root.display();
+        let configuration = format!(
+            "daemon off; user root; worker_processes 1; pid {root}/nginx.pid; error_log {root}/error.log;\n\
+             events {{ }}\n\
+             http {{ access_log off;\n\
+             client_body_temp_path {root}/t1; proxy_temp_path {root}/t2; fastcgi_temp_path {root}/t3;\n\
+             uwsgi_temp_path {root}/t4; scgi_temp_path {root}/t5;\n\
+             server {{ listen {ORIGIN} ssl; root {root};\n\
+             ssl_certificate {certificate}; ssl_certificate_key {key}; }} }}\n"
+        );
+        let file = path("nginx.conf");
+        std::fs::write(&file, configuration).expect("a file");
+        let child = namespace.command("nginx").args(["-e", "stderr", "-c", &file]).spawn().expect("it starts");
+        let nginx = Nginx(child);
+        let began = Instant::now();
+        let listens = || namespace.run(|| TcpStream::connect(ORIGIN).is_ok()).expect("it can be entered");
+        while !listens() {
+            assert!(began.elapsed() < PATIENCE, "nginx does not listen");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        nginx
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        // Its master ends the workers when it is told to; when it is killed, it cannot.
+        let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&self.0), rustix::process::Signal::TERM);
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn nginx_with_tls_behind_it_serves_curl_over_two_paths() {
+    require!(&[NSTAT, CURL, MPTCPIZE, NGINX, OPENSSL]);
+    let root = Root::new("nginx");
+    let ((), client) = Plan::new(Family::V4).serve(
+        Content::Origin(ORIGIN.into()),
+        |_| {},
+        |site| {
+            let _nginx = Nginx::start(site.router, &root.0);
+            let url = format!("https://{}:{PORT}/video/film.mp4", Family::V4.server());
+            let mut curl = site.client.command("mptcpize");
+            curl.args(["run", "curl", "--insecure", "--silent", "--show-error", "--fail", "--max-time", "60", &url]);
+            let output = curl.output().expect("it starts");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert_eq!(output.stdout.len() as u64, LEN);
+            assert_eq!(<[u8; 32]>::from(Sha256::digest(&output.stdout)), content::digest(&[], LEN));
+            for device in ["ct1", "ct2"] {
+                let received = kernel::interface_bytes(site.client, device).0;
+                assert!(received > 1_000_000, "{device} received {received}");
+            }
+            site.serving.stop();
+            assert_eq!(site.serving.finish().expect("nothing went wrong").accepted, 1);
+        },
+    );
+    kernel::assert_mptcp_held(&client);
+}
+
+/// A client and the origin's end of its connection, each with a thread of its own to live on.
+fn converse(
+    name: &str,
+    adjust: impl FnOnce(&mut Options),
+    client: impl FnOnce(TcpStream) + Send + 'static,
+    origin: impl FnOnce(TcpStream) + Send + 'static,
+) {
+    let plan = Plan { rate: Bandwidth::from_mbps(200), queue: 500_000, ..Plan::new(Family::V4) };
+    let ((), namespace) = plan.serve(Content::Origin(ORIGIN.into()), adjust, |site| {
+        let listener = site.router.run(|| TcpListener::bind(ORIGIN)).expect("entered").expect("a port");
+        let origin = spawn(name, move || {
+            let (stream, _) = listener.accept().expect("a connection");
+            origin(patient(stream));
+        });
+        let connected = site.client.run(|| kernel::connect(Family::V4.server(), kernel::MPTCP)).expect("entered");
+        let client = spawn(name, move || client(patient(connected)));
+        client.join().expect("the client is content");
+        origin.join().expect("the origin is content");
+        site.serving.stop();
+        site.serving.finish().expect("nothing went wrong");
+    });
+    kernel::assert_mptcp_held(&namespace);
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    std::thread::Builder::new().name(name.into()).spawn(work).expect("a thread")
+}
+
+fn patient(stream: TcpStream) -> TcpStream {
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+    stream
+}
+
+fn everything(stream: &mut TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).expect("the stream ends in order");
+    bytes
+}
+
+/// The length of long streams: more than all buffers on the way hold, which are the kernel's (up to 10 MB on each side of the proxy)
+/// and ours (up to 8 MiB).
+const LONG: u64 = 48_000_000;
+/// What a stream that nobody reads must not exceed.
+const BUFFERS: u64 = 32_000_000;
+
+/// Writes content of that length without waiting for readers; returns what was taken when nothing was any more for a second.
+fn write_until_stuck(stream: &mut TcpStream) -> u64 {
+    stream.set_write_timeout(Some(Duration::from_secs(1))).expect("a timeout");
+    let taken = write_content(stream, 0);
+    stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+    taken
+}
+
+/// Writes content from there to the end, or until it must wait too long; returns where it stopped.
+fn write_content(stream: &mut TcpStream, from: u64) -> u64 {
+    let (mut at, mut buffer) = (from, vec![0; 1 << 16]);
+    while at < LONG {
+        let len = (buffer.len() as u64).min(LONG - at) as usize;
+        content::fill(at, &mut buffer[..len]);
+        match stream.write(&buffer[..len]) {
+            Ok(n) => at += n as u64,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return at,
+            Err(error) => panic!("after {at} bytes: {error}"),
+        }
+    }
+    at
+}
+
+fn assert_long(stream: &mut TcpStream) {
+    let bytes = everything(stream);
+    assert_eq!(bytes.len() as u64, LONG);
+    assert_eq!(<[u8; 32]>::from(Sha256::digest(&bytes)), content::digest(&[], LONG));
+}
+
+#[test]
+fn a_client_that_has_said_everything_still_gets_its_answer() {
+    require!(&[NSTAT]);
+    let client = |mut stream: TcpStream| {
+        stream.write_all(b"question").expect("it leaves");
+        stream.shutdown(Shutdown::Write).expect("it is connected");
+        assert_eq!(everything(&mut stream), b"answer to question");
+    };
+    let origin = |mut stream: TcpStream| {
+        // Only the end of the client's stream ends this.
+        let question = everything(&mut stream);
+        stream.write_all(b"answer to ").expect("it leaves");
+        stream.write_all(&question).expect("it leaves");
+    };
+    converse("half-closed-client", |_| {}, client, origin);
+}
+
+#[test]
+fn an_origin_that_has_said_everything_still_listens() {
+    require!(&[NSTAT]);
+    let client = |mut stream: TcpStream| {
+        assert_eq!(everything(&mut stream), b"greeting");
+        stream.write_all(b"afterwards").expect("it leaves");
+    };
+    let origin = |mut stream: TcpStream| {
+        stream.write_all(b"greeting").expect("it leaves");
+        stream.shutdown(Shutdown::Write).expect("it is connected");
+        assert_eq!(everything(&mut stream), b"afterwards");
+    };
+    converse("half-closed-origin", |_| {}, client, origin);
+}
+
+#[test]
+fn an_origin_that_breaks_off_resets_the_client() {
+    require!(&[NSTAT]);
+    let client = |mut stream: TcpStream| {
+        stream.write_all(b"question").expect("it leaves");
+        let mut bytes = Vec::new();
+        let error = stream.read_to_end(&mut bytes).expect_err("this is no end in order");
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
+    };
+    let origin = |mut stream: TcpStream| {
+        stream.read_exact(&mut [0; 8]).expect("the question");
+        SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("an option");
+    };
+    converse("reset-by-origin", |_| {}, client, origin);
+}
+
+#[test]
+fn a_client_that_breaks_off_resets_the_origin() {
+    require!(&[NSTAT]);
+    let client = |mut stream: TcpStream| {
+        stream.read_exact(&mut [0; 8]).expect("the greeting");
+        SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("an option");
+    };
+    let origin = |mut stream: TcpStream| {
+        stream.write_all(b"greeting").expect("it leaves");
+        let error = stream.read(&mut [0; 8]).expect_err("this is no end in order");
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
+    };
+    converse("reset-by-client", |_| {}, client, origin);
+}
+
+#[test]
+fn an_origin_that_is_not_there_resets_the_client() {
+    require!(&[NSTAT]);
+    Plan::new(Family::V4).serve(
+        Content::Origin(ORIGIN.into()),
+        |_| {},
+        |site| {
+            let connected = site.client.run(|| kernel::connect(Family::V4.server(), kernel::MPTCP)).expect("entered");
+            let error = patient(connected).read(&mut [0; 8]).expect_err("nobody answers");
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
+            site.serving.stop();
+            site.serving.finish().expect("nothing went wrong");
+        },
+    );
+}
+
+#[test]
+fn a_client_that_does_not_read_stops_the_origin_and_loses_nothing() {
+    require!(&[NSTAT]);
+    let (told, hears) = std::sync::mpsc::channel();
+    let client = move |mut stream: TcpStream| {
+        stream.write_all(b"go").expect("it leaves");
+        let taken: u64 = hears.recv_timeout(PATIENCE).expect("the origin got stuck");
+        assert!(taken < BUFFERS, "{taken} bytes went nowhere");
+        assert_long(&mut stream);
+    };
+    let origin = move |mut stream: TcpStream| {
+        stream.read_exact(&mut [0; 2]).expect("go");
+        let taken = write_until_stuck(&mut stream);
+        told.send(taken).expect("the client waits");
+        assert_eq!(write_content(&mut stream, taken), LONG);
+    };
+    converse("slow-client", |_| {}, client, origin);
+}
+
+#[test]
+fn an_origin_that_does_not_read_stops_the_client_and_loses_nothing() {
+    require!(&[NSTAT]);
+    let (told, hears) = std::sync::mpsc::channel();
+    let client = move |mut stream: TcpStream| {
+        let taken = write_until_stuck(&mut stream);
+        told.send(taken).expect("the origin waits");
+        assert_eq!(write_content(&mut stream, taken), LONG);
+        stream.shutdown(Shutdown::Write).expect("it is connected");
+        assert_eq!(everything(&mut stream), b"thanks");
+    };
+    let origin = move |mut stream: TcpStream| {
+        let taken: u64 = hears.recv_timeout(PATIENCE).expect("the client got stuck");
+        assert!(taken < BUFFERS, "{taken} bytes went nowhere");
+        assert_long(&mut stream);
+        stream.write_all(b"thanks").expect("it leaves");
+    };
+    converse("slow-origin", |_| {}, client, origin);
+}
+
+#[test]
+fn a_client_that_never_reads_is_dropped_after_a_while() {
+    require!(&[NSTAT]);
+    let (told, hears) = std::sync::mpsc::channel::<()>();
+    let client = move |stream: TcpStream| {
+        hears.recv_timeout(PATIENCE).expect("the origin was told");
+        drop(stream);
+    };
+    let origin = move |mut stream: TcpStream| {
+        // Its writing ends with an error once the server has given the client up.
+        let error = std::io::copy(&mut std::io::repeat(7), &mut stream).expect_err("the client is gone");
+        assert!([ErrorKind::ConnectionReset, ErrorKind::BrokenPipe].contains(&error.kind()), "{error}");
+        told.send(()).expect("the client waits");
+    };
+    let adjust = |options: &mut Options| options.limits.stall = anabranch_units::Duration::from_secs(2);
+    converse("never-reads", adjust, client, origin);
+}

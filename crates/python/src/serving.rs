@@ -1,0 +1,213 @@
+//! The server, at work on threads of its own; Python asks how it is doing.
+
+use crate::InputError;
+use anabranch_live::Limits;
+use anabranch_live::serve::{Content, Listen, Options, SEND_MEMORY, ServeError, Status};
+use anabranch_stack::connection::{Choice, CongestionChoice};
+use anabranch_stack::{congestion, options};
+use anabranch_units::Duration;
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// The defaults of the limits, for help texts.
+#[derive(IntoPyObject)]
+pub struct Defaults {
+    max_connections: usize,
+    max_half_open: usize,
+    memory: u64,
+    send_memory: u64,
+    idle_seconds: f64,
+    send_timeout_seconds: f64,
+    grace_seconds: f64,
+    scheduler: String,
+    congestion_control: &'static str,
+    path_policy: String,
+}
+
+/// What a server uses when it is told nothing else.
+#[pyfunction]
+pub fn serve_defaults() -> Defaults {
+    let options = Options::new(Vec::new(), Content::Root(PathBuf::new()));
+    let limits = Limits::default();
+    Defaults {
+        max_connections: limits.connections,
+        max_half_open: limits.half_open,
+        memory: limits.memory,
+        send_memory: SEND_MEMORY,
+        idle_seconds: limits.idle.as_secs_f64(),
+        send_timeout_seconds: limits.stall.as_secs_f64(),
+        grace_seconds: options.grace.as_secs_f64(),
+        scheduler: options.scheduler.name,
+        congestion_control: options.congestion_control.entry.name,
+        path_policy: options.path_policy.name,
+    }
+}
+
+/// What a path has carried, and what is open on it.
+#[derive(IntoPyObject)]
+pub struct PathFacts {
+    device: String,
+    sent_bytes: u64,
+    received_bytes: u64,
+    segments: u64,
+    retransmitted_segments: u64,
+    subflows: u64,
+}
+
+/// How a server is doing.
+#[derive(IntoPyObject)]
+pub struct Facts {
+    uptime: f64,
+    accepted: u64,
+    refused: u64,
+    open: u64,
+    half_open: u64,
+    send_queue: u64,
+    paths: Vec<PathFacts>,
+}
+
+impl From<Status> for Facts {
+    fn from(status: Status) -> Self {
+        let paths = status.paths.into_iter().map(|path| PathFacts {
+            device: path.device,
+            sent_bytes: path.sent.bytes,
+            received_bytes: path.received.bytes,
+            segments: path.segments.segments,
+            retransmitted_segments: path.segments.retransmitted_segments,
+            subflows: path.subflows,
+        });
+        Facts {
+            uptime: status.uptime.as_secs_f64(),
+            accepted: status.counters.accepted,
+            refused: status.counters.refused,
+            open: status.gauges.open,
+            half_open: status.gauges.half_open,
+            send_queue: status.gauges.send_queue,
+            paths: paths.collect(),
+        }
+    }
+}
+
+/// A server at work.
+#[pyclass(frozen)]
+pub struct Serving(Mutex<Option<anabranch_live::serve::Serving>>);
+
+#[pymethods]
+impl Serving {
+    /// Opens the devices and serves from now on. The arguments are those of the command line.
+    #[new]
+    #[pyo3(signature = (*, listen, root, origin, port, mtu, scheduler, congestion_control, path_policy, max_connections,
+        max_half_open, memory, send_memory, idle_seconds, send_timeout_seconds, grace_seconds, metrics, capture))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords, and each is an option of the command line")]
+    fn new(
+        py: Python<'_>,
+        listen: Vec<(String, String)>,
+        root: Option<PathBuf>,
+        origin: Option<String>,
+        port: u16,
+        mtu: u32,
+        scheduler: &str,
+        congestion_control: &str,
+        path_policy: &str,
+        max_connections: usize,
+        max_half_open: usize,
+        memory: u64,
+        send_memory: u64,
+        idle_seconds: f64,
+        send_timeout_seconds: f64,
+        grace_seconds: f64,
+        metrics: Option<&str>,
+        capture: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let content = match (root, origin) {
+            (Some(root), None) => Content::Root(root),
+            (None, Some(origin)) => Content::Origin(origin),
+            _ => return Err(InputError::new_err("one of a directory and an origin is needed")),
+        };
+        let listen =
+            listen.into_iter().map(|(device, address)| Ok(Listen { device, address: parse_address(&address)? }));
+        let limits = Limits {
+            connections: max_connections,
+            half_open: max_half_open,
+            memory,
+            idle: Duration::from_secs_f64(idle_seconds),
+            stall: Duration::from_secs_f64(send_timeout_seconds),
+            ..Limits::default()
+        };
+        let options = Options {
+            port,
+            mtu,
+            scheduler: Choice::of(scheduler),
+            congestion_control: congestion_choice(congestion_control)?,
+            path_policy: Choice::of(path_policy),
+            limits,
+            send_memory,
+            grace: std::time::Duration::try_from_secs_f64(grace_seconds)
+                .map_err(|e| InputError::new_err(e.to_string()))?,
+            metrics: metrics.map(parse_socket_address).transpose()?,
+            capture,
+            ..Options::new(listen.collect::<PyResult<_>>()?, content)
+        };
+        let started = py.detach(|| anabranch_live::serve::Serving::start(options));
+        started.map(|serving| Serving(Mutex::new(Some(serving)))).map_err(|error| refused(&error))
+    }
+
+    /// Orders it to stop: the first time what is under way is completed, the second time it is broken off.
+    fn stop(&self) -> PyResult<()> {
+        self.with(anabranch_live::serve::Serving::stop)
+    }
+
+    /// Waits until it has ended, but not longer than that; tells whether it has.
+    fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
+        let patience = std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        py.detach(|| self.with(|serving| serving.wait(patience)))
+    }
+
+    /// How it was doing a moment ago.
+    fn status(&self) -> PyResult<Facts> {
+        self.with(|serving| serving.status().into())
+    }
+
+    /// Where the metrics are shown, if they are.
+    fn metrics(&self) -> PyResult<Option<String>> {
+        self.with(|serving| serving.metrics().map(|address| address.to_string()))
+    }
+
+    /// Waits until it has ended; tells how many connections it has accepted.
+    fn finish(&self, py: Python<'_>) -> PyResult<u64> {
+        let serving = self.0.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or_else(ended)?;
+        let counters = py.detach(|| serving.finish()).map_err(|error| refused(&error))?;
+        Ok(counters.accepted)
+    }
+}
+
+impl Serving {
+    fn with<T>(&self, ask: impl FnOnce(&anabranch_live::serve::Serving) -> T) -> PyResult<T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(ask).ok_or_else(ended)
+    }
+}
+
+fn ended() -> PyErr {
+    PyOSError::new_err("the server has ended")
+}
+
+fn parse_address(text: &str) -> PyResult<IpAddr> {
+    text.parse().map_err(|_| InputError::new_err(format!("`{text}` is no IP address, such as 10.99.0.1 or fd00:99::1")))
+}
+
+fn parse_socket_address(text: &str) -> PyResult<SocketAddr> {
+    text.parse().map_err(|_| InputError::new_err(format!("`{text}` is no ADDRESS:PORT, such as 127.0.0.1:9100")))
+}
+
+fn congestion_choice(name: &str) -> PyResult<CongestionChoice> {
+    let entry = congestion::find(name);
+    let entry = entry.ok_or_else(|| InputError::new_err(format!("there is no congestion control `{name}`")))?;
+    Ok(CongestionChoice { entry, options: options::Options::default() })
+}
+
+fn refused(error: &ServeError) -> PyErr {
+    if error.is_input() { InputError::new_err(error.to_string()) } else { PyOSError::new_err(error.to_string()) }
+}

@@ -1,0 +1,56 @@
+"""`anabranch serve`: what is wrong is said plainly. That it works is shown in test_serve_page.py and in Rust."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from conftest import Run
+
+LISTEN = ("--listen", "srv1=10.99.0.1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--root", ".", "--scheduler", "min-rt", *LISTEN), "--scheduler: nothing is called `min-rt`"),
+        (("--root", ".", "--scheduler", "min-rt", *LISTEN), "did you mean `min-rtt`?"),
+        (("--root", ".", "--congestion-control", "cubik", *LISTEN), "did you mean `cubic`?"),
+        (("--root", ".", "--path-policy", "ful-mesh", *LISTEN), "did you mean `full-mesh`?"),
+        (("--root", ".", "--origin", "localhost:80", *LISTEN), "one of --root DIR and --origin HOST:PORT"),
+        (LISTEN, "one of --root DIR and --origin HOST:PORT"),
+        (("--origin", "localhost", *LISTEN), "is not HOST:PORT"),
+        (("--root", ".", "--listen", "srv1"), "expected DEVICE=ADDRESS, such as srv1=10.99.0.1"),
+        (("--root", ".", "--listen", "srv1=10.99.0"), "`10.99.0` is no IP address"),
+        (("--root", ".", *LISTEN, *LISTEN), "path 2 has the device srv1 of an earlier one"),
+        (("--root", ".", *LISTEN, "--metrics", "9100"), "`9100` is no ADDRESS:PORT"),
+    ],
+)
+def test_wrong_arguments_end_with_2_and_a_remedy(anabranch: Run, arguments: tuple[str, ...], said: str) -> None:
+    done = anabranch("serve", *arguments)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_directory_that_is_not_there_ends_with_1(anabranch: Run, tmp_path: Path) -> None:
+    done = anabranch("serve", "--root", str(tmp_path / "nowhere"), *LISTEN)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: cannot serve {tmp_path / 'nowhere'}: ")
+
+
+def test_a_device_that_cannot_be_opened_ends_with_1_and_the_way_to_get_it(anabranch: Run) -> None:
+    # No interface can have so long a name, whoever asks.
+    done = anabranch("serve", "--root", ".", "--listen", "a-name-that-is-too-long=10.99.0.1")
+    assert done.returncode == 1
+    assert "cannot open the TUN device a-name-that-is-too-long" in done.stderr
+    assert "ip tuntap add dev" in done.stderr
+    if os.geteuid() != 0:
+        assert "CAP_NET_ADMIN" in done.stderr
+
+
+def test_help_names_the_defaults(anabranch: Run) -> None:
+    done = anabranch("serve", "--help")
+    assert done.returncode == 0
+    for word in ("--max-connections", "1024", "--send-timeout", "60", "Example: anabranch serve"):
+        assert word in done.stdout
