@@ -46,7 +46,6 @@ mod _core {
     use super::outcome::Outcome;
     #[pymodule_export]
     use super::scenario::{Scenario, load, nearest, rate_bps, registry, shipped, time_s};
-    use super::scenario::{Scenario, load, nearest, registry, shipped};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::serving::{Serving, serve_defaults};
