@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 
 from anabranch import InputError, __version__
-from anabranch.cli import comparing, content, listing, running
-from anabranch.cli import comparing, listing, running, serving
+from anabranch.cli import comparing, content, listing, running, serving
 from anabranch.cli.console import Exit, say_error
 
 app = typer.Typer(
