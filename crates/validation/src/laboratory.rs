@@ -59,8 +59,12 @@ pub fn timing(seconds: f64) -> String {
     format!("schema = 1\nduration = \"{seconds} s\"\nwarm_up = \"{} s\"\n", seconds * SKIPPED)
 }
 
-/// Buffers that never limit: the largest window of the rows is 5926 packets.
-pub const LARGE_BUFFERS: &str = "receive_buffer = \"64 MB\"\nsend_buffer = \"64 MB\"\n";
+/// The sender that the window laws speak of. Buffers never limit: the largest window of the rows is 5926 packets. Windows are real numbers
+/// and no packet is held back for a burst, both of which Linux does otherwise, and so does our endpoint unless it is told.
+pub const IDEAL_SENDER: &str = "receive_buffer = \"64 MB\"\nsend_buffer = \"64 MB\"\nwhole_windows = false\n\
+    segmentation_offload = false\n";
+/// CUBIC with Linux's constants, computed as the formulas say rather than in whole packets.
+pub const EXACT_CUBIC: &str = "{ name = \"cubic\", arithmetic = \"exact\" }";
 
 /// The share of a run that [`timing`] leaves out.
 const SKIPPED: f64 = 0.05;

@@ -4,10 +4,12 @@
 
 mod bulk;
 mod dash;
+mod on_off;
 mod vlc;
 
 pub use bulk::Bulk;
 pub use dash::{Dash, DashOptions, GiveUp};
+pub use on_off::OnOff;
 pub use vlc::{FrameCounts, Vlc, VlcOptions};
 
 use crate::abr::AbrOptionError;
@@ -154,6 +156,12 @@ pub static PLAYERS: &[PlayerEntry] = &[
         sentence: "Downloads as fast as it can read, until everything is there or its time is over.",
         source: "curl, iperf",
         build: bulk::build,
+    },
+    PlayerEntry {
+        name: "on-off",
+        sentence: "Downloads the same number of bytes every second, the next one at the earliest when the last is there.",
+        source: "a player whose buffer is full",
+        build: on_off::build,
     },
     PlayerEntry {
         name: "dash.js-2.2",

@@ -187,6 +187,8 @@ impl Planner<'_> {
         config.initial_window = t.initial_window;
         config.pacing = t.pacing;
         config.idle_restart = t.idle_restart;
+        config.whole_windows = t.whole_windows;
+        config.segmentation_offload = t.segmentation_offload;
         config.timestamps = t.timestamps;
         config.wide_data_seq = t.wide_data_seq;
         config.remote_port = SERVER_PORT;

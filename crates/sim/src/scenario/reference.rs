@@ -91,6 +91,13 @@ pub const KEYS: &[Key] = &[
     key("transport", "initial_window", "10", "Packets that may leave before the first acknowledgment (RFC 6928)."),
     key("transport", "pacing", "false", "Space packets out even if the congestion control does not ask for it."),
     key("transport", "idle_restart", "true", "Decay the window while nothing is sent (RFC 2861)."),
+    key("transport", "whole_windows", "true", "Windows are whole numbers of packets after a reduction, as in Linux."),
+    key(
+        "transport",
+        "segmentation_offload",
+        "true",
+        "Hold a packet back until offload could take a burst, where Linux does (tcp_tso_should_defer).",
+    ),
     key("transport", "timestamps", "true", "Use the timestamps option."),
     key(
         "transport",

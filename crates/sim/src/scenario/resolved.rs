@@ -97,6 +97,8 @@ fn transport(t: &Transport) -> Vec<String> {
         format!("initial_window = {}", t.initial_window),
         format!("pacing = {}", t.pacing),
         format!("idle_restart = {}", t.idle_restart),
+        format!("whole_windows = {}", t.whole_windows),
+        format!("segmentation_offload = {}", t.segmentation_offload),
         format!("timestamps = {}", t.timestamps),
         format!("wide_data_seq = {}", t.wide_data_seq),
     ]

@@ -67,6 +67,10 @@ pub struct Transport {
     pub pacing: bool,
     /// Decay the window while nothing is sent.
     pub idle_restart: bool,
+    /// Windows are whole packets after a reduction.
+    pub whole_windows: bool,
+    /// Packets are held back for bursts.
+    pub segmentation_offload: bool,
     /// Use the timestamps option.
     pub timestamps: bool,
     /// Data sequence numbers of 8 bytes.
@@ -114,6 +118,8 @@ pub(super) fn read(file: &str, node: &Node) -> Result<Transport> {
         initial_window: r.integer_or_default("initial_window", 1..=1000)? as u32,
         pacing: r.flag("pacing")?,
         idle_restart: r.flag("idle_restart")?,
+        whole_windows: r.flag("whole_windows")?,
+        segmentation_offload: r.flag("segmentation_offload")?,
         timestamps: r.flag("timestamps")?,
         wide_data_seq: r.flag("wide_data_seq")?,
     })

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! win = loss window + dwnd
-//! per acknowledged packet   win += 1 / win                                              (slow start: NewReno, dwnd = 0)
+//! per acknowledged packet   win += 1 / ⌊win⌋                                            (slow start: NewReno, dwnd = 0)
 //! once per round trip       diff = win (1 − base/rtt)
 //!   diff < γ                dwnd += max(α win^k − 1, 0)
 //!   diff ≥ γ                dwnd = max(dwnd − η diff, 0)
@@ -179,7 +179,7 @@ impl CongestionControl for Compound {
             }
             let left = window.slow_start(ack.delivered);
             if left > 0.0 {
-                window.grow(left / window.cwnd.as_f64());
+                window.grow_per_window(left);
                 self.rise(left, window);
                 if round_ended {
                     self.adapt(window);

@@ -11,15 +11,16 @@
 //! at least 1/20 per acknowledged packet. A timeout forgets everything; an idle time shifts `t`. RFC 9438; Linux's
 //! `tcp_cubic.c` 2.3, whose constants C = 410/1024, β = 717/1024 and α = 8/15 (integer arithmetic) are the default.
 //! Option `constants = "rfc9438"`: C = 0.4, β = 0.7, α = 9/17 and, once W_est reaches the window before the loss, α = 1
-//! (RFC 9438 section 4.3; Linux never switches). Option `hystart = false` turns [HyStart](super::hystart) off.
+//! (RFC 9438 section 4.3; Linux never switches). Option `hystart = false` turns [HyStart](super::hystart) off. With Linux's
+//! constants the window moves by whole packets, as [`super::cubic_steps`] has it; option `arithmetic = "exact"` takes the formulas above.
 //!
 //! The handoff and the sticky-schedulers papers print eq. 1 as K = ∛(W_max β/C) and `cwnd = β cwnd` after a loss. The first needs
 //! the *decrease* for β, the second what *remains*; with 0.7 in both, K(100) is 5.59 s instead of 4.22 s. We compute K
 //! from w₀, which is both. They also set the window to W(t) at once, and leave out W_est and fast convergence.
 //!
-//! Ours: windows are fractions and are updated by every acknowledgment, where Linux moves by packets and looks at its
-//! clock once per tick; a spurious reduction restores the window only, as in Linux (RFC 9438 section 4.9 restores the epoch).
+//! Ours: the clock has no ticks; a spurious reduction restores the window only, as in Linux (RFC 9438 section 4.9 restores the epoch).
 
+use super::cubic_steps::Steps;
 use super::hystart::HyStart;
 use super::{Ack, CongestionControl, Entry, LossCause, Siblings, Window};
 use crate::view::Packets;
@@ -30,12 +31,14 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "Grows by a cubic function of the time since the last loss; Linux's default.",
     source: "RFC 9438; Linux tcp_cubic.c",
     create: |options, _seed| {
-        options.expect_only(&["constants", "hystart"])?;
-        let constants = match options.word("constants", &["linux", "rfc9438"])? {
-            "rfc9438" => RFC_9438,
-            _ => LINUX,
+        options.expect_only(&["constants", "hystart", "arithmetic"])?;
+        let exact = options.word("arithmetic", &["whole", "exact"])? == "exact";
+        let (constants, whole) = match options.word("constants", &["linux", "rfc9438"])? {
+            "rfc9438" => (RFC_9438, false),
+            _ => (LINUX, !exact),
         };
-        Ok(Box::new(Cubic::new(constants, options.flag("hystart", true)?)))
+        let steps = whole.then(Steps::default);
+        Ok(Box::new(Cubic { steps, ..Cubic::new(constants, options.flag("hystart", true)?) }))
     },
 };
 
@@ -74,6 +77,8 @@ struct Cubic {
     /// The window before the last loss.
     w_prior: Packets,
     epoch: Option<Epoch>,
+    /// Counts whole packets, as Linux does.
+    steps: Option<Steps>,
 }
 
 /// One stretch of growth after a loss.
@@ -96,6 +101,13 @@ impl Epoch {
         let t = (now.since(self.start) + ahead).as_secs_f64() - self.k.as_secs_f64();
         c * t * t * t + self.origin.as_f64()
     }
+
+    /// The same in whole packets: what the cube adds to the origin, or takes from it, is rounded down.
+    fn whole(&self, now: Instant, ahead: Duration, c: f64) -> u32 {
+        let origin = f64::from(self.origin.floor());
+        let cube = self.cubic(now, ahead, c) - self.origin.as_f64();
+        (origin + cube.trunc()).max(0.0) as u32
+    }
 }
 
 impl Cubic {
@@ -107,6 +119,7 @@ impl Cubic {
             w_max: Packets::ZERO,
             w_prior: Packets::ZERO,
             epoch: None,
+            steps: None,
         }
     }
 
@@ -124,6 +137,30 @@ impl Cubic {
     }
 
     fn avoid(&mut self, now: Instant, acked: f64, window: &mut Window) {
+        match self.steps.take() {
+            None => self.avoid_exactly(now, acked, window),
+            Some(mut steps) => {
+                self.avoid_in_steps(now, acked as u32, window, &mut steps);
+                self.steps = Some(steps);
+            }
+        }
+    }
+
+    fn avoid_in_steps(&mut self, now: Instant, acked: u32, window: &mut Window, steps: &mut Steps) {
+        let cwnd = window.cwnd.floor();
+        if steps.due(now, cwnd, acked) {
+            let c = self.constants.c;
+            let epoch = self.epoch.get_or_insert_with(|| {
+                steps.begin(cwnd, acked);
+                Epoch::begin(now, window.cwnd, self.w_max, c)
+            });
+            let target = epoch.whole(now, self.min_rtt.unwrap_or(Duration::ZERO), c);
+            steps.compute(now, cwnd, target, self.w_max == Packets::ZERO);
+        }
+        steps.grow(window, acked);
+    }
+
+    fn avoid_exactly(&mut self, now: Instant, acked: f64, window: &mut Window) {
         let Constants { c, alpha, late_alpha, .. } = self.constants;
         let cwnd = window.cwnd.as_f64();
         let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(now, window.cwnd, self.w_max, c));
@@ -161,10 +198,14 @@ impl CongestionControl for Cubic {
         self.w_max = if converging { Packets::from_f64(cwnd * (1.0 + beta) / 2.0) } else { window.cwnd };
         self.w_prior = window.cwnd;
         self.epoch = None;
+        if let Some(steps) = &mut self.steps {
+            steps.on_reduction();
+        }
         window.set_ssthresh(cwnd * beta);
         if cause == LossCause::Timeout {
             self.w_max = Packets::ZERO;
             self.min_rtt = None;
+            self.steps = self.steps.map(|_| Steps::default());
             if let Some(hystart) = &mut self.hystart {
                 hystart.reset();
             }

@@ -10,6 +10,7 @@ mod bbr;
 mod compound;
 mod coupled;
 mod cubic;
+mod cubic_steps;
 mod hystart;
 mod lia;
 mod mcc;
@@ -97,6 +98,11 @@ impl Window {
         let grown = (cwnd + acked).min(self.ssthresh.as_f64().max(cwnd));
         self.cwnd = Packets::from_f64(grown);
         acked - (grown - cwnd)
+    }
+
+    /// One packet for each window of acknowledged ones. The window counts in whole packets, as Linux does (`tcp_cong_avoid_ai`).
+    pub fn grow_per_window(&mut self, acked: f64) {
+        self.grow(acked / f64::from(self.cwnd.floor().max(1)));
     }
 
     /// Adds to the window; a negative increment takes it down, but never below one packet.

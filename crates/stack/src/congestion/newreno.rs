@@ -1,7 +1,7 @@
 //! NewReno: one packet more per round trip, half after a loss (RFC 5681, RFC 6582).
 //!
-//! increase per acknowledged packet: `w += 1/w`; after a loss: `ssthresh = max(w/2, 2)` (packets).
-//! Ours, as Linux: `w` is the window, where RFC 5681 takes the data in flight.
+//! increase per acknowledged packet: `w += 1/⌊w⌋`; after a loss: `ssthresh = max(w/2, 2)` (packets).
+//! Ours, as Linux: `w` is the window, where RFC 5681 takes the data in flight, and counts in whole packets.
 
 use super::{Ack, CongestionControl, Entry, LossCause, Siblings, Window};
 use anabranch_units::Instant;
@@ -24,7 +24,7 @@ impl CongestionControl for NewReno {
         if ack.may_grow {
             let left = window.slow_start(ack.delivered);
             if left > 0.0 {
-                window.grow(left / window.cwnd.as_f64());
+                window.grow_per_window(left);
             }
         }
     }

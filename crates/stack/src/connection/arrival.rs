@@ -277,7 +277,10 @@ impl Connection {
             subflow.receiver.measure(now, t.echo, segment.payload_len);
         }
         let rtt = subflow.sender.rtt().srtt();
+        let widened = self.incoming.widen(segment.payload_len);
         let window = self.incoming.window();
+        subflow.receiver.hurry(widened);
+        subflow.receiver.note_push(segment.flags.contains(Flags::PSH), segment.payload_len);
         let new = subflow.receiver.on_data(now, start, end, stream_offset, rtt, window);
         self.drain_subflow(now, at);
         let known = expected.saturating_sub(start);

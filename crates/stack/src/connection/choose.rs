@@ -120,6 +120,10 @@ impl Connection {
             let payload = u64::from(self.full_payload(at));
             let unacked = self.outgoing.unacked();
             let subflow = &mut self.subflows[at];
+            if subflow.sender.gathers(now, subflow.queued, payload as u32) {
+                subflow.sender.gather();
+                continue;
+            }
             while subflow.sender.has_room() {
                 let Some(chunk) = subflow.take(payload) else { break };
                 // What was acknowledged meanwhile, through another subflow, need not be sent at all.
@@ -268,9 +272,18 @@ impl Connection {
         set
     }
 
-    /// Data that commits at the window leaves at once, so pacing matters; a queue can take it at any time.
+    /// Whether new data had better wait until the subflow has room for a burst.
+    fn gathers(&mut self, now: Instant, at: usize) -> bool {
+        let gathers = self.subflows[at].sender.gathers(now, self.outgoing.unsent(), self.views[at].mss);
+        if gathers {
+            self.subflows[at].sender.gather();
+        }
+        gathers
+    }
+
+    /// Data that commits at the window leaves at once, so pacing and bursts matter; a queue can take it at any time.
     fn may_take_now(&mut self, now: Instant, at: usize) -> bool {
-        self.config.commit == Commit::IntoBuffer || self.may_send_now(now, at)
+        self.config.commit == Commit::IntoBuffer || (self.may_send_now(now, at) && !self.gathers(now, at))
     }
 
     /// Whether the peer's window keeps new data back. A rest smaller than a segment waits while anything is under way
@@ -371,7 +384,7 @@ impl Connection {
         let decay = self.config.idle_restart;
         for at in 0..self.subflows.len() {
             let subflow = &mut self.subflows[at];
-            if std::mem::take(&mut subflow.sent_in_burst) {
+            if std::mem::take(&mut subflow.sent_in_burst) || subflow.sender.is_gathering() {
                 let has_more = unsent || !subflow.queue.is_empty();
                 subflow.sender.after_sending(now, has_more, decay);
                 self.refresh(at);

@@ -114,6 +114,10 @@ pub struct Config {
     pub pacing: bool,
     /// Decay the window while nothing is sent (RFC 2861).
     pub idle_restart: bool,
+    /// Windows are whole numbers of packets after a reduction.
+    pub whole_windows: bool,
+    /// Hold a packet back until segmentation offload could take a burst, where Linux does. Bursts are not made.
+    pub segmentation_offload: bool,
     /// Use the timestamps option.
     pub timestamps: bool,
     /// Send data sequence numbers in 8 bytes rather than 4; the peer then has room for one SACK block instead of two.
@@ -153,6 +157,8 @@ impl Config {
             initial_window: 10,
             pacing: false,
             idle_restart: true,
+            whole_windows: true,
+            segmentation_offload: true,
             timestamps: true,
             wide_data_seq: false,
             join_unannounced: true,

@@ -135,9 +135,14 @@ impl Connection {
 
     fn encode_data(&mut self, now: Instant, at: usize, chunk: Chunk) -> Transmit {
         let start = self.subflows[at].sender.next();
-        let segment = self.data_segment(now, at, start, chunk.stream_offset, chunk.len as u32, Flags::ACK);
+        let mut segment = self.data_segment(now, at, start, chunk.stream_offset, chunk.len as u32, Flags::ACK);
+        let last = self.outgoing.unsent() == 0 && self.subflows[at].queue.is_empty();
         let subflow = &mut self.subflows[at];
         subflow.sender.on_sent(now, chunk.stream_offset, chunk.len as u32, false);
+        // Linux marks the end of what it has to send, and of every burst that segmentation offload takes apart.
+        if last || subflow.sender.burst_ended() {
+            segment.flags = segment.flags | Flags::PSH;
+        }
         subflow.sent_in_burst = true;
         self.note_sent(now, at, chunk.kind, chunk.stream_offset, chunk.len as u32);
         self.transmit(at, segment, chunk.stream_offset)

@@ -4,7 +4,7 @@ use super::keys::{Key, equal, join_hmac, leftmost_64, leftmost_160};
 use super::{Connection, Mode, PathConfig, Protocol, Role};
 use crate::congestion::Siblings;
 use crate::options::OptionError;
-use crate::subflow::{DEFAULT_MSS, Opening, Origin, Peer, State, Subflow};
+use crate::subflow::{DEFAULT_MSS, Manner, Opening, Origin, Peer, State, Subflow};
 use anabranch_events::{CloseReason, FallbackReason, TransportEvent};
 use anabranch_segment::{Flags, MptcpOption, ResetReason, Segment};
 use anabranch_units::{Instant, PathId, SeqNumber, SubflowId};
@@ -43,7 +43,11 @@ impl Connection {
             isn: SeqNumber(self.entropy.next_u64() as u32),
         };
         let mut subflow = Subflow::new(now, &origin, control, self.config.initial_window);
-        subflow.sender.space_out(self.config.pacing);
+        subflow.sender.behave(Manner {
+            paces: self.config.pacing,
+            whole_windows: self.config.whole_windows,
+            gathers: self.config.segmentation_offload,
+        });
         let at = self.subflows.len();
         self.views.push(subflow.view(DEFAULT_MSS));
         self.subflows.push(subflow);

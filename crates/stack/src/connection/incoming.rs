@@ -31,6 +31,8 @@ pub(crate) struct Incoming {
     consumed: u64,
     buffer: u64,
     max_buffer: u64,
+    /// How much of the buffer the window makes use of: a window opens with what arrives (Linux's `rcv_ssthresh`).
+    opened: u64,
     /// One past the last byte that was ever allowed; never moves back.
     edge: u64,
     tuning: Tuning,
@@ -47,6 +49,9 @@ struct Tuning {
 /// Segments of reserve in the window that right-sizing aims at (Linux `tcp_rcv_space_adjust`).
 const RESERVE_SEGMENTS: u64 = 16;
 
+/// Bytes of the smallest segment that opens the window.
+const LEAST_OPENING: u32 = 128;
+
 impl Incoming {
     pub fn new(buffer: ReceiveBuffer) -> Self {
         Incoming {
@@ -56,6 +61,7 @@ impl Incoming {
             consumed: 0,
             buffer: buffer.initial,
             max_buffer: buffer.max.max(buffer.initial),
+            opened: buffer.initial,
             edge: buffer.initial,
             tuning: Tuning { since: Instant::ZERO, consumed: 0, per_round: buffer.initial.min(14_600) },
         }
@@ -152,9 +158,19 @@ impl Incoming {
         (self.tuning.since, self.tuning.consumed) = (now, self.consumed);
     }
 
+    /// A segment arrived: the window opens by twice its size, as far as the buffer goes (Linux's `tcp_grow_window`). Returns whether
+    /// it did.
+    pub fn widen(&mut self, len: u32) -> bool {
+        let opens = len >= LEAST_OPENING && self.opened < self.buffer;
+        if opens {
+            self.opened = (self.opened + 2 * u64::from(len)).min(self.buffer);
+        }
+        opens
+    }
+
     /// The window as the application's reading leaves it. Bytes held ahead lie within what was promised already.
     pub fn window(&self) -> u64 {
-        (self.consumed + self.buffer).max(self.edge) - self.next
+        (self.consumed + self.opened).max(self.edge) - self.next
     }
 
     /// The window that the peer knows of.

@@ -298,6 +298,9 @@ impl Connection {
         if taken > 0 && promised * 2 <= window && promised < u64::from(mss) * 16 {
             self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.receiver.acknowledge_now());
         }
+        if taken > 0 && self.incoming.readable() == 0 {
+            self.subflows.iter_mut().for_each(|s| s.receiver.on_drained());
+        }
         taken
     }
 

@@ -12,7 +12,7 @@ mod tests;
 pub(crate) use receiver::{Arrival, Receiver, max_pieces};
 pub(crate) use recovery::TimerOutcome;
 pub(crate) use scoreboard::{Record, Reinjection};
-pub(crate) use sender::{AckOutcome, Acknowledgment, Sender, timestamp};
+pub(crate) use sender::{AckOutcome, Acknowledgment, Manner, Sender, timestamp};
 
 use crate::congestion::CongestionControl;
 use crate::connection::PathConfig;

@@ -66,6 +66,8 @@ pub(crate) struct Receiver {
     /// The largest packet seen lately: what counts as a full one.
     full_size: u32,
     quick_acks: u32,
+    /// The sender pushed something since the last acknowledgment, so it may wait for the next one.
+    pushed: bool,
     delay: Duration,
     last_arrival: Option<Instant>,
     compressed: u32,
@@ -90,6 +92,7 @@ impl Receiver {
             last_acknowledged: 0,
             full_size: 536,
             quick_acks: 0,
+            pushed: false,
             delay: MIN_DELAY,
             last_arrival: None,
             compressed: 0,
@@ -274,6 +277,25 @@ impl Receiver {
         self.blocks.insert(0, merged);
     }
 
+    /// While the window opens, the sender is told at once (Linux's `tcp_grow_window`).
+    pub fn hurry(&mut self, opening: bool) {
+        if opening {
+            self.quick_acks = self.quick_acks.max(1);
+        }
+    }
+
+    /// A segment ends what its sender had to say for the moment: it says so, or is not full (Linux's `tcp_measure_rcv_mss`).
+    pub fn note_push(&mut self, pushed: bool, len: u32) {
+        self.pushed |= pushed || len < self.full_size;
+    }
+
+    /// The application has read everything. A sender that pushed is answered now (Linux's `tcp_cleanup_rbuf`).
+    pub fn on_drained(&mut self) {
+        if self.pushed && self.compressed == 0 && matches!(self.pending, Pending::Delayed(_)) {
+            self.acknowledge_now();
+        }
+    }
+
     /// Linux's `tcp_event_data_recv`: the delay follows the gaps between packets; after a pause the sender
     /// probably starts slowly again, so it gets quick answers.
     fn adapt_delay(&mut self, now: Instant, len: u32, rtt: Duration, window: u64) {
@@ -335,6 +357,7 @@ impl Receiver {
             }
         }
         self.last_acknowledged = self.next;
+        self.pushed = false;
         match std::mem::replace(&mut self.pending, Pending::Nothing) {
             // The sender's next packet would have come in time for a longer delay (Linux: "delayed ACK missed").
             Pending::Delayed(at) if at <= now && self.compressed == 0 => self.delay = (self.delay * 2).min(MAX_DELAY),

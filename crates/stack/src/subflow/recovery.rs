@@ -16,8 +16,8 @@ const WINDOW_PERSISTENCE: u32 = 16;
 const MAX_WINDOW_STEPS: u32 = 255;
 /// Added to a probe's timeout for the delayed acknowledgment of a lone packet (Linux: the minimal timeout).
 const LONE_PACKET_ALLOWANCE: Duration = Duration::from_millis(200);
-/// Added to a probe's timeout otherwise (Linux `TCP_TIMEOUT_MIN`, two ticks of 1 ms).
-const PROBE_ALLOWANCE: Duration = Duration::from_millis(2);
+/// Added to the timers of RACK and of probes (Linux `TCP_TIMEOUT_MIN_US`).
+const TIMER_ALLOWANCE: Duration = Duration::from_millis(2);
 
 /// Time-based loss detection: a packet is lost if one that left later, by more than the reordering window, has arrived.
 #[derive(Clone, Debug)]
@@ -246,7 +246,7 @@ impl Sender {
             }
             if record.sent_at + patience > now {
                 // Those behind it left until `rack.sent_at`: one timer for all of them (RFC 8985 section 6.2 step 5).
-                self.rack.deadline = Some(self.rack.sent_at + patience);
+                self.rack.deadline = Some(self.rack.sent_at + patience + TIMER_ALLOWANCE);
                 break;
             }
             self.board.mark_lost(position);
@@ -270,7 +270,14 @@ impl Sender {
         let needed = Some(under_way).filter(|n| *n > 0);
         self.undo = Some(Undo { window: prior, since: self.acked, first_repetition: None, needed });
         self.note_loss_interval();
+        let whole = self.manner.whole_windows && !self.control.governs_itself();
+        if whole {
+            self.window.cwnd = Packets::whole(self.window.cwnd.floor());
+        }
         self.control.on_congestion(now, cause, &mut self.window, siblings);
+        if whole {
+            self.window.ssthresh = Packets::whole(self.window.ssthresh.floor());
+        }
         Reduction { cause, from: prior.cwnd, to: self.window.ssthresh }
     }
 
@@ -460,7 +467,7 @@ impl Sender {
         }
         let Some(first) = self.board.front() else { return false };
         let lone = self.board.packets_out() == 1;
-        let allowance = if lone { LONE_PACKET_ALLOWANCE } else { PROBE_ALLOWANCE };
+        let allowance = if lone { LONE_PACKET_ALLOWANCE } else { TIMER_ALLOWANCE };
         let probe_at = now + self.rtt.srtt() * 2 + allowance;
         // Packets that follow must not put the probe off beyond the timeout of the first one.
         let timeout_at = if progress { now } else { first.sent_at } + self.rtt.rto();

@@ -81,7 +81,10 @@ pub(crate) struct Sender {
     last_sent_at: Instant,
     /// When the window last decayed because nothing was sent.
     decayed_at: Instant,
-    spaces_out: bool,
+    pub(super) manner: Manner,
+    /// Room in the window was left for the sake of a burst.
+    gathering: bool,
+    burst: Option<Burst>,
     /// With pacing: not before then.
     pub(super) paced_until: Instant,
     acked_bytes: u64,
@@ -94,6 +97,33 @@ pub(crate) struct Sender {
     /// Packets that were sent again, and packets of which the peer said that they arrived again.
     pub(super) repetitions: u64,
     pub(super) duplicates: u64,
+}
+
+/// Which habits of Linux's the sender has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// Packets leave at Linux's pacing rate even if the control does not ask for it.
+    pub paces: bool,
+    /// After a reduction, windows are whole numbers of packets.
+    pub whole_windows: bool,
+    /// New data waits for room for a burst of segmentation offload.
+    pub gathers: bool,
+}
+
+impl Default for Manner {
+    fn default() -> Self {
+        Manner { paces: false, whole_windows: true, gathers: true }
+    }
+}
+
+/// What segmentation offload takes apart.
+#[derive(Clone, Copy, Debug)]
+struct Burst {
+    /// It leaves at this instant.
+    began: Instant,
+    /// Packets of it, and those that have not left.
+    packets: u32,
+    left: u32,
 }
 
 /// How much of the window the sender made use of (RFC 7661's question, Linux's answer).
@@ -132,7 +162,9 @@ impl Sender {
             usage: WindowUsage::default(),
             last_sent_at: Instant::ZERO,
             decayed_at: Instant::ZERO,
-            spaces_out: false,
+            manner: Manner::default(),
+            gathering: false,
+            burst: None,
             paced_until: Instant::ZERO,
             acked_bytes: 0,
             acked_since_loss: 0,
@@ -160,9 +192,9 @@ impl Sender {
         }
     }
 
-    /// Packets are to leave at Linux's pacing rate even if the control does not ask for it.
-    pub fn space_out(&mut self, spaces_out: bool) {
-        self.spaces_out = spaces_out;
+    /// Which of its habits the sender has.
+    pub fn behave(&mut self, manner: Manner) {
+        self.manner = manner;
     }
 
     /// What the control counted.
@@ -312,6 +344,44 @@ impl Sender {
         self.board.in_flight() < self.window.cwnd.floor()
     }
 
+    /// Whether new data had better wait for the next acknowledgment, so that it leaves as a burst that segmentation offload
+    /// takes in one piece (Linux's `tcp_tso_should_defer`): as long as that one is near, the sender has been busy until
+    /// now, and there is room for less than a burst and for less than a third of the window. `full` is the payload of a full
+    /// segment, `unsent` what waits to leave. A burst that has begun leaves as a whole.
+    pub fn gathers(&mut self, now: Instant, unsent: u64, full: u32) -> bool {
+        if !self.manner.gathers || self.burst.is_some_and(|burst| burst.began == now && burst.left > 0) {
+            return false;
+        }
+        let cwnd = self.window.cwnd.floor();
+        let room = cwnd.saturating_sub(self.board.in_flight());
+        let full = u64::from(full.max(1));
+        let burst = (self.pace().rate(full as u32).bytes_in(BURST_TIME) / full).max(LEAST_BURST);
+        let calm = matches!(self.phase, Phase::Open | Phase::Disorder);
+        let busy = now.since(self.last_sent_at) <= BURST_TIME;
+        let little = u64::from(room) < burst && 3 * room < cwnd && unsent > u64::from(room) * full;
+        // The first one under way is answered soon.
+        let soon = || self.board.front().is_some_and(|front| now.since(front.sent_at) >= self.rtt.srtt() / 2);
+        let gathers = calm && busy && little && soon();
+        let packets = room.min(u32::try_from(burst).unwrap_or(u32::MAX));
+        self.burst = (!gathers).then_some(Burst { began: now, packets, left: packets });
+        gathers
+    }
+
+    /// Notes that new data waits as [`Sender::gathers`] says: the window is what it waits for.
+    pub fn gather(&mut self) {
+        self.gathering = true;
+    }
+
+    /// Whether the packet that left last was the last one of several in a burst.
+    pub fn burst_ended(&self) -> bool {
+        self.burst.is_some_and(|burst| burst.left == 0 && burst.packets > 1)
+    }
+
+    /// Whether [`Sender::gather`] was called since the last burst.
+    pub fn is_gathering(&self) -> bool {
+        self.gathering
+    }
+
     /// A packet with new data leaves. Returns its offset.
     pub fn on_sent(&mut self, now: Instant, stream_offset: u64, len: u32, fin: bool) -> u64 {
         let idle = self.board.is_empty();
@@ -321,6 +391,7 @@ impl Sender {
         let state = self.rate.on_sent(now, idle);
         let start = self.next;
         let record = Record::new(start, stream_offset, len, fin, now, state);
+        self.burst = self.burst.map(|burst| Burst { left: burst.left.saturating_sub(1), ..burst });
         self.next = record.end();
         self.board.push(record);
         self.after_transmission(now, len);
@@ -351,7 +422,7 @@ impl Sender {
         if self.phase == Phase::Recovery {
             self.prr.sent += 1;
         }
-        let own = || self.spaces_out.then(|| self.pace().rate(self.largest)).filter(|_| self.rtt.has_sample());
+        let own = || self.manner.paces.then(|| self.pace().rate(self.largest)).filter(|_| self.rtt.has_sample());
         if let Some(rate) = self.window.pacing_rate.or_else(own) {
             /// What a packet adds to its payload on the wire, roughly; pacing rates count packets, not payload.
             const HEADERS: u64 = 60;
@@ -375,7 +446,7 @@ impl Sender {
     /// To be called when everything that could leave has left: notes whether the window was what stopped the sender,
     /// and decays a window that was not used for a timeout (RFC 2861).
     pub fn after_sending(&mut self, now: Instant, has_more: bool, decay: bool) {
-        let limited = self.board.in_flight() >= self.window.cwnd.floor();
+        let limited = self.board.in_flight() >= self.window.cwnd.floor() || std::mem::take(&mut self.gathering);
         let out = self.board.packets_out();
         let repaired = self.board.lost() <= self.board.repeated();
         if !has_more && !limited && repaired {
@@ -515,6 +586,12 @@ impl Sender {
         [self.timer.map(|(_, at)| at), self.rack.deadline()].into_iter().flatten().min()
     }
 }
+
+/// A burst of segmentation offload is what leaves in this time at the pacing rate, and so long after the last packet
+/// the sender no longer counts as busy (Linux: 2^-10 s and 1 ms).
+const BURST_TIME: Duration = Duration::from_millis(1);
+/// Packets of the smallest burst (Linux `tcp_min_tso_segs`).
+const LEAST_BURST: u64 = 2;
 
 /// Idle and unused windows decay no further than this (RFC 6928).
 const INITIAL_WINDOW: u32 = 10;

@@ -326,7 +326,9 @@ impl Talk {
     pub fn describe(&self, path: usize, segment: &Segment) -> String {
         let (isn, _) = self.ours[path];
         let offset = |seq: SeqNumber, first: SeqNumber| seq.0.wrapping_sub(first.0) as i32;
-        let mut text = format!("{path} {:?} {}", segment.flags, offset(segment.seq, isn));
+        // Push marks the ends of bursts; a test of its own is about that.
+        let flags = Flags(segment.flags.0 & !Flags::PSH.0);
+        let mut text = format!("{path} {flags:?} {}", offset(segment.seq, isn));
         if segment.payload_len > 0 {
             text += &format!("+{}", segment.payload_len);
         }

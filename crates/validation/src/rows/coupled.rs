@@ -2,7 +2,7 @@
 
 use super::single_path::{SMALL_WINDOWS, measure as measure_tcp, random};
 use super::{Check, Row};
-use crate::laboratory::{LARGE_BUFFERS, MPTCP_PAYLOAD, Windows, ideal_pipe, simulate, timing, windows};
+use crate::laboratory::{IDEAL_SENDER, MPTCP_PAYLOAD, Windows, ideal_pipe, simulate, timing, windows};
 
 /// A controller's row: its number and name, the total over NewReno's at equal losses, and the windows at unequal ones.
 struct Law {
@@ -31,7 +31,7 @@ pub(super) fn rows() -> Vec<Row> {
 /// The windows of a Multipath TCP download over two ideal pipes.
 fn measure(control: &str, losses: [f64; 2], seconds: f64, seed: u64) -> Vec<Windows> {
     let text = format!(
-        "{}[transport]\ncongestion_control = \"{control}\"\n{LARGE_BUFFERS}{}{}[[session]]\n",
+        "{}[transport]\ncongestion_control = \"{control}\"\n{IDEAL_SENDER}{}{}[[session]]\n",
         timing(seconds),
         ideal_pipe("one", &random(losses[0])),
         ideal_pipe("two", &random(losses[1]))

@@ -7,7 +7,9 @@
 //! pipe is first a bottleneck that overflows there; right after a loss it opens, and from then on every n-th packet is lost.
 
 use super::{Check, Row};
-use crate::laboratory::{Events, LARGE_BUFFERS, PACKET, RTT_S, TCP_PAYLOAD, simulate, simulate_with_events, windows};
+use crate::laboratory::{
+    EXACT_CUBIC, Events, IDEAL_SENDER, PACKET, RTT_S, TCP_PAYLOAD, simulate, simulate_with_events, windows,
+};
 use crate::rows::single_path;
 
 /// RFC 9438 tables 1 and 2, for a round trip of 0.1 s: packets per loss and average window, the larger of CUBIC's and Reno's.
@@ -40,7 +42,7 @@ fn row(n: u32, average: f64) -> Row {
         measure: Box::new(move |seed| {
             vec![if friendly {
                 let loss = format!("{{ kind = \"every-nth\", n = {n} }}");
-                single_path::measure("\"cubic\"", &loss, 1000.0, seed).delivered
+                single_path::measure(EXACT_CUBIC, &loss, 1000.0, seed).delivered
             } else {
                 from_below(n, average, seed)
             }]
@@ -96,7 +98,7 @@ fn settled_loss(capacity: f64, average: f64, seed: u64) -> (f64, f64) {
 fn bottleneck(packets: f64) -> String {
     let half = packets / 2.0 * PACKET;
     format!(
-        "[transport]\nprotocol = \"tcp\"\ncongestion_control = \"cubic\"\n{LARGE_BUFFERS}[link.pipe]\nrtt = \"100 ms\"\n\
+        "[transport]\nprotocol = \"tcp\"\ncongestion_control = {EXACT_CUBIC}\n{IDEAL_SENDER}[link.pipe]\nrtt = \"100 ms\"\n\
          rate = \"{:.0} b/s\"\nqueue = \"{half:.0} B\"\n[[session]]\n",
         half * 8.0 / RTT_S
     )

@@ -1,12 +1,12 @@
 //! Rows 1, 2 and 4: one sender, one path, losses that do not depend on it.
 
 use super::{Check, Row};
-use crate::laboratory::{LARGE_BUFFERS, TCP_PAYLOAD, Windows, ideal_pipe, simulate, timing, windows};
+use crate::laboratory::{EXACT_CUBIC, IDEAL_SENDER, TCP_PAYLOAD, Windows, ideal_pipe, simulate, timing, windows};
 
 /// The windows of a plain TCP download over the ideal pipe.
 pub(super) fn measure(control: &str, loss: &str, seconds: f64, seed: u64) -> Windows {
     let text = format!(
-        "{}[transport]\nprotocol = \"tcp\"\ncongestion_control = {control}\n{LARGE_BUFFERS}{}[[session]]\n",
+        "{}[transport]\nprotocol = \"tcp\"\ncongestion_control = {control}\n{IDEAL_SENDER}{}[[session]]\n",
         timing(seconds),
         ideal_pipe("pipe", loss)
     );
@@ -38,7 +38,7 @@ pub(super) fn rows() -> Vec<Row> {
     }
     let rfc = "{ name = \"cubic\", constants = \"rfc9438\" }";
     for (control, name, targets) in
-        [("\"cubic\"", "Linux", [8.7, 12.5, 43.9, 214.0]), (rfc, "RFC 9438", [9.6, 13.9, 47.0, 214.0])]
+        [(EXACT_CUBIC, "Linux", [8.7, 12.5, 43.9, 214.0]), (rfc, "RFC 9438", [9.6, 13.9, 47.0, 214.0])]
     {
         let networks = [(0.02, 2000.0, 10, 3), (0.01, 2000.0, 10, 3), (1e-3, 5000.0, 10, 1), (1e-4, 8000.0, 4, 0)];
         for ((p, seconds, seeds, quick_seeds), target) in networks.into_iter().zip(targets) {

@@ -113,7 +113,7 @@ impl Change {
 
 impl Direction {
     /// As the network takes it.
-    pub(crate) fn config(&self) -> DirectionConfig {
+    pub fn config(&self) -> DirectionConfig {
         let mut config = DirectionConfig::new(self.rate.config(), self.queue.clone());
         config.delay = self.delay.into();
         config.jitter = self.jitter.as_ref().map(Jitter::config);

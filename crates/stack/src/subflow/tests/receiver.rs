@@ -318,3 +318,29 @@ fn a_flood_of_crumbs_is_not_kept() {
     // What is in order is always taken.
     assert!(bed.receiver.on_data(at(bed.now), 1, 9, 0, bed.rtt, WINDOW));
 }
+
+#[test]
+fn a_push_is_answered_once_the_application_has_read_everything() {
+    let (mut bed, next) = Bed::settled();
+    bed.arrives(next);
+    bed.receiver.on_drained();
+    assert_eq!(bed.answer(), None, "no push");
+    bed.receiver.note_push(true, PACKET);
+    assert_eq!(bed.answer(), None, "it was not read yet");
+    bed.receiver.on_drained();
+    assert!(bed.answer().is_some());
+    bed.arrives(next + 1);
+    bed.receiver.on_drained();
+    assert_eq!(bed.answer(), None, "the push was answered");
+}
+
+#[test]
+fn while_the_window_opens_every_packet_is_answered() {
+    let (mut bed, next) = Bed::settled();
+    bed.receiver.hurry(true);
+    bed.arrives(next);
+    assert!(bed.answer().is_some());
+    bed.receiver.hurry(false);
+    bed.arrives(next + 1);
+    assert_eq!(bed.answer(), None);
+}

@@ -1,7 +1,8 @@
 //! Windows: growth, idleness, recovery.
 
-use super::{Bed, RTO, RTT, Say};
-use crate::view::Phase;
+use super::{Bed, PACKET, RTO, RTT, Say, at};
+use crate::subflow::Manner;
+use crate::view::{Packets, Phase};
 
 #[test]
 fn slow_start_doubles_per_round_trip_and_counts_packets() {
@@ -187,4 +188,39 @@ fn a_probe_that_repaired_the_loss_of_the_last_packet_cuts_the_window() {
     assert!(outcome.reduced.is_some(), "more than the probe was acknowledged, and no duplicate told");
     assert_eq!(bed.ssthresh(), Some(9), "half of the window");
     assert_eq!((bed.subflow.sender.phase(), bed.cwnd()), (Phase::Open, 9));
+}
+
+/// Payload that waits in the tests of bursts: plenty.
+const UNSENT: u64 = 100 * PACKET as u64;
+
+#[test]
+fn a_single_packet_waits_for_the_second_of_a_burst_while_the_next_answer_is_near() {
+    let mut bed = Bed::new(10);
+    bed.set_window(10, 5);
+    bed.send(10).wait_until(1000 + RTT).ack(2);
+    let sends = |bed: &mut Bed| !bed.subflow.sender.gathers(at(bed.now), UNSENT, PACKET);
+    assert!(sends(&mut bed), "room for two");
+    bed.send(1);
+    assert!(!bed.subflow.sender.burst_ended() && sends(&mut bed), "a burst leaves as a whole");
+    bed.send(1);
+    assert!(bed.subflow.sender.burst_ended());
+    // Room for one more, a whole round trip after the first one under way left.
+    bed.ack(3);
+    assert!(!sends(&mut bed));
+    assert!(!bed.subflow.sender.gathers(at(bed.now), u64::from(PACKET), PACKET), "the last packet of all");
+    bed.wait_until(1000 + RTT + 2);
+    assert!(sends(&mut bed), "the sender has not been busy for more than a millisecond");
+}
+
+#[test]
+fn windows_are_whole_after_a_reduction_unless_told_otherwise() {
+    for (whole, expected) in [(true, 4.0), (false, 4.75)] {
+        let mut bed = Bed::new(10);
+        bed.subflow.sender.behave(Manner { whole_windows: whole, ..Manner::default() });
+        bed.set_window(9, 5);
+        bed.subflow.sender.window.cwnd = Packets::from_f64(9.5);
+        bed.send(9).wait_until(1000 + RTT);
+        bed.sack(0, &[(1, 5)]);
+        assert_eq!(bed.subflow.sender.window().ssthresh.as_f64(), expected);
+    }
 }

@@ -100,7 +100,7 @@ fn the_reordering_timer_waits_a_quarter_of_a_round_trip() {
     // Two packets arrived ahead of the first: it may just be late.
     bed.sack(0, &[(1, 3)]);
     assert_eq!(bed.repairs(), []);
-    let outcome = bed.fire_at(1000 + RTT + RTT / 4);
+    let outcome = bed.fire_at(1000 + RTT + RTT / 4 + 2);
     assert!(outcome.reduced.is_some());
     assert_eq!((bed.repairs(), bed.ssthresh()), (vec![0], Some(5)));
 }
@@ -114,8 +114,8 @@ fn after_reordering_was_seen_three_packets_ahead_prove_nothing() {
     bed.wait_until(1110).ack(3);
     bed.sack(3, &[(4, 8)]);
     assert_eq!(bed.repairs(), [], "four ahead of packet 3");
-    // The latest round trip measured was 110, of which a quarter of the least is added.
-    assert_eq!(bed.deadline(), Some(1000 + 110 + RTT / 4));
+    // The latest round trip measured was 110, of which a quarter of the least is added, and the allowance for timers.
+    assert_eq!(bed.deadline(), Some(1000 + 110 + RTT / 4 + 2));
     bed.wait_until(1120).ack(8);
     assert_eq!((bed.subflow.sender.phase(), bed.cwnd(), bed.ssthresh()), (Phase::Open, 16, None));
 }
@@ -129,16 +129,16 @@ fn acknowledgments_of_later_packets_do_not_put_the_timeout_off() {
     bed.sack(0, &[(1, 2)]);
     bed.ack(2);
     bed.sack(2, &[(3, 10)]);
-    bed.fire_at(1000 + RTT + RTT / 4);
+    bed.fire_at(1000 + RTT + RTT / 4 + 2);
     assert_eq!(bed.repairs(), [2]);
     let timeout = |bed: &Bed| bed.subflow.sender.timer;
     let from_the_repetition = timeout(&bed);
-    bed.wait_until(1126).send(3).wait_until(1126 + RTT);
+    bed.wait_until(1128).send(3).wait_until(1128 + RTT);
     for end in 11..=13 {
         bed.sack(2, &[(3, end)]);
         assert_eq!(timeout(&bed), from_the_repetition, "these left after the repetition did");
     }
-    assert_eq!(bed.deadline(), Some(1126 + RTT + RTT / 4), "the reordering timer");
+    assert_eq!(bed.deadline(), Some(1128 + RTT + RTT / 4 + 2), "the reordering timer");
 }
 
 #[test]
