@@ -1,5 +1,4 @@
-"""The command line: `anabranch list`, `anabranch run`, `anabranch compare`, `anabranch content`."""
-"""The command line: `anabranch list`, `anabranch run`, `anabranch compare`, `anabranch serve`."""
+"""The command line: one module for each of its commands."""
 
 from __future__ import annotations
 
