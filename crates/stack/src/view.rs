@@ -161,7 +161,12 @@ impl SubflowView {
 
     /// Whether the subflow could carry new data if its window allowed: legacy Linux's `mptcp_is_def_unavailable`, negated.
     pub fn usable(&self) -> bool {
-        self.established && self.allowed && !self.potentially_failed && self.phase != Phase::Loss
+        self.allowed && self.works()
+    }
+
+    /// The same whatever the path policy says.
+    pub fn works(&self) -> bool {
+        self.established && !self.potentially_failed && self.phase != Phase::Loss
     }
 
     /// Packets that the congestion window still takes, counting those that are queued already.

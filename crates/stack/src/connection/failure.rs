@@ -19,7 +19,8 @@ impl Connection {
             self.subflows[at].state = State::Closed(CloseReason::TimedOut);
             return;
         }
-        let alternative = self.views.iter().enumerate().any(|(i, view)| i != at && view.usable());
+        // One that the path policy forbids counts: it may be allowed again because this one fails.
+        let alternative = self.views.iter().enumerate().any(|(i, view)| i != at && view.works());
         if self.mode == Mode::Multipath && alternative {
             self.reinject_from(at);
             self.subflows[at].potentially_failed = true;
