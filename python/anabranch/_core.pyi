@@ -54,9 +54,9 @@ class Scenario:
     def videos(self) -> list[dict[str, Any]]:
         """What each session watches.
 
-        ``kind`` (progressive, dash or bulk) and, where it has them, ``duration_s``, ``rate_bps`` and ``fps`` (numerator
-        and denominator), or ``segment_s`` and ``representations``: pairs of a rate in bit/s and, where it is known,
-        width and height.
+        ``kind`` (progressive, dash or bulk) and, where it has them, ``bytes``, ``duration_s``, ``rate_bps`` and ``fps``
+        (numerator and denominator), or ``segment_s`` and ``representations``: pairs of a rate in bit/s and, where it is
+        known, width and height.
         """
 
 class _Path(TypedDict):

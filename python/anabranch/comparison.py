@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,9 +84,14 @@ def table(runs: Sequence[StoredRun]) -> RenderableType:
     for path in dict.fromkeys(f["path"] for s in sessions for f in s["subflows"]):
         for label, key, show in _PER_PATH:
             # A path that went down and came back has carried several subflows.
-            sums = (sum(f[key] for f in s["subflows"] if f["path"] == path) for s in sessions)
+            sums = (_sum(f[key] for f in s["subflows"] if f["path"] == path) for s in sessions)
             result.add_row(Text.assemble((path, "cyan"), f", {label}"), *(show(total) for total in sums))
     return result
+
+
+def _sum(values: Iterable[float | None]) -> float:
+    """The sum of what is known: of a subflow that a kernel serves not everything is."""
+    return sum(value for value in values if value is not None)
 
 
 _PER_PATH: list[tuple[str, str, Callable[[float], str]]] = [

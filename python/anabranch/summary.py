@@ -29,9 +29,9 @@ def seconds(value: float | None) -> str:
     return f"{value:.1f} s" if abs(value) < 100.0 else f"{value:.0f} s"
 
 
-def count(value: float) -> str:
-    """A whole number with thin groups of three."""
-    return f"{value:,.0f}".replace(",", "\u202f")
+def count(value: float | None) -> str:
+    """A whole number with thin groups of three; a dash where there is none."""
+    return "-" if value is None else f"{value:,.0f}".replace(",", "\u202f")
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:
@@ -67,7 +67,7 @@ def quality(session: Metrics) -> str:
 def transfer(session: Metrics) -> str:
     """How the data came, in one line."""
     text = f"goodput {megabits(session['goodput_bps'])}"
-    if len(session["subflows"]) > 1:
+    if len(session["subflows"]) > 1 and session["path_switches"] is not None:
         text += f", {plural(session['path_switches'], 'path switch', 'path switches')}"
     reorder = session["reorder_delay_s"]
     if reorder["max"]:

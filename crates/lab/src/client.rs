@@ -9,6 +9,7 @@ use anabranch_units::{Duration, Instant};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// How often a stop is looked for when nothing else happens.
 const STOP_INTERVAL: Duration = Duration::from_millis(20);
@@ -77,6 +78,7 @@ impl ModelClient {
             if stream.is_over() && stream.readable() == 0 && player.next_timer().is_none() {
                 return stream.failure().map_or(Ok(()), |error| Err(io::Error::new(error.kind(), error.to_string())));
             }
+            flow.starved.store(player.next_timer().is_none(), Ordering::Relaxed);
             let unread = stream.readable() > 0;
             let pause = if unread { RECHECK_INTERVAL } else { STOP_INTERVAL };
             let wake = player.next_timer().unwrap_or(Instant::FAR_FUTURE).min(next_sample).min(now + pause);

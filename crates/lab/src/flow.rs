@@ -32,6 +32,8 @@ pub(crate) struct Flow {
     pub bytes: AtomicU64,
     /// When something arrived last, in nanoseconds.
     pub last_arrival: AtomicU64,
+    /// Its player has nothing to do until more arrives.
+    pub starved: AtomicBool,
     /// The run is over: whoever works on the flow ends.
     pub stop: AtomicBool,
 }
@@ -88,6 +90,7 @@ impl Flow {
             state: Mutex::default(),
             bytes: AtomicU64::new(0),
             last_arrival: AtomicU64::new(setup.start.as_nanos()),
+            starved: AtomicBool::new(false),
             stop: AtomicBool::new(false),
         }
     }

@@ -266,12 +266,11 @@ impl Lab {
     fn is_silent(&self, awaited: &[&Arc<Flow>]) -> bool {
         let last_event = self.scenario.events.last().map_or(Instant::ZERO, |event| Instant::ZERO + event.at);
         let now = self.clock.now();
-        let quiet = |flow: &&Arc<Flow>| {
+        awaited.iter().filter(|flow| !flow.state().over).all(|flow| {
             let arrival = Instant::from_nanos(flow.last_arrival.load(Ordering::Relaxed));
-            now.since(arrival.max(last_event)) >= self.scenario.stuck_after
-        };
-        awaited.iter().filter(|flow| !flow.state().over && !flow.program).all(quiet)
-            && awaited.iter().any(|flow| !flow.program)
+            let quiet_for = now.since(arrival.max(last_event));
+            !flow.program && flow.starved.load(Ordering::Relaxed) && quiet_for >= self.scenario.stuck_after
+        })
     }
 
     /// Waits until the run is over. `progress` hears the seconds now and then, and ends the run by answering false.

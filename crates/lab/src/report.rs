@@ -4,7 +4,7 @@ use crate::flow::{Flow, State};
 use crate::options::{ClientKind, Options, ServerKind};
 use anabranch_live::{Counters, Report as Emulated};
 use anabranch_sim::parts::{Facts, Over, gather, link_metrics};
-use anabranch_sim::{Ended, Outcome, Scenario};
+use anabranch_sim::{Ended, Outcome, Scenario, SessionMetrics};
 use anabranch_units::{Duration, Instant};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -104,11 +104,12 @@ impl Report {
         let outcome = gather(scenario, facts, over, events);
         let facts = live_facts(options, &seen.report, &seen.counters, &states, machine);
         let mut metrics = object(serde_json::to_value(&outcome.metrics));
-        for (list, awaited) in [("sessions", true), ("traffic", false)] {
+        let lists = [("sessions", true, &outcome.metrics.sessions), ("traffic", false, &outcome.metrics.traffic)];
+        for (list, awaited, typed) in lists {
             let states = states.iter().filter(|(own, ..)| *own == awaited);
             let sessions = metrics.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
-            for (session, (_, program, state)) in sessions.zip(states) {
-                forget(session, options.server, *program, state);
+            for ((session, typed), (_, program, state)) in sessions.zip(typed).zip(states) {
+                forget(session, typed, options.server, *program, state);
             }
         }
         metrics.insert("live".into(), serde_json::to_value(&facts).unwrap_or_default());
@@ -163,37 +164,59 @@ fn counted(c: &Counters) -> Value {
     })
 }
 
-/// What the viewer saw, which only a player of ours tells.
-const OF_PLAYERS: [&str; 6] = ["startup_s", "stalls", "stall_s", "played_s", "picture_discards", "buffer_underflows"];
 /// What only our endpoint tells when it sends.
-const OF_OUR_SENDER: [&str; 5] =
-    ["path_switches", "path_switches_new_data", "receive_window_limited_s", "scheduler_wait_s", "switch_forecasts"];
+const OF_OUR_SENDER: [&str; 6] = [
+    "path_switches",
+    "path_switches_new_data",
+    "receive_window_limited_s",
+    "scheduler_wait_s",
+    "retransmissions_around_events",
+    "switch_forecasts",
+];
 /// The same of each subflow.
-const OF_OUR_SUBFLOWS: [&str; 2] = ["reinjections", "loss_events"];
+const OF_OUR_SUBFLOWS: [&str; 8] = [
+    "reinjections",
+    "loss_events",
+    "times_disabled",
+    "times_enabled",
+    "disabled_s",
+    "disabled_spans_s",
+    "control_counts",
+    "retransmissions_around_events",
+];
+
+/// What the viewer saw, which only a player of ours tells: the names in a session's metrics.
+fn of_players(session: &SessionMetrics) -> Vec<String> {
+    let names = [serde_json::to_value(&session.viewer), serde_json::to_value(&session.dash)];
+    names.into_iter().flat_map(object).map(|(name, _)| name).collect()
+}
+
+fn erase(of: &mut Map<String, Value>, names: &[impl AsRef<str>]) {
+    for name in names {
+        of.entry(name.as_ref()).and_modify(|value| *value = Value::Null);
+    }
+}
 
 /// Makes null what nobody could see, and fills in what the kernel counted.
-fn forget(session: &mut Value, server: ServerKind, program: bool, state: &State) {
+fn forget(session: &mut Value, metrics: &SessionMetrics, server: ServerKind, program: bool, state: &State) {
     let Some(session) = session.as_object_mut() else { return };
-    let erase = |of: &mut Map<String, Value>, names: &[&str]| {
-        of.iter_mut().filter(|(name, _)| names.contains(&name.as_str())).for_each(|(_, value)| *value = Value::Null);
-    };
     // A kernel does not tell how long bytes waited for earlier ones.
-    session.insert("reorder_delay_s".into(), json!({ "mean": null, "p95": null, "max": null }));
+    if let Some(waits) = session.get_mut("reorder_delay_s").and_then(Value::as_object_mut) {
+        waits.values_mut().for_each(|value| *value = Value::Null);
+    }
     erase(session, &["reorder_bytes_max"]);
     if program {
-        erase(session, &OF_PLAYERS);
+        erase(session, &of_players(metrics));
     }
     if server == ServerKind::Anabranch {
         return;
     }
     erase(session, &OF_OUR_SENDER);
-    session.insert("retransmissions_around_events".into(), Value::Null);
     let subflows = session.get_mut("subflows").and_then(Value::as_array_mut).into_iter().flatten();
     let mut counted = state.counted.clone();
     counted.sort_by_key(|subflow| subflow.id);
     for (subflow, counted) in subflows.filter_map(Value::as_object_mut).zip(counted) {
         erase(subflow, &OF_OUR_SUBFLOWS);
-        subflow.insert("retransmissions_around_events".into(), Value::Null);
         for (name, number) in [
             ("bytes", counted.bytes),
             ("segments_sent", counted.segments),

@@ -2,9 +2,12 @@
 
 #![cfg(target_os = "linux")]
 
+use anabranch_events::DropCause;
 use anabranch_lab::{ClientKind, Lab, LabError, Options, Report, ServerKind};
 use anabranch_live::requirements::missing;
-use anabranch_sim::{Ended, RunOptions, Scenario, load};
+use anabranch_network::Packet;
+use anabranch_sim::{Ended, Scenario, load};
+use anabranch_units::{Duration, Instant};
 use std::process::Command;
 
 /// Whether the test cannot run here; with `ANABRANCH_REQUIRE_LIVE=1` that fails it.
@@ -63,22 +66,53 @@ fn a_download_over_two_paths_uses_both_whoever_serves() {
     }
 }
 
-/// Losses draw from the same numbers: every n-th packet here, so that the count of packets decides the count of losses.
+/// Anything that has a size.
+struct Probe;
+
+impl Packet for Probe {
+    fn bytes(&self) -> u32 {
+        1000
+    }
+
+    fn duplicate(&self) -> Self {
+        Probe
+    }
+}
+
+/// How many of `packets` packets the simulator's links lose, one direction after the other, if no queue ever fills.
+fn lost_of(scenario: &Scenario, seed: u64, packets: &[u64]) -> Vec<u64> {
+    let lines = anabranch_sim::parts::lines::<Probe>(scenario, seed).into_iter().zip(packets);
+    let lost = lines.map(|(mut line, &packets)| {
+        let mut now = Instant::ZERO;
+        for _ in 0..packets {
+            line.direction.send(now, Probe);
+            now += Duration::from_secs(1);
+            while line.direction.poll_delivery(now).is_some() {}
+        }
+        line.direction.stats().dropped(DropCause::Random).packets
+    });
+    lost.collect()
+}
+
+/// The k-th packet on a link meets the same fate in both worlds, so the number of packets decides the number of losses.
 #[test]
 fn the_emulator_loses_the_packets_that_the_simulator_loses() {
     if unable() {
         return;
     }
-    let text = TWO_PATHS.replace("queue = \"40 kB\"\n", "queue = \"4 MB\"\nloss = \"1 %\"\n");
-    let scenario = scenario(&text);
-    let report = live(&scenario, &Options { seed: 7, ..Options::default() });
-    let simulated = anabranch_sim::run(&scenario, &RunOptions { seed: 7, record_events: false }, &mut |_| true);
-    for (live, sim) in report.outcome.metrics.links.iter().zip(&simulated.metrics.links) {
-        assert_eq!((&live.name, live.direction), (&sim.name, sim.direction));
-        assert_eq!(live.drops_queue, 0, "no queue is that long");
-    }
-    let lost = |links: &[anabranch_sim::LinkMetrics]| links.iter().map(|link| link.drops_random).sum::<u64>();
-    assert!(lost(&report.outcome.metrics.links) > 5);
+    let lossy = "queue = \"4 MB\"\nup = { loss = \"5 %\" }\nloss = \"3 %\"\n";
+    let scenario = scenario(&TWO_PATHS.replace("queue = \"40 kB\"\n", lossy).replace("3 MB", "1 MB"));
+    let lab = Lab::start(&scenario, &Options { seed: 7, ..Options::default() }).expect("a laboratory");
+    let ended = lab.play(&mut |_| true).expect("a run");
+    // What was under way when the player was done arrives meanwhile.
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    let links = lab.finish(ended).expect("a report").outcome.metrics.links;
+    assert!(links.iter().all(|link| link.drops_queue == 0), "no queue is that long");
+    let lost: Vec<_> = links.iter().map(|link| link.drops_random).collect();
+    let offered: Vec<_> = links.iter().map(|link| link.packets + link.drops_random).collect();
+    assert!(lost.iter().sum::<u64>() > 20, "the loss is real: {lost:?} of {offered:?}");
+    assert_eq!(lost, lost_of(&scenario, 7, &offered), "of {offered:?}");
+    assert_ne!(lost, lost_of(&scenario, 8, &offered), "another seed loses others");
 }
 
 #[test]

@@ -37,6 +37,7 @@ fn describe<'py>(py: Python<'py>, video: &Video) -> PyResult<Bound<'py, PyDict>>
     match video {
         Video::Progressive { size, rate, fps, .. } => {
             about.set_item("kind", "progressive")?;
+            about.set_item("bytes", size)?;
             about.set_item("rate_bps", rate.as_bps())?;
             about.set_item("duration_s", *size as f64 * 8.0 / rate.as_bps() as f64)?;
             about.set_item("fps", *fps)?;
@@ -49,7 +50,10 @@ fn describe<'py>(py: Python<'py>, video: &Video) -> PyResult<Bound<'py, PyDict>>
             about.set_item("segment_s", video.ladder().segment_duration().as_secs_f64())?;
             about.set_item("duration_s", video.duration().as_secs_f64())?;
         }
-        Video::Bulk { .. } => about.set_item("kind", "bulk")?,
+        Video::Bulk { size } => {
+            about.set_item("kind", "bulk")?;
+            about.set_item("bytes", size)?;
+        }
     }
     Ok(about)
 }

@@ -10,6 +10,8 @@ import typer
 
 from anabranch import InputError, __version__
 from anabranch.cli import comparing, content, listing, running, serving
+from anabranch import InputError, __version__, _core
+from anabranch.cli import comparing, content, listing, running
 from anabranch.cli.console import Exit, say_error
 
 app = typer.Typer(
@@ -53,6 +55,9 @@ def main() -> None:
     except InputError as error:
         say_error(str(error))
         sys.exit(Exit.WRONG_INPUT)
+    except _core.LiveError as error:
+        say_error(str(error))
+        sys.exit(Exit.RUN_FAILED)
     except KeyboardInterrupt:
         say_error("interrupted")
         sys.exit(Exit.INTERRUPTED)

@@ -1,8 +1,10 @@
-"""`anabranch run`: one run of one scenario."""
+"""`anabranch run`: one run of one scenario, simulated or in real time."""
 
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -11,13 +13,16 @@ from rich.text import Text
 
 from anabranch import InputError, runfolder, summary
 from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar
+from anabranch.live.run import MODEL, SERVERS
+from anabranch.live.run import run as run_live
 from anabranch.session import Run
 from anabranch.session import run as run_scenario
 
 EXAMPLES = (
     'Example: anabranch run sticky/base --seed 7 --set transport.scheduler=gr-sty --set link.path1.loss="1 %"\n\n'
     "A run folder holds scenario.toml (every default filled in), metrics.json, run.json, session.png, session.svg, and "
-    "the numbers behind the picture (samples.parquet, incidents.parquet)."
+    "the numbers behind the picture (samples.parquet, incidents.parquet).\n\n"
+    "In real time, as root: anabranch run bulk/two-paths --set duration='10 s' --live --server kernel --client curl"
 )
 
 
@@ -56,23 +61,72 @@ def run(
     events: Annotated[
         bool, typer.Option("--events", help="Record every event, as events.parquet in the run folder.")
     ] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Run in real time on this machine: real kernels, real sockets. Needs root.")
+    ] = False,
+    server: Annotated[
+        str | None, typer.Option(help="With --live, who serves: anabranch (ours, the default) or kernel.")
+    ] = None,
+    client: Annotated[
+        str | None,
+        typer.Option(
+            help="With --live, who watches: model (the scenario's player, the default), curl, vlc or dash.js."
+        ),
+    ] = None,
+    pcap: Annotated[
+        bool, typer.Option("--pcap", help="With --live, capture each path, as PATH.pcapng in the run folder.")
+    ] = False,
+    content: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="With --live, a folder of `anabranch content make` for vlc or dash.js to play."
+        ),
+    ] = None,
 ) -> None:
-    """Simulate a scenario and say what the viewer saw."""
+    """Simulate a scenario, or run it in real time, and say what the viewer saw."""
     chosen = dict(_split(text) for text in overrides or [])
-    wants_folder = directory is not None or events or not as_json
-    try:
-        with progress_bar(f"simulating {scenario}") as progress:
-            done = run_scenario(scenario, seed=seed, set=chosen, events=events, progress=progress)
-        # The numbers come first, so that nothing that happens to a folder or a picture takes them away; and
-        # whatever happens to the terminal, such as a closed pipe, does not take the folder away.
+    wants_folder = directory is not None or events or pcap or not as_json
+    given = {"server": server, "client": client, "pcap": pcap or None, "content": content}
+    if not live and (idle := [name for name, value in given.items() if value is not None]):
+        raise InputError(f"--{idle[0]} is for runs in real time; expected --live with it")
+    # Captures and what a real player leaves come before there is a run folder.
+    with tempfile.TemporaryDirectory(prefix="anabranch-") as left_behind:
+        left = Path(left_behind)
         try:
-            _tell(done, as_json)
-        finally:
-            folder = runfolder.write(done, directory) if wants_folder else None
-        if folder is not None:
-            (err() if as_json else out()).print(f"\nrun folder: {folder}", soft_wrap=True)
-    except KeyboardInterrupt:
-        fail("interrupted", Exit.INTERRUPTED)
+            with progress_bar(f"{'running' if live else 'simulating'} {scenario}") as progress:
+                if live:
+                    done: Run = run_live(
+                        scenario,
+                        folder=left,
+                        seed=seed,
+                        set=chosen,
+                        events=events,
+                        server=server or SERVERS[0],
+                        client=client or MODEL,
+                        pcap=pcap,
+                        content=content,
+                        progress=progress,
+                    )
+                else:
+                    done = run_scenario(scenario, seed=seed, set=chosen, events=events, progress=progress)
+            # The numbers come first, so that nothing that happens to a folder or a picture takes them away; and
+            # whatever happens to the terminal, such as a closed pipe, does not take the folder away.
+            try:
+                _tell(done, as_json)
+            finally:
+                folder = _write(done, directory, left) if wants_folder else None
+            if folder is not None:
+                (err() if as_json else out()).print(f"\nrun folder: {folder}", soft_wrap=True)
+        except KeyboardInterrupt:
+            fail("interrupted", Exit.INTERRUPTED)
+
+
+def _write(done: Run, directory: Path | None, left: Path) -> Path:
+    folder = runfolder.write(done, directory)
+    for file in left.iterdir():
+        if file.is_file():
+            shutil.move(file, folder / file.name)
+    return folder
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -89,9 +143,20 @@ def _tell(done: Run, as_json: bool) -> None:
         return
     answer(Text.assemble((str(metrics["scenario"]), "bold"), f", seed {done.seed}"))
     answer(summary.of_run(metrics))
-    took = f"{metrics['sim_seconds']:.0f} s simulated in {done.wall_seconds:.2f} s"
+    live = metrics.get("live")
+    if live is None:
+        took = f"{metrics['sim_seconds']:.0f} s simulated in {done.wall_seconds:.2f} s"
+    else:
+        late = summary.seconds(live["lateness_s"]["p99"])
+        took = f"{metrics['sim_seconds']:.1f} s in real time, served by {live['server']}, links late by {late} (99 %)"
     answer(Text(f"{took}, {summary.count(metrics['packets'])} packets", style="dim"))
     if metrics["ended"] == "stuck":
         err().print(
             Text("The run ended early: somebody waited, and nothing could happen any more.", style="bold yellow")
+        )
+    for note in live["notes"] if live else ():
+        err().print(Text(note, style="dim"))
+    if live and live["void"]:
+        err().print(
+            Text("The machine was too busy: the links were late, so the numbers mean little.", style="bold yellow")
         )

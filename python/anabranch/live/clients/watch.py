@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -13,8 +14,14 @@ import numpy as np
 
 from anabranch import InputError, _core, content
 from anabranch.content.make import MANIFEST
-from anabranch.live.clients import dashjs, vlc
+from anabranch.live.clients import curl, dashjs, vlc
 from anabranch.recording import SessionRecording
+
+BYTES = "bytes"
+"""The content of clients that want no file: so many bytes of whatever."""
+
+# An endless download: what the simulator's players ask for in its place.
+_ENDLESS_BYTES = 1 << 50
 
 LOG = "player.json"
 """What the player said, in the run folder."""
@@ -45,8 +52,16 @@ class Place:
 
     @property
     def before(self) -> list[str]:
-        """The command that runs another one here, as a client of Multipath TCP."""
-        return ["ip", "netns", "exec", self.namespace, "mptcpize", "run"]
+        """The command that runs another one here, as a client of the scenario's protocol."""
+        inside = ["ip", "netns", "exec", self.namespace]
+        return [*inside, "mptcpize", "run"] if self.transport["protocol"] == "mptcp" else inside
+
+    @property
+    def transport(self) -> Mapping[str, Any]:
+        """What the scenario says of the first session's transport."""
+        whole = tomllib.loads(self.scenario.resolved)
+        transport: dict[str, Any] = whole["transport"] | whole["session"][0].get("transport", {})
+        return transport
 
     @property
     def player(self) -> Mapping[str, Any]:
@@ -167,6 +182,19 @@ def _watch_vlc(place: Place, progress: Progress) -> Watched:
     return Watched(vlc.metrics(log, place.scenario), log.over, log.began, tuple(log.events))
 
 
+def _watch_curl(place: Place, progress: Progress) -> Watched:
+    """The real curl; errors as those of :func:`curl.fetch`."""
+    video = place.scenario.videos()[0]
+    if video["kind"] == "dash":
+        raise InputError(f"{place.scenario.name}: its video is DASH; expected a client that plays it, not curl")
+    size = video["bytes"] or _ENDLESS_BYTES
+    began = time.monotonic()
+    url = f"{place.url}/bytes/{size}"
+    done = curl.fetch(url, before=place.before, limit_s=place.limit_s, progress=progress)
+    _keep(place.folder, done.said)
+    return Watched({}, done.over, began, ())
+
+
 def _films(folder: Path) -> list[Path]:
     return sorted(folder.glob("film.*"))
 
@@ -181,8 +209,8 @@ class Client:
 
     Attributes:
         sentence: What it is.
-        content: What it plays: ``dash`` or ``progressive``.
-        watch: Plays; raises what :func:`dashjs.play` or :func:`vlc.play` raise.
+        content: What it plays: ``dash``, ``progressive``, or :data:`BYTES`.
+        watch: Plays; raises what :func:`dashjs.play`, :func:`vlc.play` or :func:`curl.fetch` raise.
     """
 
     sentence: str
@@ -191,6 +219,7 @@ class Client:
 
 
 CLIENTS: Mapping[str, Client] = {
+    "curl": Client("curl, which only downloads", BYTES, _watch_curl),
     "dash.js": Client(f"dash.js {dashjs.VERSION} in Chromium", "dash", _watch_dashjs),
     "vlc": Client("VLC without a window", "progressive", _watch_vlc),
 }

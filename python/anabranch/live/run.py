@@ -1,0 +1,184 @@
+"""Running a scenario in real time on this machine."""
+
+from __future__ import annotations
+
+import json
+import time
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anabranch import InputError, _core, session
+from anabranch.live import counters
+
+if TYPE_CHECKING:
+    from anabranch.live.clients.watch import Client, Watched
+    from anabranch.recording import Recording
+
+SERVERS = ("anabranch", "kernel")
+"""Who can serve."""
+
+MODEL = "model"
+"""The client that is the scenario's own player, on a kernel's socket."""
+
+# How often a run is looked at: people notice more than a tenth of a second.
+_LOOK_EVERY_S = 0.05
+
+Progress = Callable[[float], object]
+
+
+@dataclass(frozen=True)
+class LiveRun(session.Run):
+    """What a run in real time found.
+
+    Attributes:
+        folder: Where captures and what a real player left are; they belong into the run folder.
+    """
+
+    folder: Path = field(kw_only=True)
+    _watched: Watched | None = field(kw_only=True, repr=False)
+    _began: float = field(kw_only=True, repr=False)
+
+    @cached_property
+    def recording(self) -> Recording:
+        """The run over time, sampled; what a real player saw is drawn in."""
+        recording = super().recording
+        if self._watched is None or not recording.sessions:
+            return recording
+        first = self._watched.drawn(recording.sessions[0], self._began)
+        return replace(recording, sessions=(first, *recording.sessions[1:]))
+
+
+def clients() -> Mapping[str, Client]:
+    """The programs that can be clients, by what the command line calls them."""
+    from anabranch.live.clients.watch import CLIENTS
+
+    return CLIENTS
+
+
+def run(
+    scenario: str | Path | Mapping[str, Any],
+    *,
+    folder: Path,
+    seed: int = 1,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 (the command line's word)
+    events: bool = False,
+    server: str = SERVERS[0],
+    client: str = MODEL,
+    pcap: bool = False,
+    content: Path | None = None,
+    progress: Progress | None = None,
+) -> LiveRun:
+    """Runs a scenario in network namespaces of this machine, as long as it says.
+
+    Args:
+        scenario: As for :func:`anabranch.run`.
+        folder: An existing folder for captures and for what a real player leaves.
+        seed: Where the links' randomness comes from. Kernels and programs have their own, so no two runs are alike.
+        set: Keys to override.
+        events: Whether to record every event that somebody tells.
+        server: ``anabranch`` (our endpoint) or ``kernel`` (Linux's).
+        client: ``model`` (the scenario's player on a kernel's socket) or a program: see :func:`clients`.
+        pcap: Whether to capture the packets of each path.
+        content: A folder of ``anabranch content make`` for a program that plays; encoded if need be where absent.
+        progress: Called now and then with the fraction of the scenario's time that has passed.
+
+    Returns:
+        What the run found. What nobody could see is ``None`` in its metrics.
+
+    Raises:
+        InputError: The scenario, a name or the content is wrong.
+        LiveError: This machine cannot do it, or something failed; the message says what is missing.
+        ToolError: A program is missing or failed.
+    """
+    if server not in SERVERS:
+        raise InputError(f"--server {server}: expected {' or '.join(SERVERS)}")
+    if client != MODEL and client not in clients():
+        near = _core.nearest(client, [MODEL, *clients()])
+        hint = f"; did you mean `{near}`?" if near else ""
+        raise InputError(f"--client {client}: expected one of {', '.join([MODEL, *clients()])}{hint}")
+    loaded = session.load(scenario, [(key, _core.value_text(value, key)) for key, value in (set or {}).items()])
+    if not hasattr(_core, "Lab"):
+        raise _core.LiveError("live runs need Linux: network namespaces, TUN devices and Multipath TCP in the kernel")
+    report = progress or _nobody
+    served = _content(loaded, clients().get(client), content, report)
+    cpu, wall, watched = time.process_time(), time.perf_counter(), None
+    with _core.Lab(
+        loaded,
+        seed=seed,
+        server=server,
+        client=MODEL if client == MODEL else "program",
+        record_events=events,
+        capture_dir=folder if pcap else None,
+        content_root=served,
+    ) as lab:
+        began = time.monotonic() - lab.elapsed
+        if client == MODEL:
+            ended = _wait(lab, _duration(loaded), report)
+        else:
+            watched = _watch(lab, loaded, clients()[client], served, folder, report)
+            ended = "finished" if watched.over else "duration"
+        counted, received = counters.mptcp(lab.namespace), counters.received_bytes(lab.namespace)
+        outcome = lab.finish(ended)
+    metrics = json.loads(outcome.metrics_json)
+    metrics["live"] |= {"client": client, "client_counters": counted, "client_received_bytes": received}
+    if watched is not None:
+        metrics["sessions"][0] |= watched.metrics
+        metrics["live"]["notes"] += watched.notes
+    return LiveRun(
+        scenario=loaded.resolved,
+        seed=seed,
+        metrics=metrics,
+        cpu_seconds=time.process_time() - cpu,
+        wall_seconds=time.perf_counter() - wall,
+        _outcome=outcome,
+        folder=folder,
+        _watched=watched,
+        _began=began,
+    )
+
+
+def _nobody(_fraction: float) -> None:
+    pass
+
+
+def _duration(scenario: _core.Scenario) -> float:
+    return _core.time_s(tomllib.loads(scenario.resolved)["duration"])
+
+
+def _wait(lab: _core.Lab, duration_s: float, progress: Progress) -> str:
+    """Waits for the scenario's players and says why the run is over."""
+    while (ended := lab.poll()) is None:
+        progress(min(lab.elapsed / duration_s, 1.0))
+        time.sleep(_LOOK_EVERY_S)
+    return ended
+
+
+def _content(scenario: _core.Scenario, client: Client | None, given: Path | None, progress: Progress) -> Path | None:
+    """The folder that the server serves to a program that plays."""
+    from anabranch.live.clients.watch import BYTES, content_for
+
+    if client is None or client.content == BYTES:
+        if given is not None:
+            raise InputError(f"--content {given}: only players that are programs want files; expected one of them")
+        return None
+    return content_for(scenario, given, wanted=client.content, progress=progress)
+
+
+def _watch(
+    lab: _core.Lab, scenario: _core.Scenario, client: Client, served: Path | None, folder: Path, progress: Progress
+) -> Watched:
+    from anabranch.live.clients.watch import Place
+
+    place = Place(
+        scenario=scenario,
+        namespace=lab.namespace,
+        url=lab.url,
+        content=served or folder,
+        folder=folder,
+        limit_s=_duration(scenario) - lab.elapsed,
+    )
+    return client.watch(place, progress)
