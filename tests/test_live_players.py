@@ -1,11 +1,11 @@
-"""Real players over real links and the kernel's Multipath TCP. Slow where the machine is busy; skipped where it cannot run them."""
+"""Real players over real links and the kernel's Multipath TCP; skipped where the machine cannot run them."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+
 from conftest import Run, require_live
 
 SCENARIO = """\

@@ -8,10 +8,13 @@ import select
 import socket
 import subprocess
 import time
+import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+from anabranch.content.ffmpeg import ToolError
 
 # Chromium starts within seconds on an idle machine, and much later on a busy one.
 _PATIENCE_S = 120.0
@@ -41,7 +44,7 @@ _FLAGS = (
 )
 
 
-class BrowserError(Exception):
+class BrowserError(ToolError):
     """The browser did not start, ended, or refused something."""
 
 
@@ -102,8 +105,10 @@ class Browser:
             base: Where they begin, with a slash at the end.
             files: For each name, its type and its content.
         """
-        self._served = {base + name: file for name, file in files.items()}
-        self.call("Fetch.enable", patterns=[{"urlPattern": base + "*"}])
+        # Chromium writes addresses in its own way, such as without the usual port.
+        path = urllib.parse.urlsplit(base).path
+        self._served = {path + name: file for name, file in files.items()}
+        self.call("Fetch.enable", patterns=[{"urlPattern": f"*{path}*"}])
 
     def open(self, url: str) -> None:
         """Opens an address and waits until the page is complete."""
@@ -154,10 +159,11 @@ class Browser:
                 self._fulfil(message["params"])
 
     def _fulfil(self, paused: dict[str, Any]) -> None:
-        kind, content = self._served.get(paused["request"]["url"], ("text/plain", b""))
+        path = urllib.parse.urlsplit(paused["request"]["url"]).path
+        kind, content = self._served.get(path, ("text/plain", b""))
         answer = {
             "requestId": paused["requestId"],
-            "responseCode": 200 if paused["request"]["url"] in self._served else 404,
+            "responseCode": 200 if path in self._served else 404,
             "responseHeaders": [{"name": "Content-Type", "value": kind}],
             "body": base64.b64encode(content).decode(),
         }

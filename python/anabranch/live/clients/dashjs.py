@@ -151,7 +151,7 @@ def play(
     folder: Path,
     limit_s: float,
     configuration: Mapping[str, Any] | None = None,
-    progress: Callable[[float], object] = lambda _seconds: None,
+    progress: Callable[[float], object] = lambda _fraction: None,
 ) -> Log:
     """Plays an MPD, and takes a picture of the page (``player.png``) at the end.
 
@@ -161,7 +161,7 @@ def play(
         folder: Where the picture and Chromium's own log go.
         limit_s: The session is cut off after this time.
         configuration: From :func:`configuration`; dash.js's own defaults where absent.
-        progress: Called now and then with the seconds that have passed.
+        progress: Called now and then with the fraction of ``limit_s`` that has passed.
 
     Raises:
         ToolError: A program is missing.
@@ -180,7 +180,7 @@ def play(
         began = time.monotonic()
         browser.evaluate(f"anabranch.begin({json.dumps(url)}, {json.dumps(chosen)})")
         while (passed := time.monotonic() - began) < limit_s:
-            progress(passed)
+            progress(passed / limit_s)
             if browser.evaluate("anabranch.over || anabranch.errors.length > 0"):
                 break
             time.sleep(_ASK_EVERY_S)

@@ -36,7 +36,7 @@ _FAILED = re.compile(r"VLC is unable to open|[Yy]our input can't be opened|no su
 _STATISTIC = re.compile(r"\|\s*(video decoded|frames displayed|frames lost)\s*:\s*(\d+)")
 
 
-class VlcError(Exception):
+class VlcError(ToolError):
     """VLC did not play."""
 
 
@@ -124,7 +124,7 @@ def play(
     folder: Path,
     limit_s: float,
     caching_s: float | None = None,
-    progress: Callable[[float], object] = lambda _seconds: None,
+    progress: Callable[[float], object] = lambda _fraction: None,
 ) -> Log:
     """Plays a progressive video.
 
@@ -134,7 +134,7 @@ def play(
         folder: Where what VLC says is kept (``vlc.log``).
         limit_s: The session is cut off after this time.
         caching_s: Playing time that VLC reads ahead; its own default, one second, where absent.
-        progress: Called now and then with the seconds that have passed.
+        progress: Called now and then with the fraction of ``limit_s`` that has passed.
 
     Raises:
         ToolError: A program is missing.
@@ -193,7 +193,8 @@ def _run(
     thread.start()
     try:
         while _take(lines, reader, kept):
-            progress(passed := time.monotonic() - began)
+            passed = time.monotonic() - began
+            progress(min(passed / limit_s, 1.0))
             reader.cut = passed >= limit_s
             order = "quit" if reader.cut else "stats"
             with contextlib.suppress(BrokenPipeError):

@@ -231,7 +231,9 @@ impl Dash {
             return;
         }
         let index = core.video.at_time(core.playback.position(now));
-        if core.buffer.get(index).is_some_and(|held| held.representation < core.current) {
+        // It looks at what was fetched last of it, also where that came too late: nothing is fetched three times.
+        let fetched = core.downloads.iter().rev().find(|download| download.index == u64::from(index));
+        if fetched.is_some_and(|download| download.representation < core.current) {
             core.next = index;
         }
     }
