@@ -57,7 +57,6 @@ def _play(anabranch: Run, tmp_path: Path, client: str, content: str) -> tuple[di
 def _assert_multipath(live: dict[str, Any]) -> None:
     counted = live["client_counters"]
     assert counted["MPCapableSYNACKRX"] >= 1, counted
-    assert counted["MPCapableSYNTX"] == counted["MPCapableSYNACKRX"], counted
     assert counted["MPJoinSynAckRx"] >= 1, counted
     assert not [name for name in counted if any(word in name for word in _BROKEN)], counted
     received = live["client_received_bytes"]

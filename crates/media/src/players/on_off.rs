@@ -77,7 +77,8 @@ impl Player for OnOff {
             self.log.emit(now, PlayerEvent::FirstByte { request });
         }
         if let Some((request, bytes)) = received.completed {
-            self.log.emit(now, PlayerEvent::ResponseComplete { request, bytes });
+            let end = self.client.bytes_read();
+            self.log.emit(now, PlayerEvent::ResponseComplete { request, bytes, end });
             self.fetching = false;
             self.request(now, stream);
         } else if stream.is_finished() {
