@@ -141,6 +141,10 @@ impl DirectionConfig {
     }
 
     fn validate_rate(&self) -> Result<(), ConfigError> {
+        if let RateConfig::Synthetic(synthetic) = &self.rate {
+            let wrong = |(key, problem)| ConfigError::new("rate", format!("`{key}` {problem}"));
+            return synthetic.check().map_err(wrong);
+        }
         let RateConfig::TokenBucket(bucket) = &self.rate else { return Ok(()) };
         let packet = u64::from(self.mtu + self.overhead);
         if !(packet..=MAX_BURST).contains(&bucket.burst) {

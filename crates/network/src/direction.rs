@@ -89,7 +89,7 @@ impl<P: Packet> Direction<P> {
             queue_changes: 0,
             waiting: VecDeque::new(),
             backlog: Backlog::default(),
-            server: Server::new(&config.rate, Instant::ZERO),
+            server: Server::new(&config.rate, &streams, Instant::ZERO),
             mean_rate,
             in_service: None,
             effects,
@@ -167,7 +167,7 @@ impl<P: Packet> Direction<P> {
             Change::Rate(rate) => {
                 self.mean_rate = rate.mean();
                 self.queue.rate_changed(self.mean_rate);
-                let finish = self.server.change(&rate, now, self.in_service.is_some());
+                let finish = self.server.change(&rate, &self.streams, now, self.in_service.is_some());
                 if let (Some(finish), Some(service)) = (finish, &mut self.in_service) {
                     service.finish = finish;
                 }
@@ -228,7 +228,7 @@ impl<P: Packet> Direction<P> {
             Some(DropCause::TooBig)
         } else if !self.up {
             Some(DropCause::Outage)
-        } else if self.effects.lost_at_entry() {
+        } else if self.effects.lost_at_entry(now) {
             Some(DropCause::Random)
         } else if !self.queue.admit(now, self.backlog, bytes) {
             Some(DropCause::Queue)
@@ -259,7 +259,7 @@ impl<P: Packet> Direction<P> {
     fn begin_service(&mut self, now: Instant, packet: QueuedPacket) {
         self.stats.queue_delay.record(now.since(packet.entered));
         let finish = self.server.begin(now, u64::from(packet.bytes) + u64::from(self.overhead));
-        let fate = self.effects.draw();
+        let fate = self.effects.draw(now);
         self.in_service = Some(Service { finish, arrival: Instant::FAR_FUTURE, fate });
         self.plan_arrival();
     }

@@ -19,6 +19,11 @@ impl Streams {
         Streams { run_seed, name: name.into() }
     }
 
+    /// The streams of another consumer in this run, or in one with another seed.
+    pub(crate) fn named(&self, seed: Option<u64>, name: &str) -> Self {
+        Streams::new(seed.unwrap_or(self.run_seed), name)
+    }
+
     /// The sequence for one effect of this consumer, from its beginning.
     pub fn stream(&self, effect: &str) -> ChaCha8Rng {
         let mut key = [0; 32];

@@ -4,7 +4,7 @@ use crate::config::{DirectionConfig, LossAt, Reordering};
 use crate::draws::{Probability, Streams};
 use crate::jitter::JitterConfig;
 use crate::loss::{LossConfig, LossModel};
-use anabranch_units::Duration;
+use anabranch_units::{Duration, Instant};
 use rand_chacha::ChaCha8Rng;
 
 /// A loss model with its stream.
@@ -24,8 +24,8 @@ impl Loss {
     }
 
     #[inline]
-    pub(crate) fn decide(&mut self) -> bool {
-        self.model.as_mut().is_some_and(|model| model.lost(&mut self.rng))
+    pub(crate) fn decide(&mut self, now: Instant) -> bool {
+        self.model.as_mut().is_some_and(|model| model.lost(now, &mut self.rng))
     }
 }
 
@@ -101,8 +101,8 @@ impl Effects {
 
     /// Whether a packet that enters is lost at once.
     #[inline]
-    pub(crate) fn lost_at_entry(&mut self) -> bool {
-        self.loss_at == LossAt::Entry && self.loss.decide()
+    pub(crate) fn lost_at_entry(&mut self, now: Instant) -> bool {
+        self.loss_at == LossAt::Entry && self.loss.decide(now)
     }
 
     /// Whether a packet may overtake an earlier one.
@@ -116,14 +116,15 @@ impl Effects {
         self.jitter.map_or(Duration::ZERO, |config| config.jitter.reach_below())
     }
 
+    /// What becomes of the packet whose transmission begins.
     #[inline]
-    pub(crate) fn draw(&mut self) -> Fate {
-        if self.idle { Fate::default() } else { self.draw_each() }
+    pub(crate) fn draw(&mut self, now: Instant) -> Fate {
+        if self.idle { Fate::default() } else { self.draw_each(now) }
     }
 
     /// Every effect in force draws for every packet, lost or not, so that one never shifts another's draws.
-    fn draw_each(&mut self) -> Fate {
-        let lost = self.loss_at == LossAt::Exit && self.loss.decide();
+    fn draw_each(&mut self, now: Instant) -> Fate {
+        let lost = self.loss_at == LossAt::Exit && self.loss.decide(now);
         let duplicated = self.duplication != Probability::ZERO && self.duplication.draw(&mut self.duplication_rng);
         let mut fate = Fate { lost, duplicated, unordered: false, wander: 0 };
         if let Some(config) = self.jitter {

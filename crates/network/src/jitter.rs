@@ -84,7 +84,7 @@ fn open_unit(rng: &mut ChaCha8Rng) -> f64 {
 
 /// A standard normal number: Marsaglia's polar method (SIAM Review 6(3), 1964); its second number is left unused, so that
 /// a packet's draw depends on no earlier one's.
-fn normal(rng: &mut ChaCha8Rng) -> f64 {
+pub(crate) fn normal(rng: &mut ChaCha8Rng) -> f64 {
     loop {
         let u = 2.0 * open_unit(rng) - 1.0;
         let v = 2.0 * open_unit(rng) - 1.0;

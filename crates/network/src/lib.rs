@@ -63,4 +63,8 @@ pub use queue::{
 };
 pub use server::{RateConfig, TokenBucketConfig};
 pub use stats::{Count, Stats};
-pub use trace::{AtEnd, ColumnFormat, OPPORTUNITY_BYTES, Opportunities, RateAndLatency, RateUnit, Steps, TraceError};
+pub use trace::{
+    AtEnd, ColumnFormat, Latency, OPPORTUNITY_BYTES, OUTAGE_SHARE_OF_MEAN, Opportunities, RateAndLatency, RateUnit,
+    RecordedRate, Recording, SYNTHETIC_KINDS, Steps, Summary, SyntheticConfig, SyntheticKind, SyntheticModel,
+    TraceError, TraceFormat, TraceHints, TraceKind,
+};

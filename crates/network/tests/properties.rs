@@ -89,6 +89,11 @@ fn loss() -> impl Strategy<Value = LossConfig> {
             loss_in_bad: bad
         }),
         (1..5u32).prop_map(|n| LossConfig::EveryNth(NonZeroU32::new(n).unwrap())),
+        (micros(1..20_000), micros(1..20_000), chance(), chance()).prop_map(
+            |(good, bad, loss_in_good, loss_in_bad)| {
+                LossConfig::GilbertElliottTime { good, bad, loss_in_good, loss_in_bad }
+            }
+        ),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use anabranch_media::content::LADDERS;
 use anabranch_media::{PLAYERS, abr};
-use anabranch_network::{LOSS_MODELS, QUEUES};
+use anabranch_network::{LOSS_MODELS, QUEUES, SYNTHETIC_KINDS};
 use anabranch_stack::{congestion, path_policy, scheduler};
 
 /// A scenario that ships with the program.
@@ -51,6 +51,8 @@ pub const SCENARIOS: &[Shipped] = shipped![
     "mptcp-plus/500-500",
     "mptcp-plus/grid",
     "mptcp-plus/one-segment",
+    "mobile/wifi-lte",
+    "mobile/walk",
 ];
 
 /// The shipped scenario of that name.
@@ -123,6 +125,11 @@ pub fn queues() -> Vec<Item> {
 /// Every loss model.
 pub fn loss_models() -> Vec<Item> {
     LOSS_MODELS.iter().map(|e| Item { name: e.name, summary: e.summary, source: e.source }).collect()
+}
+
+/// Every kind of network whose rate can be made up.
+pub fn synthetic_rates() -> Vec<Item> {
+    SYNTHETIC_KINDS.iter().map(|e| Item { name: e.name, summary: e.summary, source: e.source }).collect()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ pub struct Error {
     pub file: String,
     /// Counted from one; zero where the mistake is not in a text, such as in an override.
     pub line: usize,
-    /// Counted from one, in characters; zero like `line`.
+    /// Counted from one, in characters; zero like `line`, or where the whole line is wrong.
     pub column: usize,
     /// What is wrong.
     pub message: String,
@@ -23,7 +23,10 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file)?;
         if self.line > 0 {
-            write!(f, ":{}:{}", self.line, self.column)?;
+            write!(f, ":{}", self.line)?;
+        }
+        if self.column > 0 {
+            write!(f, ":{}", self.column)?;
         }
         write!(f, ": {}", self.message)?;
         if !self.expected.is_empty() {

@@ -27,6 +27,7 @@ mod outcome;
 pub mod parts;
 mod quantity;
 pub mod scenario;
+pub mod traces;
 mod world;
 
 pub use error::{Error, nearest};

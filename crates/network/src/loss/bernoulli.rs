@@ -2,6 +2,7 @@
 
 use super::{LossConfig, LossKind, LossModel};
 use crate::draws::Probability;
+use anabranch_units::Instant;
 use rand_chacha::ChaCha8Rng;
 
 pub(super) const KIND: LossKind = LossKind {
@@ -15,7 +16,7 @@ pub(super) struct Bernoulli(pub(super) Probability);
 
 impl LossModel for Bernoulli {
     #[inline]
-    fn lost(&mut self, rng: &mut ChaCha8Rng) -> bool {
+    fn lost(&mut self, _: Instant, rng: &mut ChaCha8Rng) -> bool {
         self.0.draw(rng)
     }
 }

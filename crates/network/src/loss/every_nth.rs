@@ -1,6 +1,7 @@
 //! Periodic loss: every n-th packet is lost, without randomness. It gives the regular sawtooth of the 1/sqrt(p) law.
 
 use super::{LossConfig, LossKind, LossModel};
+use anabranch_units::Instant;
 use core::num::NonZeroU32;
 use rand_chacha::ChaCha8Rng;
 
@@ -28,7 +29,7 @@ impl EveryNth {
 
 impl LossModel for EveryNth {
     #[inline]
-    fn lost(&mut self, _: &mut ChaCha8Rng) -> bool {
+    fn lost(&mut self, _: Instant, _: &mut ChaCha8Rng) -> bool {
         self.until_next -= 1;
         let lost = self.until_next == 0;
         if lost {
@@ -47,7 +48,7 @@ mod tests {
     fn just_every_third_is_lost() {
         let mut rng = Streams::new(1, "test").stream("loss");
         let mut model = EveryNth::new(NonZeroU32::new(3).unwrap());
-        let lost: Vec<_> = (1..=9).filter(|_| model.lost(&mut rng)).collect();
+        let lost: Vec<_> = (1..=9).filter(|_| model.lost(Instant::ZERO, &mut rng)).collect();
         assert_eq!(lost, [3, 6, 9]);
     }
 

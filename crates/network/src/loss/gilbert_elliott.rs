@@ -10,6 +10,7 @@
 
 use super::{LossConfig, LossKind, LossModel};
 use crate::draws::Probability;
+use anabranch_units::Instant;
 use rand_chacha::ChaCha8Rng;
 
 /// The mean burst, in packets, of a model that is made from a loss rate alone: the shortest whole number
@@ -58,7 +59,7 @@ impl GilbertElliott {
 
 impl LossModel for GilbertElliott {
     #[inline]
-    fn lost(&mut self, rng: &mut ChaCha8Rng) -> bool {
+    fn lost(&mut self, _: Instant, rng: &mut ChaCha8Rng) -> bool {
         let change = if self.bad { self.bad_to_good } else { self.good_to_bad };
         self.bad ^= change.draw(rng);
         let loss = if self.bad { self.loss_in_bad } else { self.loss_in_good };
@@ -75,7 +76,7 @@ mod tests {
         let [p, r, good, bad] = [p, r, good, bad].map(|p| Probability::new(p).unwrap());
         let mut model = GilbertElliott::new(p, r, good, bad);
         let mut rng = Streams::new(5, "test").stream("loss");
-        (0..packets).map(|_| model.lost(&mut rng)).collect()
+        (0..packets).map(|_| model.lost(Instant::ZERO, &mut rng)).collect()
     }
 
     #[test]

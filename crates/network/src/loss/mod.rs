@@ -1,20 +1,22 @@
 //! Loss models: which packets disappear.
 //!
 //! The fate of the k-th packet that a model sees depends on the stream's seed and name, the model's parameters and k
-//! alone; never on time or size. So the simulator and the emulator lose the same packets.
+//! alone; never on size, and on time only where the model says so. So the simulator and the emulator lose the same packets.
 
 mod bernoulli;
 mod every_nth;
 mod gilbert_elliott;
+mod gilbert_elliott_time;
 
 use crate::draws::Probability;
+use anabranch_units::{Duration, Instant};
 use core::num::NonZeroU32;
 use rand_chacha::ChaCha8Rng;
 
 /// Decides about one packet after the other.
 pub trait LossModel: Send {
-    /// Whether the next packet is lost. Takes the same amount of randomness for every packet.
-    fn lost(&mut self, rng: &mut ChaCha8Rng) -> bool;
+    /// Whether the next packet, at this time, is lost. Takes the same amount of randomness for every packet.
+    fn lost(&mut self, now: Instant, rng: &mut ChaCha8Rng) -> bool;
 }
 
 /// Which packets are lost.
@@ -38,6 +40,18 @@ pub enum LossConfig {
     },
     /// Every n-th.
     EveryNth(NonZeroU32),
+    /// In bursts that last for a time, as a radio's fades do: the link alternates between a good and a bad state, whatever is
+    /// sent.
+    GilbertElliottTime {
+        /// The mean length of a good state.
+        good: Duration,
+        /// The mean length of a bad state.
+        bad: Duration,
+        /// The probability of loss in the good state.
+        loss_in_good: Probability,
+        /// The probability of loss in the bad state.
+        loss_in_bad: Probability,
+    },
 }
 
 impl LossConfig {
@@ -53,6 +67,11 @@ impl LossConfig {
                 (1.0 - bad) * loss_in_good.as_f64() + bad * loss_in_bad.as_f64()
             }
             LossConfig::EveryNth(n) => 1.0 / f64::from(n.get()),
+            LossConfig::GilbertElliottTime { good, bad, loss_in_good, loss_in_bad } => {
+                let (good, bad) = (good.as_secs_f64(), bad.as_secs_f64());
+                let share = if bad == 0.0 { 0.0 } else { bad / (good + bad) };
+                (1.0 - share) * loss_in_good.as_f64() + share * loss_in_bad.as_f64()
+            }
         }
     }
 
@@ -65,6 +84,9 @@ impl LossConfig {
                 gilbert_elliott::GilbertElliott::new(good_to_bad, bad_to_good, loss_in_good, loss_in_bad),
             )),
             LossConfig::EveryNth(n) => Some(Box::new(every_nth::EveryNth::new(n))),
+            LossConfig::GilbertElliottTime { good, bad, loss_in_good, loss_in_bad } => {
+                Some(Box::new(gilbert_elliott_time::GilbertElliottTime::new(good, bad, loss_in_good, loss_in_bad)))
+            }
         }
     }
 }
@@ -82,7 +104,8 @@ pub struct LossKind {
 }
 
 /// Every loss model that can be chosen by name.
-pub const LOSS_MODELS: &[LossKind] = &[bernoulli::KIND, gilbert_elliott::KIND, every_nth::KIND];
+pub const LOSS_MODELS: &[LossKind] =
+    &[bernoulli::KIND, gilbert_elliott::KIND, every_nth::KIND, gilbert_elliott_time::KIND];
 
 #[cfg(test)]
 mod tests {
@@ -95,12 +118,14 @@ mod tests {
         for kind in LOSS_MODELS {
             for rate in [0.005, 0.02, 0.2] {
                 let config = (kind.with_rate)(Probability::new(rate).unwrap());
-                assert!((config.long_run_rate() / rate - 1.0).abs() < 1e-9, "{} {rate}", kind.name);
+                assert!((config.long_run_rate() / rate - 1.0).abs() < 1e-7, "{} {rate}", kind.name);
                 const PACKETS: usize = 1_000_000;
                 let fates = |seed| -> Vec<bool> {
                     let mut rng = Streams::new(seed, kind.name).stream("loss");
                     let mut model = config.build().unwrap();
-                    (0..PACKETS).map(|_| model.lost(&mut rng)).collect()
+                    // Half a burst apart, where bursts have a length in time.
+                    let at = |n| Instant::ZERO + Duration::from_millis(10 * n);
+                    (1..=PACKETS as u64).map(|n| model.lost(at(n), &mut rng)).collect()
                 };
                 let lost = fates(1).iter().filter(|lost| **lost).count() as f64;
                 // Bursts of mean length 2 widen the standard deviation of the count by less than the factor 2.

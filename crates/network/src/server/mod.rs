@@ -10,7 +10,8 @@ mod token_bucket;
 
 pub use token_bucket::TokenBucketConfig;
 
-use crate::trace::{Opportunities, Steps};
+use crate::draws::Streams;
+use crate::trace::{Opportunities, Steps, SyntheticConfig};
 use anabranch_units::{Bandwidth, Duration, Instant};
 use opportunities::OpportunityServer;
 use std::sync::Arc;
@@ -63,6 +64,8 @@ pub enum RateConfig {
     Table(Arc<Steps<Bandwidth>>),
     /// Mahimahi's recorded delivery opportunities, from the moment when the link gets them.
     Opportunities(Arc<Opportunities>),
+    /// A made-up rate over time, from the moment when the link gets it. It draws from its own stream.
+    Synthetic(SyntheticConfig),
 }
 
 impl From<Bandwidth> for RateConfig {
@@ -72,13 +75,14 @@ impl From<Bandwidth> for RateConfig {
 }
 
 impl RateConfig {
-    /// The rate in the long run: of a recording, its mean over one pass.
+    /// The rate in the long run: of a recording, its mean over one pass; of a made-up rate, the mean that was asked for.
     pub fn mean(&self) -> Bandwidth {
         match self {
             RateConfig::Constant(rate) => *rate,
             RateConfig::TokenBucket(bucket) => bucket.rate,
             RateConfig::Table(steps) => steps.mean_rate(),
             RateConfig::Opportunities(trace) => trace.mean_rate(),
+            RateConfig::Synthetic(config) => config.mean,
         }
     }
 }
@@ -93,12 +97,13 @@ enum Kind {
 }
 
 impl Kind {
-    fn new(config: &RateConfig, now: Instant) -> Self {
+    fn new(config: &RateConfig, streams: &Streams, now: Instant) -> Self {
         match config {
             RateConfig::Constant(rate) => Kind::Constant(*rate),
             RateConfig::TokenBucket(bucket) => Kind::TokenBucket(TokenBucket::new(*bucket, now)),
             RateConfig::Table(steps) => Kind::Table(TableServer::new(Arc::clone(steps), now)),
             RateConfig::Opportunities(trace) => Kind::Opportunities(OpportunityServer::new(Arc::clone(trace), now)),
+            RateConfig::Synthetic(config) => Kind::Table(TableServer::new(Arc::new(config.generate(streams)), now)),
         }
     }
 }
@@ -114,8 +119,9 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(config: &RateConfig, now: Instant) -> Self {
-        Server { kind: Kind::new(config, now), began: now, work: Work::NONE }
+    /// A server whose made-up rates follow the run of these streams.
+    pub(crate) fn new(config: &RateConfig, streams: &Streams, now: Instant) -> Self {
+        Server { kind: Kind::new(config, streams, now), began: now, work: Work::NONE }
     }
 
     /// Begins a packet of this size, overhead included, and returns when its last bit leaves;
@@ -127,7 +133,13 @@ impl Server {
 
     /// Puts a new rate in force. The packet in service, if there is one, keeps what is left of it; returns when it will
     /// leave now. A token bucket that follows a token bucket keeps its tokens.
-    pub(crate) fn change(&mut self, config: &RateConfig, now: Instant, busy: bool) -> Option<Instant> {
+    pub(crate) fn change(
+        &mut self,
+        config: &RateConfig,
+        streams: &Streams,
+        now: Instant,
+        busy: bool,
+    ) -> Option<Instant> {
         let left = busy.then(|| self.interrupt(now));
         if let (Kind::TokenBucket(bucket), RateConfig::TokenBucket(config)) = (&mut self.kind, config) {
             bucket.change(*config, now);
@@ -135,7 +147,7 @@ impl Server {
             self.work = left?;
             return Some(bucket.resume(now, self.work));
         }
-        self.kind = Kind::new(config, now);
+        self.kind = Kind::new(config, streams, now);
         Some(self.serve(now, left?))
     }
 
@@ -167,17 +179,21 @@ impl Server {
 mod tests {
     use super::*;
 
+    fn streams() -> Streams {
+        Streams::new(1, "test")
+    }
+
     #[test]
     fn a_packet_in_service_keeps_its_remaining_bits() {
-        let mut server = Server::new(&Bandwidth::from_mbps(2).into(), Instant::ZERO);
+        let mut server = Server::new(&Bandwidth::from_mbps(2).into(), &streams(), Instant::ZERO);
         let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
         assert_eq!(server.begin(at(0), 1500), at(6));
         // After 2 of 6 ms, 1000 bytes are left; at 1 Mb/s they take 8 ms.
-        assert_eq!(server.change(&Bandwidth::from_mbps(1).into(), at(2), true), Some(at(10)));
+        assert_eq!(server.change(&Bandwidth::from_mbps(1).into(), &streams(), at(2), true), Some(at(10)));
         // After another 4 ms, 500 bytes are left; a table of 4 Mb/s sends them in 1 ms.
         let table = Steps::new([(Duration::from_secs(1), Bandwidth::from_mbps(4))], crate::AtEnd::Loop).unwrap();
-        assert_eq!(server.change(&RateConfig::Table(Arc::new(table)), at(6), true), Some(at(7)));
-        assert_eq!(server.change(&Bandwidth::from_mbps(1).into(), at(7), false), None);
+        assert_eq!(server.change(&RateConfig::Table(Arc::new(table)), &streams(), at(6), true), Some(at(7)));
+        assert_eq!(server.change(&Bandwidth::from_mbps(1).into(), &streams(), at(7), false), None);
     }
 
     #[test]
@@ -191,21 +207,24 @@ mod tests {
             RateConfig::TokenBucket(bucket)
         };
         let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
-        let mut server = Server::new(&shaper(2), at(0));
+        let mut server = Server::new(&shaper(2), &streams(), at(0));
         assert_eq!(server.begin(at(0), 1500), at(6));
-        assert_eq!(server.change(&shaper(1), at(2), true), Some(at(10)));
-        assert_eq!(server.change(&shaper(4), at(6), true), Some(at(7)));
+        assert_eq!(server.change(&shaper(1), &streams(), at(2), true), Some(at(10)));
+        assert_eq!(server.change(&shaper(4), &streams(), at(6), true), Some(at(7)));
     }
 
     #[test]
     fn at_rate_zero_nothing_leaves_and_at_the_infinite_rate_everything_at_once() {
         let now = Instant::from_nanos(77);
-        let mut server = Server::new(&Bandwidth::ZERO.into(), now);
+        let mut server = Server::new(&Bandwidth::ZERO.into(), &streams(), now);
         assert_eq!(server.begin(now, 1), Instant::FAR_FUTURE);
         let later = now + Duration::from_secs(9);
-        assert_eq!(server.change(&Bandwidth::from_bps(8).into(), later, true), Some(later + Duration::from_secs(1)));
+        assert_eq!(
+            server.change(&Bandwidth::from_bps(8).into(), &streams(), later, true),
+            Some(later + Duration::from_secs(1))
+        );
         assert_eq!(server.interrupt(later), Work::of(1));
-        assert_eq!(server.change(&Bandwidth::INFINITE.into(), later, false), None);
+        assert_eq!(server.change(&Bandwidth::INFINITE.into(), &streams(), later, false), None);
         assert_eq!(server.begin(later, 1500), later);
     }
 }

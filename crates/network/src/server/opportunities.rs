@@ -42,7 +42,8 @@ impl OpportunityServer {
     pub(super) fn serve(&mut self, now: Instant, work: Work) -> Instant {
         let times = self.trace.times();
         self.before = self.place;
-        self.place.skip_before(now, times);
+        let period = self.trace.period();
+        self.place.skip_before(now, times, period);
         let mut at = now;
         let mut left = work;
         loop {
@@ -52,7 +53,7 @@ impl OpportunityServer {
             if left == Work::NONE {
                 return at;
             }
-            at = self.place.take_next(times);
+            at = self.place.take_next(times, period);
         }
     }
 
@@ -61,10 +62,11 @@ impl OpportunityServer {
     pub(super) fn interrupt(&mut self, began: Instant, work: Work, now: Instant) -> Work {
         let times = self.trace.times();
         self.place = self.before;
-        self.place.skip_before(began, times);
+        let period = self.trace.period();
+        self.place.skip_before(began, times, period);
         let mut left = work.minus(self.place.rest);
         while self.place.next_at(times) <= now {
-            self.place.take_next(times);
+            self.place.take_next(times, period);
             left = left.minus(OPPORTUNITY);
         }
         self.place.rest = Work::NONE;
@@ -78,39 +80,38 @@ impl Place {
     }
 
     /// Uses the next opportunity, and says when it comes.
-    fn take_next(&mut self, times: &[u64]) -> Instant {
+    fn take_next(&mut self, times: &[u64], period: Duration) -> Instant {
         self.rest = OPPORTUNITY;
         self.rest_at = self.next_at(times);
         self.next += 1;
-        self.wrap(times);
+        self.wrap(times, period);
         self.rest_at
     }
 
     /// Lets the opportunities before `now` pass unused.
-    fn skip_before(&mut self, now: Instant, times: &[u64]) {
+    fn skip_before(&mut self, now: Instant, times: &[u64], period: Duration) {
         if self.rest_at != now {
             self.rest = Work::NONE;
         }
         if self.next_at(times) >= now {
             return;
         }
-        let period = times[times.len() - 1];
-        let passed = now.since(self.pass_began).as_nanos();
+        let passed = now.since(self.pass_began);
         if passed > period {
             // One nanosecond less, because opportunities at the very end of a pass still belong to it.
-            let passes = (passed - 1) / period;
-            self.pass_began += Duration::from_nanos(passes * period);
+            let passes = (passed.as_nanos() - 1) / period.as_nanos();
+            self.pass_began += period.saturating_mul(passes);
             self.next = 0;
         }
         let offset = now.since(self.pass_began).as_nanos();
         self.next += times[self.next..].partition_point(|time| *time < offset);
-        self.wrap(times);
+        self.wrap(times, period);
     }
 
-    fn wrap(&mut self, times: &[u64]) {
+    fn wrap(&mut self, times: &[u64], period: Duration) {
         if self.next == times.len() {
             self.next = 0;
-            self.pass_began += Duration::from_nanos(times[times.len() - 1]);
+            self.pass_began += period;
         }
     }
 }
@@ -166,6 +167,23 @@ mod tests {
         assert_eq!(serve(&mut server, 70, 1500), at(70));
         assert_eq!(serve(&mut server, 70, 1500), at(71));
         assert_eq!(serve(&mut server, 7_000_003, 1500), at(7_000_004));
+    }
+
+    #[test]
+    fn a_trace_may_end_after_its_last_opportunity() {
+        // Moved by 2 ms: opportunities at 0, 3 and 7 of every 10 ms.
+        let trace = Opportunities::parse("2\n5\n9\n12\n").unwrap().lasting(Duration::from_millis(10)).unwrap();
+        let mut server = OpportunityServer::new(Arc::new(trace.shifted(Duration::from_millis(2))), Instant::ZERO);
+        let mut now = at(0);
+        let left: Vec<_> = (0..6)
+            .map(|_| {
+                now = server.serve(now, OPPORTUNITY);
+                now
+            })
+            .collect();
+        assert_eq!(left, [at(0), at(3), at(7), at(10), at(13), at(17)]);
+        assert_eq!(serve(&mut server, 28, 1500), at(30));
+        assert_eq!(serve(&mut server, 1_000_008, 1500), at(1_000_010));
     }
 
     #[test]

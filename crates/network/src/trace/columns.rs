@@ -4,7 +4,7 @@
 //! begin at second 0 or at second 1. The last sample holds as long as the one before it. Samples at equal times occur in
 //! recordings; the last of them counts. A first line whose time is no number is a heading.
 
-use super::{AtEnd, Steps, TraceError, content};
+use super::{AtEnd, Steps, TraceError, content, excerpt};
 use anabranch_units::{Bandwidth, Duration};
 
 /// What a table's rates are measured in.
@@ -20,7 +20,47 @@ pub enum RateUnit {
     BytesPerSecond,
 }
 
+/// No link carries more (10 Tb/s), so a larger rate is in another unit than was said.
+const MOST_BPS: f64 = 1e13;
+
+/// 292 years, about what 63 bits of nanoseconds hold; later times are milliseconds or less since 1970.
+const MOST_SECONDS: f64 = 9.2e9;
+
 impl RateUnit {
+    /// Every unit with its name.
+    pub const NAMES: [(&'static str, RateUnit); 4] = [
+        ("b/s", RateUnit::BitsPerSecond),
+        ("kb/s", RateUnit::KilobitsPerSecond),
+        ("Mb/s", RateUnit::MegabitsPerSecond),
+        ("B/s", RateUnit::BytesPerSecond),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        RateUnit::NAMES.iter().find(|(_, unit)| *unit == self).map_or("", |(name, _)| name)
+    }
+
+    /// The unit that a column's heading ends with, such as `wifi_mbps`, if it does.
+    fn of_heading(heading: &str) -> Option<Self> {
+        const ENDINGS: [(&str, RateUnit); 4] = [
+            ("kbps", RateUnit::KilobitsPerSecond),
+            ("mbps", RateUnit::MegabitsPerSecond),
+            ("bps", RateUnit::BitsPerSecond),
+            ("bytes_per_s", RateUnit::BytesPerSecond),
+        ];
+        let heading = heading.to_lowercase();
+        ENDINGS.iter().find(|(ending, _)| heading.ends_with(ending)).map(|(_, unit)| *unit)
+    }
+
+    /// The unit that the heading of a table says for this column, if there is a heading and it does.
+    pub(super) fn said_in(text: &str, column: usize) -> Option<Self> {
+        let (_, first) = content(text).next()?;
+        if !is_heading(first) {
+            return None;
+        }
+        RateUnit::of_heading(fields(first).nth(column)?)
+    }
+
     fn bits(self) -> f64 {
         match self {
             RateUnit::BitsPerSecond => 1.0,
@@ -58,7 +98,7 @@ struct Sample {
 impl Steps<Bandwidth> {
     /// Reads a table of time and rate.
     ///
-    /// Errors name the line: too few columns, not a number, a negative rate, a time before the previous one.
+    /// Errors name the line: too few columns, not a number, a negative or impossible rate, a time before the previous one.
     pub fn parse_columns(text: &str, format: ColumnFormat) -> Result<Self, TraceError> {
         let mut samples: Vec<Sample> = Vec::new();
         for (nth, (number, line)) in content(text).enumerate() {
@@ -67,9 +107,16 @@ impl Steps<Bandwidth> {
             }
             let sample = parse_line(number, line, format)?;
             if samples.last().is_some_and(|last| sample.at < last.at) {
-                return Err(TraceError::at(number, "the time lies before the previous line's"));
+                return Err(
+                    TraceError::at(number, "the time lies before the previous line's").expecting("ascending times")
+                );
             }
             samples.push(sample);
+        }
+        if samples.is_empty() {
+            return Err(
+                TraceError::whole("no line holds numbers").expecting("a time in seconds and a rate on each line")
+            );
         }
         Steps::new(lengths(&samples), format.at_end)
     }
@@ -84,23 +131,31 @@ fn is_heading(line: &str) -> bool {
 }
 
 fn parse_line(number: usize, line: &str, format: ColumnFormat) -> Result<Sample, TraceError> {
-    let mut fields = fields(line);
-    let seconds = number_in(number, "time in seconds", fields.next())?;
-    let rate = number_in(number, "rate", fields.nth(format.column.saturating_sub(1)))?;
+    let columns: Vec<&str> = fields(line).collect();
+    let Some(rate) = columns.get(format.column) else {
+        let problem = format!("there is no column {}: the line has {}", format.column, columns.len());
+        return Err(
+            TraceError::at(number, problem).expecting("times in column 0, and rates in the column that was named")
+        );
+    };
+    let seconds = number_in(number, "time in seconds", columns[0], MOST_SECONDS)?;
+    let most = MOST_BPS / format.unit.bits();
+    let rate = number_in(number, &format!("rate in {}", format.unit.name()), rate, most)?;
     let rate = Bandwidth::from_bps((rate * format.unit.bits() + 0.5) as u64);
     Ok(Sample { at: Duration::from_secs_f64(seconds), rate })
 }
 
-/// A finite number that is not negative.
-fn number_in(line: usize, what: &str, field: Option<&str>) -> Result<f64, TraceError> {
-    let Some(text) = field else {
-        return Err(TraceError::at(line, format!("expected a {what}, but the line ends")));
+/// A number from 0 to what is possible.
+fn number_in(line: usize, what: &str, field: &str, most: f64) -> Result<f64, TraceError> {
+    let problem = match field.parse::<f64>() {
+        Ok(value) if (0.0..=most).contains(&value) => return Ok(value),
+        Ok(value) if value > most && value.is_finite() => {
+            format!("a {what} of {field} is impossible; is it in another unit?")
+        }
+        Ok(_) => format!("the {what} is {field}"),
+        Err(_) => format!("\"{}\" is no {what}", excerpt(field)),
     };
-    match text.parse::<f64>() {
-        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
-        Ok(_) => Err(TraceError::at(line, format!("the {what} must be finite and not negative, not \"{text}\""))),
-        Err(_) => Err(TraceError::at(line, format!("expected a {what}, not \"{text}\""))),
-    }
+    Err(TraceError::at(line, problem).expecting("a finite number that is not negative"))
 }
 
 /// How long each sample holds.
@@ -156,11 +211,29 @@ mod tests {
     #[test]
     fn errors_name_the_line() {
         let error = |text| parse(text, RateUnit::MegabitsPerSecond).unwrap_err();
-        assert_eq!(error("0,1\n1,fast"), "line 2: expected a rate, not \"fast\"");
-        assert_eq!(error("t,r\n0,1\n\n1"), "line 4: expected a rate, but the line ends");
-        assert_eq!(error("0,1\n1,-3"), "line 2: the rate must be finite and not negative, not \"-3\"");
-        assert_eq!(error("0,1\n5,1\n4,1"), "line 3: the time lies before the previous line's");
-        assert_eq!(error("time,rate\nx,1"), "line 2: expected a time in seconds, not \"x\"");
-        assert_eq!(error(""), "the trace has no step that lasts");
+        let number = "expected a finite number that is not negative";
+        assert_eq!(error("0,1\n1,fast"), format!("line 2: \"fast\" is no rate in Mb/s; {number}"));
+        assert!(error("t,r\n0,1\n\n1").starts_with("line 4: there is no column 1: the line has 1"));
+        assert_eq!(error("0,1\n1,-3"), format!("line 2: the rate in Mb/s is -3; {number}"));
+        assert_eq!(error("0,1\n1,NaN"), format!("line 2: the rate in Mb/s is NaN; {number}"));
+        assert_eq!(error("0,1\n1,inf"), format!("line 2: the rate in Mb/s is inf; {number}"));
+        assert!(error("0,1\n1,1e8").starts_with("line 2: a rate in Mb/s of 1e8 is impossible; is it in another unit?"));
+        assert!(error("1700000000000,1").starts_with("line 1: a time in seconds of 1700000000000 is impossible"));
+        assert_eq!(
+            error("0,1\n5,1\n4,1"),
+            "line 3: the time lies before the previous line's; expected ascending times"
+        );
+        assert_eq!(error("time,rate\nx,1"), format!("line 2: \"x\" is no time in seconds; {number}"));
+        assert!(error("").starts_with("no line holds numbers"));
+    }
+
+    #[test]
+    fn headings_say_the_unit() {
+        let said = |text| RateUnit::said_in(text, 1);
+        assert_eq!(said("t_s,att_mbps\n0,1"), Some(RateUnit::MegabitsPerSecond));
+        assert_eq!(said("# from a phone\ntime rate_bps\n0 1"), Some(RateUnit::BitsPerSecond));
+        assert_eq!(said("t,KBPS\n"), Some(RateUnit::KilobitsPerSecond));
+        assert_eq!(said("t,bytes_per_s\n"), Some(RateUnit::BytesPerSecond));
+        assert_eq!([said("t,rate\n0,1"), said("0,1"), said("t\n0,1"), said("")], [None; 4]);
     }
 }

@@ -17,6 +17,12 @@ pub struct RateAndLatency {
     pub latency: Option<Steps<Duration>>,
 }
 
+/// 292 years, about what 63 bits of nanoseconds hold.
+const MOST_MS: f64 = 9.2e12;
+
+/// 10 Tb/s: faster links are not built.
+const MOST_KBPS: f64 = 1e10;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Period {
@@ -31,11 +37,17 @@ impl RateAndLatency {
     /// Errors name the line where the JSON is malformed or a field is missing, unknown or no number; or the period
     /// (counted from one) with a negative value.
     pub fn parse_json(text: &str, at_end: AtEnd) -> Result<Self, TraceError> {
-        let periods: Vec<Period> =
-            serde_json::from_str(text).map_err(|error| TraceError::at(error.line(), error.to_string()))?;
-        if let Some(bad) = periods.iter().position(|period| !period.is_valid()) {
-            let line = line_of_object(text, bad);
-            return Err(TraceError::at(line, format!("period {} holds a negative number", bad + 1)));
+        let expected = "a list of objects with `duration_ms`, `bandwidth_kbps` and, if there is one, `latency_ms`";
+        let malformed = |error: serde_json::Error| TraceError::at(error.line(), error.to_string()).expecting(expected);
+        let periods: Vec<Period> = serde_json::from_str(text).map_err(malformed)?;
+        for (index, period) in periods.iter().enumerate() {
+            period.check().map_err(|problem| {
+                let problem = format!("period {}: {problem}", index + 1);
+                TraceError::at(line_of_object(text, index), problem).expecting("a finite number that is not negative")
+            })?;
+        }
+        if periods.is_empty() {
+            return Err(TraceError::whole("the list is empty").expecting(expected));
         }
         let rate = Steps::new(periods.iter().map(|period| (period.length(), period.rate())), at_end)?;
         let latencies: Option<Vec<_>> =
@@ -46,8 +58,20 @@ impl RateAndLatency {
 }
 
 impl Period {
-    fn is_valid(&self) -> bool {
-        self.duration_ms >= 0.0 && self.bandwidth_kbps >= 0.0 && self.latency_ms.is_none_or(|ms| ms >= 0.0)
+    fn check(&self) -> Result<(), String> {
+        let numbers = [
+            ("duration_ms", Some(self.duration_ms), MOST_MS),
+            ("bandwidth_kbps", Some(self.bandwidth_kbps), MOST_KBPS),
+            ("latency_ms", self.latency_ms, MOST_MS),
+        ];
+        for (name, value, most) in numbers {
+            match value {
+                Some(value) if value < 0.0 => return Err(format!("`{name}` is {value}")),
+                Some(value) if value > most => return Err(format!("a `{name}` of {value} is impossible")),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     fn length(&self) -> Duration {
@@ -94,7 +118,7 @@ mod tests {
     #[test]
     fn errors_name_the_line() {
         let line = |text| match RateAndLatency::parse_json(text, AtEnd::Loop) {
-            Err(TraceError::Line { line, .. }) => line,
+            Err(TraceError { line: Some(line), .. }) => line,
             other => panic!("{other:?}"),
         };
         assert_eq!(line("[\n{\"duration_ms\": 1, \"bandwidth_kbps\": 1},\n{\"duration_ms\": 1}]"), 3);
@@ -103,6 +127,12 @@ mod tests {
             line("[{\"duration_ms\": 1, \"bandwidth_kbps\": 1},\n\n{\"duration_ms\": 1, \"bandwidth_kbps\": -1}]"),
             3
         );
-        assert_eq!(RateAndLatency::parse_json("[]", AtEnd::Loop), Err(TraceError::Whole("has no step that lasts")));
+        let error = |text| RateAndLatency::parse_json(text, AtEnd::Loop).unwrap_err().to_string();
+        assert!(error("[]").starts_with("the list is empty; expected a list of objects"));
+        assert!(error("[{\"duration_ms\": 0, \"bandwidth_kbps\": 1}]").starts_with("no step lasts"));
+        let huge = error("[\n{\"duration_ms\": 1, \"bandwidth_kbps\": 1e11}]");
+        assert!(huge.starts_with("line 2: period 1: a `bandwidth_kbps` of 100000000000 is impossible"), "{huge}");
+        assert_eq!(line("[\n{\"duration_ms\": NaN, \"bandwidth_kbps\": 1}]"), 2);
+        assert_eq!(line("[\n{\"duration_ms\": 1e999, \"bandwidth_kbps\": 1}]"), 2);
     }
 }

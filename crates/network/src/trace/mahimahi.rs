@@ -1,18 +1,24 @@
 //! Mahimahi's packet-delivery traces (Netravali et al., USENIX ATC 2015; recorded with the Saturator of Winstein et
 //! al., NSDI 2013): every line is a moment, in milliseconds, at which the link can move up to 1500 bytes.
 
-use super::{TraceError, content};
+use super::steps::check_entries;
+use super::{TraceError, content, excerpt};
 use anabranch_units::{Bandwidth, Duration};
 
 /// What a delivery opportunity can move.
 pub const OPPORTUNITY_BYTES: u32 = 1500;
 
+/// 292 years, about what 63 bits of nanoseconds hold.
+const MOST_MS: u64 = 9_200_000_000_000;
+
 /// Moments at which a link can move 1500 bytes each. After the last one the trace begins again, so that a
 /// trace which holds only "1" gives one opportunity in every millisecond.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opportunities {
-    /// Ascending, in nanoseconds from the beginning of the trace.
+    /// Ascending, in nanoseconds from the beginning of the trace, none after its end.
     times: Vec<u64>,
+    /// When the trace begins again.
+    period: u64,
 }
 
 impl Opportunities {
@@ -20,13 +26,27 @@ impl Opportunities {
     /// the loop, so it must not be zero.
     pub fn new(times: impl IntoIterator<Item = Duration>) -> Result<Self, TraceError> {
         let times: Vec<u64> = times.into_iter().map(Duration::as_nanos).collect();
+        let period = times.last().copied().unwrap_or(0);
+        Opportunities::with_period(times, Duration::from_nanos(period))
+    }
+
+    /// The same with a time, in nanoseconds, at which the trace begins again; none may lie after it.
+    pub(super) fn with_period(times: Vec<u64>, period: Duration) -> Result<Self, TraceError> {
+        let period = period.as_nanos();
         if !times.is_sorted() {
-            return Err(TraceError::Whole("is not in the order of time"));
+            return Err(TraceError::whole("the opportunities are not in the order of time"));
         }
         match times.last() {
-            None => Err(TraceError::Whole("is empty")),
-            Some(0) => Err(TraceError::Whole("ends at time zero, so it cannot repeat")),
-            Some(_) => Ok(Opportunities { times }),
+            None => {
+                Err(TraceError::whole("no packet is ever delivered")
+                    .expecting("a whole number of milliseconds per line"))
+            }
+            Some(_) if period == 0 => {
+                Err(TraceError::whole("the trace ends at time zero, so it cannot repeat")
+                    .expecting("a later last time"))
+            }
+            Some(last) if *last > period => Err(TraceError::whole("an opportunity lies after the trace's end")),
+            Some(_) => Ok(Opportunities { times, period }),
         }
     }
 
@@ -34,12 +54,15 @@ impl Opportunities {
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut times: Vec<Duration> = Vec::new();
         for (number, line) in content(text) {
-            let Ok(ms) = line.parse::<u32>() else {
-                return Err(TraceError::at(number, format!("expected whole milliseconds, not \"{line}\"")));
+            let Some(ms) = line.parse::<u64>().ok().filter(|ms| *ms <= MOST_MS) else {
+                let problem = format!("\"{}\" is no time in milliseconds", excerpt(line));
+                return Err(TraceError::at(number, problem).expecting("a whole number that is not negative"));
             };
-            let time = Duration::from_millis(u64::from(ms));
+            let time = Duration::from_millis(ms);
             if times.last().is_some_and(|last| time < *last) {
-                return Err(TraceError::at(number, "the time lies before the previous line's"));
+                return Err(
+                    TraceError::at(number, "the time lies before the previous line's").expecting("ascending times")
+                );
             }
             times.push(time);
         }
@@ -48,12 +71,47 @@ impl Opportunities {
 
     /// How long the trace is.
     pub fn period(&self) -> Duration {
-        Duration::from_nanos(self.times[self.times.len() - 1])
+        Duration::from_nanos(self.period)
     }
 
     /// The rate of a sender that uses every opportunity in full.
     pub fn mean_rate(&self) -> Bandwidth {
         Bandwidth::from_bytes_per(self.times.len() as u64 * u64::from(OPPORTUNITY_BYTES), self.period())
+    }
+
+    /// The same from `offset` on; after the end come those from the beginning.
+    pub fn shifted(&self, offset: Duration) -> Self {
+        let offset = offset.as_nanos() % self.period;
+        let first = self.times.partition_point(|time| *time < offset);
+        let later = self.times[first..].iter().map(|time| time - offset);
+        let earlier = self.times[..first].iter().map(|time| time + self.period - offset);
+        Opportunities { times: later.chain(earlier).collect(), period: self.period }
+    }
+
+    /// Those until `length`; if it is longer than the trace, with those of its repetitions.
+    ///
+    /// Errors: there is none, or there are too many.
+    pub fn lasting(&self, length: Duration) -> Result<Self, TraceError> {
+        let mut times: Vec<u64> = Vec::new();
+        let mut began: u64 = 0;
+        while began < length.as_nanos() {
+            let within = self.times.partition_point(|time| began.saturating_add(*time) <= length.as_nanos());
+            times.extend(self.times[..within].iter().map(|time| began + time));
+            check_entries(times.len())?;
+            began = began.saturating_add(self.period);
+        }
+        Opportunities::with_period(times, length)
+    }
+
+    /// So many times as many, at the same moments: after k of the trace's come `factor` k, rounded down.
+    ///
+    /// Errors: none is left, or there are too many.
+    pub fn scaled(&self, factor: f64) -> Result<Self, TraceError> {
+        check_entries((self.times.len() as f64 * factor) as usize)?;
+        let until = |k: usize| (k as f64 * factor) as usize;
+        let repeat = |(k, time): (usize, &u64)| std::iter::repeat_n(*time, until(k + 1) - until(k));
+        let times = self.times.iter().enumerate().flat_map(repeat).collect();
+        Opportunities::with_period(times, self.period())
     }
 
     /// When they come, in nanoseconds from the beginning.
@@ -74,13 +132,45 @@ mod tests {
         assert_eq!(trace.mean_rate(), Bandwidth::from_bps(4 * 12_000 * 200));
     }
 
+    fn ms(trace: &Opportunities) -> Vec<u64> {
+        trace.times().iter().map(|time| time / 1_000_000).collect()
+    }
+
+    #[test]
+    fn parts_wrap_around_and_repeat() {
+        let trace = Opportunities::parse("0\n2\n2\n5\n").unwrap();
+        let at = |n| trace.shifted(Duration::from_millis(n));
+        assert_eq!(
+            [ms(&at(0)), ms(&at(2)), ms(&at(3)), ms(&at(13))],
+            [[0, 2, 2, 5], [0, 0, 3, 3], [2, 2, 4, 4], [2, 2, 4, 4]]
+        );
+        assert_eq!(at(3).period(), Duration::from_millis(5));
+        let part = |n| trace.lasting(Duration::from_millis(n)).unwrap();
+        assert_eq!((ms(&part(4)), part(4).period()), (vec![0, 2, 2], Duration::from_millis(4)));
+        assert_eq!(ms(&part(7)), [0, 2, 2, 5, 5, 7, 7]);
+        assert!(at(3).lasting(Duration::from_millis(1)).is_err());
+    }
+
+    #[test]
+    fn a_factor_multiplies_opportunities() {
+        let trace = Opportunities::parse("1\n2\n3\n4\n").unwrap();
+        assert_eq!(ms(&trace.scaled(0.5).unwrap()), [2, 4]);
+        assert_eq!(ms(&trace.scaled(1.5).unwrap()), [1, 2, 2, 3, 4, 4]);
+        assert!(trace.scaled(0.1).is_err() && trace.scaled(1e9).is_err());
+    }
+
     #[test]
     fn errors_name_the_line() {
-        let error = |text| Opportunities::parse(text).unwrap_err().to_string();
-        assert_eq!(error("1\n2\n1.5\n"), "line 3: expected whole milliseconds, not \"1.5\"");
-        assert_eq!(error("1\n-2\n"), "line 2: expected whole milliseconds, not \"-2\"");
-        assert_eq!(error("7\n\n6\n"), "line 3: the time lies before the previous line's");
-        assert_eq!(error("0\n0\n"), "the trace ends at time zero, so it cannot repeat");
-        assert_eq!(error("\n"), "the trace is empty");
+        let error = |text: &str| Opportunities::parse(text).unwrap_err().to_string();
+        let whole = "expected a whole number that is not negative";
+        for bad in ["1.5", "-2", "NaN", "9200000000001", "1,2"] {
+            assert_eq!(
+                error(&format!("1\n2\n{bad}\n")),
+                format!("line 3: \"{bad}\" is no time in milliseconds; {whole}")
+            );
+        }
+        assert!(error("7\n\n6\n").starts_with("line 3: the time lies before the previous line's"));
+        assert!(error("0\n0\n").starts_with("the trace ends at time zero, so it cannot repeat"));
+        assert!(error("\n").starts_with("no packet is ever delivered"));
     }
 }

@@ -2,42 +2,81 @@
 //!
 //! Three formats: Mahimahi's delivery opportunities ([`Opportunities::parse`]), tables of time and rate
 //! ([`Steps::parse_columns`]), and JSON lists of periods with rate and latency ([`RateAndLatency::parse_json`]).
-//! All are read from text; errors name the line.
+//! [`Recording::read`] takes a file of any of them, and recognises which. Errors name the line and what would be right.
+//!
+//! Where nothing was recorded, [`SyntheticConfig`] makes a rate up that has a recorded one's statistics, and [`Summary`]
+//! says what these are.
 
 mod columns;
+mod convert;
 mod json;
 mod mahimahi;
+mod recording;
 mod steps;
+mod summary;
+mod synthetic;
 
 pub use columns::{ColumnFormat, RateUnit};
 pub use json::RateAndLatency;
 pub use mahimahi::{OPPORTUNITY_BYTES, Opportunities};
+pub use recording::{RecordedRate, Recording, TraceFormat, TraceHints, TraceKind};
 pub use steps::{AtEnd, Steps};
+pub use summary::{Latency, OUTAGE_SHARE_OF_MEAN, Summary};
+pub use synthetic::{SYNTHETIC_KINDS, SyntheticConfig, SyntheticKind, SyntheticModel};
+
+use std::fmt;
 
 /// What is wrong with a trace, and where.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TraceError {
-    /// A line that cannot be understood.
-    #[error("line {line}: {problem}")]
-    Line {
-        /// Counted from one.
-        line: usize,
-        /// What is wrong, and what was expected.
-        problem: String,
-    },
-    /// Nothing in it moves time forward.
-    #[error("the trace {0}")]
-    Whole(&'static str),
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceError {
+    /// Counted from one; none if it is no single line's fault.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub problem: String,
+    /// What would be right; empty where the problem says it.
+    pub expected: String,
 }
 
 impl TraceError {
     fn at(line: usize, problem: impl Into<String>) -> Self {
-        TraceError::Line { line, problem: problem.into() }
+        TraceError { line: Some(line), ..TraceError::whole(problem) }
+    }
+
+    fn whole(problem: impl Into<String>) -> Self {
+        TraceError { line: None, problem: problem.into(), expected: String::new() }
+    }
+
+    fn expecting(self, expected: impl Into<String>) -> Self {
+        TraceError { expected: expected.into(), ..self }
     }
 }
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        write!(f, "{}", self.problem)?;
+        if !self.expected.is_empty() {
+            write!(f, "; expected {}", self.expected)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for TraceError {}
 
 /// The lines that say something, with their numbers from one: neither empty nor a comment after `#`.
 fn content(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// The beginning of a line, for messages.
+fn excerpt(line: &str) -> String {
+    const MOST: usize = 40;
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line.to_string(),
+    }
 }

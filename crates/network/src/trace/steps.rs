@@ -13,6 +13,18 @@ pub enum AtEnd {
     Hold,
 }
 
+/// More than this, hours of packets at gigabits per second, is a mistake and would fill the memory.
+pub(super) const MOST_ENTRIES: usize = 20_000_000;
+
+/// Refuses a trace that becomes too large.
+pub(super) fn check_entries(entries: usize) -> Result<(), TraceError> {
+    if entries <= MOST_ENTRIES {
+        return Ok(());
+    }
+    let problem = format!("the trace would have more than {MOST_ENTRIES} entries");
+    Err(TraceError::whole(problem).expecting("a shorter duration or a lower rate"))
+}
+
 /// A value over time, constant in steps. It begins at the moment when a link gets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Steps<T> {
@@ -48,8 +60,10 @@ impl<T: Copy> Steps<T> {
             made.period = made.period.saturating_add(length.as_nanos());
         }
         match made.period {
-            0 => Err(TraceError::Whole("has no step that lasts")),
-            period if period > i64::MAX as u64 => Err(TraceError::Whole("is longer than 292 years")),
+            0 => Err(TraceError::whole("no step lasts").expecting("times that grow")),
+            period if period > i64::MAX as u64 => {
+                Err(TraceError::whole("the trace is longer than 292 years").expecting("times in seconds"))
+            }
             _ => Ok(made),
         }
     }
@@ -75,6 +89,41 @@ impl<T: Copy> Steps<T> {
     pub fn map<U: Copy>(&self, f: impl FnMut(T) -> U) -> Steps<U> {
         let values = self.values.iter().copied().map(f).collect();
         Steps { starts: self.starts.clone(), values, period: self.period, at_end: self.at_end }
+    }
+
+    /// The same from `offset` on. What loops goes on with its beginning after its end, so it is as long as before;
+    /// what holds its last value is shorter, and nothing but this value from its end on.
+    pub fn shifted(&self, offset: Duration) -> Self {
+        let step = self.step_at(offset, 0);
+        let first = step.left.min(Duration::from_nanos(self.end_of(step.index) - self.starts[step.index]));
+        let later = self.iter().skip(step.index + 1);
+        let steps = [(first, step.value)].into_iter().chain(later);
+        let shifted = match self.at_end {
+            AtEnd::Hold => Steps::new(steps, self.at_end),
+            AtEnd::Loop => {
+                let begun = self.end_of(step.index) - self.starts[step.index] - first.as_nanos();
+                let wrapped = self.iter().take(step.index).chain([(Duration::from_nanos(begun), step.value)]);
+                Steps::new(steps.chain(wrapped), self.at_end)
+            }
+        };
+        shifted.expect("a part of what lasts, and no longer")
+    }
+
+    /// The first part of this length; if it is longer than the steps, what follows on them.
+    ///
+    /// Errors: no length, or too many steps.
+    pub fn lasting(&self, length: Duration) -> Result<Self, TraceError> {
+        let mut steps: Vec<(Duration, T)> = Vec::new();
+        let (mut left, mut at) = (length, Duration::ZERO);
+        while !left.is_zero() {
+            let step = self.step_at(at, 0);
+            let taken = step.left.min(left);
+            steps.push((taken, step.value));
+            left -= taken;
+            at += taken;
+            check_entries(steps.len())?;
+        }
+        Steps::new(steps, self.at_end)
     }
 
     /// The value `elapsed` after the beginning.
@@ -155,6 +204,35 @@ mod tests {
                 assert_eq!(steps.step_at(MS(ms), hint), steps.step_at(MS(ms), 0));
             }
         }
+    }
+
+    fn spelled(steps: &Steps<char>) -> String {
+        steps.iter().map(|(length, value)| format!("{value}{} ", length.as_millis())).collect()
+    }
+
+    #[test]
+    fn a_shifted_loop_begins_later_and_wraps_around() {
+        let loops = three(AtEnd::Loop);
+        assert_eq!(spelled(&loops.shifted(MS(0))), "a10 b20 c5 ");
+        assert_eq!(spelled(&loops.shifted(MS(10))), "b20 c5 a10 ");
+        assert_eq!(spelled(&loops.shifted(MS(14))), "b16 c5 a10 b4 ");
+        assert_eq!(spelled(&loops.shifted(MS(14 + 3 * 35))), "b16 c5 a10 b4 ");
+        for offset in 0..80 {
+            for ms in 0..80 {
+                assert_eq!(loops.shifted(MS(offset)).value_at(MS(ms)), loops.value_at(MS(offset + ms)));
+                let holds = three(AtEnd::Hold);
+                assert_eq!(holds.shifted(MS(offset)).value_at(MS(ms)), holds.value_at(MS(offset + ms)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_part_is_cut_off_or_goes_on_as_the_whole_does() {
+        assert_eq!(spelled(&three(AtEnd::Loop).lasting(MS(12)).unwrap()), "a10 b2 ");
+        assert_eq!(spelled(&three(AtEnd::Loop).lasting(MS(37)).unwrap()), "a10 b20 c5 a2 ");
+        assert_eq!(spelled(&three(AtEnd::Hold).lasting(MS(90)).unwrap()), "a10 b20 c60 ");
+        assert!(three(AtEnd::Loop).lasting(Duration::ZERO).is_err());
+        assert!(three(AtEnd::Loop).lasting(Duration::from_secs(1 << 33)).is_err());
     }
 
     #[test]

@@ -19,7 +19,9 @@ mod video;
 mod tests;
 
 pub use dash::DashContent;
-pub use link::{Change, Direction, Jitter, Link, Loss, LossModel, Queue, Rate, Reordering, Trace, TraceFormat};
+pub use link::{
+    Change, Direction, Jitter, LatencyUse, Link, Loss, LossModel, Queue, Rate, Reordering, Synthetic, Trace,
+};
 pub use page::page;
 pub use session::{Action, Event, Path, Session, Traffic};
 pub use transport::{Choice, Transport};
@@ -94,7 +96,9 @@ fn read(file: &str, root: &Node, directory: Option<&std::path::Path>) -> Result<
     let empty = Node { value: Value::Table(Table::default()), at: root.at.clone() };
     let transport_node = r.node("transport").unwrap_or(&empty);
     let transport = transport::read(file, transport_node)?;
-    let links = read_named(&r, "link", |name, node| link::read(file, name, node, directory))?;
+    let trace_offset = r.quantity_or_default("trace_offset", read_time)?;
+    let context = link::Context { directory, trace_offset, link: "" };
+    let links = read_named(&r, "link", |link, node| link::read(file, node, link::Context { link, ..context }))?;
     let link_names = Names { what: "link", names: links.iter().map(|link| link.name.as_str()).collect() };
     let mut paths = read_named(&r, "path", |name, node| session::read_path(file, name, node, &link_names))?;
     if paths.is_empty() {
@@ -113,7 +117,7 @@ fn read(file: &str, root: &Node, directory: Option<&std::path::Path>) -> Result<
         return r.fail(Complaint::new("the scenario has no session", "a [[session]]"), r.at);
     }
     let names = (&link_names, &path_names);
-    let mut events = read_each(&r, "event", |i, node| session::read_event(file, i, node, names, directory))?;
+    let mut events = read_each(&r, "event", |i, node| session::read_event(file, i, node, names, context))?;
     events.sort_by_key(|(event, _)| event.at);
     check_events(file, &links, &events)?;
     let events = events.into_iter().map(|(event, _)| event).collect();

@@ -13,7 +13,7 @@ A scenario is a TOML file that describes a network, who watches over it, and wha
 
 Quantities carry their unit as text: `\"2 Mb/s\"`, `\"50 ms\"`, `\"2 %\"`, `\"409 MB\"`, `\"64 kB\"`; k, M and G are powers of 1000, Ki and Mi
 of 1024. An unknown key, a wrong unit or an impossible value is refused with its file and line. `anabranch list` names schedulers, congestion
-controls, path policies, players, queues and loss models.
+controls, path policies, players, queues, loss models and synthetic rates.
 
 This page is generated from the schema (`cargo run -p anabranch-sim --example scenario_page > docs/scenario.md`); a test compares.
 ";
@@ -28,6 +28,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("link.default", "Defaults of a direction of a link"),
     ("link.rate", "`rate = { ... }`: a token bucket"),
     ("link.trace", "`rate = { trace = ... }`: a recorded rate"),
+    ("link.synthetic", "`rate = { synthetic = ... }`: a made-up rate"),
     ("link.queue", "`queue = { ... }`"),
     ("link.queue.drop-tail", "`queue = { kind = \"drop-tail\" }`"),
     ("link.queue.red", "`queue = { kind = \"red\" }`"),
@@ -35,6 +36,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("link.loss.bernoulli", "`loss = { kind = \"bernoulli\" }`"),
     ("link.loss.gilbert-elliott", "`loss = { kind = \"gilbert-elliott\" }`"),
     ("link.loss.every-nth", "`loss = { kind = \"every-nth\" }`"),
+    ("link.loss.gilbert-elliott-time", "`loss = { kind = \"gilbert-elliott-time\" }`"),
     ("link.jitter.uniform", "`jitter = { kind = \"uniform\" }`"),
     ("link.jitter.normal", "`jitter = { kind = \"normal\" }`"),
     ("link.jitter.gamma", "`jitter = { kind = \"gamma\" }`"),

@@ -38,6 +38,12 @@ pub const KEYS: &[Key] = &[
         "A run in which no session received a packet for this long, and no event is to come, cannot progress and ends. \
          More than three of the longest retransmission timeouts, 120 s.",
     ),
+    key(
+        "scenario",
+        "trace_offset",
+        "0 s",
+        "How far into their recordings the traces begin that have no `offset`: traces recorded together stay together.",
+    ),
     bare("scenario", "transport", "How the endpoints behave."),
     bare("scenario", "link", "The links, one table each: [link.NAME]."),
     bare(
@@ -114,7 +120,11 @@ pub const KEYS: &[Key] = &[
     ),
     // Links.
     bare("link", "rtt", "The round trip without queues; half of it each way."),
-    bare("link", "rate", "A rate, a token bucket { rate, burst, peak } or a trace { trace, format, ... }. Required."),
+    bare(
+        "link",
+        "rate",
+        "A rate, a token bucket { rate, burst, peak }, a trace { trace, ... } or a made-up one { synthetic, mean, ... }. Required.",
+    ),
     bare("link", "delay", "The one-way delay, in each direction; instead of `rtt`."),
     bare("link", "jitter", "A random addition to the delay: { kind, ... }."),
     bare("link", "queue", "What may wait: a size or number of packets (drop-tail), or { kind, limit, ... }."),
@@ -144,10 +154,56 @@ pub const KEYS: &[Key] = &[
     bare("link.rate", "burst", "Bytes that may leave at once after an idle time."),
     key("link.rate", "peak", "unlimited", "The rate within a burst."),
     bare("link.trace", "trace", "The file, relative to the scenario's."),
-    key("link.trace", "format", "mahimahi", "`mahimahi`, `columns` or `json`."),
-    bare("link.trace", "unit", "The unit of a table's rates: `b/s`, `kb/s`, `Mb/s`, `B/s`. Required for columns."),
-    key("link.trace", "column", "1", "Which column of a table holds the rates; times are column 0."),
+    bare("link.trace", "format", "`mahimahi`, `columns` or `json`; recognised where absent."),
+    bare(
+        "link.trace",
+        "unit",
+        "The unit of a table's rates: `b/s`, `kb/s`, `Mb/s`, `B/s`. Required unless the column's heading ends in bps, kbps, \
+         mbps or bytes_per_s.",
+    ),
+    bare("link.trace", "column", "Which column of a table holds the rates: 1; times, in seconds, are column 0."),
     key("link.trace", "at_end", "loop", "`loop`, or `hold`: the last rate for ever."),
+    bare(
+        "link.trace",
+        "offset",
+        "How far into the recording it begins: `trace_offset` of the scenario. What loops wraps around: after the end come the \
+         beginning, and then the offset again.",
+    ),
+    bare(
+        "link.trace",
+        "duration",
+        "How much of the recording is used, from the offset on; all of it. Traces of a pair that differ in length stay together \
+         if they have the same.",
+    ),
+    key(
+        "link.trace",
+        "latency",
+        "ignore",
+        "What becomes of a recorded latency: `ignore`, `round-trip` (half of it is added to the delay of each direction that \
+         follows the trace) or `one-way` (all of it is).",
+    ),
+    bare("link.synthetic", "synthetic", "The kind of network: a name of `anabranch list synthetic-rates`. Required."),
+    bare("link.synthetic", "mean", "The mean rate in the long run. Required."),
+    key("link.synthetic", "period", "3600 s", "After which time the rate begins again; steps last one second."),
+    bare(
+        "link.synthetic",
+        "seed",
+        "Which of the possible rates; the run's seed where absent. Both directions of a link follow the same one.",
+    ),
+    bare(
+        "link.synthetic",
+        "headroom",
+        "The logit of the typical rate over that of the fastest modulation; the kind's.",
+    ),
+    bare("link.synthetic", "spread", "How far that logit wanders, as a standard deviation; the kind's."),
+    bare("link.synthetic", "correlation_time", "After which time its correlation has fallen to 1/e; the kind's."),
+    bare(
+        "link.synthetic",
+        "noise",
+        "How much neighbouring seconds differ, as a standard deviation of logarithms; the kind's.",
+    ),
+    bare("link.synthetic", "between_outages", "The mean time from one outage to the next; the kind's."),
+    bare("link.synthetic", "outage", "The mean length of an outage, `0 s` for none; the kind's."),
     bare("link.queue", "kind", "The name of a queue."),
     bare("link.queue", "limit", "A size such as \"64 kB\", or \"100 packets\"."),
     bare("link.queue.drop-tail", "kind", "`drop-tail`."),
@@ -189,6 +245,16 @@ pub const KEYS: &[Key] = &[
     bare("link.loss.every-nth", "kind", "`every-nth`: periodically."),
     bare("link.loss.every-nth", "n", "Every how many packets. Required."),
     key("link.loss.every-nth", "at", "exit", "As for `bernoulli`."),
+    bare(
+        "link.loss.gilbert-elliott-time",
+        "kind",
+        "`gilbert-elliott-time`: in bursts that last for a time, whatever is sent, as a radio's fades do.",
+    ),
+    bare("link.loss.gilbert-elliott-time", "good", "The mean length of a good state. Required."),
+    bare("link.loss.gilbert-elliott-time", "bad", "The mean length of a bad state. Required."),
+    key("link.loss.gilbert-elliott-time", "loss_in_good", "0 %", "The loss in the good state."),
+    key("link.loss.gilbert-elliott-time", "loss_in_bad", "100 %", "The loss in the bad state."),
+    key("link.loss.gilbert-elliott-time", "at", "exit", "As for `bernoulli`."),
     bare("link.jitter.uniform", "kind", "`uniform`: evenly around the delay."),
     bare("link.jitter.uniform", "half_width", "The largest distance from the delay. Required."),
     key("link.jitter.uniform", "reorders", "false", "Whether packets may overtake each other."),

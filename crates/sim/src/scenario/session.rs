@@ -222,7 +222,7 @@ pub(super) fn read_event(
     position: usize,
     node: &Node,
     (links, paths): (&Names<'_>, &Names<'_>),
-    directory: Option<&std::path::Path>,
+    context: link::Context<'_>,
 ) -> Result<(Event, Origin)> {
     let label = format!("[[event]] {position}");
     let r = Reader::new(file, node, "event", label)?;
@@ -230,8 +230,9 @@ pub(super) fn read_event(
     let at = read_quantity(file, "at", &at.node, read_time)?;
     let action = match (r.text("link")?, r.text("path")?) {
         (Some((link, at)), None) => {
+            let context = link::Context { link, ..context };
             let link = links.position(file, link, at)?;
-            let (cut, down, up) = link::read_change(&r, directory)?;
+            let (cut, down, up) = link::read_change(&r, context)?;
             Action::Link { link, cut, down: Box::new(down), up: Box::new(up) }
         }
         (None, Some((path, at))) => {

@@ -256,7 +256,7 @@ fn a_trace_is_read_from_beside_the_scenario() {
     let scenario = read("wifi.csv").unwrap();
     assert_eq!(scenario.links[0].down.rate.config().mean(), Bandwidth::from_bps(12_000));
     assert_eq!(load(&scenario.resolved(), "x.toml", None, &[]), Ok(scenario));
-    assert!(read("bad.csv").unwrap_err().message.contains("line 2"));
+    assert!(read("bad.csv").unwrap_err().message.contains("bad.csv:2: \"x\" is no rate"));
     let missing = read("none.csv").unwrap_err();
     assert!(missing.line > 0 && missing.message.contains("none.csv"), "{missing}");
     std::fs::remove_dir_all(&directory).unwrap();
@@ -298,6 +298,9 @@ fn loss() -> impl Strategy<Value = String> {
     prop_oneof![
         (0u32..=99, 0u32..10_000_000).prop_map(|(n, part)| format!("\"{n}.{part:07} %\"")),
         (1u32..100_000).prop_map(|n| format!("{{ kind = \"every-nth\", n = {n}, at = \"entry\" }}")),
+        (1u32..100_000, 1u32..100_000).prop_map(|(good, bad)| format!(
+            "{{ kind = \"gilbert-elliott-time\", good = \"{good} us\", bad = \"{bad} ms\", loss_in_bad = \"70 %\" }}"
+        )),
         (1u32..99, 1u32..99).prop_map(|(p, r)| format!(
             "{{ kind = \"gilbert-elliott\", good_to_bad = \"0.{p:02} %\", bad_to_good = \"{r} %\" }}"
         )),

@@ -37,6 +37,17 @@ pub enum LossModel {
     },
     /// Every n-th.
     EveryNth(NonZeroU32),
+    /// In bursts that last for a time.
+    GilbertElliottTime {
+        /// The mean length of a good state.
+        good: Duration,
+        /// The mean length of a bad state.
+        bad: Duration,
+        /// Loss in the good state.
+        loss_in_good: Ratio,
+        /// Loss in the bad state.
+        loss_in_bad: Ratio,
+    },
 }
 
 impl Loss {
@@ -60,6 +71,12 @@ impl Loss {
                 }
             }
             LossModel::EveryNth(n) => LossConfig::EveryNth(n),
+            LossModel::GilbertElliottTime { good, bad, loss_in_good, loss_in_bad } => LossConfig::GilbertElliottTime {
+                good,
+                bad,
+                loss_in_good: probability(loss_in_good),
+                loss_in_bad: probability(loss_in_bad),
+            },
         }
     }
 
@@ -77,6 +94,14 @@ impl Loss {
                 write_ratio(loss_in_bad)
             ),
             LossModel::EveryNth(n) => format!("kind = \"every-nth\", n = {n}"),
+            LossModel::GilbertElliottTime { good, bad, loss_in_good, loss_in_bad } => format!(
+                "kind = \"gilbert-elliott-time\", good = \"{}\", bad = \"{}\", loss_in_good = \"{}\", \
+                 loss_in_bad = \"{}\"",
+                write_time(good),
+                write_time(bad),
+                write_ratio(loss_in_good),
+                write_ratio(loss_in_bad)
+            ),
         };
         format!("{{ {model}, at = \"{at}\" }}")
     }
@@ -117,6 +142,16 @@ pub(super) fn read_loss(file: &str, node: &Node) -> Result<Loss> {
             };
             (r, LossModel::EveryNth(NonZeroU32::new(n as u32).expect("it is at least 1")))
         }
+        "gilbert-elliott-time" => {
+            let r = Reader::new(file, node, "link.loss.gilbert-elliott-time", "loss")?;
+            let model = LossModel::GilbertElliottTime {
+                good: required_time(&r, "good")?,
+                bad: required_time(&r, "bad")?,
+                loss_in_good: r.quantity_or_default("loss_in_good", read_ratio)?,
+                loss_in_bad: r.quantity_or_default("loss_in_bad", read_ratio)?,
+            };
+            (r, model)
+        }
         other => return Err(Complaint::unknown("loss model", other, names()).at(file, at)),
     };
     let at = if r.word("at", &AT)? == "entry" { LossAt::Entry } else { LossAt::Exit };
@@ -127,6 +162,18 @@ fn required_share(r: &Reader<'_>, key: &str) -> Result<Ratio> {
     match r.quantity(key, read_ratio)? {
         Some(share) => Ok(share),
         None => r.missing(key, "a share such as \"2 %\""),
+    }
+}
+
+/// A time above zero.
+fn required_time(r: &Reader<'_>, key: &str) -> Result<Duration> {
+    match r.quantity(key, read_time)? {
+        Some(time) if !time.is_zero() => Ok(time),
+        _ => {
+            let at = r.node(key).map_or(r.at, |node| &node.at);
+            let problem = format!("loss has no `{key}` above zero");
+            r.fail(Complaint::new(problem, "the mean length of the state, such as \"100 ms\""), at)
+        }
     }
 }
 

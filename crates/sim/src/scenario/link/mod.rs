@@ -3,18 +3,37 @@
 mod effects;
 pub(super) mod queue;
 mod rate;
+mod synthetic;
+mod trace;
+
+#[cfg(test)]
+mod tests;
 
 pub use effects::{Jitter, Loss, LossModel, Reordering};
-pub use rate::{Rate, Trace, TraceFormat};
+pub use rate::Rate;
+pub use synthetic::Synthetic;
+pub use trace::{LatencyUse, Trace};
 
 use super::document::{Node, Origin, Value};
 use super::reader::{Complaint, Reader, Result, default_quantity, read_quantity, wrong_kind};
 use crate::quantity::{Ratio, read_bytes, read_ratio, read_time, write_bytes, write_ratio, write_time};
-use anabranch_network::{ConfigError, DirectionConfig, Probability, QueueConfig};
+use anabranch_network::{ConfigError, DelayConfig, DirectionConfig, Probability, QueueConfig};
 use anabranch_units::Duration;
 use std::path::Path;
+use std::sync::Arc;
 
 pub use anabranch_network::QueueConfig as Queue;
+
+/// What stands around a link and matters to its rate.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    /// Where traces are looked up.
+    pub directory: Option<&'a Path>,
+    /// Where traces begin that do not say it themselves.
+    pub trace_offset: Duration,
+    /// The link's name.
+    pub link: &'a str,
+}
 
 /// A link: what goes up to the server, and what comes down from it.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,7 +113,7 @@ impl Change {
         use anabranch_network::Change as C;
         let mut list = Vec::new();
         list.extend(self.rate.as_ref().map(|rate| C::Rate(rate.config())));
-        list.extend(self.delay.map(|delay| C::Delay(delay.into())));
+        list.extend(self.delay_config().map(C::Delay));
         list.extend(self.jitter.as_ref().map(|jitter| C::Jitter(Some(jitter.config()))));
         list.extend(self.queue.as_ref().map(|queue| C::Queue(queue.clone())));
         list.extend(self.loss.as_ref().map(|loss| C::Loss(loss.config())));
@@ -103,6 +122,12 @@ impl Change {
         list.extend(self.mtu.map(C::Mtu));
         list.extend(self.overhead.map(C::Overhead));
         list
+    }
+
+    /// A recorded delay begins with its rate; a constant one ends it.
+    fn delay_config(&self) -> Option<DelayConfig> {
+        let recorded = self.rate.as_ref().and_then(|rate| rate.delay(self.delay.unwrap_or(Duration::ZERO)));
+        recorded.map(|steps| DelayConfig::Table(Arc::new(steps))).or(self.delay.map(DelayConfig::Constant))
     }
 
     /// Whether nothing is said.
@@ -115,7 +140,7 @@ impl Direction {
     /// As the network takes it.
     pub fn config(&self) -> DirectionConfig {
         let mut config = DirectionConfig::new(self.rate.config(), self.queue.clone());
-        config.delay = self.delay.into();
+        config.delay = Change::from(self).delay_config().expect("a direction has a delay");
         config.jitter = self.jitter.as_ref().map(Jitter::config);
         config.loss = self.loss.config();
         config.loss_at = self.loss.at;
@@ -168,9 +193,10 @@ impl Defaults {
 }
 
 /// Reads `[link.NAME]`.
-pub(super) fn read(file: &str, name: &str, node: &Node, directory: Option<&Path>) -> Result<Link> {
+pub(super) fn read(file: &str, node: &Node, context: Context<'_>) -> Result<Link> {
+    let name = context.link;
     let r = Reader::new(file, node, "link", format!("[link.{name}]"))?;
-    let (up, down) = read_both(&r, directory)?;
+    let (up, down) = read_both(&r, context)?;
     let make = |said: Change, which: &str| {
         let direction = Direction::from_change(said, &r)?;
         match direction.config().validate() {
@@ -182,8 +208,8 @@ pub(super) fn read(file: &str, name: &str, node: &Node, directory: Option<&Path>
 }
 
 /// What a link's table or an event says about both directions.
-fn read_both(r: &Reader<'_>, directory: Option<&Path>) -> Result<(Change, Change)> {
-    let mut shared = read_keys(r, directory)?;
+fn read_both(r: &Reader<'_>, context: Context<'_>) -> Result<(Change, Change)> {
+    let mut shared = read_keys(r, context)?;
     if let Some(rtt) = r.quantity("rtt", read_time)? {
         if let Some(entry) = r.entry("delay") {
             return r.fail(Complaint::new("both `rtt` and `delay` are given", "one of them"), &entry.at);
@@ -192,27 +218,27 @@ fn read_both(r: &Reader<'_>, directory: Option<&Path>) -> Result<(Change, Change
     }
     // Random loss in the short form is that of the downlink, where the data is.
     let loss = shared.loss.take();
-    let up = read_direction(r, "up", directory)?.or(shared.clone());
+    let up = read_direction(r, "up", context)?.or(shared.clone());
     shared.loss = loss;
-    let down = read_direction(r, "down", directory)?.or(shared);
+    let down = read_direction(r, "down", context)?.or(shared);
     Ok((up, down))
 }
 
-fn read_direction(r: &Reader<'_>, key: &str, directory: Option<&Path>) -> Result<Change> {
+fn read_direction(r: &Reader<'_>, key: &str, context: Context<'_>) -> Result<Change> {
     match r.node(key) {
         // `down = true` of an event is an outage, which the caller reads.
         Some(Node { value: Value::Flag(_), .. }) | None => Ok(Change::default()),
         Some(node) => {
             let label = format!("`{key}` of {}", r.label);
-            read_keys(&Reader::new(r.file, node, "link.direction", label)?, directory)
+            read_keys(&Reader::new(r.file, node, "link.direction", label)?, context)
         }
     }
 }
 
-fn read_keys(r: &Reader<'_>, directory: Option<&Path>) -> Result<Change> {
+fn read_keys(r: &Reader<'_>, context: Context<'_>) -> Result<Change> {
     let file = r.file;
     Ok(Change {
-        rate: r.node("rate").map(|node| rate::read(file, node, directory)).transpose()?,
+        rate: r.node("rate").map(|node| rate::read(file, node, context)).transpose()?,
         delay: r.quantity("delay", read_time)?,
         jitter: r.node("jitter").map(|node| effects::read_jitter(file, node)).transpose()?,
         queue: r.node("queue").map(|node| queue::read(file, node)).transpose()?,
@@ -242,12 +268,12 @@ fn read_packet_bytes(r: &Reader<'_>, key: &str) -> Result<Option<u32>> {
 }
 
 /// Reads what an event changes: whether the link is cut, and new properties of the downlink and the uplink.
-pub(super) fn read_change(event: &Reader<'_>, directory: Option<&Path>) -> Result<(Option<bool>, Change, Change)> {
+pub(super) fn read_change(event: &Reader<'_>, context: Context<'_>) -> Result<(Option<bool>, Change, Change)> {
     let cut = match event.node("down").map(|node| &node.value) {
         Some(Value::Flag(down)) => Some(*down),
         _ => None,
     };
-    let (up, down) = read_both(event, directory)?;
+    let (up, down) = read_both(event, context)?;
     if cut.is_none() && up.is_empty() && down.is_empty() {
         return event.missing("down", "`down`, or a key of links that changes, such as `rate`");
     }

@@ -1,0 +1,337 @@
+//! Trace files as such: what characterises them, other formats, parts, and made-up ones.
+//!
+//! What the command line says about a file comes as text and is read here by the rules of scenarios.
+
+use crate::error::{Error, nearest};
+use crate::quantity::{Problem, read_rate, read_time};
+use anabranch_network::{
+    AtEnd, OUTAGE_SHARE_OF_MEAN, RateUnit, Recording, SYNTHETIC_KINDS, Summary, SyntheticConfig, TraceError,
+    TraceFormat, TraceHints, TraceKind,
+};
+use anabranch_units::Duration;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The version of [`TraceInfo`].
+const SCHEMA: u32 = 1;
+
+/// The quantiles that are told, in percent.
+const PERCENTILES: [u32; 7] = [5, 10, 25, 50, 75, 90, 95];
+
+/// The distances in seconds at which the autocorrelation is told.
+const LAGS: [usize; 3] = [1, 5, 20];
+
+/// A file, and what is known about it.
+#[derive(Clone, Copy, Debug)]
+pub struct TraceFile<'a> {
+    /// Its name, for messages.
+    pub name: &'a str,
+    /// What it holds.
+    pub content: &'a [u8],
+    /// The name of its format; recognised where absent.
+    pub format: Option<&'a str>,
+    /// The unit of a table's rates; that of its heading where absent.
+    pub unit: Option<&'a str>,
+    /// The column of a table's rates, counted from zero; 1 where absent.
+    pub column: Option<usize>,
+}
+
+/// How a trace is to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct TraceTarget<'a> {
+    /// The file's name, whose ending tells the format.
+    pub name: &'a str,
+    /// The name of the format, where the ending does not tell it.
+    pub format: Option<&'a str>,
+    /// How long a step of a table is that is made from Mahimahi's opportunities: a time.
+    pub step: &'a str,
+}
+
+/// What is done to a trace.
+#[derive(Clone, Copy, Debug)]
+pub struct TraceChange<'a> {
+    /// The factor of the rate.
+    pub scale: f64,
+    /// Where it begins: a time.
+    pub offset: &'a str,
+    /// How much of it there is from there on: a time; all where absent.
+    pub duration: Option<&'a str>,
+}
+
+/// What characterises a trace. But for the mean, it is said of the mean rates of whole seconds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TraceInfo {
+    schema: u32,
+    file: String,
+    format: &'static str,
+    /// Of a table.
+    unit: Option<&'static str>,
+    /// Of a table.
+    column: Option<usize>,
+    duration_s: f64,
+    mean_bps: f64,
+    min_bps: f64,
+    max_bps: f64,
+    median_bps: f64,
+    percentiles_bps: BTreeMap<String, f64>,
+    coefficient_of_variation: f64,
+    /// By the distance in seconds; absent where the trace is not three times as long, or never varies.
+    autocorrelation: BTreeMap<String, f64>,
+    outage_threshold_bps: f64,
+    outage_share: f64,
+    outages: usize,
+    mean_outage_s: f64,
+    longest_outage_s: usize,
+    latency_s: Option<LatencyInfo>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct LatencyInfo {
+    mean: f64,
+    min: f64,
+    max: f64,
+}
+
+impl TraceInfo {
+    /// As one JSON object.
+    ///
+    /// # Panics
+    /// Never: the object holds numbers and texts only.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("numbers and texts can be written")
+    }
+}
+
+/// What characterises a file, and the mean rates of its seconds in bits per second.
+///
+/// # Errors
+/// The first mistake in the file, with its line, or in what is said about it.
+pub fn info(file: &TraceFile<'_>) -> Result<(TraceInfo, Vec<f64>), Error> {
+    let recording = file.read()?;
+    let summary = Summary::of(&recording).map_err(|error| complain(file.name, error))?;
+    let (unit, column) = match recording.format {
+        TraceFormat::Columns { unit, column } => (Some(unit.name()), Some(column)),
+        TraceFormat::Mahimahi | TraceFormat::Json => (None, None),
+    };
+    let percentile = |n: &u32| (format!("p{n:02}"), summary.quantile_bps(f64::from(*n) / 100.0));
+    let autocorrelation = |lag: &usize| Some((lag.to_string(), summary.autocorrelation(*lag)?));
+    let outage_s = summary.outage_share * summary.samples_bps.len() as f64;
+    let info = TraceInfo {
+        schema: SCHEMA,
+        file: file.name.to_string(),
+        format: recording.format.name(),
+        unit,
+        column,
+        duration_s: recording.period().as_secs_f64(),
+        mean_bps: summary.mean_bps,
+        min_bps: summary.quantile_bps(0.0),
+        max_bps: summary.quantile_bps(1.0),
+        median_bps: summary.quantile_bps(0.5),
+        percentiles_bps: PERCENTILES.iter().map(percentile).collect(),
+        coefficient_of_variation: summary.variation,
+        autocorrelation: LAGS.iter().filter_map(autocorrelation).collect(),
+        outage_threshold_bps: OUTAGE_SHARE_OF_MEAN * summary.mean_bps,
+        outage_share: summary.outage_share,
+        outages: summary.outages,
+        mean_outage_s: if summary.outages == 0 { 0.0 } else { outage_s / summary.outages as f64 },
+        longest_outage_s: summary.longest_outage_s,
+        latency_s: summary.latency.map(|l| LatencyInfo { mean: l.mean_s, min: l.min_s, max: l.max_s }),
+    };
+    Ok((info, summary.samples_bps))
+}
+
+/// A file in another format, or a part of it. Only JSON keeps a recorded latency.
+///
+/// # Errors
+/// As for [`info`], and what cannot be written: a factor of zero, no packet, too many entries.
+pub fn convert(file: &TraceFile<'_>, change: &TraceChange<'_>, target: &TraceTarget<'_>) -> Result<String, Error> {
+    let kind = target.kind()?;
+    let step = time("--step", target.step)?;
+    let offset = time("--offset", change.offset)?;
+    let duration = change.duration.map(|text| time("--duration", text)).transpose()?;
+    if !(change.scale.is_finite() && change.scale > 0.0) {
+        let problem =
+            Problem { message: "is no usable factor".into(), expected: "a number above zero".into(), nearest: None };
+        return Err(option("--scale", &change.scale.to_string(), problem));
+    }
+    let wrong = |error| complain(file.name, error);
+    let mut part = file.read()?.shifted(offset);
+    if let Some(duration) = duration {
+        part = part.lasting(duration).map_err(wrong)?;
+    }
+    if change.scale != 1.0 {
+        part = part.scaled(change.scale).map_err(wrong)?;
+    }
+    part.write(kind, step).map_err(wrong)
+}
+
+/// A made-up trace of this kind, mean rate and duration.
+///
+/// # Errors
+/// An unknown kind, or a quantity that cannot be.
+pub fn synthesize(
+    kind: &str,
+    mean: &str,
+    duration: &str,
+    seed: u64,
+    target: &TraceTarget<'_>,
+) -> Result<String, Error> {
+    let known = || SYNTHETIC_KINDS.iter().map(|kind| kind.name);
+    let Some(found) = SYNTHETIC_KINDS.iter().find(|known| known.name == kind) else {
+        return Err(unknown("kind of network", kind, known()));
+    };
+    let config = SyntheticConfig {
+        model: found.model,
+        mean: read_rate(mean).map_err(|problem| option("--mean", mean, problem))?,
+        period: time("--duration", duration)?,
+        stream: format!("trace/{kind}"),
+        seed: None,
+    };
+    let recording = config.recording(seed).map_err(|error| complain(kind, error))?;
+    recording.write(target.kind()?, time("--step", target.step)?).map_err(|error| complain(kind, error))
+}
+
+impl TraceFile<'_> {
+    fn read(&self) -> Result<Recording, Error> {
+        let hints = TraceHints {
+            kind: self.format.map(|name| named("--format", name, &TraceKind::NAMES)).transpose()?,
+            unit: self.unit.map(|name| named("--unit", name, &RateUnit::NAMES)).transpose()?,
+            column: self.column,
+            at_end: AtEnd::Loop,
+        };
+        Recording::read(self.content, &hints).map_err(|error| complain(self.name, error))
+    }
+}
+
+impl TraceTarget<'_> {
+    /// What is said, and else what the name's ending says.
+    fn kind(&self) -> Result<TraceKind, Error> {
+        if let Some(name) = self.format {
+            return named("--format", name, &TraceKind::NAMES);
+        }
+        TraceKind::of_name(self.name).ok_or_else(|| Error {
+            file: self.name.to_string(),
+            line: 0,
+            column: 0,
+            message: "the name does not say the format".into(),
+            expected: "an ending in .csv, .tsv, .txt, .json, .up or .down, or --format mahimahi, columns or json"
+                .into(),
+            nearest: None,
+        })
+    }
+}
+
+fn named<T: Copy>(option: &str, name: &str, known: &[(&'static str, T)]) -> Result<T, Error> {
+    match known.iter().find(|(known, _)| *known == name) {
+        Some((_, value)) => Ok(*value),
+        None => Err(unknown(option, name, known.iter().map(|(name, _)| *name))),
+    }
+}
+
+fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Error {
+    let known: Vec<&str> = known.collect();
+    Error {
+        file: what.to_string(),
+        line: 0,
+        column: 0,
+        message: format!("`{name}` is unknown"),
+        expected: format!("one of {}", known.join(", ")),
+        nearest: nearest(name, known.iter().copied()),
+    }
+}
+
+fn time(name: &str, text: &str) -> Result<Duration, Error> {
+    read_time(text).map_err(|problem| option(name, text, problem))
+}
+
+fn option(name: &str, text: &str, problem: Problem) -> Error {
+    let Problem { message, expected, nearest } = problem;
+    Error { file: format!("{name} {text}"), line: 0, column: 0, message, expected, nearest }
+}
+
+fn complain(name: &str, error: TraceError) -> Error {
+    let TraceError { line, problem, expected } = error;
+    Error { file: name.to_string(), line: line.unwrap_or(0), column: 0, message: problem, expected, nearest: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file<'a>(name: &'a str, text: &'a str) -> TraceFile<'a> {
+        TraceFile { name, content: text.as_bytes(), format: None, unit: None, column: None }
+    }
+
+    const ALL: TraceChange<'static> = TraceChange { scale: 1.0, offset: "0 s", duration: None };
+
+    fn target(name: &str) -> TraceTarget<'_> {
+        TraceTarget { name, format: None, step: "1 s" }
+    }
+
+    #[test]
+    fn the_information_is_that_of_the_summary() {
+        let text: String = (0..60).map(|t| format!("{t},{}\n", if t % 20 == 3 { 0 } else { 10 })).collect();
+        let (found, samples) = info(&file("a.csv", &format!("t,mbps\n{text}"))).unwrap();
+        assert_eq!((found.format, found.unit, found.column), ("columns", Some("Mb/s"), Some(1)));
+        assert_eq!((found.duration_s, samples.len()), (60.0, 60));
+        assert_eq!((found.mean_bps, found.median_bps, found.min_bps), (9.5e6, 1e7, 0.0));
+        assert_eq!((found.outages, found.mean_outage_s, found.longest_outage_s), (3, 1.0, 1));
+        let json: serde_json::Value = serde_json::from_str(&found.to_json()).unwrap();
+        assert_eq!(json["percentiles_bps"]["p50"], 1e7);
+        assert!(json["autocorrelation"]["1"].as_f64().unwrap() < 0.0);
+        assert!(json["latency_s"].is_null());
+    }
+
+    #[test]
+    fn parts_of_files_are_converted() {
+        let table = file("a.csv", "t,mbps\n0,12\n1,24\n2,36\n");
+        let change = TraceChange { scale: 0.5, offset: "1 s", duration: Some("2 s") };
+        let text = convert(&table, &change, &target("b.csv")).unwrap();
+        assert_eq!(text, "time_s,rate_bps\n0,12000000\n1,18000000\n");
+        let packets = convert(&table, &change, &target("b.down")).unwrap();
+        assert_eq!(packets.lines().count(), 1000 + 1500);
+        let again = convert(&file("b.down", &packets), &ALL, &target("c.csv")).unwrap();
+        assert_eq!(again, "time_s,rate_bps\n0,11988000\n1,18012000\n");
+        let latency = file("a.json", "[{\"duration_ms\": 5, \"bandwidth_kbps\": 2, \"latency_ms\": 7}]");
+        assert!(convert(&latency, &ALL, &target("b.json")).unwrap().contains("\"latency_ms\": 7"));
+    }
+
+    #[test]
+    fn made_up_traces_repeat_by_their_seed() {
+        let make = |seed| synthesize("lte", "12 Mb/s", "100 s", seed, &target("a.csv")).unwrap();
+        assert_eq!(make(1), make(1));
+        assert_ne!(make(1), make(2));
+        assert_eq!(make(1).lines().count(), 101);
+        let error = |kind, mean| synthesize(kind, mean, "9 s", 1, &target("a.csv")).unwrap_err().to_string();
+        assert!(error("lta", "1 Mb/s").ends_with("did you mean `lte`?"), "{}", error("lta", "1 Mb/s"));
+        assert!(error("lte", "1 Mbps").starts_with("--mean 1 Mbps: "));
+    }
+
+    #[test]
+    fn mistakes_name_the_file_or_the_option() {
+        let good = file("a.csv", "t,mbps\n0,12\n");
+        let error = |file: &TraceFile<'_>, change: &TraceChange<'_>, target: &TraceTarget<'_>| {
+            convert(file, change, target).unwrap_err().to_string()
+        };
+        assert!(
+            error(&file("bad.csv", "t,mbps\n0,1\n1,x\n"), &ALL, &target("b.csv"))
+                .starts_with("bad.csv:3: \"x\" is no rate")
+        );
+        assert!(error(&good, &ALL, &target("b.xyz")).starts_with("b.xyz: the name does not say the format"));
+        let format = TraceTarget { format: Some("jsom"), ..target("b") };
+        assert_eq!(
+            error(&good, &ALL, &format),
+            "--format: `jsom` is unknown; expected one of mahimahi, columns, json; did you mean `json`?"
+        );
+        let change = |scale, offset, duration| TraceChange { scale, offset, duration };
+        assert!(error(&good, &change(0.0, "0 s", None), &target("b.csv")).starts_with("--scale 0: "));
+        assert!(error(&good, &change(f64::NAN, "0 s", None), &target("b.csv")).starts_with("--scale NaN: "));
+        assert!(error(&good, &change(1.0, "9", None), &target("b.csv")).starts_with("--offset 9: "));
+        assert!(error(&good, &change(1.0, "0 s", Some("0 s")), &target("b.csv")).starts_with("a.csv: no step lasts"));
+        assert!(
+            error(&file("zero.csv", "t,mbps\n0,0\n"), &ALL, &target("b.up")).starts_with("zero.csv: the rate is zero")
+        );
+        let unit = TraceFile { unit: Some("Mbps"), ..good };
+        assert!(error(&unit, &ALL, &target("b.csv")).contains("did you mean `Mb/s`?"));
+    }
+}
