@@ -24,6 +24,9 @@ __all__ = [
     "serve_defaults",
     "shipped",
     "time_s",
+    "trace_convert",
+    "trace_info",
+    "trace_synthesize",
     "value_text",
     "viewer_report",
 ]
@@ -161,6 +164,32 @@ def rate_bps(text: str) -> int:
 
 def time_s(text: str) -> float:
     """A time with its unit, such as ``60 s``, in seconds."""
+
+def trace_info(
+    content: bytes, *, name: str, file_format: str | None, unit: str | None, column: int | None
+) -> tuple[str, NDArray[np.float64]]:
+    """What characterises a trace file, as JSON, and the mean rate of each of its seconds in bits per second."""
+
+def trace_convert(
+    content: bytes,
+    *,
+    name: str,
+    file_format: str | None,
+    unit: str | None,
+    column: int | None,
+    scale: float,
+    offset: str,
+    duration: str | None,
+    target: str,
+    target_format: str | None,
+    step: str,
+) -> str:
+    """A trace, or a part of it, as the text of another file; the target's name says the format if nothing else."""
+
+def trace_synthesize(
+    kind: str, *, mean: str, duration: str, seed: int, target: str, target_format: str | None, step: str
+) -> str:
+    """A made-up trace of a kind of network, as the text of a file."""
 
 def run(scenario: Scenario, *, seed: int, record_events: bool, progress: Callable[[float], object] | None) -> Outcome:
     """Simulates a scenario without holding the interpreter's lock.

@@ -13,6 +13,7 @@ mod scenario;
 mod serving;
 mod simulate;
 mod toml_text;
+mod traces;
 mod viewer;
 
 use pyo3::prelude::*;
@@ -53,6 +54,8 @@ mod _core {
     use super::simulate::run;
     #[pymodule_export]
     use super::toml_text::{document_text, value_text};
+    #[pymodule_export]
+    use super::traces::{trace_convert, trace_info, trace_synthesize};
     #[pymodule_export]
     use super::viewer::viewer_report;
 

@@ -70,7 +70,8 @@ pub fn load(
     anabranch_sim::load(text, name, directory.as_deref(), &overrides).map(Scenario).map_err(|e| refused(&e))
 }
 
-fn refused(error: &Error) -> PyErr {
+/// A mistake of the caller's, in one line.
+pub(crate) fn refused(error: &Error) -> PyErr {
     InputError::new_err(error.to_string())
 }
 
@@ -92,6 +93,7 @@ pub fn registry() -> Vec<(&'static str, &'static str, String, &'static str)> {
         ("queues", catalogue::queues()),
         ("ladders", catalogue::ladders()),
         ("loss-models", catalogue::loss_models()),
+        ("synthetic-rates", catalogue::synthetic_rates()),
     ];
     let items = lists.into_iter().flat_map(|(kind, items)| items.into_iter().map(move |item| (kind, item)));
     let items = items.map(|(kind, item)| (kind, item.name, item.summary.to_string(), item.source));

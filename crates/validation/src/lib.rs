@@ -5,10 +5,14 @@
 //! - [`claims`]: what the sticky schedulers' and the handoff paper say happens, measured and judged by written criteria.
 //!   Nothing asserts a claim; the program `claims` prints the verdicts.
 //!
-//! Both programs write their part of `docs/validation.md`.
+//! - [`traces`]: made-up rates of WiFi and mobile networks beside recorded ones; the program `traces` fits and compares them
+//!   and writes its part of `docs/traces.md`.
+//!
+//! The first two programs write their parts of `docs/validation.md`.
 
 pub mod claims;
 pub mod laboratory;
 pub mod report;
 pub mod rows;
 pub mod statistics;
+pub mod traces;

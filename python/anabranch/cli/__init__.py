@@ -1,4 +1,5 @@
 """The command line: one module for each of its commands."""
+"""The command line: `anabranch list`, `anabranch run`, `anabranch compare`, `anabranch content`, `anabranch trace`."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from anabranch import InputError, __version__
 from anabranch.cli import comparing, content, listing, running, serving
 from anabranch import InputError, __version__, _core
 from anabranch.cli import comparing, content, listing, running
+from anabranch.cli import comparing, content, listing, running, tracing
 from anabranch.cli.console import Exit, say_error
 
 app = typer.Typer(
@@ -46,6 +48,7 @@ app.command("run", epilog=running.EXAMPLES)(running.run)
 app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
 app.add_typer(content.app, name="content")
 app.command("serve", epilog=serving.EXAMPLES)(serving.serve)
+app.add_typer(tracing.app, name="trace")
 
 
 def main() -> None:
