@@ -33,6 +33,8 @@ pub enum LossCause {
 pub enum FallbackReason {
     /// The peer's handshake carried no MP_CAPABLE.
     NotCapable,
+    /// Nobody answered a SYN with MP_CAPABLE.
+    Unanswered,
     /// The first segments after the handshake carried no MPTCP option.
     OptionsStripped,
     /// A mapping was missing or contradicted an earlier one.

@@ -11,6 +11,10 @@
 //!
 //! Behaviour follows Linux; each deliberate difference stands in `docs/deviations.md`.
 
+// Tests inside the crate use what tests outside of it share, and that names the crate.
+#[cfg(test)]
+extern crate self as anabranch_stack;
+
 pub mod congestion;
 pub mod connection;
 pub mod options;

@@ -59,8 +59,10 @@ pub struct SubflowView {
     pub established: bool,
     /// Either side asked to use it only when no other works.
     pub backup: bool,
-    /// It timed out and nothing was acknowledged since: its data was handed to others, and it gets no new data.
+    /// It timed out and nothing was acknowledged since, or it is stale: its data was handed to others, and it gets no new data.
     pub potentially_failed: bool,
+    /// A timeout alone keeps new data off it (legacy Multipath TCP); otherwise only its failure does (upstream Linux).
+    pub rests_in_loss: bool,
     /// The path policy lets it carry new data.
     pub allowed: bool,
     /// What loss recovery is doing.
@@ -135,6 +137,7 @@ impl SubflowView {
             established: true,
             backup: false,
             potentially_failed: false,
+            rests_in_loss: true,
             allowed: true,
             phase: Phase::Open,
             mss,
@@ -159,14 +162,16 @@ impl SubflowView {
         self.pace.rate(self.mss)
     }
 
-    /// Whether the subflow could carry new data if its window allowed: legacy Linux's `mptcp_is_def_unavailable`, negated.
+    /// Whether the subflow could carry new data if its window allowed: legacy Linux's `mptcp_is_def_unavailable`, negated, or
+    /// upstream Linux's `mptcp_subflow_active`.
     pub fn usable(&self) -> bool {
         self.allowed && self.works()
     }
 
     /// The same whatever the path policy says.
     pub fn works(&self) -> bool {
-        self.established && !self.potentially_failed && self.phase != Phase::Loss
+        let rests = self.rests_in_loss && self.phase == Phase::Loss;
+        self.established && !self.potentially_failed && !rests
     }
 
     /// Packets that the congestion window still takes, counting those that are queued already.

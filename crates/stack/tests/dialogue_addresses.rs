@@ -130,13 +130,38 @@ fn an_address_that_is_taken_back_is_left_until_it_is_announced_again() {
 }
 
 #[test]
-fn a_withdrawn_address_is_announced_no_more() {
+fn a_withdrawn_address_is_announced_no_more_and_its_end_is_told_four_times() {
     let mut talk = Talk::served(two_paths());
     talk.end.announce_address(at(20), 3, OTHER, None);
     talk.hear();
-    talk.end.withdraw_address(3);
-    assert_eq!(talk.hear(), ["0 ACK 1 ack 1 data-ack 0 remove([3])"]);
+    talk.end.withdraw_address(at(talk.now), 3);
+    let gone = ["0 ACK 1 ack 1 data-ack 0 remove([3])"];
+    assert_eq!(talk.hear(), gone);
+    // Nobody echoes it, so it is repeated at the pace of announcements.
+    for due in [240, 680, 1560] {
+        assert_eq!(talk.hear_at(due), gone);
+    }
     talk.silence_until(100_000);
+}
+
+#[test]
+fn an_address_that_comes_back_is_not_taken_back_any_more() {
+    let mut talk = Talk::served(two_paths());
+    talk.join(1, 2);
+    let now = at(talk.now);
+    talk.end.handle_path_change(now, PathId(1), false);
+    assert_eq!(talk.hear(), ["0 ACK 1 ack 1 data-ack 0 remove([1])"]);
+    talk.end.handle_path_change(now, PathId(1), true);
+    assert_eq!(talk.hear(), ["0 ACK 1 ack 1 data-ack 0 add(1, 10.1.0.1)"], "the server cannot join, so it tells");
+    assert_eq!(talk.hear_at(talk.now + 220), ["0 ACK 1 ack 1 data-ack 0 add(1, 10.1.0.1)"]);
+    // A client joins from there instead.
+    let mut talk = Talk::connected(two_paths());
+    talk.hear();
+    talk.end.handle_path_change(at(40), PathId(1), false);
+    assert_eq!(talk.hear(), ["0 ACK 1 ack 1 data-ack 0 remove([1])"]);
+    talk.end.handle_path_change(at(40), PathId(1), true);
+    assert_eq!(talk.hear(), ["1 SYN 0 join-syn(1)"]);
+    talk.silence_until(1_040);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use anabranch_segment::{Flags, MptcpOption};
+use anabranch_segment::{CapableFlags, Flags, MptcpOption};
 use anabranch_stack::connection::Protocol;
 use common::config;
 use common::talk::*;
@@ -164,11 +164,72 @@ fn a_join_of_another_connection_and_a_segment_of_no_subflow_are_refused() {
 fn a_syn_is_repeated_with_doubling_pauses_and_then_given_up() {
     let mut talk = client();
     assert_eq!(talk.hear(), ["0 SYN 0 capable(0)"]);
-    for due in [1, 3, 7, 15, 31, 63] {
+    for due in [1, 3] {
         assert_eq!(talk.hear_at(due * 1000), ["0 SYN 0 capable(0)"]);
+    }
+    // A middlebox may not let the option pass.
+    for due in [7, 15, 31, 63] {
+        assert_eq!(talk.hear_at(due * 1000), ["0 SYN 0"]);
     }
     talk.silence_until(200_000);
     assert!(talk.end.is_closed());
+}
+
+#[test]
+fn how_often_multipath_is_offered_can_be_chosen() {
+    for (retries, offers) in [(0, 1), (1, 2), (128, 7)] {
+        let mut config = two_paths();
+        config.capable_retries = retries;
+        let mut talk = Talk::client(config, &[OUR_KEY, 0, 1_000]);
+        let mut heard = talk.hear();
+        [1, 3, 7, 15, 31, 63].iter().for_each(|due| heard.extend(talk.hear_at(due * 1000)));
+        assert_eq!(heard.iter().filter(|said| said.contains("capable")).count(), offers);
+    }
+}
+
+#[test]
+fn an_answer_to_a_syn_without_the_option_means_plain_tcp_whatever_it_says() {
+    let mut talk = client();
+    talk.hear();
+    for due in [1, 3, 7] {
+        talk.hear_at(due * 1000);
+    }
+    // The answer to an earlier SYN was late.
+    talk.syn_ack(0, &[capable(Some(PEER_KEY), None, None)]);
+    assert_eq!((talk.hear(), talk.end.is_multipath()), (vec!["0 ACK 1 ack 1".to_string()], false));
+    talk.end.write(10);
+    assert_eq!(talk.hear(), ["0 ACK 1+10 ack 1"]);
+}
+
+/// MP_CAPABLE with other flags than ours.
+fn flagged(flags: CapableFlags, sender_key: Option<u64>) -> MptcpOption {
+    MptcpOption::Capable { version: 1, flags, sender_key, receiver_key: None, data_len: None, checksum: None }
+}
+
+#[test]
+fn a_peer_that_insists_on_checksums_gets_plain_tcp() {
+    let checksums = CapableFlags { checksum_required: true, ..CAPABLE };
+    let mut talk = Talk::server(two_paths(), &[OUR_KEY, 0, 1_000], &[flagged(checksums, None)], |_| {});
+    assert_eq!(talk.hear(), ["0 SYN|ACK 0 ack 1"]);
+    let mut talk = client();
+    talk.hear();
+    talk.syn_ack(0, &[flagged(checksums, Some(PEER_KEY))]);
+    assert_eq!((talk.hear(), talk.end.is_multipath()), (vec!["0 ACK 1 ack 1".to_string()], false));
+}
+
+#[test]
+fn a_server_that_wants_no_joins_at_its_address_gets_none() {
+    // Both paths lead to the server's one address.
+    let mut config = two_paths();
+    config.paths[1].remote = config.paths[0].remote;
+    for (deny, expected) in [(false, vec!["1 SYN 0 join-syn(1)"]), (true, vec![])] {
+        let mut talk = Talk::client(config.clone(), &[OUR_KEY, 0, 1_000, 0x4444, 0, 2_000]);
+        talk.hear();
+        talk.syn_ack(0, &[flagged(CapableFlags { deny_join_initial: deny, ..CAPABLE }, Some(PEER_KEY))]);
+        talk.hear();
+        talk.deliver(0, say(1, 1).data_ack(0));
+        assert_eq!(talk.hear(), expected);
+    }
 }
 
 #[test]

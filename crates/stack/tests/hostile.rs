@@ -9,7 +9,7 @@ use anabranch_segment::{
     CapableFlags, DataSeq, Dss, Flags, MAX_OPTIONS_LEN, Mapping, MptcpOption, RemovedAddresses, ResetReason, SackBlock,
     Segment, SynOptions, Timestamps,
 };
-use anabranch_stack::connection::{Commit, Protocol};
+use anabranch_stack::connection::{Commit, Failover, Protocol};
 use anabranch_stack::{Connection, Transmit};
 use anabranch_units::{Duration, Instant, PathId, SeqNumber};
 use common::{Pair, Path, Seeded, config};
@@ -205,6 +205,7 @@ fn established(case: u64, draw: &mut Draw) -> Wire {
     ours.timestamps = !draw.one_in(4);
     ours.pacing = draw.one_in(5);
     ours.commit = if draw.one_in(3) { Commit::IntoBuffer } else { Commit::AtWindow };
+    ours.failover = if draw.one_in(2) { Failover::Upstream } else { Failover::Legacy };
     let paths = vec![Path::symmetric(5, 10), Path::symmetric(5, 20)];
     let mut net = Pair::new(ours.clone(), ours, paths, case);
     net.to_send = draw.below(300_000);

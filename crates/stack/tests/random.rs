@@ -7,7 +7,7 @@
 
 mod common;
 
-use anabranch_stack::connection::{Choice, Commit, CongestionChoice, Protocol, ReceiveBuffer};
+use anabranch_stack::connection::{Choice, Commit, CongestionChoice, Failover, Protocol, ReceiveBuffer};
 use anabranch_stack::options::Options;
 use anabranch_stack::{Config, congestion, path_policy, scheduler};
 use anabranch_units::{Bandwidth, Duration, Instant, PathId};
@@ -58,6 +58,7 @@ impl Draw {
             config.path_congestion_control = vec![(PathId(0), control(self))];
         }
         config.commit = self.pick(&[Commit::AtWindow, Commit::AtWindow, Commit::IntoBuffer]);
+        config.failover = self.pick(&[Failover::Legacy, Failover::Upstream]);
         config.path_policy = Choice::of(self.pick(path_policy::REGISTRY).name);
         config.opportunistic_retransmission = !self.one_in(3);
         config.penalisation = !self.one_in(3);
@@ -82,8 +83,8 @@ fn run_case(case: u64) -> Result<(), String> {
     let routes = (0..paths).map(|_| Path { up: draw.pipe(), down: draw.pipe() }).collect();
     let bytes = draw.pick(&[1u64, 1_428, 20_000, 300_000, 2_000_000]);
     let described = format!(
-        "{bytes} bytes over {paths} paths, {:?}, {}, {}, {:?}",
-        server.protocol, server.scheduler.name, server.congestion_control.entry.name, server.commit
+        "{bytes} bytes over {paths} paths, {:?}, {}, {}, {:?}, {:?}",
+        server.protocol, server.scheduler.name, server.congestion_control.entry.name, server.commit, server.failover
     );
     let mut net = Pair::new(client, server, routes, case);
     net.to_send = bytes;

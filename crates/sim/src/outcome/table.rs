@@ -256,6 +256,7 @@ fn fallback(reason: anabranch_events::FallbackReason) -> &'static str {
     use anabranch_events::FallbackReason as R;
     match reason {
         R::NotCapable => "not-capable",
+        R::Unanswered => "unanswered",
         R::OptionsStripped => "options-stripped",
         R::BadMapping => "bad-mapping",
         R::PeerFailed => "peer-failed",

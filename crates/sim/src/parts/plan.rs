@@ -180,6 +180,7 @@ impl Planner<'_> {
         config.path_policy = t.path_policy.named_part();
         config.congestion_control = t.congestion_control.congestion_control();
         config.commit = t.commit;
+        config.failover = t.failover;
         config.opportunistic_retransmission = t.opportunistic_retransmission;
         config.penalisation = t.penalisation;
         config.receive_buffer = t.receive_buffer;
@@ -189,6 +190,7 @@ impl Planner<'_> {
         config.idle_restart = t.idle_restart;
         config.whole_windows = t.whole_windows;
         config.segmentation_offload = t.segmentation_offload;
+        config.capable_retries = t.capable_retries;
         config.timestamps = t.timestamps;
         config.wide_data_seq = t.wide_data_seq;
         config.remote_port = SERVER_PORT;

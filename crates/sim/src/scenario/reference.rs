@@ -83,6 +83,13 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "transport",
+        "failover",
+        "legacy",
+        "What becomes of the data of a subflow that times out: `legacy` (the others repeat it at once) or `upstream` (an idle \
+         subflow repeats the head of the line, and everything is repeated once the subflow is stale, as upstream Linux does).",
+    ),
+    key(
+        "transport",
         "opportunistic_retransmission",
         "true",
         "Repeat the head of the line on a faster subflow when the shared window is full.",
@@ -103,6 +110,12 @@ pub const KEYS: &[Key] = &[
         "segmentation_offload",
         "true",
         "Hold a packet back until offload could take a burst, where Linux does (tcp_tso_should_defer).",
+    ),
+    key(
+        "transport",
+        "capable_retries",
+        "2",
+        "How often a SYN with MP_CAPABLE is repeated before plain TCP is tried (syn_retrans_before_tcp_fallback); 128 for never.",
     ),
     key("transport", "timestamps", "true", "Use the timestamps option."),
     key(

@@ -2,7 +2,7 @@
 
 use super::link::{self, Change};
 use super::session::{Action, Event, Path, Session, Traffic};
-use super::transport::{Choice, Transport, commit_name, protocol_name};
+use super::transport::{Choice, Transport, commit_name, failover_name, protocol_name};
 use super::video::{Player, Video};
 use super::{SCHEMA, Scenario, dash};
 use crate::quantity::{write_bytes, write_rate, write_time};
@@ -86,6 +86,7 @@ fn transport(t: &Transport) -> Vec<String> {
         format!("path_policy = {}", choice(&t.path_policy)),
         format!("congestion_control = {}", choice(&t.congestion_control)),
         format!("commit = \"{}\"", commit_name(t.commit)),
+        format!("failover = \"{}\"", failover_name(t.failover)),
         format!("opportunistic_retransmission = {}", t.opportunistic_retransmission),
         format!("penalisation = {}", t.penalisation),
         format!(
@@ -99,6 +100,7 @@ fn transport(t: &Transport) -> Vec<String> {
         format!("idle_restart = {}", t.idle_restart),
         format!("whole_windows = {}", t.whole_windows),
         format!("segmentation_offload = {}", t.segmentation_offload),
+        format!("capable_retries = {}", t.capable_retries),
         format!("timestamps = {}", t.timestamps),
         format!("wide_data_seq = {}", t.wide_data_seq),
     ]

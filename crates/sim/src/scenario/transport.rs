@@ -4,7 +4,7 @@ use super::document::{Node, Origin, Value};
 use super::reader::{Complaint, Reader, Result, read_quantity, wrong_kind};
 use crate::quantity::read_bytes;
 use anabranch_stack::congestion;
-use anabranch_stack::connection::{Commit, Protocol, ReceiveBuffer};
+use anabranch_stack::connection::{Commit, Failover, Protocol, ReceiveBuffer};
 use anabranch_stack::options::{OptionError, Options, Value as OptionValue};
 use anabranch_stack::{path_policy, scheduler};
 
@@ -53,6 +53,8 @@ pub struct Transport {
     pub congestion_control: Choice,
     /// When data is bound to a subflow.
     pub commit: Commit,
+    /// What becomes of the data of a subflow that times out.
+    pub failover: Failover,
     /// Repeat the head of the line on a faster subflow when the shared window is full.
     pub opportunistic_retransmission: bool,
     /// Halve the window of the subflow that blocked it.
@@ -71,6 +73,8 @@ pub struct Transport {
     pub whole_windows: bool,
     /// Packets are held back for bursts.
     pub segmentation_offload: bool,
+    /// Repetitions of a SYN with MP_CAPABLE before plain TCP is tried.
+    pub capable_retries: u32,
     /// Use the timestamps option.
     pub timestamps: bool,
     /// Data sequence numbers of 8 bytes.
@@ -84,6 +88,9 @@ const PROTOCOLS: [&str; 2] = ["mptcp", "tcp"];
 
 /// The spellings of [`Commit`].
 const COMMITS: [&str; 2] = ["at-window", "into-buffer"];
+
+/// The spellings of [`Failover`].
+const FAILOVERS: [&str; 2] = ["legacy", "upstream"];
 
 pub(super) fn read(file: &str, node: &Node) -> Result<Transport> {
     let r = Reader::new(file, node, SECTION, "[transport]")?;
@@ -111,6 +118,10 @@ pub(super) fn read(file: &str, node: &Node) -> Result<Transport> {
             "at-window" => Commit::AtWindow,
             _ => Commit::IntoBuffer,
         },
+        failover: match r.word("failover", &FAILOVERS)? {
+            "legacy" => Failover::Legacy,
+            _ => Failover::Upstream,
+        },
         opportunistic_retransmission: r.flag("opportunistic_retransmission")?,
         penalisation: r.flag("penalisation")?,
         receive_buffer: read_receive_buffer(&r)?,
@@ -120,6 +131,7 @@ pub(super) fn read(file: &str, node: &Node) -> Result<Transport> {
         idle_restart: r.flag("idle_restart")?,
         whole_windows: r.flag("whole_windows")?,
         segmentation_offload: r.flag("segmentation_offload")?,
+        capable_retries: r.integer_or_default("capable_retries", 0..=128)? as u32,
         timestamps: r.flag("timestamps")?,
         wide_data_seq: r.flag("wide_data_seq")?,
     })
@@ -246,4 +258,9 @@ pub(super) fn protocol_name(protocol: Protocol) -> &'static str {
 /// The spelling of a commit model.
 pub(super) fn commit_name(commit: Commit) -> &'static str {
     COMMITS[usize::from(commit == Commit::IntoBuffer)]
+}
+
+/// The spelling of what becomes of a subflow's data.
+pub(super) fn failover_name(failover: Failover) -> &'static str {
+    FAILOVERS[usize::from(failover == Failover::Upstream)]
 }

@@ -1,7 +1,8 @@
 //! Addresses that the ends tell each other (RFC 8684 section 3.4): announced with a proof, echoed, taken back.
 //!
 //! An announcement is repeated until it is echoed, at most three times, after the longest timeout among the subflows,
-//! doubled each time (Linux since 6.18). An announced address opens the paths that lead to it.
+//! doubled each time (Linux since 6.18). An announced address opens the paths that lead to it. Nothing echoes an address that
+//! is taken back: that is repeated in the same way, unless the address comes back first.
 
 use super::keys::{address_hmac, equal};
 use super::{Connection, Mode, PathConfig, Role};
@@ -26,10 +27,27 @@ struct Address {
     port: Option<u16>,
 }
 
+/// What the peer is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum News {
+    Added(Address),
+    Removed(u8),
+}
+
+impl News {
+    /// The name of the address.
+    fn id(self) -> u8 {
+        match self {
+            News::Added(address) => address.id,
+            News::Removed(id) => id,
+        }
+    }
+}
+
 /// One of our addresses that the peer was told or is to be told of.
 #[derive(Clone, Copy, Debug)]
 struct Announcement {
-    address: Address,
+    news: News,
     sent: u32,
     /// When it leaves, again; none once it was echoed or was sent too often.
     due: Option<Instant>,
@@ -47,32 +65,32 @@ impl Connection {
     /// echoes it. Before Multipath TCP is established it waits.
     pub fn announce_address(&mut self, now: Instant, address_id: u8, address: IpAddr, port: Option<u16>) {
         let address = Address { id: address_id, ip: address, port };
-        self.addresses.announced.retain(|other| other.address.id != address_id);
-        self.addresses.announced.push(Announcement { address, sent: 0, due: Some(now) });
-        self.send_announcements(now);
+        self.tell(now, News::Added(address));
     }
 
     /// Takes an address of this end back: the peer closes the subflows that use it and opens no more.
-    pub fn withdraw_address(&mut self, address_id: u8) {
-        self.addresses.announced.retain(|other| other.address.id != address_id);
-        self.tell_removed(address_id);
+    pub fn withdraw_address(&mut self, now: Instant, address_id: u8) {
+        self.tell(now, News::Removed(address_id));
+    }
+
+    /// What was to be told of the address before is out of date.
+    fn tell(&mut self, now: Instant, news: News) {
+        self.forget_news_of(news.id());
+        self.addresses.announced.push(Announcement { news, sent: 0, due: Some(now) });
+        self.send_announcements(now);
+    }
+
+    fn forget_news_of(&mut self, address_id: u8) {
+        self.addresses.announced.retain(|other| other.news.id() != address_id);
     }
 
     /// The interface under a path is back. Only the client joins, so a server tells it where.
     pub(super) fn restore_path(&mut self, now: Instant, id: PathId) {
         let Some(at) = self.config.paths.iter().position(|path| path.id == id) else { return };
+        self.addresses.announced.retain(|told| told.news != News::Removed(at as u8));
         let missed = !self.subflows.iter().any(|subflow| subflow.path.id == id);
         if self.role == Role::Server && missed {
             self.announce_address(now, at as u8, self.config.paths[at].local, None);
-        }
-    }
-
-    /// Tells the peer on some subflow that an address is gone.
-    fn tell_removed(&mut self, address_id: u8) {
-        let ids = RemovedAddresses::new(&[address_id]).filter(|_| self.mode == Mode::Multipath);
-        let subflow = self.subflows.iter_mut().find(|s| s.is_established());
-        if let Some((ids, subflow)) = ids.zip(subflow) {
-            subflow.signals.push_back(MptcpOption::RemoveAddress(ids));
         }
     }
 
@@ -90,17 +108,22 @@ impl Connection {
             }
             announcement.due = Some(now + (longest * (1 << announcement.sent)).min(LONGEST_PAUSE));
             announcement.sent += 1;
-            let Address { id, ip, port } = announcement.address;
-            let hmac = address_hmac(self.local_key, key, id, ip, port);
-            let option = MptcpOption::AddAddress { echo: false, address_id: id, address: ip, port, hmac };
-            self.subflows[at].signals.push_back(option);
+            let option = match announcement.news {
+                News::Added(Address { id, ip, port }) => {
+                    let hmac = address_hmac(self.local_key, key, id, ip, port);
+                    Some(MptcpOption::AddAddress { echo: false, address_id: id, address: ip, port, hmac })
+                }
+                News::Removed(id) => RemovedAddresses::new(&[id]).map(MptcpOption::RemoveAddress),
+            };
+            self.subflows[at].signals.extend(option);
         }
     }
 
     /// The subflow that carries announcements.
     fn announcer(&self) -> Option<usize> {
         let ready = self.mode == Mode::Multipath && self.confirmed && !self.closed;
-        (0..self.subflows.len()).find(|at| ready && self.subflows[*at].is_established())
+        let works = |at: &usize| ready && self.subflows[*at].is_established() && !self.subflows[*at].closing;
+        (0..self.subflows.len()).filter(works).min_by_key(|at| self.subflows[*at].potentially_failed)
     }
 
     /// When an announcement is due.
@@ -114,7 +137,8 @@ impl Connection {
         let MptcpOption::AddAddress { echo, address_id, address, port, hmac } = *option else { return };
         let told = Address { id: address_id, ip: address, port };
         if echo {
-            let ours = self.addresses.announced.iter_mut().filter(|announcement| announcement.address == told);
+            let ours =
+                self.addresses.announced.iter_mut().filter(|announcement| announcement.news == News::Added(told));
             ours.for_each(|announcement| announcement.due = None);
             return;
         }
@@ -159,7 +183,8 @@ impl Connection {
     /// Whether the peer is known to have the address to which a path leads: that of the first path, or an announced one.
     pub(super) fn knows_remote(&self, path: &PathConfig) -> bool {
         let initial = self.config.paths[0].remote;
-        self.config.join_unannounced || path.remote == initial || self.announced_port(path).is_some()
+        let known = if path.remote == initial { !self.initial_denied } else { self.config.join_unannounced };
+        known || self.announced_port(path).is_some()
     }
 
     /// The port under which the peer announced the address to which a path leads; `Some(None)` for the connection's own.

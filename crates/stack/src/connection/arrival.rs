@@ -1,11 +1,12 @@
 //! A segment arrived: RFC 9293 section 3.10.7's ordered checks, one function each, and what RFC 8684 adds to them.
 
+use super::fallback::BadMapping;
 use super::numbers::{expand, told_blocks};
-use super::{Connection, Mode, Placed};
+use super::{Connection, Failover, Mode, Placed};
 use crate::congestion::Siblings;
 use crate::subflow::{AckOutcome, Acknowledgment, KnownMapping, State, Subflow};
 use anabranch_events::{CloseReason, FallbackReason, LossCause, TransportEvent};
-use anabranch_segment::{DataSeq, Dss, Flags, Mapping, MptcpOption, ResetReason, Segment};
+use anabranch_segment::{DataSeq, Dss, Flags, Mapping, MptcpOption, Segment};
 use anabranch_units::{Instant, PathId};
 
 /// A segment that starts this far from what is expected belongs to no window that any end could have announced
@@ -46,11 +47,13 @@ impl Connection {
     fn on_synchronised(&mut self, now: Instant, at: usize, segment: &Segment) -> Option<Placed> {
         let subflow = &mut self.subflows[at];
         let start = segment.seq.expand(subflow.peer_isn, subflow.receiver.next());
-        if !self.check_sequence(at, start, segment) {
+        if segment.flags.contains(Flags::RST) {
+            if self.check_reset(now, at, start) {
+                self.on_reset(now, at, segment);
+            }
             return None;
         }
-        if segment.flags.contains(Flags::RST) {
-            self.on_reset(now, at, segment);
+        if !self.check_sequence(at, start, segment) {
             return None;
         }
         if !segment.flags.contains(Flags::ACK) {
@@ -69,6 +72,18 @@ impl Connection {
         placed
     }
 
+    /// Whether a reset is to be believed: only if its number is the very one that is expected. One elsewhere in the window is
+    /// answered, so that a peer that means it can say so with the right number; others are dropped (RFC 5961 section 3.2).
+    fn check_reset(&mut self, now: Instant, at: usize, start: u64) -> bool {
+        let promised = self.incoming.promised();
+        let subflow = &mut self.subflows[at];
+        let next = subflow.receiver.next();
+        if start != next && (next..=next + promised).contains(&start) && subflow.may_challenge(now) {
+            subflow.receiver.acknowledge_now();
+        }
+        start == next
+    }
+
     /// First check: the sequence number. What lies outside every window is answered, not taken.
     fn check_sequence(&mut self, at: usize, start: u64, segment: &Segment) -> bool {
         let subflow = &mut self.subflows[at];
@@ -82,27 +97,23 @@ impl Connection {
             return false;
         }
         // A start before the first number of all is a huge one here.
-        let acceptable = if segment.flags.contains(Flags::RST) {
-            (next..=next + self.incoming.promised()).contains(&start)
-        } else {
-            start <= next + MAX_WINDOW && start + MAX_WINDOW >= next
-        };
-        if !acceptable {
+        if !(start <= next + MAX_WINDOW && start + MAX_WINDOW >= next) {
             subflow.receiver.acknowledge_now();
             return false;
         }
-        if segment.sequence_len() == 0 && start < next && !segment.flags.contains(Flags::RST) {
+        if segment.sequence_len() == 0 && start < next {
             // A probe of our window, or an old acknowledgment: either way the answer tells where we are.
             subflow.receiver.acknowledge_now();
         }
         true
     }
 
-    /// What acknowledges that which was never sent is not taken, but answered (RFC 9293 section 3.10.7.4, fifth check).
+    /// What acknowledges that which was never sent, or what no window can have covered, is not taken, but answered (RFC 9293
+    /// section 3.10.7.4, fifth check; RFC 5961 section 5.2).
     fn check_acknowledgment(&mut self, at: usize, segment: &Segment) -> bool {
         let subflow = &mut self.subflows[at];
         let acked = segment.ack.expand(subflow.isn, subflow.sender.acked());
-        let sane = acked <= subflow.sender.next();
+        let sane = acked <= subflow.sender.next() && acked + MAX_WINDOW >= subflow.sender.acked();
         if !sane {
             subflow.receiver.acknowledge_now();
         }
@@ -144,7 +155,7 @@ impl Connection {
                     self.abort_all(now);
                     return;
                 }
-                MptcpOption::Fail { .. } if self.mode == Mode::Multipath => self.on_peer_failed(now, at),
+                MptcpOption::Fail { dsn } if self.mode == Mode::Multipath => self.on_peer_failed(now, at, *dsn),
                 _ => {}
             }
         }
@@ -174,8 +185,9 @@ impl Connection {
             more_than_ack,
         };
         let outcome = subflow.sender.on_ack(now, &acknowledgment, Siblings::new(&self.views, at));
-        if outcome.advanced {
-            subflow.potentially_failed = false;
+        subflow.heard_at = now;
+        if outcome.advanced || self.config.failover == Failover::Upstream {
+            subflow.recover();
         }
         self.report(now, at, &outcome);
         if self.mode == Mode::Plain && acked <= self.subflows[at].sender.next() {
@@ -261,9 +273,9 @@ impl Connection {
                 self.subflows[at].receiver.acknowledge_now();
                 return None;
             }
-            Err(_) => {
-                self.on_bad_mapping(now, at);
-                return None;
+            Err(reason) => {
+                self.on_bad_mapping(now, at, reason);
+                self.locate(now, at, start, segment).ok().filter(|_| self.mode == Mode::Plain)?
             }
         };
         let end = end.min(start + mapped);
@@ -326,22 +338,6 @@ impl Connection {
         self.subflows[at].learn(KnownMapping { start: map_start, end, stream_offset }).map_err(|()| BadMapping::Wrong)
     }
 
-    /// The peer gives up on MPTCP: from here on the single subflow is the connection (RFC 8684 section 3.7).
-    fn accept_infinite_mapping(
-        &mut self,
-        now: Instant,
-        at: usize,
-        start: u64,
-        segment: &Segment,
-    ) -> Result<(u64, u64), BadMapping> {
-        let in_order = self.incoming.held_ahead() == 0 && start.wrapping_sub(1) == self.incoming.next();
-        if self.subflows.len() > 1 || at != 0 || !in_order {
-            return Err(BadMapping::Wrong);
-        }
-        self.fall_back(now, FallbackReason::PeerFailed);
-        Ok((start - 1, u64::from(segment.payload_len)))
-    }
-
     /// What the subflow has in order goes to the connection.
     fn drain_subflow(&mut self, now: Instant, at: usize) {
         let held: u64 = self.subflows.iter().map(|s| s.receiver.ahead()).sum();
@@ -392,33 +388,6 @@ impl Connection {
         }
         self.subflows[at].receiver.acknowledge_now();
     }
-
-    /// A mapping is missing or contradicts another. On the only subflow, before anything else went wrong, that means a
-    /// middlebox strips options: fall back. Otherwise the subflow cannot be trusted any more.
-    fn on_bad_mapping(&mut self, now: Instant, at: usize) {
-        let untouched = self.incoming.next() == 0 && self.subflows[at].receiver.next() == 1;
-        if self.subflows.len() == 1 && at == 0 && untouched {
-            self.fall_back(now, FallbackReason::OptionsStripped);
-        } else {
-            self.subflows[at].reset = Some(ResetReason::MptcpError);
-        }
-    }
-
-    fn on_peer_failed(&mut self, now: Instant, at: usize) {
-        if self.subflows.len() == 1 {
-            self.fall_back(now, FallbackReason::PeerFailed);
-        } else {
-            self.subflows[at].reset = Some(ResetReason::MptcpError);
-        }
-    }
-}
-
-/// Why payload has no place in the stream.
-enum BadMapping {
-    /// No mapping that was seen covers it.
-    Missing,
-    /// Its own mapping does not cover it, or contradicts another.
-    Wrong,
 }
 
 fn capable_data_len(segment: &Segment) -> Option<u16> {

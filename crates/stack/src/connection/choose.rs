@@ -1,7 +1,7 @@
 //! What do I send next? Decides, in a fixed order, and builds nothing: handshakes and resets, repetitions, data that a
 //! subflow was given, data that the scheduler places, the end, acknowledgments.
 
-use super::{Commit, Connection, Mode};
+use super::{Commit, Connection, Failover, Mode};
 use crate::scheduler::{Decision, SubflowSet, Trigger, View};
 use crate::subflow::{Chunk, Record, Reinjection};
 use crate::view::SubflowView;
@@ -126,8 +126,9 @@ impl Connection {
             }
             while subflow.sender.has_room() {
                 let Some(chunk) = subflow.take(payload) else { break };
-                // What was acknowledged meanwhile, through another subflow, need not be sent at all.
-                if chunk.stream_offset + chunk.len > unacked {
+                // What was acknowledged meanwhile, through another subflow, need not be sent at all. Upstream Linux cannot take
+                // back what stands in the queue of a TCP.
+                if chunk.stream_offset + chunk.len > unacked || self.config.failover == Failover::Upstream {
                     return Some(Choice::Data { at, chunk });
                 }
             }
@@ -156,6 +157,10 @@ impl Connection {
                 return scheduled;
             }
         }
+        if self.config.commit == Commit::IntoBuffer {
+            // Linux's connection has the buffers of its subflows, and no other.
+            self.outgoing.set_buffer(self.subflows.iter().map(|subflow| subflow.send_buffer).sum());
+        }
         let unsent = self.outgoing.unsent();
         let under_way = self.outgoing.next > self.outgoing.unacked();
         if unsent == 0 && !(under_way && self.scheduler.repeats()) {
@@ -178,6 +183,7 @@ impl Connection {
     }
 
     fn schedule_new(&mut self, now: Instant, candidates: SubflowSet) -> Scheduled {
+        self.note_period(now);
         let connection = self.connection_view(now);
         let view = View { connection: &connection, subflows: &self.views, candidates };
         match self.scheduler.decide(&view, Trigger::NewData) {
@@ -235,6 +241,7 @@ impl Connection {
     }
 
     fn schedule_reinjection(&mut self, now: Instant, bytes: Reinjection) -> Scheduled {
+        self.note_period(now);
         // Not on the subflow that lost them, unless there is no other.
         let alternative = self.views.iter().any(|view| view.usable() && view.id != bytes.avoid);
         let candidates = self.candidates(now, alternative.then_some(bytes.avoid));

@@ -29,6 +29,16 @@ pub enum Commit {
     IntoBuffer,
 }
 
+/// What becomes of the data of a subflow that times out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failover {
+    /// The others repeat all of it at once, and the subflow gets nothing new until it is heard of (legacy Multipath TCP).
+    Legacy,
+    /// An idle subflow repeats the head of the line whenever the connection's own timer fires; a subflow that is not heard of
+    /// for several of these periods is stale: it gets nothing new, and everything is repeated on the others (upstream Linux).
+    Upstream,
+}
+
 /// A scheduler or a path policy by name.
 #[derive(Clone, Debug)]
 pub struct Choice {
@@ -100,6 +110,8 @@ pub struct Config {
     pub path_congestion_control: Vec<(PathId, CongestionChoice)>,
     /// When data is bound to a subflow.
     pub commit: Commit,
+    /// What becomes of the data of a subflow that times out.
+    pub failover: Failover,
     /// Repeat the head of the line on a faster subflow when the shared window is full (legacy Multipath TCP).
     pub opportunistic_retransmission: bool,
     /// Halve the window of the subflow that blocked it.
@@ -118,6 +130,9 @@ pub struct Config {
     pub whole_windows: bool,
     /// Hold a packet back until segmentation offload could take a burst, where Linux does. Bursts are not made.
     pub segmentation_offload: bool,
+    /// After so many repetitions of a SYN with MP_CAPABLE that nobody answers, the next ones offer plain TCP (Linux
+    /// `net.mptcp.syn_retrans_before_tcp_fallback`); as many as there are repetitions or more: never.
+    pub capable_retries: u32,
     /// Use the timestamps option.
     pub timestamps: bool,
     /// Send data sequence numbers in 8 bytes rather than 4; the peer then has room for one SACK block instead of two.
@@ -148,6 +163,7 @@ impl Config {
             congestion_control: CongestionChoice { entry: cc, options: Options::default() },
             path_congestion_control: Vec::new(),
             commit: Commit::AtWindow,
+            failover: Failover::Legacy,
             opportunistic_retransmission: true,
             penalisation: true,
             // net.ipv4.tcp_rmem = 4096 131072 6291456; about half of a buffer holds payload, the rest its bookkeeping.
@@ -159,6 +175,7 @@ impl Config {
             idle_restart: true,
             whole_windows: true,
             segmentation_offload: true,
+            capable_retries: 2,
             timestamps: true,
             wide_data_seq: false,
             join_unannounced: true,

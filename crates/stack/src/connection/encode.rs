@@ -59,7 +59,10 @@ impl Connection {
 
     fn encode_handshake(&mut self, now: Instant, at: usize) -> Transmit {
         let segment = match self.subflows[at].state {
-            State::SynSent => self.syn(now, at),
+            State::SynSent => {
+                self.doubt_capable(now, at);
+                self.syn(now, at)
+            }
             State::SynReceived => self.syn_ack(now, at),
             _ => {
                 let proof = self.join_proof(at);
@@ -185,6 +188,12 @@ impl Connection {
             } else {
                 segment.dss = Some(self.dss(start, stream_offset, len));
             }
+        } else if let Some(from) = self.subflows[at].infinite_from.filter(|from| start <= *from && len > 0) {
+            // What was mapped before stays mapped.
+            let mapped = if start == from { 0 } else { len };
+            let mut dss = self.dss(start, stream_offset, len);
+            dss.mapping = dss.mapping.map(|mapping| Mapping { len: mapped as u16, ..mapping });
+            segment.dss = Some(dss);
         }
         let room = self.subflows[at].payload_room(0).saturating_sub(len);
         self.fill_acknowledgment(now, at, &mut segment, room.min(MAX_OPTIONS_LEN));
@@ -231,7 +240,7 @@ impl Connection {
         let subflow = &self.subflows[at];
         let timestamps = if subflow.peer.timestamps { TIMESTAMPS_LEN } else { 0 };
         let mptcp = match self.mode {
-            Mode::Plain => 0,
+            Mode::Plain if subflow.infinite_from != Some(subflow.sender.next()) => 0,
             _ if self.config.wide_data_seq => 28,
             // The keys with the length of the first data need more than DSS with narrow numbers.
             _ if self.owes_keys(at) => 24,

@@ -1,13 +1,13 @@
 //! When things go wrong: subflows that time out or die, data that nobody acknowledges, addresses that vanish, the end.
 
-use super::{Connection, Mode};
+use super::{Connection, Failover, Mode};
 use crate::subflow::{Reinjection, State};
 use anabranch_events::{CloseReason, TransportEvent};
 use anabranch_segment::ResetReason;
 use anabranch_units::{Duration, Instant, PathId, SubflowId};
 
 /// No subflow has this name: a reinjection that any subflow may carry.
-const NOBODY: SubflowId = SubflowId(u16::MAX);
+pub(super) const NOBODY: SubflowId = SubflowId(u16::MAX);
 
 impl Connection {
     /// The subflow's retransmission timer fired. Its data goes to the others as well, and it gets no new data until it
@@ -21,7 +21,7 @@ impl Connection {
         }
         // One that the path policy forbids counts: it may be allowed again because this one fails.
         let alternative = self.views.iter().enumerate().any(|(i, view)| i != at && view.works());
-        if self.mode == Mode::Multipath && alternative {
+        if self.mode == Mode::Multipath && self.config.failover == Failover::Legacy && alternative {
             self.reinject_from(at);
             self.subflows[at].potentially_failed = true;
         }
@@ -66,6 +66,11 @@ impl Connection {
             self.progress.deadline = None;
         } else if self.progress.deadline.is_none() {
             let slowest = self.subflows.iter().map(|s| s.sender.rtt().base_rto()).max();
+            let upstream = self.looks_for_stale() && self.outgoing.next > self.outgoing.unacked();
+            if upstream {
+                self.progress.deadline = Some(now + self.period());
+                return;
+            }
             // Twice the slowest subflow's timeout: the subflows' own repairs come first.
             let wait = slowest.unwrap_or(Duration::from_secs(1)) * 2;
             // Linux tells the end again and again at the pace of its timeout; a window may stay closed for long.
@@ -90,6 +95,8 @@ impl Connection {
         if head == next && self.outgoing.unsent() > 0 {
             // Nothing is under way, so the window must be closed: ask on every subflow.
             self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.window_probe = true);
+        } else if self.looks_for_stale() {
+            self.mend_head();
         } else if self.mode == Mode::Multipath
             && self.outgoing.next_reinjection().is_none()
             && self.subflows.iter().any(idle)
@@ -111,7 +118,7 @@ impl Connection {
             removed = Some(subflow.local_address_id);
         }
         if let Some(address_id) = removed {
-            self.withdraw_address(address_id);
+            self.withdraw_address(now, address_id);
         }
         self.remove_dead(now);
     }
@@ -134,8 +141,11 @@ impl Connection {
                 continue;
             };
             if self.mode == Mode::Multipath {
-                // What was handed over before is the others' already.
-                self.reinject_from(at);
+                match self.config.failover {
+                    // What was handed over before is the others' already.
+                    Failover::Legacy => self.reinject_from(at),
+                    Failover::Upstream => self.reinject_everything(),
+                }
             }
             let mut subflow = self.subflows.remove(at);
             super::tell_counts(now, &mut subflow, &mut self.log);

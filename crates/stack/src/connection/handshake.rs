@@ -1,12 +1,12 @@
 //! How subflows open: MP_CAPABLE for the first (RFC 8684 section 3.1), MP_JOIN for the others (section 3.2).
 
 use super::keys::{Key, equal, join_hmac, leftmost_64, leftmost_160};
-use super::{Connection, Mode, PathConfig, Protocol, Role};
+use super::{Connection, Failover, Mode, PathConfig, Protocol, Role};
 use crate::congestion::Siblings;
 use crate::options::OptionError;
 use crate::subflow::{DEFAULT_MSS, Manner, Opening, Origin, Peer, State, Subflow};
 use anabranch_events::{CloseReason, FallbackReason, TransportEvent};
-use anabranch_segment::{Flags, MptcpOption, ResetReason, Segment};
+use anabranch_segment::{CapableFlags, Flags, MptcpOption, ResetReason, Segment};
 use anabranch_units::{Instant, PathId, SeqNumber, SubflowId};
 
 /// What a peer can reasonably ask for: below it, a connection costs more than it carries (Linux `TCP_MIN_MSS`).
@@ -48,6 +48,7 @@ impl Connection {
             whole_windows: self.config.whole_windows,
             gathers: self.config.segmentation_offload,
         });
+        subflow.rests_in_loss = self.config.failover == Failover::Legacy;
         let at = self.subflows.len();
         self.views.push(subflow.view(DEFAULT_MSS));
         self.subflows.push(subflow);
@@ -62,7 +63,10 @@ impl Connection {
         let at = self.open(now, path, State::SynReceived, Opening::Initial, Some(syn.source_port))?;
         self.learn_peer(at, syn);
         self.outgoing.on_window(u64::from(syn.window));
-        let offered = syn.mptcp.iter().any(|o| matches!(o, MptcpOption::Capable { version, .. } if *version >= 1));
+        // This end computes no checksums over payload that it never sees; a peer that insists on them gets TCP.
+        let takes = |flags: &CapableFlags| flags.hmac_sha256 && !flags.checksum_required;
+        let offered =
+            syn.mptcp.iter().any(|o| matches!(o, MptcpOption::Capable { version: 1.., flags, .. } if takes(flags)));
         if self.config.protocol == Protocol::Mptcp && !offered {
             self.fall_back(now, FallbackReason::NotCapable);
         }
@@ -106,9 +110,21 @@ impl Connection {
         }
     }
 
+    /// The first SYN is about to leave. After so many without an answer, the option may be what keeps it from arriving.
+    pub(super) fn doubt_capable(&mut self, now: Instant, at: usize) {
+        let subflow = &self.subflows[at];
+        let tries = self.config.capable_retries.saturating_add(1);
+        if self.mode == Mode::Negotiating && subflow.opening == Opening::Initial && subflow.handshake.tries >= tries {
+            self.fall_back(now, FallbackReason::Unanswered);
+        }
+    }
+
     fn on_initial_syn_ack(&mut self, now: Instant, at: usize, segment: &Segment) {
         let key = segment.mptcp.iter().find_map(|option| match option {
-            MptcpOption::Capable { sender_key, version: 1.., .. } => *sender_key,
+            MptcpOption::Capable { sender_key, version: 1.., flags, .. } if !flags.checksum_required => {
+                self.initial_denied = flags.deny_join_initial;
+                *sender_key
+            }
             _ => None,
         });
         match key {
@@ -261,6 +277,7 @@ impl Connection {
         subflow.handshake = Default::default();
         // The client owes the third segment. The server's first DSS is what makes a client join: it should not have to wait.
         subflow.receiver.acknowledge_now();
+        self.alone &= subflow.opening == Opening::Initial;
         self.path_manager.on_opened(path);
         self.refresh(at);
         self.subflows[at].sender.start_control(now, Siblings::new(&self.views, at));

@@ -6,23 +6,28 @@
 //! gives nothing, then ask [`Connection::poll_timeout`] when to come back. *Getters* change nothing.
 //!
 //! The files: `addresses` (told and taken back), `arrival` (a segment arrived: ordered checks), `handshake`, `choose` (what do I send next: decides, builds nothing),
-//! `encode` (builds, decides nothing), `failure` (reinjection, subflows that die), `incoming` and `outgoing` (the two streams).
+//! `encode` (builds, decides nothing), `failure` (reinjection, subflows that die), `stale` (the same as upstream Linux does it), `incoming` and `outgoing` (the two streams).
 
 mod addresses;
 mod arrival;
+mod books;
 mod choose;
 mod config;
 mod encode;
 mod failure;
+mod fallback;
 mod handshake;
 mod incoming;
 mod keys;
 mod numbers;
 mod outgoing;
 mod policy;
+mod stale;
 mod stray;
+#[cfg(test)]
+mod wraps;
 
-pub use config::{Choice, Commit, Config, CongestionChoice, Entropy, PathConfig, Protocol, ReceiveBuffer};
+pub use config::{Choice, Commit, Config, CongestionChoice, Entropy, Failover, PathConfig, Protocol, ReceiveBuffer};
 
 use crate::options::OptionError;
 use crate::path_manager::FullMesh;
@@ -32,7 +37,8 @@ use crate::subflow::{State, Subflow, TimerOutcome};
 use crate::view::{ConnectionView, Hints, SubflowView};
 use anabranch_events::{FallbackReason, Log, TransportEvent};
 use anabranch_segment::Segment;
-use anabranch_units::{Duration, Instant, PathId, SubflowId};
+use anabranch_units::{Duration, Instant, PathId};
+use books::{Progress, Switches, Waits};
 use incoming::Incoming;
 use keys::Key;
 use outgoing::Outgoing;
@@ -84,6 +90,10 @@ pub struct Connection {
     entropy: Box<dyn Entropy>,
     role: Role,
     mode: Mode,
+    /// There has never been another subflow than the first.
+    alone: bool,
+    /// The peer asked not to be joined at its initial address and port (`C` of MP_CAPABLE).
+    initial_denied: bool,
     /// The peer proved that it speaks Multipath TCP beyond the handshake: joins make sense.
     confirmed: bool,
     local_key: Key,
@@ -109,35 +119,6 @@ pub struct Connection {
     /// Answers to segments of no subflow.
     answers: VecDeque<stray::Answer>,
     addresses: addresses::Addresses,
-}
-
-/// Guards against data that every subflow had acknowledged and the peer's connection never did.
-#[derive(Clone, Copy, Debug, Default)]
-struct Progress {
-    deadline: Option<Instant>,
-    backoff: u32,
-    /// The head of the line was repeated on a faster subflow up to here.
-    repeated_head: Option<u64>,
-    opportunistic: u64,
-    /// No subflow is left since then.
-    lonely_since: Option<Instant>,
-}
-
-/// The subflows of the last segments, to tell path switches.
-#[derive(Clone, Copy, Debug, Default)]
-struct Switches {
-    last: Option<SubflowId>,
-    last_new: Option<SubflowId>,
-}
-
-/// What keeps data back at this moment.
-#[derive(Clone, Copy, Debug, Default)]
-struct Waits {
-    window_limited: bool,
-    scheduler_waiting: bool,
-    scheduler_until: Option<Instant>,
-    /// A subflow has room, but its pacing does not let the next packet leave before this.
-    paced_until: Option<Instant>,
 }
 
 /// A connection without any subflow is given up after this long (Linux's close timeout).
@@ -190,6 +171,8 @@ impl Connection {
         Ok(Connection {
             role,
             mode,
+            alone: true,
+            initial_denied: false,
             confirmed: false,
             local_key,
             remote_key: None,
@@ -420,7 +403,12 @@ impl Connection {
     // What the parts share.
 
     fn refresh(&mut self, at: usize) {
-        self.views[at] = self.subflows[at].view(self.full_payload(at));
+        let mss = self.full_payload(at);
+        let subflow = &mut self.subflows[at];
+        if self.config.commit == Commit::IntoBuffer {
+            subflow.expand_send_buffer(mss, self.config.send_buffer);
+        }
+        self.views[at] = subflow.view(mss);
     }
 
     fn connection_view(&self, now: Instant) -> ConnectionView {

@@ -1,6 +1,7 @@
 //! The sending half of a connection: what the application wrote, what the peer acknowledged at the data level, and what must be sent again.
 
 use crate::subflow::Reinjection;
+use anabranch_units::SubflowId;
 use std::collections::VecDeque;
 
 /// Offsets count bytes of this end's stream from zero.
@@ -61,6 +62,11 @@ impl Outgoing {
         self.next == self.unacked && self.unsent() == 0 && self.reinjections.is_empty()
     }
 
+    /// How much may be written and not acknowledged from now on.
+    pub fn set_buffer(&mut self, bytes: u64) {
+        self.send_buffer = bytes;
+    }
+
     /// Everything was given to subflows, and the application has no more.
     pub fn exhausted(&self) -> bool {
         self.finished && self.next == self.written
@@ -110,6 +116,12 @@ impl Outgoing {
         if bytes.end > self.unacked {
             self.reinjections.push_back(bytes);
         }
+    }
+
+    /// Everything that was given to subflows and is not acknowledged must be sent again.
+    pub fn reinject_everything(&mut self, avoid: SubflowId) {
+        self.reinjections.clear();
+        self.reinject(Reinjection { start: self.unacked, end: self.next, avoid });
     }
 
     /// The next bytes to send again.

@@ -122,7 +122,8 @@ fn any_phase() -> impl Strategy<Value = Phase> {
 prop_compose! {
     fn any_subflow()(
         (established, allowed) in (prop::bool::weighted(0.9), prop::bool::weighted(0.9)),
-        (potentially_failed, backup) in (prop::bool::weighted(0.1), prop::bool::weighted(0.2)),
+        (potentially_failed, rests_in_loss) in (prop::bool::weighted(0.1), any::<bool>()),
+        backup in prop::bool::weighted(0.2),
         phase in any_phase(),
         mss in prop_oneof![Just(1_u32), Just(1_400), Just(9_000)],
         (cwnd, ssthresh) in (any_window(), any_window()),
@@ -132,7 +133,7 @@ prop_compose! {
         pacing_rate in any_rate(),
     ) -> SubflowView {
         SubflowView {
-            id: SubflowId(0), path: PathId(0), established, backup, potentially_failed, allowed, phase,
+            id: SubflowId(0), path: PathId(0), established, backup, potentially_failed, rests_in_loss, allowed, phase,
             mss, cwnd, ssthresh, in_flight, queued, outstanding, send_buffer, srtt, rttvar, latest_rtt, min_rtt,
             pace: Pace::fixed(pacing_rate), acked_since_loss: 0, acked_between_losses: 0,
         }

@@ -31,6 +31,11 @@ const MAX_TIMEOUTS: u32 = 15;
 /// The first timeout of a handshake (RFC 6298 section 2.1).
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// The window that send buffers have room for at least (RFC 6928).
+const INITIAL_WINDOW: u32 = 10;
+/// The least time between two answers to doubtful resets (Linux `tcp_invalid_ratelimit`).
+const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
+
 /// Where a subflow is in its life. Closing is told by the halves: [`Sender`] knows its FIN, [`Receiver`] the peer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
@@ -105,12 +110,22 @@ pub(crate) struct Subflow {
     pub receiver: Receiver,
     pub queue: VecDeque<Chunk>,
     pub queued: u64,
+    /// The most that may be queued or outstanding where data commits into the buffer.
+    pub send_buffer: u64,
     /// Mappings that may concern bytes still to come: a mapping may span several segments.
     pub mappings: VecDeque<KnownMapping>,
     pub backup_here: bool,
     pub backup_there: bool,
     pub allowed: bool,
     pub potentially_failed: bool,
+    /// Periods of the connection's timer in which nothing was heard while data was under way, and when the subflow had been
+    /// heard of last as these began (upstream Linux's `stale_count` and `stale_rcv_tstamp`).
+    pub silent_periods: u32,
+    pub silent_since: Instant,
+    /// When the last acknowledgment arrived.
+    pub heard_at: Instant,
+    /// A timeout alone keeps new data off (legacy Multipath TCP).
+    pub rests_in_loss: bool,
     /// Everything before this offset was handed to other subflows already.
     pub reinjected_until: u64,
     /// Options that the next segment must carry.
@@ -129,6 +144,10 @@ pub(crate) struct Subflow {
     pub window_probe: bool,
     /// Something left since the end of the last burst.
     pub sent_in_burst: bool,
+    /// From this offset on, data stands under an infinite mapping, which its first segment tells (RFC 8684 section 3.7).
+    pub infinite_from: Option<u64>,
+    /// When a doubtful reset was answered last.
+    pub challenged_at: Option<Instant>,
     /// When the scheduler last penalised this subflow for blocking the window.
     pub penalised_at: Option<Instant>,
     /// The sum of the control's counters when they were told last. They only grow, so it shows whether one changed.
@@ -174,11 +193,16 @@ impl Subflow {
             receiver: Receiver::new(),
             queue: VecDeque::new(),
             queued: 0,
+            send_buffer: 0,
             mappings: VecDeque::new(),
             backup_here: origin.path.backup,
             backup_there: false,
             allowed: true,
             potentially_failed: false,
+            silent_periods: 0,
+            silent_since: now,
+            heard_at: now,
+            rests_in_loss: true,
             reinjected_until: 0,
             signals: VecDeque::new(),
             third_due: false,
@@ -188,6 +212,8 @@ impl Subflow {
             tell_end: false,
             window_probe: false,
             sent_in_burst: false,
+            infinite_from: None,
+            challenged_at: None,
             penalised_at: None,
             counts_told: 0,
         }
@@ -217,6 +243,12 @@ impl Subflow {
         }
     }
 
+    /// The subflow works again: it may get new data.
+    pub fn recover(&mut self) {
+        self.potentially_failed = false;
+        self.silent_periods = 0;
+    }
+
     /// Whether the handshake was repeated in vain.
     pub fn handshake_failed(&self) -> bool {
         self.handshake.tries > MAX_HANDSHAKE_TRIES
@@ -241,6 +273,27 @@ impl Subflow {
         if seen.is_zero() { self.sender.rtt().srtt() } else { seen }
     }
 
+    /// Linux's autotuning of the send buffer (`tcp_sndbuf_expand`): memory for twice the window, where a packet is reckoned with
+    /// its headers in a power of two, and never less than before. Bulk data fills that memory almost entirely with payload.
+    pub fn expand_send_buffer(&mut self, mss: u32, most: u64) {
+        /// Room for headers in front of a packet, and for the kernel's record behind it (`MAX_TCP_HEADER`, `skb_shared_info`).
+        const HEADERS: u32 = 320 + 320;
+        /// The kernel's description of a packet (`sk_buff`).
+        const DESCRIPTION: u32 = 256;
+        let packet = u64::from((mss + HEADERS).next_power_of_two() + DESCRIPTION);
+        let packets = u64::from(self.sender.window().cwnd.floor().max(INITIAL_WINDOW));
+        self.send_buffer = self.send_buffer.max((2 * packet * packets).min(most));
+    }
+
+    /// Whether a doubtful reset may be answered now; an attacker's many are not.
+    pub fn may_challenge(&mut self, now: Instant) -> bool {
+        let may = self.challenged_at.is_none_or(|at| now.since(at) >= CHALLENGE_INTERVAL);
+        if may {
+            self.challenged_at = Some(now);
+        }
+        may
+    }
+
     /// Bytes of payload in a segment with `options` bytes of options.
     pub fn payload_room(&self, options: u32) -> u32 {
         let local = self.path.mtu.saturating_sub(self.path.ip_header() + anabranch_segment::BASE_HEADER_LEN);
@@ -251,23 +304,22 @@ impl Subflow {
     pub fn view(&self, mss: u32) -> SubflowView {
         let rtt = self.sender.rtt();
         let (acked_since_loss, acked_between_losses) = self.sender.loss_intervals();
-        let cwnd = self.sender.window().cwnd;
         SubflowView {
             id: self.id,
             path: self.path.id,
             established: self.is_established() && !self.fin_sent && !self.closing,
             backup: self.backup_here || self.backup_there,
             potentially_failed: self.potentially_failed,
+            rests_in_loss: self.rests_in_loss,
             allowed: self.allowed,
             phase: self.sender.phase(),
             mss,
-            cwnd,
+            cwnd: self.sender.window().cwnd,
             ssthresh: self.sender.window().ssthresh,
             in_flight: self.sender.board().in_flight(),
             queued: self.queued,
             outstanding: self.sender.board().outstanding(),
-            // Linux's autotuning keeps twice the window, and never less than twice the initial one.
-            send_buffer: 2 * u64::from(mss) * u64::from(cwnd.floor().max(10)),
+            send_buffer: self.send_buffer,
             srtt: rtt.srtt(),
             rttvar: rtt.deviation(),
             latest_rtt: rtt.latest(),

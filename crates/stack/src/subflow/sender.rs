@@ -581,6 +581,11 @@ impl Sender {
         self.timeouts
     }
 
+    /// When the timeout or the probe is due.
+    pub fn timer_at(&self) -> Option<Instant> {
+        self.timer.map(|(_, at)| at)
+    }
+
     /// When to call [`Sender::on_timer`].
     pub fn deadline(&self) -> Option<Instant> {
         [self.timer.map(|(_, at)| at), self.rack.deadline()].into_iter().flatten().min()

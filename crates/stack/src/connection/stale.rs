@@ -1,0 +1,119 @@
+//! Upstream Linux's way with a subflow that goes silent (`net/mptcp`: `__mptcp_retrans`, `mptcp_subflow_get_retrans`,
+//! `mptcp_pm_subflow_chk_stale`, `__mptcp_retransmit_pending_data`).
+//!
+//! The connection has a timer of its own. Its period is the longest time until the timer of an active subflow, as of the last time
+//! that data was placed; every progress of DATA_ACK starts it anew. When it fires, each subflow with data under way is asked
+//! whether it was heard of since the last time, and the first fragment of what is not acknowledged is repeated on a subflow
+//! that is idle, if there is one. After more than four silent periods a subflow is stale, if another one works: it gets nothing new
+//! until it is heard of, and everything that is not acknowledged goes to the others.
+
+use super::failure::NOBODY;
+use super::{Connection, Failover, Mode};
+use crate::subflow::{Chunk, Subflow};
+use anabranch_events::SendKind;
+use anabranch_units::{Duration, Instant};
+
+/// Silent periods that a subflow may have (Linux `net.mptcp.stale_loss_cnt`).
+const STALE_LOSS_COUNT: u32 = 4;
+/// A subflow with fewer silent periods is an alternative (`stale_loss_cnt - 1`).
+const ALTERNATIVE_LOSS_COUNT: u32 = STALE_LOSS_COUNT - 1;
+/// A backup repeats the head once every other subflow had more silent periods than this.
+const BACKUP_LOSS_COUNT: u32 = 1;
+/// The period while no subflow has a timer (Linux `TCP_RTO_MIN`).
+const LEAST_PERIOD: Duration = Duration::from_millis(200);
+/// The head of the line is a fragment of the send queue: at most so many bytes (32 KiB, the pages that Linux takes at once).
+const FRAGMENT: u64 = 32_768;
+
+impl Connection {
+    /// Whether subflows fail as upstream Linux has it.
+    pub(super) fn looks_for_stale(&self) -> bool {
+        self.mode == Mode::Multipath && self.config.failover == Failover::Upstream
+    }
+
+    /// Data is about to be placed: the timer's period follows the subflows' timers.
+    pub(super) fn note_period(&mut self, now: Instant) {
+        if self.config.failover == Failover::Upstream {
+            let active = self.subflows.iter().filter(|s| s.is_established() && s.silent_periods == 0);
+            let timers = active.filter_map(|s| s.sender.timer_at());
+            self.progress.period = timers.map(|at| at.since(now)).max().unwrap_or_default();
+        }
+    }
+
+    pub(super) fn period(&self) -> Duration {
+        if self.progress.period.is_zero() { LEAST_PERIOD } else { self.progress.period }
+    }
+
+    /// The connection's timer fired.
+    pub(super) fn mend_head(&mut self) {
+        let carries = |s: &Subflow| s.is_established() && !s.fin_sent;
+        let mut least_silent = u32::MAX;
+        let (mut idle, mut idle_backup) = (None, None);
+        for at in 0..self.subflows.len() {
+            if !carries(&self.subflows[at]) {
+                continue;
+            }
+            let subflow = &self.subflows[at];
+            if !subflow.sender.board().is_empty() || !subflow.queue.is_empty() {
+                if self.check_silence(at) {
+                    return;
+                }
+                least_silent = least_silent.min(self.subflows[at].silent_periods);
+            } else if subflow.backup_here || subflow.backup_there {
+                idle_backup = idle_backup.or(Some(at));
+            } else if subflow.allowed {
+                idle = idle.or(Some(at));
+            }
+        }
+        let backup = idle_backup.filter(|_| least_silent > BACKUP_LOSS_COUNT);
+        if let Some(at) = idle.or(backup) {
+            self.repeat_head(at);
+        }
+    }
+
+    /// The first fragment of what is not acknowledged is repeated on an idle subflow.
+    fn repeat_head(&mut self, at: usize) {
+        let (head, next) = (self.outgoing.unacked(), self.outgoing.next);
+        let end = next.min((head / FRAGMENT + 1) * FRAGMENT);
+        if head < end {
+            self.subflows[at].give(Chunk { stream_offset: head, len: end - head, kind: SendKind::Reinjection });
+            self.refresh(at);
+        }
+    }
+
+    /// Another period has passed while data was under way on the subflow. True if that makes it stale.
+    fn check_silence(&mut self, at: usize) -> bool {
+        let subflow = &mut self.subflows[at];
+        if subflow.silent_periods == 0 {
+            subflow.silent_since = subflow.heard_at;
+            subflow.silent_periods = 1;
+        } else if subflow.heard_at == subflow.silent_since {
+            subflow.silent_periods += 1;
+            return self.check_stale(at);
+        } else {
+            subflow.recover();
+            self.refresh(at);
+        }
+        false
+    }
+
+    fn check_stale(&mut self, at: usize) -> bool {
+        let subflow = &self.subflows[at];
+        if subflow.potentially_failed || subflow.silent_periods <= STALE_LOSS_COUNT {
+            return false;
+        }
+        let works =
+            |s: &Subflow| s.is_established() && !s.potentially_failed && s.silent_periods < ALTERNATIVE_LOSS_COUNT;
+        let alternative = self.subflows.iter().enumerate().any(|(i, other)| i != at && works(other));
+        if alternative {
+            self.subflows[at].potentially_failed = true;
+            self.refresh(at);
+            self.reinject_everything();
+        }
+        alternative
+    }
+
+    /// Everything that is not acknowledged goes out again, whoever holds it.
+    pub(super) fn reinject_everything(&mut self) {
+        self.outgoing.reinject_everything(NOBODY);
+    }
+}
