@@ -50,6 +50,22 @@ macro_rules! window {
     };
 }
 
+/// Big Buck Bunny in 596 media segments of a second over 2 x 1 Mb/s, to the end.
+macro_rules! dash {
+    ($name:literal, $player:literal) => {
+        case(
+            $name,
+            "dash/ratio-1-1",
+            &[
+                ("session.0.video", "{ kind = \"dash\", ladder = \"bbb-1s\" }"),
+                ("session.0.player", $player),
+                ("link.path1.loss", "0 %"),
+                ("link.path2.loss", "0 %"),
+            ],
+        )
+    };
+}
+
 const CASES: &[Case] = &[
     case("sticky/base", "sticky/base", &[]),
     case("sticky/3p-50", "sticky/3p-50", &[]),
@@ -61,6 +77,10 @@ const CASES: &[Case] = &[
     window!("window 10000: 1.2 s", "1.2 s", "10000 packets", "0 %"),
     window!("window 10: 1.2 ms, 0.1 % loss", "1.2 ms", "10 packets", "0.1 %"),
     window!("window 1000: 120 ms, 0.01 % loss", "120 ms", "1000 packets", "0.01 %"),
+    dash!("596 segments, dash.js-2.9", "dash.js-2.9"),
+    dash!("596 segments, dash.js-5", "dash.js-5"),
+    dash!("596 segments, robust-mpc", "robust-mpc"),
+    case("four viewers", "dash/four-viewers", &[]),
     case("three-paths, ten times as long", "bulk/three-paths", &[("duration", "1000 s")]),
 ];
 

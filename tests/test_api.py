@@ -1,3 +1,4 @@
+import itertools
 import threading
 import tomllib
 from pathlib import Path
@@ -107,6 +108,23 @@ def test_a_run_folder_is_read_back_as_it_was_written(recorded: anabranch.Run, tm
             assert a.path == b.path
             for column in ("throughput_bps", "cwnd_packets", "srtt_s"):
                 np.testing.assert_array_equal(getattr(a, column), getattr(b, column), column)
+
+
+def test_what_was_on_screen_and_which_paths_were_forbidden_is_read_back(tmp_path: Path) -> None:
+    from anabranch import runfolder
+
+    changes = {"transport.path_policy": "pud", "duration": "100 s"}
+    run = anabranch.run("dash/ratio-1-5", set=changes)
+    (session,) = run.recording.sessions
+    (stored,) = runfolder.read(run.save(tmp_path / "run")).recording.sessions
+    assert stored.shown == session.shown
+    assert {s.resolution for s in session.shown} <= {"320x240", "480x360", "854x480", "1280x720"}
+    assert all(a.end_s == b.begin_s for a, b in itertools.pairwise(session.shown))
+    (metrics,) = run.metrics["sessions"]
+    for path, again, subflow in zip(session.paths, stored.paths, metrics["subflows"], strict=True):
+        np.testing.assert_array_equal(path.disabled_s, again.disabled_s)
+        np.testing.assert_allclose(path.disabled_s, np.reshape(subflow["disabled_spans_s"], (-1, 2)))
+    assert len(session.paths[0].disabled_s) > 0
 
 
 def test_events_are_there_only_if_asked_for(short: dict[str, Any], recorded: anabranch.Run) -> None:

@@ -65,5 +65,22 @@ def test_what_is_no_run_folder_is_refused(anabranch: Run, two: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+def test_another_viewer_is_chosen_by_number(anabranch: Run, scenario: Path) -> None:
+    text = scenario.read_text(encoding="utf-8")
+    scenario.write_text(text.replace("[[session]]", '[[session]]\ncount = 2\nstagger = "3 s"'), encoding="utf-8")
+    for name in ("one", "two"):
+        assert anabranch("run", scenario, "--session", 1, "--out", f"runs/{name}").returncode == 0
+    assert "session 1 of 2" in (scenario.parent / "runs" / "one" / "session.svg").read_text(encoding="utf-8")
+    done = anabranch("compare", "runs/one", "runs/two", "--session", 1)
+    assert done.returncode == 0
+    metrics = json.loads((scenario.parent / "runs" / "one" / "metrics.json").read_text(encoding="utf-8"))
+    (row,) = [line for line in done.stdout.splitlines() if line.startswith("path switches")]
+    assert int(row.split("  ")[-1].replace("\u202f", "")) == metrics["sessions"][1]["path_switches"]
+    for command in (("compare", "runs/one", "runs/two"), ("run", scenario)):
+        wrong = anabranch(*command, "--session", 2)
+        assert wrong.returncode == 2
+        assert "sessions 0 to 1" in wrong.stderr
+
+
 def test_one_run_is_no_comparison(anabranch: Run, two: Path) -> None:
     assert anabranch("compare", two / "runs" / "one").returncode == 2

@@ -1,3 +1,4 @@
+import dataclasses
 import itertools
 import re
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 from anabranch.figures import compare, draw_session, style
 from anabranch.figures.comparison import Column
 from anabranch.figures.style import _spread
-from anabranch.recording import Mark, PathRecording, SessionRecording
+from anabranch.recording import Mark, PathRecording, SessionRecording, Shown
 
 
 def session(samples: int = 600, paths: int = 2, plays: bool = True, stalls: int = 3) -> SessionRecording:
@@ -29,6 +30,15 @@ def session(samples: int = 600, paths: int = 2, plays: bool = True, stalls: int 
         stalls_s=np.stack([begins, begins + 0.5], axis=1),
         underflows_s=begins,
     )
+
+
+def streamed(samples: int = 600) -> SessionRecording:
+    """A DASH session whose second path is forbidden from 20 s to 40 s."""
+    plain = session(samples)
+    shown = (Shown(2.0, 30.0, 5e5, "640x360"), Shown(30.0, 50.0, 2e6, "1280x720"), Shown(50.0, 60.0, 1e6, ""))
+    first, second = plain.paths
+    forbidden = dataclasses.replace(second, disabled_s=np.array([[20.0, 40.0]]))
+    return dataclasses.replace(plain, paths=(first, forbidden), shown=shown)
 
 
 def svg(recording: SessionRecording, tmp_path: Path, marks: tuple[Mark, ...] = ()) -> str:
@@ -53,6 +63,41 @@ def test_the_picture_shows_every_series_with_its_unit(tmp_path: Path) -> None:
         assert f'id="{identifier}"' in text
     for word in ("a title", "a subtitle", "wifi down", "stall", "buffer underflow", "path0", "path1"):
         assert re.search(f">{re.escape(word)}<", text), word
+
+
+def test_a_dash_session_shows_its_bitrates_resolutions_and_paths(tmp_path: Path) -> None:
+    text = svg(streamed(), tmp_path)
+    for title in ("Bitrate on screen (Mb/s) and resolution", "Paths in use"):
+        assert title in text
+    for identifier in ("bitrate", "window-total", "in-use-path0", "in-use-path1"):
+        assert f'id="{identifier}"' in text
+    for word in ("640x360", "1280x720", "total"):
+        assert re.search(f">{word}<", text), word
+    assert "Discarded" not in text, "a DASH player decodes nothing"
+    assert "Paths in use" not in svg(dataclasses.replace(streamed(), paths=session().paths), tmp_path)
+
+
+def test_a_forbidden_path_adds_nothing_to_the_total_window() -> None:
+    recording = streamed()
+    first, second = (path.cwnd_packets for path in recording.paths)
+    total = recording.total_window_packets
+    during = (recording.times_s >= 20.0) & (recording.times_s < 40.0)
+    np.testing.assert_array_equal(total[during], first[during])
+    np.testing.assert_allclose(total[~during], (first + second)[~during])
+
+
+def test_more_pixels_get_more_ink() -> None:
+    sizes = ["", "320x240", "480x360", "854x480", "1280x720", "1920x1080"]
+    inks = [style.resolution_shade(size) for size in sizes]
+    assert inks == sorted(inks, reverse=True)
+    assert len(set(inks)) == 5, "what is not known is as pale as the smallest"
+
+
+def test_long_subtitles_are_wrapped(tmp_path: Path) -> None:
+    path = tmp_path / "picture.svg"
+    style.save(draw_session(session(), title="t", subtitle="many words " * 20), path)
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if "many words" in line and "<text" in line]
+    assert len(lines) == 3
 
 
 def test_a_download_has_no_playout(tmp_path: Path) -> None:
@@ -87,6 +132,11 @@ def test_columns_of_a_comparison_share_their_axes() -> None:
     limits = [axes.get_xlim() + axes.get_ylim() for axes in figure.axes]
     left, right = limits[0::2], limits[1::2]
     assert left == right
+
+
+def test_a_comparison_of_streams_shows_their_bitrates() -> None:
+    figure = compare([Column("a", "", streamed()), Column("b", "", streamed(300))], title="t")
+    assert any("Bitrate on screen" in axes.get_title(loc="left") for axes in figure.axes)
 
 
 def test_a_comparison_needs_a_run() -> None:

@@ -67,6 +67,7 @@ class _Path(TypedDict):
     throughput_bps: NDArray[np.float32]
     cwnd_packets: NDArray[np.float32]
     srtt_s: NDArray[np.float32]
+    disabled: NDArray[np.float64]  # Beginning and end, two columns.
 
 class _Session(TypedDict):
     name: str
@@ -75,6 +76,7 @@ class _Session(TypedDict):
     discards: NDArray[np.uint32]
     path_switches: NDArray[np.uint32]
     stalls: NDArray[np.float64]
+    shown: NDArray[np.float64]  # Beginning, end, bitrate, width, height: five columns.
     underflows: NDArray[np.float64]
     paths: list[_Path]
 

@@ -63,6 +63,27 @@ _PLAYBACK: list[tuple[str, _Cell]] = [
     ("discarded pictures", lambda s: summary.count(s["picture_discards"])),
     ("buffer underflows", lambda s: summary.count(s["buffer_underflows"])),
 ]
+
+
+def _known(key: str, show: Callable[[float], str]) -> _Cell:
+    """A number that only DASH sessions have, and they not always."""
+    return lambda s: "-" if s.get(key) is None else show(s[key])
+
+
+def _fairness(metrics: dict[str, Any]) -> str:
+    index = (metrics.get("fairness") or {}).get("jain_mean_bitrate")
+    return "-" if index is None else f"{index:.3f}"
+
+
+_QUALITY: list[tuple[str, _Cell]] = [
+    ("mean bitrate", _known("mean_bitrate_bps", summary.megabits)),
+    ("switches", _known("switches", summary.count)),
+    ("switches of the resolution", _known("impactful_switches", summary.count)),
+    ("time on high quality", _known("time_on_high_quality", lambda share: f"{share:.1%}")),
+    ("mean buffer", _known("mean_buffer_s", summary.seconds)),
+    ("linear QoE", _known("qoe_linear", summary.count)),
+    ("log QoE", _known("qoe_log", lambda qoe: f"{qoe:.1f}")),
+]
 _TRANSFER: list[tuple[str, _Cell]] = [
     ("goodput", lambda s: summary.megabits(s["goodput_bps"])),
     ("path switches", lambda s: summary.count(s["path_switches"])),
@@ -71,16 +92,19 @@ _TRANSFER: list[tuple[str, _Cell]] = [
 ]
 
 
-def table(runs: Sequence[StoredRun]) -> RenderableType:
-    """The metrics of the runs' first sessions, a column per run."""
-    sessions = [r.metrics["sessions"][0] for r in runs]
+def table(runs: Sequence[StoredRun], session: int = 0) -> RenderableType:
+    """The metrics of one session of each run, a column per run."""
+    sessions = [r.metrics["sessions"][session] for r in runs]
     result = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
     result.add_column("")
     for name in names(runs):
         result.add_column(name, justify="right")
     played = any(summary.playback(s) for s in sessions)
-    for label, cell in (_PLAYBACK if played else []) + _TRANSFER:
+    streamed = any("mean_bitrate_bps" in s for s in sessions)
+    for label, cell in (_PLAYBACK if played else []) + (_QUALITY if streamed else []) + _TRANSFER:
         result.add_row(label, *(cell(s) for s in sessions))
+    if any(r.metrics.get("fairness") for r in runs):
+        result.add_row("Jain's index of the mean bitrates", *(_fairness(r.metrics) for r in runs))
     for path in dict.fromkeys(f["path"] for s in sessions for f in s["subflows"]):
         for label, key, show in _PER_PATH:
             # A path that went down and came back has carried several subflows.
@@ -100,28 +124,31 @@ _PER_PATH: list[tuple[str, str, Callable[[float], str]]] = [
 ]
 
 
-def picture(runs: Sequence[StoredRun]) -> Figure:
-    """The runs' first sessions side by side."""
+def picture(runs: Sequence[StoredRun], session: int = 0) -> Figure:
+    """One session of each run side by side."""
     from anabranch.figures.comparison import Column, compare
 
     scenarios = list(dict.fromkeys(str(r.metrics["scenario"]) for r in runs))
     columns = [
         Column(
             title=name,
-            subtitle=summary.in_short(run.metrics["sessions"][0]),
-            recording=run.recording.sessions[0],
+            subtitle=summary.in_short(run.metrics["sessions"][session]),
+            recording=run.recording.sessions[session],
             marks=run.recording.marks,
         )
         for name, run in zip(names(runs), runs, strict=True)
     ]
-    return compare(columns, title=", ".join(scenarios))
+    title = ", ".join(scenarios)
+    if any(len(r.metrics["sessions"]) > 1 for r in runs):
+        title += f", session {session}"
+    return compare(columns, title=title)
 
 
-def save_picture(runs: Sequence[StoredRun], directory: Path) -> Path:
+def save_picture(runs: Sequence[StoredRun], directory: Path, session: int = 0) -> Path:
     """Writes the picture as ``comparison.png`` and ``comparison.svg`` and returns the former."""
     from anabranch.figures import style
 
-    figure = picture(runs)
+    figure = picture(runs, session)
     directory.mkdir(parents=True, exist_ok=True)
     png = directory / "comparison.png"
     for path in (png, png.with_suffix(".svg")):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,12 +26,31 @@ class PathRecording:
         throughput_bps: Payload acknowledged since the previous sample, in bits per second.
         cwnd_packets: The congestion window in packets.
         srtt_s: The smoothed round trip in seconds.
+        disabled_s: Beginning and end of each span in which the path policy forbade new data, shape (n, 2).
     """
 
     path: str
     throughput_bps: Array
     cwnd_packets: Array
     srtt_s: Array
+    disabled_s: Array = field(default_factory=lambda: np.empty((0, 2)))
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A representation of a DASH video on screen.
+
+    Attributes:
+        begin_s: When it came on screen, in seconds since the run began.
+        end_s: When another one took its place, or the session ended; the picture may have been frozen meanwhile.
+        bitrate_bps: Its nominal bitrate.
+        resolution: Width and height, such as ``1280x720``; empty if not known.
+    """
+
+    begin_s: float
+    end_s: float
+    bitrate_bps: float
+    resolution: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +66,7 @@ class SessionRecording:
         path_switches: Path switches since the previous sample.
         stalls_s: Beginning and end of each stall, shape (n, 2).
         underflows_s: The instants of the buffer underflows.
+        shown: What was on screen, of a DASH video, in order.
     """
 
     name: str
@@ -57,11 +77,26 @@ class SessionRecording:
     path_switches: Array
     stalls_s: Array
     underflows_s: Array
+    shown: tuple[Shown, ...] = ()
 
     @property
     def plays(self) -> bool:
         """Whether something is played, rather than only downloaded."""
         return not bool(np.isnan(self.buffer_s).all())
+
+    @property
+    def total_window_packets(self) -> Array:
+        """The sum of the windows of those paths that may carry new data; not a number while none has a window."""
+        windows = np.stack([self._usable_window(path) for path in self.paths])
+        total: Array = np.nansum(windows, axis=0)
+        total[np.isnan(windows).all(axis=0)] = np.nan
+        return total
+
+    def _usable_window(self, path: PathRecording) -> Array:
+        window = path.cwnd_packets.copy()
+        for begin, end in path.disabled_s.tolist():
+            window[(self.times_s >= begin) & (self.times_s < end) & ~np.isnan(window)] = 0.0
+        return window
 
     @property
     def interval_s(self) -> float:
@@ -105,6 +140,7 @@ def of_outcome(outcome: _core.Outcome) -> Recording:
                 throughput_bps=path["throughput_bps"].astype(np.float64),
                 cwnd_packets=path["cwnd_packets"].astype(np.float64),
                 srtt_s=path["srtt_s"].astype(np.float64),
+                disabled_s=path["disabled"].reshape(-1, 2),
             )
             for path in columns["paths"]
         ]
@@ -118,6 +154,10 @@ def of_outcome(outcome: _core.Outcome) -> Recording:
                 path_switches=columns["path_switches"].astype(np.float64),
                 stalls_s=columns["stalls"].reshape(-1, 2),
                 underflows_s=columns["underflows"],
+                shown=tuple(
+                    Shown(begin, end, bitrate, f"{width:.0f}x{height:.0f}" if width else "")
+                    for begin, end, bitrate, width, height in columns["shown"].reshape(-1, 5).tolist()
+                ),
             )
         )
     return Recording(tuple(sessions), tuple(Mark(at, text) for at, text in outcome.marks()))
@@ -148,15 +188,29 @@ def samples_frame(recording: Recording) -> pl.DataFrame:
 
 
 def incidents_frame(recording: Recording) -> pl.DataFrame:
-    """Stalls, underflows and the scenario's events as a table: one row each, with its beginning and end."""
+    """What happened, as a table: one row each, with its beginning and end.
+
+    The kinds: ``stall``, ``underflow``, ``scenario`` (``text``: what happened to the network), ``disabled`` (``text``:
+    the path that the policy forbade), ``shown`` (``text``: the resolution on screen, ``value``: its bitrate in bit/s).
+    """
     import polars as pl
 
-    rows: list[tuple[str | None, str, float, float, str | None]] = []
+    rows: list[tuple[str | None, str, float, float, str | None, float | None]] = []
     for session in recording.sessions:
-        rows += [(session.name, "stall", begin, end, None) for begin, end in session.stalls_s.tolist()]
-        rows += [(session.name, "underflow", at, at, None) for at in session.underflows_s.tolist()]
-    rows += [(None, "scenario", mark.at_s, mark.at_s, mark.text) for mark in recording.marks]
-    schema = {"session": pl.String, "kind": pl.String, "begin_s": pl.Float64, "end_s": pl.Float64, "text": pl.String}
+        rows += [(session.name, "stall", begin, end, None, None) for begin, end in session.stalls_s.tolist()]
+        rows += [(session.name, "underflow", at, at, None, None) for at in session.underflows_s.tolist()]
+        for path in session.paths:
+            rows += [(session.name, "disabled", begin, end, path.path, None) for begin, end in path.disabled_s.tolist()]
+        rows += [(session.name, "shown", s.begin_s, s.end_s, s.resolution, s.bitrate_bps) for s in session.shown]
+    rows += [(None, "scenario", mark.at_s, mark.at_s, mark.text, None) for mark in recording.marks]
+    schema = {
+        "session": pl.String,
+        "kind": pl.String,
+        "begin_s": pl.Float64,
+        "end_s": pl.Float64,
+        "text": pl.String,
+        "value": pl.Float64,
+    }
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
@@ -167,20 +221,36 @@ def of_frames(samples: pl.DataFrame, incidents: pl.DataFrame) -> Recording:
     sessions = []
     for (name,), rows in samples.group_by("session", maintain_order=True):
         own = incidents.filter(pl.col("session") == name)
-        stalls = own.filter(pl.col("kind") == "stall").select("begin_s", "end_s").to_numpy()
+        stalls = _spans(own.filter(pl.col("kind") == "stall"))
+        disabled = own.filter(pl.col("kind") == "disabled")
+        shown = own.filter(pl.col("kind") == "shown").select("begin_s", "end_s", "value", "text")
         suffix = f".{_PER_PATH[0]}"
         names = [c.removesuffix(suffix) for c in rows.columns if c.endswith(suffix) and rows[c].null_count() == 0]
         sessions.append(
             SessionRecording(
                 name=str(name),
                 times_s=rows["time_s"].to_numpy(),
-                paths=tuple(PathRecording(p, *(rows[f"{p}.{c}"].to_numpy() for c in _PER_PATH)) for p in names),
+                paths=tuple(
+                    PathRecording(
+                        p,
+                        **{c: rows[f"{p}.{c}"].to_numpy() for c in _PER_PATH},
+                        disabled_s=_spans(disabled.filter(pl.col("text") == p)),
+                    )
+                    for p in names
+                ),
                 buffer_s=rows["buffer_s"].to_numpy(),
                 discards=rows["discards"].to_numpy().astype(np.float64),
                 path_switches=rows["path_switches"].to_numpy().astype(np.float64),
-                stalls_s=stalls.reshape(-1, 2),
+                stalls_s=stalls,
+                shown=tuple(Shown(*row) for row in shown.rows()),
                 underflows_s=own.filter(pl.col("kind") == "underflow")["begin_s"].to_numpy(),
             )
         )
     marks = incidents.filter(pl.col("kind") == "scenario").select("begin_s", "text").rows()
     return Recording(tuple(sessions), tuple(Mark(at, text) for at, text in marks))
+
+
+def _spans(rows: pl.DataFrame) -> Array:
+    """Beginnings and ends as an array of two columns."""
+    spans: Array = rows.select("begin_s", "end_s").to_numpy().reshape(-1, 2)
+    return spans

@@ -6,7 +6,7 @@
 ``samples.parquet``    each session over time, sampled
 ``incidents.parquet``  stalls, buffer underflows and the scenario's events: when they were
 ``events.parquet``     everything that was said, where asked for
-``session.png``        the picture of the first session, and ``session.svg``
+``session.png``        the picture of one session, the first where nothing was said, and ``session.svg``
 ``run.json``           seed, version, machine and times; written last, so a folder without it is unfinished
 =====================  ====================================================================================
 """
@@ -59,20 +59,24 @@ class StoredRun:
     recording: Recording
 
 
-def write(run: Run, directory: Path | None = None) -> Path:
+def write(run: Run, directory: Path | None = None, *, session: int = 0) -> Path:
     """Writes a run folder.
 
     Args:
         run: What to write.
         directory: The folder, made if need be; the files of an earlier run in it are replaced. Where absent, the next
             free ``runs/<scenario>-<seed>-<n>`` below the current directory.
+        session: Which session to draw, counted from 0.
 
     Returns:
         The folder.
 
     Raises:
+        InputError: There is no such session.
         OSError: It cannot be written.
     """
+    if session != 0:
+        check_session(session, run.metrics["scenario"], len(run.recording.sessions))
     folder = _next_free(run) if directory is None else directory
     folder.mkdir(parents=True, exist_ok=True)
     for name in (_RUN, _METRICS, _SCENARIO, _SAMPLES, _INCIDENTS, _EVENTS, *_PICTURES):
@@ -83,7 +87,7 @@ def write(run: Run, directory: Path | None = None) -> Path:
     recording.incidents_frame(run.recording).write_parquet(folder / _INCIDENTS)
     if run.has_events:
         run.events.write_parquet(folder / _EVENTS)
-    _draw(run, folder)
+    _draw(run, folder, session)
     _write_json(folder / _RUN, _about(run))
     return folder
 
@@ -136,18 +140,34 @@ def _write_json(path: Path, content: dict[str, Any]) -> None:
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _draw(run: Run, folder: Path) -> None:
-    """Draws the first session; a run of cross traffic alone has none."""
+def check_session(session: int, where: object, recorded: int) -> None:
+    """Refuses a session that was not recorded.
+
+    Raises:
+        InputError: There are only ``recorded`` sessions.
+    """
+    if not 0 <= session < recorded:
+        known = "none" if not recorded else "only session 0" if recorded == 1 else f"sessions 0 to {recorded - 1}"
+        raise InputError(f"{where}: there is no recording of session {session}; expected {known}")
+
+
+def _draw(run: Run, folder: Path, session: int) -> None:
+    """Draws a session; a run of cross traffic alone has none."""
     if not run.recording.sessions:
         return
     from anabranch.figures import draw_session, style
 
     transport = tomllib.loads(run.scenario)["transport"]
     policies = ", ".join(_name(transport[key]) for key in ("scheduler", "congestion_control"))
+    if (policy := _name(transport["path_policy"])) != "full-mesh":
+        policies += f", {policy}"
+    title = str(run.metrics["scenario"])
+    if len(run.metrics["sessions"]) > 1:
+        title += f", {run.metrics['sessions'][session]['name']} of {len(run.metrics['sessions'])}"
     figure = draw_session(
-        run.recording.sessions[0],
-        title=str(run.metrics["scenario"]),
-        subtitle=f"{policies}, seed {run.seed}: {summary.in_short(run.metrics['sessions'][0])}",
+        run.recording.sessions[session],
+        title=title,
+        subtitle=f"{policies}, seed {run.seed}: {summary.in_short(run.metrics['sessions'][session])}",
         marks=run.recording.marks,
     )
     for name in _PICTURES:

@@ -67,19 +67,21 @@ class Run:
             raise ValueError("this run recorded no events; ask for them with run(..., events=True)")
         return frame
 
-    def save(self, directory: str | Path | None = None) -> Path:
+    def save(self, directory: str | Path | None = None, *, session: int = 0) -> Path:
         """Writes a run folder, pictures included, and returns it.
 
         Args:
             directory: The folder; the files of an earlier run in it are replaced. The next free
                 ``runs/<scenario>-<seed>-<n>`` below the current directory where absent.
+            session: Which session to draw, counted from 0.
 
         Raises:
+            InputError: There is no such session.
             OSError: The folder cannot be written.
         """
         from anabranch import runfolder
 
-        return runfolder.write(self, None if directory is None else Path(directory))
+        return runfolder.write(self, None if directory is None else Path(directory), session=session)
 
 
 def run(

@@ -45,10 +45,12 @@ def playback(session: Metrics) -> str:
         return ""
     stalls = plural(session["stalls"], "stall")
     frozen = f" ({seconds(session['stall_s'])})" if session["stalls"] else ""
-    return (
-        f"start-up {seconds(session['startup_s'])}, {stalls}{frozen}, "
-        f"{plural(session['picture_discards'], 'discard')}, {plural(session['buffer_underflows'], 'underflow')}"
-    )
+    line = f"start-up {seconds(session['startup_s'])}, {stalls}{frozen}"
+    # The DASH players decode nothing, so they have neither.
+    if "mean_bitrate_bps" in session:
+        return line
+    discards, underflows = session["picture_discards"], session["buffer_underflows"]
+    return f"{line}, {plural(discards, 'discard')}, {plural(underflows, 'underflow')}"
 
 
 def quality(session: Metrics) -> str:
@@ -56,7 +58,9 @@ def quality(session: Metrics) -> str:
     bitrate = session.get("mean_bitrate_bps")
     if bitrate is None:
         return ""
-    text = f"mean bitrate {megabits(bitrate)}, {plural(session['switches'], 'switch', 'switches')}"
+    window = session["statistics_window_s"]
+    when = "" if window is None else f"from {window[0]:g} to {window[1]:g} s: "
+    text = f"{when}mean bitrate {megabits(bitrate)}, {plural(session['switches'], 'switch', 'switches')}"
     if session["impactful_switches"]:
         text += f", {count(session['impactful_switches'])} of them of the resolution"
     if session["time_on_high_quality"] is not None:
@@ -77,7 +81,7 @@ def transfer(session: Metrics) -> str:
 
 def in_short(session: Metrics) -> str:
     """The line that says most: what the viewer saw, or how the data came where nobody watched."""
-    return playback(session) or transfer(session)
+    return "; ".join(filter(None, (playback(session), quality(session)))) or transfer(session)
 
 
 def of_run(metrics: Metrics) -> RenderableType:
@@ -94,6 +98,9 @@ def of_run(metrics: Metrics) -> RenderableType:
         parts.append(_subflows(session["subflows"]))
     if len(sessions) > _MOST_SESSIONS:
         parts.append(Text(f"\nand {len(sessions) - _MOST_SESSIONS} sessions more, in metrics.json", style="dim"))
+    fairness = metrics.get("fairness")
+    if fairness and fairness["jain_mean_bitrate"] is not None:
+        parts.append(Text(f"\nJain's index of the mean bitrates: {fairness['jain_mean_bitrate']:.3f}"))
     traffic = metrics["traffic"]
     if traffic:
         rates = ", ".join(megabits(t["goodput_bps"]) for t in traffic[:_MOST_SESSIONS])
@@ -116,15 +123,25 @@ def _subflows(subflows: list[Metrics]) -> Table:
         "mean\nRTT",
     ):
         table.add_column(heading, justify="right", vertical="bottom", no_wrap=True)
-    for subflow in subflows:
+    # A path that came back, or a connection that was opened anew, makes several subflows of one path.
+    for path in dict.fromkeys(subflow["path"] for subflow in subflows):
+        own = [subflow for subflow in subflows if subflow["path"] == path]
+        window = _mean(own, "mean_cwnd_packets")
         table.add_row(
-            str(subflow["path"]),
-            megabits(subflow["goodput_bps"]),
-            count(subflow["segments_sent"]),
-            count(subflow["retransmissions"]),
-            count(subflow["reinjections"]),
-            count(subflow["rto_count"]),
-            "-" if subflow["mean_cwnd_packets"] is None else f"{subflow['mean_cwnd_packets']:.1f}",
-            seconds(subflow["mean_srtt_s"]),
+            str(path),
+            megabits(sum(subflow["goodput_bps"] for subflow in own)),
+            *(count(sum(subflow[key] for subflow in own)) for key in _COUNTS),
+            "-" if window is None else f"{window:.1f}",
+            seconds(_mean(own, "mean_srtt_s")),
         )
     return table
+
+
+_COUNTS = ("segments_sent", "retransmissions", "reinjections", "rto_count")
+
+
+def _mean(subflows: list[Metrics], key: str) -> float | None:
+    """The mean over subflows that have the number, weighted by what they sent."""
+    known = [(subflow[key], subflow["segments_sent"]) for subflow in subflows if subflow[key] is not None]
+    sent = sum(weight for _, weight in known)
+    return sum(value * weight for value, weight in known) / sent if sent else None

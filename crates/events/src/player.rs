@@ -98,6 +98,8 @@ pub enum PlayerEvent {
         /// In which representation it will be fetched instead.
         instead: u16,
     },
+    /// The player closed its connection and opened another one; responses that were not complete never will be.
+    Reconnected,
     /// A media segment went into the buffer, perhaps in place of another representation of it.
     SegmentAppended {
         /// The media segment.

@@ -7,7 +7,8 @@
 //!
 //! A response may be cancelled, as HTTP/2 can and HTTP/1.1 cannot: a message of the client tells the server to take back
 //! what has not left yet ([`Stream::withdraw`]); what is under way still arrives. So a client that gives a download up
-//! can be modelled on one connection.
+//! can be modelled on one connection. HTTP/1.1 closes the connection instead and opens another one
+//! ([`Stream::reopen`]); the table of exchanges, and the numbers of the requests, go on.
 //!
 //! Both ends are sans-IO: they act only when their host calls them, on the [`Stream`] that it passes in.
 //! Ours: the server answers at once; time to find and open a file is not modelled.
@@ -86,6 +87,10 @@ impl Exchanges {
             Message::Request(exchange) => Some(exchange),
             Message::Cancel(_) => None,
         }
+    }
+
+    fn count(&self) -> usize {
+        self.with(|list| list.len())
     }
 
     fn message(&self, index: usize) -> Option<Message> {
@@ -181,6 +186,11 @@ impl HttpClient {
         self.cancelled = true;
         self.exchanges.append(Message::Cancel(self.current as usize));
         stream.write(CANCEL_BYTES);
+    }
+
+    /// The stream was opened anew: responses that are missing will not come. Requests are numbered on.
+    pub fn reconnect(&mut self) {
+        *self = HttpClient::new(self.exchanges.clone());
     }
 
     /// Bytes that were read from the stream so far: where a response that was just completed ends in it.
@@ -303,6 +313,11 @@ impl HttpServer {
         if let Some(exchange) = self.exchanges.at(response).filter(|_| self.last == Some(response)) {
             self.exchanges.shorten(response, stream.withdraw(exchange.body));
         }
+    }
+
+    /// The client opened its stream anew: requests that were not answered will not come again.
+    pub fn reconnect(&mut self) {
+        (self.next, self.read, self.last) = (self.exchanges.count(), 0, None);
     }
 
     /// How many requests were answered.
@@ -473,6 +488,31 @@ mod tests {
         near.arrive(1010);
         assert_eq!(client.receive(&mut near, u64::MAX).completed, Some((0, 1000)));
         assert!(client.is_idle());
+    }
+
+    #[test]
+    fn a_new_connection_begins_with_the_next_request() {
+        let table = Exchanges::new();
+        let (mut client, mut server) = (HttpClient::new(table.clone()), HttpServer::new(table));
+        let (mut near, mut far) = (Pipe::default(), Pipe::default());
+        client.request(&mut near, exchange(100, 10, 1000));
+        client.request(&mut near, exchange(100, 10, 500));
+        far.arrive(150);
+        server.on_readable(&mut far);
+        near.arrive(400);
+        client.receive(&mut near, u64::MAX);
+        let (mut near, mut far) = (Pipe::default(), Pipe::default());
+        client.reconnect();
+        server.reconnect();
+        assert!(client.is_idle() && client.bytes_read() == 0);
+        assert_eq!(client.request(&mut near, exchange(60, 10, 7)), 2, "the numbers go on");
+        far.arrive(60);
+        server.on_readable(&mut far);
+        assert_eq!((far.written, server.answered()), (17, 2));
+        near.arrive(17);
+        let received = client.receive(&mut near, u64::MAX);
+        assert_eq!(received, Received { body: 7, began: Some(2), completed: Some((2, 7)) });
+        assert_eq!(client.bytes_read(), 17);
     }
 
     #[test]

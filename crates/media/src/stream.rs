@@ -21,6 +21,12 @@ pub trait Stream {
         0
     }
 
+    /// Closes the connection at once and opens another one to the same server, which takes its place; whether it did. What was
+    /// readable is gone. What is written from here on leaves when the new connection stands.
+    fn reopen(&mut self) -> bool {
+        false
+    }
+
     /// Says that nothing more will be written. The other direction stays open.
     fn finish(&mut self);
 

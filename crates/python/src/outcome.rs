@@ -57,14 +57,19 @@ impl Outcome {
 
 fn convert_session<'py>(py: Python<'py>, session: &SessionRecording) -> PyResult<Bound<'py, PyDict>> {
     let paths = session.paths.iter().map(|path| convert_path(py, path)).collect::<PyResult<Vec<_>>>()?;
-    let stalls: Vec<Vec<f64>> = session.stalls.iter().map(|(begin, end)| vec![*begin, *end]).collect();
+    let shown: Vec<Vec<f64>> = session
+        .shown
+        .iter()
+        .map(|s| vec![s.begin_s, s.end_s, s.bitrate_bps, f64::from(s.resolution.0), f64::from(s.resolution.1)])
+        .collect();
     let dict = PyDict::new(py);
     dict.set_item("name", &session.name)?;
+    dict.set_item("shown", PyArray2::from_vec2(py, &shown)?)?;
     dict.set_item("time_s", session.time_s.to_pyarray(py))?;
     dict.set_item("buffer_s", session.buffer_s.to_pyarray(py))?;
     dict.set_item("discards", session.discards.to_pyarray(py))?;
     dict.set_item("path_switches", session.path_switches.to_pyarray(py))?;
-    dict.set_item("stalls", PyArray2::from_vec2(py, &stalls)?)?;
+    dict.set_item("stalls", spans(py, &session.stalls)?)?;
     dict.set_item("underflows", session.underflows.to_pyarray(py))?;
     dict.set_item("paths", paths)?;
     Ok(dict)
@@ -76,7 +81,14 @@ fn convert_path<'py>(py: Python<'py>, path: &PathRecording) -> PyResult<Bound<'p
     dict.set_item("throughput_bps", path.throughput_bps.to_pyarray(py))?;
     dict.set_item("cwnd_packets", path.cwnd_packets.to_pyarray(py))?;
     dict.set_item("srtt_s", path.srtt_s.to_pyarray(py))?;
+    dict.set_item("disabled", spans(py, &path.disabled)?)?;
     Ok(dict)
+}
+
+/// Beginnings and ends as an array of two columns.
+fn spans<'py>(py: Python<'py>, spans: &[(f64, f64)]) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let rows: Vec<Vec<f64>> = spans.iter().map(|(begin, end)| vec![*begin, *end]).collect();
+    Ok(PyArray2::from_vec2(py, &rows)?)
 }
 
 fn convert_events<'py>(py: Python<'py>, events: &EventColumns) -> PyResult<Bound<'py, PyDict>> {

@@ -33,7 +33,7 @@ mod world;
 pub use error::{Error, nearest};
 pub use outcome::{
     Column, Ended, EventColumns, Fairness, LinkMetrics, Mark, Metrics, Outcome, PathRecording, QueueDelay, Recording,
-    SCHEMA, SessionMetrics, SessionRecording, jain,
+    SCHEMA, SessionMetrics, SessionRecording, Shown, jain,
 };
 pub use quantity::{Ratio, rate_bps, time_s};
 pub use scenario::{Scenario, load};

@@ -29,11 +29,14 @@ def compare(
             help="Where to write comparison.png and comparison.svg; beside the first run where absent.",
         ),
     ] = None,
+    session: Annotated[
+        int, typer.Option("--session", min=0, metavar="N", help="Which session of each run, counted from 0.")
+    ] = 0,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
     ] = False,
 ) -> None:
-    """Put the first sessions of several runs side by side, as a table and as a picture."""
+    """Put one session of each of several runs side by side, as a table and as a picture."""
     if not 2 <= len(directories) <= _MOST_RUNS:
         raise InputError(f"{len(directories)} run folder(s) given; expected two to {_MOST_RUNS}")
     try:
@@ -41,6 +44,7 @@ def compare(
         for run in runs:
             if not run.metrics["sessions"]:
                 raise InputError(f"{run.directory}: nobody watched in this run: there is nothing to compare")
+            runfolder.check_session(session, run.directory, len(run.recording.sessions))
         if as_json:
             found = [
                 {"directory": str(r.directory), "name": name, "seed": r.about["seed"], "metrics": r.metrics}
@@ -48,8 +52,8 @@ def compare(
             ]
             print(json.dumps({"schema": 1, "runs": found}, indent=2, ensure_ascii=False), flush=True)
         else:
-            answer(comparison.table(runs))
-        png = comparison.save_picture(runs, directory or directories[0].resolve().parent)
+            answer(comparison.table(runs, session))
+        png = comparison.save_picture(runs, directory or directories[0].resolve().parent, session)
         (err() if as_json else out()).print(f"\npicture: {png}", soft_wrap=True)
     except KeyboardInterrupt:
         fail("interrupted", Exit.INTERRUPTED)

@@ -50,6 +50,9 @@ def run(
             help="The run folder; runs/SCENARIO-SEED-N where absent. An earlier run in it is replaced.",
         ),
     ] = None,
+    session: Annotated[
+        int, typer.Option("--session", min=0, metavar="N", help="Which session to draw, counted from 0.")
+    ] = 0,
     as_json: Annotated[
         bool,
         typer.Option(
@@ -114,15 +117,15 @@ def run(
             try:
                 _tell(done, as_json)
             finally:
-                folder = _write(done, directory, left) if wants_folder else None
+                folder = _write(done, directory, left, session) if wants_folder else None
             if folder is not None:
                 (err() if as_json else out()).print(f"\nrun folder: {folder}", soft_wrap=True)
         except KeyboardInterrupt:
             fail("interrupted", Exit.INTERRUPTED)
 
 
-def _write(done: Run, directory: Path | None, left: Path) -> Path:
-    folder = runfolder.write(done, directory)
+def _write(done: Run, directory: Path | None, left: Path, session: int) -> Path:
+    folder = runfolder.write(done, directory, session=session)
     for file in left.iterdir():
         if file.is_file():
             shutil.move(file, folder / file.name)

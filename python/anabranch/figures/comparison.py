@@ -66,15 +66,20 @@ def _buffer_if_any(axes: Axes, recording: SessionRecording) -> None:
 
 def _rows(columns: Sequence[Column], colours: dict[str, str]) -> list[_Row]:
     averaged = max(panels.bin_width_s(c.recording) for c in columns)
-    rows = [
+    rows = []
+    streamed = any(c.recording.shown for c in columns)
+    if streamed:
+        rows.append(_Row("Bitrate on screen (Mb/s); the darker, the more pixels", 2.2, panels.bitrate))
+    rows.append(
         _Row(
             f"Throughput per path (Mb/s, mean over {averaged:.3g} s)",
             2.4,
             lambda a, r: panels.throughput(a, r, colours),
         )
-    ]
+    )
     if any(c.recording.plays for c in columns):
         rows.append(_Row("Playout buffer (s)", 2.0, _buffer_if_any))
+    if any(c.recording.plays and not c.recording.shown for c in columns):
         rows.append(
             _Row("Discarded pictures per second", 1.3, lambda a, r: panels.counts(a, r, r.discards, "discards"))
         )

@@ -80,6 +80,46 @@ def throughput(axes: Axes, recording: SessionRecording, colours: Mapping[str, st
     return [(_end_height(line, end) or 0.0, name, colours[name]) for name, line in lines.items()]
 
 
+def bitrate(axes: Axes, recording: SessionRecording) -> list[Label]:
+    """The bitrate on screen in Mb/s as steps, shaded by resolution; returns labels that name the resolutions."""
+    edges: list[float] = []
+    heights: list[float] = []
+    heard: dict[str, list[float]] = {}
+    for shown in recording.shown:
+        height = shown.bitrate_bps / 1e6
+        axes.fill_between(
+            [shown.begin_s, shown.end_s], 0.0, height, color=style.resolution_shade(shown.resolution), linewidth=0
+        )
+        edges += [shown.begin_s, shown.end_s]
+        heights += [height, height]
+        heard.setdefault(shown.resolution, []).append(height)
+    axes.plot(edges, heights, color=style.INK, linewidth=0.9, gid="bitrate")
+    axes.set_ylim(bottom=0.0)
+    return [(_middle(found), name, style.darker(style.resolution_shade(name))) for name, found in heard.items() if name]
+
+
+def _middle(values: Sequence[float]) -> float:
+    return (min(values) + max(values)) / 2.0
+
+
+def paths_in_use(axes: Axes, recording: SessionRecording, colours: Mapping[str, str]) -> list[Label]:
+    """A bar per path, with gaps where the path policy forbids new data on it; returns labels that name the paths."""
+    labels = []
+    for row, path in enumerate(reversed(recording.paths)):
+        known = np.flatnonzero(~np.isnan(path.cwnd_packets))
+        if not len(known):
+            continue
+        begin, end = float(recording.times_s[known[0]]), float(recording.times_s[known[-1]])
+        edges = [begin, *np.clip(path.disabled_s, begin, end).ravel().tolist(), end]
+        # The last sample may lie after the session's end, where the last span ends.
+        bars = [(a, b - a) for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a > recording.interval_s]
+        axes.broken_barh(bars, (row + 0.2, 0.6), facecolor=colours[path.path], gid=f"in-use-{path.path}")
+        labels.append((row + 0.5, path.path, colours[path.path]))
+    axes.set_ylim(0.0, len(recording.paths))
+    axes.yaxis.set_visible(False)
+    return labels
+
+
 def window(axes: Axes, recording: SessionRecording, colours: Mapping[str, str]) -> list[Label]:
     """Congestion window per path in packets, with its range within each bin; returns labels for the lines' ends."""
     labels = []
@@ -100,6 +140,12 @@ def window(axes: Axes, recording: SessionRecording, colours: Mapping[str, str]) 
         axes.plot(middles, line, color=colours[path.path], gid=f"window-{path.path}")
         height = _end_height(line, len(line))
         labels.append((height or 0.0, path.path, colours[path.path]))
+    if len(labels) > 1:
+        middles, rows = _binned(recording, recording.total_window_packets)
+        line = _mean(rows)
+        # Below the paths' lines: where one path carries all, its own line must be seen.
+        axes.plot(middles, line, color=style.INK, linewidth=1.0, zorder=1.9, gid="window-total")
+        labels.append((_end_height(line, len(line)) or 0.0, "total", style.INK))
     axes.set_ylim(bottom=0.0)
     return labels
 

@@ -22,6 +22,13 @@ STALL = "#9a9a9a"
 BUFFER = "#4a4a4a"
 COUNTS = "#4a4a4a"
 
+# From pale to strong, one hue: more pixels, more ink. None is a path's colour.
+_SHADES = ("#efedf5", "#dadaeb", "#bcbddc", "#9e9ac8", "#807dba", "#6a51a3")
+# From how many pixels on each of the shades but the first: 480x360, 854x480, 960x540, 1280x720, 1920x1080.
+_SHADE_FROM = (172_800, 409_920, 518_400, 921_600, 2_073_600)
+# Of letters, out of 255: a contrast with white of about 5 to 1 (WCAG asks for 4.5).
+_MOST_LUMINANCE = 105.0
+
 _SETTINGS: dict[str, Any] = {
     "font.family": ["DejaVu Sans"],
     "font.size": 9.0,
@@ -51,7 +58,7 @@ _SETTINGS: dict[str, Any] = {
     "lines.solid_joinstyle": "round",
     "legend.frameon": False,
     "legend.fontsize": 8.5,
-    "savefig.dpi": 150.0,
+    "savefig.dpi": 200.0,
     "savefig.facecolor": "white",
     # Letters stay letters in an SVG, and the same picture gets the same identifiers in every run.
     "svg.fonttype": "none",
@@ -81,6 +88,20 @@ def applied() -> Iterator[None]:
 def path_colours(paths: Sequence[str]) -> dict[str, str]:
     """A colour for each path, the same for the same position; they repeat beyond the sixth."""
     return {path: PATHS[position % len(PATHS)] for position, path in enumerate(paths)}
+
+
+def resolution_shade(resolution: str) -> str:
+    """A shade for a resolution such as ``1280x720``, the same in every picture: the darker, the more pixels."""
+    width, _, height = resolution.partition("x")
+    pixels = int(width) * int(height) if height else 0
+    return _SHADES[sum(pixels >= least for least in _SHADE_FROM)]
+
+
+def darker(colour: str) -> str:
+    """The same hue, dark enough for letters on white."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    scale = min(1.0, _MOST_LUMINANCE / (0.2126 * red + 0.7152 * green + 0.0722 * blue))
+    return "#" + "".join(f"{round(part * scale):02x}" for part in (red, green, blue))
 
 
 def place_end_labels(axes: Axes, labels: Sequence[tuple[float, str, str]], size: float = 8.5) -> None:

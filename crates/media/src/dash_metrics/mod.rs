@@ -94,6 +94,8 @@ pub struct DashMetrics {
 /// What [`DashMetrics`] found; the field names are those of `run --json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DashReport {
+    /// The statistics window, since the session's start; null: all of it.
+    pub statistics_window_s: Option<(f64, f64)>,
     /// Mean bitrate on screen, bit/s; null if nothing was shown.
     pub mean_bitrate_bps: Option<f64>,
     /// The mean of the different bitrates that were on screen, each counted once, bit/s (the other reading of MPTCP+'s
@@ -205,7 +207,9 @@ impl DashMetrics {
         let ranks = self.ranks_shown(&window);
         let quality = |rank: usize| self.bitrate(rank) / 1_000.0;
         let utility = |rank: usize| libm::log(self.bitrate(rank) / self.bitrate(0));
+        let seconds = |(from, to): (Duration, Duration)| (from.as_secs_f64(), to.as_secs_f64());
         DashReport {
+            statistics_window_s: self.options.window.map(seconds),
             mean_bitrate_bps: self.weighted(&window, moved, |rank| Some(self.bitrate(rank))),
             mean_used_bitrate_bps: self.mean_used(&ranks),
             switches: self.changes(&window, |a, b| Some(a != b)).unwrap_or(0),

@@ -86,6 +86,8 @@ impl Requests {
                     open.given_up = Some(received);
                 }
             }
+            // Of what was not complete nothing more comes.
+            PlayerEvent::Reconnected => self.waits = Waits::default(),
             PlayerEvent::ResponseComplete { request, bytes, end } => self.complete(at, request, bytes, end),
             PlayerEvent::SegmentAppended { index, .. } => {
                 let bytes = self.in_hand.take().unwrap_or(0);

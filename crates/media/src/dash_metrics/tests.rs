@@ -61,6 +61,7 @@ fn a_window_cuts_pieces_switches_and_the_start() {
     // From 3.5 s to 7.5 s of the clock.
     let options = DashMetricsOptions { window: Some((ms(2_500), ms(6_500))), ..DashMetricsOptions::default() };
     let report = fold(&STORY, options, true).finish(at_ms(60_000));
+    assert_eq!(report.statistics_window_s, Some((2.5, 6.5)));
     // 500 for 1.5 s, 2000 for 0.5 s.
     assert_eq!(report.mean_bitrate_bps, Some(875_000.0));
     assert_eq!((report.switches, report.impactful_switches), (1, Some(1)));

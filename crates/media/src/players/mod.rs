@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// A player as its host drives it. Time is an argument, and no input may lie before an earlier one.
 ///
 /// After every call the host asks for the next timer again and may drain the log. A player that opens its connection
-/// anew (to abandon a download) will be started again with the new stream; those that exist use one connection.
+/// anew ([`Stream::reopen`], to abandon a download) goes on with the same stream, which is the new connection's from there.
 pub trait Player {
     /// The connection stands: place the first request.
     fn start(&mut self, now: Instant, stream: &mut dyn Stream);

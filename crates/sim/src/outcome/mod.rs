@@ -5,7 +5,7 @@ mod recording;
 mod table;
 
 pub use fairness::{Fairness, jain};
-pub use recording::{Mark, PathRecording, Recording, SessionRecording};
+pub use recording::{Mark, PathRecording, Recording, SessionRecording, Shown};
 pub use table::{Column, EventColumns, Row};
 
 pub(crate) use recording::{MOST_RECORDED, Recorder};

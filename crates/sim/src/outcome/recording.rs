@@ -1,7 +1,9 @@
 //! What a picture of the run needs: columns sampled at the scenario's interval, and lists of what happened when.
 
+use anabranch_media::content::DashVideo;
 use anabranch_units::{Duration, Instant};
 use serde::Serialize;
+use std::sync::Arc;
 
 /// Sessions beyond this number are not recorded, so that a run with thousands of viewers fits into memory.
 pub(crate) const MOST_RECORDED: usize = 16;
@@ -41,10 +43,25 @@ pub struct SessionRecording {
     pub stalls: Vec<(f64, f64)>,
     /// When each buffer underflow was.
     pub underflows: Vec<f64>,
+    /// What was on screen, of a DASH video.
+    pub shown: Vec<Shown>,
     /// Discarded pictures since the sample before.
     pub discards: Vec<u32>,
     /// Path switches (of all packets) since the sample before.
     pub path_switches: Vec<u32>,
+}
+
+/// A representation on screen.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Shown {
+    /// When it came on screen.
+    pub begin_s: f64,
+    /// When another one took its place, or the session ended. The picture may have been frozen meanwhile.
+    pub end_s: f64,
+    /// Its nominal bitrate.
+    pub bitrate_bps: f64,
+    /// Width and height of its pictures; zero if not known.
+    pub resolution: (u32, u32),
 }
 
 /// One path of one session over time. NaN where no subflow uses it.
@@ -58,6 +75,8 @@ pub struct PathRecording {
     pub cwnd_packets: Vec<f32>,
     /// Smoothed round trip.
     pub srtt_s: Vec<f32>,
+    /// Beginning and end of each span in which the path policy forbade new data on it.
+    pub disabled: Vec<(f64, f64)>,
 }
 
 /// Fills a [`SessionRecording`].
@@ -71,15 +90,61 @@ pub(crate) struct Recorder {
     discards: u32,
     switches: u32,
     stalled_since: Option<Instant>,
+    video: Option<Arc<DashVideo>>,
+    /// Which representation is on screen, and since when.
+    on_screen: Option<(Instant, u16)>,
+    /// By path, since when it is forbidden.
+    disabled_since: Vec<Option<Instant>>,
 }
 
 impl Recorder {
     pub fn new(name: String, paths: impl IntoIterator<Item = String>, start: Instant) -> Self {
         let path = |path| PathRecording { path, ..PathRecording::default() };
         let paths: Vec<_> = paths.into_iter().map(path).collect();
-        let acked = vec![None; paths.len()];
+        let (acked, disabled_since) = (vec![None; paths.len()], vec![None; paths.len()]);
         let session = SessionRecording { name, paths, ..SessionRecording::default() };
-        Recorder { session, acked, last: start, ..Recorder::default() }
+        Recorder { session, acked, disabled_since, last: start, ..Recorder::default() }
+    }
+
+    /// The session shows this video.
+    #[must_use]
+    pub fn of(mut self, video: Option<Arc<DashVideo>>) -> Self {
+        self.video = video;
+        self
+    }
+
+    /// Another media segment came on screen.
+    pub fn show(&mut self, at: Instant, representation: u16) {
+        if self.on_screen.is_none_or(|(_, before)| before != representation) {
+            self.end_shown(at);
+            self.on_screen = Some((at, representation));
+        }
+    }
+
+    fn end_shown(&mut self, at: Instant) {
+        let (Some((since, rank)), Some(video)) = (self.on_screen.take(), &self.video) else { return };
+        let representation = video.representations()[usize::from(rank)];
+        self.session.shown.push(Shown {
+            begin_s: since.as_secs_f64(),
+            end_s: at.as_secs_f64(),
+            bitrate_bps: representation.bitrate as f64,
+            resolution: representation.resolution.map_or((0, 0), |r| (r.width, r.height)),
+        });
+    }
+
+    /// The path policy forbade new data on a path, or allowed it again.
+    pub fn path_use(&mut self, at: Instant, path: usize, allowed: bool) {
+        if allowed {
+            self.end_disabled(at, path);
+        } else {
+            self.disabled_since[path].get_or_insert(at);
+        }
+    }
+
+    fn end_disabled(&mut self, at: Instant, path: usize) {
+        if let Some(since) = self.disabled_since[path].take() {
+            self.session.paths[path].disabled.push((since.as_secs_f64(), at.as_secs_f64()));
+        }
     }
 
     /// Begins the row of a sample: everything is unknown until it is said.
@@ -146,6 +211,8 @@ impl Recorder {
 
     pub fn finish(mut self, end: Instant) -> SessionRecording {
         self.stall(end, false);
+        self.end_shown(end);
+        (0..self.disabled_since.len()).for_each(|path| self.end_disabled(end, path));
         self.session
     }
 }
@@ -189,5 +256,25 @@ mod tests {
         let s = r.finish(at(300));
         assert_eq!((s.discards, s.path_switches), (vec![2, 0], vec![0, 1]));
         assert_eq!(s.stalls, [(0.21, 0.23), (0.25, 0.3)]);
+    }
+
+    #[test]
+    fn representations_on_screen_and_forbidden_paths_become_spans() {
+        let resolution = Some(anabranch_media::content::Resolution { width: 640, height: 360 });
+        let of = |bitrate, resolution| anabranch_media::content::Representation { bitrate, resolution };
+        let list = vec![of(100_000, None), of(500_000, resolution)];
+        let video = DashVideo::nominal(list, &[Duration::from_secs(1); 4]).unwrap();
+        let mut r = Recorder::new("s".into(), ["a".to_string(), "b".to_string()], at(0)).of(Some(Arc::new(video)));
+        for (ms, rank) in [(1_000, 0), (2_000, 1), (3_000, 1), (5_000, 0)] {
+            r.show(at(ms), rank);
+        }
+        for (ms, allowed) in [(500, true), (1_500, false), (1_600, false), (4_000, true), (5_500, false)] {
+            r.path_use(at(ms), 1, allowed);
+        }
+        let s = r.finish(at(6_000));
+        let shown = |begin_s, end_s, bitrate_bps, resolution| Shown { begin_s, end_s, bitrate_bps, resolution };
+        let expected = [shown(1.0, 2.0, 1e5, (0, 0)), shown(2.0, 5.0, 5e5, (640, 360)), shown(5.0, 6.0, 1e5, (0, 0))];
+        assert_eq!(s.shown, expected);
+        assert_eq!((&s.paths[0].disabled, &s.paths[1].disabled), (&vec![], &vec![(1.5, 4.0), (5.5, 6.0)]));
     }
 }

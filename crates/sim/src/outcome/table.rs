@@ -178,6 +178,7 @@ impl Row {
             PlayerEvent::SegmentShown { index, representation } => {
                 numbered("segment-shown", index).representation(representation)
             }
+            PlayerEvent::Reconnected => row("reconnected"),
             PlayerEvent::BufferStateChanged { loaded } => Row { flag: Some(loaded), ..row("buffer-state-changed") },
         }
     }

@@ -68,6 +68,17 @@ impl Observer {
         &self.paths
     }
 
+    /// One more than the highest number of a subflow so far.
+    pub fn subflows_seen(&self) -> u16 {
+        self.subflow_paths.len() as u16
+    }
+
+    /// The session has another connection from here on: what held of the old one's sender holds no more.
+    pub fn reconnected(&mut self, now: Instant) {
+        self.transport.observe_sender(now, &TransportEvent::ReceiveWindowLimited { limited: false });
+        self.transport.observe_sender(now, &TransportEvent::SchedulerWaiting { waiting: false });
+    }
+
     /// What the endpoint said that sends the content.
     #[inline]
     pub fn see_sender(&mut self, log: &mut Log<TransportEvent>) {
@@ -88,6 +99,17 @@ impl Observer {
                     }
                 }
                 TransportEvent::Sample { subflow, cwnd, srtt, acked, .. } => self.record(subflow, cwnd, srtt, acked),
+                TransportEvent::PathUse { subflow, allowed } => {
+                    if let (Some(path), Some(recorder)) = (self.path_of(subflow), &mut self.recorder) {
+                        recorder.path_use(at, path, allowed);
+                    }
+                }
+                // Its successor on the path begins without a verdict.
+                TransportEvent::SubflowClosed { subflow, .. } => {
+                    if let (Some(path), Some(recorder)) = (self.path_of(subflow), &mut self.recorder) {
+                        recorder.path_use(at, path, true);
+                    }
+                }
                 _ => {}
             }
         }
@@ -129,6 +151,7 @@ impl Observer {
                 PlayerEvent::BufferLevel { media, .. } => recorder.buffer(media),
                 PlayerEvent::PictureDiscarded { .. } => recorder.discard(),
                 PlayerEvent::BufferUnderflow { .. } => recorder.underflow(at),
+                PlayerEvent::SegmentShown { representation, .. } => recorder.show(at, representation),
                 PlayerEvent::StallBegan => recorder.stall(at, true),
                 PlayerEvent::StallEnded | PlayerEvent::PlaybackEnded => recorder.stall(at, false),
                 _ => {}
@@ -194,9 +217,13 @@ impl Observer {
         self.subflow_paths[index] = self.paths.iter().position(|own| *own == path);
     }
 
+    /// The position of a subflow's path among the session's.
+    fn path_of(&self, subflow: SubflowId) -> Option<usize> {
+        self.subflow_paths.get(subflow.index()).copied().flatten()
+    }
+
     fn record(&mut self, subflow: SubflowId, cwnd: f64, srtt: Duration, acked: u64) {
-        let path = self.subflow_paths.get(subflow.index()).copied().flatten();
-        if let (Some(recorder), Some(path)) = (&mut self.recorder, path) {
+        if let (Some(path), Some(recorder)) = (self.path_of(subflow), &mut self.recorder) {
             recorder.sample(path, subflow.0, cwnd, srtt, acked);
         }
     }

@@ -131,7 +131,9 @@ impl Planner<'_> {
             _ => None,
         };
         let recorded = part.awaited && self.flows.len() < MOST_RECORDED;
-        let recorder = recorded.then(|| Recorder::new(part.name.clone(), part.paths.iter().map(path_name), part.start));
+        let video = if let Content::Dash(video) = content { Some(video.clone()) } else { None };
+        let recorder =
+            recorded.then(|| Recorder::new(part.name.clone(), part.paths.iter().map(path_name), part.start).of(video));
         let sources = self.record_events.then(|| {
             ["server", "client", "player"].map(|who| {
                 self.sources.push(format!("{}/{who}", part.name));
@@ -194,7 +196,8 @@ impl Planner<'_> {
         config.timestamps = t.timestamps;
         config.wide_data_seq = t.wide_data_seq;
         config.remote_port = SERVER_PORT;
-        config.local_port = if client { FIRST_EPHEMERAL_PORT } else { SERVER_PORT };
+        // The client's port is its dialer's choice.
+        config.local_port = SERVER_PORT;
         config
     }
 
@@ -210,8 +213,6 @@ impl Planner<'_> {
 
 /// HTTP's.
 const SERVER_PORT: u16 = 80;
-/// The first of the dynamic ports (RFC 6335 section 6).
-const FIRST_EPHEMERAL_PORT: u16 = 49_152;
 
 /// What sessions and cross traffic have in common.
 struct Part<'a> {

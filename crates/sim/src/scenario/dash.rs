@@ -192,7 +192,7 @@ fn time(key: &str, time: Duration) -> String {
     format!("{key} = \"{}\"", write_time(time))
 }
 
-const GIVE_UP: [(&str, GiveUp); 2] = [("cancel", GiveUp::Cancel), ("drain", GiveUp::Drain)];
+const GIVE_UP: [(&str, GiveUp); 3] = [("close", GiveUp::Close), ("cancel", GiveUp::Cancel), ("drain", GiveUp::Drain)];
 const STRATEGIES: [(&str, Strategy); 3] =
     [("dynamic", Strategy::Dynamic), ("bola", Strategy::Bola), ("throughput", Strategy::Throughput)];
 /// Ranks of representations, and numbers of media segments to look at.

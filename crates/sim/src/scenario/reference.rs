@@ -379,8 +379,8 @@ pub const KEYS: &[Key] = &[
     bare(
         "player",
         "give_up",
-        "DASH: what happens to a response that is given up: `cancel` (what has not left is taken back) or `drain` (all of it \
-         arrives): cancel.",
+        "DASH: what happens to a response that is given up: `close` (the connection is closed and another one opened, as browsers \
+         do over HTTP/1.1), `cancel` (what has not left is taken back, as HTTP/2 does) or `drain` (all of it arrives): close.",
     ),
     bare("player", "fast_switch", "dash.js-5: replace what is buffered in a lower representation: true."),
     bare("player", "strategy", "dash.js-2.9, dash.js-5: `dynamic`, `bola` or `throughput`: dynamic."),

@@ -1,41 +1,16 @@
-//! One connection: both endpoints, the player and the server behind them.
+//! One session: a connection with both its endpoints, the player and the server behind them.
 
+use super::dial::{Dialer, Listener, Retired, see};
 use crate::parts::{FlowPlan, Observer};
 use anabranch_media::{HttpServer, Player, Stream};
-use anabranch_network::Streams;
 use anabranch_segment::{Flags, Segment};
-use anabranch_stack::connection::{Config, Connection, Entropy, Transmit};
+use anabranch_stack::connection::{Connection, Transmit};
 use anabranch_stack::view::Hints;
 use anabranch_units::{Instant, PathId};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::RngCore;
-
-/// Keys, sequence numbers and nonces from the run's seed.
-struct SeededEntropy(ChaCha8Rng);
-
-impl SeededEntropy {
-    fn new(seed: u64, flow: &str, side: &str) -> Self {
-        let name = format!("{}/{side}", flow.replace(' ', "/"));
-        SeededEntropy(Streams::new(seed, name).stream("entropy"))
-    }
-}
-
-impl Entropy for SeededEntropy {
-    fn next_u64(&mut self) -> u64 {
-        self.0.next_u64()
-    }
-}
-
 /// One end of a connection with the bytes that its application moved.
 struct End {
     connection: Connection,
     moved: u64,
-}
-
-/// What a server is made from.
-struct Listener {
-    config: Config,
-    entropy: SeededEntropy,
 }
 
 /// The server: before the first SYN arrives there is only what it will be made from.
@@ -70,6 +45,13 @@ pub(super) struct Flow {
     player: Box<dyn Player + Send>,
     http: HttpServer,
     hints: Hints,
+    dialer: Dialer,
+    /// By how much the numbers of the present connection's subflows are raised in the session's events.
+    first_subflow: u16,
+    /// Connections that the player gave up and that are not over.
+    retired: Vec<Retired>,
+    /// Bytes that the player read from earlier connections.
+    read_before: u64,
     /// The connection was opened: its time has come.
     begun: bool,
     /// The player was told that the connection stands.
@@ -115,50 +97,69 @@ impl Stream for AppStream<'_> {
     }
 }
 
-/// Counts what the player reads, to know whether anything moves.
-struct PlayerStream<'a>(AppStream<'a>);
+/// The connection as the player sees it: it counts what is read, to know whether anything moves, and may be replaced.
+struct PlayerStream<'a> {
+    app: AppStream<'a>,
+    dialer: &'a mut Dialer,
+    http: &'a mut HttpServer,
+    /// The connection that was there before, and what the new one's server will be made from.
+    replaced: &'a mut Option<(Connection, Listener)>,
+}
 
 impl Stream for PlayerStream<'_> {
     fn readable(&self) -> u64 {
-        self.0.readable()
+        self.app.readable()
     }
 
     fn read(&mut self, max: u64) -> u64 {
-        let taken = self.0.read(max);
-        self.0.end.moved += taken;
+        let taken = self.app.read(max);
+        self.app.end.moved += taken;
         taken
     }
 
     fn write(&mut self, bytes: u64) {
-        self.0.end.connection.write(bytes);
+        self.app.end.connection.write(bytes);
+    }
+
+    fn reopen(&mut self) -> bool {
+        if self.replaced.is_some() {
+            return false;
+        }
+        let (client, listener) = self.dialer.dial();
+        let mut old = std::mem::replace(&mut self.app.end.connection, client);
+        old.abort(self.app.now);
+        // Before the player asks for more.
+        self.http.reconnect();
+        *self.replaced = Some((old, listener));
+        true
     }
 
     fn finish(&mut self) {
-        self.0.finish();
+        self.app.finish();
     }
 
     fn is_finished(&self) -> bool {
-        self.0.is_finished()
+        self.app.is_finished()
     }
 }
 
 impl Flow {
     /// A flow that begins at its time.
-    ///
-    /// # Panics
-    /// If the transport refuses options that were accepted when the scenario was read.
     pub fn new(plan: FlowPlan, seed: u64) -> Self {
-        let entropy = |side| SeededEntropy::new(seed, &plan.name, side);
-        let connection = Connection::client(plan.client, Box::new(entropy("client")));
-        let connection = connection.expect("the scenario's options were checked");
+        let mut dialer = Dialer::new(plan.client, plan.server, seed, &plan.name);
+        let (connection, listener) = dialer.dial();
         Flow {
             start: plan.start,
             awaited: plan.awaited,
             client: End { connection, moved: 0 },
-            server: Server::Listening(Box::new(Listener { config: plan.server, entropy: entropy("server") })),
+            server: Server::Listening(Box::new(listener)),
             player: plan.player,
             http: HttpServer::new(plan.exchanges),
             hints: plan.hints,
+            dialer,
+            first_subflow: 0,
+            retired: Vec::new(),
+            read_before: 0,
             begun: false,
             playing: false,
             finished: None,
@@ -169,6 +170,11 @@ impl Flow {
 
     /// When this end wants to be woken.
     pub fn next_wake(&self, side: Side) -> Instant {
+        let earlier = self.retired.iter().filter_map(|old| old.next_wake(side)).min();
+        self.next_wake_of_present(side).min(earlier.unwrap_or(Instant::FAR_FUTURE))
+    }
+
+    fn next_wake_of_present(&self, side: Side) -> Instant {
         let connection = match (side, &self.server) {
             (Side::Client, _) if !self.begun => return self.start,
             (Side::Client, _) => &self.client.connection,
@@ -192,19 +198,56 @@ impl Flow {
             self.begun = true;
             return;
         }
+        for end in self.retired.iter_mut().filter_map(|old| old.end(side)) {
+            if end.poll_timeout().is_some_and(|at| at <= now) {
+                end.handle_timeout(now);
+            }
+        }
         if let Some(connection) = self.connection(side)
             && connection.poll_timeout().is_some_and(|at| at <= now)
         {
             connection.handle_timeout(now);
         }
         if side == Side::Client && self.player_timer() <= now {
-            self.player.on_timer(now, &mut PlayerStream(AppStream { end: &mut self.client, now }));
+            self.with_player(now, |player, stream| player.on_timer(now, stream));
         }
+    }
+
+    /// Lets the player act on the connection, and does what follows if it replaced it.
+    #[inline]
+    fn with_player(&mut self, now: Instant, act: impl FnOnce(&mut dyn Player, &mut dyn Stream)) {
+        let mut replaced = None;
+        let app = AppStream { end: &mut self.client, now };
+        act(
+            self.player.as_mut(),
+            &mut PlayerStream { app, dialer: &mut self.dialer, http: &mut self.http, replaced: &mut replaced },
+        );
+        if let Some((old, listener)) = replaced {
+            self.retire(now, old, listener);
+        }
+    }
+
+    /// The player has a new connection; this was the old one.
+    fn retire(&mut self, now: Instant, client: Connection, listener: Listener) {
+        let server = match std::mem::replace(&mut self.server, Server::Listening(Box::new(listener))) {
+            Server::Accepted(end) => Some(end.connection),
+            Server::Listening(_) | Server::Failed => None,
+        };
+        self.retired.push(Retired::new(self.dialer.present() - 1, self.first_subflow, client, server));
+        self.first_subflow = Retired::next_first(&self.observer);
+        self.observer.reconnected(now);
+        self.read_before += std::mem::take(&mut self.client.moved);
     }
 
     /// A segment arrived.
     #[inline]
     pub fn receive(&mut self, now: Instant, side: Side, path: PathId, segment: &Segment) {
+        if let Some(old) = self.retired.iter_mut().find(|old| old.takes(side, segment)) {
+            if let Some(end) = old.end(side) {
+                end.handle_segment(now, path, segment);
+            }
+            return;
+        }
         match (side, &mut self.server) {
             (Side::Client, _) => {
                 if segment.payload_len > 0 {
@@ -224,8 +267,7 @@ impl Flow {
             return;
         }
         if let Server::Listening(listener) = std::mem::replace(&mut self.server, Server::Failed)
-            && let Ok(mut connection) =
-                Connection::accept(listener.config, Box::new(listener.entropy), now, path, segment)
+            && let Some(mut connection) = listener.accept(now, path, segment)
         {
             connection.set_hints(self.hints);
             self.server = Server::Accepted(Box::new(End { connection, moved: 0 }));
@@ -252,13 +294,13 @@ impl Flow {
                 return;
             }
             self.playing = true;
-            self.player.start(now, &mut PlayerStream(AppStream { end: &mut self.client, now }));
+            self.with_player(now, |player, stream| player.start(now, stream));
         }
         if self.finished.is_some() {
             return;
         }
         if self.client.connection.readable() > 0 || self.client.connection.peer_finished() {
-            self.player.on_readable(now, &mut PlayerStream(AppStream { end: &mut self.client, now }));
+            self.with_player(now, |player, stream| player.on_readable(now, stream));
         }
         if self.player.finished() {
             self.finished = Some(now);
@@ -273,6 +315,9 @@ impl Flow {
     /// The next segment that this end sends.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant, side: Side) -> Option<Transmit> {
+        if let Some(transmit) = self.retired.iter_mut().find_map(|old| old.poll_transmit(now, side)) {
+            return Some(transmit);
+        }
         match (side, &mut self.server) {
             (Side::Client, _) if !self.begun => None,
             (Side::Client, _) => self.client.connection.poll_transmit(now),
@@ -284,20 +329,32 @@ impl Flow {
     /// The client's interface on a path went away or came back.
     pub fn interface_changed(&mut self, now: Instant, path: PathId, up: bool) {
         self.client.connection.handle_path_change(now, path, up);
+        for client in self.retired.iter_mut().filter_map(|old| old.end(Side::Client)) {
+            client.handle_path_change(now, path, up);
+        }
     }
 
     /// Lets the observer see what this end said since the last call.
     #[inline]
     pub fn drain_events(&mut self, side: Side) {
+        self.drain_retired(side);
+        let first = self.first_subflow;
         match (side, &mut self.server) {
             (Side::Client, _) => {
-                self.observer.see_receiver(self.client.connection.log());
+                see(&mut self.observer, side, self.client.connection.log(), first);
                 if self.playing {
                     self.observer.see_player(self.player.log());
                 }
             }
-            (Side::Server, Server::Accepted(end)) => self.observer.see_sender(end.connection.log()),
+            (Side::Server, Server::Accepted(end)) => see(&mut self.observer, side, end.connection.log(), first),
             (Side::Server, _) => {}
+        }
+    }
+
+    fn drain_retired(&mut self, side: Side) {
+        if !self.retired.is_empty() {
+            self.retired.iter_mut().for_each(|old| old.drain_events(side, &mut self.observer));
+            self.retired.retain(|old| !old.is_over());
         }
     }
 
@@ -316,7 +373,7 @@ impl Flow {
 
     /// Bytes that the player read so far.
     pub fn bytes_read(&self) -> u64 {
-        self.client.moved
+        self.read_before + self.client.moved
     }
 
     /// When the player was done, if it is.

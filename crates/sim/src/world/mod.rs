@@ -8,6 +8,7 @@
 mod agenda;
 #[cfg(test)]
 mod dash_tests;
+mod dial;
 mod flow;
 mod packet;
 #[cfg(test)]

@@ -9,8 +9,8 @@
 //! is appended, the buffer is measured, and the next step follows at once.
 //!
 //! A request that is given up: dash.js aborts the XMLHttpRequest, and the browser closes the connection and opens
-//! another one. A session here has one stream, so the response is cancelled or drained on it ([`GiveUp`]); what arrives of
-//! it all the same counts as wasted.
+//! another one. So does the player here; or it cancels the response or drains it on the same connection ([`GiveUp`]). What
+//! arrived of it counts as wasted.
 //!
 //! Not modelled: audio, decoding (no pictures are dropped), seeking, several periods, the limit of the browser's source
 //! buffer, updates of live MPDs.
@@ -327,6 +327,7 @@ impl Dash {
         if let Some(front) = core.pending.front_mut() {
             front.kind = Kind::Drained;
         }
+        let reopened = core.limits.give_up == GiveUp::Close && stream.reopen();
         if core.limits.give_up == GiveUp::Cancel {
             core.client.cancel(stream);
         }
@@ -340,6 +341,11 @@ impl Dash {
                 instead: core.current as u16,
             },
         );
+        if reopened {
+            core.client.reconnect();
+            core.pending.clear();
+            core.log.emit(now, PlayerEvent::Reconnected);
+        }
         self.rule.observe(&self.core.view(now), &Event::SegmentAborted(&aborted.download(now)));
         self.scheduler.abandoned(aborted.index);
         self.schedule(now, stream);

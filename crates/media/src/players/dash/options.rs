@@ -4,15 +4,18 @@ use crate::abr::AbrOptions;
 use crate::content::Resolution;
 use anabranch_units::{Bandwidth, Duration};
 
-/// What happens to a response that the player gives up. A browser closes the connection and opens another one, which a
-/// session of one stream cannot do; these lie on both sides of it.
+/// What happens to a response that the player gives up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GiveUp {
-    /// The server is told, and takes back what has not left yet; what is under way still arrives, in front of the next
-    /// response. Better than closing by a handshake and a slow start.
+    /// The connection is closed and another one opened, as browsers abort an XMLHttpRequest over HTTP/1.1: what is under way
+    /// still crosses the network, and the next request waits for a handshake and begins with a slow start. Where the host
+    /// has no further connection, as `Drain`.
     #[default]
+    Close,
+    /// The server is told, and takes back what has not left yet; what is under way still arrives, in front of the next
+    /// response. So does HTTP/2.
     Cancel,
-    /// All of it still arrives. Worse than closing where much of it had not been sent.
+    /// All of it still arrives, in front of the next response.
     Drain,
 }
 

@@ -1,0 +1,154 @@
+//! A session's connections one after the other: a player may close its connection and open another one.
+//!
+//! The old one is aborted, as a browser closes a socket with unread data: its client sends a reset, and until that arrives
+//! the server goes on sending. So both of its ends stay until they are over, and what is under way still takes the links'
+//! time. Connections of one session differ in the client's ports.
+
+use super::flow::Side;
+use crate::parts::Observer;
+use anabranch_events::{Log, TransportEvent};
+use anabranch_network::Streams;
+use anabranch_segment::Segment;
+use anabranch_stack::connection::{Config, Connection, Entropy, Transmit};
+use anabranch_units::{Instant, PathId, SubflowId};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::RngCore;
+
+/// The first of the dynamic ports (RFC 6335 section 6).
+const FIRST_EPHEMERAL_PORT: u16 = 49_152;
+/// Ports of one connection: one for each of its subflows, also for those that replace others.
+const PORTS_PER_CONNECTION: u16 = 64;
+/// After so many connections the ports are taken again; the first one is long forgotten by then.
+const PORT_BLOCKS: u32 = ((u16::MAX - FIRST_EPHEMERAL_PORT) / PORTS_PER_CONNECTION) as u32;
+/// Numbers that are left free for subflows that the server of an aborted connection may still accept.
+const SPARE_NUMBERS: u16 = 8;
+
+/// Keys, sequence numbers and nonces from the run's seed.
+struct SeededEntropy(ChaCha8Rng);
+
+impl Entropy for SeededEntropy {
+    fn next_u64(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+}
+
+/// Makes a session's connections.
+pub(super) struct Dialer {
+    client: Config,
+    server: Config,
+    seed: u64,
+    /// The session's name, as a path.
+    name: String,
+    dialed: u32,
+}
+
+/// What a server is made from.
+pub(super) struct Listener {
+    config: Config,
+    entropy: SeededEntropy,
+}
+
+impl Dialer {
+    pub fn new(client: Config, server: Config, seed: u64, name: &str) -> Self {
+        Dialer { client, server, seed, name: name.replace(' ', "/"), dialed: 0 }
+    }
+
+    /// The client's end of the next connection, and what its server will be made from.
+    ///
+    /// # Panics
+    /// If the transport refuses options that were accepted when the scenario was read.
+    pub fn dial(&mut self) -> (Connection, Listener) {
+        let stream = if self.dialed == 0 { "entropy".to_string() } else { format!("entropy/{}", self.dialed) };
+        let entropy = |side: &str| {
+            let name = format!("{}/{side}", self.name);
+            SeededEntropy(Streams::new(self.seed, name).stream(&stream))
+        };
+        let config = Config { local_port: first_port(self.dialed), ..self.client.clone() };
+        let client = Connection::client(config, Box::new(entropy("client")));
+        let listener = Listener { config: self.server.clone(), entropy: entropy("server") };
+        self.dialed += 1;
+        (client.expect("the scenario's options were checked"), listener)
+    }
+
+    /// How many connections there were before the present one.
+    pub fn present(&self) -> u32 {
+        self.dialed - 1
+    }
+}
+
+impl Listener {
+    /// The server's end, if it takes this SYN.
+    pub fn accept(self, now: Instant, path: PathId, syn: &Segment) -> Option<Connection> {
+        Connection::accept(self.config, Box::new(self.entropy), now, path, syn).ok()
+    }
+}
+
+fn first_port(connection: u32) -> u16 {
+    FIRST_EPHEMERAL_PORT + (connection % PORT_BLOCKS) as u16 * PORTS_PER_CONNECTION
+}
+
+/// A connection that was replaced.
+pub(super) struct Retired {
+    /// Which one of the session's.
+    number: u32,
+    /// By how much its subflows' numbers are raised in the session's events.
+    first_subflow: u16,
+    client: Connection,
+    server: Option<Connection>,
+}
+
+impl Retired {
+    pub fn new(number: u32, first_subflow: u16, client: Connection, server: Option<Connection>) -> Self {
+        Retired { number, first_subflow, client, server }
+    }
+
+    /// By how much the numbers of the next connection's subflows are to be raised.
+    pub fn next_first(observer: &Observer) -> u16 {
+        observer.subflows_seen() + SPARE_NUMBERS
+    }
+
+    /// Whether a segment on its way to `side` is of this connection.
+    pub fn takes(&self, side: Side, segment: &Segment) -> bool {
+        let port = if side == Side::Client { segment.destination_port } else { segment.source_port };
+        port.checked_sub(first_port(self.number)).is_some_and(|offset| offset < PORTS_PER_CONNECTION)
+    }
+
+    pub fn end(&mut self, side: Side) -> Option<&mut Connection> {
+        if side == Side::Client { Some(&mut self.client) } else { self.server.as_mut() }
+    }
+
+    pub fn next_wake(&self, side: Side) -> Option<Instant> {
+        if side == Side::Client { self.client.poll_timeout() } else { self.server.as_ref()?.poll_timeout() }
+    }
+
+    pub fn poll_transmit(&mut self, now: Instant, side: Side) -> Option<Transmit> {
+        self.end(side)?.poll_transmit(now)
+    }
+
+    /// Nothing will come of it any more.
+    pub fn is_over(&self) -> bool {
+        self.client.is_over() && self.server.as_ref().is_none_or(Connection::is_over)
+    }
+
+    /// Lets the observer see what its end said.
+    pub fn drain_events(&mut self, side: Side, observer: &mut Observer) {
+        let first = self.first_subflow;
+        let Some(log) = self.end(side).map(Connection::log) else { return };
+        see(observer, side, log, first);
+    }
+}
+
+/// Lets the observer see what one end of a connection said.
+pub(super) fn see(observer: &mut Observer, side: Side, log: &mut Log<TransportEvent>, first_subflow: u16) {
+    if first_subflow > 0 && !log.is_empty() {
+        let mut raised = Log::default();
+        for (at, event) in log.drain() {
+            raised.emit(at, event.map_subflows(|subflow| SubflowId(subflow.0.saturating_add(first_subflow))));
+        }
+        return see(observer, side, &mut raised, 0);
+    }
+    match side {
+        Side::Client => observer.see_receiver(log),
+        Side::Server => observer.see_sender(log),
+    }
+}
