@@ -58,7 +58,7 @@ def quality(session: Metrics) -> str:
     bitrate = session.get("mean_bitrate_bps")
     if bitrate is None:
         return ""
-    window = session["statistics_window_s"]
+    window = session.get("statistics_window_s")
     when = "" if window is None else f"from {window[0]:g} to {window[1]:g} s: "
     text = f"{when}mean bitrate {megabits(bitrate)}, {plural(session['switches'], 'switch', 'switches')}"
     if session["impactful_switches"]:

@@ -86,6 +86,13 @@ pub enum PlayerEvent {
         /// Of which representation.
         representation: u16,
     },
+    /// The request is for a segment of the sound; [`PlayerEvent::Requested`] came just before.
+    AudioRequested {
+        /// Which request.
+        request: u32,
+        /// Which one, from zero: it plays with the media segment of the same number.
+        index: u32,
+    },
     /// The player gave up a request for a media segment. What still arrives of it is thrown away; when that is all, its
     /// response is complete.
     SegmentAbandoned {

@@ -87,6 +87,7 @@ impl ViewerMetrics {
             | PlayerEvent::InitRequested { .. }
             | PlayerEvent::SegmentRequested { .. }
             | PlayerEvent::SegmentAbandoned { .. }
+            | PlayerEvent::AudioRequested { .. }
             | PlayerEvent::Reconnected
             | PlayerEvent::SegmentAppended { .. }
             | PlayerEvent::SegmentShown { .. }

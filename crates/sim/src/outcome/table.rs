@@ -167,6 +167,9 @@ impl Row {
                 offset: Some(u64::from(request)),
                 ..numbered("segment-requested", index).representation(representation)
             },
+            PlayerEvent::AudioRequested { request, index } => {
+                Row { offset: Some(u64::from(request)), ..numbered("audio-requested", index) }
+            }
             PlayerEvent::SegmentAbandoned { request, index, received, instead } => Row {
                 offset: Some(u64::from(request)),
                 bytes: Some(received),

@@ -10,7 +10,7 @@ use anabranch_media::content::{
     ContentError, DashVideo, LADDERS, Mpd, MpdSelection, Resolution, SegmentVariation, find_ladder, read_table,
 };
 use anabranch_media::{DashMetricsOptions, DashOptions, GiveUp, QoeWeights};
-use anabranch_units::Duration;
+use anabranch_units::{Bandwidth, Duration};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use std::path::{Path, PathBuf};
@@ -228,6 +228,7 @@ pub(super) fn read_options(r: &Reader<'_>) -> Result<DashOptions> {
         initial_representation: count("initial_representation")?,
         max_bitrate: r.quantity("max_bitrate", read_rate)?,
         max_resolution: read_resolution(r)?,
+        audio: positive(r, "audio", read_rate, |rate| rate == Bandwidth::ZERO)?,
         give_up: read_choice(r, "give_up", &GIVE_UP)?,
         fast_switch: optional_flag(r, "fast_switch")?,
     })
@@ -293,6 +294,7 @@ pub(super) fn write_options(o: &DashOptions) -> Vec<String> {
         o.max_bitrate.map(|rate| format!("max_bitrate = \"{}\"", write_rate(rate))),
         o.max_resolution.map(|r| format!("max_resolution = \"{r}\"")),
         flag("fast_switch", o.fast_switch),
+        o.audio.map(|rate| format!("audio = \"{}\"", write_rate(rate))),
         o.give_up.map(|g| format!("give_up = \"{}\"", word(&GIVE_UP, &g))),
         rule.strategy.map(|s| format!("strategy = \"{}\"", word(&STRATEGIES, &s))),
         flag("dropped_frames", rule.dropped_frames),

@@ -92,6 +92,7 @@ fn mistakes_are_reported_where_they_are() {
         (player("kind = \"dash.js-2.9\", fast_switch = true"), 7, "no option `fast_switch`"),
         (player("kind = \"dash.js-2.2\", strategy = \"bola\""), 7, "no option `strategy`"),
         (player("kind = \"dash.js-2.9\", strategy = \"bolla\""), 7, "`bolla`"),
+        (player("kind = \"rate\", audio = \"0 kb/s\""), 7, "`audio` is zero"),
         (player("kind = \"rate\", give_up = \"drian\""), 7, "`drian`"),
         (player("kind = \"robust-mpc\", horizon = 0"), 7, "`horizon` must be"),
         (player("kind = \"rate\", max_resolution = \"720p\""), 7, "`max_resolution` is `720p`"),
@@ -115,7 +116,7 @@ fn what_a_player_is_told_is_written_and_read_again() {
     let everything = "video = { kind = \"dash\", ladder = \"bbb-2s\", duration = \"100 s\", scene_variation = 0.5 }\n\
         player = { kind = \"dash.js-5\", buffer = \"10 s\", buffer_at_top = \"20 s\", startup = \"2 s\", resume = \"3 s\", \
         initial_bitrate = \"500 kb/s\", initial_representation = 3, max_bitrate = \"2 Mb/s\", max_resolution = \"854x480\", \
-        give_up = \"drain\", fast_switch = false, strategy = \"throughput\", dropped_frames = true, progress_timing = true }\n\
+        audio = \"128 kb/s\", give_up = \"drain\", fast_switch = false, strategy = \"throughput\", dropped_frames = true, progress_timing = true }\n\
         statistics = { from = \"10 s\", to = \"90 s\", switch_penalty = 3, log_stall_penalty = 1.5 }";
     let scenario = with(everything).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(load(&scenario.resolved(), "dash.toml", None, &[]).as_ref(), Ok(&scenario), "{}", scenario.resolved());

@@ -376,6 +376,7 @@ pub const KEYS: &[Key] = &[
     bare("player", "initial_representation", "DASH: the first representation by rank, from 0; the others' is 0."),
     bare("player", "max_bitrate", "DASH: no representation above."),
     bare("player", "max_resolution", "DASH: no representation with larger pictures, such as \"1280x720\"."),
+    bare("player", "audio", "DASH: fetch a sound track of this bitrate alongside, on the same connection: none."),
     bare(
         "player",
         "give_up",

@@ -12,7 +12,11 @@
 //! another one. So does the player here; or it cancels the response or drains it on the same connection ([`GiveUp`]). What
 //! arrived of it counts as wasted.
 //!
-//! Not modelled: audio, decoding (no pictures are dropped), seeking, several periods, the limit of the browser's source
+//! Sound, if there is any, is asked for together with each media segment and on the same connection, just ahead of it: it
+//! costs its bytes and no round trip. (A browser takes a second connection, where the two share the rate; either way
+//! the pictures get what the sound leaves, and the sound is never what is missing.)
+//!
+//! Not modelled: decoding (no pictures are dropped), seeking, several periods, the limit of the browser's source
 //! buffer, updates of live MPDs.
 
 mod buffer;
@@ -34,7 +38,7 @@ use crate::content::DashVideo;
 use crate::http::{Exchanges, HttpClient};
 use crate::stream::Stream;
 use anabranch_events::{Log, PlayerEvent};
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Bandwidth, Duration, Instant};
 use buffer::{Held, MediaBuffer};
 use playback::{Due, Playback};
 use profile::{Profile, Told};
@@ -81,6 +85,7 @@ struct Limits {
     resume: Duration,
     fast_switch: bool,
     give_up: GiveUp,
+    audio: Option<Bandwidth>,
 }
 
 fn build(profile: Profile, setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, SetupError> {
@@ -160,6 +165,7 @@ impl Limits {
             resume: options.resume.unwrap_or(Duration::ZERO),
             fast_switch: options.fast_switch.unwrap_or(profile.can_switch_fast()),
             give_up: options.give_up.unwrap_or_default(),
+            audio: options.audio,
         }
     }
 }

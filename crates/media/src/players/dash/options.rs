@@ -41,6 +41,8 @@ pub struct DashOptions {
     pub max_bitrate: Option<Bandwidth>,
     /// No representation with larger pictures (dash.js: `limitBitrateByPortal`).
     pub max_resolution: Option<Resolution>,
+    /// A sound track of this bitrate is fetched alongside. Nothing said: there is none.
+    pub audio: Option<Bandwidth>,
     /// What happens to a response that is given up.
     pub give_up: Option<GiveUp>,
     /// dash.js 5: replace what is buffered in a lower representation after a switch upwards.
@@ -59,6 +61,7 @@ impl DashOptions {
             ("initial_representation", self.initial_representation.is_some()),
             ("max_bitrate", self.max_bitrate.is_some()),
             ("max_resolution", self.max_resolution.is_some()),
+            ("audio", self.audio.is_some()),
             ("give_up", self.give_up.is_some()),
             ("fast_switch", self.fast_switch.is_some()),
             ("rule", self.rule != AbrOptions::default()),

@@ -22,6 +22,8 @@ pub(super) enum Kind {
     Init {
         representation: usize,
     },
+    /// Sound, or its initialisation segment.
+    Audio,
     Media(Media),
     /// Given up: its bytes are read and thrown away.
     Drained,

@@ -44,6 +44,8 @@ pub(super) struct Scheduler {
     ask: bool,
     /// The pause that the rule wanted.
     pause: Duration,
+    /// The next segment of the sound to be fetched.
+    next_audio: u32,
 }
 
 impl Scheduler {
@@ -56,6 +58,7 @@ impl Scheduler {
             repeat: None,
             ask: true,
             pause: Duration::ZERO,
+            next_audio: 0,
         }
     }
 
@@ -118,7 +121,8 @@ impl Dash {
                 }
             }
             Kind::Media(media) => self.finish_media(now, stream, &media),
-            Kind::Drained => {}
+            // The media segment that it goes with was requested together with it, and comes next.
+            Kind::Audio | Kind::Drained => {}
         }
     }
 
@@ -252,8 +256,10 @@ impl Dash {
     }
 
     fn fetch_media(&mut self, now: Instant, stream: &mut dyn Stream) {
+        let index = self.scheduler.repeat.take().unwrap_or(self.core.next);
+        self.fetch_audio_until(now, stream, index);
         let core = &mut self.core;
-        let (index, rank) = (self.scheduler.repeat.take().unwrap_or(core.next), core.current);
+        let rank = core.current;
         core.next = index + 1;
         self.scheduler.ask = true;
         let bytes = core.video.bytes(rank, index);
@@ -261,6 +267,22 @@ impl Dash {
         let request = self.request(now, stream, headers::get(bytes), kind);
         let representation = rank as u16;
         self.core.log.emit(now, PlayerEvent::SegmentRequested { request, index, representation });
+    }
+
+    /// Asks for the sound that goes with the media segments up to `last`, if there is any. What a player gives up arrives
+    /// after its sound, so none is fetched twice.
+    fn fetch_audio_until(&mut self, now: Instant, stream: &mut dyn Stream, last: u32) {
+        let Some(rate) = self.core.limits.audio else { return };
+        if self.scheduler.next_audio == 0 && self.core.video.init_bytes() > 0 {
+            self.request(now, stream, headers::get(self.core.video.init_bytes()), Kind::Audio);
+        }
+        while self.scheduler.next_audio <= last {
+            let index = self.scheduler.next_audio;
+            self.scheduler.next_audio += 1;
+            let bytes = rate.bytes_in(self.core.video.duration_of(index)).max(1);
+            let request = self.request(now, stream, headers::get(bytes), Kind::Audio);
+            self.core.log.emit(now, PlayerEvent::AudioRequested { request, index });
+        }
     }
 
     fn fetch_init(&mut self, now: Instant, stream: &mut dyn Stream) -> bool {

@@ -1,5 +1,6 @@
 //! Whole sessions on an ideal network.
 
+mod audio;
 mod dialogues;
 mod link;
 mod properties;
