@@ -151,6 +151,18 @@ mod tests {
     }
 
     #[test]
+    fn two_reports_within_a_millisecond_are_one_apart() {
+        let both = |bytes| Download {
+            first_progress: Some(Mark { at: at_ms(40), bytes: 500 }),
+            last_progress: Mark { at: at_ms(40), bytes },
+            ..timed(0, 40, 60, 0)
+        };
+        // 8 * (1 500 - 500) / 1 ms.
+        assert_eq!(ewma(&[both(1_500)], Timing::Progress).average(), Some(8_000.0));
+        assert_eq!(ewma(&[both(500)], Timing::Progress).average(), None, "one report only");
+    }
+
+    #[test]
     fn less_than_ten_milliseconds_is_a_cache() {
         let quick =
             |ms: u64| Download { first_progress: Some(Mark { at: at_ms(1), bytes: 0 }), ..timed(0, 1, ms, 1_000) };

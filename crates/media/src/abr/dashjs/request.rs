@@ -62,6 +62,12 @@ mod tests {
     }
 
     #[test]
+    fn the_lowest_and_the_highest_need_not_come_first() {
+        let all = [Request::new("a", 3), Request::new("b", 1), Request::new("c", 7), Request::new("d", 5)];
+        assert_eq!((lowest(&all).map(|r| r.rule), highest(&all).map(|r| r.rule)), (Some("b"), Some("c")));
+    }
+
+    #[test]
     fn of_equals_the_first_gives_the_reason() {
         let all = [Request::new("a", 2), Request::new("b", 2)];
         assert_eq!((lowest(&all), highest(&all)), (Some(all[0]), Some(all[0])));

@@ -187,3 +187,15 @@ fn what_does_not_concern_it_changes_nothing() {
     told.observe(&at, &Event::BufferState(BufferState::Loaded));
     assert_eq!(told.decide(&at), untold.decide(&at));
 }
+
+#[test]
+fn a_request_that_falls_back_to_what_is_current_changes_nothing_for_bola() {
+    let ladder = rates();
+    let mut rule = fast(AbrOptions { strategy: Some(Strategy::Bola), ..AbrOptions::default() });
+    rule.decide(&View { current: 3, ..loaded(&ladder, 5) });
+    let before = format!("{:?}", rule.bola);
+    // The player is at 600 kbit/s already while the request at 2400 is under way.
+    let abandoned = abandon(&mut rule, &View { current: 1, ..loaded(&ladder, 5) });
+    assert_eq!(abandoned.map(|a| a.representation), Some(1));
+    assert_eq!(format!("{:?}", rule.bola), before);
+}
