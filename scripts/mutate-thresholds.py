@@ -27,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RULES = Path("crates/media/src/abr")
 CONSTANT = re.compile(r"^(\s*)((?:pub(?:\([a-z() ]*\))? )?)const ([A-Z0-9_]+): ([^=]+?) = ([^;\"]*);")
-NUMBER = re.compile(r"(?<![\w.])\d[\d_]*(?:\.\d+)?(?![\w.])")
+NUMBER = re.compile(r"(?<![\w.])\d[\d_]*(?:\.\d+)?(?:e-?\d+)?(?![\w.])")
 USE = re.compile(r"^\s*(?:pub(?:\([a-z() ]*\))? )?use [^;]*;", re.MULTILINE)
 # A value that the compiler needs while it compiles: of a constant function, or of another constant.
 NEEDED = re.compile(r"\bconst fn\b.*?^\}", re.DOTALL | re.MULTILINE)
@@ -69,7 +69,7 @@ class Number:
 def others(text: str) -> tuple[str, str]:
     """A quarter more and a quarter less, as literals of the same type."""
     plain = text.replace("_", "")
-    if "." in plain:
+    if "." in plain or "e" in plain:
         return repr(round(float(plain) * 1.25, 9)), repr(round(float(plain) * 0.75, 9))
     value = int(plain)
     step = max(value // 4, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,8 +16,11 @@ from anabranch.figures import panels, style
 from anabranch.recording import Mark, SessionRecording
 
 _COLUMN_IN = 4.6
-_HEIGHT_IN = 6.6
+_PANELS_IN = 5.35
 _ABOVE_IN = 1.25
+# One more line of subtitles, and what fits into one.
+_LINE_IN = 0.17
+_SUBTITLE_CHARACTERS = 70
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,10 @@ def _draw(columns: Sequence[Column], title: str) -> Figure:
     colours = style.path_colours(names)
     rows = _rows(columns, colours)
     width_in = _COLUMN_IN * len(columns) + 0.6
-    figure = Figure(figsize=(width_in, _HEIGHT_IN))
+    subtitles = [textwrap.wrap(c.subtitle, _SUBTITLE_CHARACTERS) for c in columns]
+    above_in = _ABOVE_IN + _LINE_IN * (max(1, *map(len, subtitles)) - 1)
+    height_in = _PANELS_IN + above_in
+    figure = Figure(figsize=(width_in, height_in))
     left = 0.5 / width_in
     grid = figure.add_gridspec(
         len(rows),
@@ -105,8 +112,8 @@ def _draw(columns: Sequence[Column], title: str) -> Figure:
         wspace=0.06,
         left=left,
         right=1.0 - 0.2 / width_in,
-        top=1.0 - _ABOVE_IN / _HEIGHT_IN,
-        bottom=0.52 / _HEIGHT_IN,
+        top=1.0 - above_in / height_in,
+        bottom=0.52 / height_in,
     )
     end = max((float(c.recording.times_s[-1]) for c in columns if len(c.recording.times_s)), default=1.0)
     for number, row in enumerate(rows):
@@ -134,15 +141,16 @@ def _draw(columns: Sequence[Column], title: str) -> Figure:
                 axes.set_xlabel("Time (s)")
             if number == 0:
                 at = axes.get_position()
-                y = 1.0 - 0.62 / _HEIGHT_IN
+                y = 1.0 - 0.62 / height_in
                 figure.text(at.x0, y, column.title, fontsize=10.5, fontweight="bold", va="center")
-                figure.text(at.x0, y - 0.2 / _HEIGHT_IN, column.subtitle, fontsize=8.5, color=style.MUTED, va="center")
-    figure.text(left, 1.0 - 0.25 / _HEIGHT_IN, title, fontsize=12.5, fontweight="bold", va="center")
-    _legend(figure, columns, colours, width_in)
+                text = "\n".join(subtitles[position])
+                figure.text(at.x0, y - 0.12 / height_in, text, fontsize=8.5, color=style.MUTED, va="top")
+    figure.text(left, 1.0 - 0.25 / height_in, title, fontsize=12.5, fontweight="bold", va="center")
+    _legend(figure, columns, colours, (width_in, height_in))
     return figure
 
 
-def _legend(figure: Figure, columns: Sequence[Column], colours: dict[str, str], width_in: float) -> None:
+def _legend(figure: Figure, columns: Sequence[Column], colours: dict[str, str], size_in: tuple[float, float]) -> None:
     handles: list[Line2D | Patch] = [Line2D([], [], color=c, label=name) for name, c in colours.items()]
     if any(len(c.recording.stalls_s) for c in columns):
         handles.append(Patch(facecolor=style.STALL, alpha=0.35, label="stall"))
@@ -153,7 +161,7 @@ def _legend(figure: Figure, columns: Sequence[Column], colours: dict[str, str], 
     figure.legend(
         handles=handles,
         loc="center right",
-        bbox_to_anchor=(1.0 - 0.12 / width_in, 1.0 - 0.25 / _HEIGHT_IN),
+        bbox_to_anchor=(1.0 - 0.12 / size_in[0], 1.0 - 0.25 / size_in[1]),
         ncols=len(handles),
         handlelength=1.4,
         handletextpad=0.5,
