@@ -26,7 +26,7 @@ RUST_SOURCES := $(shell find crates scenarios -type f \( -name '*.rs' -o -name '
                 Cargo.toml Cargo.lock .cargo/config.toml
 PYTHON_TREES := python tests
 
-.PHONY: help demo test rust-test python-test check slow bench build docs validation tools clean
+.PHONY: help demo test rust-test python-test check slow bench bench-live build docs validation tools clean
 
 help: ## Lists these verbs.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -107,6 +107,9 @@ slow: build ## Runs the slow suite: validation over many seeds, ten thousand ran
 
 bench: $(VENV)/.created ## Measures speed and memory.
 	$(CARGO) bench -p anabranch-sim --bench simulator --locked
+
+bench-live: ## Measures the server beside the kernel's own, as root on an idle machine.
+	$(CARGO) bench -p anabranch-live --bench wire --locked
 
 docs: ## Regenerates the pages that follow from the code.
 	$(CARGO) run --quiet --locked -p anabranch-sim --example scenario_page > docs/scenario.md

@@ -14,6 +14,7 @@ declare -A package_of=(
   [nginx]=nginx-light
   [nstat]=iproute2
   [openssl]=openssl
+  [sysctl]=procps
   [tshark]=tshark
 )
 

@@ -1,11 +1,17 @@
 """`anabranch serve`: what is wrong is said plainly. That it works is shown in test_serve_page.py and in Rust."""
 
 import os
+import signal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from anabranch.cli import serving
 from conftest import Run
+
+if TYPE_CHECKING:
+    from anabranch._core import _Facts
 
 LISTEN = ("--listen", "srv1=10.99.0.1")
 
@@ -54,3 +60,44 @@ def test_help_names_the_defaults(anabranch: Run) -> None:
     assert done.returncode == 0
     for word in ("--max-connections", "1024", "--send-timeout", "60", "Example: anabranch serve"):
         assert word in done.stdout
+
+
+def _facts(uptime: float, sent: tuple[int, int]) -> "_Facts":
+    return {
+        "uptime": uptime,
+        "accepted": 3,
+        "refused": 0,
+        "open": 1,
+        "half_open": 0,
+        "send_queue": 1_250_000,
+        "paths": [
+            {
+                "device": f"srv{number}",
+                "sent_bytes": sent_bytes,
+                "received_bytes": 0,
+                "segments": 0,
+                "retransmitted_segments": 0,
+                "subflows": 1,
+            }
+            for number, sent_bytes in enumerate(sent, 1)
+        ],
+    }
+
+
+def test_the_line_tells_clients_rates_queue_and_how() -> None:
+    before, now = _facts(2.0, (1_000_000, 0)), _facts(4.0, (6_000_000, 250_000))
+    line = serving._line(before, now, "min-rtt, cubic")
+    assert line == "1 client, srv1 20.0 Mb/s, srv2 1.0 Mb/s, 1.2 MB in the send queue (min-rtt, cubic)"
+    # Before the server has said anything for the first time.
+    first = serving._line({**before, "uptime": 0.0, "paths": []}, now, "x, y")
+    assert "srv1 0.0 Mb/s" in first
+
+
+def test_signals_are_handled_as_before_afterwards() -> None:
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    stopped = []
+    with serving._signals_to(lambda: stopped.append(True)):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert len(stopped) == 2
+    assert {number: signal.getsignal(number) for number in before} == before

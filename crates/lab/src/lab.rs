@@ -354,8 +354,8 @@ impl Drop for Lab {
 
 /// One client's connections are no flood.
 fn limits() -> Limits {
-    // Buffers are the scenario's.
-    Limits { memory: u64::MAX, ..Limits::default() }
+    // Buffers are the scenario's, and so is how long a path is cut or a player pauses.
+    Limits { memory: u64::MAX, stall: Duration::MAX, ..Limits::default() }
 }
 
 /// A capture for each path of each client, if captures are wanted.

@@ -15,6 +15,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
+/// Threads that read files, because reading one may block. Most reads are answered from memory, so a few are enough to keep a disk
+/// busy and not so many that they get in each other's way.
+const READERS: usize = 8;
+
 /// A server at work, on threads of its own. Dropping it breaks all connections off.
 #[derive(Debug)]
 pub struct Serving {
@@ -109,7 +113,8 @@ fn serve(
     stops: Stops,
     metrics: Option<(TcpListener, Arc<Shown>)>,
 ) -> Result<Counters, ServeError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().thread_name("anabranch-files").max_blocking_threads(READERS).build()?;
     let thread = {
         let wakes = wakes.clone();
         std::thread::Builder::new().name("anabranch-loop".into()).spawn(move || driver.run(&wakes))?
