@@ -160,7 +160,7 @@ fn live_facts(
 fn counted(c: &Counters) -> Value {
     json!({
         "accepted": c.accepted, "closed": c.closed, "refused": c.refused, "displaced": c.displaced,
-        "undecodable": c.undecodable, "misdirected": c.misdirected, "unknown": c.unknown, "unsendable": c.unsendable,
+        "idle": c.idle, "stalled": c.stalled, "undecodable": c.undecodable, "misdirected": c.misdirected, "unknown": c.unknown, "unsendable": c.unsendable,
     })
 }
 

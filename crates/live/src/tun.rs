@@ -57,6 +57,7 @@ impl Tun {
     ///
     /// # Errors
     /// If the process has too many open files.
+    #[cfg(feature = "serve")]
     pub(crate) fn try_clone(&self) -> io::Result<OwnedFd> {
         self.file.try_clone()
     }
