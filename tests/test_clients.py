@@ -135,7 +135,9 @@ def test_vlc_s_words_become_the_metrics_of_a_session() -> None:
         (4.5, "[0000] main input error: ES_OUT_SET_(GROUP_)PCR  is called too late (pts_delay increased to 1030 ms)"),
         (6.0, "[0000] main input debug: Stream buffering done (1083 ms in 1900 ms)"),
         (7.0, "[0000] main input error: ES_OUT_SET_(GROUP_)PCR  is called too late, jitter of 5500 ms ignored"),
-        (9.0, "[0000] main input debug: EOF reached"),
+        (8.0, "[0000] main input debug: EOF reached"),
+        (9.0, "[0000] main playlist debug: dead input"),
+        (9.0, "[0000] main playlist: end of playlist, exiting"),
     ):
         reader.line(at_s, text)
     log = reader.log
@@ -150,7 +152,7 @@ def test_a_session_that_was_cut_off_is_not_over() -> None:
     reader = vlc.Reader()
     reader.line(1.0, "main input debug: Stream buffering done (1083 ms in 700 ms)")
     reader.cut = True
-    reader.line(5.0, "main input debug: EOF reached")
+    reader.line(5.0, "main playlist debug: dead input")
     assert not reader.log.over
 
 

@@ -31,7 +31,8 @@ _BUFFERED = re.compile(r"Stream buffering done")
 _LATE = re.compile(r"PCR\s+is called too late \(pts_delay increased to (\d+) ms\)")
 _IGNORED = re.compile(r"PCR\s+is called too late, jitter of (\d+) ms ignored")
 _DISCARDED = re.compile(r"picture is too late to be displayed")
-_ENDED = re.compile(r"main input debug: EOF reached")
+# That everything was read ("EOF reached") comes before everything was shown.
+_ENDED = re.compile(r"main playlist: end of playlist|main playlist debug: dead input")
 _FAILED = re.compile(r"VLC is unable to open|[Yy]our input can't be opened|no suitable decoder|could not decode")
 _STATISTIC = re.compile(r"\|\s*(video decoded|frames displayed|frames lost)\s*:\s*(\d+)")
 
@@ -91,7 +92,7 @@ class Reader:
             self._say(at_s, "underflow", float(found[1]) / 1000)
         elif _DISCARDED.search(text):
             self._say(at_s, "discarded", float(self.log.statistics.get("video decoded", 0)))
-        elif _ENDED.search(text) and self._started and not self.cut:
+        elif _ENDED.search(text) and self._started and not self.cut and not self.log.over:
             self._say(at_s, "ended")
             self.log.over = True
         elif _FAILED.search(text):
