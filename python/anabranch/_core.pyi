@@ -216,6 +216,7 @@ def viewer_report(
     ``ended``; ``discarded`` picture; ``underflow`` by how much. An MPD, given as its name and its text, says which
     representations a DASH video has. The scenario gives the statistics' window and weights.
     """
+
 class _ServeDefaults(TypedDict):
     max_connections: int
     max_half_open: int

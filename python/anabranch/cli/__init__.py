@@ -1,5 +1,4 @@
 """The command line: one module for each of its commands."""
-"""The command line: `anabranch list`, `anabranch run`, `anabranch compare`, `anabranch content`, `anabranch trace`."""
 
 from __future__ import annotations
 
@@ -9,12 +8,10 @@ from typing import Annotated
 
 import typer
 
-from anabranch import InputError, __version__
-from anabranch.cli import comparing, content, listing, running, serving
 from anabranch import InputError, __version__, _core
-from anabranch.cli import comparing, content, listing, running
-from anabranch.cli import comparing, content, listing, running, tracing
+from anabranch.cli import comparing, content, listing, running, serving, tracing
 from anabranch.cli.console import Exit, say_error
+from anabranch.programs import ToolError
 
 app = typer.Typer(
     help="Multipath video streaming, from the equation to the wire.",
@@ -58,7 +55,7 @@ def main() -> None:
     except InputError as error:
         say_error(str(error))
         sys.exit(Exit.WRONG_INPUT)
-    except _core.LiveError as error:
+    except (_core.LiveError, ToolError) as error:
         say_error(str(error))
         sys.exit(Exit.RUN_FAILED)
     except KeyboardInterrupt:

@@ -13,7 +13,6 @@ from rich.text import Text
 
 from anabranch import InputError, _core, content
 from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar
-from anabranch.content.ffmpeg import ToolError
 from anabranch.session import load
 
 EXAMPLES = (
@@ -96,8 +95,6 @@ def make(
             made = content.make(plans, directory, progress)
     except KeyboardInterrupt:
         fail("interrupted", Exit.INTERRUPTED)
-    except ToolError as error:
-        fail(str(error), Exit.RUN_FAILED)
     _tell(made)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
@@ -10,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from anabranch.content.plan import Rendition
+from anabranch.programs import ToolError, find
 
 # The fastest of x264: what the pictures look like matters to nobody, their rate does, and encodes shall not take long.
 _PRESET = "ultrafast"
@@ -20,22 +20,6 @@ _NOISE = 12
 _VBV_S = 1.0
 
 Progress = Callable[[float], object]
-
-
-class ToolError(Exception):
-    """A program is missing or failed; the message says which and what to do."""
-
-
-def find(program: str, package: str) -> str:
-    """The path of a program.
-
-    Raises:
-        ToolError: It is not installed; the message names Debian's package.
-    """
-    path = shutil.which(program)
-    if path is None:
-        raise ToolError(f"{program} is missing; on Debian and Ubuntu: apt install {package}")
-    return path
 
 
 def encode(

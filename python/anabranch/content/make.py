@@ -73,7 +73,7 @@ def make(plans: list[Ladder | Film], directory: Path, progress: Progress = lambd
 
     Raises:
         InputError: There is something in the folder.
-        ffmpeg.ToolError: ffmpeg is missing or failed.
+        ToolError: ffmpeg is missing or failed.
         OSError: The folder cannot be written.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):

@@ -104,6 +104,8 @@ def run(
     if not hasattr(_core, "Lab"):
         raise _core.LiveError("live runs need Linux: network namespaces, TUN devices and Multipath TCP in the kernel")
     report = progress or _nobody
+    if client != MODEL:
+        clients()[client].prepare()
     served = _content(loaded, clients().get(client), content, report)
     cpu, wall, watched = time.process_time(), time.perf_counter(), None
     with _core.Lab(

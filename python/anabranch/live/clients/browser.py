@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from anabranch.content.ffmpeg import ToolError
+from anabranch.programs import ToolError
 
 # Chromium starts within seconds on an idle machine, and much later on a busy one.
 _PATIENCE_S = 120.0

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from anabranch.content.ffmpeg import ToolError, find
+from anabranch.programs import ToolError, find
 
 _ASK_EVERY_S = 0.1
 _STOP_PATIENCE_S = 5.0

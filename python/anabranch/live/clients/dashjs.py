@@ -18,8 +18,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from anabranch import InputError, _core, places
-from anabranch.content.ffmpeg import ToolError, find
 from anabranch.live.clients.browser import Browser, BrowserError
+from anabranch.programs import ToolError, find
 
 VERSION = "5.2.1"
 """The release of dash.js that plays."""

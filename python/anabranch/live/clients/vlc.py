@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from anabranch import _core
-from anabranch.content.ffmpeg import ToolError, find
+from anabranch.programs import ToolError, find
 
 USER = "nobody"
 """Who runs VLC, which refuses to be run by root."""

@@ -15,6 +15,7 @@ import numpy as np
 from anabranch import InputError, _core, content
 from anabranch.content.make import MANIFEST
 from anabranch.live.clients import curl, dashjs, vlc
+from anabranch.programs import find
 from anabranch.recording import SessionRecording
 
 BYTES = "bytes"
@@ -195,6 +196,24 @@ def _watch_curl(place: Place, progress: Progress) -> Watched:
     return Watched({}, done.over, began, ())
 
 
+def _prepare_curl() -> None:
+    _find_all({"curl": "curl"})
+
+
+def _prepare_dashjs() -> None:
+    _find_all({"chromium": "chromium"})
+    dashjs.library()
+
+
+def _prepare_vlc() -> None:
+    _find_all({"cvlc": "vlc-bin vlc-plugin-base", "setpriv": "util-linux"})
+
+
+def _find_all(packages: Mapping[str, str]) -> None:
+    for program, package in {**packages, "mptcpize": "mptcpize"}.items():
+        find(program, package)
+
+
 def _films(folder: Path) -> list[Path]:
     return sorted(folder.glob("film.*"))
 
@@ -210,17 +229,19 @@ class Client:
     Attributes:
         sentence: What it is.
         content: What it plays: ``dash``, ``progressive``, or :data:`BYTES`.
+        prepare: Sees to it that there is what it needs, before time runs; raises ToolError.
         watch: Plays; raises what :func:`dashjs.play`, :func:`vlc.play` or :func:`curl.fetch` raise.
     """
 
     sentence: str
     content: str
     watch: Callable[[Place, Progress], Watched]
+    prepare: Callable[[], None]
 
 
 CLIENTS: Mapping[str, Client] = {
-    "curl": Client("curl, which only downloads", BYTES, _watch_curl),
-    "dash.js": Client(f"dash.js {dashjs.VERSION} in Chromium", "dash", _watch_dashjs),
-    "vlc": Client("VLC without a window", "progressive", _watch_vlc),
+    "curl": Client("curl, which only downloads", BYTES, _watch_curl, _prepare_curl),
+    "dash.js": Client(f"dash.js {dashjs.VERSION} in Chromium", "dash", _watch_dashjs, _prepare_dashjs),
+    "vlc": Client("VLC without a window", "progressive", _watch_vlc, _prepare_vlc),
 }
 """The players, by what the command line calls them."""

@@ -74,6 +74,9 @@ const anabranch = {
     on("bytesAppendedEndFragment", (event) => {
       const rate = bandwidths.get(event.representationId);
       if (event.mediaType !== "video" || event.segmentType !== "MediaSegment" || rate === undefined) return;
+      // What replaces the picture on screen, or one before it, comes too late: Chromium goes on with the old pictures up to
+      // the next key picture, and our media segments have one each.
+      if (state.shown !== null && event.index <= state.shown) return;
       rates.set(event.index, rate);
       say(now(), "appended", event.index, rate, buffered());
     });
