@@ -90,11 +90,12 @@ rust-test: build
 python-test: build $(VENV)/.development
 	$(BIN)/pytest
 
-check: $(VENV)/.development build ## Formatting, lints and types.
+check: $(VENV)/.development build ## Formatting, lints, types, and links in the documentation.
 	@$(CARGO) fmt --version >/dev/null && $(CARGO) clippy --version >/dev/null || { \
 	  echo "error: rustfmt or clippy is missing. With rustup: rustup component add rustfmt clippy" >&2; exit 1; }
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 	$(BIN)/ruff check $(PYTHON_TREES)
 	$(BIN)/ruff format --check $(PYTHON_TREES)
 	$(BIN)/mypy

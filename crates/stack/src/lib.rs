@@ -6,7 +6,7 @@
 //!
 //! Where things live:
 //! - [`connection`]: the data level: handshake of MPTCP, mappings, DATA_ACK, reassembly, reinjection, closing;
-//! - [`subflow`]: one TCP: numbers, acknowledgments, loss recovery, timers;
+//! - `subflow`: one TCP: numbers, acknowledgments, loss recovery, timers;
 //! - [`congestion`], [`scheduler`], [`path_policy`]: the replaceable parts, each a trait with a registry.
 //!
 //! Behaviour follows Linux; each deliberate difference stands in `docs/deviations.md`.
