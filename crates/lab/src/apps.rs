@@ -106,6 +106,8 @@ impl Counted {
 struct Side<'a> {
     unread: &'a mut u64,
     ended: bool,
+    /// What can be taken back of what was written earlier.
+    unsent: u64,
     reply: Reply,
 }
 
@@ -122,6 +124,15 @@ impl Stream for Side<'_> {
 
     fn write(&mut self, bytes: u64) {
         self.reply.bytes += bytes;
+    }
+
+    fn withdraw(&mut self, bytes: u64) -> u64 {
+        let just_written = bytes.min(self.reply.bytes);
+        self.reply.bytes -= just_written;
+        let earlier = (bytes - just_written).min(self.unsent);
+        self.unsent -= earlier;
+        self.reply.withdraw += earlier;
+        just_written + earlier
     }
 
     fn finish(&mut self) {
@@ -141,7 +152,7 @@ impl Application for Counted {
     fn poll(&mut self, progress: Progress) -> Reply {
         self.ended |= progress.ended;
         let Counted { http, unread, ended } = self;
-        let mut side = Side { unread, ended: *ended, reply: Reply::default() };
+        let mut side = Side { unread, ended: *ended, unsent: progress.unsent, reply: Reply::default() };
         if *side.unread > 0 || side.ended {
             http.on_readable(&mut side);
         }
@@ -156,3 +167,44 @@ impl Application for Counted {
 
 /// Stands for bytes that nobody reads.
 pub(crate) const FILLER: u8 = b'.';
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_media::{Exchange, HttpClient};
+
+    /// A client's end that only takes note.
+    #[derive(Default)]
+    struct Near(u64);
+
+    impl Stream for Near {
+        fn readable(&self) -> u64 {
+            0
+        }
+        fn read(&mut self, _: u64) -> u64 {
+            0
+        }
+        fn write(&mut self, bytes: u64) {
+            self.0 += bytes;
+        }
+        fn finish(&mut self) {}
+        fn is_finished(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_cancelled_response_is_taken_back_as_far_as_it_has_not_left() {
+        let exchanges = Exchanges::new();
+        let (mut client, mut server) = (HttpClient::new(exchanges.clone()), Counted::new(exchanges));
+        let mut near = Near::default();
+        client.request(&mut near, Exchange { request: 100, response_header: 10, body: 1000 });
+        server.receive(&[0; 100]);
+        assert_eq!(server.poll(Progress::default()).bytes, 1010);
+        // The client has begun to read, or it would have nothing to cancel.
+        client.cancel(&mut near);
+        server.receive(&vec![0; near.0 as usize - 100]);
+        let reply = server.poll(Progress { unsent: 300, ..Progress::default() });
+        assert_eq!((reply.withdraw, reply.bytes), (300, 0));
+    }
+}

@@ -97,11 +97,12 @@ impl<'a> Connection<'a> {
         while !self.watch.flow.stopped() {
             self.receive(&mut *application, &mut buffer);
             self.progress.acked = self.sent - unacknowledged(&self.socket).unwrap_or(0).min(self.sent);
+            self.progress.unsent = self.announced - self.sent;
             let reply = application.poll(self.progress);
             if self.progress.closed || reply.abort {
                 return Ok(());
             }
-            self.announced += reply.bytes;
+            self.announced = self.announced + reply.bytes - reply.withdraw.min(self.progress.unsent);
             self.finishing |= reply.finish;
             self.send(&*application, &mut buffer)?;
             if self.finishing && self.sent == self.announced {

@@ -164,3 +164,46 @@ fn what_cannot_be_built_is_refused_with_the_reason() {
     assert!(matches!(error, LabError::Refused { .. }), "{error}");
     assert!(error.to_string().contains("IPv4 and IPv6"), "{error}");
 }
+
+#[test]
+fn paths_share_a_link_with_each_other_and_with_cross_traffic() {
+    if unable() {
+        return;
+    }
+    let text = "duration = \"4 s\"\n[transport]\ncongestion_control = \"lia\"\n\
+        [link.bottleneck]\nrate = \"8 Mb/s\"\nrtt = \"20 ms\"\nqueue = \"40 kB\"\n\
+        [link.a]\nrate = \"unlimited\"\n[link.b]\nrate = \"unlimited\"\ndelay = \"5 ms\"\n\
+        [path.a]\nlinks = [\"a\", \"bottleneck\"]\n[path.b]\nlinks = [\"b\", \"bottleneck\"]\n\
+        [[session]]\nvideo = { kind = \"bulk\" }\n\
+        [[traffic]]\nkind = \"tcp\"\npath = \"a\"\ncongestion_control = \"newreno\"\n";
+    let report = live(&scenario(text), &Options::default());
+    let metrics = &report.outcome.metrics;
+    assert_eq!(metrics.ended, Ended::Duration);
+    let goodputs = [metrics.sessions[0].transport.goodput_bps, metrics.traffic[0].transport.goodput_bps];
+    assert!(goodputs.iter().all(|bps| *bps > 0.3e6), "{goodputs:?}");
+    assert!((4e6..7.8e6).contains(&goodputs.iter().sum()), "{goodputs:?}");
+    let down = |name: &str| {
+        let link = metrics.links.iter().find(|link| link.name == name && link.direction == "down");
+        link.expect("there is such a link").packets
+    };
+    let behind = down("a") + down("b");
+    assert!(down("b") > 100 && (behind..behind + 20).contains(&down("bottleneck")), "every packet takes both links");
+}
+
+#[test]
+fn an_interface_that_comes_back_gets_a_new_subflow() {
+    if unable() {
+        return;
+    }
+    let events = "[[event]]\nat = \"1 s\"\npath = \"wifi\"\ndown = true\n[[event]]\nat = \"2 s\"\npath = \"wifi\"\ndown = false\n";
+    let text = format!("{}{events}", TWO_PATHS.replace("3 MB", "5 MB"));
+    for server in [ServerKind::Anabranch, ServerKind::Kernel] {
+        let report = live(&scenario(&text), &Options { server, ..Options::default() });
+        assert_eq!(report.outcome.metrics.ended, Ended::Finished, "{server:?}: {}", report.to_json());
+        let subflows = &report.outcome.metrics.sessions[0].transport.subflows;
+        let paths: Vec<_> = subflows.iter().map(|subflow| subflow.path.as_str()).collect();
+        assert_eq!(paths, ["wifi", "lte", "wifi"], "{server:?}");
+        let marks = &report.outcome.recording.events;
+        assert_eq!(marks.len(), 2);
+    }
+}

@@ -137,7 +137,7 @@ impl Application for StreamApplication {
         let bytes = written - shared.announced;
         shared.announced = written;
         let abort = shared.abandoned && !shared.finished;
-        Reply { bytes, finish: shared.finished, abort, leave: shared.abandoned }
+        Reply { bytes, finish: shared.finished, abort, leave: shared.abandoned, ..Reply::default() }
     }
 
     fn fill(&self, offset: u64, buffer: &mut [u8]) {

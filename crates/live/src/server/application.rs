@@ -26,6 +26,8 @@ pub struct Opened {
 pub struct Progress {
     /// Bytes of the sending stream that the peer has acknowledged; they will not be asked for again.
     pub acked: u64,
+    /// Bytes at the end of the sending stream that can still be taken back: they have not left.
+    pub unsent: u64,
     /// The peer has sent everything, and the application has received it.
     pub ended: bool,
     /// The connection is over, in order or not; nothing can be sent or will be received any more.
@@ -37,6 +39,8 @@ pub struct Progress {
 pub struct Reply {
     /// Bytes that it appends to its stream; [`Application::fill`] gives them. None once it has finished.
     pub bytes: u64,
+    /// Bytes that it takes back from the end of its stream before it appends: at most as many as are unsent.
+    pub withdraw: u64,
     /// Nothing will follow.
     pub finish: bool,
     /// The connection shall end at once, with RST.

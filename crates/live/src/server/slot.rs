@@ -128,6 +128,7 @@ impl<A: Application> Slot<A> {
         }
         let progress = Progress {
             acked,
+            unsent: connection.withdrawable(),
             ended: connection.peer_finished(),
             // What arrived before the end can still be read.
             closed: closed && connection.readable() == 0,
@@ -143,6 +144,7 @@ impl<A: Application> Slot<A> {
             return connection.abort(now);
         }
         if !self.finished {
+            self.written -= connection.withdraw(reply.withdraw);
             connection.write(reply.bytes);
             self.written += reply.bytes;
             self.finished = reply.finish;

@@ -265,6 +265,11 @@ impl Connection {
         self.outgoing.withdraw(bytes)
     }
 
+    /// How many bytes [`Connection::withdraw`] would take back at most.
+    pub fn withdrawable(&self) -> u64 {
+        self.outgoing.withdrawable()
+    }
+
     /// The application has written everything.
     pub fn finish(&mut self) {
         self.outgoing.finish();

@@ -35,9 +35,14 @@ impl Outgoing {
 
     /// Takes back up to `bytes` of the end, as far as no subflow was given them; returns how many.
     pub fn withdraw(&mut self, bytes: u64) -> u64 {
-        let taken = if self.finished { 0 } else { bytes.min(self.written - self.next) };
+        let taken = bytes.min(self.withdrawable());
         self.written -= taken;
         taken
+    }
+
+    /// Bytes that can be taken back.
+    pub fn withdrawable(&self) -> u64 {
+        if self.finished { 0 } else { self.written - self.next }
     }
 
     pub fn finish(&mut self) {
