@@ -236,7 +236,7 @@ impl AbrRule for RobustMpc {
 #[cfg(test)]
 mod tests {
     use super::super::AbrOptions;
-    use super::super::testing::{download, ladder, view};
+    use super::super::testing::{download, ladder, two_second_ladder, view};
     use super::*;
     use proptest::prelude::*;
 
@@ -275,6 +275,51 @@ mod tests {
         assert_eq!(chosen(&one_step(), 20_000), 0);
         // With 3 s the top would run dry (each fetch loses a second): five of 1000 hold the buffer.
         assert_eq!(chosen(&AbrOptions::default(), 1_000), 1);
+    }
+
+    /// The choices from the middle of a ladder at many levels of the buffer and throughputs.
+    fn choices(options: &AbrOptions) -> Vec<usize> {
+        let ladder = two_second_ladder(&[350_000, 600_000, 1_000_000, 2_000_000, 3_000_000]);
+        let mut choices = Vec::new();
+        for (level, kbps) in (0..=80).flat_map(|level| (1..=40).map(move |step| (level, step * 100))) {
+            let downloads = [download(kbps * 1_000)];
+            let buffer = Duration::from_millis(level * 500);
+            let view = View { buffer, downloads: &downloads, current: 2, ..view(&ladder) };
+            choices.push(rule(options).decide(&view).representation);
+        }
+        choices
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_paper() {
+        let paper = AbrOptions {
+            horizon: Some(5),
+            stall_penalty: Some(3_000.0),
+            switch_penalty: Some(1.0),
+            capacity: Some(Duration::from_secs(30)),
+            ..AbrOptions::default()
+        };
+        let defaults = choices(&AbrOptions::default());
+        assert_eq!(choices(&paper), defaults);
+        let others = [
+            AbrOptions { horizon: Some(4), ..paper },
+            AbrOptions { horizon: Some(6), ..paper },
+            AbrOptions { stall_penalty: Some(2_250.0), ..paper },
+            AbrOptions { stall_penalty: Some(3_750.0), ..paper },
+            AbrOptions { switch_penalty: Some(0.75), ..paper },
+            AbrOptions { switch_penalty: Some(1.25), ..paper },
+            AbrOptions { capacity: Some(Duration::from_secs(23)), ..paper },
+            AbrOptions { capacity: Some(Duration::from_secs(37)), ..paper },
+        ];
+        for other in others {
+            assert_ne!(choices(&other), defaults, "these choices can tell {other:?} from the paper's");
+        }
+    }
+
+    #[test]
+    fn ten_media_segments_ahead_are_the_most() {
+        let with = |n| (ENTRY.create)(&AbrOptions { horizon: Some(n), ..AbrOptions::default() }).is_ok();
+        assert_eq!([0, 1, 10, 11].map(with), [false, true, true, false]);
     }
 
     #[test]

@@ -381,6 +381,17 @@ mod tests {
     }
 
     #[test]
+    fn five_waits_for_six_reports_however_rare_they_are() {
+        let ladder = rates();
+        let mut rule = AbandonRequests5::new(Duration::from_secs(18));
+        let first_progress = Some(Mark { at: at_ms(100), bytes: 50_000 });
+        let mut ask = |ms, bytes| rule.request(&at(&ladder, ms), &Progress { first_progress, ..progress(7, bytes) });
+        let five: Vec<_> = (1..=5).map(|n| ask(100 + n * 200, 50_000 + n * 1_000)).collect();
+        assert_eq!(five, [None; 5], "half a second is over at the third");
+        assert_eq!(ask(1_300, 56_000), Some(0));
+    }
+
+    #[test]
     fn a_complete_body_is_not_abandoned_however_long_it_took() {
         let ladder = rates();
         let mut first = AbandonRequests22::default();

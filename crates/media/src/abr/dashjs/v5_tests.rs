@@ -199,3 +199,14 @@ fn a_request_that_falls_back_to_what_is_current_changes_nothing_for_bola() {
     assert_eq!(abandoned.map(|a| a.representation), Some(1));
     assert_eq!(format!("{:?}", rule.bola), before);
 }
+
+#[test]
+fn bola_takes_over_at_twelve_seconds() {
+    let ladder = rates();
+    let mut rule = rule(AbrOptions::default());
+    for (ms, bola) in [(9_000, false), (11_999, false), (12_000, true)] {
+        let measured = View { buffer: Duration::from_millis(ms), ..view(&ladder) };
+        rule.observe(&measured, &Event::BufferMeasured);
+        assert_eq!(rule.dynamic.bola(), bola, "{ms} ms");
+    }
+}
