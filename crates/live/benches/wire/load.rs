@@ -6,7 +6,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-const REQUEST: &[u8] = b"GET /zeros HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n";
+/// What each asks for.
+pub const REQUEST: &[u8] = b"GET /zeros HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n";
 /// How often clients with a rate read.
 const TICK: Duration = Duration::from_millis(20);
 /// Their receive buffers hold half a second of it, so that the server has to keep up.

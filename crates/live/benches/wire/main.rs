@@ -18,7 +18,7 @@ use common::site::{Plan, start};
 use common::while_emulating;
 use load::Load;
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -104,6 +104,8 @@ fn kernels() -> Transfer {
     let listener: TcpListener = server.run(|| kernel::listen(MPTCP)).expect("the namespace can be entered");
     let serving = std::thread::Builder::new().name("kernel-server".into()).spawn(move || {
         let (mut stream, _) = listener.accept().expect("a client");
+        // What is not read when a socket is closed turns the close into an RST.
+        stream.read_exact(&mut vec![0; load::REQUEST.len()]).expect("a request");
         let zeros = vec![0; 256 << 10];
         for _ in 0..TRANSFER.div_ceil(zeros.len() as u64) {
             stream.write_all(&zeros).expect("the client reads");
