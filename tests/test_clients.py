@@ -7,7 +7,7 @@ import pytest
 
 from anabranch import InputError
 from anabranch.live.clients import dashjs, vlc, watch
-from anabranch.recording import PathRecording, SessionRecording
+from anabranch.recording import PathRecording, SessionRecording, Shown
 from anabranch.session import load
 
 MPD = """\
@@ -59,6 +59,10 @@ def test_dash_js_s_log_becomes_the_metrics_of_a_session(tmp_path: Path) -> None:
     assert report["mean_bitrate_bps"] == pytest.approx(500_000)
     assert (report["switches"], report["impactful_switches"], report["picture_discards"]) == (1, 1, 1)
     assert report["time_on_high_quality"] == pytest.approx(1 / 3)
+    assert dashjs.on_screen(_log(EVENTS), mpd) == (
+        Shown(0.5, 5.5, 300_000.0, "640x360"),
+        Shown(5.5, 7.5, 900_000.0, "1280x720"),
+    )
     segments = report["media_segments"]
     assert [(one["index"], one["representation"], one["bytes"]) for one in segments] == [
         (0, 0, 75_000),
@@ -164,11 +168,13 @@ def test_a_session_s_picture_shows_what_the_player_saw() -> None:
     events = [(1.0, "started", []), (2.0, "stall-began", []), (3.0, "stall-ended", []), (4.2, "discarded", [9.0])]
     events.append((5.0, "stall-began", []))
     # The player began a second after the run.
-    watched = watch.Watched({}, False, 101.0, tuple(events), buffer=((0.0, 0.0), (2.0, 4.0), (8.0, 4.0)))
+    buffer, shown = ((0.0, 0.0), (2.0, 4.0), (8.0, 4.0)), (Shown(1.0, 5.0, 3e5, "640x360"),)
+    watched = watch.Watched({}, False, 101.0, tuple(events), buffer, shown)
     drawn = watched.drawn(seen, 100.0)
     assert drawn.stalls_s.tolist() == [[3.0, 4.0], [6.0, 9.5]]
     assert drawn.discards.nonzero()[0].tolist() == [11]
     assert (drawn.buffer_s[:6].tolist(), drawn.buffer_s[-1]) == ([0.0, 0.0, 0.0, 1.0, 2.0, 3.0], 0.0)
+    assert drawn.shown == (Shown(2.0, 6.0, 3e5, "640x360"),)
     assert drawn.paths == seen.paths
     silent = watch.Watched({}, False, 100.0, ()).drawn(seen, 100.0)
     assert not silent.plays

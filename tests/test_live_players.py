@@ -1,6 +1,11 @@
 """Real players over real links and the kernel's Multipath TCP; skipped where the machine cannot run them."""
 
+import contextlib
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -96,3 +101,45 @@ def test_vlc_plays_a_progressive_video_over_two_paths(anabranch: Run, tmp_path: 
     assert said["over"]
     assert said["statistics"]["frames displayed"] > 100
     assert (folder / "vlc.log").stat().st_size > 0
+
+
+def test_ctrl_c_takes_browser_and_laboratory_down(anabranch: Run, tmp_path: Path) -> None:
+    require_live("ffmpeg", "chromium", "npm", "mptcpize")
+    made = anabranch("content", "make", "--out", "ladder", "--duration", "30 s", "--rates", "300 kb/s")
+    assert made.returncode == 0, made.stderr
+    video = '{ kind = "dash", mpd = "ladder/manifest.mpd" }'
+    text = SCENARIO.format(limit=90, video=video, player="dash.js-5")
+    (tmp_path / "scenario.toml").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "anabranch", "run", "scenario.toml", "--live", "--client", "dash.js"]
+    process = subprocess.Popen(
+        [*command, "--content", "ladder"], cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    patience = time.monotonic() + 60
+    while not any("chromium" in name for name in _session(process.pid)):
+        assert time.monotonic() < patience
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "interrupted" in said
+    namespaces = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
+    assert f"anabranch-{process.pid}-" not in namespaces
+    patience = time.monotonic() + 20
+    while left := _session(process.pid):
+        assert time.monotonic() < patience, left
+        time.sleep(0.1)
+    assert not (tmp_path / "runs").exists()
+
+
+def _session(leader: int) -> list[str]:
+    """The programs that run in a session of processes."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # Behind the name, which may contain anything: state, parent, group, session.
+            name, _, rest = stat.read_text().partition("(")[2].rpartition(")")
+            state, session = rest.split()[0], int(rest.split()[3])
+            if session == leader and state != "Z":
+                found.append(name)
+    return found

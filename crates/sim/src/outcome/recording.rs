@@ -3,6 +3,7 @@
 use anabranch_media::content::DashVideo;
 use anabranch_units::{Duration, Instant};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Sessions beyond this number are not recorded, so that a run with thousands of viewers fits into memory.
@@ -83,8 +84,10 @@ pub struct PathRecording {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorder {
     session: SessionRecording,
-    /// What each path's present subflow had acknowledged at the last sample, and which subflow it was.
-    acked: Vec<Option<(u16, u64)>>,
+    /// By path, what each of its subflows had acknowledged at its last sample.
+    acked: Vec<BTreeMap<u16, u64>>,
+    /// By path, what the busiest of them brought since the sample before.
+    most: Vec<u64>,
     last: Instant,
     interval: Duration,
     discards: u32,
@@ -101,9 +104,10 @@ impl Recorder {
     pub fn new(name: String, paths: impl IntoIterator<Item = String>, start: Instant) -> Self {
         let path = |path| PathRecording { path, ..PathRecording::default() };
         let paths: Vec<_> = paths.into_iter().map(path).collect();
-        let (acked, disabled_since) = (vec![None; paths.len()], vec![None; paths.len()]);
+        let (acked, most) = (vec![BTreeMap::new(); paths.len()], vec![0; paths.len()]);
+        let disabled_since = vec![None; paths.len()];
         let session = SessionRecording { name, paths, ..SessionRecording::default() };
-        Recorder { session, acked, disabled_since, last: start, ..Recorder::default() }
+        Recorder { session, acked, most, disabled_since, last: start, ..Recorder::default() }
     }
 
     /// The session shows this video.
@@ -162,24 +166,25 @@ impl Recorder {
         }
     }
 
-    /// The state of a subflow on a path.
+    /// The state of a subflow on a path. A browser may have several connections, and so a path several subflows: their
+    /// rates add up, and the window and the round trip are those of the busiest.
     pub fn sample(&mut self, path: usize, subflow: u16, cwnd: f64, srtt: Duration, acked: u64) {
-        let before = match self.acked[path] {
-            Some((same, before)) if same == subflow => before,
-            _ => 0,
-        };
-        self.acked[path] = Some((subflow, acked));
+        let brought = acked - self.acked[path].insert(subflow, acked).unwrap_or(0);
         let recorded = &mut self.session.paths[path];
         let (Some(throughput), Some(window), Some(rtt)) =
             (recorded.throughput_bps.last_mut(), recorded.cwnd_packets.last_mut(), recorded.srtt_s.last_mut())
         else {
             return;
         };
+        let first = window.is_nan();
         if !self.interval.is_zero() {
-            *throughput = ((acked - before) as f64 * 8.0 / self.interval.as_secs_f64()) as f32;
+            let others = if first { 0.0 } else { *throughput };
+            *throughput = others + (brought as f64 * 8.0 / self.interval.as_secs_f64()) as f32;
         }
-        *window = cwnd as f32;
-        *rtt = srtt.as_secs_f64() as f32;
+        if first || brought > self.most[path] {
+            (*window, *rtt) = (cwnd as f32, srtt.as_secs_f64() as f32);
+            self.most[path] = brought;
+        }
     }
 
     pub fn buffer(&mut self, media: Duration) {
@@ -240,6 +245,23 @@ mod tests {
         assert_eq!(s.paths[0].cwnd_packets, [10.0, 11.0, 12.0]);
         assert!(s.paths[1].throughput_bps.iter().all(|x| x.is_nan()));
         assert_eq!(s.time_s, [0.1, 0.2, 0.3]);
+    }
+
+    #[test]
+    fn subflows_on_one_path_add_up() {
+        let mut r = Recorder::new("s".into(), ["a".to_string()], at(0));
+        for (now, busy) in [(100, 1_000), (200, 3_000)] {
+            r.begin(at(now));
+            r.sample(0, 0, 20.0, Duration::from_millis(50), busy);
+            r.sample(0, 64, 10.0, Duration::from_millis(30), 250);
+        }
+        r.begin(at(300));
+        r.sample(0, 0, 20.0, Duration::from_millis(50), 3_000);
+        r.sample(0, 64, 12.0, Duration::from_millis(30), 500);
+        let s = r.finish(at(300));
+        assert_eq!(s.paths[0].throughput_bps, [100_000.0, 160_000.0, 20_000.0]);
+        assert_eq!(s.paths[0].cwnd_packets, [20.0, 20.0, 12.0]);
+        assert_eq!(s.paths[0].srtt_s, [0.05, 0.05, 0.03]);
     }
 
     #[test]

@@ -20,6 +20,7 @@ from xml.etree import ElementTree
 from anabranch import InputError, _core, places
 from anabranch.live.clients.browser import Browser, BrowserError
 from anabranch.programs import ToolError, find
+from anabranch.recording import Shown
 
 VERSION = "5.2.1"
 """The release of dash.js that plays."""
@@ -142,6 +143,17 @@ def metrics(log: Log, mpd: Path, scenario: _core.Scenario | None = None) -> dict
     answer = _core.viewer_report(events, end_s=log.end_s, mpd=(str(mpd), text), scenario=scenario)
     report: dict[str, Any] = json.loads(answer)
     return report
+
+
+def on_screen(log: Log, mpd: Path) -> tuple[Shown, ...]:
+    """Which representations were on screen, one after the other; times in seconds since the session began."""
+    elements = ElementTree.parse(mpd).getroot().findall(_REPRESENTATIONS)
+    sizes = {float(one.get("bandwidth", 0)): f"{one.get('width')}x{one.get('height')}" for one in elements}
+    changes = [(time_s, numbers[1]) for time_s, kind, numbers in log.events if kind == "shown"]
+    changes = [change for at, change in enumerate(changes) if at == 0 or changes[at - 1][1] != change[1]]
+    over = next((time_s for time_s, kind, _ in log.events if kind == "ended"), log.end_s)
+    ends = [time_s for time_s, _ in changes[1:]] + [over]
+    return tuple(Shown(at, end, rate, sizes[rate]) for (at, rate), end in zip(changes, ends, strict=False))
 
 
 def play(

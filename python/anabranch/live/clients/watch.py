@@ -16,7 +16,7 @@ from anabranch import InputError, _core, content
 from anabranch.content.make import MANIFEST
 from anabranch.live.clients import curl, dashjs, vlc
 from anabranch.programs import find
-from anabranch.recording import SessionRecording
+from anabranch.recording import SessionRecording, Shown
 
 BYTES = "bytes"
 """The content of clients that want no file: so many bytes of whatever."""
@@ -82,6 +82,7 @@ class Watched:
         began: When the session began, by ``time.monotonic``.
         events: What the player said: seconds since the session began, kind, numbers.
         buffer: Seconds since the session began, and seconds that were buffered; empty where the player does not tell.
+        shown: Which representations were on screen; times in seconds since the session began.
         notes: What should be known of the run.
     """
 
@@ -90,6 +91,7 @@ class Watched:
     began: float
     events: tuple[Event, ...]
     buffer: tuple[tuple[float, float], ...] = ()
+    shown: tuple[Shown, ...] = ()
     notes: tuple[str, ...] = ()
 
     def drawn(self, session: SessionRecording, run_began: float) -> SessionRecording:
@@ -113,6 +115,7 @@ class Watched:
             discards=discards.astype(np.float64),
             stalls_s=np.column_stack((at["stall-began"], ends)),
             underflows_s=at["underflow"],
+            shown=tuple(replace(one, begin_s=one.begin_s + offset_s, end_s=one.end_s + offset_s) for one in self.shown),
         )
 
 
@@ -164,6 +167,7 @@ def _watch_dashjs(place: Place, progress: Progress) -> Watched:
         log.began,
         tuple(log.events),
         buffer=tuple((sample[0], sample[2]) for sample in log.samples),
+        shown=dashjs.on_screen(log, place.content / MANIFEST),
         notes=(f"dash.js {log.version} in Chromium", *log.errors),
     )
 
