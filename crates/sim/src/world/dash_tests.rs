@@ -3,8 +3,8 @@
 use super::tests::{scenario, simulate};
 use super::*;
 use crate::catalogue;
-use crate::load;
-use crate::outcome::{Column, Metrics, SessionMetrics};
+use crate::outcome::{Column, SessionMetrics};
+use crate::{Metrics, load};
 
 /// Two paths of 1 Mb/s and 30 ms each way, Big Buck Bunny in 2 s segments.
 const DASH: &str = "duration = \"200 s\"\n[link.a]\ndelay = \"30 ms\"\nrate = \"1 Mb/s\"\n[link.b]\ndelay = \"30 ms\"\n\

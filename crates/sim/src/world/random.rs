@@ -42,12 +42,23 @@ fn loss(rng: &mut ChaCha8Rng) -> String {
             rng.random_range(1..9),
             rng.random_range(30..100)
         ),
+        2 => format!(
+            "{{ kind = \"gilbert-elliott-time\", good = \"{} ms\", bad = \"{} ms\" }}",
+            rng.random_range(300..3000),
+            rng.random_range(1..60)
+        ),
         _ => format!("\"{}.{} %\"", rng.random_range(0..4), rng.random_range(0..9)),
     }
 }
 
 fn link(rng: &mut ChaCha8Rng, name: &str) -> String {
-    let mut text = format!("[link.{name}]\nrate = \"{} kb/s\"\n", rng.random_range(300..30_000));
+    let kbps = rng.random_range(300..30_000);
+    let rate = match ["wifi", "wifi-walk", "lte"].choose(rng) {
+        // One link in five varies.
+        Some(kind) if rng.random_bool(0.2) => format!("{{ synthetic = \"{kind}\", mean = \"{kbps} kb/s\" }}"),
+        _ => format!("\"{kbps} kb/s\""),
+    };
+    let mut text = format!("[link.{name}]\nrate = {rate}\n");
     let one_way = rng.random_range(0..120);
     let _ = writeln!(text, "delay = \"{one_way} ms\"\nqueue = {}\nloss = {}", queue(rng), loss(rng));
     if rng.random_bool(0.5) {
