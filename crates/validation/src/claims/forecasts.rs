@@ -5,6 +5,7 @@
 //! was being sent is discarded. The area under the curve says how likely a switch that was followed by the outcome has a
 //! higher score than one that was not: 1 is a perfect predictor, 0.5 chance.
 
+use super::Tick;
 use super::study::{Cell, STICKY, cells};
 use super::verdict::{Claim, Finding};
 use crate::laboratory::{Events, shipped, simulate_with_events};
@@ -25,10 +26,14 @@ pub struct Areas {
     pub discard: Option<f64>,
 }
 
-/// Measures all cells of the sticky schedulers' paper with the seeds from 1.
-pub fn measure(seeds: u64) -> Vec<Areas> {
+/// Measures all cells of the sticky schedulers' paper with the seeds from 1; none if it was stopped.
+pub fn measure(seeds: u64, tick: Tick<'_>) -> Option<Vec<Areas>> {
     let runs: Vec<(Cell, u64)> = cells(STICKY).flat_map(|cell| (1..=seeds).map(move |seed| (cell, seed))).collect();
-    runs.into_par_iter().map(|(cell, seed)| areas(cell, seed)).collect()
+    let observe = |(cell, seed)| {
+        let areas = areas(cell, seed);
+        tick().then_some(areas)
+    };
+    runs.into_par_iter().map(observe).collect()
 }
 
 fn areas(cell: Cell, seed: u64) -> Areas {

@@ -1,5 +1,6 @@
 //! Cells, what varies between them, and what was observed in each.
 
+use super::Tick;
 use crate::laboratory::{set, shipped, simulate};
 use anabranch_sim::{Ended, Metrics, Outcome, Recording};
 use rayon::prelude::*;
@@ -182,7 +183,7 @@ fn recovery_s(recording: &Recording) -> f64 {
     begin as f64 * recording.interval_s
 }
 
-/// Every cell of both papers under one variant.
+/// Every cell of a paper under one variant.
 pub struct Study {
     /// The variant.
     pub variant: Variant,
@@ -222,31 +223,42 @@ impl Cell {
 }
 
 impl Study {
-    /// Simulates every cell with the seeds from 1.
-    pub fn run(variant: Variant, seeds: u64) -> Self {
-        let all = cells(STICKY).chain(cells(HANDOFF));
-        let runs: Vec<(Cell, u64)> = all.flat_map(|cell| (1..=seeds).map(move |seed| (cell, seed))).collect();
-        let observed: Vec<Observation> = runs
-            .par_iter()
-            .map(|(cell, seed)| {
-                let mut changes = cell.changes(*seed);
-                changes.extend((variant.change)(cell.scenario));
-                Observation::of(&simulate(shipped(cell.scenario), &changes, *seed))
-            })
-            .collect();
+    /// Simulates every cell of a group with the seeds from 1; none if it was stopped.
+    pub fn run(variant: Variant, group: Group, seeds: u64, tick: Tick<'_>) -> Option<Self> {
+        let runs: Vec<(Cell, u64)> = cells(group).flat_map(|cell| (1..=seeds).map(move |seed| (cell, seed))).collect();
+        let observe = |(cell, seed): &(Cell, u64)| {
+            let mut changes = cell.changes(*seed);
+            changes.extend((variant.change)(cell.scenario));
+            let observation = Observation::of(&simulate(shipped(cell.scenario), &changes, *seed));
+            tick().then_some(observation)
+        };
+        let observed: Vec<Observation> = runs.par_iter().map(observe).collect::<Option<_>>()?;
         let mut cells: BTreeMap<Cell, Vec<Observation>> = BTreeMap::new();
         for ((cell, _), observation) in runs.into_iter().zip(observed) {
             cells.entry(cell).or_default().push(observation);
         }
-        Study { variant, seeds, cells }
+        Some(Study { variant, seeds, cells })
+    }
+
+    /// The same with fewer seeds, the first ones.
+    pub fn first(&self, seeds: u64) -> Self {
+        let some =
+            |(cell, seen): (&Cell, &Vec<Observation>)| (*cell, seen.iter().take(seeds as usize).cloned().collect());
+        Study { variant: self.variant, seeds: self.seeds.min(seeds), cells: self.cells.iter().map(some).collect() }
     }
 
     /// What was observed in a cell, by seed.
     ///
     /// # Panics
-    /// If the cell is of neither paper.
+    /// If the cell is not the study's.
     pub fn cell(&self, cell: Cell) -> &[Observation] {
         &self.cells[&cell]
+    }
+
+    /// How many sessions were not played to the end, of how many.
+    pub fn unfinished(&self) -> (usize, usize) {
+        let all = || self.cells.values().flatten();
+        (all().filter(|seen| !seen.finished).count(), all().count())
     }
 
     /// One quantity of a cell, by seed.

@@ -1,9 +1,9 @@
 //! The claims' Markdown.
 
 use super::forecasts::{Areas, HORIZON_S};
+use super::reproduction::{Details, Paper, Reproduction, Row, Under};
+use super::streaming::Quantity;
 use super::study::{Cell, Group, HANDOFF, Observation, STICKY, Study, cells};
-use super::verdict::Claim;
-use super::{explanations, judge};
 use crate::report::{interval, number, table};
 use crate::statistics::Mean;
 
@@ -37,54 +37,65 @@ fn cell_row(study: &Study, cell: Cell, paths: usize, handoff: bool) -> Vec<Strin
     row
 }
 
-/// How many sessions were not played to the end, in words.
-pub fn unfinished(study: &Study) -> String {
-    let all = || cells(STICKY).chain(cells(HANDOFF)).flat_map(|cell| study.cell(cell));
-    let missing = all().filter(|o| !o.finished).count();
+/// How many sessions of a study were not played to the end, in words.
+pub fn unfinished(missing: usize, all: usize) -> String {
     match missing {
-        0 => format!("All {} sessions were played to the end.", all().count()),
-        n => format!("{n} of {} sessions were not played to the end within the scenario's time.", all().count()),
+        0 => format!("All {all} sessions were played to the end."),
+        n => format!("{n} of {all} sessions were not played to the end within the scenario's time."),
     }
 }
 
-/// The verdicts of the first study, and beside them those of its variants.
-pub fn verdicts_table(studies: &[Study], forecasts: &Claim) -> String {
-    let judged: Vec<Vec<Claim>> = studies.iter().map(judge).collect();
+/// The verdicts of a paper's claims.
+pub fn verdicts_table(rows: &[Row]) -> String {
     let head = ["id", "the paper's claim", "criterion", "findings that hold", "verdict", "why"];
-    let mut claims: Vec<&Claim> = judged[0].iter().collect();
-    claims.insert(9, forecasts);
-    let rows: Vec<Vec<String>> = claims
-        .iter()
-        .map(|claim| {
-            let cells = [claim.id, claim.claim, claim.criterion, &claim.score(), claim.verdict().word()];
-            let mut row: Vec<String> = cells.iter().map(|cell| collapse(cell)).collect();
-            row.push(collapse(explanations::of(claim.id, claim.verdict())));
-            row
-        })
-        .collect();
-    table(&head, &rows)
+    let line = |row: &Row| {
+        let claim = &row.claim;
+        let score = claim.score();
+        [claim.id, claim.claim, claim.criterion, &score, claim.verdict().word(), row.why()].map(collapse).to_vec()
+    };
+    table(&head, &rows.iter().map(line).collect::<Vec<_>>())
 }
 
-/// The verdicts under every variant.
-pub fn variants_table(studies: &[Study]) -> String {
-    let judged: Vec<Vec<Claim>> = studies.iter().map(judge).collect();
-    let titles: Vec<String> = studies.iter().map(|s| format!("{} ({} seeds)", s.variant.name, s.seeds)).collect();
-    let mut head = vec!["id"];
-    head.extend(titles.iter().map(String::as_str));
-    let row = |i: usize| {
-        let mut row = vec![judged[0][i].id.to_string()];
-        row.extend(judged.iter().map(|claims| format!("{} ({})", claims[i].verdict().word(), claims[i].score())));
-        row
+/// Which assumptions change which verdict.
+pub fn variants_table(rows: &[Row]) -> String {
+    let mut varied = rows.iter().filter(|row| !row.under.is_empty()).peekable();
+    let Some(first) = varied.peek() else { return String::new() };
+    let names: Vec<&str> = first.under[1..].iter().map(|under| under.variant).collect();
+    let intro = format!("Varied, with {} seeds each: {}.", first.under[0].seeds, names.join("; "));
+    let lines: Vec<_> = varied.map(variants_line).collect();
+    let head = ["id", "as shipped", "findings that hold", "the same verdict under", "another verdict under"];
+    format!("{intro}\n\n{}", table(&head, &lines))
+}
+
+fn variants_line(row: &Row) -> Vec<String> {
+    let words = |under: &Under| format!("{}: {} ({})", under.variant, under.verdict.word(), under.holding);
+    let flips: Vec<String> = row.flips().map(words).collect();
+    let variants = row.under.len() - 1;
+    let holding = || row.under.iter().map(|under| under.holding);
+    let (least, most) = (holding().min().unwrap_or(0), holding().max().unwrap_or(0));
+    vec![
+        row.claim.id.to_string(),
+        format!("{} ({})", row.under[0].verdict.word(), row.under[0].holding),
+        format!("{least} to {most} of {}", row.claim.findings.len()),
+        format!("{} of {variants}", variants - flips.len()),
+        flips.join("; "),
+    ]
+}
+
+/// Measured values beside the paper's.
+pub fn quantities_table(rows: &[Row]) -> String {
+    let line = |quantity: &Quantity| {
+        let paper = if quantity.paper.is_empty() { "–" } else { quantity.paper };
+        [quantity.claim, &quantity.what, paper, &interval(&quantity.ours)].map(String::from).to_vec()
     };
-    table(&head, &(0..judged[0].len()).map(row).collect::<Vec<_>>())
+    let lines: Vec<_> = rows.iter().flat_map(|row| &row.quantities).map(line).collect();
+    table(&["claim", "quantity", "the paper", "here, 95 % interval"], &lines)
 }
 
 /// Every finding, under its claim.
-pub fn findings_list(study: &Study, forecasts: &Claim) -> String {
-    let mut claims = judge(study);
-    claims.insert(9, forecasts.clone());
+pub fn findings_list(rows: &[Row]) -> String {
     let mut text = String::new();
-    for claim in &claims {
+    for Row { claim, .. } in rows {
         text.push_str(&format!("- **{}** ({})\n", claim.id, claim.verdict().word()));
         for finding in &claim.findings {
             let mark = if finding.holds { "holds" } else { "does not hold" };
@@ -113,6 +124,43 @@ pub fn forecasts_table(areas: &[Areas]) -> String {
     }
     let underflow = format!("underflow within {HORIZON_S} s, area under the curve");
     table(&["scenario", "control", &underflow, "the picture is discarded, area under the curve"], &rows)
+}
+
+/// Every part of a paper's report: name and content.
+pub fn parts(measured: &Reproduction) -> Vec<(&'static str, String)> {
+    let rows = &measured.rows;
+    let mut parts = vec![("verdicts", verdicts_table(rows))];
+    match &measured.details {
+        Details::Vlc(study, areas) => {
+            let sticky = measured.paper == Paper::Sticky;
+            let (missing, all) = study.unfinished();
+            let cells = cells_table(study, if sticky { STICKY } else { HANDOFF });
+            parts.push(("cells", format!("{}\n\n{cells}", unfinished(missing, all))));
+            parts.extend(sticky.then(|| ("forecasts", forecasts_table(areas))));
+        }
+        Details::Streaming(study) => {
+            let (missing, all) = study.unfinished();
+            parts.push(("quantities", format!("{}\n\n{}", unfinished(missing, all), quantities_table(rows))));
+        }
+    }
+    parts.extend([("variants", variants_table(rows)), ("findings", findings_list(rows))]);
+    parts.retain(|(_, content)| !content.is_empty());
+    parts
+}
+
+/// A paper's report as a document of its own.
+pub fn document(measured: &Reproduction) -> String {
+    let title = |part: &str| match part {
+        "verdicts" => "Verdicts",
+        "cells" => "Means",
+        "forecasts" => "The conditions of S10 as predictors",
+        "quantities" => "Measured values",
+        "variants" => "Which verdicts depend on assumptions",
+        _ => "Every finding",
+    };
+    let section = |(part, content): (&str, String)| format!("### {}\n\n{}\n", title(part), content.trim_end());
+    let sections: Vec<String> = parts(measured).into_iter().map(section).collect();
+    format!("## {}\n\n{}", measured.paper.title(), sections.join("\n"))
 }
 
 /// Text without the breaks that the source's lines have.

@@ -62,6 +62,8 @@ pub enum Verdict {
     Partly,
     /// None is.
     NotReproduced,
+    /// There are no findings: simulation cannot tell.
+    NotTestable,
 }
 
 impl Verdict {
@@ -71,6 +73,7 @@ impl Verdict {
             Verdict::Reproduced => "reproduced",
             Verdict::Partly => "partly",
             Verdict::NotReproduced => "not reproduced",
+            Verdict::NotTestable => "not testable",
         }
     }
 }
@@ -91,17 +94,22 @@ pub struct Claim {
 impl Claim {
     /// See [`Verdict`].
     pub fn verdict(&self) -> Verdict {
-        match self.findings.iter().filter(|finding| finding.holds).count() {
+        match self.holding() {
+            _ if self.findings.is_empty() => Verdict::NotTestable,
             0 => Verdict::NotReproduced,
             n if n == self.findings.len() => Verdict::Reproduced,
             _ => Verdict::Partly,
         }
     }
 
-    /// How many findings are as claimed, of how many.
+    /// How many findings are as claimed.
+    pub fn holding(&self) -> usize {
+        self.findings.iter().filter(|finding| finding.holds).count()
+    }
+
+    /// The same, of how many.
     pub fn score(&self) -> String {
-        let holding = self.findings.iter().filter(|finding| finding.holds).count();
-        format!("{holding} of {}", self.findings.len())
+        format!("{} of {}", self.holding(), self.findings.len())
     }
 }
 
@@ -168,6 +176,7 @@ mod tests {
         assert_eq!(claim(&[true, true]).verdict(), Verdict::Reproduced);
         assert_eq!(claim(&[true, false]).verdict(), Verdict::Partly);
         assert_eq!(claim(&[false, false]).verdict(), Verdict::NotReproduced);
+        assert_eq!(claim(&[]).verdict(), Verdict::NotTestable);
         assert_eq!(claim(&[true, false, false]).score(), "1 of 3");
     }
 }
