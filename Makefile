@@ -26,7 +26,7 @@ RUST_SOURCES := $(shell find crates scenarios -type f \( -name '*.rs' -o -name '
                 Cargo.toml Cargo.lock .cargo/config.toml
 PYTHON_TREES := python tests
 
-.PHONY: help demo test rust-test python-test check slow bench bench-live build docs validation tools clean
+.PHONY: help demo test rust-test python-test check slow bench bench-live build docs validation fuzz tools clean
 
 help: ## Lists these verbs.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -118,6 +118,19 @@ docs: ## Regenerates the pages that follow from the code.
 validation: ## Measures the laws and the papers' claims anew, into docs/validation.md.
 	$(CARGO) run --quiet --release --locked -p anabranch-validation --bin validation -- --write docs/validation.md
 	$(CARGO) run --quiet --release --locked -p anabranch-validation --bin claims -- --seeds 10 --write docs/validation.md
+
+FUZZ_SECONDS ?= 60
+
+fuzz: ## Fuzzes the wire format and the endpoint, FUZZ_SECONDS=60 each; on a stable compiler, replays and changes the corpus.
+	@if $(CARGO) +nightly fuzz --version >/dev/null 2>&1; then \
+	  for target in wire_decode endpoint; do \
+	    mkdir -p fuzz/found/$$target; \
+	    $(CARGO) +nightly fuzz run $$target fuzz/found/$$target fuzz/corpus/$$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
+	  done; \
+	else \
+	  echo "cargo-fuzz or a nightly compiler is missing (cargo install cargo-fuzz; rustup toolchain install nightly): replaying."; \
+	  $(CARGO) test --release --locked -p anabranch-wire -p anabranch-stack --test fuzz -- --include-ignored; \
+	fi
 
 clean: ## Removes what was built, and .venv; keeps runs/.
 	rm -rf target $(VENV) .pytest_cache .mypy_cache .ruff_cache python/anabranch/*.so
