@@ -71,7 +71,7 @@ pub struct PlayerOptions {
     pub ring: Option<u64>,
     /// The highest growth of the playout delay (VLC's clock-jitter).
     pub clock_jitter: Option<Duration>,
-    /// When to stop although there is more (bulk).
+    /// When to stop although there is more (bulk, on-off).
     pub duration: Option<Duration>,
     /// What concerns DASH players only.
     pub dash: DashOptions,

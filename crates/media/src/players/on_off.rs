@@ -8,6 +8,8 @@ use anabranch_units::{Duration, Instant};
 
 /// From one request to the next.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// How long it goes on asking where nothing is said.
+const DURATION: Duration = Duration::from_secs(60);
 
 /// Fetches one body again and again.
 pub struct OnOff {
@@ -15,6 +17,9 @@ pub struct OnOff {
     body: u64,
     /// When the next request is due; it waits until the response before it is complete.
     due: Instant,
+    duration: Duration,
+    /// It stops here, whatever is under way.
+    end: Instant,
     fetching: bool,
     finished: bool,
     log: Log<PlayerEvent>,
@@ -29,26 +34,33 @@ pub(super) fn build(setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, Setup
             ("caching", options.caching.is_some()),
             ("ring", options.ring.is_some()),
             ("clock-jitter", options.clock_jitter.is_some()),
-            ("duration", options.duration.is_some()),
         ],
     )?;
     let Content::Bytes(body) = setup.content else {
         return Err(SetupError::WrongContent { player: "on-off", needs: "a number of bytes" });
     };
-    Ok(Box::new(OnOff::new(body, setup.exchanges.clone())))
+    let duration = options.duration.unwrap_or(DURATION);
+    Ok(Box::new(OnOff::new(body, duration, setup.exchanges.clone())))
 }
 
 impl OnOff {
-    /// A request for `body` bytes every second, for ever.
-    pub fn new(body: u64, exchanges: Exchanges) -> Self {
+    /// A request for `body` bytes every second, for so long.
+    pub fn new(body: u64, duration: Duration, exchanges: Exchanges) -> Self {
         OnOff {
             client: HttpClient::new(exchanges),
             body,
             due: Instant::ZERO,
+            duration,
+            end: Instant::ZERO,
             fetching: false,
             finished: false,
             log: Log::default(),
         }
+    }
+
+    fn finish(&mut self, stream: &mut dyn Stream) {
+        self.finished = true;
+        stream.finish();
     }
 
     fn request(&mut self, now: Instant, stream: &mut dyn Stream) {
@@ -65,6 +77,7 @@ impl OnOff {
 impl Player for OnOff {
     fn start(&mut self, now: Instant, stream: &mut dyn Stream) {
         self.due = now;
+        self.end = now + self.duration;
         self.request(now, stream);
     }
 
@@ -82,17 +95,20 @@ impl Player for OnOff {
             self.fetching = false;
             self.request(now, stream);
         } else if stream.is_finished() {
-            self.finished = true;
-            stream.finish();
+            self.finish(stream);
         }
     }
 
     fn on_timer(&mut self, now: Instant, stream: &mut dyn Stream) {
+        if now >= self.end && !self.finished {
+            return self.finish(stream);
+        }
         self.request(now, stream);
     }
 
     fn next_timer(&self) -> Option<Instant> {
-        (!self.fetching && !self.finished).then_some(self.due)
+        let next = if self.fetching { self.end } else { self.due.min(self.end) };
+        (!self.finished).then_some(next)
     }
 
     fn finished(&self) -> bool {
@@ -118,7 +134,7 @@ mod tests {
 
     #[test]
     fn it_asks_every_second() {
-        let mut player = OnOff::new(1_000, Exchanges::new());
+        let mut player = OnOff::new(1_000, Duration::from_secs(60), Exchanges::new());
         let whole = RESPONSE_HEADER_BYTES + 1_000;
         let said = watch(&mut player, &mut Pipe::default(), [(300, whole), (1_200, whole)], at_ms(2_500));
         assert_eq!(requests(&said), [at_ms(0), at_ms(1_000), at_ms(2_000)]);
@@ -126,15 +142,25 @@ mod tests {
 
     #[test]
     fn a_late_answer_delays_the_next_request_and_no_later_one() {
-        let mut player = OnOff::new(1_000, Exchanges::new());
+        let mut player = OnOff::new(1_000, Duration::from_secs(60), Exchanges::new());
         let whole = RESPONSE_HEADER_BYTES + 1_000;
         let said = watch(&mut player, &mut Pipe::default(), [(1_400, whole), (1_500, whole)], at_ms(2_500));
         assert_eq!(requests(&said), [at_ms(0), at_ms(1_400), at_ms(2_000)]);
     }
 
     #[test]
+    fn it_ends_with_its_time() {
+        let mut player = OnOff::new(1_000, Duration::from_secs(2), Exchanges::new());
+        let whole = RESPONSE_HEADER_BYTES + 1_000;
+        let mut pipe = Pipe::default();
+        let said = watch(&mut player, &mut pipe, [(300, whole), (1_200, whole)], at_ms(5_000));
+        assert_eq!(requests(&said), [at_ms(0), at_ms(1_000)]);
+        assert!(player.finished() && pipe.finished && player.next_timer().is_none());
+    }
+
+    #[test]
     fn a_server_that_hangs_up_ends_it() {
-        let mut player = OnOff::new(1_000, Exchanges::new());
+        let mut player = OnOff::new(1_000, Duration::from_secs(60), Exchanges::new());
         let mut pipe = Pipe::default();
         watch(&mut player, &mut pipe, [(5, 700)], at_ms(10));
         pipe.peer_finished = true;

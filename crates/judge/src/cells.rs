@@ -1,0 +1,410 @@
+//! What is compared: each cell is a scenario, who serves in the live run, and what has to agree. The client is always the kernel's.
+
+use anabranch_lab::ServerKind;
+use serde::Serialize;
+
+/// Which question a cell belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Part {
+    /// (a)
+    OnePath,
+    /// (b)
+    TwoPaths,
+    /// (c)
+    OurServer,
+    /// (d)
+    Dash,
+    /// (e)
+    Handoff,
+    /// (f)
+    OnOff,
+}
+
+impl Part {
+    /// Every part.
+    pub const ALL: [Part; 6] = [Part::OnePath, Part::TwoPaths, Part::OurServer, Part::Dash, Part::Handoff, Part::OnOff];
+
+    /// Its letter on the command line.
+    pub fn letter(self) -> &'static str {
+        match self {
+            Part::OnePath => "a",
+            Part::TwoPaths => "b",
+            Part::OurServer => "c",
+            Part::Dash => "d",
+            Part::Handoff => "e",
+            Part::OnOff => "f",
+        }
+    }
+
+    /// What it compares, in a few words.
+    pub fn title(self) -> &'static str {
+        match self {
+            Part::OnePath => "bulk over one path, kernel TCP to kernel TCP",
+            Part::TwoPaths => "bulk over two paths, kernel MPTCP to kernel MPTCP",
+            Part::OurServer => "bulk, our server to the kernel's MPTCP",
+            Part::Dash => "DASH, our player on a kernel's socket",
+            Part::Handoff => "a path cut and restored, kernel MPTCP to kernel MPTCP",
+            Part::OnOff => "a chunk a second, kernel to kernel",
+        }
+    }
+}
+
+/// What can be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quantity {
+    /// In bits per second.
+    Goodput,
+    /// In segments.
+    Retransmissions,
+    /// The median download time of a chunk, in seconds.
+    ChunkTime,
+    /// In bits per second.
+    MeanBitrate,
+    /// How often the representation changed.
+    Switches,
+    /// How often the picture froze.
+    Stalls,
+}
+
+/// What has to agree, and how well: within a share, or within a number, if both are given.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Criterion {
+    /// What.
+    pub quantity: Quantity,
+    /// A share, up or down.
+    pub share: Option<f64>,
+    /// A number, up or down.
+    pub number: Option<f64>,
+}
+
+const fn within(quantity: Quantity, share: Option<f64>, number: Option<f64>) -> Criterion {
+    Criterion { quantity, share, number }
+}
+
+/// Goodput of (a) in 9 of 10 cells.
+pub const USUAL_GOODPUT: f64 = 0.05;
+/// What every cell of (a) must keep.
+const ONE_PATH: &[Criterion] =
+    &[within(Quantity::Goodput, Some(0.15), None), within(Quantity::Retransmissions, Some(0.25), Some(20.0))];
+const GOODPUT: &[Criterion] = &[within(Quantity::Goodput, Some(0.10), None)];
+const CHUNKS: &[Criterion] = &[within(Quantity::ChunkTime, Some(0.10), None)];
+const DASH: &[Criterion] = &[
+    within(Quantity::MeanBitrate, Some(0.10), None),
+    within(Quantity::Switches, Some(0.25), Some(5.0)),
+    within(Quantity::Stalls, None, Some(1.0)),
+];
+
+/// How the runs of the two worlds belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Runs {
+    /// The same seed loses the same packets, and these decide nearly everything: a live run is compared with its twin.
+    Paired,
+    /// Runs scatter for other reasons as well: distributions are compared.
+    Unpaired,
+}
+
+/// One comparison.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cell {
+    /// Which question it belongs to.
+    pub part: Part,
+    /// Such as `10 Mb/s, 50 ms, 0.5 %, 1 BDP, cubic`.
+    pub name: String,
+    /// The scenario, of the simulation and of the live run.
+    pub scenario: String,
+    /// Who serves in the live run.
+    #[serde(skip)]
+    pub server: ServerKind,
+    /// How long a run is.
+    pub seconds: u32,
+    /// Live runs, with seeds from 1.
+    pub live_runs: u32,
+    /// Simulated runs, with seeds from 1, where they are not paired with the live ones.
+    pub simulated_runs: u32,
+    /// How the runs belong together.
+    pub runs: Runs,
+}
+
+impl Cell {
+    /// What has to agree.
+    pub fn criteria(&self) -> &'static [Criterion] {
+        match self.part {
+            Part::OnePath => ONE_PATH,
+            Part::TwoPaths | Part::OurServer | Part::Handoff => GOODPUT,
+            Part::OnOff => CHUNKS,
+            Part::Dash => DASH,
+        }
+    }
+
+    /// Whether chunks are timed.
+    pub fn in_chunks(&self) -> bool {
+        self.part == Part::OnOff
+    }
+}
+
+/// One link of a cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Link {
+    /// Mb/s.
+    rate: u32,
+    /// ms.
+    rtt: u32,
+    /// Per mille.
+    loss: u32,
+    /// Percent of the product of rate and round trip.
+    queue: u32,
+}
+
+const fn link(rate: u32, rtt: u32, loss: u32, queue: u32) -> Link {
+    Link { rate, rtt, loss, queue }
+}
+
+impl Link {
+    fn toml(&self, name: &str) -> String {
+        let Link { rate, rtt, .. } = self;
+        let (loss, queue) = (self.loss_percent(), self.queue_bytes());
+        format!(
+            "[link.{name}]\nrate = \"{rate} Mb/s\"\nrtt = \"{rtt} ms\"\nqueue = \"{queue} B\"\nloss = \"{loss} %\"\n"
+        )
+    }
+
+    fn queue_bytes(&self) -> u32 {
+        // Mb/s times ms is 1000 bits.
+        let product = self.rate * self.rtt * 1000 / 8;
+        product * self.queue / 100
+    }
+
+    fn loss_percent(&self) -> f64 {
+        f64::from(self.loss) / 10.0
+    }
+
+    fn name(&self) -> String {
+        let queue = f64::from(self.queue) / 100.0;
+        format!("{} Mb/s, {} ms, {} %, {queue} BDP", self.rate, self.rtt, self.loss_percent())
+    }
+}
+
+const RATES: [u32; 3] = [2, 10, 18];
+const RTTS: [u32; 4] = [20, 50, 100, 200];
+const LOSSES: [u32; 3] = [0, 5, 20];
+const QUEUES: [u32; 3] = [50, 100, 200];
+
+/// Of the 108 combinations 20, such that every rate meets every round trip, and every value of one quantity nearly every value of
+/// another: two Latin squares laid over the grid of rates and round trips, the second one thinned out.
+fn one_path_links() -> Vec<Link> {
+    let of = |i: usize, j: usize, shift: usize| {
+        link(RATES[i], RTTS[j], LOSSES[(i + j + shift) % 3], QUEUES[(2 * i + j + 2 * shift) % 3])
+    };
+    let grid = || (0..RATES.len()).flat_map(|i| (0..RTTS.len()).map(move |j| (i, j)));
+    let first = grid().map(|(i, j)| of(i, j, 0));
+    let second = grid().filter(|(i, j)| (i + j) % 3 != 1).map(|(i, j)| of(i, j, 1));
+    first.chain(second).collect()
+}
+
+/// The transport of (b), (e) and the two paths of (f): upstream Linux's.
+const UPSTREAM: &str = "scheduler = \"linux\"\ncommit = \"into-buffer\"\nwide_data_seq = true\n";
+const TCP: &str = "protocol = \"tcp\"\n";
+const BULK: &str = "video = { kind = \"bulk\" }\n";
+
+/// What the cells of a part have in common.
+struct Kind {
+    part: Part,
+    transport: &'static str,
+    session: String,
+    seconds: u32,
+    live_runs: u32,
+}
+
+/// A length at which even the slowest cells have sent some thousand packets.
+const SECONDS: u32 = 60;
+
+impl Kind {
+    fn cell(&self, links: &[Link], control: &str) -> Cell {
+        let names: Vec<_> = links.iter().map(Link::name).collect();
+        let tables: String = links.iter().enumerate().map(|(i, link)| link.toml(&format!("path{}", i + 1))).collect();
+        let lossy = links.iter().any(|link| link.loss > 0);
+        Cell {
+            part: self.part,
+            name: format!("{}, {control}", names.join(" + ")),
+            scenario: format!(
+                "schema = 1\nduration = \"{} s\"\n[transport]\n{}congestion_control = \"{control}\"\n{tables}\
+                 [[session]]\n{}",
+                self.seconds, self.transport, self.session
+            ),
+            server: if self.part == Part::OurServer { ServerKind::Anabranch } else { ServerKind::Kernel },
+            seconds: self.seconds,
+            live_runs: self.live_runs,
+            simulated_runs: if lossy { 40 } else { 4 },
+            runs: if lossy && links.len() == 1 { Runs::Paired } else { Runs::Unpaired },
+        }
+    }
+}
+
+/// Both controls that every kernel has.
+const CONTROLS: [&str; 2] = ["newreno", "cubic"];
+
+fn one_path() -> Vec<Cell> {
+    let kind = |links: &Link| Kind {
+        part: Part::OnePath,
+        transport: TCP,
+        session: BULK.into(),
+        seconds: SECONDS,
+        live_runs: if links.loss > 0 { 4 } else { 2 },
+    };
+    one_path_links().iter().flat_map(|link| CONTROLS.map(|control| kind(link).cell(&[*link], control))).collect()
+}
+
+/// Alike, unlike in rate, in round trip, in both, and lossy.
+const PAIRS: [[Link; 2]; 5] = [
+    [link(10, 20, 0, 100), link(10, 20, 0, 100)],
+    [link(10, 50, 0, 100), link(2, 50, 0, 100)],
+    [link(10, 20, 0, 100), link(10, 100, 0, 100)],
+    [link(2, 50, 0, 200), link(10, 100, 0, 100)],
+    [link(10, 50, 5, 100), link(10, 50, 5, 100)],
+];
+
+fn two_paths() -> Vec<Cell> {
+    let kind = Kind { part: Part::TwoPaths, transport: UPSTREAM, session: BULK.into(), seconds: SECONDS, live_runs: 5 };
+    PAIRS.iter().flat_map(|pair| CONTROLS.map(|control| kind.cell(pair, control))).collect()
+}
+
+fn our_server() -> Vec<Cell> {
+    let kind = Kind { part: Part::OurServer, transport: "", session: BULK.into(), seconds: SECONDS, live_runs: 3 };
+    let one = [link(10, 50, 5, 100)];
+    let mut cells = vec![kind.cell(&one, "cubic")];
+    cells.extend(PAIRS.iter().map(|pair| kind.cell(pair, "cubic")));
+    cells.push(kind.cell(&PAIRS[2], "lia"));
+    cells
+}
+
+fn dash() -> Vec<Cell> {
+    let session = |player: &str| {
+        format!("video = {{ kind = \"dash\", ladder = \"bbb-2s\", duration = \"110 s\" }}\nplayer = \"{player}\"\n")
+    };
+    let kind =
+        |transport, player| Kind { part: Part::Dash, transport, session: session(player), seconds: 120, live_runs: 3 };
+    let mut cells = vec![
+        kind(TCP, "dash.js-5").cell(&[link(2, 50, 5, 200)], "cubic"),
+        kind(TCP, "bola").cell(&[link(10, 50, 20, 100)], "cubic"),
+        kind(UPSTREAM, "dash.js-5").cell(&[link(2, 50, 0, 200), link(2, 100, 0, 200)], "cubic"),
+    ];
+    for (cell, player) in cells.iter_mut().zip(["dash.js-5", "bola", "dash.js-5"]) {
+        cell.name = format!("{player}, {}", cell.name);
+    }
+    cells
+}
+
+fn handoff() -> Vec<Cell> {
+    let kind = Kind { part: Part::Handoff, transport: UPSTREAM, session: BULK.into(), seconds: SECONDS, live_runs: 5 };
+    let cut = |path: u32, mut cell: Cell| {
+        cell.scenario += &format!(
+            "[[event]]\nat = \"20 s\"\nlink = \"path{path}\"\ndown = true\n\
+             [[event]]\nat = \"35 s\"\nlink = \"path{path}\"\ndown = false\n"
+        );
+        cell.name = format!("path {path} cut from 20 s to 35 s: {}", cell.name);
+        cell
+    };
+    vec![
+        cut(1, kind.cell(&[link(10, 20, 0, 100), link(10, 50, 0, 100)], "cubic")),
+        cut(2, kind.cell(&[link(10, 20, 0, 100), link(10, 50, 0, 100)], "cubic")),
+    ]
+}
+
+fn on_off() -> Vec<Cell> {
+    let kind = |transport, bytes: u32, live_runs| Kind {
+        part: Part::OnOff,
+        transport,
+        session: format!("video = {{ kind = \"bulk\", size = \"{bytes} B\" }}\nplayer = \"on-off\"\n"),
+        seconds: SECONDS,
+        live_runs,
+    };
+    let chunk = |bytes: u32, mut cell: Cell| {
+        cell.name = format!("{} kB, {}", bytes / 1000, cell.name);
+        cell
+    };
+    let tcp = |bytes, links: Link, control| chunk(bytes, kind(TCP, bytes, 3).cell(&[links], control));
+    let both = |bytes, pair: &[Link], control| chunk(bytes, kind(UPSTREAM, bytes, 5).cell(pair, control));
+    vec![
+        tcp(250_000, link(10, 50, 0, 100), "cubic"),
+        tcp(250_000, link(10, 50, 5, 100), "cubic"),
+        tcp(250_000, link(10, 50, 5, 100), "newreno"),
+        tcp(100_000, link(2, 100, 0, 200), "cubic"),
+        both(250_000, &PAIRS[0], "cubic"),
+        both(250_000, &PAIRS[2], "cubic"),
+    ]
+}
+
+/// Live runs of a quick cell: the fewest that tell how much they scatter.
+const QUICK_RUNS: u32 = 2;
+
+/// The cells of the parts. The quick ones are a few of each part, with few runs.
+pub fn all(parts: &[Part], quick: bool) -> Vec<Cell> {
+    let of = |part: &Part| match part {
+        Part::OnePath => one_path(),
+        Part::TwoPaths => two_paths(),
+        Part::OurServer => our_server(),
+        Part::Dash => dash(),
+        Part::Handoff => handoff(),
+        Part::OnOff => on_off(),
+    };
+    let cells = parts.iter().flat_map(|part| {
+        let cells = of(part);
+        let every = if quick { cells.len().div_ceil(quick_cells(*part)) } else { 1 };
+        cells
+            .into_iter()
+            .step_by(every)
+            .map(move |cell| Cell { live_runs: if quick { QUICK_RUNS } else { cell.live_runs }, ..cell })
+    });
+    cells.collect()
+}
+
+/// How many cells of a part are quick ones.
+fn quick_cells(part: Part) -> usize {
+    match part {
+        Part::OnePath => 8,
+        Part::OnOff => 2,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::scenario;
+
+    #[test]
+    fn every_cell_is_a_scenario_of_its_name_and_length() {
+        let cells = all(&Part::ALL, false);
+        let mut names: Vec<_> = cells.iter().map(|cell| (cell.part, cell.name.clone())).collect();
+        for cell in &cells {
+            assert_eq!(scenario(cell).duration.as_secs_f64(), f64::from(cell.seconds));
+            assert!(cell.live_runs >= 2, "a single run says nothing");
+        }
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), cells.len());
+    }
+
+    #[test]
+    fn the_cells_of_one_path_cover_the_grid() {
+        let links = one_path_links();
+        assert_eq!(links.len(), 20);
+        for rate in RATES {
+            assert!(RTTS.iter().all(|rtt| links.iter().any(|l| l.rate == rate && l.rtt == *rtt)));
+            assert!(LOSSES.iter().all(|loss| links.iter().any(|l| l.rate == rate && l.loss == *loss)));
+            assert!(QUEUES.iter().all(|queue| links.iter().any(|l| l.rate == rate && l.queue == *queue)));
+        }
+        for rtt in RTTS {
+            assert!(LOSSES.iter().filter(|loss| links.iter().any(|l| l.rtt == rtt && l.loss == **loss)).count() >= 2);
+        }
+    }
+
+    #[test]
+    fn the_quick_cells_are_a_few_of_every_part() {
+        let cells = all(&Part::ALL, true);
+        assert!(Part::ALL.iter().all(|part| cells.iter().any(|cell| cell.part == *part)));
+        assert!(cells.len() < 20, "{}", cells.len());
+    }
+}

@@ -1,0 +1,128 @@
+//! A cell in virtual time and in real time. Both give the metrics of a run, and what is compared is read from them by the same code.
+
+use crate::cells::{Cell, Quantity};
+use crate::equivalence::median;
+use anabranch_lab::{Lab, LabError, Options};
+use anabranch_sim::{Column, EventColumns, RunOptions, Scenario, load, run};
+use serde::Serialize;
+use serde_json::Value;
+
+/// What one run of a cell gave.
+#[derive(Clone, Debug, Serialize)]
+pub struct Observation {
+    /// The seed of its links.
+    pub seed: u64,
+    /// Bytes that the client's application read, as bits per second of the whole run.
+    pub goodput_bps: f64,
+    /// Segments that the server sent again.
+    pub retransmissions: f64,
+    /// The median time from a request to the last byte of its response, where the traffic comes in chunks.
+    pub chunk_s: Option<f64>,
+    /// Of a DASH video.
+    pub mean_bitrate_bps: Option<f64>,
+    /// Of a DASH video.
+    pub switches: Option<f64>,
+    /// Of a video.
+    pub stalls: Option<f64>,
+    /// What the links dropped on the way down, link by link.
+    pub drops: Vec<Drops>,
+}
+
+/// Packets that a link dropped on the way down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Drops {
+    /// For want of room.
+    pub queue: u64,
+    /// At random.
+    pub random: u64,
+}
+
+/// A live run.
+#[derive(Clone, Debug)]
+pub struct Live {
+    /// What is compared.
+    pub observation: Observation,
+    /// How late the emulator delivered packets, at the 99th percentile, in seconds.
+    pub lateness_s: f64,
+}
+
+impl Observation {
+    fn of(cell: &Cell, seed: u64, metrics: &Value, events: Option<&EventColumns>) -> Self {
+        let session = &metrics["sessions"][0];
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        let sum = list(&session["subflows"]).iter().filter_map(|s| s["retransmissions"].as_f64()).sum();
+        let links = list(&metrics["links"]);
+        let down = links.iter().filter(|link| link["direction"] == "down");
+        let count = |value: &Value| value.as_u64().unwrap_or(0);
+        Observation {
+            seed,
+            goodput_bps: session["bytes"].as_f64().unwrap_or(0.0) * 8.0 / f64::from(cell.seconds),
+            retransmissions: sum,
+            chunk_s: events.and_then(|events| median(&chunks(events))),
+            mean_bitrate_bps: session["mean_bitrate_bps"].as_f64(),
+            switches: session["switches"].as_f64(),
+            stalls: session["stalls"].as_f64(),
+            drops: down.map(|l| Drops { queue: count(&l["drops_queue"]), random: count(&l["drops_random"]) }).collect(),
+        }
+    }
+
+    /// One of the quantities; not a number where the run has none.
+    pub fn get(&self, quantity: Quantity) -> f64 {
+        match quantity {
+            Quantity::Goodput => self.goodput_bps,
+            Quantity::Retransmissions => self.retransmissions,
+            Quantity::ChunkTime => self.chunk_s.unwrap_or(f64::NAN),
+            Quantity::MeanBitrate => self.mean_bitrate_bps.unwrap_or(f64::NAN),
+            Quantity::Switches => self.switches.unwrap_or(f64::NAN),
+            Quantity::Stalls => self.stalls.unwrap_or(f64::NAN),
+        }
+    }
+}
+
+/// The cell's scenario.
+///
+/// # Panics
+/// If it is wrong: the cells are this crate's.
+pub fn scenario(cell: &Cell) -> Scenario {
+    load(&cell.scenario, "cell", None, &[]).unwrap_or_else(|error| panic!("{error}\n{}", cell.scenario))
+}
+
+/// Simulates a cell.
+///
+/// # Panics
+/// If the metrics are no JSON, which they are.
+pub fn simulate(cell: &Cell, seed: u64) -> Observation {
+    let outcome = run(&scenario(cell), &RunOptions { seed, record_events: cell.in_chunks() }, &mut |_| true);
+    let metrics = serde_json::to_value(&outcome.metrics).expect("metrics are JSON");
+    Observation::of(cell, seed, &metrics, outcome.events.as_ref())
+}
+
+/// Runs a cell in real time; takes as long as the cell. `wanted` ends it early by answering false.
+///
+/// # Errors
+/// If the machine lacks something, or the laboratory fails.
+pub fn run_live(cell: &Cell, seed: u64, wanted: &dyn Fn() -> bool) -> Result<Live, LabError> {
+    let options = Options { seed, server: cell.server, record_events: cell.in_chunks(), ..Options::default() };
+    let lab = Lab::start(&scenario(cell), &options)?;
+    let ended = lab.play(&mut |_| wanted())?;
+    let report = lab.finish(ended)?;
+    let metrics = Value::Object(report.metrics);
+    let observation = Observation::of(cell, seed, &metrics, report.outcome.events.as_ref());
+    Ok(Live { observation, lateness_s: report.facts.lateness_s.p99.unwrap_or(0.0) })
+}
+
+/// From each request to the last byte of its response.
+///
+/// # Panics
+/// If the table of events has not the columns that it has.
+fn chunks(events: &EventColumns) -> Vec<f64> {
+    let column = |name: &str| &events.columns.iter().find(|(n, _)| *n == name).expect("a column of that name").1;
+    let (Column::Float(times), Column::Text { words, codes }) = (column("time_s"), column("event")) else {
+        panic!("times are numbers and events are words");
+    };
+    let at = |event: &str| -> Vec<f64> {
+        let code = words.iter().position(|word| word == event).map(|at| at as u32);
+        codes.iter().zip(times).filter(|(c, _)| code.is_some() && **c == code).map(|(_, time)| *time).collect()
+    };
+    at("requested").iter().zip(at("response-complete")).map(|(asked, complete)| complete - asked).collect()
+}

@@ -1,0 +1,165 @@
+//! What was found, for people and for files.
+
+use crate::campaign::Found;
+use crate::cells::{Part, Quantity};
+use crate::equivalence::Verdict;
+use crate::judgement::{Compared, Judgement, part_verdict};
+use serde::Serialize;
+
+/// One comparison as a row of a table.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The cell.
+    pub cell: String,
+    /// What is compared, with its unit.
+    pub quantity: &'static str,
+    /// In simulation.
+    pub simulated: String,
+    /// Live.
+    pub live: String,
+    /// The simulation over the kernel, with its 90 % interval.
+    pub ratio: String,
+    /// What may differ.
+    pub tolerance: String,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+/// A part of the campaign.
+#[derive(Clone, Debug, Serialize)]
+pub struct PartReport {
+    /// Its letter.
+    pub letter: &'static str,
+    /// What it compares.
+    pub title: &'static str,
+    /// All its cells together.
+    pub verdict: Verdict,
+    /// For (a): cells whose goodput lies within the usual tolerance, and cells.
+    pub usual: Option<(usize, usize)>,
+    /// Its rows.
+    pub rows: Vec<Row>,
+    /// What went wrong.
+    pub notes: Vec<String>,
+}
+
+/// A whole campaign.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Part by part.
+    pub parts: Vec<PartReport>,
+    /// All parts together.
+    pub verdict: Verdict,
+    /// Everything behind the rows.
+    pub cells: Vec<Found>,
+}
+
+impl Report {
+    /// Of a campaign.
+    pub fn of(found: Vec<Found>) -> Self {
+        let of_part = |part: Part| found.iter().filter(|f| f.cell.part == part).collect::<Vec<_>>();
+        let parts = Part::ALL.iter().map(|part| (*part, of_part(*part))).filter(|(_, cells)| !cells.is_empty());
+        let parts: Vec<PartReport> = parts.map(|(part, cells)| PartReport::of(part, &cells)).collect();
+        let verdict = parts.iter().map(|part| part.verdict).fold(Verdict::Equivalent, Verdict::and);
+        Report { parts, verdict, cells: found }
+    }
+
+    /// As JSON.
+    ///
+    /// # Panics
+    /// Never: all keys are texts.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a report has only text keys")
+    }
+
+    /// As a section of a document.
+    pub fn to_markdown(&self) -> String {
+        self.parts.iter().map(PartReport::to_markdown).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl PartReport {
+    fn of(part: Part, cells: &[&Found]) -> Self {
+        let judgements: Vec<Option<Judgement>> = cells.iter().map(|found| found.judgement.clone()).collect();
+        let usual = judgements.iter().flatten().filter(|j| j.usual() == Verdict::Equivalent).count();
+        PartReport {
+            letter: part.letter(),
+            title: part.title(),
+            verdict: part_verdict(part, &judgements),
+            usual: (part == Part::OnePath).then_some((usual, cells.len())),
+            rows: cells.iter().flat_map(|found| rows(found)).collect(),
+            notes: cells.iter().filter_map(|found| note(found)).collect(),
+        }
+    }
+
+    fn to_markdown(&self) -> String {
+        let mut text = format!("#### ({}) {}: {}\n\n", self.letter, self.title, self.verdict.word());
+        if let Some((usual, cells)) = self.usual {
+            text += &format!("Goodput within 5 % in {usual} of {cells} cells.\n\n");
+        }
+        text += "| cell | quantity | simulated | kernel | ratio, 90 % interval | tolerance | verdict |\n";
+        text += "| --- | --- | --- | --- | --- | --- | --- |\n";
+        for row in &self.rows {
+            let Row { cell, quantity, simulated, live, ratio, tolerance, verdict } = row;
+            let verdict = verdict.word();
+            text += &format!("| {cell} | {quantity} | {simulated} | {live} | {ratio} | {tolerance} | {verdict} |\n");
+        }
+        for note in &self.notes {
+            text += &format!("\n- {note}\n");
+        }
+        text
+    }
+}
+
+fn rows(found: &Found) -> Vec<Row> {
+    let Some(judgement) = &found.judgement else { return Vec::new() };
+    judgement.compared.iter().map(|compared| row(found, compared)).collect()
+}
+
+fn row(found: &Found, compared: &Compared) -> Row {
+    let criterion = compared.criterion;
+    let (quantity, scale, digits) = match criterion.quantity {
+        Quantity::Goodput => ("goodput, Mb/s", 1e-6, 3),
+        Quantity::Retransmissions => ("retransmissions", 1.0, 1),
+        Quantity::ChunkTime => ("median chunk, s", 1.0, 4),
+        Quantity::MeanBitrate => ("mean bitrate, Mb/s", 1e-6, 3),
+        Quantity::Switches => ("switches", 1.0, 1),
+        Quantity::Stalls => ("stalls", 1.0, 1),
+    };
+    let number = |value: f64| format!("{:.*}", digits, value * scale);
+    let share = criterion.share.map(|share| format!("{:.0} %", share * 100.0));
+    let tolerance = share.into_iter().chain(criterion.number.map(|number| format!("{number:.0}")));
+    Row {
+        cell: found.cell.name.clone(),
+        quantity,
+        simulated: number(compared.simulated),
+        live: number(compared.live),
+        ratio: ratio(compared),
+        tolerance: tolerance.collect::<Vec<_>>().join(" or "),
+        verdict: compared.verdict,
+    }
+}
+
+/// A ratio of counts that are zero means nothing: then the difference is shown.
+fn ratio(compared: &Compared) -> String {
+    let percent = |log: f64| (log.exp() - 1.0) * 100.0;
+    let interval = compared.ratio;
+    if compared.simulated == 0.0 || compared.live == 0.0 || interval.half > 1.0 {
+        let d = compared.difference;
+        return format!("difference {:+.1}, {:+.1} to {:+.1}", d.mean, d.low(), d.high());
+    }
+    format!("{:+.1} %, {:+.1} to {:+.1}", percent(interval.mean), percent(interval.low()), percent(interval.high()))
+}
+
+fn note(found: &Found) -> Option<String> {
+    let mut parts = Vec::new();
+    if found.void > 0 {
+        parts.push(format!("{} runs were void", found.void));
+    }
+    if let Some(error) = found.errors.first() {
+        parts.push(format!("{} runs failed: {error}", found.errors.len()));
+    }
+    if found.judgement.is_none() {
+        parts.push("no run counts".to_string());
+    }
+    (!parts.is_empty()).then(|| format!("{}: {}", found.cell.name, parts.join("; ")))
+}
