@@ -17,7 +17,11 @@ fn the_walks_play_to_their_end_over_both_paths() {
             let session = &metrics.sessions[0];
             assert_eq!(metrics.ended, Ended::Finished, "{name} {seed}: {:?}", session.viewer);
             assert!((session.viewer.played_s - seconds).abs() < 1.0, "{name} {seed}: {}", session.viewer.played_s);
-            assert!(session.transport.subflows.iter().all(|subflow| subflow.bytes > 1_000_000), "{name} {seed}");
+            // A given-up request closes its connection, so a path has many subflows.
+            for path in ["wifi", "lte"] {
+                let subflows = session.transport.subflows.iter().filter(|subflow| subflow.path == path);
+                assert!(subflows.map(|subflow| subflow.bytes).sum::<u64>() > 1_000_000, "{name} {seed} {path}");
+            }
         }
     }
 }
@@ -45,7 +49,7 @@ fn lte_spares_most_stalls_to_who_walks_out_of_the_wifi_s_reach() {
             .sum();
         sum / 3.0
     };
-    let (alone, both) = (stalled("[\"wifi\"]"), stalled("[\"wifi\", \"lte\"]"));
+    let (alone, both) = (stalled("[\"wifi\"]"), stalled("[\"lte\", \"wifi\"]"));
     // The WiFi is gone for 80 s and the buffer holds 60 s at most.
     assert!(alone > 20.0 && both < alone / 3.0, "{alone} {both}");
 }
