@@ -23,7 +23,10 @@ impl Opener {
     /// An application for a connection that was just opened.
     pub fn open(&self) -> Box<dyn Application + Send> {
         match self {
-            Opener::Model(flow, exchanges) => Box::new(Heard::new(flow, Counted::new(exchanges.clone()))),
+            Opener::Model(flow, exchanges) => {
+                let http = flow.take_successor().unwrap_or_else(|| HttpServer::new(exchanges.clone()));
+                Box::new(Heard::new(flow, Counted::new(http)))
+            }
             Opener::Web(flow, root) => Box::new(Heard::new(flow, Web::new(root.clone()))),
         }
     }
@@ -97,8 +100,8 @@ struct Counted {
 }
 
 impl Counted {
-    fn new(exchanges: Exchanges) -> Self {
-        Counted { http: HttpServer::new(exchanges), unread: 0, ended: false }
+    fn new(http: HttpServer) -> Self {
+        Counted { http, unread: 0, ended: false }
     }
 }
 
@@ -196,7 +199,7 @@ mod tests {
     #[test]
     fn a_cancelled_response_is_taken_back_as_far_as_it_has_not_left() {
         let exchanges = Exchanges::new();
-        let (mut client, mut server) = (HttpClient::new(exchanges.clone()), Counted::new(exchanges));
+        let (mut client, mut server) = (HttpClient::new(exchanges.clone()), Counted::new(HttpServer::new(exchanges)));
         let mut near = Near::default();
         client.request(&mut near, Exchange { request: 100, response_header: 10, body: 1000 });
         server.receive(&[0; 100]);

@@ -1,13 +1,12 @@
 //! The scenario's players in real time, on a kernel's sockets.
 
 use crate::flow::Flow;
-use crate::socket::{SocketStream, begin_to_connect, new_socket, wait};
+use crate::socket::{Dialer, SocketStream, wait};
 use anabranch_events::{Log, PlayerEvent};
 use anabranch_live::{run_before_others, sharpen_timers};
 use anabranch_media::{Player, Stream};
 use anabranch_units::{Duration, Instant};
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -21,8 +20,7 @@ const RECHECK_INTERVAL: Duration = Duration::from_millis(2);
 pub(crate) struct ModelClient {
     pub flow: Arc<Flow>,
     pub player: Box<dyn Player + Send>,
-    pub server: SocketAddr,
-    pub mptcp: bool,
+    pub dialer: Dialer,
 }
 
 impl ModelClient {
@@ -46,8 +44,7 @@ impl ModelClient {
             let left = flow.start.since(flow.clock.now()).min(STOP_INTERVAL);
             std::thread::sleep(std::time::Duration::from_nanos(left.as_nanos()));
         }
-        let socket = new_socket(self.server, self.mptcp)?;
-        begin_to_connect(&socket, self.server)?;
+        let socket = self.dialer.dial()?;
         while !wait(&socket, false, true, STOP_INTERVAL.as_nanos())?.writable {
             if flow.stopped() {
                 return Ok(());
@@ -56,7 +53,7 @@ impl ModelClient {
         if let Some(error) = socket.take_error()? {
             return Err(error);
         }
-        let mut stream = SocketStream::new(socket, flow);
+        let mut stream = SocketStream::new(socket, self.dialer.clone(), flow);
         self.player.start(flow.clock.now(), &mut stream);
         self.run_player(flow, &mut stream)
     }

@@ -2,6 +2,7 @@
 
 use anabranch_events::{Log, TransportEvent};
 use anabranch_live::Clock;
+use anabranch_media::HttpServer;
 use anabranch_sim::parts::Observer;
 use anabranch_stack::view::Hints;
 use anabranch_units::{Duration, Instant, PathId};
@@ -28,6 +29,8 @@ pub(crate) struct Flow {
     pub sample_interval: Duration,
     observer: Mutex<Observer>,
     state: Mutex<State>,
+    /// What serves the next connection of a player that opened its connection anew.
+    successor: Mutex<Option<HttpServer>>,
     /// Bytes that the player read, or that a program acknowledged.
     pub bytes: AtomicU64,
     /// When something arrived last, in nanoseconds.
@@ -88,6 +91,7 @@ impl Flow {
             sample_interval,
             observer: Mutex::new(setup.observer),
             state: Mutex::default(),
+            successor: Mutex::default(),
             bytes: AtomicU64::new(0),
             last_arrival: AtomicU64::new(setup.start.as_nanos()),
             starved: AtomicBool::new(false),
@@ -101,6 +105,17 @@ impl Flow {
 
     pub fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
+    }
+
+    /// The player opens its connection anew: `http` knows where in their exchanges.
+    pub fn reopened(&self, now: Instant, http: HttpServer) {
+        *lock(&self.successor) = Some(http);
+        self.observer().reconnected(now);
+    }
+
+    /// What serves the connection that was opened anew, if that is what was just opened.
+    pub fn take_successor(&self) -> Option<HttpServer> {
+        lock(&self.successor).take()
     }
 
     /// Nobody works on it any more.

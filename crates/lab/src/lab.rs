@@ -10,6 +10,7 @@ use crate::options::{ClientKind, Options};
 use crate::report::{Machine, Report, Seen};
 use crate::servers::{Director, Servers};
 use crate::sites::{self, Client, Sites};
+use crate::socket::Dialer;
 use anabranch_live::lab::Family;
 use anabranch_live::requirements::missing;
 use anabranch_live::{Clock, Emulator, End, Limits, Netns, Tap, run_before_others};
@@ -137,7 +138,7 @@ impl Lab {
         self.flows.push(flow.clone());
         let opener = match program {
             true => Opener::Web(flow.clone(), self.options.content.clone()),
-            false => Opener::Model(flow.clone(), plan.exchanges),
+            false => Opener::Model(flow.clone(), plan.exchanges.clone()),
         };
         match &self.server {
             None => {
@@ -152,7 +153,8 @@ impl Lab {
             }
         }
         let server = SocketAddr::from((self.family.server(), port));
-        Ok((!program).then(|| (number, ModelClient { flow, player: plan.player, server, mptcp })))
+        let dialer = Dialer { server, mptcp, exchanges: plan.exchanges };
+        Ok((!program).then(|| (number, ModelClient { flow, player: plan.player, dialer })))
     }
 
     /// The endpoint of a flow's server with the laboratory's addresses.

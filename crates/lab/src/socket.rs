@@ -2,7 +2,7 @@
 
 use crate::apps::FILLER;
 use crate::flow::Flow;
-use anabranch_media::Stream;
+use anabranch_media::{Exchanges, HttpServer, Stream};
 use anabranch_units::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionread};
@@ -26,11 +26,23 @@ pub(crate) fn new_socket(address: SocketAddr, mptcp: bool) -> io::Result<Socket>
     Ok(socket)
 }
 
-/// Begins to connect.
-pub(crate) fn begin_to_connect(socket: &Socket, address: SocketAddr) -> io::Result<()> {
-    match socket.connect(&SockAddr::from(address)) {
-        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
-        other => other,
+/// How a player's connections are opened.
+#[derive(Clone)]
+pub(crate) struct Dialer {
+    pub server: SocketAddr,
+    pub mptcp: bool,
+    /// What the player and its server share.
+    pub exchanges: Exchanges,
+}
+
+impl Dialer {
+    /// A socket that begins to connect.
+    pub fn dial(&self) -> io::Result<Socket> {
+        let socket = new_socket(self.server, self.mptcp)?;
+        match socket.connect(&SockAddr::from(self.server)) {
+            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
+            _ => Ok(socket),
+        }
     }
 }
 
@@ -62,6 +74,7 @@ pub(crate) fn wait(socket: &Socket, read: bool, write: bool, nanos: u64) -> io::
 /// A connected socket of a client, of which the player reads only how much there is.
 pub(crate) struct SocketStream<'a> {
     pub socket: Socket,
+    dialer: Dialer,
     flow: &'a Flow,
     /// Bytes that can be read.
     readable: u64,
@@ -79,9 +92,10 @@ pub(crate) struct SocketStream<'a> {
 }
 
 impl<'a> SocketStream<'a> {
-    pub fn new(socket: Socket, flow: &'a Flow) -> Self {
+    pub fn new(socket: Socket, dialer: Dialer, flow: &'a Flow) -> Self {
         SocketStream {
             socket,
+            dialer,
             flow,
             readable: 0,
             read: 0,
@@ -189,6 +203,23 @@ impl Stream for SocketStream<'_> {
 
     fn write(&mut self, bytes: u64) {
         self.pending += bytes;
+    }
+
+    fn reopen(&mut self) -> bool {
+        let socket = match self.dialer.dial() {
+            Ok(socket) => socket,
+            Err(error) => {
+                self.fail(error);
+                return false;
+            }
+        };
+        let mut http = HttpServer::new(self.dialer.exchanges.clone());
+        // Before the player asks for more.
+        http.reconnect();
+        self.flow.reopened(self.flow.clock.now(), http);
+        // The old socket closes; with bytes unread it resets its connection.
+        *self = SocketStream::new(socket, self.dialer.clone(), self.flow);
+        true
     }
 
     fn finish(&mut self) {

@@ -146,8 +146,10 @@ fn a_program_in_the_clients_namespace_is_served_and_nothing_is_left() {
         assert!(report.metrics["sessions"][0]["stalls"].is_null());
         assert_eq!(report.facts.connections, 2);
         assert!(!std::path::Path::new("/run/netns").join(&namespace).exists(), "namespaces vanish");
+        let captured = content.join("wifi.pcapng").metadata().expect("a capture").len();
+        assert!(captured > 100_000, "plain TCP takes the first path: {captured}");
         for path in ["wifi", "lte"] {
-            assert!(content.join(format!("{path}.pcapng")).metadata().expect("a capture").len() > 100);
+            assert!(content.join(format!("{path}.pcapng")).exists());
         }
     }
     std::fs::remove_dir_all(&content).expect("it is there");
@@ -205,5 +207,28 @@ fn an_interface_that_comes_back_gets_a_new_subflow() {
         assert_eq!(paths, ["wifi", "lte", "wifi"], "{server:?}");
         let marks = &report.outcome.recording.events;
         assert_eq!(marks.len(), 2);
+    }
+}
+
+/// A video whose links become too slow in the middle of a media segment.
+const GIVES_UP: &str = "duration = \"14 s\"\n[transport]\nscheduler = \"min-rtt\"\ncongestion_control = \"cubic\"\n\
+    [link.path1]\nrtt = \"40 ms\"\nrate = \"4 Mb/s\"\n[link.path2]\nrtt = \"60 ms\"\nrate = \"3 Mb/s\"\n\
+    [[session]]\nvideo = { kind = \"dash\", ladder = \"bbb-6s\", duration = \"60 s\" }\nplayer = \"dash.js-5\"\n\
+    [[event]]\nat = \"7 s\"\nlink = \"path1\"\nrate = \"300 kb/s\"\n\
+    [[event]]\nat = \"7 s\"\nlink = \"path2\"\nrate = \"300 kb/s\"\n";
+
+#[test]
+#[ignore = "it takes 28 s"]
+fn a_player_that_gives_a_response_up_goes_on_with_another_connection() {
+    if unable() {
+        return;
+    }
+    for server in [ServerKind::Anabranch, ServerKind::Kernel] {
+        let report = live(&scenario(GIVES_UP), &Options { server, record_events: true, ..Options::default() });
+        let session = &report.outcome.metrics.sessions[0];
+        assert!(report.facts.connections >= 2, "{server:?}: {}", report.to_json());
+        // Those of the first connection, and at least the initial one of the second: joins take long while the queues are full.
+        let subflows = &session.transport.subflows;
+        assert!(subflows.len() >= 3 && subflows[2].goodput_bps > 0.0, "{server:?}: {subflows:?}");
     }
 }

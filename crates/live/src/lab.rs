@@ -190,7 +190,9 @@ impl Plan {
     fn client_script(&self) -> String {
         let (bits, flags) = (self.family.bits(), self.family.address_flags());
         let mut script = String::from("link set lo up\n");
-        let _ = writeln!(script, "mptcp limits set subflows {} add_addr_accepted 0", self.paths.len() - 1);
+        // The kernel counts all but the initial subflow, which is among those that may come back.
+        let most = self.paths.len().min(usize::from(MAX_PATHS - 1));
+        let _ = writeln!(script, "mptcp limits set subflows {most} add_addr_accepted 0");
         for path in &self.paths {
             let (n, address) = (number(path.id), self.family.client(path.id));
             let table = FIRST_TABLE + n;
