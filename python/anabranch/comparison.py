@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,16 +108,10 @@ def table(runs: Sequence[StoredRun], session: int = 0) -> RenderableType:
     for path in dict.fromkeys(f["path"] for s in sessions for f in s["subflows"]):
         for label, key, show in _PER_PATH:
             # A path that went down and came back has carried several subflows.
-            sums = (_sum(f[key] for f in s["subflows"] if f["path"] == path) for s in sessions)
+            sums = (summary.total(f[key] for f in s["subflows"] if f["path"] == path) for s in sessions)
             cells = ("-" if total is None else show(total) for total in sums)
             result.add_row(Text.assemble((path, "cyan"), f", {label}"), *cells)
     return result
-
-
-def _sum(values: Iterable[float | None]) -> float | None:
-    """The sum of what is known, of a subflow that a kernel serves not everything is; None if nothing is."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
 
 
 _PER_PATH: list[tuple[str, str, Callable[[float], str]]] = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -32,6 +32,12 @@ def seconds(value: float | None) -> str:
 def count(value: float | None) -> str:
     """A whole number with thin groups of three; a dash where there is none."""
     return "-" if value is None else f"{value:,.0f}".replace(",", "\u202f")
+
+
+def total(values: Iterable[float | None]) -> float | None:
+    """The sum of what is known, of a subflow that a kernel serves not everything is; ``None`` if nothing is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:
@@ -130,7 +136,7 @@ def _subflows(subflows: list[Metrics]) -> Table:
         table.add_row(
             str(path),
             megabits(sum(subflow["goodput_bps"] for subflow in own)),
-            *(count(sum(subflow[key] for subflow in own)) for key in _COUNTS),
+            *(count(total(subflow[key] for subflow in own)) for key in _COUNTS),
             "-" if window is None else f"{window:.1f}",
             seconds(_mean(own, "mean_srtt_s")),
         )
