@@ -61,9 +61,9 @@ def scenario(tmp_path: Path) -> Path:
 def anabranch(tmp_path: Path) -> Run:
     """Calls the command line in the test's own directory."""
 
-    def call(*arguments: object) -> subprocess.CompletedProcess[str]:
+    def call(*arguments: object, timeout: float = 120) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "anabranch", *map(str, arguments)]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=timeout, check=False)
 
     return call
 

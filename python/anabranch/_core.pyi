@@ -16,6 +16,8 @@ __all__ = [
     "Serving",
     "__version__",
     "document_text",
+    "judge",
+    "judge_parts",
     "load",
     "nearest",
     "rate_bps",
@@ -289,3 +291,19 @@ class Serving:
         """Where the metrics are shown, if they are."""
     def finish(self) -> int:
         """Waits until it has ended; tells how many connections it has accepted."""
+
+def judge_parts() -> list[tuple[str, str]]:
+    """The parts of `anabranch validate`: letter and title. Linux only."""
+
+def judge(
+    parts: Sequence[str], *, quick: bool, at_once: int, progress: Callable[[int, int, str], object] | None
+) -> tuple[str, str]:
+    """Runs cells in simulation and with the kernel; returns the report as JSON and as Markdown. Linux only.
+
+    The callback gets the number of live runs that are over, that of all, and the cell of the last one; what it raises
+    ends the campaign, as does Ctrl-C.
+
+    Raises:
+        InputError: There is no such part.
+        LiveError: This machine cannot run it; the message says what is missing.
+    """

@@ -1,10 +1,8 @@
 //! The kernel as judge: the same cells in simulation and live, side by side, with a verdict for each.
 //!
-//! - [`cells`]: what is compared, each cell as a scenario;
-//! - [`observation`]: the two ways to run it, and what they give;
-//! - [`equivalence`], [`judgement`]: the statistics of the verdict, and the verdict;
-//! - [`campaign`]: many cells, several at once, and void runs again;
-//! - [`report`]: tables.
+//! What is compared stands in [`cells`], each cell as a scenario. An [`observation`] is what a run of one gives, in either world;
+//! [`equivalence`] has the statistics of the verdict, [`judgement`] the verdict. A [`campaign`] runs many cells, several at once, and void
+//! runs again; its [`report`] is for people and for files.
 
 #![cfg(target_os = "linux")]
 

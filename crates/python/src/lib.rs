@@ -6,6 +6,8 @@
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
 #[cfg(target_os = "linux")]
+mod judge;
+#[cfg(target_os = "linux")]
 mod lab;
 mod outcome;
 mod scenario;
@@ -40,6 +42,9 @@ mod _core {
     use super::InputError;
     #[pymodule_export]
     use super::LiveError;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use super::judge::{judge, judge_parts};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::lab::Lab;

@@ -10,6 +10,8 @@ import typer
 
 from anabranch import InputError, __version__, _core
 from anabranch.cli import comparing, content, listing, running, serving, tracing
+from anabranch import InputError, __version__
+from anabranch.cli import comparing, content, listing, running, serving, validating
 from anabranch.cli.console import Exit, say_error
 from anabranch.programs import ToolError
 
@@ -46,6 +48,7 @@ app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
 app.add_typer(content.app, name="content")
 app.command("serve", epilog=serving.EXAMPLES)(serving.serve)
 app.add_typer(tracing.app, name="trace")
+app.command("validate", epilog=validating.EXAMPLES)(validating.validate)
 
 
 def main() -> None:

@@ -1,0 +1,100 @@
+"""`anabranch validate`: the same cells in simulation and with this machine's kernel, side by side."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from anabranch import InputError
+from anabranch.cli.console import Exit, answer, err, fail, progress_bar
+
+EXAMPLES = (
+    "Example: anabranch validate --quick --only a --only f\n\n"
+    "A comparison passes if the 90 % interval of log(simulated / kernel) lies inside its tolerance, differs if it "
+    "lies wholly outside, and is inconclusive otherwise. The exit code is 1 if anything differs. Needs root, TUN and a "
+    "kernel with MPTCP."
+)
+
+_BEGIN, _END = "<!-- begin judge -->\n", "<!-- end judge -->"
+_COLUMNS = ("cell", "quantity", "simulated", "kernel", "ratio, 90 % interval", "tolerance", "verdict")
+_STYLES = {
+    "equivalent": ("pass", "green"),
+    "differs": ("differs", "bold red"),
+    "inconclusive": ("inconclusive", "yellow"),
+}
+
+
+def validate(
+    quick: Annotated[bool, typer.Option("--quick", help="A few cells of every part, in under four minutes.")] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="PART", help="One of the parts a to f. Repeatable; all where absent."),
+    ] = None,
+    at_once: Annotated[
+        int, typer.Option("--at-once", min=1, max=64, help="Live runs at a time. Runs that come too late are void.")
+    ] = 12,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
+    ] = False,
+    document: Annotated[
+        Path | None,
+        typer.Option("--write", metavar="FILE", help="Put the tables into this document, between its markers."),
+    ] = None,
+) -> None:
+    """Run cells in simulation and with the Linux kernel, and judge whether they agree."""
+    # The compiled part has it on Linux only, and the other commands must work elsewhere.
+    if sys.platform != "linux":
+        fail("the kernel that judges is Linux's; this is another system", Exit.RUN_FAILED)
+    from anabranch._core import LiveError, judge, judge_parts
+
+    parts = only or [letter for letter, _title in judge_parts()]
+    if document is not None and _BEGIN not in document.read_text(encoding="utf-8"):
+        raise InputError(f"{document}: there is no line {_BEGIN.strip()} to write behind")
+    try:
+        with progress_bar("validating") as progress:
+            report, markdown = judge(
+                parts, quick=quick, at_once=at_once, progress=lambda done, of, _cell: progress(done / of)
+            )
+    except LiveError as error:
+        fail(str(error), Exit.RUN_FAILED)
+    except KeyboardInterrupt:
+        fail("interrupted", Exit.INTERRUPTED)
+    if document is not None:
+        _write(document, markdown)
+    found: dict[str, Any] = json.loads(report)
+    if as_json:
+        print(report, flush=True)
+    else:
+        _tell(found)
+    if found["verdict"] == "differs":
+        raise typer.Exit(Exit.RUN_FAILED)
+
+
+def _tell(found: dict[str, Any]) -> None:
+    for part in found["parts"]:
+        table = Table(*_COLUMNS, title=f"({part['letter']}) {part['title']}", title_justify="left", box=None)
+        for row in part["rows"]:
+            cells = [row[key] for key in ("cell", "quantity", "simulated", "live", "ratio", "tolerance")]
+            table.add_row(*cells, Text(*_STYLES[row["verdict"]]))
+        answer(table)
+        if part["usual"] is not None:
+            near, cells = part["usual"]
+            answer(Text(f"goodput within 5 % in {near} of {cells} cells"))
+        answer(Text.assemble(f"({part['letter']}): ", _STYLES[part["verdict"]], "\n"))
+        for note in part["notes"]:
+            err().print(Text(note, style="yellow"), soft_wrap=True)
+
+
+def _write(document: Path, markdown: str) -> None:
+    text = document.read_text(encoding="utf-8")
+    before, _, rest = text.partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    if not end:
+        raise InputError(f"{document}: there is no line {_END}")
+    document.write_text(f"{before}{_BEGIN}\n{markdown.strip()}\n\n{_END}{after}", encoding="utf-8")
