@@ -21,6 +21,7 @@
 
 mod buffer;
 mod headers;
+mod limits;
 mod options;
 mod playback;
 mod profile;
@@ -38,8 +39,9 @@ use crate::content::DashVideo;
 use crate::http::{Exchanges, HttpClient};
 use crate::stream::Stream;
 use anabranch_events::{Log, PlayerEvent};
-use anabranch_units::{Bandwidth, Duration, Instant};
+use anabranch_units::{Duration, Instant};
 use buffer::{Held, MediaBuffer};
+use limits::{Limits, first_representation};
 use playback::{Due, Playback};
 use profile::{Profile, Told};
 use request::{Kind, Pending};
@@ -73,19 +75,6 @@ struct Core {
     next: u32,
     downloads: Vec<Download>,
     log: Log<PlayerEvent>,
-}
-
-/// What was configured, after defaults.
-#[derive(Clone, Copy, Debug)]
-struct Limits {
-    top: usize,
-    buffer: Duration,
-    buffer_at_top: Duration,
-    startup: Duration,
-    resume: Duration,
-    fast_switch: bool,
-    give_up: GiveUp,
-    audio: Option<Bandwidth>,
 }
 
 fn build(profile: Profile, setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, SetupError> {
@@ -149,33 +138,6 @@ fn rule_options(profile: &Profile, options: &DashOptions) -> abr::AbrOptions {
         Told::Nothing => {}
     }
     rule
-}
-
-impl Limits {
-    fn new(profile: &Profile, video: &DashVideo, options: &DashOptions) -> Self {
-        let buffer = options.buffer.unwrap_or(profile.buffer);
-        let at_top = options.buffer_at_top.unwrap_or_else(|| profile.buffer_at_top(buffer, video.duration()));
-        let bitrate = options.max_bitrate.map(|rate| rate.as_bps());
-        Limits {
-            top: video.highest_within(bitrate, options.max_resolution),
-            buffer,
-            // Less than below the top would never end a stall of 2.9.
-            buffer_at_top: at_top.max(buffer),
-            startup: options.startup.unwrap_or(Duration::ZERO),
-            resume: options.resume.unwrap_or(Duration::ZERO),
-            fast_switch: options.fast_switch.unwrap_or(profile.can_switch_fast()),
-            give_up: options.give_up.unwrap_or_default(),
-            audio: options.audio,
-        }
-    }
-}
-
-fn first_representation(profile: &Profile, video: &DashVideo, options: &DashOptions) -> usize {
-    let bitrate = options.initial_bitrate.or(profile.initial_bitrate());
-    options.initial_representation.unwrap_or_else(|| match bitrate {
-        Some(bitrate) => video.highest_within(Some(bitrate.as_bps()), None),
-        None => 0,
-    })
 }
 
 impl Dash {
