@@ -8,6 +8,7 @@ use anabranch_sim::{Ended, Outcome, Scenario, SessionMetrics};
 use anabranch_units::{Duration, Instant};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// A run of whose deliveries more than one in a hundred came later than this measured the machine.
 const MOST_LATENESS: Duration = Duration::from_millis(1);
@@ -91,7 +92,9 @@ impl Report {
             over.push(Over { observer, awaited, bytes, finished: state.finished });
             states.push((awaited, program, state));
         }
-        let packets = seen.report.paths.iter().map(|path| path.down.delivered.packets).sum();
+        // What the links next to the clients delivered to them; a packet that passed others before counts once.
+        let last: BTreeSet<_> = scenario.paths.iter().map(|path| path.links[0]).collect();
+        let packets = last.into_iter().map(|link| seen.report.paths[link].down.delivered.packets).sum();
         let facts = Facts {
             engine: "live",
             seed: options.seed,
