@@ -26,7 +26,7 @@ RUST_SOURCES := $(shell find crates scenarios -type f \( -name '*.rs' -o -name '
                 Cargo.toml Cargo.lock .cargo/config.toml
 PYTHON_TREES := python tests
 
-.PHONY: help demo test rust-test python-test check slow bench bench-live build docs validation fuzz tools clean
+.PHONY: help demo test rust-test python-test check slow bench bench-live build docs validation fuzz matrix tools clean
 
 help: ## Lists these verbs.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -131,6 +131,9 @@ fuzz: ## Fuzzes the wire format and the endpoint, FUZZ_SECONDS=60 each; on a sta
 	  echo "cargo-fuzz or a nightly compiler is missing (cargo install cargo-fuzz; rustup toolchain install nightly): replaying."; \
 	  $(CARGO) test --release --locked -p anabranch-wire -p anabranch-stack --test fuzz -- --include-ignored; \
 	fi
+
+matrix: ## curl from our server in every combination, and outages beside the kernel's: ten minutes, needs what the live suite needs.
+	ANABRANCH_MATRIX=1 $(CARGO) test --locked -p anabranch-live --test matrix --test failover -- --ignored --nocapture --test-threads=1
 
 clean: ## Removes what was built, and .venv; keeps runs/.
 	rm -rf target $(VENV) .pytest_cache .mypy_cache .ruff_cache python/anabranch/*.so

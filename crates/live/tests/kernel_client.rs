@@ -4,211 +4,14 @@
 mod common;
 
 use anabranch_live::requirements::{CURL, MPTCPIZE, NSTAT, TSHARK};
-use anabranch_live::{
-    Application, BytesPacket, Clock, Counters, Emulator, End, Far, Limits, Link, Middlebox, Progress, Reply, Report,
-    Script, Server, Step, Strip, Tap, Ways, When, lab, lab::Family,
-};
-use anabranch_network::{
-    Change, Direction, DirectionConfig, LossConfig, Probability, QueueConfig, Reordering, Streams,
-};
-use anabranch_stack::Config;
-use anabranch_stack::connection::{Choice, CongestionChoice, PathConfig, Protocol};
-use anabranch_stack::options::Options;
-use anabranch_units::{Bandwidth, Duration, PathId};
-use common::capture::{self, CaptureFile};
-use common::kernel::{self, Download, MPTCP, PORT, TCP};
-use common::{content, require, while_emulating};
+use anabranch_live::{Middlebox, Netns, Step, Strip, Ways, When, lab::Family};
+use anabranch_network::{Change, DirectionConfig, LossConfig, Probability, Reordering};
+use anabranch_units::{Duration, PathId};
+use common::kernel::{self, Download, MPTCP, TCP};
+use common::served::{Case, Outcome, TEN_MEGABYTES, curl, http_head};
+use common::{capture, content, require};
 
-/// What every test transfers unless it says otherwise.
-const TEN_MEGABYTES: u64 = 10_000_000;
-
-/// How long the kernel and our server may take to say goodbye after the client has closed its socket: several
-/// round trips, and repetitions where packets are lost.
-const GOODBYE: std::time::Duration = std::time::Duration::from_millis(800);
-
-/// Answers a request, once it is complete, with a head and so many bytes of content.
-struct Bulk {
-    request: Vec<u8>,
-    head: Vec<u8>,
-    len: u64,
-    answered: bool,
-}
-
-impl Bulk {
-    fn new(head: &str, len: u64) -> Self {
-        Bulk { request: Vec::new(), head: head.as_bytes().to_vec(), len, answered: false }
-    }
-}
-
-impl Application for Bulk {
-    fn receive(&mut self, bytes: &[u8]) {
-        self.request.extend_from_slice(bytes);
-    }
-
-    fn poll(&mut self, _: Progress) -> Reply {
-        if self.answered || !self.request.ends_with(b"\r\n\r\n") {
-            return Reply::default();
-        }
-        self.answered = true;
-        Reply { bytes: self.head.len() as u64 + self.len, finish: true, ..Reply::default() }
-    }
-
-    fn fill(&self, offset: u64, buffer: &mut [u8]) {
-        let head = self.head.get(offset as usize..).unwrap_or_default();
-        let n = head.len().min(buffer.len());
-        buffer[..n].copy_from_slice(&head[..n]);
-        content::fill((offset + n as u64).saturating_sub(self.head.len() as u64), &mut buffer[n..]);
-    }
-}
-
-/// One network, one transfer.
-struct Case {
-    name: &'static str,
-    family: Family,
-    /// The paths' one-way delays in ms.
-    delays: Vec<u64>,
-    /// How each direction of each link differs from the plain one: 20 Mb/s, 64 kB of queue.
-    links: fn(&mut DirectionConfig),
-    /// What stands in the way on each path.
-    middlebox: fn(usize) -> Middlebox,
-    script: Vec<Step>,
-    scheduler: &'static str,
-    congestion_control: &'static str,
-    /// What else is special about our endpoint.
-    endpoint: fn(&mut Config),
-    len: u64,
-    /// What stands before the content.
-    head: String,
-}
-
-impl Case {
-    fn new(name: &'static str) -> Self {
-        Case {
-            name,
-            family: Family::V4,
-            delays: vec![10, 20],
-            links: |_| {},
-            middlebox: |_| Middlebox::default(),
-            script: Vec::new(),
-            scheduler: "min-rtt",
-            congestion_control: "newreno",
-            endpoint: |_| {},
-            len: TEN_MEGABYTES,
-            head: String::new(),
-        }
-    }
-
-    /// The endpoint as a server at the server's address.
-    fn config(&self) -> Config {
-        let paths = (0..self.delays.len() as u16).map(|i| PathConfig {
-            id: PathId(i),
-            local: self.family.server(),
-            remote: self.family.client(PathId(i)),
-            mtu: lab::MTU,
-            backup: false,
-        });
-        let mut config = Config::new(Protocol::Mptcp, paths.collect());
-        config.local_port = PORT;
-        config.scheduler = Choice::of(self.scheduler);
-        let control = anabranch_stack::congestion::find(self.congestion_control).expect("registered");
-        config.congestion_control = CongestionChoice { entry: control, options: Options::default() };
-        (self.endpoint)(&mut config);
-        config
-    }
-
-    fn direction(&self, path: usize, way: &str) -> Direction<BytesPacket> {
-        let mut config = DirectionConfig::new(Bandwidth::from_mbps(20), QueueConfig::drop_tail_bytes(64_000));
-        config.delay = Duration::from_millis(self.delays[path]).into();
-        (self.links)(&mut config);
-        config.validate().expect("a sensible link");
-        Direction::new(&config, Streams::new(1, format!("link/{path}/{way}")))
-    }
-
-    /// Runs `client` in its namespace against our server.
-    fn run<T>(&self, client: impl FnOnce(&anabranch_live::Netns) -> T) -> Outcome<T> {
-        let n = self.delays.len() as u16;
-        let site = lab::client(self.family, n, "reno").unwrap();
-        let links = site.devices.into_iter().enumerate().map(|(i, client)| Link {
-            client,
-            far: Far::Host,
-            up: self.direction(i, "up"),
-            down: self.direction(i, "down"),
-            middlebox: (self.middlebox)(i),
-        });
-        let server = Server::new(self.config(), Limits::default(), |_| Bulk::new(&self.head, self.len)).unwrap();
-        let file = CaptureFile::new(self.name);
-        let tap = Tap::file(file.path(), End::Far).unwrap();
-        let script = Script::new(self.script.clone());
-        let emulator = Emulator::new(Clock::new(), links.collect(), server, script, tap).unwrap();
-        let ((result, received), server, report) = while_emulating(emulator, || {
-            let result = client(&site.namespace);
-            std::thread::sleep(GOODBYE);
-            let devices = (1..=n).map(|i| format!("ct{i}"));
-            (result, devices.map(|device| kernel::interface_bytes(&site.namespace, &device).0).collect())
-        });
-        eprintln!("{}: received {received:?}, {:?}, late by {:?}", self.name, server.counters(), report.lateness);
-        Outcome { result, received, report, server: server.counters(), namespace: site.namespace, file }
-    }
-}
-
-struct Outcome<T> {
-    result: T,
-    /// Bytes that the client's interfaces received.
-    received: Vec<u64>,
-    report: Report,
-    server: Counters,
-    namespace: anabranch_live::Netns,
-    file: CaptureFile,
-}
-
-impl Outcome<Download> {
-    fn assert_intact(&self, len: u64) {
-        eprintln!("{:.2} Mb/s", self.result.bits_per_second() / 1e6);
-        assert_eq!((self.result.bytes, self.result.error), (len, None));
-        assert_eq!(self.result.sha256, content::digest(&[], len));
-    }
-}
-
-impl<T> Outcome<T> {
-    /// Each interface received at least this share of everything.
-    fn assert_all_paths_used(&self, share: f64) {
-        let total: u64 = self.received.iter().sum();
-        let least = (total as f64 * share) as u64;
-        assert!(self.received.iter().all(|bytes| *bytes >= least), "{:?}", self.received);
-    }
-
-    /// Neither the kernel nor tshark nor our own server has anything to complain about.
-    fn assert_clean(&self) {
-        kernel::assert_mptcp_held(&self.namespace);
-        let counters = kernel::mptcp_counters(&self.namespace);
-        assert_eq!(counters["MPTcpExtMPCapableSYNACKRX"], 1, "{counters:?}");
-        assert_eq!(counters["MPTcpExtMPJoinSynAckRx"], self.received.len() as u64 - 1, "{counters:?}");
-        // Until a client has sent its first DATA_ACK, it has promised no window in its own eyes and drops data that is ahead of
-        // other data, whatever its handshake said. Here some of the first flight always arrives, so that never happens.
-        assert_eq!(counters["MPTcpExtNoDSSInWindow"], 0, "{counters:?}");
-        assert_eq!((self.server.undecodable, self.server.unsendable), (0, 0));
-        capture::assert_well_formed(self.file.path());
-        let options = capture::mptcp_options(self.file.path());
-        assert!(options[&0] >= 3 && options[&1] >= 3 && options[&2] > 1000, "{options:?}");
-    }
-}
-
-impl<T> Outcome<T> {
-    /// The connection ended, and our server has forgotten it.
-    fn assert_closed(&self) {
-        assert_eq!((self.server.accepted, self.server.closed), (1, 1));
-    }
-
-    /// It ended in order: nobody had to send RST. That cannot be asked for where the very last packets may be lost or late,
-    /// nor where copies are under way of what the kernel has: it answers them with RST once it has closed.
-    fn assert_closed_in_order(&self) {
-        self.assert_closed();
-        assert_eq!(self.server.unknown, 0);
-        assert_eq!(capture::count(self.file.path(), "tcp.flags.reset == 1"), 0, "resets");
-    }
-}
-
-fn download(namespace: &anabranch_live::Netns) -> Download {
+fn download(namespace: &Netns) -> Download {
     kernel::download(namespace, Family::V4.server(), MPTCP)
 }
 
@@ -238,7 +41,7 @@ fn ten_megabytes_over_ipv6() {
 #[test]
 fn wide_data_sequence_numbers() {
     require!(&[NSTAT, TSHARK]);
-    let case = Case { endpoint: |config| config.wide_data_seq = true, ..Case::new("wide") };
+    let case = Case { endpoint: Box::new(|config| config.wide_data_seq = true), ..Case::new("wide") };
     let outcome = case.run(download);
     outcome.assert_intact(TEN_MEGABYTES);
     outcome.assert_all_paths_used(0.2);
@@ -250,7 +53,7 @@ fn wide_data_sequence_numbers() {
 fn one_percent_of_all_packets_lost() {
     require!(&[NSTAT, TSHARK]);
     let lossy = |link: &mut DirectionConfig| link.loss = LossConfig::Bernoulli(Probability::new(0.01).unwrap());
-    let outcome = Case { links: lossy, ..Case::new("loss") }.run(download);
+    let outcome = Case { links: Box::new(lossy), ..Case::new("loss") }.run(download);
     outcome.assert_intact(TEN_MEGABYTES);
     outcome.assert_all_paths_used(0.2);
     outcome.assert_clean();
@@ -266,7 +69,7 @@ fn packets_out_of_order() {
         let probability = Probability::new(0.05).unwrap();
         link.reordering = Some(Reordering { probability, extra: Duration::from_millis(8) });
     };
-    let outcome = Case { links: reordering, ..Case::new("reordering") }.run(download);
+    let outcome = Case { links: Box::new(reordering), ..Case::new("reordering") }.run(download);
     outcome.assert_intact(TEN_MEGABYTES);
     outcome.assert_all_paths_used(0.2);
     outcome.assert_clean();
@@ -277,7 +80,7 @@ fn packets_out_of_order() {
 fn packets_twice() {
     require!(&[NSTAT, TSHARK]);
     let twice = |link: &mut DirectionConfig| link.duplication = Probability::new(0.05).unwrap();
-    let outcome = Case { links: twice, ..Case::new("duplication") }.run(download);
+    let outcome = Case { links: Box::new(twice), ..Case::new("duplication") }.run(download);
     outcome.assert_intact(TEN_MEGABYTES);
     outcome.assert_all_paths_used(0.2);
     outcome.assert_clean();
@@ -288,7 +91,7 @@ fn packets_twice() {
 fn packets_with_a_flipped_bit() {
     require!(&[NSTAT, TSHARK]);
     let corrupting = |_| Middlebox { corruption: Probability::new(0.01).unwrap(), ..Middlebox::default() };
-    let outcome = Case { middlebox: corrupting, ..Case::new("corruption") }.run(download);
+    let outcome = Case { middlebox: Box::new(corrupting), ..Case::new("corruption") }.run(download);
     outcome.assert_intact(TEN_MEGABYTES);
     outcome.assert_all_paths_used(0.2);
     kernel::assert_mptcp_held(&outcome.namespace);
@@ -316,7 +119,7 @@ fn assert_fell_back(outcome: &Outcome<Download>) {
 fn options_stripped_from_the_handshake_on() {
     require!(&[NSTAT, TSHARK]);
     let stripping = |_| Middlebox { strip: Strip::Everywhere, ..Middlebox::default() };
-    let outcome = Case { middlebox: stripping, ..Case::new("strip-all") }.run(download);
+    let outcome = Case { middlebox: Box::new(stripping), ..Case::new("strip-all") }.run(download);
     assert_fell_back(&outcome);
     let fell_back = kernel::mptcp_counters(&outcome.namespace)["MPTcpExtMPCapableFallbackSYNACK"];
     assert_eq!(fell_back, 1, "the kernel learnt it from the SYN/ACK");
@@ -326,7 +129,7 @@ fn options_stripped_from_the_handshake_on() {
 fn options_stripped_behind_the_handshake() {
     require!(&[NSTAT, TSHARK]);
     let stripping = |_| Middlebox { strip: Strip::BehindHandshake, ..Middlebox::default() };
-    let outcome = Case { middlebox: stripping, ..Case::new("strip-late") }.run(download);
+    let outcome = Case { middlebox: Box::new(stripping), ..Case::new("strip-late") }.run(download);
     assert_fell_back(&outcome);
     assert_eq!(
         kernel::mptcp_counters(&outcome.namespace)["MPTcpExtMPCapableSYNACKRX"],
@@ -340,7 +143,7 @@ fn options_stripped_on_the_second_path_only() {
     require!(&[NSTAT, TSHARK]);
     let stripping =
         |path| Middlebox { strip: if path == 1 { Strip::Everywhere } else { Strip::Nothing }, ..Middlebox::default() };
-    let outcome = Case { middlebox: stripping, ..Case::new("strip-second") }.run(download);
+    let outcome = Case { middlebox: Box::new(stripping), ..Case::new("strip-second") }.run(download);
     outcome.assert_intact(TEN_MEGABYTES);
     // The join failed, the connection did not.
     let counters = kernel::mptcp_counters(&outcome.namespace);
@@ -360,7 +163,7 @@ fn everything_at_once_over_three_paths() {
             Some(Reordering { probability: Probability::new(0.02).unwrap(), extra: Duration::from_millis(6) });
     };
     let len = 4_000_000;
-    let case = Case { links: bad, delays: vec![5, 10, 30], len, ..Case::new("everything") };
+    let case = Case { links: Box::new(bad), delays: vec![5, 10, 30], len, ..Case::new("everything") };
     let outcome = case.run(download);
     outcome.assert_intact(len);
     outcome.assert_all_paths_used(0.02);
@@ -407,18 +210,9 @@ fn a_client_that_speaks_plain_tcp() {
 #[test]
 fn curl_under_mptcpize() {
     require!(&[NSTAT, TSHARK, CURL, MPTCPIZE]);
-    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {TEN_MEGABYTES}\r\nConnection: close\r\n\r\n");
-    let case = Case { head, ..Case::new("curl") };
-    let url = format!("http://{}:{PORT}/", Family::V4.server());
-    let outcome = case.run(|namespace| {
-        let mut command = namespace.command("mptcpize");
-        command.args(["run", "curl", "--silent", "--show-error", "--max-time", "60", &url]).output().expect("it starts")
-    });
-    let curl = &outcome.result;
-    assert!(curl.status.success(), "{}", String::from_utf8_lossy(&curl.stderr));
-    use sha2::Digest;
-    assert_eq!(curl.stdout.len() as u64, TEN_MEGABYTES);
-    assert_eq!(<[u8; 32]>::from(sha2::Sha256::digest(&curl.stdout)), content::digest(&[], TEN_MEGABYTES));
+    let case = Case { head: http_head(TEN_MEGABYTES), ..Case::new("curl") };
+    let outcome = case.run(|namespace| curl(namespace, Family::V4));
+    outcome.assert_intact(TEN_MEGABYTES);
     outcome.assert_all_paths_used(0.2);
     outcome.assert_clean();
     outcome.assert_closed_in_order();

@@ -58,13 +58,23 @@ impl Download {
 
 /// Connects to the server from inside `client`, sends [`REQUEST`] and reads to the end of the stream.
 pub fn download(client: &Netns, server: IpAddr, protocol: i32) -> Download {
-    client.run(|| read_all(request(server, protocol, None), || {})).expect("the namespace can be entered")
+    client.run(|| read_all(request(server, protocol, None), |_| {})).expect("the namespace can be entered")
+}
+
+/// The same, with how many bytes had been read by which second after the beginning.
+pub fn download_traced(client: &Netns, server: IpAddr, protocol: i32) -> (Download, Vec<(f64, u64)>) {
+    let mut trace = Vec::new();
+    let download = client.run(|| {
+        let began = Instant::now();
+        read_all(request(server, protocol, None), |bytes| trace.push((began.elapsed().as_secs_f64(), bytes)))
+    });
+    (download.expect("the namespace can be entered"), trace)
 }
 
 /// The same with a small receive buffer, from which it reads in jerks.
 pub fn download_slowly(client: &Netns, server: IpAddr, protocol: i32) -> Download {
     let mut reads = 0u32;
-    let pause = || {
+    let pause = |_| {
         reads += 1;
         if reads.is_multiple_of(16) {
             std::thread::sleep(Duration::from_millis(150));
@@ -109,7 +119,7 @@ fn request(server: IpAddr, protocol: i32, receive_buffer: Option<usize>) -> Conn
     Connected { socket, connecting }
 }
 
-fn read_all(connected: Connected, mut after_each_read: impl FnMut()) -> Download {
+fn read_all(connected: Connected, mut after_each_read: impl FnMut(u64)) -> Download {
     let Connected { mut socket, connecting } = connected;
     let began = Instant::now();
     let (mut bytes, mut hash, mut buffer, mut error) = (0, Sha256::new(), vec![0; 1 << 16], None);
@@ -119,7 +129,7 @@ fn read_all(connected: Connected, mut after_each_read: impl FnMut()) -> Download
             Ok(n) => {
                 bytes += n as u64;
                 hash.update(&buffer[..n]);
-                after_each_read();
+                after_each_read(bytes);
             }
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
             Err(e) => {

@@ -4,6 +4,7 @@
 pub mod capture;
 pub mod content;
 pub mod kernel;
+pub mod served;
 #[cfg(feature = "serve")]
 pub mod site;
 
@@ -36,6 +37,15 @@ macro_rules! require {
     };
 }
 pub(crate) use require;
+
+/// Whether long measurements were asked for (`make matrix`); the slow suite has no time for them.
+pub fn asked_for() -> bool {
+    let asked = std::env::var("ANABRANCH_MATRIX").is_ok_and(|value| value == "1");
+    if !asked {
+        eprintln!("skipped: `make matrix` runs it");
+    }
+    asked
+}
 
 /// Carries traffic on a thread of its own while `work` runs, and returns what came of both.
 pub fn while_emulating<H: Host + Send, T>(mut emulator: Emulator<H>, work: impl FnOnce() -> T) -> (T, H, Report) {
