@@ -204,7 +204,8 @@ fn one_path_links() -> Vec<Link> {
 }
 
 /// The transport of (b), (e) and the two paths of (f): upstream Linux's.
-const UPSTREAM: &str = "scheduler = \"linux\"\ncommit = \"into-buffer\"\nwide_data_seq = true\n";
+const UPSTREAM: &str =
+    "scheduler = \"linux\"\ncommit = \"into-buffer\"\nfailover = \"upstream\"\nwide_data_seq = true\n";
 const TCP: &str = "protocol = \"tcp\"\n";
 const BULK: &str = "video = { kind = \"bulk\" }\n";
 
