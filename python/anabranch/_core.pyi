@@ -20,8 +20,10 @@ __all__ = [
     "judge_parts",
     "load",
     "nearest",
+    "papers",
     "rate_bps",
     "registry",
+    "reproduce",
     "run",
     "serve_defaults",
     "shipped",
@@ -306,4 +308,14 @@ def judge(
     Raises:
         InputError: There is no such part.
         LiveError: This machine cannot run it; the message says what is missing.
+def papers() -> list[str]:
+    """The names of the papers whose claims can be measured, in the order of reports."""
+
+def reproduce(
+    paper: str, *, seeds: int, jobs: int, sensitivity: bool, progress: Callable[[float], object] | None
+) -> tuple[str, str]:
+    """Measures a paper's claims on several threads, without holding the interpreter's lock.
+
+    Gives the rows as JSON, and a report as Markdown. The callback gets the fraction that is done, now and then; what it
+    raises ends the work, as does Ctrl-C.
     """

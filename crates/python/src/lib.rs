@@ -10,6 +10,7 @@ mod judge;
 #[cfg(target_os = "linux")]
 mod lab;
 mod outcome;
+mod reproduce;
 mod scenario;
 #[cfg(target_os = "linux")]
 mod serving;
@@ -50,6 +51,8 @@ mod _core {
     use super::lab::Lab;
     #[pymodule_export]
     use super::outcome::Outcome;
+    #[pymodule_export]
+    use super::reproduce::{papers, reproduce};
     #[pymodule_export]
     use super::scenario::{Scenario, load, nearest, rate_bps, registry, shipped, time_s};
     #[cfg(target_os = "linux")]

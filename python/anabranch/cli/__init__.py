@@ -12,6 +12,7 @@ from anabranch import InputError, __version__, _core
 from anabranch.cli import comparing, content, listing, running, serving, tracing
 from anabranch import InputError, __version__
 from anabranch.cli import comparing, content, listing, running, serving, validating
+from anabranch.cli import comparing, content, listing, reproducing, running, serving, tracing
 from anabranch.cli.console import Exit, say_error
 from anabranch.programs import ToolError
 
@@ -45,6 +46,7 @@ def _options(
 app.command("list", epilog=listing.EXAMPLES)(listing.list_names)
 app.command("run", epilog=running.EXAMPLES)(running.run)
 app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
+app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
 app.add_typer(content.app, name="content")
 app.command("serve", epilog=serving.EXAMPLES)(serving.serve)
 app.add_typer(tracing.app, name="trace")
