@@ -97,6 +97,12 @@ pub(in crate::claims) const SENTENCES: &[Sentence] = &[
         "1 s segments have five to ten times the switches; the rise with the ratio is certain with 6 s and not with 10 s",
     ),
     (
+        "D4",
+        Reproduced,
+        "1 s segments have five to ten times the switches, because their sizes and speeds are averaged over less; the slow path adds some \
+         to the others",
+    ),
+    (
         "D5",
         Partly,
         "certain with 1 s and 6 s; with 10 s segments the start decides whether BOLA settles at 771 or 1400 kb/s, more than the ratio does",
