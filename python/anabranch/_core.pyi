@@ -308,6 +308,8 @@ def judge(
     Raises:
         InputError: There is no such part.
         LiveError: This machine cannot run it; the message says what is missing.
+    """
+
 def papers() -> list[str]:
     """The names of the papers whose claims can be measured, in the order of reports."""
 

@@ -9,10 +9,7 @@ from typing import Annotated
 import typer
 
 from anabranch import InputError, __version__, _core
-from anabranch.cli import comparing, content, listing, running, serving, tracing
-from anabranch import InputError, __version__
-from anabranch.cli import comparing, content, listing, running, serving, validating
-from anabranch.cli import comparing, content, listing, reproducing, running, serving, tracing
+from anabranch.cli import comparing, content, listing, reproducing, running, serving, tracing, validating
 from anabranch.cli.console import Exit, say_error
 from anabranch.programs import ToolError
 

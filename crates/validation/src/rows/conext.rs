@@ -44,6 +44,9 @@ fn changes(control: &str, r: u64, own: &str, shared: &str) -> Vec<(String, Strin
         set("transport.congestion_control", control),
         set("transport.receive_buffer", "16 MB"),
         set("transport.send_buffer", "16 MB"),
+        // The formulas know no bursts, and windows of any size.
+        set("transport.whole_windows", "false"),
+        set("transport.segmentation_offload", "false"),
         set("session.0.count", USERS * r),
         set("session.0.stagger", format!("{} ms", 1000 / r)),
     ];

@@ -126,7 +126,7 @@ fn pud(condition: &Condition, option: &str, value: &str) -> Vec<Change> {
     if used { vec![set(format!("transport.path_policy.{option}"), value)] } else { Vec::new() }
 }
 
-/// P1 to P8, P10, P11. P9 is not about DASH and has a study of its own: [`friendliness`].
+/// P1 to P8, P10, P11. P9 is not about DASH and has a study of its own: `friendliness`.
 pub fn claims(study: &Study, friendliness: Claim) -> Vec<Claim> {
     let mut all = vec![p1(study), windows::p2(study), windows::p3(study), p4(study)];
     all.extend(gains::claims(study));

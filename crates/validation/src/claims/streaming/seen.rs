@@ -48,7 +48,7 @@ pub struct Seen {
     pub theta_triggers: f64,
     /// The part of the playing time in which PUD kept its least used path away.
     pub disabled_share: f64,
-    /// By path: standard deviation of the sampled throughput, b/s, over the first so many samples ([`SETTLING`]).
+    /// By path: standard deviation of the sampled throughput, b/s, over the first so many samples (`SETTLING`).
     pub settling: Vec<[f64; SETTLING.len()]>,
     /// By path: the mean of all samples.
     pub sampled_bps: Vec<f64>,
