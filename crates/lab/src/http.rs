@@ -270,11 +270,16 @@ mod tests {
         (String::from_utf8(bytes).expect("text"), reply.finish)
     }
 
+    /// A folder with a file of ten bytes, which all tests of this process share: one that wrote it anew would empty it for the others.
     fn directory() -> PathBuf {
-        let directory = std::env::temp_dir().join(format!("anabranch-lab-http-{}", std::process::id()));
-        std::fs::create_dir_all(&directory).expect("a directory");
-        std::fs::write(directory.join("ten.txt"), "0123456789").expect("a file");
-        directory
+        static SHARED: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
+        let make = || {
+            let directory = std::env::temp_dir().join(format!("anabranch-lab-http-{}", std::process::id()));
+            std::fs::create_dir_all(&directory).expect("a directory");
+            std::fs::write(directory.join("ten.txt"), "0123456789").expect("a file");
+            directory
+        };
+        SHARED.get_or_init(make).clone()
     }
 
     #[test]

@@ -72,8 +72,6 @@ fn data_on_a_forbidden_path_is_not_stranded() {
     let cut = simulate(&format!("[[event]]\nat = \"{from} s\"\nlink = \"slow\"\ndown = true\n"), &[]);
     let session = complete(&cut);
     assert_eq!(first_span(session).0, from, "both runs are alike until then");
-    let slow = session.transport.subflows.iter().find(|subflow| subflow.path == "slow").unwrap();
-    assert!(slow.mean_cwnd_packets.unwrap() > 10.0);
     let reinjected: u64 = session.transport.subflows.iter().map(|subflow| subflow.reinjections).sum();
     assert!(reinjected > 10, "{reinjected}");
     // Repeated on the fast path at once: nothing waits for a retransmission timeout of the silent path, which is longer than its

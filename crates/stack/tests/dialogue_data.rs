@@ -94,6 +94,20 @@ fn numbers_of_both_levels_wrap_in_the_midst_of_a_transfer() {
     }
 }
 
+/// Linux probes a window of zero with new numbers of the subflow for a byte that was acknowledged long ago, and the byte itself is
+/// whichever it has at hand.
+#[test]
+fn what_the_stream_has_is_not_placed_again() {
+    let mut talk = served();
+    talk.deliver(0, say(1, 1).payload(1000).map(0, 1, 1000));
+    assert_eq!(talk.deliver(0, say(1001, 1).payload(1).map(999, 1001, 1)), None);
+    assert_eq!(talk.hear().pop().unwrap(), "0 ACK 1 ack 1002 data-ack 1000", "the probe is answered");
+    // A segment whose first part is known.
+    let placed = talk.deliver(0, say(1002, 1).payload(300).map(900, 1002, 300));
+    assert_eq!(placed, Some(Placed { stream_offset: 1000, payload_start: 100, len: 200 }));
+    assert_eq!(talk.end.readable(), 1200);
+}
+
 #[test]
 fn a_mapping_may_span_segments_and_come_with_each_or_with_the_first() {
     let mut talk = served();

@@ -294,9 +294,11 @@ impl Connection {
         subflow.receiver.hurry(widened);
         subflow.receiver.note_push(segment.flags.contains(Flags::PSH), segment.payload_len);
         let new = subflow.receiver.on_data(now, start, end, stream_offset, rtt, window);
+        // What the stream has already is not placed again. Linux probes a window of zero with the data sequence number before the next
+        // and whatever byte is at hand (`mptcp_sendmsg_frag`), so a repetition need not say the same.
+        let known = expected.saturating_sub(start).max(self.incoming.next().saturating_sub(stream_offset));
         self.drain_subflow(now, at);
-        let known = expected.saturating_sub(start);
-        new.then(|| Placed {
+        (new && known < end - start).then(|| Placed {
             stream_offset: stream_offset + known,
             payload_start: known as u32,
             len: (end - start - known) as u32,

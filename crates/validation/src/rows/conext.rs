@@ -2,7 +2,7 @@
 //!
 //! The formulas know no packets and no queueing delay: windows are large, and every path has the same round trip. The testbed's
 //! networks, which ship as `conext/*`, are far from that, with windows of three to ten packets. So here
-//! - rates are five times theirs, and windows with them;
+//! - rates are ten times theirs, and windows with them;
 //! - RED's curve is as steep as these windows need: with losses around a per mille, a curve that reaches 10 % oscillates;
 //! - the queues hold a quarter of the bandwidth-delay product, and in scenario A, where one path has two queues and the others
 //!   have one, these others get a fixed delay of what the other queue adds. A first run measures it.
@@ -12,11 +12,11 @@ use crate::laboratory::{TCP_PAYLOAD, queue_delay_s, set, shipped, simulate, wire
 use anabranch_sim::{Metrics, SessionMetrics};
 
 /// How many times faster than the testbed's the links are.
-const SCALE: u64 = 5;
-/// RED's thresholds for one of its links, in packets: a quarter of 50 Mb/s × 80 ms is 83 packets.
-const THRESHOLDS: [(&str, u64); 3] = [("limit", 250), ("min", 62), ("max", 125)];
-/// The loss at the upper threshold, some times what NewReno needs for a window of 33 packets, 1.5/33² = 0.14 %.
-const LOSS_AT_MAX: &str = "1 %";
+const SCALE: u64 = 10;
+/// RED's thresholds for one of its links, in packets: a quarter of 100 Mb/s × 80 ms is 167 packets.
+const THRESHOLDS: [(&str, u64); 3] = [("limit", 500), ("min", 124), ("max", 250)];
+/// The loss at the upper threshold, some times what NewReno needs for a window of 67 packets, 1.5/67² = 0.034 %.
+const LOSS_AT_MAX: &str = "0.25 %";
 /// What the shared access point's users have together in the testbed, b/s.
 const C2_TOTAL: f64 = 10e6;
 /// How many users it has of their own kind.
