@@ -5,7 +5,7 @@ use crate::rogue::{self, Rogue};
 use crate::world::world;
 use crate::{LEN, wait};
 use anabranch_live::Limits;
-use anabranch_segment::{DataSeq, Flags, Segment};
+use anabranch_segment::{DataSeq, Flags, MptcpOption, Segment};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// How much of a server's stream may come before its data sequence numbers, 32 bits of them, begin anew: neither nothing nor more
@@ -25,7 +25,9 @@ fn data_sequence_numbers_wrap_at_32_bits() {
         if BEFORE_THE_WRAP.contains(&ahead(&rogue)) {
             break rogue;
         }
-        rogue.say(&mut world, &Segment { flags: Flags::RST, ..rogue.segment(0) });
+        // A reset alone ends the subflow; the connection would wait for another one, and so many have no room.
+        let close = MptcpOption::FastClose { receiver_key: rogue.server_key };
+        rogue.say(&mut world, &Segment { flags: Flags::RST, mptcp: vec![close], ..rogue.segment(0) });
         world.overheard.clear();
         assert!(port < 100_000, "no luck");
     };
