@@ -359,8 +359,9 @@ impl Sender {
         let calm = matches!(self.phase, Phase::Open | Phase::Disorder);
         let busy = now.since(self.last_sent_at) <= BURST_TIME;
         let little = u64::from(room) < burst && 3 * room < cwnd && unsent > u64::from(room) * full;
-        // The first one under way is answered soon.
-        let soon = || self.board.front().is_some_and(|front| now.since(front.sent_at) >= self.rtt.srtt() / 2);
+        // The first one under way is answered soon: within a burst's time, which Linux 6.18 put beside half a round trip.
+        let near = BURST_TIME.min(self.rtt.srtt() / 2);
+        let soon = || self.board.front().is_some_and(|front| front.sent_at + self.rtt.srtt() <= now + near);
         let gathers = calm && busy && little && soon();
         let packets = room.min(u32::try_from(burst).unwrap_or(u32::MAX));
         self.burst = (!gathers).then_some(Burst { began: now, packets, left: packets });
