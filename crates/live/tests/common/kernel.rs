@@ -179,6 +179,16 @@ fn output(client: &Netns, program: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
+/// Waits until no connection of the namespace is open or being closed, but not for ever: where a path is dead, one may remain.
+pub fn wait_until_closed(namespace: &Netns) {
+    const LONGEST: Duration = Duration::from_secs(5);
+    let began = Instant::now();
+    let open = || output(namespace, "ss", &["-Htn", "state", "connected", "exclude", "time-wait"]);
+    while began.elapsed() < LONGEST && !open().trim().is_empty() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// One of the namespace's counters since it was made, such as `TcpInCsumErrors`.
 pub fn counter(namespace: &Netns, name: &str) -> u64 {
     let text = output(namespace, "nstat", &["-asz"]);

@@ -19,8 +19,7 @@ use std::process::Stdio;
 /// What every test transfers unless it says otherwise.
 pub const TEN_MEGABYTES: u64 = 10_000_000;
 
-/// How long the kernel and our server may take to say goodbye after the client has closed its socket: several
-/// round trips, and repetitions where packets are lost.
+/// How long our server may take to end after the client's kernel has: several round trips, and repetitions where packets are lost.
 const GOODBYE: std::time::Duration = std::time::Duration::from_millis(800);
 
 /// Answers a request, once it is complete, with a head and so many bytes of content.
@@ -149,6 +148,7 @@ impl Case {
         let emulator = Emulator::new(Clock::new(), links.collect(), server, script, tap).unwrap();
         let ((result, received), server, report) = while_emulating(emulator, || {
             let result = client(&site.namespace);
+            kernel::wait_until_closed(&site.namespace);
             std::thread::sleep(GOODBYE);
             let devices = (1..=n).map(|i| format!("ct{i}"));
             (result, devices.map(|device| kernel::interface_bytes(&site.namespace, &device).0).collect())
