@@ -135,9 +135,9 @@ fn four_viewers_finish_and_none_is_starved() {
     let (sum, squares) = (bitrates.iter().sum::<f64>(), bitrates.iter().map(|x| x * x).sum::<f64>());
     assert_eq!(fairness.viewers, 4);
     assert!((fairness.jain_mean_bitrate.unwrap() - sum * sum / (4.0 * squares)).abs() < 1e-12);
-    // What they stream in all lies below what both links carry, and each has its part of it.
+    // What they stream in all lies below what both links carry, and each has at least half of an equal share of it.
     assert!(sum < 12e6, "{bitrates:?}");
-    assert!(bitrates.iter().all(|bitrate| *bitrate > 1e6), "{bitrates:?}");
+    assert!(bitrates.iter().all(|bitrate| *bitrate > sum / 8.0), "{bitrates:?}");
     let alone = shipped("dash/ratio-1-1", &[]);
     assert_eq!(alone.fairness, None);
 }
