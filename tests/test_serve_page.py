@@ -18,7 +18,7 @@ FILM_LEN = 20_000_000
 # No step takes longer.
 PATIENCE_S = 30.0
 
-_NEEDED = ("ip", "setpriv", "curl", "mptcpize", "nstat", "openssl", "sysctl")
+_NEEDED = ("ip", "tc", "setpriv", "curl", "mptcpize", "nstat", "openssl", "sysctl")
 
 
 def _missing() -> list[str]:
@@ -113,7 +113,9 @@ def network(two_uplinks: bool, directory: Path) -> Iterator[tuple[Namespace, Nam
             client.run(_CLIENT, directory)
             machine.run(
                 "ip link set lo up; ip link set up1 up; ip addr add 192.0.2.2/30 dev up1;"
-                "ip link set up2 up; ip addr add 198.51.100.2/30 dev up2",
+                "ip link set up2 up; ip addr add 198.51.100.2/30 dev up2;"
+                # Without a rate, how much of the film the second path carries is left to how fast this machine is.
+                "for n in 1 2; do tc qdisc add dev up$n root tbf rate 100mbit burst 64k latency 20ms; done",
                 directory,
             )
             hop, device = ("192.0.2.2", "ct1")

@@ -69,6 +69,10 @@ fn a_forbidden_path_gets_nothing_new() {
 fn data_on_a_forbidden_path_is_not_stranded() {
     let calm = simulate("", &[]);
     let (from, _) = first_span(complete(&calm));
+    let recorded = &calm.recording.sessions[0];
+    let slow = recorded.paths.iter().find(|path| path.path == "slow").unwrap();
+    let before = recorded.time_s.partition_point(|at| *at < from) - 1;
+    assert!(slow.cwnd_packets[before] > 10.0, "{}", slow.cwnd_packets[before]);
     let cut = simulate(&format!("[[event]]\nat = \"{from} s\"\nlink = \"slow\"\ndown = true\n"), &[]);
     let session = complete(&cut);
     assert_eq!(first_span(session).0, from, "both runs are alike until then");
