@@ -95,9 +95,11 @@ fn a_silent_outage_heals() {
     net.paths.iter_mut().for_each(Path::cut);
     net.run_until(secs(6), |_| false);
     net.paths.iter_mut().for_each(Path::heal);
+    let before: Vec<_> = net.paths.iter().map(|path| path.down.delivered).collect();
     assert!(net.run_until(secs(60), finished(4 * MIB)), "{:?}", net.server);
-    for path in &net.paths {
-        assert!(path.down.delivered > 800, "both paths carry data again, not only {}", path.down.delivered);
+    for (path, before) in net.paths.iter().zip(before) {
+        let since = path.down.delivered - before;
+        assert!(since > 300, "both paths carry data again, not only {since} packets");
     }
 }
 
@@ -107,7 +109,8 @@ fn a_sleeping_reader_closes_the_window_and_opens_it_again() {
     net.client_sleeps = true;
     net.run_until(secs(20), |_| false);
     let held = net.client.readable();
-    assert!(held > 32 * 1024 && held <= 65_535, "{held} bytes wait");
+    // 64 KiB at first, and a quarter more once packets show how much of their memory is payload.
+    assert!(held > 65_535 && held <= 65_535 + 65_535 / 4, "{held} bytes wait");
     net.client_sleeps = false;
     net.read();
     assert!(net.run_until(secs(60), finished(4 * MIB)), "{:?}", net.server);

@@ -291,7 +291,7 @@ impl Connection {
         let rtt = subflow.sender.rtt().srtt();
         let widened = self.incoming.widen(segment.payload_len);
         let window = self.incoming.window();
-        subflow.receiver.hurry(widened);
+        subflow.receiver.adapt_delay(now, segment.payload_len, rtt, window, widened);
         subflow.receiver.note_push(segment.flags.contains(Flags::PSH), segment.payload_len);
         let new = subflow.receiver.on_data(now, start, end, stream_offset, rtt, window);
         // What the stream has already is not placed again. Linux probes a window of zero with the data sequence number before the next

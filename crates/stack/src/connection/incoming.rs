@@ -49,18 +49,23 @@ struct Tuning {
 /// Segments of reserve in the window that right-sizing aims at (Linux `tcp_rcv_space_adjust`).
 const RESERVE_SEGMENTS: u64 = 16;
 
+/// By what share of itself the first buffer grows when packets arrive: Linux counts half of its memory as payload until it has seen
+/// one, and then as much as there is in a packet, 1448 of 2304 bytes or five eighths (`tcp_measure_rcv_mss`).
+const MEASURED_GROWTH: u64 = 4;
+
 /// Bytes of the smallest segment that opens the window.
 const LEAST_OPENING: u32 = 128;
 
 impl Incoming {
     pub fn new(buffer: ReceiveBuffer) -> Self {
+        let max_buffer = buffer.max.max(buffer.initial);
         Incoming {
             next: 0,
             ahead: Reassembly::default(),
             end: None,
             consumed: 0,
-            buffer: buffer.initial,
-            max_buffer: buffer.max.max(buffer.initial),
+            buffer: (buffer.initial + buffer.initial / MEASURED_GROWTH).min(max_buffer),
+            max_buffer,
             opened: buffer.initial,
             edge: buffer.initial,
             tuning: Tuning { since: Instant::ZERO, consumed: 0, per_round: buffer.initial.min(14_600) },

@@ -109,7 +109,7 @@ impl Receiver {
     }
 
     /// Data echoes the timestamp of an acknowledgment of ours (Linux's `tcp_rcv_rtt_measure_ts`). Only the first full packet
-    /// that echoes it answers it; those behind waited for the sender's window or its link.
+    /// that echoes it answers it; those behind waited for the sender's window or its link. A shorter round trip counts at once.
     pub fn measure(&mut self, now: Instant, echo: u32, len: u32) {
         let elapsed = timestamp(now).wrapping_sub(echo);
         if echo == self.measured_echo || len < self.full_size || elapsed > u32::MAX / 2 {
@@ -117,7 +117,8 @@ impl Receiver {
         }
         self.measured_echo = echo;
         let sample = Duration::from_millis(u64::from(elapsed.max(1)));
-        self.rtt = if self.rtt.is_zero() { sample } else { self.rtt - self.rtt / 8 + sample / 8 };
+        let first = self.rtt.is_zero() || sample < self.rtt;
+        self.rtt = if first { sample } else { self.rtt - self.rtt / 8 + sample / 8 };
     }
 
     /// The peer's SYN arrived.
@@ -168,7 +169,6 @@ impl Receiver {
         rtt: Duration,
         window: u64,
     ) -> bool {
-        self.adapt_delay(now, (end - start) as u32, rtt, window);
         if end <= self.next {
             self.on_repetition(start, end);
             return false;
@@ -277,13 +277,6 @@ impl Receiver {
         self.blocks.insert(0, merged);
     }
 
-    /// While the window opens, the sender is told at once (Linux's `tcp_grow_window`).
-    pub fn hurry(&mut self, opening: bool) {
-        if opening {
-            self.quick_acks = self.quick_acks.max(1);
-        }
-    }
-
     /// A segment ends what its sender had to say for the moment: it says so, or is not full (Linux's `tcp_measure_rcv_mss`).
     pub fn note_push(&mut self, pushed: bool, len: u32) {
         self.pushed |= pushed || len < self.full_size;
@@ -296,9 +289,10 @@ impl Receiver {
         }
     }
 
-    /// Linux's `tcp_event_data_recv`: the delay follows the gaps between packets; after a pause the sender
-    /// probably starts slowly again, so it gets quick answers.
-    fn adapt_delay(&mut self, now: Instant, len: u32, rtt: Duration, window: u64) {
+    /// Linux's `tcp_event_data_recv`, for every packet before [`on_data`](Self::on_data): the delay follows the gaps between
+    /// packets; after a pause the sender probably starts slowly again, so it gets quick answers, and so it does while the window
+    /// opens. The bit that says so is Linux's (`tcp_grow_window`): an even number of quick answers is not used up meanwhile.
+    pub fn adapt_delay(&mut self, now: Instant, len: u32, rtt: Duration, window: u64, opens: bool) {
         let quick =
             |full: u32| u32::try_from(window / (2 * u64::from(full))).unwrap_or(u32::MAX).clamp(2, MAX_QUICK_ACKS);
         self.full_size = self.full_size.max(len);
@@ -322,6 +316,7 @@ impl Receiver {
         let ceiling = if rtt.is_zero() { MAX_DELAY } else { rtt.max(MIN_DELAY).min(MAX_DELAY) };
         self.delay = self.delay.min(ceiling);
         self.last_arrival = Some(now);
+        self.quick_acks |= u32::from(opens);
     }
 
     pub fn acknowledge_now(&mut self) {

@@ -82,10 +82,13 @@ pub(crate) struct Delivery {
     /// A packet arrived after one that was sent later: the network reorders.
     pub reordered: bool,
     pub newest: Option<Newest>,
+    /// Up to where packets were known to have arrived before this acknowledgment. One that tells of several at once says nothing
+    /// about their order.
+    known: u64,
 }
 
 impl Delivery {
-    fn note(&mut self, record: &Record, high_mark: u64, highest_sacked: u64) {
+    fn note(&mut self, record: &Record, high_mark: u64) {
         self.packets += 1;
         let newer = |n: &Newest| (record.sent_at, record.end()) > (n.sent_at, n.end);
         if self.newest.as_ref().is_none_or(newer) {
@@ -98,7 +101,7 @@ impl Delivery {
         }
         if !record.ever_repeated() {
             self.original_delivered |= record.end() <= high_mark;
-            self.reordered |= record.start < highest_sacked;
+            self.reordered |= record.start < self.known;
         }
     }
 }
@@ -166,6 +169,11 @@ impl Scoreboard {
         self.marked
     }
 
+    /// What the next acknowledgment delivers; nothing yet.
+    pub fn delivery(&self) -> Delivery {
+        Delivery { known: self.highest_sacked, ..Delivery::default() }
+    }
+
     pub fn records(&self) -> impl Iterator<Item = &Record> {
         self.records.iter()
     }
@@ -206,7 +214,7 @@ impl Scoreboard {
                 span(&mut delivery.acked, record.sent_at);
             }
             self.forget_marks(record);
-            delivery.note(&record, high_mark, self.highest_sacked);
+            delivery.note(&record, high_mark);
         }
         while self.sacked_runs.front().is_some_and(|run| run.1 <= acked) {
             self.sacked_runs.pop_front();
@@ -279,7 +287,7 @@ impl Scoreboard {
                 if !old.has(EVER_REPEATED) {
                     span(&mut delivery.sacked, old.sent_at);
                 }
-                delivery.note(&old, high_mark, self.highest_sacked);
+                delivery.note(&old, high_mark);
             }
             at += 1;
         }

@@ -215,7 +215,7 @@ impl Sender {
         let prior_in_flight = self.board.in_flight();
         let prior_marked = self.board.marked();
         let advanced = ack.acked > self.acked;
-        let mut delivery = Delivery::default();
+        let mut delivery = self.board.delivery();
         for &(start, end) in ack.blocks {
             if start >= self.acked && end <= self.next && start < end {
                 self.board.selectively_acknowledge(start, end, self.high_mark, &mut delivery);
