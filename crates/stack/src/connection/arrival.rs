@@ -289,6 +289,9 @@ impl Connection {
             subflow.receiver.measure(now, t.echo, segment.payload_len);
         }
         let rtt = subflow.sender.rtt().srtt();
+        if self.mode == Mode::Plain {
+            self.incoming.measure();
+        }
         let widened = self.incoming.widen(segment.payload_len);
         let window = self.incoming.window();
         subflow.receiver.adapt_delay(now, segment.payload_len, rtt, window, widened);

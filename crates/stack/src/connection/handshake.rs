@@ -48,6 +48,7 @@ impl Connection {
             whole_windows: self.config.whole_windows,
             gathers: self.config.segmentation_offload,
         });
+        subflow.receiver.opens_by(self.incoming.first_opening());
         subflow.rests_in_loss = self.config.failover == Failover::Legacy;
         let at = self.subflows.len();
         self.views.push(subflow.view(DEFAULT_MSS));

@@ -30,6 +30,8 @@ pub(crate) struct Incoming {
     /// Bytes that the application took.
     consumed: u64,
     buffer: u64,
+    /// What the buffer holds as soon as the real size of packets is known.
+    measured: u64,
     max_buffer: u64,
     /// How much of the buffer the window makes use of: a window opens with what arrives (Linux's `rcv_ssthresh`).
     opened: u64,
@@ -49,8 +51,8 @@ struct Tuning {
 /// Segments of reserve in the window that right-sizing aims at (Linux `tcp_rcv_space_adjust`).
 const RESERVE_SEGMENTS: u64 = 16;
 
-/// By what share of itself the first buffer grows when packets arrive: Linux counts half of its memory as payload until it has seen
-/// one, and then as much as there is in a packet, 1448 of 2304 bytes or five eighths (`tcp_measure_rcv_mss`).
+/// By what share of itself the first buffer grows when its packets are known: Linux counts half of its memory as payload until it has
+/// seen one, and then as much as there is in a packet, 1448 of 2304 bytes or five eighths (`tcp_measure_rcv_mss`).
 const MEASURED_GROWTH: u64 = 4;
 
 /// Bytes of the smallest segment that opens the window.
@@ -64,7 +66,8 @@ impl Incoming {
             ahead: Reassembly::default(),
             end: None,
             consumed: 0,
-            buffer: (buffer.initial + buffer.initial / MEASURED_GROWTH).min(max_buffer),
+            buffer: buffer.initial,
+            measured: (buffer.initial + buffer.initial / MEASURED_GROWTH).min(max_buffer),
             max_buffer,
             opened: buffer.initial,
             edge: buffer.initial,
@@ -151,6 +154,7 @@ impl Incoming {
         if rtt.is_zero() || now.since(self.tuning.since) < rtt {
             return;
         }
+        self.measure();
         let taken = self.consumed - self.tuning.consumed;
         let before = self.tuning.per_round.max(1);
         if taken > before {
@@ -161,6 +165,17 @@ impl Incoming {
             self.tuning.per_round = taken;
         }
         (self.tuning.since, self.tuning.consumed) = (now, self.consumed);
+    }
+
+    /// The real size of packets is known: with the first one over TCP; a Multipath TCP connection asks its subflows when it first measures
+    /// what is read per round trip (Linux's `mptcp_rcv_space_adjust`).
+    pub fn measure(&mut self) {
+        self.buffer = self.buffer.max(self.measured);
+    }
+
+    /// By how much the window of a subflow would open with its first packets if it were alone.
+    pub fn first_opening(&self) -> u64 {
+        self.measured.saturating_sub(self.opened)
     }
 
     /// A segment arrived: the window opens by twice its size, as far as the buffer goes (Linux's `tcp_grow_window`). Returns whether

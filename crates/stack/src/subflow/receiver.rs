@@ -66,6 +66,9 @@ pub(crate) struct Receiver {
     /// The largest packet seen lately: what counts as a full one.
     full_size: u32,
     quick_acks: u32,
+    /// By how much the subflow's own window would still open. In Linux every subflow has one, beside that of the connection, and
+    /// answers quickly while it opens.
+    opening: u64,
     /// The sender pushed something since the last acknowledgment, so it may wait for the next one.
     pushed: bool,
     delay: Duration,
@@ -92,6 +95,7 @@ impl Receiver {
             last_acknowledged: 0,
             full_size: 536,
             quick_acks: 0,
+            opening: 0,
             pushed: false,
             delay: MIN_DELAY,
             last_arrival: None,
@@ -101,6 +105,11 @@ impl Receiver {
             rtt: Duration::ZERO,
             measured_echo: 0,
         }
+    }
+
+    /// The subflow's own window opens by so much with its first packets.
+    pub fn opens_by(&mut self, bytes: u64) {
+        self.opening = bytes;
     }
 
     /// The round trip as this receiver sees it; zero before the first sample.
@@ -291,7 +300,7 @@ impl Receiver {
 
     /// Linux's `tcp_event_data_recv`, for every packet before [`on_data`](Self::on_data): the delay follows the gaps between
     /// packets; after a pause the sender probably starts slowly again, so it gets quick answers, and so it does while the window
-    /// opens. The bit that says so is Linux's (`tcp_grow_window`): an even number of quick answers is not used up meanwhile.
+    /// opens, the connection's or its own. The bit that says so is Linux's (`tcp_grow_window`): an even number of quick answers is not used up meanwhile.
     pub fn adapt_delay(&mut self, now: Instant, len: u32, rtt: Duration, window: u64, opens: bool) {
         let quick =
             |full: u32| u32::try_from(window / (2 * u64::from(full))).unwrap_or(u32::MAX).clamp(2, MAX_QUICK_ACKS);
@@ -316,7 +325,8 @@ impl Receiver {
         let ceiling = if rtt.is_zero() { MAX_DELAY } else { rtt.max(MIN_DELAY).min(MAX_DELAY) };
         self.delay = self.delay.min(ceiling);
         self.last_arrival = Some(now);
-        self.quick_acks |= u32::from(opens);
+        self.quick_acks |= u32::from(opens || self.opening > 0);
+        self.opening = self.opening.saturating_sub(2 * u64::from(len));
     }
 
     pub fn acknowledge_now(&mut self) {

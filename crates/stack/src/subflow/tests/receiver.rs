@@ -340,8 +340,8 @@ fn a_push_is_answered_once_the_application_has_read_everything() {
 #[test]
 fn packets_that_open_the_window_use_up_no_quick_acknowledgment() {
     let mut bed = Bed::new();
+    bed.receiver.opens_by(11 * u64::from(PACKET));
     let quick = (0..100).take_while(|packet| {
-        bed.opens = *packet < 6;
         bed.arrives(*packet);
         bed.answer().is_some()
     });
