@@ -17,6 +17,7 @@ __all__ = [
     "__version__",
     "document_text",
     "judge",
+    "judge_browses",
     "judge_parts",
     "load",
     "nearest",
@@ -297,13 +298,27 @@ class Serving:
 def judge_parts() -> list[tuple[str, str]]:
     """The parts of `anabranch validate`: letter and title. Linux only."""
 
+def judge_browses(parts: Sequence[str], *, quick: bool) -> bool:
+    """Whether some of the cells of these parts are for a browser. Linux only.
+
+    Raises:
+        InputError: There is no such part.
+    """
+
 def judge(
-    parts: Sequence[str], *, quick: bool, at_once: int, progress: Callable[[int, int, str], object] | None
+    parts: Sequence[str],
+    *,
+    quick: bool,
+    at_once: int,
+    browser: tuple[str | PathLike[str], Callable[[str, str, int, Callable[[], bool]], str]] | None,
+    progress: Callable[[int, int, str], object] | None,
 ) -> tuple[str, str]:
     """Runs cells in simulation and with the kernel; returns the report as JSON and as Markdown. Linux only.
 
-    The callback gets the number of live runs that are over, that of all, and the cell of the last one; what it raises
-    ends the campaign, as does Ctrl-C.
+    The browser is the folder with the video, ``manifest.mpd``, and who plays: it gets the scenario, ``kernel`` or
+    ``anabranch`` as its server, the seed, and what tells whether the run is still wanted, and returns the metrics as
+    JSON. Without a browser the cells for it are left out. The other callback gets the number of live runs that are
+    over, that of all, and the cell of the last one; what it raises ends the campaign, as does Ctrl-C.
 
     Raises:
         InputError: There is no such part.

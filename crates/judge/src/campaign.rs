@@ -1,9 +1,11 @@
 //! Many cells, several at once, and void runs again.
 
-use crate::cells::{Cell, Runs};
+use crate::cells::{Cell, Client, Runs};
+use crate::equivalence::median;
 use crate::judgement::Judgement;
-use crate::observation::{Live, Observation, run_live, simulate};
+use crate::observation::{Browser, Lateness, Live, Observation, play_in, run_live, simulate};
 use serde::Serialize;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -11,6 +13,8 @@ use std::sync::{Mutex, PoisonError};
 pub const LATEST_S: f64 = 1e-3;
 /// How often a run is tried until it counts.
 const TRIES: u32 = 2;
+/// A browser takes half of one of the slower machines' processors to decode and to draw.
+const BROWSERS_AT_ONCE: usize = 2;
 
 /// A cell with all that was found.
 #[derive(Clone, Debug, Serialize)]
@@ -19,8 +23,8 @@ pub struct Found {
     pub cell: Cell,
     /// None if no live run counts.
     pub judgement: Option<Judgement>,
-    /// The worst lateness of the live runs that count, at the 99th percentile.
-    pub lateness_s: f64,
+    /// Of the live runs that count, the median of the medians and the worst 99th percentile.
+    pub lateness: Lateness,
     /// Live runs that were void, first tries included.
     pub void: u32,
     /// Why live runs failed.
@@ -46,36 +50,45 @@ struct Attempt {
     error: Option<String>,
 }
 
-/// Runs all cells, `at_once` live ones at a time. `progress` hears of each live run that is over, how many there are, and
-/// the cell's name; `stop` ends the campaign early.
+/// Runs all cells, `at_once` live ones at a time; those of the browser come last and few at a time. `progress` hears of each live
+/// run that is over, how many there are, and the cell's name; `stop` ends the campaign early.
+///
+/// # Panics
+/// If there are cells for a browser and no browser.
 pub fn run(
     cells: Vec<Cell>,
     at_once: usize,
+    browser: Option<&dyn Browser>,
     stop: &AtomicBool,
     progress: &(dyn Fn(usize, usize, &str) + Sync),
 ) -> Vec<Found> {
-    let jobs = jobs(&cells);
-    let (next, over) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (browsers, others): (Vec<Job>, Vec<Job>) =
+        jobs(&cells).into_iter().partition(|job| cells[job.cell].client == Client::Browser);
+    let (count, over) = (browsers.len() + others.len(), AtomicUsize::new(0));
     let attempts = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..at_once.min(jobs.len()) {
-            scope.spawn(|| {
-                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if stop.load(Ordering::Relaxed) {
-                        return;
+    for (jobs, at_once) in [(others, at_once), (browsers, at_once.min(BROWSERS_AT_ONCE))] {
+        let next = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..at_once.min(jobs.len()) {
+                scope.spawn(|| {
+                    while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        if stop.load(Ordering::Relaxed) {
+                            return;
+                        }
+                        let attempt = attempt(&cells[job.cell], job.seed, browser, stop);
+                        attempts.lock().unwrap_or_else(PoisonError::into_inner).push((*job, attempt));
+                        progress(over.fetch_add(1, Ordering::Relaxed) + 1, count, &cells[job.cell].name);
                     }
-                    let attempt = attempt(&cells[job.cell], job.seed, stop);
-                    attempts.lock().unwrap_or_else(PoisonError::into_inner).push((*job, attempt));
-                    progress(over.fetch_add(1, Ordering::Relaxed) + 1, jobs.len(), &cells[job.cell].name);
-                }
-            });
-        }
-    });
+                });
+            }
+        });
+    }
     let mut attempts = attempts.into_inner().unwrap_or_else(PoisonError::into_inner);
     attempts.sort_by_key(|(job, _)| (job.cell, job.seed));
     let mut of_cells: Vec<Vec<Attempt>> = cells.iter().map(|_| Vec::new()).collect();
     attempts.into_iter().for_each(|(job, attempt)| of_cells[job.cell].push(attempt));
-    cells.into_iter().zip(of_cells).map(|(cell, attempts)| conclude(cell, attempts)).collect()
+    let directory = browser.map(Browser::directory);
+    cells.into_iter().zip(of_cells).map(|(cell, attempts)| conclude(cell, attempts, directory)).collect()
 }
 
 /// The longest first, so that none is left alone at the end; and the first runs of all cells before the second ones.
@@ -91,20 +104,24 @@ fn jobs(cells: &[Cell]) -> Vec<Job> {
 }
 
 /// One live run; again if it was void.
-fn attempt(cell: &Cell, seed: u64, stop: &AtomicBool) -> Attempt {
+fn attempt(cell: &Cell, seed: u64, browser: Option<&dyn Browser>, stop: &AtomicBool) -> Attempt {
     let mut attempt = Attempt::default();
     let wanted = || !stop.load(Ordering::Relaxed);
     while attempt.void < TRIES && wanted() {
-        match run_live(cell, seed, &wanted) {
+        let ran = match cell.client {
+            Client::Model => run_live(cell, seed, &wanted).map_err(|error| error.to_string()),
+            Client::Browser => play_in(browser.expect("there is one for such cells"), cell, seed),
+        };
+        match ran {
             // What was stopped is no whole run.
-            Ok(_) if !wanted() => break,
-            Ok(live) if live.lateness_s < LATEST_S => {
+            _ if !wanted() => break,
+            Ok(live) if live.lateness.p99_s < LATEST_S => {
                 attempt.live = Some(live);
                 break;
             }
             Ok(_) => attempt.void += 1,
             Err(error) => {
-                attempt.error = Some(error.to_string());
+                attempt.error = Some(error);
                 break;
             }
         }
@@ -112,16 +129,22 @@ fn attempt(cell: &Cell, seed: u64, stop: &AtomicBool) -> Attempt {
     attempt
 }
 
-fn conclude(cell: Cell, attempts: Vec<Attempt>) -> Found {
+fn conclude(cell: Cell, attempts: Vec<Attempt>, directory: Option<&Path>) -> Found {
     let void = attempts.iter().map(|attempt| attempt.void).sum();
     let errors = attempts.iter().filter_map(|attempt| attempt.error.clone()).collect();
     let lives: Vec<Live> = attempts.into_iter().filter_map(|attempt| attempt.live).collect();
-    let lateness_s = lives.iter().map(|live| live.lateness_s).fold(0.0, f64::max);
-    let live: Vec<Observation> = lives.into_iter().map(|live| live.observation).collect();
-    let simulated: Vec<Observation> = match cell.runs {
-        Runs::Paired => live.iter().map(|run| simulate(&cell, run.seed)).collect(),
-        Runs::Unpaired => (1..=u64::from(cell.simulated_runs)).map(|seed| simulate(&cell, seed)).collect(),
+    let medians: Vec<f64> = lives.iter().map(|live| live.lateness.median_s).collect();
+    let lateness = Lateness {
+        median_s: median(&medians).unwrap_or(0.0),
+        p99_s: lives.iter().map(|live| live.lateness.p99_s).fold(0.0, f64::max),
     };
+    let live: Vec<Observation> = lives.into_iter().map(|live| live.observation).collect();
+    let seeds: Vec<u64> = match cell.runs {
+        Runs::Paired => live.iter().map(|run| run.seed).collect(),
+        Runs::Unpaired if live.is_empty() => Vec::new(),
+        Runs::Unpaired => (1..=u64::from(cell.simulated_runs)).collect(),
+    };
+    let simulated: Vec<_> = seeds.into_iter().map(|seed| simulate(&cell, seed, directory, lateness)).collect();
     let judgement = Judgement::of(&cell, &simulated, &live);
-    Found { cell, judgement, lateness_s, void, errors, simulated, live }
+    Found { cell, judgement, lateness, void, errors, simulated, live }
 }

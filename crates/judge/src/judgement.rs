@@ -1,8 +1,9 @@
 //! What the runs of a cell come to.
 
-use crate::cells::{Cell, Criterion, Part, Quantity, Runs, USUAL_GOODPUT};
+use crate::cells::{Cell, Runs};
 use crate::equivalence::{Interval, Verdict, paired, unpaired};
 use crate::observation::Observation;
+use crate::question::{Criterion, Part, Quantity, USUAL_GOODPUT};
 use serde::Serialize;
 
 /// The share of cells of (a) whose goodput must lie within [`USUAL_GOODPUT`].

@@ -1,6 +1,6 @@
 //! The kernel as judge: the same cells in simulation and live, side by side, with a verdict for each.
 //!
-//! What is compared stands in [`cells`], each cell as a scenario. An [`observation`] is what a run of one gives, in either world;
+//! What is asked stands in [`question`], and of which scenarios in [`cells`]. An [`observation`] is what a run of one gives, in either world;
 //! [`equivalence`] has the statistics of the verdict, [`judgement`] the verdict. A [`campaign`] runs many cells, several at once, and void
 //! runs again; its [`report`] is for people and for files.
 
@@ -11,4 +11,5 @@ pub mod cells;
 pub mod equivalence;
 pub mod judgement;
 pub mod observation;
+pub mod question;
 pub mod report;

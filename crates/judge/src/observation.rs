@@ -1,11 +1,14 @@
 //! A cell in virtual time and in real time. Both give the metrics of a run, and what is compared is read from them by the same code.
 
-use crate::cells::{Cell, Quantity};
+use crate::cells::Cell;
 use crate::equivalence::median;
+use crate::question::Quantity;
 use anabranch_lab::{Lab, LabError, Options};
 use anabranch_sim::{Column, EventColumns, RunOptions, Scenario, load, run};
 use serde::Serialize;
 use serde_json::Value;
+use std::f64::consts::LN_2;
+use std::path::Path;
 
 /// What one run of a cell gave.
 #[derive(Clone, Debug, Serialize)]
@@ -42,8 +45,36 @@ pub struct Drops {
 pub struct Live {
     /// What is compared.
     pub observation: Observation,
-    /// How late the emulator delivered packets, at the 99th percentile, in seconds.
-    pub lateness_s: f64,
+    /// How late the emulator delivered packets.
+    pub lateness: Lateness,
+}
+
+/// How much later than due packets were delivered, in seconds.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Lateness {
+    /// In the middle.
+    pub median_s: f64,
+    /// At the 99th percentile.
+    pub p99_s: f64,
+}
+
+impl Lateness {
+    fn of(metrics: &Value) -> Self {
+        let lateness = &metrics["live"]["lateness_s"];
+        Lateness { median_s: lateness["p50"].as_f64().unwrap_or(0.0), p99_s: lateness["p99"].as_f64().unwrap_or(0.0) }
+    }
+}
+
+/// What plays in a browser, which is driven from outside of this crate.
+pub trait Browser: Sync {
+    /// The folder with the video that the cells' scenarios name.
+    fn directory(&self) -> &Path;
+
+    /// Plays a cell in real time and gives the metrics of `run --json`.
+    ///
+    /// # Errors
+    /// What failed, or that it was stopped.
+    fn play(&self, cell: &Cell, seed: u64) -> Result<Value, String>;
 }
 
 impl Observation {
@@ -79,20 +110,27 @@ impl Observation {
     }
 }
 
-/// The cell's scenario.
+/// The cell's scenario. Files that it names are looked up in `directory`; `changes` are keys and values.
 ///
 /// # Panics
 /// If it is wrong: the cells are this crate's.
-pub fn scenario(cell: &Cell) -> Scenario {
-    load(&cell.scenario, "cell", None, &[]).unwrap_or_else(|error| panic!("{error}\n{}", cell.scenario))
+pub fn scenario(cell: &Cell, directory: Option<&Path>, changes: &[(String, String)]) -> Scenario {
+    load(&cell.scenario, "cell", directory, changes).unwrap_or_else(|error| panic!("{error}\n{}", cell.scenario))
 }
 
-/// Simulates a cell.
+/// Simulates a cell with links as the emulator's were: a packet is late by an exponentially distributed time with the median that was
+/// measured. Without it a drop-tail queue drops the same packets of the same cycle for ever (traffic phase effects, Floyd and Jacobson
+/// 1992), which no pair of hosts does.
 ///
 /// # Panics
 /// If the metrics are no JSON, which they are.
-pub fn simulate(cell: &Cell, seed: u64) -> Observation {
-    let outcome = run(&scenario(cell), &RunOptions { seed, record_events: cell.in_chunks() }, &mut |_| true);
+pub fn simulate(cell: &Cell, seed: u64, directory: Option<&Path>, lateness: Lateness) -> Observation {
+    let mean_us = lateness.median_s / LN_2 * 1e6;
+    let jitter = format!("{{ kind = \"gamma\", mean = \"{mean_us:.3} us\", shape = 1 }}");
+    let links = scenario(cell, directory, &[]).links;
+    let late: Vec<_> = links.iter().map(|link| (format!("link.{}.jitter", link.name), jitter.clone())).collect();
+    let scenario = scenario(cell, directory, &late);
+    let outcome = run(&scenario, &RunOptions { seed, record_events: cell.in_chunks() }, &mut |_| true);
     let metrics = serde_json::to_value(&outcome.metrics).expect("metrics are JSON");
     Observation::of(cell, seed, &metrics, outcome.events.as_ref())
 }
@@ -103,12 +141,21 @@ pub fn simulate(cell: &Cell, seed: u64) -> Observation {
 /// If the machine lacks something, or the laboratory fails.
 pub fn run_live(cell: &Cell, seed: u64, wanted: &dyn Fn() -> bool) -> Result<Live, LabError> {
     let options = Options { seed, server: cell.server, record_events: cell.in_chunks(), ..Options::default() };
-    let lab = Lab::start(&scenario(cell), &options)?;
+    let lab = Lab::start(&scenario(cell, None, &[]), &options)?;
     let ended = lab.play(&mut |_| wanted())?;
     let report = lab.finish(ended)?;
     let metrics = Value::Object(report.metrics);
     let observation = Observation::of(cell, seed, &metrics, report.outcome.events.as_ref());
-    Ok(Live { observation, lateness_s: report.facts.lateness_s.p99.unwrap_or(0.0) })
+    Ok(Live { observation, lateness: Lateness::of(&metrics) })
+}
+
+/// Has a browser play a cell in real time.
+///
+/// # Errors
+/// Those of [`Browser::play`].
+pub fn play_in(browser: &dyn Browser, cell: &Cell, seed: u64) -> Result<Live, String> {
+    let metrics = browser.play(cell, seed)?;
+    Ok(Live { observation: Observation::of(cell, seed, &metrics, None), lateness: Lateness::of(&metrics) })
 }
 
 /// From each request to the last byte of its response.

@@ -1,9 +1,9 @@
 //! What was found, for people and for files.
 
 use crate::campaign::Found;
-use crate::cells::{Part, Quantity};
 use crate::equivalence::Verdict;
 use crate::judgement::{Compared, Judgement, part_verdict};
+use crate::question::{Part, Quantity};
 use serde::Serialize;
 
 /// One comparison as a row of a table.

@@ -2,12 +2,17 @@
 
 use crate::{InputError, LiveError};
 use anabranch_judge::campaign;
-use anabranch_judge::cells::{self, Part};
+use anabranch_judge::cells::{self, Cell, Client};
+use anabranch_judge::observation::Browser;
+use anabranch_judge::question::Part;
 use anabranch_judge::report::Report;
+use anabranch_lab::ServerKind;
 use pyo3::prelude::*;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use pyo3::types::{PyCFunction, PyDict, PyTuple};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How often the campaign asks for the interpreter, to report and to see whether the user interrupts.
@@ -28,22 +33,62 @@ fn chosen(letters: &[String]) -> PyResult<Vec<Part>> {
     letters.iter().map(|letter| find(letter).ok_or_else(|| unknown(letter))).collect()
 }
 
-/// Runs the cells of some parts; returns the report as JSON and as Markdown.
+/// Whether some of the cells of these parts are for a browser.
 #[pyfunction]
-#[pyo3(signature = (parts, *, quick, at_once, progress))]
+#[pyo3(signature = (parts, *, quick))]
+pub fn judge_browses(parts: Vec<String>, quick: bool) -> PyResult<bool> {
+    Ok(cells::all(&chosen(&parts)?, quick).iter().any(|cell| cell.client == Client::Browser))
+}
+
+/// A browser that Python drives.
+struct PythonBrowser {
+    directory: PathBuf,
+    play: Py<PyAny>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Browser for PythonBrowser {
+    fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    fn play(&self, cell: &Cell, seed: u64) -> Result<Value, String> {
+        let server = if cell.server == ServerKind::Kernel { "kernel" } else { "anabranch" };
+        let stop = self.stop.clone();
+        let said = Python::attach(|py| -> PyResult<String> {
+            let wanted = move |_: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| !stop.load(Ordering::Relaxed);
+            let wanted = PyCFunction::new_closure(py, Some(c"wanted"), None, wanted)?;
+            self.play.call1(py, (&cell.scenario, server, seed, wanted))?.extract(py)
+        });
+        let said = said.map_err(|error| error.to_string())?;
+        serde_json::from_str(&said).map_err(|error| format!("no metrics: {error}"))
+    }
+}
+
+/// Runs the cells of some parts; returns the report as JSON and as Markdown. `browser` is the folder with the video and who plays it; the
+/// cells for it are left out where it is absent.
+#[pyfunction]
+#[pyo3(signature = (parts, *, quick, at_once, browser, progress))]
 pub fn judge(
     py: Python<'_>,
     parts: Vec<String>,
     quick: bool,
     at_once: usize,
+    browser: Option<(PathBuf, Py<PyAny>)>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, String)> {
-    let cells = cells::all(&chosen(&parts)?, quick);
+    let mut cells = cells::all(&chosen(&parts)?, quick);
     let missing = anabranch_live::requirements::missing(&[]);
     if !missing.is_empty() {
         return Err(LiveError::new_err(missing.join("\n")));
     }
-    let (stop, latest) = (AtomicBool::new(false), Mutex::new(None));
+    let stop = Arc::new(AtomicBool::new(false));
+    let browser = browser.map(|(directory, play)| PythonBrowser { directory, play, stop: stop.clone() });
+    if browser.is_none() {
+        cells.retain(|cell| cell.client == Client::Model);
+    }
+    let browser = browser.as_ref().map(|browser| browser as &dyn Browser);
+    let latest = Mutex::new(None);
     let report = |done: usize, of: usize, cell: &str| {
         *latest.lock().unwrap_or_else(PoisonError::into_inner) = Some((done, of, cell.to_owned()));
     };
@@ -59,7 +104,7 @@ pub fn judge(
     };
     let (found, raised) = py.detach(|| {
         std::thread::scope(|scope| {
-            let campaign = scope.spawn(|| campaign::run(cells, at_once, &stop, &report));
+            let campaign = scope.spawn(|| campaign::run(cells, at_once, browser, &stop, &report));
             let mut raised = None;
             while !campaign.is_finished() {
                 std::thread::sleep(ASK_EVERY);

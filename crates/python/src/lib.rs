@@ -45,7 +45,7 @@ mod _core {
     use super::LiveError;
     #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use super::judge::{judge, judge_parts};
+    use super::judge::{judge, judge_browses, judge_parts};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::lab::Lab;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from rich.text import Text
 
 from anabranch import InputError
 from anabranch.cli.console import Exit, answer, err, fail, progress_bar
+from anabranch.programs import ToolError
 
 EXAMPLES = (
     "Example: anabranch validate --quick --only a --only f\n\n"
@@ -51,15 +53,20 @@ def validate(
     # The compiled part has it on Linux only, and the other commands must work elsewhere.
     if sys.platform != "linux":
         fail("the kernel that judges is Linux's; this is another system", Exit.RUN_FAILED)
-    from anabranch._core import LiveError, judge, judge_parts
+    from anabranch._core import LiveError, judge, judge_browses, judge_parts
 
     parts = only or [letter for letter, _title in judge_parts()]
     if document is not None and _BEGIN not in document.read_text(encoding="utf-8"):
         raise InputError(f"{document}: there is no line {_BEGIN.strip()} to write behind")
     try:
+        browser = _browser() if judge_browses(parts, quick=quick) else None
         with progress_bar("validating") as progress:
             report, markdown = judge(
-                parts, quick=quick, at_once=at_once, progress=lambda done, of, _cell: progress(done / of)
+                parts,
+                quick=quick,
+                at_once=at_once,
+                browser=browser,
+                progress=lambda done, of, _cell: progress(done / of),
             )
     except LiveError as error:
         fail(str(error), Exit.RUN_FAILED)
@@ -74,6 +81,19 @@ def validate(
         _tell(found)
     if found["verdict"] == "differs":
         raise typer.Exit(Exit.RUN_FAILED)
+
+
+def _browser() -> tuple[Path, Callable[[str, str, int, Callable[[], bool]], str]] | None:
+    """The video and who plays it; nothing, and a word about it, where this machine has not what it takes."""
+    from anabranch.live import judging
+
+    try:
+        with progress_bar("encoding the browser's video") as progress:
+            ladder = judging.video(progress)
+        return ladder, judging.witness(ladder)
+    except ToolError as error:
+        err().print(Text(f"without the real dash.js in (d): {error}", style="yellow"), soft_wrap=True)
+        return None
 
 
 def _tell(found: dict[str, Any]) -> None:
