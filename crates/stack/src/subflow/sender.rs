@@ -3,6 +3,7 @@
 //! Offsets count the subflow's sequence space from its initial number: 0 is the SYN, 1 the first byte. One acknowledgment goes
 //! through the steps of [`Sender::on_ack`] in Linux's order; loss detection and repair are in `recovery.rs`.
 
+use super::INITIAL_WINDOW;
 use super::rate::RateSampler;
 use super::recovery::{Duplicate, Prr, Rack, TailProbe, Undo};
 use super::rtt::RttEstimator;
@@ -598,9 +599,6 @@ impl Sender {
 const BURST_TIME: Duration = Duration::from_millis(1);
 /// Packets of the smallest burst (Linux `tcp_min_tso_segs`).
 const LEAST_BURST: u64 = 2;
-
-/// Idle and unused windows decay no further than this (RFC 6928).
-const INITIAL_WINDOW: u32 = 10;
 
 /// This end's timestamp clock: milliseconds, as Linux's default.
 pub(crate) fn timestamp(now: Instant) -> u32 {
