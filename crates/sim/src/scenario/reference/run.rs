@@ -7,7 +7,13 @@ pub(super) const KEYS: &[Key] = &[
     bare("scenario", "schema", "The version of the schema: 1."),
     bare("scenario", "question", "What the scenario wants to know, in one sentence."),
     bare("scenario", "duration", "When the run ends at the latest. Required."),
-    key("scenario", "warm_up", "0 s", "When counting begins: goodput and means leave out what happened before."),
+    key(
+        "scenario",
+        "warm_up",
+        "0 s",
+        "When goodput begins to count, of sessions, of cross traffic and of subflows. All else is of the whole run, or of a \
+         session's `statistics`.",
+    ),
     key("scenario", "sample_interval", "100 ms", "How often windows, rates and buffers are sampled."),
     key(
         "scenario",
