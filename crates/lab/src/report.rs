@@ -115,6 +115,9 @@ impl Report {
                 forget(session, typed, options.server, *program, state);
             }
         }
+        if states.iter().any(|(awaited, program, _)| *awaited && *program) {
+            forget_fairness(&mut metrics);
+        }
         metrics.insert("live".into(), serde_json::to_value(&facts).unwrap_or_default());
         Report { metrics, outcome, facts }
     }
@@ -200,6 +203,16 @@ fn erase(of: &mut Map<String, Value>, names: &[impl AsRef<str>]) {
     }
 }
 
+/// What the indexes of fairness take from what viewers saw.
+const FAIRNESS_OF_VIEWERS: [&str; 3] = ["jain_mean_bitrate", "jain_qoe_linear", "jain_qoe_log"];
+
+/// Makes the indexes null to which a program would have contributed numbers that nobody could see.
+fn forget_fairness(metrics: &mut Map<String, Value>) {
+    if let Some(fairness) = metrics.get_mut("fairness").and_then(Value::as_object_mut) {
+        erase(fairness, &FAIRNESS_OF_VIEWERS);
+    }
+}
+
 /// Makes null what nobody could see, and fills in what the kernel counted.
 fn forget(session: &mut Value, metrics: &SessionMetrics, server: ServerKind, program: bool, state: &State) {
     let Some(session) = session.as_object_mut() else { return };
@@ -228,5 +241,27 @@ fn forget(session: &mut Value, metrics: &SessionMetrics, server: ServerKind, pro
         ] {
             subflow.insert(name.into(), number.into());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_sim::Fairness;
+
+    #[test]
+    fn a_program_leaves_of_fairness_what_its_transport_tells() {
+        let known = Some(0.5);
+        let (jain_mean_bitrate, jain_qoe_linear, jain_qoe_log, jain_goodput) = (known, known, known, known);
+        let fairness = Fairness { viewers: 2, jain_mean_bitrate, jain_qoe_linear, jain_qoe_log, jain_goodput };
+        let mut metrics = object(Ok(json!({ "fairness": fairness })));
+        forget_fairness(&mut metrics);
+        let expected = json!({
+            "viewers": 2, "jain_mean_bitrate": null, "jain_qoe_linear": null, "jain_qoe_log": null, "jain_goodput": 0.5,
+        });
+        assert_eq!(metrics["fairness"], expected);
+        let mut alone = object(Ok(json!({ "fairness": null })));
+        forget_fairness(&mut alone);
+        assert_eq!(alone["fairness"], Value::Null);
     }
 }

@@ -1,6 +1,6 @@
 //! A download: reads whatever is there at once, so the receive window never holds the sender back.
 
-use super::{Content, Player, PlayerSetup, SetupError, refuse, refuse_dash};
+use super::{Content, Player, PlayerSetup, SetupError, receive, refuse_dash, refuse_vlc};
 use crate::http::{Exchange, Exchanges, HttpClient};
 use crate::stream::Stream;
 use anabranch_events::{Log, PlayerEvent};
@@ -22,14 +22,7 @@ pub struct Bulk {
 pub(super) fn build(setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, SetupError> {
     let options = setup.options;
     refuse_dash("bulk", &options)?;
-    refuse(
-        "bulk",
-        &[
-            ("caching", options.caching.is_some()),
-            ("ring", options.ring.is_some()),
-            ("clock-jitter", options.clock_jitter.is_some()),
-        ],
-    )?;
+    refuse_vlc("bulk", &options)?;
     let body = match setup.content {
         Content::Bytes(bytes) => bytes,
         Content::Endless => ENDLESS_BYTES,
@@ -72,15 +65,8 @@ impl Player for Bulk {
         if self.finished {
             return;
         }
-        let received = self.client.receive(stream, u64::MAX);
-        if let Some(request) = received.began {
-            self.log.emit(now, PlayerEvent::FirstByte { request });
-        }
-        if let Some((request, bytes)) = received.completed {
-            let end = self.client.bytes_read();
-            self.log.emit(now, PlayerEvent::ResponseComplete { request, bytes, end });
-            self.finish(stream);
-        } else if stream.is_finished() {
+        let received = receive(&mut self.client, stream, u64::MAX, now, &mut self.log);
+        if received.completed.is_some() || stream.is_finished() {
             self.finish(stream);
         }
     }

@@ -15,7 +15,7 @@ pub use vlc::{FrameCounts, Vlc, VlcOptions};
 use crate::abr::AbrOptionError;
 use crate::content::DashVideo;
 use crate::frames::FrameTable;
-use crate::http::Exchanges;
+use crate::http::{Exchanges, HttpClient, Received};
 use crate::stream::Stream;
 use anabranch_events::{Log, PlayerEvent};
 use anabranch_units::{Duration, Instant};
@@ -226,12 +226,43 @@ fn refuse_dash(player: &'static str, options: &PlayerOptions) -> Result<(), Setu
     }
 }
 
+/// Refuses every option of VLC alone, by the names that scenarios give them.
+fn refuse_vlc(player: &'static str, options: &PlayerOptions) -> Result<(), SetupError> {
+    refuse(
+        player,
+        &[
+            ("caching", options.caching.is_some()),
+            ("ring", options.ring.is_some()),
+            ("clock_jitter", options.clock_jitter.is_some()),
+        ],
+    )
+}
+
 /// Refuses the first option of a list that is set.
 fn refuse(player: &'static str, options: &[(&'static str, bool)]) -> Result<(), SetupError> {
     match options.iter().find(|(_, set)| *set) {
         Some(&(option, _)) => Err(SetupError::UnknownOption { player, option }),
         None => Ok(()),
     }
+}
+
+/// [`HttpClient::receive`], saying which response began and which is complete.
+#[inline]
+fn receive(
+    client: &mut HttpClient,
+    stream: &mut dyn Stream,
+    max_body: u64,
+    now: Instant,
+    log: &mut Log<PlayerEvent>,
+) -> Received {
+    let received = client.receive(stream, max_body);
+    if let Some(request) = received.began {
+        log.emit(now, PlayerEvent::FirstByte { request });
+    }
+    if let Some((request, bytes)) = received.completed {
+        log.emit(now, PlayerEvent::ResponseComplete { request, bytes, end: client.bytes_read() });
+    }
+    received
 }
 
 #[cfg(test)]
@@ -306,6 +337,8 @@ mod tests {
         let mut odd = setup(Content::Endless);
         odd.options.ring = Some(1);
         assert_eq!(build("bulk", &odd), Some(SetupError::UnknownOption { player: "bulk", option: "ring" }));
+        odd.options = PlayerOptions { clock_jitter: Some(Duration::from_secs(1)), ..PlayerOptions::default() };
+        assert_eq!(build("bulk", &odd), Some(SetupError::UnknownOption { player: "bulk", option: "clock_jitter" }));
         let mut odd = setup(Content::Endless);
         odd.options.dash.startup = Some(Duration::from_secs(1));
         assert_eq!(build("bulk", &odd), Some(SetupError::UnknownOption { player: "bulk", option: "startup" }));

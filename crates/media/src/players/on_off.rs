@@ -1,6 +1,6 @@
 //! On-off traffic: the same request at every interval, as a player makes that has filled its buffer, but without a player's decisions.
 
-use super::{Content, Player, PlayerSetup, SetupError, refuse, refuse_dash};
+use super::{Content, Player, PlayerSetup, SetupError, receive, refuse_dash, refuse_vlc};
 use crate::http::{Exchange, Exchanges, HttpClient};
 use crate::stream::Stream;
 use anabranch_events::{Log, PlayerEvent};
@@ -28,14 +28,7 @@ pub struct OnOff {
 pub(super) fn build(setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, SetupError> {
     let options = setup.options;
     refuse_dash("on-off", &options)?;
-    refuse(
-        "on-off",
-        &[
-            ("caching", options.caching.is_some()),
-            ("ring", options.ring.is_some()),
-            ("clock-jitter", options.clock_jitter.is_some()),
-        ],
-    )?;
+    refuse_vlc("on-off", &options)?;
     let Content::Bytes(body) = setup.content else {
         return Err(SetupError::WrongContent { player: "on-off", needs: "a number of bytes" });
     };
@@ -85,13 +78,8 @@ impl Player for OnOff {
         if self.finished {
             return;
         }
-        let received = self.client.receive(stream, u64::MAX);
-        if let Some(request) = received.began {
-            self.log.emit(now, PlayerEvent::FirstByte { request });
-        }
-        if let Some((request, bytes)) = received.completed {
-            let end = self.client.bytes_read();
-            self.log.emit(now, PlayerEvent::ResponseComplete { request, bytes, end });
+        let received = receive(&mut self.client, stream, u64::MAX, now, &mut self.log);
+        if received.completed.is_some() {
             self.fetching = false;
             self.request(now, stream);
         } else if stream.is_finished() {

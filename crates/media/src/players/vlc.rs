@@ -30,7 +30,7 @@ mod screen;
 #[cfg(test)]
 mod tests;
 
-use super::{Content, Player, PlayerSetup, SetupError, refuse, refuse_dash};
+use super::{Content, Player, PlayerSetup, SetupError, receive, refuse, refuse_dash};
 use crate::frames::FrameTable;
 use crate::http::{Exchange, Exchanges, HttpClient};
 use crate::stream::Stream;
@@ -195,17 +195,10 @@ impl Vlc {
         if limit <= self.fetched {
             return;
         }
-        let received = self.client.receive(stream, limit - self.fetched);
+        let received = receive(&mut self.client, stream, limit - self.fetched, now, &mut self.log);
         self.fetched += received.body;
         // The last bytes and the end of data may come in one call, so both are looked at in each.
         self.cut_short |= self.fetched < limit && stream.is_finished();
-        if let Some(request) = received.began {
-            self.log.emit(now, PlayerEvent::FirstByte { request });
-        }
-        if let Some((request, bytes)) = received.completed {
-            let end = self.client.bytes_read();
-            self.log.emit(now, PlayerEvent::ResponseComplete { request, bytes, end });
-        }
     }
 
     /// Everything that can happen now happens.

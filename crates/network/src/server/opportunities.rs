@@ -132,17 +132,19 @@ mod tests {
         server.serve(at(now), Work::of(bytes))
     }
 
+    /// When full packets leave of which one always waits.
+    fn six_full_packets(server: &mut OpportunityServer) -> [Instant; 6] {
+        let mut now = at(0);
+        std::array::from_fn(|_| {
+            now = server.serve(now, OPPORTUNITY);
+            now
+        })
+    }
+
     #[test]
     fn each_opportunity_moves_one_full_packet_and_the_trace_repeats() {
         let mut server = server("2\n3\n3\n10\n");
-        let mut now = at(0);
-        let left: Vec<_> = (0..6)
-            .map(|_| {
-                now = server.serve(now, OPPORTUNITY);
-                now
-            })
-            .collect();
-        assert_eq!(left, [at(2), at(3), at(3), at(10), at(12), at(13)]);
+        assert_eq!(six_full_packets(&mut server), [at(2), at(3), at(3), at(10), at(12), at(13)]);
     }
 
     #[test]
@@ -174,14 +176,7 @@ mod tests {
         // Moved by 2 ms: opportunities at 0, 3 and 7 of every 10 ms.
         let trace = Opportunities::parse("2\n5\n9\n12\n").unwrap().lasting(Duration::from_millis(10)).unwrap();
         let mut server = OpportunityServer::new(Arc::new(trace.shifted(Duration::from_millis(2))), Instant::ZERO);
-        let mut now = at(0);
-        let left: Vec<_> = (0..6)
-            .map(|_| {
-                now = server.serve(now, OPPORTUNITY);
-                now
-            })
-            .collect();
-        assert_eq!(left, [at(0), at(3), at(7), at(10), at(13), at(17)]);
+        assert_eq!(six_full_packets(&mut server), [at(0), at(3), at(7), at(10), at(13), at(17)]);
         assert_eq!(serve(&mut server, 28, 1500), at(30));
         assert_eq!(serve(&mut server, 1_000_008, 1500), at(1_000_010));
     }

@@ -167,13 +167,17 @@ impl Observer {
     }
 
     /// The session begins only now, before anything was said: its client took its time.
+    ///
+    /// Only a session in the laboratory whose client is a program begins so. A program says nothing of what the viewer saw, so what would
+    /// count from here of a DASH video stays empty, and the laboratory makes it null; a real player's own words are folded apart.
     pub fn restart(&mut self, now: Instant) {
         self.start = now;
         self.viewer = ViewerMetrics::new(now);
         self.transport = self.transport.restarted(now);
     }
 
-    /// From here on goodput counts.
+    /// From here on goodput counts. All else, means and what the viewer saw included, is of the whole session or of its statistics
+    /// window.
     pub fn end_warm_up(&mut self, now: Instant) {
         if now > self.start {
             self.at_warm_up = Some((now, self.transport.finish(now, |_| String::new())));

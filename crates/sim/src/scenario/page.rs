@@ -1,6 +1,6 @@
 //! `docs/scenario.md`: the reference as a page.
 
-use super::reference::{KEYS, Key};
+use super::reference::{self, Key};
 use std::fmt::Write;
 
 /// What stands before the tables: the reference has keys, the page also says what they are for.
@@ -57,7 +57,7 @@ pub fn page() -> String {
     let mut page = OPENING.to_string();
     for (section, title) in SECTIONS {
         let _ = write!(page, "\n## {title}\n\n| key | default | meaning |\n|---|---|---|\n");
-        KEYS.iter().filter(|key| key.section == *section).for_each(|key| write_row(&mut page, key));
+        reference::all().filter(|key| key.section == *section).for_each(|key| write_row(&mut page, key));
     }
     page
 }
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_table_has_its_place() {
-        for key in KEYS {
+        for key in reference::all() {
             assert!(SECTIONS.iter().any(|(section, _)| *section == key.section), "{} has no title", key.section);
         }
     }

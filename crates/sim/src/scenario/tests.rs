@@ -271,9 +271,9 @@ fn every_default_of_the_reference_can_be_read() {
         [[traffic]]\npath = \"a\"\ncongestion_control = \"newreno\"\n";
     let scenario = load(text, "x", None, &[]).unwrap();
     assert_eq!(load(&scenario.resolved(), "x", None, &[]), Ok(scenario));
-    for key in reference::KEYS {
+    for key in reference::all() {
         assert!(key.meaning.ends_with('.'), "{}.{}", key.section, key.key);
-        let twins = reference::KEYS.iter().filter(|k| (k.section, k.key) == (key.section, key.key));
+        let twins = reference::all().filter(|k| (k.section, k.key) == (key.section, key.key));
         assert_eq!(twins.count(), 1, "{}.{}", key.section, key.key);
     }
 }

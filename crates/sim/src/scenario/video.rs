@@ -204,7 +204,7 @@ fn probe_content(video: &Video) -> Content {
 
 fn option_place<'a>(player: &'a Node, option: &str) -> Option<&'a super::document::Origin> {
     let Value::Table(table) = &player.value else { return None };
-    table.get(&option.replace('-', "_")).map(|entry| &entry.at)
+    table.get(option).map(|entry| &entry.at)
 }
 
 fn read_options(r: &Reader<'_>) -> Result<PlayerOptions> {

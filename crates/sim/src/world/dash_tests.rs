@@ -126,6 +126,24 @@ fn what_pud_and_mcc_did_stands_in_the_metrics() {
 }
 
 #[test]
+fn a_warm_up_is_of_goodputs_and_of_nothing_else() {
+    let all = shipped("dash/ratio-1-1", &[("duration", "40 s")]);
+    let late = shipped("dash/ratio-1-1", &[("duration", "40 s"), ("warm_up", "20 s")]);
+    let [of_all, of_late] = [&all, &late].map(|metrics| metrics.sessions[0].transport.goodput_bps);
+    assert!((of_all / of_late - 1.0).abs() > 1e-3, "{of_all} {of_late}");
+    let rest = |metrics: &Metrics| {
+        let mut json: serde_json::Value = serde_json::from_str(&metrics.to_json(None)).unwrap();
+        let session = &mut json["sessions"][0];
+        session["goodput_bps"].take();
+        for subflow in session["subflows"].as_array_mut().unwrap() {
+            subflow["goodput_bps"].take();
+        }
+        json
+    };
+    assert_eq!(rest(&all), rest(&late));
+}
+
+#[test]
 fn four_viewers_finish_and_none_is_starved() {
     let metrics = shipped("dash/four-viewers", &[]);
     assert_eq!((metrics.ended, metrics.sessions.len()), (Ended::Finished, 4));

@@ -136,6 +136,7 @@ impl Connection {
 
     // Data.
 
+    /// Bytes that the subflow has not carried before take its next numbers, and stay on record until they are acknowledged.
     fn encode_data(&mut self, now: Instant, at: usize, chunk: Chunk) -> Transmit {
         let start = self.subflows[at].sender.next();
         let mut segment = self.data_segment(now, at, start, chunk.stream_offset, chunk.len as u32, Flags::ACK);
@@ -151,6 +152,7 @@ impl Connection {
         self.transmit(at, segment, chunk.stream_offset)
     }
 
+    /// What the subflow carried once, with the same numbers and the same mapping.
     fn encode_repetition(
         &mut self,
         now: Instant,
@@ -170,6 +172,8 @@ impl Connection {
         self.transmit(at, segment, record.stream_offset)
     }
 
+    /// A segment with `len` bytes of the stream from `stream_offset` on, at the subflow's offset `start`; what room is left goes
+    /// to the acknowledgment.
     fn data_segment(
         &mut self,
         now: Instant,
@@ -276,6 +280,7 @@ impl Connection {
 
     // Ends and acknowledgments.
 
+    /// The end of the data at the connection's level, which takes no number of the subflow's.
     fn encode_end(&mut self, now: Instant, at: usize) -> Transmit {
         let next = self.subflows[at].sender.next();
         let mut segment = self.bare_acknowledgment(now, at, next);
@@ -285,6 +290,7 @@ impl Connection {
         self.transmit(at, segment, 0)
     }
 
+    /// The end of the subflow, which takes one of its numbers: like data, it stays on record until it is acknowledged.
     fn encode_fin(&mut self, now: Instant, at: usize) -> Transmit {
         let start = self.subflows[at].sender.next();
         let end = self.outgoing.end();

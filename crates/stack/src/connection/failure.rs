@@ -144,7 +144,7 @@ impl Connection {
                 match self.config.failover {
                     // What was handed over before is the others' already.
                     Failover::Legacy => self.reinject_from(at),
-                    Failover::Upstream => self.reinject_everything(),
+                    Failover::Upstream => self.outgoing.reinject_everything(),
                 }
             }
             let mut subflow = self.subflows.remove(at);

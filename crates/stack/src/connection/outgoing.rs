@@ -1,7 +1,7 @@
 //! The sending half of a connection: what the application wrote, what the peer acknowledged at the data level, and what must be sent again.
 
+use super::failure::NOBODY;
 use crate::subflow::Reinjection;
-use anabranch_units::SubflowId;
 use std::collections::VecDeque;
 
 /// Offsets count bytes of this end's stream from zero.
@@ -123,10 +123,10 @@ impl Outgoing {
         }
     }
 
-    /// Everything that was given to subflows and is not acknowledged must be sent again.
-    pub fn reinject_everything(&mut self, avoid: SubflowId) {
+    /// Everything that was given to subflows and is not acknowledged must be sent again, by any of them.
+    pub fn reinject_everything(&mut self) {
         self.reinjections.clear();
-        self.reinject(Reinjection { start: self.unacked, end: self.next, avoid });
+        self.reinject(Reinjection { start: self.unacked, end: self.next, avoid: NOBODY });
     }
 
     /// The next bytes to send again.

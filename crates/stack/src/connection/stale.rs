@@ -7,7 +7,6 @@
 //! that is idle, if there is one. After more than four silent periods a subflow is stale, if another one works: it gets nothing new
 //! until it is heard of, and everything that is not acknowledged goes to the others.
 
-use super::failure::NOBODY;
 use super::{Connection, Failover, Mode};
 use crate::subflow::{Chunk, Subflow};
 use anabranch_events::SendKind;
@@ -107,13 +106,8 @@ impl Connection {
         if alternative {
             self.subflows[at].potentially_failed = true;
             self.refresh(at);
-            self.reinject_everything();
+            self.outgoing.reinject_everything();
         }
         alternative
-    }
-
-    /// Everything that is not acknowledged goes out again, whoever holds it.
-    pub(super) fn reinject_everything(&mut self) {
-        self.outgoing.reinject_everything(NOBODY);
     }
 }

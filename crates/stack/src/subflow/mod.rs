@@ -31,7 +31,8 @@ const MAX_TIMEOUTS: u32 = 15;
 /// The first timeout of a handshake (RFC 6298 section 2.1).
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The window that send buffers have room for at least (RFC 6928).
+/// Linux's `TCP_INIT_CWND` (RFC 6928), whatever window a connection begins with: send buffers have room for it at least, and idle
+/// and unused windows decay no further.
 const INITIAL_WINDOW: u32 = 10;
 /// The least time between two answers to doubtful resets (Linux `tcp_invalid_ratelimit`).
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);

@@ -1,7 +1,11 @@
 //! The sending half of a subflow: what is acknowledged, what is lost, how much may be under way.
 //!
 //! Offsets count the subflow's sequence space from its initial number: 0 is the SYN, 1 the first byte. One acknowledgment goes
-//! through the steps of [`Sender::on_ack`] in Linux's order; loss detection and repair are in `recovery.rs`.
+//! through the steps of [`Sender::on_ack`] in Linux's order; loss detection and repair are in `recovery.rs`, the pace and bursts in
+//! `sender/pacing.rs`, and windows that are not used in `sender/usage.rs`.
+
+mod pacing;
+mod usage;
 
 use super::rate::RateSampler;
 use super::recovery::{Duplicate, Prr, Rack, TailProbe, Undo};
@@ -11,6 +15,8 @@ use crate::congestion::{Ack, CongestionControl, Siblings, Window};
 use crate::view::{Pace, Packets, Phase};
 use anabranch_events::{LossCause, SendKind};
 use anabranch_units::{Duration, Instant};
+use pacing::Burst;
+use usage::WindowUsage;
 
 /// What an acknowledgment says, in offsets.
 #[derive(Clone, Copy, Debug)]
@@ -114,30 +120,6 @@ impl Default for Manner {
     fn default() -> Self {
         Manner { paces: false, whole_windows: true, gathers: true }
     }
-}
-
-/// What segmentation offload takes apart.
-#[derive(Clone, Copy, Debug)]
-struct Burst {
-    /// It leaves at this instant.
-    began: Instant,
-    /// Packets of it, and those that have not left.
-    packets: u32,
-    left: u32,
-}
-
-/// How much of the window the sender made use of (RFC 7661's question, Linux's answer).
-#[derive(Clone, Copy, Debug, Default)]
-struct WindowUsage {
-    /// The window limited the sender in the last round.
-    limited: bool,
-    /// The most packets under way in it.
-    peak: u32,
-    /// The round ends when this is acknowledged.
-    round_end: u64,
-    /// The most packets under way since the window was last full, and when that was.
-    used: u32,
-    full_at: Instant,
 }
 
 impl Sender {
@@ -330,57 +312,9 @@ impl Sender {
         }
     }
 
-    /// Linux's `tcp_is_cwnd_limited`: growth makes sense only if the window was in the way. In slow start, half a
-    /// window in use is enough, because the other half may leave before the next acknowledgment.
-    fn window_limited(&self) -> bool {
-        if self.usage.limited {
-            return true;
-        }
-        self.window.in_slow_start() && self.window.cwnd.floor() < 2 * self.usage.peak
-    }
-
     /// Whether one more packet may leave.
     pub fn has_room(&self) -> bool {
         self.board.in_flight() < self.window.cwnd.floor()
-    }
-
-    /// Whether new data had better wait for the next acknowledgment, so that it leaves as a burst that segmentation offload
-    /// takes in one piece (Linux's `tcp_tso_should_defer`): as long as that one is near, the sender has been busy until
-    /// now, and there is room for less than a burst and for less than a third of the window. `full` is the payload of a full
-    /// segment, `unsent` what waits to leave. A burst that has begun leaves as a whole.
-    pub fn gathers(&mut self, now: Instant, unsent: u64, full: u32) -> bool {
-        if !self.manner.gathers || self.burst.is_some_and(|burst| burst.began == now && burst.left > 0) {
-            return false;
-        }
-        let cwnd = self.window.cwnd.floor();
-        let room = cwnd.saturating_sub(self.board.in_flight());
-        let full = u64::from(full.max(1));
-        let burst = (self.pace().rate(full as u32).bytes_in(BURST_TIME) / full).max(LEAST_BURST);
-        let calm = matches!(self.phase, Phase::Open | Phase::Disorder);
-        let busy = now.since(self.last_sent_at) <= BURST_TIME;
-        let little = u64::from(room) < burst && 3 * room < cwnd && unsent > u64::from(room) * full;
-        // The first one under way is answered soon: within a burst's time, which Linux 6.18 put beside half a round trip.
-        let near = BURST_TIME.min(self.rtt.srtt() / 2);
-        let soon = || self.board.front().is_some_and(|front| front.sent_at + self.rtt.srtt() <= now + near);
-        let gathers = calm && busy && little && soon();
-        let packets = room.min(u32::try_from(burst).unwrap_or(u32::MAX));
-        self.burst = (!gathers).then_some(Burst { began: now, packets, left: packets });
-        gathers
-    }
-
-    /// Notes that new data waits as [`Sender::gathers`] says: the window is what it waits for.
-    pub fn gather(&mut self) {
-        self.gathering = true;
-    }
-
-    /// Whether the packet that left last was the last one of several in a burst.
-    pub fn burst_ended(&self) -> bool {
-        self.burst.is_some_and(|burst| burst.left == 0 && burst.packets > 1)
-    }
-
-    /// Whether [`Sender::gather`] was called since the last burst.
-    pub fn is_gathering(&self) -> bool {
-        self.gathering
     }
 
     /// A packet with new data leaves. Returns its offset.
@@ -392,7 +326,7 @@ impl Sender {
         let state = self.rate.on_sent(now, idle);
         let start = self.next;
         let record = Record::new(start, stream_offset, len, fin, now, state);
-        self.burst = self.burst.map(|burst| Burst { left: burst.left.saturating_sub(1), ..burst });
+        self.burst = self.burst.map(Burst::without_one);
         self.next = record.end();
         self.board.push(record);
         self.after_transmission(now, len);
@@ -444,88 +378,10 @@ impl Sender {
         self.board.next_lost().map(|(position, record)| (position, record, SendKind::Retransmission))
     }
 
-    /// To be called when everything that could leave has left: notes whether the window was what stopped the sender,
-    /// and decays a window that was not used for a timeout (RFC 2861).
-    pub fn after_sending(&mut self, now: Instant, has_more: bool, decay: bool) {
-        let limited = self.board.in_flight() >= self.window.cwnd.floor() || std::mem::take(&mut self.gathering);
-        let out = self.board.packets_out();
-        let repaired = self.board.lost() <= self.board.repeated();
-        if !has_more && !limited && repaired {
-            self.rate.on_app_limited(self.board.in_flight());
-        }
-        let usage = &mut self.usage;
-        if self.acked >= usage.round_end || limited || (!usage.limited && out > usage.peak) {
-            *usage = WindowUsage { limited, peak: out, round_end: self.next, ..*usage };
-        }
-        if self.window_limited() {
-            (self.usage.used, self.usage.full_at) = (0, now);
-            return;
-        }
-        self.usage.used = self.usage.used.max(out);
-        if decay && now.since(self.usage.full_at) >= self.rtt.rto() && !self.control.governs_itself() {
-            self.decay_unused(now);
-        }
-    }
-
-    /// Linux's `tcp_cwnd_application_limited`: halfway from the window to what was used of it.
-    fn decay_unused(&mut self, now: Instant) {
-        if self.phase == Phase::Open {
-            let used = self.usage.used.max(INITIAL_WINDOW);
-            if used < self.window.cwnd.floor() {
-                self.window.ssthresh = self.current_ssthresh();
-                self.window.cwnd = Packets::from_f64((self.window.cwnd.as_f64() + f64::from(used)) / 2.0);
-            }
-        }
-        (self.usage.used, self.usage.full_at) = (0, now);
-    }
-
-    /// To be called before the first packet after a pause: halves the window for every timeout that passed idle,
-    /// down to the initial one (RFC 2861, Linux's `tcp_cwnd_restart`).
-    pub fn before_sending(&mut self, now: Instant, decay: bool) {
-        if !self.board.is_empty() || self.next <= 1 {
-            return;
-        }
-        let idle = now.since(self.last_sent_at.max(self.decayed_at));
-        let rto = self.rtt.rto();
-        if idle <= rto || !decay || self.control.governs_itself() {
-            return;
-        }
-        let cwnd = self.window.cwnd.floor();
-        // A pause of exactly one timeout halves nothing yet.
-        let halvings = ((idle.as_nanos() - 1) / rto.as_nanos()).min(31) as u32;
-        self.window.ssthresh = self.current_ssthresh();
-        let floor = cwnd.min(INITIAL_WINDOW);
-        self.window.cwnd = Packets::whole((cwnd >> halvings).max(floor));
-        (self.usage.used, self.usage.full_at) = (0, now);
-        self.decayed_at = now;
-    }
-
-    /// Linux's `tcp_current_ssthresh`: what remains of the window's history when it decays without a loss.
-    pub(super) fn current_ssthresh(&self) -> Packets {
-        if self.phase == Phase::Recovery {
-            return self.window.ssthresh;
-        }
-        self.window.ssthresh.max(Packets::from_f64(self.window.cwnd.as_f64() * 0.75))
-    }
-
     /// A loss begins: for OLIA, what was acknowledged since the last one becomes the last interval.
     pub(super) fn note_loss_interval(&mut self) {
         self.acked_between_losses = self.acked_since_loss;
         self.acked_since_loss = 0;
-    }
-
-    /// The pace since the last acknowledgment.
-    pub fn pace(&self) -> Pace {
-        Pace { fixed: self.window.pacing_rate, ..self.pace }
-    }
-
-    /// Twice the window per round trip while it doubles, 1.2 times later (Linux `tcp_update_pacing_rate`).
-    fn update_pace(&mut self) {
-        let cwnd = self.window.cwnd.as_f64();
-        let doubling = cwnd < self.window.ssthresh.as_f64() / 2.0;
-        let factor = if doubling { 2.0 } else { 1.2 };
-        let packets = factor * cwnd.max(f64::from(self.board.packets_out()));
-        self.pace = Pace { fixed: None, packets, round_trip: self.rtt.srtt() };
     }
 
     /// Halves the window because this subflow blocks a faster one (legacy Multipath TCP's penalisation).
@@ -545,11 +401,6 @@ impl Sender {
 
     pub fn next(&self) -> u64 {
         self.next
-    }
-
-    /// With pacing, nothing may leave before this.
-    pub fn paced_until(&self) -> Instant {
-        self.paced_until
     }
 
     pub fn window(&self) -> &Window {
@@ -592,15 +443,6 @@ impl Sender {
         [self.timer.map(|(_, at)| at), self.rack.deadline()].into_iter().flatten().min()
     }
 }
-
-/// A burst of segmentation offload is what leaves in this time at the pacing rate, and so long after the last packet
-/// the sender no longer counts as busy (Linux: 2^-10 s and 1 ms).
-const BURST_TIME: Duration = Duration::from_millis(1);
-/// Packets of the smallest burst (Linux `tcp_min_tso_segs`).
-const LEAST_BURST: u64 = 2;
-
-/// Idle and unused windows decay no further than this (RFC 6928).
-const INITIAL_WINDOW: u32 = 10;
 
 /// This end's timestamp clock: milliseconds, as Linux's default.
 pub(crate) fn timestamp(now: Instant) -> u32 {

@@ -32,7 +32,7 @@ mod tests;
 
 pub use options::{DashOptions, GiveUp};
 
-use super::{Content, Player, PlayerSetup, SetupError, refuse};
+use super::{Content, Player, PlayerSetup, SetupError, receive, refuse, refuse_vlc};
 use crate::abr::dashjs::BufferWatch;
 use crate::abr::{self, AbrRule, BufferState, Download, Event, Pictures, Playback as Phase, View};
 use crate::content::DashVideo;
@@ -80,12 +80,10 @@ struct Core {
 fn build(profile: Profile, setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, SetupError> {
     let player = profile.name;
     let options = &setup.options;
+    refuse_vlc(player, options)?;
     refuse(
         player,
         &[
-            ("caching", options.caching.is_some()),
-            ("ring", options.ring.is_some()),
-            ("clock-jitter", options.clock_jitter.is_some()),
             ("duration", options.duration.is_some()),
             ("fast_switch", options.dash.fast_switch.is_some() && !profile.can_switch_fast()),
         ],
@@ -364,19 +362,16 @@ impl Player for Dash {
     fn on_readable(&mut self, now: Instant, stream: &mut dyn Stream) {
         self.advance(now);
         loop {
-            let received = self.core.client.receive(stream, u64::MAX);
-            if let Some(request) = received.began {
-                self.core.log.emit(now, PlayerEvent::FirstByte { request });
-            }
+            let received = receive(&mut self.core.client, stream, u64::MAX, now, &mut self.core.log);
             if let Some(Pending { kind: Kind::Media(media), .. }) = self.core.pending.front_mut() {
                 if received.began.is_some() {
                     media.began(now);
                 }
                 media.bytes += received.body;
             }
-            let Some((request, bytes)) = received.completed else { break };
-            let end = self.core.client.bytes_read();
-            self.core.log.emit(now, PlayerEvent::ResponseComplete { request, bytes, end });
+            if received.completed.is_none() {
+                break;
+            }
             self.complete(now, stream);
         }
         self.report(now, stream);

@@ -20,13 +20,14 @@
 //! expired `r`; and packets that a timeout alone declares lost do not count for the policer.
 
 mod aggregation;
+mod outputs;
 mod policer;
 mod rate;
 
 use super::{Ack, CongestionControl, Entry, LossCause, RateSample, Siblings, Window};
 use crate::view::{Packets, SubflowView};
 use aggregation::Aggregation;
-use anabranch_units::{Bandwidth, Duration, Instant};
+use anabranch_units::{Duration, Instant};
 use policer::{Observation, Policer, Totals, Verdict};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -42,30 +43,15 @@ pub(super) const ENTRY: Entry = Entry {
     },
 };
 
-/// 2/ln 2, the least gain that doubles the rate every round trip, in Linux's 256ths.
-const HIGH_GAIN: f64 = 739.0 / 256.0;
-const DRAIN_GAIN: f64 = 88.0 / 256.0;
-const WINDOW_GAIN: f64 = 2.0;
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// The number of phases with which a cycle may begin: all but the draining one.
 const FIRST_PHASES: u32 = 7;
-/// Pacing stays a little below the bandwidth, so that queues shrink.
-const PACING_MARGIN: f64 = 0.99;
 /// Two packets for each end of a path whose receiver acknowledges every second one.
 const MIN_WINDOW: u32 = 4;
-/// The window while no round trip was measured (RFC 6928).
-const INITIAL_WINDOW: u32 = 10;
-/// The round trip that the first pacing rate assumes if none was measured.
-const NOMINAL_RTT: Duration = Duration::from_millis(1);
 const FULL_PIPE_GROWTH: f64 = 1.25;
 const FULL_PIPE_ROUNDS: u32 = 3;
 const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
-/// Below this pacing rate Linux does not aggregate segments.
-const MIN_OFFLOAD_RATE: Bandwidth = Bandwidth::from_bps(1_200_000);
-/// The largest burst of segmentation offload, and the time that it should take.
-const MAX_OFFLOAD_BYTES: u64 = 65_535;
-const OFFLOAD_TIME: Duration = Duration::from_nanos(1_000_000_000 >> 10);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -331,107 +317,6 @@ impl Bbr {
         } else {
             self.mode = Mode::Startup;
         }
-    }
-
-    // ---- the outputs -----------------------------------------------------------------------------------------------
-
-    fn pacing_gain(&self) -> f64 {
-        match self.mode {
-            Mode::Startup => HIGH_GAIN,
-            Mode::Drain => DRAIN_GAIN,
-            Mode::ProbeBw { .. } if self.policer.rate().is_some() => 1.0,
-            Mode::ProbeBw { phase, .. } => CYCLE[phase],
-            Mode::ProbeRtt { .. } => 1.0,
-        }
-    }
-
-    fn window_gain(&self) -> f64 {
-        match self.mode {
-            Mode::Startup | Mode::Drain => HIGH_GAIN,
-            Mode::ProbeBw { .. } => WINDOW_GAIN,
-            Mode::ProbeRtt { .. } => 1.0,
-        }
-    }
-
-    fn pace_before_samples(&mut self, window: &mut Window, own: &SubflowView) {
-        self.rtt_known = !own.srtt.is_zero();
-        let rtt = if self.rtt_known { own.srtt } else { NOMINAL_RTT };
-        let rate = Rate::new(u64::from(window.cwnd.floor()), rtt);
-        window.pacing_rate = Some(self.pacing(rate, HIGH_GAIN));
-    }
-
-    fn pacing(&self, rate: Rate, gain: f64) -> Bandwidth {
-        rate.mul_f64(gain * PACING_MARGIN).to_bandwidth(self.mss)
-    }
-
-    /// Until the pipe is full the rate only rises.
-    fn pace(&self, gain: f64, window: &mut Window) {
-        let rate = self.pacing(self.rate(), gain);
-        if self.full_pipe.reached || window.pacing_rate.is_none_or(|current| rate > current) {
-            window.pacing_rate = Some(rate);
-        }
-    }
-
-    /// Packets of `gain` bandwidth-delay products.
-    fn pipe(&self, rate: Rate, gain: f64) -> u32 {
-        match self.min_rtt {
-            None => INITIAL_WINDOW,
-            Some(rtt) => (rate.packets_in(rtt) * gain).ceil() as u32,
-        }
-    }
-
-    /// Segments that leave in one burst of segmentation offload.
-    fn offload_burst(&self, window: &Window) -> u32 {
-        let rate = window.pacing_rate.unwrap_or(Bandwidth::ZERO);
-        let bytes = rate.bytes_in(OFFLOAD_TIME).min(MAX_OFFLOAD_BYTES);
-        let least = if rate < MIN_OFFLOAD_RATE { 1 } else { 2 };
-        (bytes as u32 / self.mss.max(1)).max(least)
-    }
-
-    /// Room for bursts at both ends, an even number of packets for delayed acknowledgments, and more while probing.
-    fn budget(&self, packets: u32, window: &Window) -> u32 {
-        let packets = packets.saturating_add(3 * self.offload_burst(window));
-        let even = packets.saturating_add(packets % 2);
-        let probing = matches!(self.mode, Mode::ProbeBw { phase: 0, .. });
-        even.saturating_add(if probing { 2 } else { 0 })
-    }
-
-    fn save_window(&mut self, window: &Window) {
-        let reduced = self.repair != Repair::None || matches!(self.mode, Mode::ProbeRtt { .. });
-        self.prior_window = if reduced { self.prior_window.max(window.cwnd) } else { window.cwnd };
-    }
-
-    fn update_window(&mut self, ack: &Ack, window: &mut Window) {
-        if ack.delivered > 0 {
-            let cwnd = self.next_window(ack, window);
-            window.cwnd = Packets::whole(cwnd);
-        }
-        if matches!(self.mode, Mode::ProbeRtt { .. }) {
-            window.cwnd = window.cwnd.min(Packets::whole(MIN_WINDOW));
-        }
-    }
-
-    fn next_window(&mut self, ack: &Ack, window: &Window) -> u32 {
-        let mut cwnd = window.cwnd.floor().saturating_sub(ack.lost).max(1);
-        let conserved = ack.in_flight.saturating_add(ack.delivered);
-        if self.repair == Repair::Beginning {
-            self.repair = Repair::Conserving;
-            self.round_ends_at = self.totals.delivered;
-            cwnd = conserved;
-        }
-        if self.repair == Repair::Conserving {
-            return cwnd.max(conserved);
-        }
-        let rate = self.rate();
-        let extra = if self.full_pipe.reached { self.aggregation.extra(rate) } else { 0 };
-        let target = self.budget(self.pipe(rate, self.window_gain()).saturating_add(extra), window);
-        let grown = cwnd.saturating_add(ack.delivered);
-        if self.full_pipe.reached {
-            cwnd = grown.min(target);
-        } else if cwnd < target || self.totals.delivered < u64::from(INITIAL_WINDOW) {
-            cwnd = grown;
-        }
-        cwnd.max(MIN_WINDOW)
     }
 }
 

@@ -1,4 +1,5 @@
 use super::super::testing::{MSS, ack, assert_near, at, view, window};
+use super::outputs::{HIGH_GAIN, PACING_MARGIN};
 use super::*;
 use std::collections::VecDeque;
 

@@ -1,0 +1,95 @@
+//! How much of the window is used: growth makes sense only if the window was in the way, and a window that nobody uses decays.
+
+use super::Sender;
+use crate::subflow::INITIAL_WINDOW;
+use crate::view::{Packets, Phase};
+use anabranch_units::Instant;
+
+/// How much of the window the sender made use of (RFC 7661's question, Linux's answer).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct WindowUsage {
+    /// The window limited the sender in the last round.
+    limited: bool,
+    /// The most packets under way in it.
+    peak: u32,
+    /// The round ends when this is acknowledged.
+    round_end: u64,
+    /// The most packets under way since the window was last full, and when that was.
+    used: u32,
+    pub full_at: Instant,
+}
+
+impl Sender {
+    /// Linux's `tcp_is_cwnd_limited`: growth makes sense only if the window was in the way. In slow start, half a
+    /// window in use is enough, because the other half may leave before the next acknowledgment.
+    pub(super) fn window_limited(&self) -> bool {
+        if self.usage.limited {
+            return true;
+        }
+        self.window.in_slow_start() && self.window.cwnd.floor() < 2 * self.usage.peak
+    }
+
+    /// To be called when everything that could leave has left: notes whether the window was what stopped the sender,
+    /// and decays a window that was not used for a timeout (RFC 2861).
+    pub fn after_sending(&mut self, now: Instant, has_more: bool, decay: bool) {
+        let limited = self.board.in_flight() >= self.window.cwnd.floor() || std::mem::take(&mut self.gathering);
+        let out = self.board.packets_out();
+        let repaired = self.board.lost() <= self.board.repeated();
+        if !has_more && !limited && repaired {
+            self.rate.on_app_limited(self.board.in_flight());
+        }
+        let usage = &mut self.usage;
+        if self.acked >= usage.round_end || limited || (!usage.limited && out > usage.peak) {
+            *usage = WindowUsage { limited, peak: out, round_end: self.next, ..*usage };
+        }
+        if self.window_limited() {
+            (self.usage.used, self.usage.full_at) = (0, now);
+            return;
+        }
+        self.usage.used = self.usage.used.max(out);
+        if decay && now.since(self.usage.full_at) >= self.rtt.rto() && !self.control.governs_itself() {
+            self.decay_unused(now);
+        }
+    }
+
+    /// Linux's `tcp_cwnd_application_limited`: halfway from the window to what was used of it.
+    fn decay_unused(&mut self, now: Instant) {
+        if self.phase == Phase::Open {
+            let used = self.usage.used.max(INITIAL_WINDOW);
+            if used < self.window.cwnd.floor() {
+                self.window.ssthresh = self.current_ssthresh();
+                self.window.cwnd = Packets::from_f64((self.window.cwnd.as_f64() + f64::from(used)) / 2.0);
+            }
+        }
+        (self.usage.used, self.usage.full_at) = (0, now);
+    }
+
+    /// To be called before the first packet after a pause: halves the window for every timeout that passed idle,
+    /// down to the initial one (RFC 2861, Linux's `tcp_cwnd_restart`).
+    pub fn before_sending(&mut self, now: Instant, decay: bool) {
+        if !self.board.is_empty() || self.next <= 1 {
+            return;
+        }
+        let idle = now.since(self.last_sent_at.max(self.decayed_at));
+        let rto = self.rtt.rto();
+        if idle <= rto || !decay || self.control.governs_itself() {
+            return;
+        }
+        let cwnd = self.window.cwnd.floor();
+        // A pause of exactly one timeout halves nothing yet.
+        let halvings = ((idle.as_nanos() - 1) / rto.as_nanos()).min(31) as u32;
+        self.window.ssthresh = self.current_ssthresh();
+        let floor = cwnd.min(INITIAL_WINDOW);
+        self.window.cwnd = Packets::whole((cwnd >> halvings).max(floor));
+        (self.usage.used, self.usage.full_at) = (0, now);
+        self.decayed_at = now;
+    }
+
+    /// Linux's `tcp_current_ssthresh`: what remains of the window's history when it decays without a loss.
+    pub(in super::super) fn current_ssthresh(&self) -> Packets {
+        if self.phase == Phase::Recovery {
+            return self.window.ssthresh;
+        }
+        self.window.ssthresh.max(Packets::from_f64(self.window.cwnd.as_f64() * 0.75))
+    }
+}
