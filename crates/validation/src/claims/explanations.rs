@@ -13,11 +13,21 @@ const SENTENCES: &[Sentence] = &[
         NotReproduced,
         "no scheduler differs from DFT for certain: the file is fetched at nine tenths of the capacity, so nearly always only one path has room, and a scheduler with one path to choose from has no choice",
     ),
+    (
+        "S2",
+        Partly,
+        "nearly always only one path has room, so TR-STY can only choose what DFT chooses; the underflows' difference is none, but known no better than to an underflow",
+    ),
     ("S2", Reproduced, "nearly always only one path has room, so TR-STY can only choose what DFT chooses"),
     (
         "S3",
         NotReproduced,
         "no scheduler differs from another for certain; the weaker sentence of the conclusion, that these controls are not impacted, agrees with that",
+    ),
+    (
+        "S3",
+        Partly,
+        "one comparison of twenty-four holds, about what chance gives; with OLIA the same one comes out the other way round",
     ),
     (
         "S4",

@@ -130,4 +130,4 @@ fn row(
     }
 }
 
-const OLIA: &str = "the fluid's optimum is one packet on the bad path; with finite windows OLIA keeps about five there, as in the     window model of row 7, because either path looks better in turn by chance";
+const OLIA: &str = "the fluid's optimum is one packet on the bad path; with finite windows OLIA keeps more there, as in the window model of row 7, because either path looks better in turn by chance";

@@ -20,9 +20,8 @@ pub(in crate::claims) const SENTENCES: &[Sentence] = &[
     (
         "P3",
         Partly,
-        "it settles where the paths are fast enough for the player's choices, but over 900 and 480 kb/s it goes on \
-         changing as the player moves between representations; the faster path's is the larger throughout; note that \
-         PUD's own estimate, window over round trip, is several times the real throughput, because the windows are \
+        "it settles on the fast path of 3250 and 670 kb/s only; on slower ones it goes on changing as the player \
+         moves between representations; the faster path's is the larger throughout; note that PUD's own estimate, window over round trip, is several times the real throughput, because the windows are \
          not full",
     ),
     (
@@ -47,14 +46,14 @@ pub(in crate::claims) const SENTENCES: &[Sentence] = &[
     (
         "P6",
         Partly,
-        "speed rises by up to 90 % where PUD acts, but at 1500 kb/s it does not act: traffic stays on the slow path, the fast one \
+        "speed rises by up to 80 % where PUD acts, but at 1500 kb/s it does not act: traffic stays on the slow path, the fast one \
          carries nothing under way, and a path without samples cannot be compared",
     ),
     (
         "P7",
         Partly,
-        "speed, bitrate and linear QoE gain about 100 % at the best point, by PUD alone: MCC equals LIA, because nothing is lost; delay \
-         gains nothing (P5), log QoE 37 %",
+        "speed, bitrate and linear QoE gain 80 to 100 % at the best point and log QoE 40 %, by PUD alone: MCC equals LIA, because nothing \
+         is lost; delay gains nothing (P5)",
     ),
     (
         "P8",
@@ -115,8 +114,7 @@ pub(in crate::claims) const SENTENCES: &[Sentence] = &[
     (
         "D5",
         Partly,
-        "certain with 1 s; with 6 s the fall lies within what seeds change; with 10 s segments the start decides \
-         whether BOLA settles at 771 or 1400 kb/s, more than the ratio does",
+        "certain with 1 s, and just with 6 s; with 10 s segments the start decides whether BOLA settles at 771 or 1400 kb/s, more than the ratio does",
     ),
     ("D6", Reproduced, "a first segment of 1 Mb/s takes its size over 2 Mb/s, and slow start's round trips"),
     (
