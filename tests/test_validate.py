@@ -1,7 +1,10 @@
 """`anabranch validate`: what it says of wrong input, and the quick cells where the machine can run them."""
 
 import json
+import time
 from pathlib import Path
+
+import pytest
 
 from conftest import Run, require_live
 
@@ -37,3 +40,28 @@ def test_the_quick_cells_do_not_contradict_the_kernel(anabranch: Run) -> None:
     assert not differing, differing
     assert any(row["verdict"] == "equivalent" for row in rows)
     assert (done.returncode == 0) == (report["verdict"] != "differs")
+
+
+def test_the_real_dash_js_is_a_witness_as_long_as_it_is_wanted(anabranch: Run, tmp_path: Path) -> None:
+    require_live("ffmpeg", "chromium", "npm", "mptcpize")
+    from anabranch.live import judging
+
+    rates = ["--rates", "300 kb/s, 600 kb/s", "--resolutions", "320x180, 320x180", "--segment", "2 s"]
+    made = anabranch("content", "make", "--out", "ladder", "--duration", "8 s", *rates)
+    assert made.returncode == 0, made.stderr
+    play = judging.witness(tmp_path / "ladder")
+    scenario = (
+        'schema = 1\nduration = "60 s"\n[transport]\nprotocol = "tcp"\n[link.path1]\nrate = "2 Mb/s"\nrtt = "50 ms"\n'
+        '[[session]]\nvideo = { kind = "dash", mpd = "manifest.mpd" }\nplayer = "dash.js-5"\n'
+    )
+    began = time.monotonic()
+    metrics = json.loads(play(scenario, "kernel", 1, lambda: True))
+    took = time.monotonic() - began
+    session = metrics["sessions"][0]
+    assert session["played_s"] == pytest.approx(8.0, abs=2.5)
+    assert 300_000 <= session["mean_bitrate_bps"] <= 600_000
+    assert metrics["live"]["lateness_s"]["p50"] < 0.1
+    began = time.monotonic()
+    with pytest.raises(judging.UnwantedError):
+        play(scenario, "kernel", 1, lambda: False)
+    assert time.monotonic() - began < took, "not played to its end"

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 pub const LATEST_S: f64 = 1e-3;
 /// How often a run is tried until it counts.
 const TRIES: u32 = 2;
-/// A browser takes half of one of the slower machines' processors to decode and to draw.
+/// Browsers decode and draw: more of them would slow each other down on two processors.
 const BROWSERS_AT_ONCE: usize = 2;
 
 /// A cell with all that was found.

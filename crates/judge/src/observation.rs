@@ -118,9 +118,10 @@ pub fn scenario(cell: &Cell, directory: Option<&Path>, changes: &[(String, Strin
     load(&cell.scenario, "cell", directory, changes).unwrap_or_else(|error| panic!("{error}\n{}", cell.scenario))
 }
 
-/// Simulates a cell with links as the emulator's were: a packet is late by an exponentially distributed time with the median that was
-/// measured. Without it a drop-tail queue drops the same packets of the same cycle for ever (traffic phase effects, Floyd and Jacobson
-/// 1992), which no pair of hosts does.
+/// Simulates a cell as a pair of hosts would live it. The links are those of the emulator: a packet is late by an exponentially distributed
+/// time with the median that was measured. Without it a drop-tail queue drops the same packets of the same cycle for ever (traffic phase
+/// effects, Floyd and Jacobson 1992). And the session begins at another fraction of a millisecond with every seed, because timestamps tick in
+/// milliseconds: whether a receiver sees a round trip of 101 or 102 of them can decide over a whole slow start.
 ///
 /// # Panics
 /// If the metrics are no JSON, which they are.
@@ -128,11 +129,18 @@ pub fn simulate(cell: &Cell, seed: u64, directory: Option<&Path>, lateness: Late
     let mean_us = lateness.median_s / LN_2 * 1e6;
     let jitter = format!("{{ kind = \"gamma\", mean = \"{mean_us:.3} us\", shape = 1 }}");
     let links = scenario(cell, directory, &[]).links;
-    let late: Vec<_> = links.iter().map(|link| (format!("link.{}.jitter", link.name), jitter.clone())).collect();
-    let scenario = scenario(cell, directory, &late);
+    let late = links.iter().map(|link| (format!("link.{}.jitter", link.name), jitter.clone()));
+    let begin = ("session.0.start".to_string(), format!("{:.3} ms", phase(seed)));
+    let scenario = scenario(cell, directory, &late.chain([begin]).collect::<Vec<_>>());
     let outcome = run(&scenario, &RunOptions { seed, record_events: cell.in_chunks() }, &mut |_| true);
     let metrics = serde_json::to_value(&outcome.metrics).expect("metrics are JSON");
     Observation::of(cell, seed, &metrics, outcome.events.as_ref())
+}
+
+/// A number from 0 to 1, spread evenly over any run of seeds: multiples of the golden section.
+fn phase(seed: u64) -> f64 {
+    const GOLDEN: f64 = 0.618_033_988_749_895;
+    (seed as f64 * GOLDEN).fract()
 }
 
 /// Runs a cell in real time; takes as long as the cell. `wanted` ends it early by answering false.

@@ -20,7 +20,7 @@ _SEGMENT_S = 2.0
 _DURATION_S = 60.0
 
 
-class _UnwantedError(Exception):
+class UnwantedError(Exception):
     """Whoever asked for a run does not want it any more."""
 
 
@@ -51,7 +51,7 @@ def witness(ladder: Path) -> Callable[[str, str, int, Callable[[], bool]], str]:
     def play(scenario: str, server: str, seed: int, wanted: Callable[[], bool]) -> str:
         def check(_fraction: float) -> None:
             if not wanted():
-                raise _UnwantedError
+                raise UnwantedError
 
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)

@@ -159,8 +159,8 @@ impl Incoming {
         if taken > before {
             let doubled = 2 * taken;
             let growth = u128::from(doubled) * u128::from(taken - before) / u128::from(before);
-            let target =
-                doubled.saturating_add(2 * growth as u64) + reach.max(self.ahead.end().saturating_sub(self.next));
+            let ahead = reach.max(self.ahead.end().saturating_sub(self.next));
+            let target = doubled.saturating_add(2 * growth as u64).saturating_add(ahead);
             self.buffer = self.buffer.max(target.min(self.max_buffer));
             self.tuning.per_round = taken;
         }

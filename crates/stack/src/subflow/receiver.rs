@@ -305,7 +305,8 @@ impl Receiver {
 
     /// Linux's `tcp_event_data_recv`, for every packet before [`on_data`](Self::on_data): the delay follows the gaps between
     /// packets; after a pause the sender probably starts slowly again, so it gets quick answers, and so it does while the window
-    /// opens, the connection's or its own. The bit that says so is Linux's (`tcp_grow_window`): an even number of quick answers is not used up meanwhile.
+    /// opens, the connection's or its own. The bit that says so is Linux's (`tcp_grow_window`): an even number of quick answers
+    /// is not used up meanwhile.
     pub fn adapt_delay(&mut self, now: Instant, len: u32, rtt: Duration, window: u64, opens: bool) {
         let quick =
             |full: u32| u32::try_from(window / (2 * u64::from(full))).unwrap_or(u32::MAX).clamp(2, MAX_QUICK_ACKS);
