@@ -40,14 +40,16 @@ pub(crate) struct Incoming {
     tuning: Tuning,
 }
 
-/// Dynamic right-sizing: the window should hold twice what the application takes per round trip, more while that grows, and what waits
-/// ahead of a hole (Linux's `tcp_rcvbuf_grow` and `mptcp_rcvbuf_grow` since 6.16).
+/// Dynamic right-sizing: the window should hold twice what the application takes per round trip, and more while that grows.
 #[derive(Clone, Copy, Debug)]
 struct Tuning {
     since: Instant,
     consumed: u64,
     per_round: u64,
 }
+
+/// Segments of reserve in the window that right-sizing aims at (Linux `tcp_rcv_space_adjust`).
+const RESERVE_SEGMENTS: u64 = 16;
 
 /// By what share of itself the first buffer grows when its packets are known: Linux counts half of its memory as payload until it has
 /// seen one, and then as much as there is in a packet, 1448 of 2304 bytes or five eighths (`tcp_measure_rcv_mss`).
@@ -140,16 +142,15 @@ impl Incoming {
         self.ahead.bytes()
     }
 
-    /// The application takes up to `max` bytes. `rtt` is the longest round trip among the subflows, as a receiver sees it; `reach` is how
-    /// far beyond a hole of its own a subflow has received.
-    pub fn read(&mut self, now: Instant, max: u64, rtt: Duration, reach: u64) -> u64 {
+    /// The application takes up to `max` bytes. `rtt` is the longest round trip among the subflows, as a receiver sees it.
+    pub fn read(&mut self, now: Instant, max: u64, rtt: Duration, mss: u32) -> u64 {
         let taken = self.readable().min(max);
         self.consumed += taken;
-        self.tune(now, rtt, reach);
+        self.tune(now, rtt, mss);
         taken
     }
 
-    fn tune(&mut self, now: Instant, rtt: Duration, reach: u64) {
+    fn tune(&mut self, now: Instant, rtt: Duration, mss: u32) {
         if rtt.is_zero() || now.since(self.tuning.since) < rtt {
             return;
         }
@@ -157,10 +158,9 @@ impl Incoming {
         let taken = self.consumed - self.tuning.consumed;
         let before = self.tuning.per_round.max(1);
         if taken > before {
-            let doubled = 2 * taken;
-            let growth = u128::from(doubled) * u128::from(taken - before) / u128::from(before);
-            let ahead = reach.max(self.ahead.end().saturating_sub(self.next));
-            let target = doubled.saturating_add(2 * growth as u64).saturating_add(ahead);
+            let target = 2 * taken + RESERVE_SEGMENTS * u64::from(mss);
+            let growth = u128::from(target) * u128::from(taken - before) / u128::from(before);
+            let target = target.saturating_add(2 * growth as u64);
             self.buffer = self.buffer.max(target.min(self.max_buffer));
             self.tuning.per_round = taken;
         }

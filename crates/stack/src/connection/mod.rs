@@ -278,10 +278,9 @@ impl Connection {
     /// The application takes up to `max` bytes that arrived in order; returns how many it got.
     pub fn read(&mut self, now: Instant, max: u64) -> u64 {
         let rtt = self.subflows.iter().map(Subflow::round_trip).max().unwrap_or_default();
-        let reach = self.subflows.iter().map(|subflow| subflow.receiver.reach()).max().unwrap_or_default();
         let mss = self.views.first().map_or(1460, |view| view.mss);
         let promised = self.incoming.promised();
-        let taken = self.incoming.read(now, max, rtt, reach);
+        let taken = self.incoming.read(now, max, rtt, mss);
         // A window that was small and is twice as large now is news to the peer (Linux `tcp_cleanup_rbuf`).
         let window = self.incoming.window();
         if taken > 0 && promised * 2 <= window && promised < u64::from(mss) * 16 {

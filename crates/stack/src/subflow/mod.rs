@@ -268,9 +268,10 @@ impl Subflow {
         self.handshake = Handshake::default();
     }
 
-    /// The round trip as the receiver sees it, zero before it saw one; without timestamps it sees none, so the sender's must do.
+    /// The round trip as the receiver sees it; without timestamps it sees none, so the sender's must do.
     pub fn round_trip(&self) -> Duration {
-        if self.peer.timestamps { self.receiver.rtt() } else { self.sender.rtt().srtt() }
+        let seen = self.receiver.rtt();
+        if seen.is_zero() { self.sender.rtt().srtt() } else { seen }
     }
 
     /// Linux's autotuning of the send buffer (`tcp_sndbuf_expand`): memory for twice the window, where a packet is reckoned with

@@ -151,11 +151,6 @@ impl Receiver {
         self.ahead.bytes()
     }
 
-    /// How far what arrived reaches beyond what is in order.
-    pub fn reach(&self) -> u64 {
-        self.ahead.end().saturating_sub(self.next)
-    }
-
     /// Remembers the timestamp to echo: that of the earliest segment not yet acknowledged, so that the sender's round trip
     /// counts the delay of the acknowledgment.
     pub fn note_timestamp(&mut self, start: u64, timestamps: Option<Timestamps>) {

@@ -20,15 +20,15 @@ pub(in crate::claims) const SENTENCES: &[Sentence] = &[
     (
         "P3",
         Partly,
-        "it settles over 3250 and 670 kb/s; over 900 and 480 kb/s it goes on changing as the player \
+        "it settles on the fast path of 3250 and 670 kb/s only; on slower ones it goes on changing as the player \
          moves between representations; the faster path's is the larger throughout; note that PUD's own estimate, window over round trip, is several times the real throughput, because the windows are \
          not full",
     ),
     (
         "P4",
         Partly,
-        "read as a mean over distinct bitrates it is as the paper says at nearly every point; read as a mean over time \
-         the slow path hurts above 0.6 too, by 5 to 14 %; the loss at 0.5 is no larger with 500 than with 1000 kb/s, in \
+        "read as a mean over distinct bitrates it is as the paper says at every point; read as a mean over time the \
+         slow path hurts above 0.6 too, by 7 to 17 %; the loss at 0.5 is no larger with 500 than with 1000 kb/s, in \
          either reading",
     ),
     (
@@ -114,7 +114,7 @@ pub(in crate::claims) const SENTENCES: &[Sentence] = &[
     (
         "D5",
         Partly,
-        "certain with 1 s; with 6 s the fall is at the edge of what seeds change; with 10 s segments the start decides whether BOLA settles at 771 or 1400 kb/s, more than the ratio does",
+        "certain with 1 s, and just with 6 s; with 10 s segments the start decides whether BOLA settles at 771 or 1400 kb/s, more than the ratio does",
     ),
     ("D6", Reproduced, "a first segment of 1 Mb/s takes its size over 2 Mb/s, and slow start's round trips"),
     (
