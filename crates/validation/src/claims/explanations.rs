@@ -43,7 +43,7 @@ const SENTENCES: &[Sentence] = &[
     (
         "S7",
         Reproduced,
-        "path 1 falls from 1.75 to 1.3 Mb/s with Cubic and Compound and to 0.35 Mb/s with LIA and OLIA, which leaves less than the video needs",
+        "path 1 falls from 1.75 to 1.2 Mb/s with Cubic and Compound and to 0.35 Mb/s with LIA and OLIA, which leaves less than the video needs",
     ),
     ("S8", Partly, "LIA and OLIA are alike under all schedulers, but so are Cubic and Compound"),
     (
