@@ -3,7 +3,7 @@
 use crate::cells::{Cell, Client, Runs};
 use crate::equivalence::median;
 use crate::judgement::Judgement;
-use crate::observation::{Browser, Lateness, Live, Observation, play_in, run_live, simulate};
+use crate::observation::{Browser, Lateness, Live, Observation, emulated, play_in, run_live, simulate};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -66,29 +66,36 @@ pub fn run(
         jobs(&cells).into_iter().partition(|job| cells[job.cell].client == Client::Browser);
     let (count, over) = (browsers.len() + others.len(), AtomicUsize::new(0));
     let attempts = Mutex::new(Vec::new());
-    for (jobs, at_once) in [(others, at_once), (browsers, at_once.min(BROWSERS_AT_ONCE))] {
-        let next = AtomicUsize::new(0);
-        std::thread::scope(|scope| {
-            for _ in 0..at_once.min(jobs.len()) {
-                scope.spawn(|| {
-                    while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        if stop.load(Ordering::Relaxed) {
-                            return;
-                        }
-                        let attempt = attempt(&cells[job.cell], job.seed, browser, stop);
-                        attempts.lock().unwrap_or_else(PoisonError::into_inner).push((*job, attempt));
-                        progress(over.fetch_add(1, Ordering::Relaxed) + 1, count, &cells[job.cell].name);
-                    }
-                });
-            }
-        });
-    }
+    let work = |job: Job| {
+        let attempt = attempt(&cells[job.cell], job.seed, browser, stop);
+        attempts.lock().unwrap_or_else(PoisonError::into_inner).push((job, attempt));
+        progress(over.fetch_add(1, Ordering::Relaxed) + 1, count, &cells[job.cell].name);
+    };
+    on_threads(&others, at_once, stop, &work);
+    on_threads(&browsers, at_once.min(BROWSERS_AT_ONCE), stop, &work);
     let mut attempts = attempts.into_inner().unwrap_or_else(PoisonError::into_inner);
     attempts.sort_by_key(|(job, _)| (job.cell, job.seed));
     let mut of_cells: Vec<Vec<Attempt>> = cells.iter().map(|_| Vec::new()).collect();
     attempts.into_iter().for_each(|(job, attempt)| of_cells[job.cell].push(attempt));
     let directory = browser.map(Browser::directory);
     cells.into_iter().zip(of_cells).map(|(cell, attempts)| conclude(cell, attempts, directory)).collect()
+}
+
+/// Does all jobs in their order, `at_once` at a time, unless it is stopped.
+fn on_threads(jobs: &[Job], at_once: usize, stop: &AtomicBool, work: &(dyn Fn(Job) + Sync)) {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..at_once.min(jobs.len()) {
+            scope.spawn(|| {
+                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if stop.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    work(*job);
+                }
+            });
+        }
+    });
 }
 
 /// The longest first, so that none is left alone at the end; and the first runs of all cells before the second ones.
@@ -144,7 +151,8 @@ fn conclude(cell: Cell, attempts: Vec<Attempt>, directory: Option<&Path>) -> Fou
         Runs::Unpaired if live.is_empty() => Vec::new(),
         Runs::Unpaired => (1..=u64::from(cell.simulated_runs)).collect(),
     };
-    let simulated: Vec<_> = seeds.into_iter().map(|seed| simulate(&cell, seed, directory, lateness)).collect();
+    let scenario = emulated(&cell, directory, lateness);
+    let simulated: Vec<_> = seeds.into_iter().map(|seed| simulate(&cell, scenario.clone(), seed)).collect();
     let judgement = Judgement::of(&cell, &simulated, &live);
     Found { cell, judgement, lateness, void, errors, simulated, live }
 }

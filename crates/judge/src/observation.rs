@@ -5,6 +5,7 @@ use crate::equivalence::median;
 use crate::question::Quantity;
 use anabranch_lab::{Lab, LabError, Options};
 use anabranch_sim::{Column, EventColumns, RunOptions, Scenario, load, run};
+use anabranch_units::Duration;
 use serde::Serialize;
 use serde_json::Value;
 use std::f64::consts::LN_2;
@@ -118,20 +119,27 @@ pub fn scenario(cell: &Cell, directory: Option<&Path>, changes: &[(String, Strin
     load(&cell.scenario, "cell", directory, changes).unwrap_or_else(|error| panic!("{error}\n{}", cell.scenario))
 }
 
-/// Simulates a cell as a pair of hosts would live it. The links are those of the emulator: a packet is late by an exponentially distributed
-/// time with the median that was measured. Without it a drop-tail queue drops the same packets of the same cycle for ever (traffic phase
-/// effects, Floyd and Jacobson 1992). And the session begins at another fraction of a millisecond with every seed, because timestamps tick in
-/// milliseconds: whether a receiver sees a round trip of 101 or 102 of them can decide over a whole slow start.
+/// The cell's scenario as a pair of hosts would live it: the links are those of the emulator, where a packet is late by an exponentially
+/// distributed time with the median that was measured. Without it a drop-tail queue drops the same packets of the same cycle for ever (traffic
+/// phase effects, Floyd and Jacobson 1992).
 ///
 /// # Panics
-/// If the metrics are no JSON, which they are.
-pub fn simulate(cell: &Cell, seed: u64, directory: Option<&Path>, lateness: Lateness) -> Observation {
+/// If the cell's scenario is wrong.
+pub fn emulated(cell: &Cell, directory: Option<&Path>, lateness: Lateness) -> Scenario {
     let mean_us = lateness.median_s / LN_2 * 1e6;
     let jitter = format!("{{ kind = \"gamma\", mean = \"{mean_us:.3} us\", shape = 1 }}");
     let links = scenario(cell, directory, &[]).links;
     let late = links.iter().map(|link| (format!("link.{}.jitter", link.name), jitter.clone()));
-    let begin = ("session.0.start".to_string(), format!("{:.3} ms", phase(seed)));
-    let scenario = scenario(cell, directory, &late.chain([begin]).collect::<Vec<_>>());
+    scenario(cell, directory, &late.collect::<Vec<_>>())
+}
+
+/// Simulates a cell's scenario, which [`emulated`] gives. The session begins at another fraction of a millisecond with every seed, because
+/// timestamps tick in milliseconds: whether a receiver sees a round trip of 101 or 102 of them can decide over a whole slow start.
+///
+/// # Panics
+/// If the metrics are no JSON, which they are.
+pub fn simulate(cell: &Cell, mut scenario: Scenario, seed: u64) -> Observation {
+    scenario.sessions[0].start = Duration::from_micros((phase(seed) * 1e3).round() as u64);
     let outcome = run(&scenario, &RunOptions { seed, record_events: cell.in_chunks() }, &mut |_| true);
     let metrics = serde_json::to_value(&outcome.metrics).expect("metrics are JSON");
     Observation::of(cell, seed, &metrics, outcome.events.as_ref())

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -15,6 +14,9 @@ from rich.text import Text
 from anabranch import InputError
 from anabranch.cli.console import Exit, answer, err, fail, progress_bar
 from anabranch.programs import ToolError
+
+if TYPE_CHECKING:
+    from anabranch.live.judging import Witness
 
 EXAMPLES = (
     "Example: anabranch validate --quick --only a --only f\n\n"
@@ -83,7 +85,7 @@ def validate(
         raise typer.Exit(Exit.RUN_FAILED)
 
 
-def _browser() -> tuple[Path, Callable[[str, str, int, Callable[[], bool]], str]] | None:
+def _browser() -> tuple[Path, Witness] | None:
     """The video and who plays it; nothing, and a word about it, where this machine has not what it takes."""
     from anabranch.live import judging
 

@@ -12,6 +12,8 @@ from anabranch.content.make import MANIFEST
 from anabranch.live.run import clients, run
 
 Progress = Callable[[float], object]
+Witness = Callable[[str, str, int, Callable[[], bool]], str]
+"""Who plays the cells for a browser; see :func:`anabranch._core.judge`."""
 
 # Few and small pictures, so that a browser decodes them in passing; rates around what the cells' links carry.
 _RATES_BPS = (300_000, 600_000, 1_200_000, 2_400_000)
@@ -37,8 +39,8 @@ def video(progress: Progress) -> Path:
     return content.cached(ladder, progress)
 
 
-def witness(ladder: Path) -> Callable[[str, str, int, Callable[[], bool]], str]:
-    """Who plays the cells for a browser; see :func:`anabranch._core.judge`.
+def witness(ladder: Path) -> Witness:
+    """The real dash.js in Chromium.
 
     Args:
         ladder: The folder with the video.

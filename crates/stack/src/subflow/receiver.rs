@@ -126,8 +126,8 @@ impl Receiver {
         }
         self.measured_echo = echo;
         let sample = Duration::from_millis(u64::from(elapsed.max(1)));
-        let first = self.rtt.is_zero() || sample < self.rtt;
-        self.rtt = if first { sample } else { self.rtt - self.rtt / 8 + sample / 8 };
+        let adopted = self.rtt.is_zero() || sample < self.rtt;
+        self.rtt = if adopted { sample } else { self.rtt - self.rtt / 8 + sample / 8 };
     }
 
     /// The peer's SYN arrived.
