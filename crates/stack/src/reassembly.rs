@@ -44,6 +44,11 @@ impl<T: Note> Reassembly<T> {
         self.pieces.len()
     }
 
+    /// One past the last byte that is held; zero if none is.
+    pub fn end(&self) -> u64 {
+        self.pieces.back().map_or(0, |last| last.end)
+    }
+
     /// Whether nothing is held.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()

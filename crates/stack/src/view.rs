@@ -20,7 +20,7 @@ impl Packets {
 
     /// The nearest representable number; negative and undefined ones become zero.
     pub fn from_f64(n: f64) -> Self {
-        Packets((n * 4_294_967_296.0) as u64)
+        Packets((n * 4_294_967_296.0 + 0.5) as u64)
     }
 
     /// The number for use in a formula; infinity for [`Packets::INFINITE`].

@@ -100,9 +100,17 @@ impl Window {
         acked - (grown - cwnd)
     }
 
-    /// One packet for each window of acknowledged ones. The window counts in whole packets, as Linux does (`tcp_cong_avoid_ai`).
+    /// One packet for each window of acknowledged ones. The window counts in whole packets, as Linux does (`tcp_cong_avoid_ai`): its
+    /// fraction is the share of the next step that has been acknowledged, and what a step leaves over is a smaller share of the next one.
+    /// Delayed acknowledgments come in pairs, so whether a step comes with this pair or the next one hangs on a single packet.
     pub fn grow_per_window(&mut self, acked: f64) {
-        self.grow(acked / f64::from(self.cwnd.floor().max(1)));
+        /// Acknowledged packets that may have been lost by rounding.
+        const ROUNDING: f64 = 1e-3;
+        let window = f64::from(self.cwnd.floor().max(1));
+        let credit = (self.cwnd.as_f64() - window).max(0.0) * window + acked;
+        let steps = ((credit + ROUNDING) / window).floor();
+        let grown = window + steps;
+        self.cwnd = Packets::from_f64(grown + (credit - steps * window).max(0.0) / grown);
     }
 
     /// Adds to the window; a negative increment takes it down, but never below one packet.

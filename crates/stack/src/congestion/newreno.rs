@@ -33,3 +33,34 @@ impl CongestionControl for NewReno {
         window.set_ssthresh(window.cwnd.as_f64() / 2.0);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::window;
+
+    /// The counter of Linux's `tcp_cong_avoid_ai`, by itself.
+    #[derive(Default)]
+    struct Counter(u32);
+
+    impl Counter {
+        fn grow(&mut self, window: u32, acked: u32) -> u32 {
+            self.0 += acked;
+            let steps = self.0 / window;
+            self.0 -= steps * window;
+            window + steps
+        }
+    }
+
+    #[test]
+    fn the_window_steps_with_the_same_packet_as_a_counter_s() {
+        for pattern in [&[1][..], &[2], &[2, 2, 1], &[1, 2, 7]] {
+            let (mut ours, mut counter, mut theirs) = (window(2.0), Counter::default(), 2);
+            for (i, acked) in pattern.iter().cycle().take(30_000).enumerate() {
+                ours.grow_per_window(f64::from(*acked));
+                theirs = counter.grow(theirs, *acked);
+                assert_eq!(ours.cwnd.floor(), theirs, "after {i} acknowledgments of {pattern:?}");
+            }
+            assert!(theirs > 200);
+        }
+    }
+}

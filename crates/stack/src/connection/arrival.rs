@@ -292,8 +292,8 @@ impl Connection {
         if self.mode == Mode::Plain {
             self.incoming.measure();
         }
-        let widened = self.incoming.widen(segment.payload_len);
-        let window = self.incoming.window();
+        let widened = subflow.receiver.widen(segment.payload_len, self.incoming.widest());
+        let window = self.incoming.window(subflow.receiver.opened());
         subflow.receiver.adapt_delay(now, segment.payload_len, rtt, window, widened);
         subflow.receiver.note_push(segment.flags.contains(Flags::PSH), segment.payload_len);
         let new = subflow.receiver.on_data(now, start, end, stream_offset, rtt, window);

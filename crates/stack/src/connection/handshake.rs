@@ -41,6 +41,7 @@ impl Connection {
             state,
             opening,
             isn: SeqNumber(self.entropy.next_u64() as u32),
+            first_window: self.config.receive_buffer.initial,
         };
         let mut subflow = Subflow::new(now, &origin, control, self.config.initial_window);
         subflow.sender.behave(Manner {
@@ -48,7 +49,6 @@ impl Connection {
             whole_windows: self.config.whole_windows,
             gathers: self.config.segmentation_offload,
         });
-        subflow.receiver.opens_by(self.incoming.first_opening());
         subflow.rests_in_loss = self.config.failover == Failover::Legacy;
         let at = self.subflows.len();
         self.views.push(subflow.view(DEFAULT_MSS));

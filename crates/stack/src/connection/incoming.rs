@@ -30,17 +30,16 @@ pub(crate) struct Incoming {
     /// Bytes that the application took.
     consumed: u64,
     buffer: u64,
-    /// What the buffer holds as soon as the real size of packets is known.
-    measured: u64,
+    /// Whether the real size of packets is known.
+    measured: bool,
     max_buffer: u64,
-    /// How much of the buffer the window makes use of: a window opens with what arrives (Linux's `rcv_ssthresh`).
-    opened: u64,
     /// One past the last byte that was ever allowed; never moves back.
     edge: u64,
     tuning: Tuning,
 }
 
-/// Dynamic right-sizing: the window should hold twice what the application takes per round trip, and more while that grows.
+/// Dynamic right-sizing: the window should hold twice what the application takes per round trip, more while that grows, and what waits
+/// ahead of a hole (Linux's `tcp_rcvbuf_grow` and `mptcp_rcvbuf_grow` since 6.16).
 #[derive(Clone, Copy, Debug)]
 struct Tuning {
     since: Instant,
@@ -48,15 +47,20 @@ struct Tuning {
     per_round: u64,
 }
 
-/// Segments of reserve in the window that right-sizing aims at (Linux `tcp_rcv_space_adjust`).
-const RESERVE_SEGMENTS: u64 = 16;
+/// What right-sizing needs to know about the subflows.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Surroundings {
+    /// The longest round trip, as a receiver sees it.
+    pub rtt: Duration,
+    /// How far beyond a hole of its own a TCP connection has received.
+    pub reach: u64,
+    /// Packets arrived on each of them.
+    pub all_heard: bool,
+}
 
-/// By what share of itself the first buffer grows when its packets are known: Linux counts half of its memory as payload until it has
+/// By what share of itself a buffer grows when its packets are known: Linux counts half of its memory as payload until it has
 /// seen one, and then as much as there is in a packet, 1448 of 2304 bytes or five eighths (`tcp_measure_rcv_mss`).
 const MEASURED_GROWTH: u64 = 4;
-
-/// Bytes of the smallest segment that opens the window.
-const LEAST_OPENING: u32 = 128;
 
 impl Incoming {
     pub fn new(buffer: ReceiveBuffer) -> Self {
@@ -67,9 +71,8 @@ impl Incoming {
             end: None,
             consumed: 0,
             buffer: buffer.initial,
-            measured: (buffer.initial + buffer.initial / MEASURED_GROWTH).min(max_buffer),
+            measured: false,
             max_buffer,
-            opened: buffer.initial,
             edge: buffer.initial,
             tuning: Tuning { since: Instant::ZERO, consumed: 0, per_round: buffer.initial.min(14_600) },
         }
@@ -142,55 +145,57 @@ impl Incoming {
         self.ahead.bytes()
     }
 
-    /// The application takes up to `max` bytes. `rtt` is the longest round trip among the subflows, as a receiver sees it.
-    pub fn read(&mut self, now: Instant, max: u64, rtt: Duration, mss: u32) -> u64 {
+    /// The application takes up to `max` bytes.
+    pub fn read(&mut self, now: Instant, max: u64, around: Surroundings) -> u64 {
         let taken = self.readable().min(max);
         self.consumed += taken;
-        self.tune(now, rtt, mss);
+        self.tune(now, around);
         taken
     }
 
-    fn tune(&mut self, now: Instant, rtt: Duration, mss: u32) {
-        if rtt.is_zero() || now.since(self.tuning.since) < rtt {
+    fn tune(&mut self, now: Instant, around: Surroundings) {
+        if now.since(self.tuning.since) < around.rtt {
             return;
         }
-        self.measure();
+        if around.all_heard {
+            self.measure();
+        }
+        if around.rtt.is_zero() {
+            return;
+        }
         let taken = self.consumed - self.tuning.consumed;
         let before = self.tuning.per_round.max(1);
         if taken > before {
-            let target = 2 * taken + RESERVE_SEGMENTS * u64::from(mss);
-            let growth = u128::from(target) * u128::from(taken - before) / u128::from(before);
-            let target = target.saturating_add(2 * growth as u64);
+            let doubled = 2 * taken;
+            let growth = u128::from(doubled) * u128::from(taken - before) / u128::from(before);
+            let ahead = around.reach.max(self.ahead.end().saturating_sub(self.next));
+            let target = doubled.saturating_add(2 * growth as u64).saturating_add(ahead);
             self.buffer = self.buffer.max(target.min(self.max_buffer));
             self.tuning.per_round = taken;
         }
         (self.tuning.since, self.tuning.consumed) = (now, self.consumed);
     }
 
-    /// The real size of packets is known: with the first one over TCP; a Multipath TCP connection asks its subflows when it first measures
-    /// what is read per round trip (Linux's `mptcp_rcv_space_adjust`).
+    /// The real size of packets is known: with the first one over TCP. A Multipath TCP connection asks its subflows when it measures what is
+    /// read per round trip, and believes the most pessimistic, which is one that has not received any yet (Linux's
+    /// `mptcp_rcv_space_adjust`).
     pub fn measure(&mut self) {
-        self.buffer = self.buffer.max(self.measured);
+        self.buffer = self.widest();
+        self.measured = true;
     }
 
-    /// By how much the window of a subflow would open with its first packets if it were alone.
-    pub fn first_opening(&self) -> u64 {
-        self.measured.saturating_sub(self.opened)
+    /// How far the window of a subflow may open: each has a buffer of its own beside that of the connection, and knows the size of its
+    /// packets from the first one on.
+    pub fn widest(&self) -> u64 {
+        let growth = if self.measured { 0 } else { self.buffer / MEASURED_GROWTH };
+        (self.buffer + growth).min(self.max_buffer)
     }
 
-    /// A segment arrived: the window opens by twice its size, as far as the buffer goes (Linux's `tcp_grow_window`). Returns whether
-    /// it did.
-    pub fn widen(&mut self, len: u32) -> bool {
-        let opens = len >= LEAST_OPENING && self.opened < self.buffer;
-        if opens {
-            self.opened = (self.opened + 2 * u64::from(len)).min(self.buffer);
-        }
-        opens
-    }
-
-    /// The window as the application's reading leaves it. Bytes held ahead lie within what was promised already.
-    pub fn window(&self) -> u64 {
-        (self.consumed + self.opened).max(self.edge) - self.next
+    /// The window that a subflow announces whose own has opened so far: never more than there is room in the buffer beside what waits
+    /// to be read or for a hole to be filled (Linux's `__tcp_select_window` and `mptcp_space`), nor less than was promised.
+    pub fn window(&self, opened: u64) -> u64 {
+        let room = self.buffer.saturating_sub(self.readable() + self.ahead.bytes());
+        (self.next + room.min(opened)).max(self.edge) - self.next
     }
 
     /// The window that the peer knows of.
@@ -198,9 +203,9 @@ impl Incoming {
         self.edge - self.next
     }
 
-    /// The window to announce, in units of `1 << scale`; remembers the promise.
-    pub fn promise(&mut self, scale: u8) -> u16 {
-        let units = (self.window() >> scale).min(u64::from(u16::MAX));
+    /// The window to announce, see [`Incoming::window`], in units of `1 << scale`; remembers the promise.
+    pub fn promise(&mut self, opened: u64, scale: u8) -> u16 {
+        let units = (self.window(opened) >> scale).min(u64::from(u16::MAX));
         self.edge = self.edge.max(self.next + (units << scale));
         units as u16
     }
@@ -241,5 +246,30 @@ mod tests {
             })
             .collect();
         assert_eq!(waits, [(1_000, 0, 0), (500, 80, 60), (100, 20, 0)]);
+    }
+
+    #[test]
+    fn what_waits_for_a_hole_takes_room_but_no_promise() {
+        let mut incoming = Incoming::new(ReceiveBuffer { initial: 10_000, max: 10_000 });
+        let mut log = Log::default();
+        let now = Instant::ZERO;
+        let mut take = |incoming: &mut Incoming, start: u64, end: u64| {
+            let note = Arrival { at: now, stream_offset: start };
+            incoming.on_bytes(now, Piece { start, end, note }, 0, &mut log);
+            incoming.read(now, u64::MAX, Surroundings::default());
+        };
+        assert_eq!(incoming.window(4_000), 10_000, "never less than was promised");
+        // 3000 bytes beyond a hole: the next bytes in order move the window by what is free, and that is no more than was promised.
+        take(&mut incoming, 2_000, 5_000);
+        assert_eq!(incoming.window(20_000), 10_000);
+        take(&mut incoming, 0, 1_000);
+        assert_eq!(incoming.window(20_000), 9_000);
+        incoming.promise(20_000, 0);
+        // The hole is filled.
+        take(&mut incoming, 1_000, 2_000);
+        assert_eq!(incoming.window(20_000), 10_000);
+        assert_eq!(incoming.window(7_000), 7_000, "a subflow that has not opened as far announces less");
+        incoming.promise(20_000, 0);
+        assert_eq!(incoming.window(7_000), 10_000);
     }
 }

@@ -39,7 +39,7 @@ use anabranch_events::{FallbackReason, Log, TransportEvent};
 use anabranch_segment::Segment;
 use anabranch_units::{Duration, Instant, PathId};
 use books::{Progress, Switches, Waits};
-use incoming::Incoming;
+use incoming::{Incoming, Surroundings};
 use keys::Key;
 use outgoing::Outgoing;
 use std::collections::VecDeque;
@@ -277,12 +277,19 @@ impl Connection {
 
     /// The application takes up to `max` bytes that arrived in order; returns how many it got.
     pub fn read(&mut self, now: Instant, max: u64) -> u64 {
-        let rtt = self.subflows.iter().map(Subflow::round_trip).max().unwrap_or_default();
+        // Over TCP what waits for a hole is the subflow's.
+        let plain = self.subflows.first().filter(|_| self.mode == Mode::Plain);
+        let around = Surroundings {
+            rtt: self.subflows.iter().map(Subflow::round_trip).max().unwrap_or_default(),
+            reach: plain.map_or(0, |subflow| subflow.receiver.reach()),
+            all_heard: self.subflows.iter().all(|subflow| subflow.receiver.has_data()),
+        };
         let mss = self.views.first().map_or(1460, |view| view.mss);
         let promised = self.incoming.promised();
-        let taken = self.incoming.read(now, max, rtt, mss);
+        let taken = self.incoming.read(now, max, around);
         // A window that was small and is twice as large now is news to the peer (Linux `tcp_cleanup_rbuf`).
-        let window = self.incoming.window();
+        let opened = self.subflows.iter().map(|subflow| subflow.receiver.opened()).max().unwrap_or_default();
+        let window = self.incoming.window(opened);
         if taken > 0 && promised * 2 <= window && promised < u64::from(mss) * 16 {
             self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.receiver.acknowledge_now());
         }

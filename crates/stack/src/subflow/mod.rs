@@ -173,6 +173,8 @@ pub(crate) struct Origin {
     pub state: State,
     pub opening: Opening,
     pub isn: SeqNumber,
+    /// Bytes that it accepts at first.
+    pub first_window: u64,
 }
 
 impl Subflow {
@@ -191,7 +193,7 @@ impl Subflow {
             peer_isn: SeqNumber(0),
             peer: Peer { mss: DEFAULT_MSS, ..Peer::default() },
             sender: Sender::new(control, initial_window),
-            receiver: Receiver::new(),
+            receiver: Receiver::new(origin.first_window),
             queue: VecDeque::new(),
             queued: 0,
             send_buffer: 0,
@@ -268,10 +270,9 @@ impl Subflow {
         self.handshake = Handshake::default();
     }
 
-    /// The round trip as the receiver sees it; without timestamps it sees none, so the sender's must do.
+    /// The round trip as the receiver sees it, zero before it saw one; without timestamps it sees none, so the sender's must do.
     pub fn round_trip(&self) -> Duration {
-        let seen = self.receiver.rtt();
-        if seen.is_zero() { self.sender.rtt().srtt() } else { seen }
+        if self.peer.timestamps { self.receiver.rtt() } else { self.sender.rtt().srtt() }
     }
 
     /// Linux's autotuning of the send buffer (`tcp_sndbuf_expand`): memory for twice the window, where a packet is reckoned with

@@ -19,6 +19,8 @@ const COMPRESSION_SHARE: u64 = 20;
 const MAX_COMPRESSION: Duration = Duration::from_millis(1);
 const MAX_COMPRESSED: u32 = 44;
 const UNCOMPRESSED: u32 = 3;
+/// Bytes of the smallest segment that opens the window.
+const LEAST_OPENING: u32 = 128;
 
 /// Pieces beyond a hole that a window may consist of: packets of 256 bytes on average, and some more. Only a hostile peer
 /// sends smaller ones in such numbers; the rest of these is not acknowledged, and so has to be sent again.
@@ -66,9 +68,8 @@ pub(crate) struct Receiver {
     /// The largest packet seen lately: what counts as a full one.
     full_size: u32,
     quick_acks: u32,
-    /// By how much the subflow's own window would still open. In Linux every subflow has one, beside that of the connection, and
-    /// answers quickly while it opens.
-    opening: u64,
+    /// The window of this subflow: it opens with what arrives (Linux's `rcv_ssthresh`), and the connection's is the furthest of all.
+    opened: u64,
     /// The sender pushed something since the last acknowledgment, so it may wait for the next one.
     pushed: bool,
     delay: Duration,
@@ -84,7 +85,8 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    pub fn new() -> Self {
+    /// `opened` is the first window.
+    pub fn new(opened: u64) -> Self {
         Receiver {
             next: 0,
             ahead: Reassembly::default(),
@@ -95,7 +97,7 @@ impl Receiver {
             last_acknowledged: 0,
             full_size: 536,
             quick_acks: 0,
-            opening: 0,
+            opened,
             pushed: false,
             delay: MIN_DELAY,
             last_arrival: None,
@@ -107,9 +109,23 @@ impl Receiver {
         }
     }
 
-    /// The subflow's own window opens by so much with its first packets.
-    pub fn opens_by(&mut self, bytes: u64) {
-        self.opening = bytes;
+    /// Whether any payload arrived.
+    pub fn has_data(&self) -> bool {
+        self.last_arrival.is_some()
+    }
+
+    /// How far this subflow's own window has opened.
+    pub fn opened(&self) -> u64 {
+        self.opened
+    }
+
+    /// A segment arrived: the window opens by twice its size, up to the `widest` (Linux's `tcp_grow_window`). Returns whether it did.
+    pub fn widen(&mut self, len: u32, widest: u64) -> bool {
+        let opens = len >= LEAST_OPENING && self.opened < widest;
+        if opens {
+            self.opened = (self.opened + 2 * u64::from(len)).min(widest);
+        }
+        opens
     }
 
     /// The round trip as this receiver sees it; zero before the first sample.
@@ -149,6 +165,11 @@ impl Receiver {
     /// Bytes beyond a hole.
     pub fn ahead(&self) -> u64 {
         self.ahead.bytes()
+    }
+
+    /// How far what arrived reaches beyond what is in order.
+    pub fn reach(&self) -> u64 {
+        self.ahead.end().saturating_sub(self.next)
     }
 
     /// Remembers the timestamp to echo: that of the earliest segment not yet acknowledged, so that the sender's round trip
@@ -326,8 +347,7 @@ impl Receiver {
         let ceiling = if rtt.is_zero() { MAX_DELAY } else { rtt.max(MIN_DELAY).min(MAX_DELAY) };
         self.delay = self.delay.min(ceiling);
         self.last_arrival = Some(now);
-        self.quick_acks |= u32::from(opens || self.opening > 0);
-        self.opening = self.opening.saturating_sub(2 * u64::from(len));
+        self.quick_acks |= u32::from(opens);
     }
 
     pub fn acknowledge_now(&mut self) {

@@ -73,6 +73,7 @@ impl Bed {
             state: State::Established,
             opening: Opening::Initial,
             isn: SeqNumber(0),
+            first_window: 65_535,
         };
         let control = congestion::find("newreno").unwrap().create;
         let mut subflow = Subflow::new(at(now - RTT), &origin, control(&Options::default(), 0).unwrap(), packets);

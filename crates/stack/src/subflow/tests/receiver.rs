@@ -10,17 +10,17 @@ struct Bed {
     receiver: Receiver,
     now: u64,
     rtt: Duration,
-    /// Whether packets open the window.
-    opens: bool,
+    /// How far packets may open the window.
+    widest: u64,
 }
 
 const WINDOW: u64 = 65_535;
 
 impl Bed {
     fn new() -> Self {
-        let mut receiver = Receiver::new();
+        let mut receiver = Receiver::new(WINDOW);
         receiver.on_syn(&Segment::new(Flags::SYN));
-        Bed { receiver, now: 1000, rtt: ms(100), opens: false }
+        Bed { receiver, now: 1000, rtt: ms(100), widest: WINDOW }
     }
 
     /// Past the quick acknowledgments of the beginning: all of them used up, the last a millisecond ago.
@@ -39,7 +39,9 @@ impl Bed {
     }
 
     fn arrive_bytes(&mut self, start: u64, end: u64) {
-        self.receiver.adapt_delay(at(self.now), (end - start) as u32, self.rtt, WINDOW, self.opens);
+        let len = (end - start) as u32;
+        let opens = self.receiver.widen(len, self.widest);
+        self.receiver.adapt_delay(at(self.now), len, self.rtt, WINDOW, opens);
         self.receiver.on_data(at(self.now), start, end, start - 1, self.rtt, WINDOW);
         while self.receiver.pop().is_some() {}
     }
@@ -340,7 +342,7 @@ fn a_push_is_answered_once_the_application_has_read_everything() {
 #[test]
 fn packets_that_open_the_window_use_up_no_quick_acknowledgment() {
     let mut bed = Bed::new();
-    bed.receiver.opens_by(11 * u64::from(PACKET));
+    bed.widest += 11 * u64::from(PACKET);
     let quick = (0..100).take_while(|packet| {
         bed.arrives(*packet);
         bed.answer().is_some()
@@ -352,10 +354,9 @@ fn packets_that_open_the_window_use_up_no_quick_acknowledgment() {
 #[test]
 fn while_the_window_opens_every_packet_is_answered() {
     let (mut bed, next) = Bed::settled();
-    bed.opens = true;
+    bed.widest += 1;
     bed.arrives(next);
     assert!(bed.answer().is_some());
-    bed.opens = false;
     bed.arrives(next + 1);
     assert_eq!(bed.answer(), None);
 }
