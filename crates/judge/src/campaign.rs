@@ -152,7 +152,7 @@ fn conclude(cell: Cell, attempts: Vec<Attempt>, directory: Option<&Path>) -> Fou
         Runs::Unpaired => (1..=u64::from(cell.simulated_runs)).collect(),
     };
     let scenario = emulated(&cell, directory, lateness);
-    let simulated: Vec<_> = seeds.into_iter().map(|seed| simulate(&cell, scenario.clone(), seed)).collect();
+    let simulated: Vec<_> = seeds.into_iter().map(|seed| simulate(&cell, &scenario, seed)).collect();
     let judgement = Judgement::of(&cell, &simulated, &live);
     Found { cell, judgement, lateness, void, errors, simulated, live }
 }

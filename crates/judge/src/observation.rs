@@ -5,7 +5,6 @@ use crate::equivalence::median;
 use crate::question::Quantity;
 use anabranch_lab::{Lab, LabError, Options};
 use anabranch_sim::{Column, EventColumns, RunOptions, Scenario, load, run};
-use anabranch_units::Duration;
 use serde::Serialize;
 use serde_json::Value;
 use std::f64::consts::LN_2;
@@ -121,7 +120,8 @@ pub fn scenario(cell: &Cell, directory: Option<&Path>, changes: &[(String, Strin
 
 /// The cell's scenario as a pair of hosts would live it: the links are those of the emulator, where a packet is late by an exponentially
 /// distributed time with the median that was measured. Without it a drop-tail queue drops the same packets of the same cycle for ever (traffic
-/// phase effects, Floyd and Jacobson 1992).
+/// phase effects, Floyd and Jacobson 1992). And the session begins at another fraction of a millisecond with every seed, because timestamps
+/// tick in milliseconds: whether a receiver sees a round trip of 101 or 102 of them can decide over a whole slow start.
 ///
 /// # Panics
 /// If the cell's scenario is wrong.
@@ -130,25 +130,18 @@ pub fn emulated(cell: &Cell, directory: Option<&Path>, lateness: Lateness) -> Sc
     let jitter = format!("{{ kind = \"gamma\", mean = \"{mean_us:.3} us\", shape = 1 }}");
     let links = scenario(cell, directory, &[]).links;
     let late = links.iter().map(|link| (format!("link.{}.jitter", link.name), jitter.clone()));
-    scenario(cell, directory, &late.collect::<Vec<_>>())
+    let phases = ("session.0.start_spread".to_string(), "1 ms".to_string());
+    scenario(cell, directory, &late.chain([phases]).collect::<Vec<_>>())
 }
 
-/// Simulates a cell's scenario, which [`emulated`] gives. The session begins at another fraction of a millisecond with every seed, because
-/// timestamps tick in milliseconds: whether a receiver sees a round trip of 101 or 102 of them can decide over a whole slow start.
+/// Simulates a cell's scenario, which [`emulated`] gives.
 ///
 /// # Panics
 /// If the metrics are no JSON, which they are.
-pub fn simulate(cell: &Cell, mut scenario: Scenario, seed: u64) -> Observation {
-    scenario.sessions[0].start = Duration::from_micros((phase(seed) * 1e3).round() as u64);
-    let outcome = run(&scenario, &RunOptions { seed, record_events: cell.in_chunks() }, &mut |_| true);
+pub fn simulate(cell: &Cell, scenario: &Scenario, seed: u64) -> Observation {
+    let outcome = run(scenario, &RunOptions { seed, record_events: cell.in_chunks() }, &mut |_| true);
     let metrics = serde_json::to_value(&outcome.metrics).expect("metrics are JSON");
     Observation::of(cell, seed, &metrics, outcome.events.as_ref())
-}
-
-/// A number from 0 to 1, spread evenly over any run of seeds: multiples of the golden section.
-fn phase(seed: u64) -> f64 {
-    const GOLDEN: f64 = 0.618_033_988_749_895;
-    (seed as f64 * GOLDEN).fract()
 }
 
 /// Runs a cell in real time; takes as long as the cell. `wanted` ends it early by answering false.

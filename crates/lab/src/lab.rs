@@ -72,7 +72,7 @@ impl Lab {
         Netns::sweep().doing("cannot look for namespaces that crashed runs left")?;
         let mut sources =
             scenario.links.iter().flat_map(|l| [format!("{}/down", l.name), format!("{}/up", l.name)]).collect();
-        let plans = plan(scenario, options.record_events, &mut sources);
+        let plans = plan(scenario, options.seed, options.record_events, &mut sources);
         let family = sites::check(scenario, &plans)?;
         let Sites { clients, server, network } =
             sites::build(scenario, &plans, family, options.server, links(scenario, options.seed))?;

@@ -137,16 +137,7 @@ impl Case {
     }
 }
 
-/// Upstream Linux as a scenario says it.
-const UPSTREAM: &str = "[transport]
-scheduler = \"linux\"
-commit = \"into-buffer\"
-failover = \"upstream\"
-congestion_control = \"newreno\"
-opportunistic_retransmission = false
-penalisation = false
-wide_data_seq = true
-";
+const UPSTREAM: &str = "[transport]\nkernel = \"upstream\"\ncongestion_control = \"newreno\"\n";
 
 /// From the table of events: when how many bytes of the response were delivered, counted from the beginning of the connection.
 fn deliveries(events: &EventColumns) -> Vec<(f64, u64)> {

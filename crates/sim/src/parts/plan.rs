@@ -7,11 +7,13 @@ use anabranch_media::{
     Content, DashMetrics, DashMetricsOptions, Exchanges, Player, PlayerOptions, PlayerSetup, RESPONSE_HEADER_BYTES,
     SwitchPredictor, find_player,
 };
+use anabranch_network::Streams;
 use anabranch_segment::{BASE_HEADER_LEN, DataSeq, Dss, Mapping, TIMESTAMPS_LEN};
 use anabranch_stack::connection::{Config, PathConfig, Protocol};
 use anabranch_stack::view::Hints;
-use anabranch_units::{Instant, PathId};
+use anabranch_units::{Duration, Instant, PathId};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use rand::Rng as _;
 
 /// One connection and its applications.
 pub struct FlowPlan {
@@ -41,13 +43,13 @@ pub struct FlowPlan {
     pub awaited: bool,
 }
 
-/// Everything that runs in a scenario: every session, then all cross traffic. `sources` are the names of those who speak in the table of
+/// Everything that runs in a scenario: every session, then all cross traffic. The seed decides when each begins within its spread. `sources` are the names of those who speak in the table of
 /// events if it is asked for; the flows' are appended.
 ///
 /// # Panics
 /// If the scenario was not made by [`load`](crate::load).
-pub fn plan(scenario: &Scenario, record_events: bool, sources: &mut Vec<String>) -> Vec<FlowPlan> {
-    let mut planner = Planner { scenario, record_events, sources, flows: Vec::new() };
+pub fn plan(scenario: &Scenario, seed: u64, record_events: bool, sources: &mut Vec<String>) -> Vec<FlowPlan> {
+    let mut planner = Planner { scenario, seed, record_events, sources, flows: Vec::new() };
     for session in &scenario.sessions {
         planner.add_session(session);
     }
@@ -60,6 +62,7 @@ pub fn plan(scenario: &Scenario, record_events: bool, sources: &mut Vec<String>)
 
 struct Planner<'a> {
     scenario: &'a Scenario,
+    seed: u64,
     record_events: bool,
     sources: &'a mut Vec<String>,
     flows: Vec<FlowPlan>,
@@ -70,7 +73,8 @@ impl Planner<'_> {
         let content = session.video.content();
         for copy in 0..session.count {
             let name = format!("session {}", self.flows.len());
-            let start = Instant::ZERO + session.start + session.stagger * u64::from(copy);
+            let start = session.start + session.stagger * u64::from(copy);
+            let start = self.begin(&name, start, session.start_spread);
             let hints = Hints { consumption_rate: session.video.rate(), message_end: None };
             let part = Part { name, start, paths: &session.paths, transport: &session.transport, hints, awaited: true };
             self.add(&part, &session.player, content.clone(), session.statistics);
@@ -85,7 +89,8 @@ impl Planner<'_> {
         };
         for copy in 0..traffic.count {
             let name = format!("traffic {}", self.flows.len() - sessions);
-            let start = Instant::ZERO + traffic.start + traffic.stagger * u64::from(copy);
+            let start = traffic.start + traffic.stagger * u64::from(copy);
+            let start = self.begin(&name, start, traffic.start_spread);
             let duration = traffic.stop.map(|stop| (Instant::ZERO + stop).since(start));
             let options = PlayerOptions { duration, ..PlayerOptions::default() };
             let player = PlayerSpec { kind: "bulk".into(), options };
@@ -95,6 +100,12 @@ impl Planner<'_> {
             let part = Part { name, start, paths: &paths, transport: &transport, hints, awaited: false };
             self.add(&part, &player, content, DashMetricsOptions::default());
         }
+    }
+
+    /// When somebody begins: at any nanosecond of the spread after the start.
+    fn begin(&self, name: &str, start: Duration, spread: Duration) -> Instant {
+        let mut draws = Streams::new(self.seed, name).stream("start");
+        Instant::ZERO + start + Duration::from_nanos(draws.random_range(0..=spread.as_nanos()))
     }
 
     fn add(&mut self, part: &Part<'_>, player: &PlayerSpec, content: Content, statistics: DashMetricsOptions) {

@@ -123,6 +123,7 @@ fn session(s: &Session, scenario: &Scenario) -> Vec<String> {
         format!("player = {}", player(&s.player)),
         format!("count = {}", s.count),
         time("start", s.start),
+        time("start_spread", s.start_spread),
         time("stagger", s.stagger),
     ];
     if matches!(s.video, Video::Dash(_)) {
@@ -173,6 +174,7 @@ fn traffic(t: &Traffic, scenario: &Scenario) -> Vec<String> {
         format!("congestion_control = {}", choice(&t.congestion_control)),
         format!("count = {}", t.count),
         time("start", t.start),
+        time("start_spread", t.start_spread),
         time("stagger", t.stagger),
     ];
     lines.extend(t.stop.map(|stop| time("stop", stop)));

@@ -41,6 +41,8 @@ pub struct Session {
     pub count: u32,
     /// When the first of them begins.
     pub start: Duration,
+    /// Each of them begins at a random moment within this after its start.
+    pub start_spread: Duration,
     /// The time from each one's beginning to the next one's.
     pub stagger: Duration,
 }
@@ -56,6 +58,8 @@ pub struct Traffic {
     pub count: u32,
     /// When the first of them begins.
     pub start: Duration,
+    /// Each of them begins at a random moment within this after its start.
+    pub start_spread: Duration,
     /// The time from each one's beginning to the next one's.
     pub stagger: Duration,
     /// When they end, if before the run does.
@@ -146,6 +150,7 @@ pub(super) fn read_session(
         statistics,
         count: r.integer_or_default("count", 1..=MOST_COPIES)? as u32,
         start: r.quantity_or_default("start", read_time)?,
+        start_spread: r.quantity_or_default("start_spread", read_time)?,
         stagger: r.quantity_or_default("stagger", read_time)?,
     })
 }
@@ -179,6 +184,7 @@ pub(super) fn read_traffic(file: &str, position: usize, node: &Node, paths: &Nam
         },
         count: r.integer_or_default("count", 1..=MOST_COPIES)? as u32,
         start,
+        start_spread: r.quantity_or_default("start_spread", read_time)?,
         stagger: r.quantity_or_default("stagger", read_time)?,
         stop,
         size: r.quantity("size", read_bytes)?,

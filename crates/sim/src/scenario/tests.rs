@@ -2,7 +2,7 @@ use super::*;
 use crate::Error;
 use crate::quantity::Ratio;
 use anabranch_network::{LossAt, QueueConfig};
-use anabranch_stack::connection::Protocol;
+use anabranch_stack::connection::{Commit, Failover, Protocol};
 use anabranch_units::Bandwidth;
 use proptest::prelude::*;
 
@@ -242,6 +242,25 @@ fn sessions_may_differ_in_their_transport() {
     assert_eq!(own.congestion_control, scenario.transport.congestion_control);
     assert_eq!(scenario.transport.protocol, Protocol::Mptcp);
     assert_eq!(load(&scenario.resolved(), "x", None, &[]), Ok(scenario));
+}
+
+#[test]
+fn the_kernel_says_what_is_meant_where_nothing_else_is_said() {
+    let text = EXAMPLE.replacen("scheduler = \"min-rtt\"\n", "", 1);
+    let with = |overrides: &[(&str, &str)]| {
+        let overrides: Vec<_> = overrides.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+        load(&text, "x", None, &overrides).unwrap()
+    };
+    assert_eq!(with(&[("transport.kernel", "legacy")]), with(&[]));
+    let upstream = with(&[("transport.kernel", "upstream")]);
+    let t = &upstream.transport;
+    assert_eq!((t.scheduler.name.as_str(), t.commit, t.failover), ("linux", Commit::IntoBuffer, Failover::Upstream));
+    assert!(!t.opportunistic_retransmission && !t.penalisation && t.wide_data_seq);
+    assert_eq!(t.congestion_control.name, "newreno", "what the scenario says holds");
+    let mixed =
+        with(&[("transport.kernel", "upstream"), ("transport.scheduler", "blest"), ("transport.penalisation", "true")]);
+    assert_eq!((mixed.transport.scheduler.name.as_str(), mixed.transport.penalisation), ("blest", true));
+    assert_eq!(load(&upstream.resolved(), "x", None, &[]), Ok(upstream), "a resolved scenario needs no kernel");
 }
 
 #[test]

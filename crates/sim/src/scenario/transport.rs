@@ -1,6 +1,6 @@
 //! The `[transport]` section: how the endpoints of every session behave.
 
-use super::document::{Node, Origin, Value};
+use super::document::{Entry, Node, Origin, Value, parse_value};
 use super::reader::{Complaint, Reader, Result, read_quantity, wrong_kind};
 use crate::quantity::read_bytes;
 use anabranch_stack::congestion;
@@ -86,6 +86,20 @@ const SECTION: &str = "transport";
 /// The spellings of [`Protocol`].
 const PROTOCOLS: [&str; 2] = ["mptcp", "tcp"];
 
+/// Whose behaviour is meant where nothing else is said.
+const KERNELS: [&str; 2] = ["legacy", "upstream"];
+
+/// Where upstream Linux differs from the defaults, which are legacy Multipath TCP's: keys and values as a scenario would write them.
+/// It never had a remedy for a window that one subflow blocks.
+const UPSTREAM: [(&str, &str); 6] = [
+    ("scheduler", "\"linux\""),
+    ("commit", "\"into-buffer\""),
+    ("failover", "\"upstream\""),
+    ("opportunistic_retransmission", "false"),
+    ("penalisation", "false"),
+    ("wide_data_seq", "true"),
+];
+
 /// The spellings of [`Commit`].
 const COMMITS: [&str; 2] = ["at-window", "into-buffer"];
 
@@ -94,6 +108,21 @@ const FAILOVERS: [&str; 2] = ["legacy", "upstream"];
 
 pub(super) fn read(file: &str, node: &Node) -> Result<Transport> {
     let r = Reader::new(file, node, SECTION, "[transport]")?;
+    if r.word("kernel", &KERNELS)? == "legacy" {
+        return read_keys(&r);
+    }
+    let mut filled = node.clone();
+    if let Value::Table(table) = &mut filled.value {
+        for (key, value) in UPSTREAM.into_iter().filter(|(key, _)| !r.has(key)) {
+            let node = parse_value(value, r.at).expect("the values of upstream Linux are TOML");
+            table.entries.push(Entry { key: key.to_string(), at: r.at.clone(), node });
+        }
+    }
+    read_keys(&Reader::new(file, &filled, SECTION, "[transport]")?)
+}
+
+fn read_keys(r: &Reader<'_>) -> Result<Transport> {
+    let file = r.file;
     let scheduler = match r.node("scheduler") {
         Some(node) => read_scheduler(file, node)?,
         None => Choice::named(super::reference::default(SECTION, "scheduler")),
@@ -124,8 +153,8 @@ pub(super) fn read(file: &str, node: &Node) -> Result<Transport> {
         },
         opportunistic_retransmission: r.flag("opportunistic_retransmission")?,
         penalisation: r.flag("penalisation")?,
-        receive_buffer: read_receive_buffer(&r)?,
-        send_buffer: positive_bytes(&r, "send_buffer")?,
+        receive_buffer: read_receive_buffer(r)?,
+        send_buffer: positive_bytes(r, "send_buffer")?,
         initial_window: r.integer_or_default("initial_window", 1..=1000)? as u32,
         pacing: r.flag("pacing")?,
         idle_restart: r.flag("idle_restart")?,

@@ -99,7 +99,7 @@ impl<'a> World<'a> {
         let network = Network::new(scenario, options.seed, SCHEDULE + 1);
         let links = scenario.links.iter().flat_map(|link| [format!("{}/down", link.name), format!("{}/up", link.name)]);
         let mut sources = links.collect();
-        let flows = plan(scenario, options.record_events, &mut sources);
+        let flows = plan(scenario, options.seed, options.record_events, &mut sources);
         let flows: Vec<_> = flows.into_iter().map(|plan| Flow::new(plan, options.seed)).collect();
         let events = scenario.events.iter().enumerate();
         let mut schedule: Vec<_> = events.map(|(i, event)| (Instant::ZERO + event.at, Scheduled::Event(i))).collect();

@@ -268,6 +268,23 @@ fn sessions_that_start_apart_do_so_and_share_the_link() {
 }
 
 #[test]
+fn a_spread_gives_every_session_and_every_seed_its_own_moment() {
+    let text = ONE_PATH.replace("60 s", "6 s").replace("[[session]]\n", "[[session]]\ncount = 3\nstart = \"1 s\"\n");
+    let starts = |spread: &str, seed| -> Vec<f64> {
+        let outcome = simulate(&format!("{text}start_spread = \"{spread}\"\n"), seed);
+        outcome.metrics.sessions.iter().map(|s| s.start_s).collect()
+    };
+    assert_eq!(starts("0 s", 1), [1.0; 3]);
+    let (one, other) = (starts("100 ms", 1), starts("100 ms", 2));
+    let mut all = [one.clone(), other].concat();
+    assert!(all.iter().all(|start| (1.0..=1.1).contains(start)), "{all:?}");
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    assert_eq!(all.len(), 6, "no two are alike: {all:?}");
+    assert_eq!(starts("100 ms", 1), one);
+}
+
+#[test]
 fn the_json_has_the_contract_s_names() {
     let json = simulate(&ONE_PATH.replace("60 s", "6 s"), 1).metrics.to_json(Some(0.5));
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();

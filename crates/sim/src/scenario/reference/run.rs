@@ -39,6 +39,14 @@ pub(super) const KEYS: &[Key] = &[
     bare("scenario", "traffic", "Cross traffic: a list, [[traffic]]."),
     bare("scenario", "event", "What happens meanwhile: a list, [[event]]."),
     // Transport. The numbers are Linux's.
+    key(
+        "transport",
+        "kernel",
+        "legacy",
+        "Whose behaviour is meant where the keys below say nothing: `legacy` (the patched kernels of the papers; their defaults \
+         stand below) or `upstream` (today's Linux: scheduler `linux`, `commit = \"into-buffer\"`, `failover = \"upstream\"`, \
+         neither of the two remedies for a full window, `wide_data_seq = true`).",
+    ),
     key("transport", "protocol", "mptcp", "`mptcp`, or `tcp`: the session's first path only."),
     key(
         "transport",
