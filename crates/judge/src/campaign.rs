@@ -1,7 +1,6 @@
 //! Many cells, several at once, and void runs again.
 
 use crate::cells::{Cell, Client, Runs};
-use crate::equivalence::median;
 use crate::judgement::Judgement;
 use crate::observation::{Browser, Lateness, Live, Observation, emulated, play_in, run_live, simulate};
 use serde::Serialize;
@@ -23,7 +22,7 @@ pub struct Found {
     pub cell: Cell,
     /// None if no live run counts.
     pub judgement: Option<Judgement>,
-    /// Of the live runs that count, the median of the medians and the worst 99th percentile.
+    /// That of the live runs that count.
     pub lateness: Lateness,
     /// Live runs that were void, first tries included.
     pub void: u32,
@@ -140,11 +139,7 @@ fn conclude(cell: Cell, attempts: Vec<Attempt>, directory: Option<&Path>) -> Fou
     let void = attempts.iter().map(|attempt| attempt.void).sum();
     let errors = attempts.iter().filter_map(|attempt| attempt.error.clone()).collect();
     let lives: Vec<Live> = attempts.into_iter().filter_map(|attempt| attempt.live).collect();
-    let medians: Vec<f64> = lives.iter().map(|live| live.lateness.median_s).collect();
-    let lateness = Lateness {
-        median_s: median(&medians).unwrap_or(0.0),
-        p99_s: lives.iter().map(|live| live.lateness.p99_s).fold(0.0, f64::max),
-    };
+    let lateness = Lateness::typical(&lives);
     let live: Vec<Observation> = lives.into_iter().map(|live| live.observation).collect();
     let seeds: Vec<u64> = match cell.runs {
         Runs::Paired => live.iter().map(|run| run.seed).collect(),

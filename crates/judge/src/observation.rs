@@ -7,7 +7,6 @@ use anabranch_lab::{Lab, LabError, Options};
 use anabranch_sim::{Column, EventColumns, RunOptions, Scenario, load, run};
 use serde::Serialize;
 use serde_json::Value;
-use std::f64::consts::LN_2;
 use std::path::Path;
 
 /// What one run of a cell gave.
@@ -56,12 +55,21 @@ pub struct Lateness {
     pub median_s: f64,
     /// At the 99th percentile.
     pub p99_s: f64,
+    /// One packet of a thousand was later.
+    pub p999_s: f64,
 }
 
 impl Lateness {
     fn of(metrics: &Value) -> Self {
-        let lateness = &metrics["live"]["lateness_s"];
-        Lateness { median_s: lateness["p50"].as_f64().unwrap_or(0.0), p99_s: lateness["p99"].as_f64().unwrap_or(0.0) }
+        let percentile = |name: &str| metrics["live"]["lateness_s"][name].as_f64().unwrap_or(0.0);
+        Lateness { median_s: percentile("p50"), p99_s: percentile("p99"), p999_s: percentile("p999") }
+    }
+
+    /// The means over several runs; zero without any.
+    pub fn typical(runs: &[Live]) -> Self {
+        let mean =
+            |of: fn(&Lateness) -> f64| runs.iter().map(|run| of(&run.lateness)).sum::<f64>() / runs.len().max(1) as f64;
+        Lateness { median_s: mean(|l| l.median_s), p99_s: mean(|l| l.p99_s), p999_s: mean(|l| l.p999_s) }
     }
 }
 
@@ -118,16 +126,18 @@ pub fn scenario(cell: &Cell, directory: Option<&Path>, changes: &[(String, Strin
     load(&cell.scenario, "cell", directory, changes).unwrap_or_else(|error| panic!("{error}\n{}", cell.scenario))
 }
 
-/// The cell's scenario as a pair of hosts would live it: the links are those of the emulator, where a packet is late by an exponentially
-/// distributed time with the median that was measured. Without it a drop-tail queue drops the same packets of the same cycle for ever (traffic
-/// phase effects, Floyd and Jacobson 1992). And the session begins at another fraction of a millisecond with every seed, because timestamps
+/// The cell's scenario as a pair of hosts would live it: the links are those of the emulator, where packets are late by as much as was
+/// measured. Without it a drop-tail queue drops the same packets of the same cycle for ever (traffic phase effects, Floyd and Jacobson 1992);
+/// and the few that are late by a millisecond break the trains of acknowledgments that HyStart looks for, after which slow start goes
+/// on for a round trip more. And the session begins at another fraction of a millisecond with every seed, because timestamps
 /// tick in milliseconds: whether a receiver sees a round trip of 101 or 102 of them can decide over a whole slow start.
 ///
 /// # Panics
 /// If the cell's scenario is wrong.
 pub fn emulated(cell: &Cell, directory: Option<&Path>, lateness: Lateness) -> Scenario {
-    let mean_us = lateness.median_s / LN_2 * 1e6;
-    let jitter = format!("{{ kind = \"gamma\", mean = \"{mean_us:.3} us\", shape = 1 }}");
+    let percentiles = [("p50", lateness.median_s), ("p99", lateness.p99_s), ("p999", lateness.p999_s)];
+    let percentiles = percentiles.map(|(name, seconds)| format!("{name} = \"{:.3} us\"", seconds * 1e6));
+    let jitter = format!("{{ kind = \"percentiles\", {} }}", percentiles.join(", "));
     let links = scenario(cell, directory, &[]).links;
     let late = links.iter().map(|link| (format!("link.{}.jitter", link.name), jitter.clone()));
     let phases = ("session.0.start_spread".to_string(), "1 ms".to_string());

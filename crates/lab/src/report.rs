@@ -58,6 +58,8 @@ pub struct Lateness {
     pub p50: Option<f64>,
     /// At the 99th percentile.
     pub p99: Option<f64>,
+    /// One packet of a thousand was later.
+    pub p999: Option<f64>,
     /// At most.
     pub max: Option<f64>,
 }
@@ -151,6 +153,7 @@ fn live_facts(
         lateness_s: Lateness {
             p50: late(0.5).map(Duration::as_secs_f64),
             p99: p99.map(Duration::as_secs_f64),
+            p999: late(0.999).map(Duration::as_secs_f64),
             max: p99.map(|_| report.lateness.max().as_secs_f64()),
         },
         void: p99.is_some_and(|p99| p99 > MOST_LATENESS),

@@ -138,6 +138,10 @@ fn types_errors_and_what_lies_outside_over_ipv6() {
         assert_eq!(status("index.html"), "200 text/html");
         assert_eq!(status("player.js"), "200 text/javascript");
         assert_eq!(status("nothing"), "404 ");
+        let told = "%header{cache-control}; %header{access-control-allow-origin}; %header{timing-allow-origin}";
+        let media = url(family, "video/1.m4s");
+        let told = fetch(client, &["--output", "/dev/null", "--write-out", told, &media]);
+        assert_eq!(told.stdout, b"no-store; *; *");
         for directory in ["", "video/"] {
             assert!(status(directory).starts_with("404"), "no list of {directory:?}: {}", status(directory));
         }

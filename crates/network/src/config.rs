@@ -171,6 +171,11 @@ impl DirectionConfig {
         {
             return Err(ConfigError::new("jitter.shape", format!("{shape} is not a number of 1 or more")));
         }
+        if let Jitter::Percentiles { p50, p99, p999 } = config.jitter
+            && !(p50 <= p99 && p99 <= p999)
+        {
+            return Err(ConfigError::new("jitter", "p50 <= p99 <= p999 does not hold".to_string()));
+        }
         let (reach, delay) = (config.jitter.reach_below(), self.delay.shortest());
         if reach > delay {
             let problem = format!("reaches {reach} below the delay, which is only {delay}");

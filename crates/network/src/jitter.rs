@@ -4,6 +4,7 @@
 //! overtake another arrives together with it, so on a busy link short delays are rarer than the distribution says.
 
 use anabranch_units::Duration;
+use core::f64::consts::{LN_2, LN_10};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
 
@@ -27,6 +28,16 @@ pub enum Jitter {
         mean: Duration,
         /// At least 1, which is the exponential distribution; the larger, the narrower.
         shape: f64,
+    },
+    /// The link's delay is the least; what is added has these percentiles, and an exponential distribution between and beyond them. For delays
+    /// that were measured, such as those of a busy computer: mostly short, at times long.
+    Percentiles {
+        /// What half of the packets do not exceed.
+        p50: Duration,
+        /// One packet of a hundred exceeds this, which is at least the former.
+        p99: Duration,
+        /// One of a thousand exceeds this, which is at least the former.
+        p999: Duration,
     },
 }
 
@@ -55,7 +66,7 @@ impl Jitter {
         match *self {
             Jitter::Uniform { half_width } => half_width,
             Jitter::Normal { deviation } => deviation.mul_f64(NORMAL_REACH),
-            Jitter::Gamma { .. } => Duration::ZERO,
+            Jitter::Gamma { .. } | Jitter::Percentiles { .. } => Duration::ZERO,
         }
     }
 
@@ -65,6 +76,7 @@ impl Jitter {
             Jitter::Uniform { half_width } => uniform(rng, half_width.as_nanos()),
             Jitter::Normal { deviation } => (truncated_normal(rng) * deviation.as_nanos() as f64) as i64,
             Jitter::Gamma { mean, shape } => (gamma(rng, shape) * (mean.as_nanos() as f64 / shape)) as i64,
+            Jitter::Percentiles { p50, p99, p999 } => between(exponential(rng), [p50, p99, p999]) as i64,
         }
     }
 }
@@ -121,6 +133,25 @@ fn gamma(rng: &mut ChaCha8Rng, shape: f64) -> f64 {
     }
 }
 
+/// An exponential number of mean 1.
+fn exponential(rng: &mut ChaCha8Rng) -> f64 {
+    -libm::log(open_unit(rng))
+}
+
+/// Where the exponential number `drawn` lies among its own percentiles (50, 99, 99.9), as a time among these, in nanoseconds.
+fn between(drawn: f64, percentiles: [Duration; 3]) -> f64 {
+    const AT: [f64; 3] = [LN_2, 2.0 * LN_10, 3.0 * LN_10];
+    let times = percentiles.map(|time| time.as_nanos() as f64);
+    let (from, to) = if drawn < AT[0] {
+        ((0.0, 0.0), (AT[0], times[0]))
+    } else if drawn < AT[1] {
+        ((AT[0], times[0]), (AT[1], times[1]))
+    } else {
+        ((AT[1], times[1]), (AT[2], times[2]))
+    };
+    from.1 + (drawn - from.0) / (to.0 - from.0) * (to.1 - from.1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,5 +191,18 @@ mod tests {
             assert!((mean - 10.0).abs() < 0.1 && (deviation * shape.sqrt() - 10.0).abs() < 0.2, "{mean} {deviation}");
             assert!(low >= 0.0);
         }
+    }
+
+    #[test]
+    fn percentiles_are_what_they_say() {
+        let [p50, p99, p999] = [MS(1), MS(5), MS(20)];
+        let mut rng = Streams::new(9, "test").stream("jitter");
+        let mut drawn: Vec<i64> = (0..400_000).map(|_| Jitter::Percentiles { p50, p99, p999 }.draw(&mut rng)).collect();
+        drawn.sort_unstable();
+        for (share, wanted) in [(0.25, 0.415), (0.5, 1.0), (0.99, 5.0), (0.999, 20.0), (0.9999, 35.0)] {
+            let found = drawn[(share * drawn.len() as f64) as usize] as f64 / 1e6;
+            assert!((found / wanted - 1.0).abs() < 0.1, "{found} ms at {share}");
+        }
+        assert!(drawn[0] >= 0);
     }
 }

@@ -2,7 +2,9 @@
 
 use hyper::Response;
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue,
+};
 use hyper::{Request, server::conn::http1};
 use hyper_util::rt::TokioTimer;
 use std::io;
@@ -19,6 +21,15 @@ const CHUNK: usize = 256 << 10;
 
 /// Types of media files that the general list by extension lacks or may lack: DASH (ISO/IEC 23009-1 annex C) and its segments.
 const TYPES: [(&str, &str); 2] = [(".mpd", "application/dash+xml"), (".m4s", "video/iso.segment")];
+
+/// What every answer says besides. Nobody keeps a copy: a media segment that a browser plays a second time crosses the paths a second time,
+/// or the second session measures the browser's memory. And pages of other servers, such as a reference player's, may read and time it all.
+static SAID_ALWAYS: [(HeaderName, HeaderValue); 4] = [
+    (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    (ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")),
+    (ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*")),
+    (HeaderName::from_static("timing-allow-origin"), HeaderValue::from_static("*")),
+];
 
 /// The files below `root`: single ranges, conditional requests, types by extension; no lists of directories, nothing outside.
 pub(super) fn directory(root: &Path) -> ServeDir {
@@ -41,6 +52,9 @@ pub(super) async fn answer(mut files: ServeDir, request: Request<Incoming>) -> i
         && response.headers().contains_key(CONTENT_TYPE)
     {
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    }
+    for (name, value) in &SAID_ALWAYS {
+        response.headers_mut().insert(name.clone(), value.clone());
     }
     Ok(response)
 }

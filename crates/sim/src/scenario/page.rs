@@ -40,6 +40,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("link.jitter.uniform", "`jitter = { kind = \"uniform\" }`"),
     ("link.jitter.normal", "`jitter = { kind = \"normal\" }`"),
     ("link.jitter.gamma", "`jitter = { kind = \"gamma\" }`"),
+    ("link.jitter.percentiles", "`jitter = { kind = \"percentiles\" }`"),
     ("link.reordering", "`reordering = { ... }`"),
     ("path", "`[path.NAME]`"),
     ("session", "`[[session]]`"),

@@ -138,6 +138,13 @@ fn each_mistake_names_its_line_what_was_expected_and_the_nearest_name() {
             None,
         ),
         ("count = 1", "count = 0", "`count` is 0", "1", None),
+        (
+            "loss = \"2 %\"",
+            "jitter = { kind = \"percentiles\", p50 = \"2 ms\", p99 = \"1 ms\", p999 = \"3 ms\" }",
+            "out of order",
+            "p50 <= p99",
+            None,
+        ),
         ("start = \"0 s\"", "strat = \"0 s\"", "`strat`", "start", Some("start")),
         ("path = \"wifi\"", "path = \"wi-fi\"", "path `wi-fi`", "wifi", Some("wifi")),
         ("link = \"wifi\"", "link = \"lta\"", "link `lta`", "lte", Some("lte")),

@@ -195,6 +195,11 @@ impl Jitter {
             J::Uniform { half_width } => format!("kind = \"uniform\", half_width = \"{}\"", write_time(half_width)),
             J::Normal { deviation } => format!("kind = \"normal\", deviation = \"{}\"", write_time(deviation)),
             J::Gamma { mean, shape } => format!("kind = \"gamma\", mean = \"{}\", shape = {shape:?}", write_time(mean)),
+            J::Percentiles { p50, p99, p999 } => {
+                let times = [("p50", p50), ("p99", p99), ("p999", p999)];
+                let times = times.map(|(key, time)| format!("{key} = \"{}\"", write_time(time)));
+                format!("kind = \"percentiles\", {}", times.join(", "))
+            }
         };
         format!("{{ {kind}, reorders = {} }}", self.config.reorders)
     }
@@ -206,7 +211,7 @@ const MOST_SHAPE: f64 = 1e6;
 pub(super) fn read_jitter(file: &str, node: &Node) -> Result<Jitter> {
     use anabranch_network::Jitter as J;
     let any = Reader::unchecked(file, node, "link.jitter", "jitter")?;
-    let kinds = ["uniform", "normal", "gamma"];
+    let kinds = ["uniform", "normal", "gamma", "percentiles"];
     let Some((kind, at)) = any.text("kind")? else {
         return any.missing("kind", &format!("one of {}", kinds.join(", ")));
     };
@@ -232,6 +237,15 @@ pub(super) fn read_jitter(file: &str, node: &Node) -> Result<Jitter> {
             };
             let jitter = J::Gamma { mean: time(&r, "mean")?, shape };
             (r, jitter)
+        }
+        "percentiles" => {
+            let r = Reader::new(file, node, "link.jitter.percentiles", "jitter")?;
+            let [p50, p99, p999] = [time(&r, "p50")?, time(&r, "p99")?, time(&r, "p999")?];
+            if !(p50 <= p99 && p99 <= p999) {
+                return r
+                    .fail(Complaint::new("the percentiles of jitter are out of order", "p50 <= p99 <= p999"), r.at);
+            }
+            (r, J::Percentiles { p50, p99, p999 })
         }
         other => return Err(Complaint::unknown("jitter", other, kinds).at(file, at)),
     };

@@ -150,6 +150,15 @@ pub(super) const KEYS: &[Key] = &[
     bare("link.jitter.gamma", "mean", "The mean of what is added. Required."),
     bare("link.jitter.gamma", "shape", "At least 1, which is the exponential distribution. Required."),
     key("link.jitter.gamma", "reorders", "false", "Whether packets may overtake each other."),
+    bare(
+        "link.jitter.percentiles",
+        "kind",
+        "`percentiles`: the delay is the least; for additions that were measured, such as a busy computer's. Exponential between and beyond these.",
+    ),
+    bare("link.jitter.percentiles", "p50", "What half of the additions do not exceed. Required."),
+    bare("link.jitter.percentiles", "p99", "What one in a hundred exceeds. Required."),
+    bare("link.jitter.percentiles", "p999", "What one in a thousand exceeds. Required."),
+    key("link.jitter.percentiles", "reorders", "false", "Whether packets may overtake each other."),
     bare("link.reordering", "share", "Which share of packets is held back. Required."),
     bare("link.reordering", "by", "For how long. Required."),
 ];
