@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::path::Path;
 
 /// What one run of a cell gave.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Observation {
     /// The seed of its links.
     pub seed: u64,
@@ -191,4 +191,38 @@ fn chunks(events: &EventColumns) -> Vec<f64> {
         codes.iter().zip(times).filter(|(c, _)| code.is_some() && **c == code).map(|(_, time)| *time).collect()
     };
     at("requested").iter().zip(at("response-complete")).map(|(asked, complete)| complete - asked).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cells;
+    use crate::question::Part;
+
+    fn run(p50: f64, p99: f64, p999: f64) -> Live {
+        let metrics = serde_json::json!({ "live": { "lateness_s": { "p50": p50, "p99": p99, "p999": p999 } } });
+        let cell = &cells::all(&[Part::OnePath], false)[0];
+        Live { observation: Observation::of(cell, 1, &metrics, None), lateness: Lateness::of(&metrics) }
+    }
+
+    #[test]
+    fn simulated_links_are_late_as_live_ones_were_on_average() {
+        let runs = [run(30e-6, 200e-6, 1e-3), run(50e-6, 400e-6, 3e-3)];
+        let lateness = Lateness::typical(&runs);
+        for cell in cells::all(&[Part::TwoPaths], false) {
+            let text = emulated(&cell, None, lateness).resolved();
+            let jitter = "jitter = { kind = \"percentiles\", p50 = \"40 us\", p99 = \"300 us\", p999 = \"2 ms\", reorders = false }";
+            assert_eq!(text.matches(jitter).count(), 4, "both directions of two links: {text}");
+            assert!(text.contains("start_spread = \"1 ms\""), "{text}");
+        }
+    }
+
+    #[test]
+    fn another_seed_is_another_run_and_the_same_seed_is_the_same() {
+        let cell = &cells::all(&[Part::OnePath], true)[0];
+        let scenario = emulated(cell, None, Lateness { median_s: 40e-6, p99_s: 300e-6, p999_s: 1e-3 });
+        let [one, again, other] = [1, 1, 2].map(|seed| simulate(cell, &scenario, seed));
+        assert_eq!(one, again);
+        assert_ne!(Observation { seed: 1, ..other }, one);
+    }
 }
