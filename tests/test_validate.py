@@ -28,6 +28,41 @@ def test_a_document_without_markers_is_refused_before_anything_runs(anabranch: R
     assert document.read_text(encoding="utf-8") == "# Nothing to fill in\n"
 
 
+def test_live_runs_of_before_are_judged_again_without_a_machine_for_them(anabranch: Run, tmp_path: Path) -> None:
+    cell = "250 kB, 10 Mb/s, 50 ms, 0 %, 1 BDP, cubic"
+    run = {
+        "goodput_bps": 2e6,
+        "retransmissions": 0.0,
+        "mean_bitrate_bps": None,
+        "switches": None,
+        "stalls": None,
+        "drops": [],
+    }
+    # What a kernel does, and three times that; whoever fetches a chunk in that time is no model of it.
+    for chunk_s, verdict in ((0.2944, "equivalent"), (0.9, "differs")):
+        live = [run | {"seed": seed, "chunk_s": chunk_s * (1 + seed / 1e3)} for seed in (1, 2, 3)]
+        earlier = {"cell": {"name": cell, "part": "OnOff"}, "void": 0, "errors": [], "live": live}
+        earlier["lateness"] = {"median_s": 3e-5, "p99_s": 2e-4}
+        (tmp_path / "earlier.json").write_text(json.dumps({"cells": [earlier]}), encoding="utf-8")
+        done = anabranch("validate", "--again", tmp_path / "earlier.json", "--only", "f", "--cell", cell, "--json")
+        report = json.loads(done.stdout)
+        rows = [row for part in report["parts"] for row in part["rows"]]
+        assert [row["verdict"] for row in rows if "chunk" in row["quantity"]] == [verdict], done.stderr
+        assert done.returncode == (verdict == "differs")
+
+
+def test_what_cannot_be_judged_again_is_refused(anabranch: Run, tmp_path: Path) -> None:
+    (tmp_path / "no.json").write_text("{}", encoding="utf-8")
+    for arguments, told in (
+        (("--again", tmp_path / "no.json"), "no report of validate --json"),
+        (("--again", tmp_path / "none.json"), "none.json"),
+        (("--again", tmp_path / "no.json", "--cell", "3 Gb/s"), "no cell of these parts has `3 Gb/s` in its name"),
+    ):
+        done = anabranch("validate", "--only", "f", *arguments)
+        assert done.returncode == 2
+        assert told in done.stderr
+
+
 def test_the_quick_cells_do_not_contradict_the_kernel(anabranch: Run) -> None:
     require_live()
     done = anabranch("validate", "--quick", "--json", timeout=_QUICK_LIMIT_S)

@@ -309,8 +309,10 @@ def judge(
     parts: Sequence[str],
     *,
     quick: bool,
+    only_cells: str | None,
     at_once: int,
     browser: tuple[str | PathLike[str], Callable[[str, str, int, Callable[[], bool]], str]] | None,
+    earlier: str | None,
     progress: Callable[[int, int, str], object] | None,
 ) -> tuple[str, str]:
     """Runs cells in simulation and with the kernel; returns the report as JSON and as Markdown. Linux only.
@@ -318,10 +320,12 @@ def judge(
     The browser is the folder with the video, ``manifest.mpd``, and who plays: it gets the scenario, ``kernel`` or
     ``anabranch`` as its server, the seed, and what tells whether the run is still wanted, and returns the metrics as
     JSON. Without a browser the cells for it are left out. The other callback gets the number of live runs that are
-    over, that of all, and the cell of the last one; what it raises ends the campaign, as does Ctrl-C.
+    over, that of all, and the cell of the last one; what it raises ends the campaign, as does Ctrl-C. With the JSON of
+    an earlier report its live runs are judged by new simulations, and none are made. ``only_cells`` is a part of the
+    names of the cells that are wanted.
 
     Raises:
-        InputError: There is no such part.
+        InputError: There is no such part or cell, or the earlier report is none.
         LiveError: This machine cannot run it; the message says what is missing.
     """
 

@@ -3,7 +3,8 @@
 use crate::cells::{Cell, Client, Runs};
 use crate::judgement::Judgement;
 use crate::observation::{Browser, Lateness, Live, Observation, emulated, play_in, run_live, simulate};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -77,7 +78,7 @@ pub fn run(
     let mut of_cells: Vec<Vec<Attempt>> = cells.iter().map(|_| Vec::new()).collect();
     attempts.into_iter().for_each(|(job, attempt)| of_cells[job.cell].push(attempt));
     let directory = browser.map(Browser::directory);
-    cells.into_iter().zip(of_cells).map(|(cell, attempts)| conclude(cell, attempts, directory)).collect()
+    cells.into_iter().zip(of_cells).map(|(cell, attempts)| conclude(cell, Recorded::of(attempts), directory)).collect()
 }
 
 /// Does all jobs in their order, `at_once` at a time, unless it is stopped.
@@ -135,12 +136,56 @@ fn attempt(cell: &Cell, seed: u64, browser: Option<&dyn Browser>, stop: &AtomicB
     attempt
 }
 
-fn conclude(cell: Cell, attempts: Vec<Attempt>, directory: Option<&Path>) -> Found {
-    let void = attempts.iter().map(|attempt| attempt.void).sum();
-    let errors = attempts.iter().filter_map(|attempt| attempt.error.clone()).collect();
-    let lives: Vec<Live> = attempts.into_iter().filter_map(|attempt| attempt.live).collect();
-    let lateness = Lateness::typical(&lives);
-    let live: Vec<Observation> = lives.into_iter().map(|live| live.observation).collect();
+/// What the live runs of a cell came to, without the cell: what a report tells of them, so that they can be judged again.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Recorded {
+    void: u32,
+    errors: Vec<String>,
+    lateness: Lateness,
+    live: Vec<Observation>,
+}
+
+impl Recorded {
+    fn of(attempts: Vec<Attempt>) -> Self {
+        let void = attempts.iter().map(|attempt| attempt.void).sum();
+        let errors = attempts.iter().filter_map(|attempt| attempt.error.clone()).collect();
+        let lives: Vec<Live> = attempts.into_iter().filter_map(|attempt| attempt.live).collect();
+        let lateness = Lateness::typical(&lives);
+        Recorded { void, errors, lateness, live: lives.into_iter().map(|live| live.observation).collect() }
+    }
+}
+
+/// Judges the live runs of an earlier campaign by new simulations. `report` is what it printed as JSON; cells that it does not have, or
+/// has in another shape, count as not run.
+///
+/// # Errors
+/// If it is no report.
+pub fn again(cells: Vec<Cell>, report: &str, directory: Option<&Path>) -> Result<Vec<Found>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Earlier {
+        cells: Vec<EarlierCell>,
+    }
+    #[derive(Deserialize)]
+    struct EarlierCell {
+        cell: Value,
+        #[serde(flatten)]
+        recorded: Recorded,
+    }
+    let mut earlier: Vec<_> = serde_json::from_str::<Earlier>(report)?.cells;
+    let conclude = |cell: Cell| {
+        let same = |other: &EarlierCell| {
+            other.cell["name"] == cell.name.as_str()
+                && Some(other.cell["part"].clone()) == serde_json::to_value(cell.part).ok()
+        };
+        let found = earlier.iter_mut().find(|other| same(other));
+        let recorded = found.map(|other| std::mem::take(&mut other.recorded)).unwrap_or_default();
+        conclude(cell, recorded, directory)
+    };
+    Ok(cells.into_iter().map(conclude).collect())
+}
+
+fn conclude(cell: Cell, recorded: Recorded, directory: Option<&Path>) -> Found {
+    let Recorded { void, errors, lateness, live } = recorded;
     let seeds: Vec<u64> = match cell.runs {
         Runs::Paired => live.iter().map(|run| run.seed).collect(),
         Runs::Unpaired if live.is_empty() => Vec::new(),

@@ -66,20 +66,28 @@ impl Browser for PythonBrowser {
 }
 
 /// Runs the cells of some parts; returns the report as JSON and as Markdown. `browser` is the folder with the video and who plays it; the
-/// cells for it are left out where it is absent.
+/// cells for it are left out where it is absent. Of the cells only those with `only_cells` in their names. With `earlier`, the JSON of an earlier report, its live runs are judged instead of new ones.
 #[pyfunction]
-#[pyo3(signature = (parts, *, quick, at_once, browser, progress))]
+#[pyo3(signature = (parts, *, quick, only_cells, at_once, browser, earlier, progress))]
 pub fn judge(
     py: Python<'_>,
     parts: Vec<String>,
     quick: bool,
+    only_cells: Option<String>,
     at_once: usize,
     browser: Option<(PathBuf, Py<PyAny>)>,
+    earlier: Option<String>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, String)> {
     let mut cells = cells::all(&chosen(&parts)?, quick);
+    if let Some(wanted) = only_cells {
+        cells.retain(|cell| cell.name.contains(&wanted));
+        if cells.is_empty() {
+            return Err(InputError::new_err(format!("no cell of these parts has `{wanted}` in its name")));
+        }
+    }
     let missing = anabranch_live::requirements::missing(&[]);
-    if !missing.is_empty() {
+    if earlier.is_none() && !missing.is_empty() {
         return Err(LiveError::new_err(missing.join("\n")));
     }
     let stop = Arc::new(AtomicBool::new(false));
@@ -88,6 +96,13 @@ pub fn judge(
         cells.retain(|cell| cell.client == Client::Model);
     }
     let browser = browser.as_ref().map(|browser| browser as &dyn Browser);
+    if let Some(earlier) = earlier {
+        let directory = browser.map(Browser::directory);
+        let found = py.detach(|| campaign::again(cells, &earlier, directory));
+        let report =
+            Report::of(found.map_err(|error| InputError::new_err(format!("no report of validate --json: {error}")))?);
+        return Ok((report.to_json(), report.to_markdown()));
+    }
     let latest = Mutex::new(None);
     let report = |done: usize, of: usize, cell: &str| {
         *latest.lock().unwrap_or_else(PoisonError::into_inner) = Some((done, of, cell.to_owned()));

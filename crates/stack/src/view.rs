@@ -195,10 +195,11 @@ impl SubflowView {
     }
 
     /// The window that coupled controls add up: while recovering, the one that recovery aims at, because the
-    /// momentary one is inflated or deflated packet by packet (RFC 6937).
+    /// momentary one is inflated or deflated packet by packet (RFC 6937). After a timeout the window is what it is, one packet at first:
+    /// a path that is dead must not hold down the others for what it once carried.
     pub fn settled_window(&self) -> f64 {
         match self.phase {
-            Phase::Recovery | Phase::Loss if self.ssthresh != Packets::INFINITE => self.ssthresh.as_f64(),
+            Phase::Recovery if self.ssthresh != Packets::INFINITE => self.ssthresh.as_f64(),
             _ => self.cwnd.as_f64(),
         }
     }

@@ -40,12 +40,23 @@ def validate(
         list[str] | None,
         typer.Option("--only", metavar="PART", help="One of the parts a to f. Repeatable; all where absent."),
     ] = None,
+    cell: Annotated[
+        str | None, typer.Option("--cell", metavar="TEXT", help="Only cells with this in their names.")
+    ] = None,
     at_once: Annotated[
         int, typer.Option("--at-once", min=1, max=64, help="Live runs at a time. Runs that come too late are void.")
     ] = 12,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
     ] = False,
+    again: Annotated[
+        Path | None,
+        typer.Option(
+            "--again",
+            metavar="FILE",
+            help="Judge the live runs that an earlier --json printed by new simulations: a minute, and no root.",
+        ),
+    ] = None,
     document: Annotated[
         Path | None,
         typer.Option("--write", metavar="FILE", help="Put the tables into this document, between its markers."),
@@ -60,14 +71,17 @@ def validate(
     parts = only or [letter for letter, _title in judge_parts()]
     if document is not None and _BEGIN not in document.read_text(encoding="utf-8"):
         raise InputError(f"{document}: there is no line {_BEGIN.strip()} to write behind")
+    earlier = None if again is None else _read(again)
     try:
         browser = _browser() if judge_browses(parts, quick=quick) else None
         with progress_bar("validating") as progress:
             report, markdown = judge(
                 parts,
                 quick=quick,
+                only_cells=cell,
                 at_once=at_once,
                 browser=browser,
+                earlier=earlier,
                 progress=lambda done, of, _cell: progress(done / of),
             )
     except LiveError as error:
@@ -83,6 +97,13 @@ def validate(
         _tell(found)
     if found["verdict"] == "differs":
         raise typer.Exit(Exit.RUN_FAILED)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: {error}") from None
 
 
 def _browser() -> tuple[Path, Witness] | None:

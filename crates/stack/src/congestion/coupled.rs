@@ -86,13 +86,14 @@ mod tests {
     use crate::view::{Packets, Phase, SubflowView};
 
     #[test]
-    fn disallowed_and_unmeasured_siblings_do_not_count_and_recovering_ones_count_with_their_target() {
+    fn disallowed_and_unmeasured_siblings_do_not_count_recovering_ones_with_their_target_and_dead_ones_hardly() {
         let recovering = SubflowView { phase: Phase::Recovery, ssthresh: Packets::whole(7), ..view(2, 3.0, 0.1) };
+        let dead = SubflowView { phase: Phase::Loss, ssthresh: Packets::whole(40), ..view(5, 1.0, 0.1) };
         let disallowed = SubflowView { allowed: false, ..view(3, 50.0, 0.1) };
         let unmeasured = view(4, 50.0, 0.0);
-        let all = [view(1, 99.0, 0.2), recovering, disallowed, unmeasured];
+        let all = [view(1, 99.0, 0.2), recovering, disallowed, unmeasured, dead];
         let found: Vec<_> = paths(Siblings::new(&all, 0), &window(10.0)).map(|p| (p.window, p.rtt, p.own)).collect();
-        assert_eq!(found, [(10.0, 0.2, true), (7.0, 0.1, false)]);
+        assert_eq!(found, [(10.0, 0.2, true), (7.0, 0.1, false), (1.0, 0.1, false)]);
     }
 
     #[test]

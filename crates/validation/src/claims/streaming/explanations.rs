@@ -20,7 +20,7 @@ pub(in crate::claims) const SENTENCES: &[Sentence] = &[
     (
         "P3",
         Partly,
-        "it settles on the fast path of 3250 and 670 kb/s only; on slower ones it goes on changing as the player \
+        "it settles over 3250 and 670 kb/s; over 900 and 480 kb/s it goes on changing as the player \
          moves between representations; the faster path's is the larger throughout; note that PUD's own estimate, window over round trip, is several times the real throughput, because the windows are \
          not full",
     ),
@@ -28,7 +28,7 @@ pub(in crate::claims) const SENTENCES: &[Sentence] = &[
         "P4",
         Partly,
         "read as a mean over distinct bitrates it is as the paper says at every point; read as a mean over time the \
-         slow path hurts above 0.6 too, by 7 to 17 %; the loss at 0.5 is no larger with 500 than with 1000 kb/s, in \
+         slow path hurts above 0.6 too, by 3 to 15 %; the loss at 0.5 is no larger with 500 than with 1000 kb/s, in \
          either reading",
     ),
     (
@@ -52,7 +52,7 @@ pub(in crate::claims) const SENTENCES: &[Sentence] = &[
     (
         "P7",
         Partly,
-        "speed, bitrate and linear QoE gain 80 to 100 % at the best point and log QoE 40 %, by PUD alone: MCC equals LIA, because nothing \
+        "speed, bitrate and linear QoE gain 90 to 110 % at the best point and log QoE just under 40 %, by PUD alone: MCC equals LIA, because nothing \
          is lost; delay gains nothing (P5)",
     ),
     (
