@@ -68,6 +68,7 @@ impl Browser for PythonBrowser {
 /// Runs the cells of some parts; returns the report as JSON and as Markdown. `browser` is the folder with the video and who plays it; the
 /// cells for it are left out where it is absent. Of the cells only those with `only_cells` in their names. With `earlier`, the JSON of an earlier report, its live runs are judged instead of new ones.
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
 #[pyo3(signature = (parts, *, quick, only_cells, at_once, browser, earlier, progress))]
 pub fn judge(
     py: Python<'_>,
