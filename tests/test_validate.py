@@ -30,7 +30,7 @@ def test_a_document_without_markers_is_refused_before_anything_runs(anabranch: R
 
 def test_live_runs_of_before_are_judged_again_without_a_machine_for_them(anabranch: Run, tmp_path: Path) -> None:
     cell = "250 kB, 10 Mb/s, 50 ms, 0 %, 1 BDP, cubic"
-    run = {
+    run: dict[str, float | list[object] | None] = {
         "goodput_bps": 2e6,
         "retransmissions": 0.0,
         "mean_bitrate_bps": None,
