@@ -28,6 +28,13 @@ def test_a_document_without_markers_is_refused_before_anything_runs(anabranch: R
     assert document.read_text(encoding="utf-8") == "# Nothing to fill in\n"
 
 
+def test_a_document_that_does_not_exist_is_named(anabranch: Run, tmp_path: Path) -> None:
+    done = anabranch("validate", "--write", tmp_path / "nowhere.md")
+    assert done.returncode == 2
+    assert "nowhere.md: No such file" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_live_runs_of_before_are_judged_again_without_a_machine_for_them(anabranch: Run, tmp_path: Path) -> None:
     cell = "250 kB, 10 Mb/s, 50 ms, 0 %, 1 BDP, cubic"
     run: dict[str, float | list[object] | None] = {

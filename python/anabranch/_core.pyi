@@ -298,11 +298,11 @@ class Serving:
 def judge_parts() -> list[tuple[str, str]]:
     """The parts of `anabranch validate`: letter and title. Linux only."""
 
-def judge_browses(parts: Sequence[str], *, quick: bool) -> bool:
-    """Whether some of the cells of these parts are for a browser. Linux only.
+def judge_browses(parts: Sequence[str], *, quick: bool, only_cells: str | None) -> bool:
+    """Whether some of the cells that :func:`judge` would take are for a browser. Linux only.
 
     Raises:
-        InputError: There is no such part.
+        InputError: There is no such part or cell.
     """
 
 def judge(

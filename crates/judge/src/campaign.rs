@@ -3,8 +3,8 @@
 use crate::cells::{Cell, Client, Runs};
 use crate::judgement::Judgement;
 use crate::observation::{Browser, Lateness, Live, Observation, emulated, play_in, run_live, simulate};
+use crate::question::Part;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -167,17 +167,18 @@ pub fn again(cells: Vec<Cell>, report: &str, directory: Option<&Path>) -> Result
     }
     #[derive(Deserialize)]
     struct EarlierCell {
-        cell: Value,
+        cell: Named,
         #[serde(flatten)]
         recorded: Recorded,
     }
+    #[derive(Deserialize)]
+    struct Named {
+        part: Part,
+        name: String,
+    }
     let mut earlier: Vec<_> = serde_json::from_str::<Earlier>(report)?.cells;
     let conclude = |cell: Cell| {
-        let same = |other: &EarlierCell| {
-            other.cell["name"] == cell.name.as_str()
-                && Some(other.cell["part"].clone()) == serde_json::to_value(cell.part).ok()
-        };
-        let found = earlier.iter_mut().find(|other| same(other));
+        let found = earlier.iter_mut().find(|other| other.cell.part == cell.part && other.cell.name == cell.name);
         let recorded = found.map(|other| std::mem::take(&mut other.recorded)).unwrap_or_default();
         conclude(cell, recorded, directory)
     };

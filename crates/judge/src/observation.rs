@@ -127,8 +127,8 @@ pub fn scenario(cell: &Cell, directory: Option<&Path>, changes: &[(String, Strin
 /// The cell's scenario as a pair of hosts would live it: the links are those of the emulator, where packets are late by as much as was
 /// measured. Without it a drop-tail queue drops the same packets of the same cycle for ever (traffic phase effects, Floyd and Jacobson 1992).
 /// Beyond the 99th percentile the distribution goes on as before it: longer delays come in clumps, when the machine stands still for some
-/// milliseconds, and are no property of single packets. And the session begins at another fraction of a millisecond with every seed, because timestamps
-/// tick in milliseconds: whether a receiver sees a round trip of 101 or 102 of them can decide over a whole slow start.
+/// milliseconds, and are no property of single packets. And the session begins at another fraction of a millisecond with every seed, because
+/// timestamps tick in milliseconds: whether a receiver sees a round trip of 101 or 102 of them can decide over a whole slow start.
 ///
 /// # Panics
 /// If the cell's scenario is wrong.

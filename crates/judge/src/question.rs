@@ -1,9 +1,9 @@
 //! What is asked of the two worlds: the parts of the campaign, what is compared, and how well it has to agree.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Which question a cell belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Part {
     /// (a)
     OnePath,

@@ -33,11 +33,23 @@ fn chosen(letters: &[String]) -> PyResult<Vec<Part>> {
     letters.iter().map(|letter| find(letter).ok_or_else(|| unknown(letter))).collect()
 }
 
-/// Whether some of the cells of these parts are for a browser.
+/// The cells of some parts; with a text only those with it in their names.
+fn wanted(parts: &[String], quick: bool, text: Option<&str>) -> PyResult<Vec<Cell>> {
+    let mut cells = cells::all(&chosen(parts)?, quick);
+    if let Some(text) = text {
+        cells.retain(|cell| cell.name.contains(text));
+        if cells.is_empty() {
+            return Err(InputError::new_err(format!("no cell of these parts has `{text}` in its name")));
+        }
+    }
+    Ok(cells)
+}
+
+/// Whether some of these cells are for a browser.
 #[pyfunction]
-#[pyo3(signature = (parts, *, quick))]
-pub fn judge_browses(parts: Vec<String>, quick: bool) -> PyResult<bool> {
-    Ok(cells::all(&chosen(&parts)?, quick).iter().any(|cell| cell.client == Client::Browser))
+#[pyo3(signature = (parts, *, quick, only_cells))]
+pub fn judge_browses(parts: Vec<String>, quick: bool, only_cells: Option<&str>) -> PyResult<bool> {
+    Ok(wanted(&parts, quick, only_cells)?.iter().any(|cell| cell.client == Client::Browser))
 }
 
 /// A browser that Python drives.
@@ -66,7 +78,8 @@ impl Browser for PythonBrowser {
 }
 
 /// Runs the cells of some parts; returns the report as JSON and as Markdown. `browser` is the folder with the video and who plays it; the
-/// cells for it are left out where it is absent. Of the cells only those with `only_cells` in their names. With `earlier`, the JSON of an earlier report, its live runs are judged instead of new ones.
+/// cells for it are left out where it is absent. Of the cells only those with `only_cells` in their names. With `earlier`, the JSON of an
+/// earlier report, its live runs are judged instead of new ones.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
 #[pyo3(signature = (parts, *, quick, only_cells, at_once, browser, earlier, progress))]
@@ -74,19 +87,13 @@ pub fn judge(
     py: Python<'_>,
     parts: Vec<String>,
     quick: bool,
-    only_cells: Option<String>,
+    only_cells: Option<&str>,
     at_once: usize,
     browser: Option<(PathBuf, Py<PyAny>)>,
     earlier: Option<String>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, String)> {
-    let mut cells = cells::all(&chosen(&parts)?, quick);
-    if let Some(wanted) = only_cells {
-        cells.retain(|cell| cell.name.contains(&wanted));
-        if cells.is_empty() {
-            return Err(InputError::new_err(format!("no cell of these parts has `{wanted}` in its name")));
-        }
-    }
+    let mut cells = wanted(&parts, quick, only_cells)?;
     let missing = anabranch_live::requirements::missing(&[]);
     if earlier.is_none() && !missing.is_empty() {
         return Err(LiveError::new_err(missing.join("\n")));

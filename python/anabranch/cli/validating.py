@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "Example: anabranch validate --quick --only a --only f\n\n"
+    "After a change of the simulator: anabranch validate --again FILE, where FILE is what --json printed before.\n\n"
     "A comparison passes if the 90 % interval of log(simulated / kernel) lies inside its tolerance, differs if it "
-    "lies wholly outside, and is inconclusive otherwise. The exit code is 1 if anything differs. Needs root, TUN and a "
-    "kernel with MPTCP."
+    "lies wholly outside, and is inconclusive otherwise. The exit code is 1 if anything differs. Live runs need root, "
+    "TUN and a kernel with MPTCP."
 )
 
 _BEGIN, _END = "<!-- begin judge -->\n", "<!-- end judge -->"
@@ -69,11 +70,11 @@ def validate(
     from anabranch._core import LiveError, judge, judge_browses, judge_parts
 
     parts = only or [letter for letter, _title in judge_parts()]
-    if document is not None and _BEGIN not in document.read_text(encoding="utf-8"):
+    if document is not None and _BEGIN not in _read(document):
         raise InputError(f"{document}: there is no line {_BEGIN.strip()} to write behind")
     earlier = None if again is None else _read(again)
     try:
-        browser = _browser() if judge_browses(parts, quick=quick) else None
+        browser = _browser() if judge_browses(parts, quick=quick, only_cells=cell) else None
         with progress_bar("validating") as progress:
             report, markdown = judge(
                 parts,
@@ -102,8 +103,10 @@ def validate(
 def _read(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file}: {error}") from None
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{file}: this is no text in UTF-8") from None
 
 
 def _browser() -> tuple[Path, Witness] | None:
@@ -135,7 +138,7 @@ def _tell(found: dict[str, Any]) -> None:
 
 
 def _write(document: Path, markdown: str) -> None:
-    text = document.read_text(encoding="utf-8")
+    text = _read(document)
     before, _, rest = text.partition(_BEGIN)
     _, end, after = rest.partition(_END)
     if not end:

@@ -43,8 +43,8 @@ pub struct FlowPlan {
     pub awaited: bool,
 }
 
-/// Everything that runs in a scenario: every session, then all cross traffic. The seed decides when each begins within its spread. `sources` are the names of those who speak in the table of
-/// events if it is asked for; the flows' are appended.
+/// Everything that runs in a scenario: every session, then all cross traffic. The seed decides when each begins within its spread.
+/// `sources` are the names of those who speak in the table of events if it is asked for; the flows' are appended.
 ///
 /// # Panics
 /// If the scenario was not made by [`load`](crate::load).
