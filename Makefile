@@ -26,7 +26,7 @@ RUST_SOURCES := $(shell find crates scenarios -type f \( -name '*.rs' -o -name '
                 Cargo.toml Cargo.lock .cargo/config.toml
 PYTHON_TREES := python tests
 
-.PHONY: help demo test rust-test python-test check slow bench bench-live build docs validation fuzz matrix tools clean
+.PHONY: help demo test rust-test python-test check slow compare bench bench-live build docs validation fuzz matrix tools clean
 
 help: ## Lists these verbs.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -105,6 +105,9 @@ check: $(VENV)/.development build ## Formatting, lints, types, and links in the 
 slow: build ## Runs the slow suite: validation over many seeds, ten thousand random networks.
 	$(CARGO) test --workspace --release --locked -- --ignored
 	ANABRANCH_CASES=10000 $(CARGO) test --package anabranch-sim --release --locked random_networks
+
+compare: build ## Compares metrics and events of 133 runs with those that were recorded: behaviour that must not change.
+	$(BIN)/python scripts/compare-behaviour.py $(COMPARE)
 
 bench: $(VENV)/.created ## Measures speed and memory.
 	$(CARGO) bench -p anabranch-sim --bench simulator --locked

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Compares what runs give with what they gave before: metrics.json and the table of events, byte by byte.
+
+A change of structure must not change behaviour. `scripts/behaviour.json` holds, for every shipped scenario with the seeds 1 to 3 and
+for 40 combinations of scenario, congestion control and scheduler, a digest of the metrics and one of the table of events. Whoever
+changes behaviour on purpose records new digests with the change, so that it is seen in the diff.
+
+    python scripts/compare-behaviour.py              # everything, some minutes
+    python scripts/compare-behaviour.py --sample     # what CI compares
+    python scripts/compare-behaviour.py --record     # after a change of behaviour that is meant
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anabranch import _core
+
+DIGESTS = Path(__file__).with_name("behaviour.json")
+
+SEEDS = (1, 2, 3)
+
+# Scenarios that differ in what they ask of the endpoint: full windows, a handoff, three paths, DASH with PUD, unlike paths.
+COMBINED_SCENARIOS = ("sticky/3p-50", "handoff/limited-handoff", "bulk/three-paths", "dash/ratio-1-3", "mobile/wifi-lte")
+
+# Every congestion control and every scheduler occurs.
+COMBINATIONS = (
+    ("newreno", "min-rtt"),
+    ("cubic", "linux"),
+    ("compound", "round-robin"),
+    ("lia", "redundant"),
+    ("olia", "blest"),
+    ("balia", "ecf"),
+    ("wvegas", "gr-sty"),
+    ("bbr", "tp-sty"),
+    ("mcc", "tr-sty"),
+    ("cubic", "largest-window"),
+    ("lia", "highest-rate"),
+    ("bbr", "min-rtt"),
+)
+
+# Eight of the combinations for each of the five scenarios: forty runs in all.
+COMBINATIONS_PER_SCENARIO = 8
+
+# Every how many-th run is in the sample.
+SAMPLE_STEP = 4
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run: a scenario with overrides and a seed."""
+
+    scenario: str
+    seed: int
+    overrides: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The run's name in the file of digests."""
+        changed = "".join(f" {key}={value}" for key, value in self.overrides)
+        return f"{self.scenario} seed {self.seed}{changed}"
+
+
+def cases() -> list[Case]:
+    """Every run that is compared, always in the same order."""
+    shipped = [entry[1] for entry in _core.registry() if entry[0] == "scenarios"]
+    plain = [Case(scenario, seed) for scenario in shipped for seed in SEEDS]
+    combined = []
+    for position, scenario in enumerate(COMBINED_SCENARIOS):
+        for step in range(COMBINATIONS_PER_SCENARIO):
+            # The start differs by scenario, so that every pair is run in several of them.
+            control, scheduler = COMBINATIONS[(position * 5 + step) % len(COMBINATIONS)]
+            overrides = (("transport.congestion_control", control), ("transport.scheduler", scheduler))
+            combined.append(Case(scenario, 1, overrides))
+    return plain + combined
+
+
+def digest(case: Case) -> dict[str, str]:
+    """Runs a case; the digests of its metrics and of its events."""
+    text = _core.shipped(case.scenario)
+    if text is None:
+        raise SystemExit(f"error: no shipped scenario is called {case.scenario}")
+    scenario = _core.load(text, name=case.scenario, directory=None, overrides=case.overrides)
+    outcome = _core.run(scenario, seed=case.seed, record_events=True, progress=None)
+    return {
+        "metrics": hashlib.sha256(outcome.metrics_json.encode()).hexdigest()[:32],
+        "events": digest_of_events(outcome.events()),
+    }
+
+
+def digest_of_events(events: dict[str, Any] | None) -> str:
+    """The digest of every column's name, kind and values."""
+    if events is None:
+        raise SystemExit("error: the run recorded no events")
+    whole = hashlib.sha256()
+    for name, (kind, values, absent) in events.items():
+        whole.update(f"{name}|{kind}|{values.dtype.str}|{absent!r}|".encode())
+        whole.update(np.ascontiguousarray(values).tobytes())
+    return whole.hexdigest()[:32]
+
+
+def differences(expected: dict[str, dict[str, str]], found: dict[str, dict[str, str]]) -> list[str]:
+    """What differs, one line for each run that was not recorded or does not give what it gave."""
+    lines = []
+    for name, digests in found.items():
+        if name not in expected:
+            lines.append(f"{name}: not recorded; run with --record")
+            continue
+        changed = [part for part, value in digests.items() if expected[name].get(part) != value]
+        if changed:
+            lines.append(f"{name}: {' and '.join(changed)} changed")
+    return lines
+
+
+def main() -> int:
+    """Runs what was asked for; 0 if nothing differs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sample", action="store_true", help=f"compare every {SAMPLE_STEP}th run only")
+    parser.add_argument("--record", action="store_true", help="write the digests of this version instead of comparing")
+    parser.add_argument("--only", metavar="TEXT", default="", help="compare only runs with this in their names")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes (all processors)")
+    arguments = parser.parse_args()
+    if arguments.record and (arguments.sample or arguments.only):
+        parser.error("--record writes all digests: it goes without --sample and --only")
+    chosen = [case for case in cases() if arguments.only in case.name]
+    if arguments.sample:
+        chosen = chosen[::SAMPLE_STEP]
+    if not chosen:
+        parser.error(f"no run has `{arguments.only}` in its name")
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        found = {case.name: digests for case, digests in zip(chosen, pool.map(digest, chosen), strict=True)}
+    if arguments.record:
+        DIGESTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        print(f"{len(found)} runs recorded")
+        return 0
+    lines = differences(json.loads(DIGESTS.read_text(encoding="utf-8")), found)
+    print("\n".join([*lines, f"{len(found) - len(lines)} of {len(found)} runs give what they gave before"]))
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
