@@ -116,7 +116,7 @@ bench-live: ## Measures the server beside the kernel's own, as root on an idle m
 	$(CARGO) bench -p anabranch-live --bench wire --locked
 
 docs: ## Regenerates the pages that follow from the code.
-	$(CARGO) run --quiet --locked -p anabranch-sim --example scenario_page > docs/scenario.md
+	$(CARGO) run --quiet --locked -p anabranch-scenario --example scenario_page > docs/scenario.md
 
 validation: ## Measures the laws and the papers' claims anew, into docs/validation.md.
 	$(CARGO) run --quiet --release --locked -p anabranch-validation --bin validation -- --write docs/validation.md

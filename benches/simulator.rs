@@ -8,7 +8,8 @@
 //! It reports and never judges: a wall time is no property of the code. Each case runs several times and the median
 //! counts; a case has its own process, because peak memory only ever grows.
 
-use anabranch_sim::{RunOptions, Scenario, catalogue, load, run};
+use anabranch_scenario::{Scenario, catalogue, load};
+use anabranch_sim::{RunOptions, run};
 use nix::sys::resource::{UsageWho, getrusage};
 use std::process::Command;
 

@@ -4,7 +4,8 @@
 //! cargo run --release -p anabranch-sim --example run_scenario -- sticky/3p-50 transport.scheduler=gr-sty
 //! ```
 
-use anabranch_sim::{RunOptions, catalogue, load, run};
+use anabranch_scenario::{catalogue, load};
+use anabranch_sim::{RunOptions, run};
 use std::path::Path;
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
 //! Prints `docs/scenario.md`.
 
 fn main() {
-    print!("{}", anabranch_sim::scenario::page());
+    print!("{}", anabranch_scenario::page());
 }

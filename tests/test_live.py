@@ -137,7 +137,7 @@ def test_without_root_the_remedy_is_named(bulk: Path) -> None:
         "scenario = session.load(sys.argv[1])\n"
         "os.setgid(65534); os.setuid(65534)\n"
         "try:\n"
-        "    _core.Lab(scenario, seed=1, server='anabranch', client='model', record_events=False)\n"
+        "    _core.Testbed(scenario, seed=1, server='anabranch', client='model', record_events=False)\n"
         "except _core.LiveError as error:\n"
         "    print(error)\n"
     )

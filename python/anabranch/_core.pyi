@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "InputError",
-    "Lab",
+    "Testbed",
     "LiveError",
     "Outcome",
     "Scenario",
@@ -110,7 +110,7 @@ class Outcome:
         """The table of events, column by column; ``None`` if none were recorded."""
 
 @final
-class Lab:
+class Testbed:
     """A scenario in real time on this machine (Linux only): namespaces, links, a server, and the players that are ours.
 
     Time runs from the moment it is made. As a context manager it is taken down whatever happens.

@@ -6,7 +6,8 @@ mod common;
 use anabranch_live::requirements::NSTAT;
 use anabranch_live::{Clock, Emulator, Far, Link, NoHost, Script, Step, Tap, Ways, When, lab, lab::Family};
 use anabranch_network::{Change, Direction, DirectionConfig, QueueConfig, Streams};
-use anabranch_sim::{Column, EventColumns, RunOptions};
+use anabranch_observation::{Column, EventColumns};
+use anabranch_sim::RunOptions;
 use anabranch_units::{Bandwidth, Duration, Instant, PathId};
 use common::kernel::{self, Listener, MPTCP};
 use common::{asked_for, content, require, while_emulating};
@@ -129,7 +130,7 @@ impl Case {
         }
         let overrides: Vec<_> = overrides.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
         let scenario =
-            anabranch_sim::load(&text, self.name, None, &overrides).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            anabranch_scenario::load(&text, self.name, None, &overrides).unwrap_or_else(|e| panic!("{e}\n{text}"));
         let outcome = anabranch_sim::run(&scenario, &RunOptions { seed: 1, record_events: true }, &mut |_| true);
         let down = outcome.metrics.links.iter().filter(|link| link.direction == "down");
         let by_path = down.map(|link| link.bytes).collect();

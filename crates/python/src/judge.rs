@@ -1,12 +1,12 @@
 //! The kernel as judge, with the interpreter free for others meanwhile.
 
 use crate::{InputError, LiveError};
-use anabranch_judge::campaign;
-use anabranch_judge::cells::{self, Cell, Client};
-use anabranch_judge::observation::Browser;
-use anabranch_judge::question::Part;
-use anabranch_judge::report::Report;
-use anabranch_lab::ServerKind;
+use anabranch_equivalence::campaign;
+use anabranch_equivalence::cells::{self, Cell, Client};
+use anabranch_equivalence::observation::Browser;
+use anabranch_equivalence::question::Part;
+use anabranch_equivalence::report::Report;
+use anabranch_testbed::ServerKind;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyTuple};
 use serde_json::Value;

@@ -7,14 +7,14 @@
 
 #[cfg(target_os = "linux")]
 mod judge;
-#[cfg(target_os = "linux")]
-mod lab;
 mod outcome;
 mod reproduce;
 mod scenario;
 #[cfg(target_os = "linux")]
 mod serving;
 mod simulate;
+#[cfg(target_os = "linux")]
+mod testbed;
 mod toml_text;
 mod traces;
 mod viewer;
@@ -46,9 +46,6 @@ mod _core {
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::judge::{judge, judge_browses, judge_parts};
-    #[cfg(target_os = "linux")]
-    #[pymodule_export]
-    use super::lab::Lab;
     #[pymodule_export]
     use super::outcome::Outcome;
     #[pymodule_export]
@@ -60,6 +57,9 @@ mod _core {
     use super::serving::{Serving, serve_defaults};
     #[pymodule_export]
     use super::simulate::run;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use super::testbed::Testbed;
     #[pymodule_export]
     use super::toml_text::{document_text, value_text};
     #[pymodule_export]

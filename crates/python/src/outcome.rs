@@ -1,6 +1,6 @@
 //! What a run gives, as Python objects. Columns become NumPy arrays.
 
-use anabranch_sim::{Column, EventColumns, PathRecording, SessionRecording};
+use anabranch_observation::{Column, EventColumns, PathRecording, SessionRecording};
 use numpy::{PyArray1, PyArray2, ToPyArray};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -9,18 +9,18 @@ use pyo3::types::PyDict;
 #[pyclass(frozen, skip_from_py_object)]
 pub struct Outcome {
     metrics_json: String,
-    outcome: anabranch_sim::Outcome,
+    outcome: anabranch_observation::Outcome,
 }
 
 impl Outcome {
     /// An outcome whose metrics are those that it has.
-    pub(crate) fn new(outcome: anabranch_sim::Outcome) -> Self {
+    pub(crate) fn new(outcome: anabranch_observation::Outcome) -> Self {
         Outcome { metrics_json: outcome.metrics.to_json(None), outcome }
     }
 
     /// An outcome with more, or less, to say in its metrics.
     #[cfg(target_os = "linux")]
-    pub(crate) fn with_metrics(outcome: anabranch_sim::Outcome, metrics_json: String) -> Self {
+    pub(crate) fn with_metrics(outcome: anabranch_observation::Outcome, metrics_json: String) -> Self {
         Outcome { metrics_json, outcome }
     }
 }

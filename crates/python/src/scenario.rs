@@ -2,15 +2,15 @@
 
 use crate::InputError;
 use anabranch_media::content::Representation;
-use anabranch_sim::scenario::Video;
-use anabranch_sim::{Error, catalogue};
+use anabranch_scenario::Video;
+use anabranch_scenario::{Error, catalogue};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
 
 /// A checked scenario.
 #[pyclass(frozen, skip_from_py_object)]
-pub struct Scenario(pub(crate) anabranch_sim::Scenario);
+pub struct Scenario(pub(crate) anabranch_scenario::Scenario);
 
 #[pymethods]
 impl Scenario {
@@ -67,7 +67,7 @@ pub fn load(
     directory: Option<PathBuf>,
     overrides: Vec<(String, String)>,
 ) -> PyResult<Scenario> {
-    anabranch_sim::load(text, name, directory.as_deref(), &overrides).map(Scenario).map_err(|e| refused(&e))
+    anabranch_scenario::load(text, name, directory.as_deref(), &overrides).map(Scenario).map_err(|e| refused(&e))
 }
 
 /// A mistake of the caller's, in one line.
@@ -104,17 +104,17 @@ pub fn registry() -> Vec<(&'static str, &'static str, String, &'static str)> {
 /// The candidate that was probably meant, if any is near.
 #[pyfunction]
 pub fn nearest(word: &str, candidates: Vec<String>) -> Option<String> {
-    anabranch_sim::nearest(word, candidates.iter().map(String::as_str))
+    anabranch_scenario::nearest(word, candidates.iter().map(String::as_str))
 }
 
 /// A rate with its unit, in bit/s.
 #[pyfunction]
 pub fn rate_bps(text: &str) -> PyResult<u64> {
-    anabranch_sim::rate_bps(text).map_err(InputError::new_err)
+    anabranch_scenario::rate_bps(text).map_err(InputError::new_err)
 }
 
 /// A time with its unit, in seconds.
 #[pyfunction]
 pub fn time_s(text: &str) -> PyResult<f64> {
-    anabranch_sim::time_s(text).map_err(InputError::new_err)
+    anabranch_scenario::time_s(text).map_err(InputError::new_err)
 }

@@ -1,7 +1,7 @@
 //! Trace files.
 
 use crate::scenario::refused;
-use anabranch_sim::traces::{self, TraceChange, TraceFile, TraceTarget};
+use anabranch_scenario::traces::{self, TraceChange, TraceFile, TraceTarget};
 use numpy::{PyArray1, ToPyArray};
 use pyo3::prelude::*;
 

@@ -1,6 +1,8 @@
 //! The shipped scenarios over made-up rates.
 
-use anabranch_sim::{Ended, Metrics, RunOptions, catalogue, load, run};
+use anabranch_observation::{Ended, Metrics};
+use anabranch_scenario::{catalogue, load};
+use anabranch_sim::{RunOptions, run};
 
 fn metrics(name: &str, seed: u64, overrides: &[(&str, &str)]) -> Metrics {
     let shipped = catalogue::scenario(name).expect("it ships");

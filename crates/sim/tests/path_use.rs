@@ -1,7 +1,9 @@
 //! The path-use decision of MPTCP+ (PUD) with the whole endpoint over a simulated network: what becomes of the data on a path
 //! that is not used any more, and when such a path returns.
 
-use anabranch_sim::{Ended, Outcome, RunOptions, SessionMetrics, load, run};
+use anabranch_observation::{Ended, Outcome, SessionMetrics};
+use anabranch_scenario::load;
+use anabranch_sim::{RunOptions, run};
 
 /// The body, and the header in front of it.
 const RESPONSE: u64 = 12_000_000 + 353;

@@ -1,6 +1,8 @@
 //! Every format of the recorded traces beside the project drives whole DASH sessions, where they are present.
 
-use anabranch_sim::{Ended, Metrics, RunOptions, load, run};
+use anabranch_observation::{Ended, Metrics};
+use anabranch_scenario::load;
+use anabranch_sim::{RunOptions, run};
 use std::path::{Path, PathBuf};
 
 const TRACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/traces");

@@ -1,7 +1,9 @@
 //! Runs scenarios, and speaks of what they gave in the terms of the laws.
 
 use anabranch_media::SubflowReport;
-use anabranch_sim::{Column, EventColumns, Metrics, Outcome, PathRecording, RunOptions, SessionMetrics, load, run};
+use anabranch_observation::{Column, EventColumns, Metrics, Outcome, PathRecording, SessionMetrics};
+use anabranch_scenario::load;
+use anabranch_sim::{RunOptions, run};
 
 /// Bytes of an Ethernet's full packet.
 pub const PACKET: f64 = 1500.0;
@@ -42,7 +44,7 @@ pub fn set(key: impl Into<String>, value: impl std::fmt::Display) -> (String, St
 /// # Panics
 /// If there is none of that name.
 pub fn shipped(name: &str) -> &'static str {
-    anabranch_sim::catalogue::scenario(name).unwrap_or_else(|| panic!("no scenario {name}")).text
+    anabranch_scenario::catalogue::scenario(name).unwrap_or_else(|| panic!("no scenario {name}")).text
 }
 
 /// Round trip of the ideal pipes: that of the specification's rows and of RFC 9438's tables.

@@ -1,6 +1,6 @@
 //! The machinery that judges the papers' claims, with short videos and few seeds. No test asserts that a claim holds.
 
-use anabranch_sim::load;
+use anabranch_scenario::load;
 use anabranch_validation::claims::Claim;
 use anabranch_validation::claims::reproduction::{Effort, Paper};
 use anabranch_validation::claims::streaming::{Change, Condition, Study, Variant, dash, mptcp_plus};

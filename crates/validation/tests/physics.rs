@@ -1,6 +1,6 @@
 //! The network's physics in the whole simulator, from outside: a scenario goes in, metrics and events come out.
 
-use anabranch_sim::{Outcome, jain};
+use anabranch_observation::{Outcome, jain};
 use anabranch_validation::laboratory::{Events, simulate, simulate_with_events};
 
 /// One download over one link, counted after ten seconds.

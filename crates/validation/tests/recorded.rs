@@ -1,6 +1,8 @@
 //! Recorded pairs of WiFi and cellular links drive two paths from start to end.
 
-use anabranch_sim::{Outcome, RunOptions, load, run};
+use anabranch_observation::Outcome;
+use anabranch_scenario::load;
+use anabranch_sim::{RunOptions, run};
 use std::path::{Path, PathBuf};
 
 /// Where the recordings are, if they are: beside the workspace, not in it, because they have no licence to be passed on.

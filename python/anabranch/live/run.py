@@ -101,14 +101,14 @@ def run(
         hint = f"; did you mean `{near}`?" if near else ""
         raise InputError(f"--client {client}: expected one of {', '.join([MODEL, *clients()])}{hint}")
     loaded = session.load(scenario, [(key, _core.value_text(value, key)) for key, value in (set or {}).items()])
-    if not hasattr(_core, "Lab"):
+    if not hasattr(_core, "Testbed"):
         raise _core.LiveError("live runs need Linux: network namespaces, TUN devices and Multipath TCP in the kernel")
     report = progress or _nobody
     if client != MODEL:
         clients()[client].prepare()
     served = _content(loaded, clients().get(client), content, report)
     cpu, wall, watched = time.process_time(), time.perf_counter(), None
-    with _core.Lab(
+    with _core.Testbed(
         loaded,
         seed=seed,
         server=server,
@@ -151,7 +151,7 @@ def _duration(scenario: _core.Scenario) -> float:
     return _core.time_s(tomllib.loads(scenario.resolved)["duration"])
 
 
-def _wait(lab: _core.Lab, duration_s: float, progress: Progress) -> str:
+def _wait(lab: _core.Testbed, duration_s: float, progress: Progress) -> str:
     """Waits for the scenario's players and says why the run is over."""
     while (ended := lab.poll()) is None:
         progress(min(lab.elapsed / duration_s, 1.0))
@@ -171,7 +171,7 @@ def _content(scenario: _core.Scenario, client: Client | None, given: Path | None
 
 
 def _watch(
-    lab: _core.Lab, scenario: _core.Scenario, client: Client, served: Path | None, folder: Path, progress: Progress
+    lab: _core.Testbed, scenario: _core.Scenario, client: Client, served: Path | None, folder: Path, progress: Progress
 ) -> Watched:
     from anabranch.live.clients.watch import Place
 

@@ -2,9 +2,10 @@
 
 use super::tests::{scenario, simulate};
 use super::*;
-use crate::catalogue;
-use crate::outcome::{Column, SessionMetrics};
-use crate::{Metrics, load};
+use anabranch_observation::Metrics;
+use anabranch_observation::{Column, SessionMetrics};
+use anabranch_scenario::catalogue;
+use anabranch_scenario::load;
 
 /// Two paths of 1 Mb/s and 30 ms each way, Big Buck Bunny in 2 s segments.
 const DASH: &str = "duration = \"200 s\"\n[link.a]\ndelay = \"30 ms\"\nrate = \"1 Mb/s\"\n[link.b]\ndelay = \"30 ms\"\n\

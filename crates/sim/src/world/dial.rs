@@ -5,9 +5,9 @@
 //! time. Connections of one session differ in the client's ports.
 
 use super::flow::Side;
-use crate::parts::Observer;
 use anabranch_events::{Log, TransportEvent};
 use anabranch_network::Streams;
+use anabranch_observation::Observer;
 use anabranch_segment::Segment;
 use anabranch_stack::connection::{Config, Connection, Entropy, Transmit};
 use anabranch_units::{Instant, PathId, SubflowId};

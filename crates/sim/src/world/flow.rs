@@ -1,8 +1,9 @@
 //! One session: a connection with both its endpoints, the player and the server behind them.
 
 use super::dial::{Dialer, Listener, Retired, see};
-use crate::parts::{FlowPlan, Observer};
 use anabranch_media::{HttpServer, Player, Stream};
+use anabranch_observation::Observer;
+use anabranch_scenario::FlowPlan;
 use anabranch_segment::{Flags, Segment};
 use anabranch_stack::connection::{Connection, Transmit};
 use anabranch_stack::view::Hints;
@@ -145,7 +146,7 @@ impl Stream for PlayerStream<'_> {
 
 impl Flow {
     /// A flow that begins at its time.
-    pub fn new(plan: FlowPlan, seed: u64) -> Self {
+    pub fn new(plan: FlowPlan, observer: Observer, seed: u64) -> Self {
         let mut dialer = Dialer::new(plan.client, plan.server, seed, &plan.name);
         let (connection, listener) = dialer.dial();
         Flow {
@@ -164,7 +165,7 @@ impl Flow {
             playing: false,
             finished: None,
             last_arrival: plan.start,
-            observer: plan.observer,
+            observer,
         }
     }
 

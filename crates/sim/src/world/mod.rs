@@ -16,11 +16,10 @@ mod random;
 #[cfg(test)]
 mod tests;
 
-use crate::outcome::{Ended, Outcome, Row};
-use crate::parts::{Facts, Over, gather, link_metrics, plan};
-use crate::scenario::{Action, Scenario};
 use agenda::Agenda;
 use anabranch_network::Change;
+use anabranch_observation::{Ended, Facts, Outcome, Over, Row, gather, link_metrics, observers};
+use anabranch_scenario::{Action, Scenario, plan};
 use anabranch_units::{Duration, Instant, PathId};
 use flow::{Flow, Side};
 use packet::{Network, Packet};
@@ -50,7 +49,7 @@ const SCHEDULE: usize = 0;
 /// answering false.
 ///
 /// # Panics
-/// If the scenario was not made by [`load`](crate::load), or a part of the world misbehaves.
+/// If the scenario was not made by [`load`](anabranch_scenario::load), or a part of the world misbehaves.
 pub fn run(scenario: &Scenario, options: &RunOptions, progress: &mut dyn FnMut(f64) -> bool) -> Outcome {
     let mut world = World::new(scenario, options);
     let ended = world.run(progress);
@@ -97,10 +96,10 @@ struct Counts {
 impl<'a> World<'a> {
     fn new(scenario: &'a Scenario, options: &RunOptions) -> Self {
         let network = Network::new(scenario, options.seed, SCHEDULE + 1);
-        let links = scenario.links.iter().flat_map(|link| [format!("{}/down", link.name), format!("{}/up", link.name)]);
-        let mut sources = links.collect();
-        let flows = plan(scenario, options.seed, options.record_events, &mut sources);
-        let flows: Vec<_> = flows.into_iter().map(|plan| Flow::new(plan, options.seed)).collect();
+        let plans = plan(scenario, options.seed);
+        let (observers, sources) = observers(scenario, &plans, options.record_events);
+        let flows = plans.into_iter().zip(observers).map(|(plan, observer)| Flow::new(plan, observer, options.seed));
+        let flows: Vec<_> = flows.collect();
         let events = scenario.events.iter().enumerate();
         let mut schedule: Vec<_> = events.map(|(i, event)| (Instant::ZERO + event.at, Scheduled::Event(i))).collect();
         if !scenario.warm_up.is_zero() {

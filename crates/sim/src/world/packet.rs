@@ -1,10 +1,10 @@
 //! Packets on their routes through the links.
 
 use super::agenda::Agenda;
-use crate::parts::{Line, lines};
-use crate::scenario::Scenario;
 use anabranch_events::LinkEvent;
 use anabranch_network::{Change, Direction};
+use anabranch_scenario::Scenario;
+use anabranch_scenario::{LinkDirection, link_directions};
 use anabranch_segment::Segment;
 use anabranch_units::{Instant, PathId};
 
@@ -45,7 +45,7 @@ struct Route {
 
 /// All links, each direction one component of the agenda.
 pub(super) struct Network {
-    lines: Vec<Line<Packet>>,
+    directions: Vec<LinkDirection<Packet>>,
     routes: Vec<Route>,
     /// The component of the first direction.
     first: usize,
@@ -64,12 +64,12 @@ impl Network {
             down: path.links.iter().rev().map(|link| down_line(*link)).collect(),
             ip_header: ip_header(path.ip),
         });
-        Network { lines: lines(scenario, seed), routes: routes.collect(), first }
+        Network { directions: link_directions(scenario, seed), routes: routes.collect(), first }
     }
 
     /// How many components the links are.
     pub fn len(&self) -> usize {
-        self.lines.len()
+        self.directions.len()
     }
 
     /// A segment leaves an endpoint.
@@ -92,7 +92,7 @@ impl Network {
         let route = &self.routes[packet.path.index()];
         let way = if packet.down { &route.down } else { &route.up };
         let at = way[usize::from(packet.hop)] as usize;
-        let direction = &mut self.lines[at].direction;
+        let direction = &mut self.directions[at].direction;
         direction.send(now, packet);
         agenda.set(self.first + at, direction.next_delivery().unwrap_or(Instant::FAR_FUTURE));
     }
@@ -102,7 +102,7 @@ impl Network {
     #[inline]
     pub fn poll_arrival(&mut self, now: Instant, component: usize, agenda: &mut Agenda) -> Option<Packet> {
         let at = component - self.first;
-        while let Some(mut packet) = self.lines[at].direction.poll_delivery(now) {
+        while let Some(mut packet) = self.directions[at].direction.poll_delivery(now) {
             let hops = self.routes[packet.path.index()].up.len();
             if usize::from(packet.hop) + 1 == hops {
                 return Some(packet);
@@ -110,7 +110,7 @@ impl Network {
             packet.hop += 1;
             self.forward(now, packet, agenda);
         }
-        let next = self.lines[at].direction.next_delivery();
+        let next = self.directions[at].direction.next_delivery();
         agenda.set(component, next.unwrap_or(Instant::FAR_FUTURE));
         None
     }
@@ -118,7 +118,7 @@ impl Network {
     /// Changes a direction of a link.
     pub fn change(&mut self, now: Instant, link: usize, down: bool, changes: Vec<Change>, agenda: &mut Agenda) {
         let at = down_line(link) as usize + usize::from(!down);
-        let direction = &mut self.lines[at].direction;
+        let direction = &mut self.directions[at].direction;
         for change in changes {
             direction.change(now, change);
         }
@@ -128,13 +128,13 @@ impl Network {
     /// Whether a link of the path is cut in either direction.
     pub fn is_cut(&self, path: PathId) -> bool {
         let route = &self.routes[path.index()];
-        route.up.iter().chain(&route.down).any(|line| !self.lines[*line as usize].direction.is_up())
+        route.up.iter().chain(&route.down).any(|at| !self.directions[*at as usize].direction.is_up())
     }
 
     /// Drains what the links said since the last call.
     pub fn drain_logs(&mut self, mut see: impl FnMut(usize, Instant, LinkEvent)) {
-        for (at, line) in self.lines.iter_mut().enumerate() {
-            for (when, event) in line.direction.log().drain() {
+        for (at, link) in self.directions.iter_mut().enumerate() {
+            for (when, event) in link.direction.log().drain() {
                 see(at, when, event);
             }
         }
@@ -142,9 +142,9 @@ impl Network {
 
     /// Every direction: the link's name, whether it is the downlink, and its counters as of `now`.
     pub fn directions(&mut self, now: Instant) -> impl Iterator<Item = (&str, bool, &Direction<Packet>)> {
-        self.lines.iter_mut().map(move |line| {
-            line.direction.advance(now);
-            (line.name.as_str(), line.down, &line.direction)
+        self.directions.iter_mut().map(move |link| {
+            link.direction.advance(now);
+            (link.link.as_str(), link.down, &link.direction)
         })
     }
 }
@@ -162,7 +162,7 @@ mod tests {
 
     fn network(text: &str) -> (Network, Agenda) {
         let text = format!("schema = 1\nduration = \"1 s\"\n{text}\n[[session]]\n");
-        let scenario = crate::load(&text, "x", None, &[]).unwrap();
+        let scenario = anabranch_scenario::load(&text, "x", None, &[]).unwrap();
         (Network::new(&scenario, 1, 0), Agenda::new(2 * scenario.links.len()))
     }
 

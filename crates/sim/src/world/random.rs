@@ -5,7 +5,7 @@
 //! `ANABRANCH_CASES=10000 cargo test --release -p anabranch-sim random_networks`.
 
 use super::*;
-use crate::outcome::SessionMetrics;
+use anabranch_observation::SessionMetrics;
 use anabranch_stack::{congestion, scheduler};
 use rand::Rng;
 use rand::seq::IndexedRandom;
@@ -144,7 +144,7 @@ const SYNS_IN_VAIN: Duration = Duration::from_secs(127);
 /// What is wrong with a case, if anything.
 fn check(case: u64) -> Result<(), String> {
     let text = scenario_of(case);
-    let scenario = crate::load(&text, "random", None, &[]).map_err(|error| format!("{error}\n{text}"))?;
+    let scenario = anabranch_scenario::load(&text, "random", None, &[]).map_err(|error| format!("{error}\n{text}"))?;
     let mut world = World::new(&scenario, &RunOptions { seed: case, record_events: false });
     let ended = world.run(&mut |_| true);
     let now = world.now;
@@ -166,7 +166,7 @@ fn check(case: u64) -> Result<(), String> {
     };
     let ended_well = ended == Ended::Finished || outcome.metrics.sessions.iter().any(refused);
     for (session, spec) in outcome.metrics.sessions.iter().zip(&scenario.sessions) {
-        let crate::scenario::Video::Bulk { size: Some(size) } = spec.video else { continue };
+        let anabranch_scenario::Video::Bulk { size: Some(size) } = spec.video else { continue };
         let expected = size + anabranch_media::RESPONSE_HEADER_BYTES;
         if !refused(session) && (!ended_well || session.bytes != expected) {
             return wrong(format!("{ended:?} at {now}: {} of {expected} bytes arrived", session.bytes));

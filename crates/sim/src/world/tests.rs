@@ -1,9 +1,9 @@
 //! Whole runs: physics of one path, conservation, determinism, runs that cannot progress.
 
 use super::*;
-use crate::Metrics;
-use crate::load;
-use crate::outcome::{Column, Mark};
+use anabranch_observation::Metrics;
+use anabranch_observation::{Column, Mark};
+use anabranch_scenario::load;
 
 pub(super) fn scenario(text: &str) -> Scenario {
     load(&format!("schema = 1\n{text}"), "test", None, &[]).unwrap_or_else(|e| panic!("{e}"))

@@ -2,7 +2,7 @@
 
 use super::Tick;
 use crate::laboratory::{set, shipped, simulate};
-use anabranch_sim::{Ended, Metrics, Outcome, Recording};
+use anabranch_observation::{Ended, Metrics, Outcome, Recording};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 

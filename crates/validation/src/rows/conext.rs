@@ -9,7 +9,7 @@
 
 use super::{Check, Row};
 use crate::laboratory::{TCP_PAYLOAD, queue_delay_s, set, shipped, simulate, wire_rate};
-use anabranch_sim::{Metrics, SessionMetrics};
+use anabranch_observation::{Metrics, SessionMetrics};
 
 /// How many times faster than the testbed's the links are.
 const SCALE: u64 = 10;

@@ -2,7 +2,7 @@
 
 use super::{Check, Row};
 use crate::laboratory::{Events, set, shipped, simulate_with_events};
-use anabranch_sim::Column;
+use anabranch_observation::Column;
 use anabranch_stack::congestion::{Ack, LossCause, RateSample, Siblings, Window, find};
 use anabranch_stack::options::{Options, Value};
 use anabranch_stack::view::{Packets, SubflowView};
@@ -112,7 +112,7 @@ fn compound_is_newreno() -> Row {
 }
 
 /// In how many rows two tables of events differ.
-fn differences(a: &anabranch_sim::Outcome, b: &anabranch_sim::Outcome) -> usize {
+fn differences(a: &anabranch_observation::Outcome, b: &anabranch_observation::Outcome) -> usize {
     let (a, b) = (a.events.as_ref().expect("recorded"), b.events.as_ref().expect("recorded"));
     let equal = |row: usize| a.columns.iter().zip(&b.columns).all(|((_, a), (_, b))| same(a, b, row));
     let rows = a.len().min(b.len());

@@ -2,7 +2,7 @@
 
 use anabranch_media::content::find_ladder;
 use anabranch_media::{DashReport, MediaSegmentReport, SubflowReport};
-use anabranch_sim::{Ended, Outcome, PathRecording, SessionRecording};
+use anabranch_observation::{Ended, Outcome, PathRecording, SessionRecording};
 
 /// How many samples of a path's throughput the deviations of [`Seen::settling`] look at (P3); the last is all of them.
 pub const SETTLING: [usize; 4] = [50, 150, 300, usize::MAX];

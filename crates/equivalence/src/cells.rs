@@ -1,0 +1,371 @@
+//! What is compared: each cell is a scenario, who serves in the live run, and what has to agree. The client is always the kernel's.
+
+use crate::question::{CHUNKS, Criterion, DASH, GOODPUT, ONE_PATH, Part};
+use anabranch_testbed::ServerKind;
+use serde::Serialize;
+
+/// How the runs of the two worlds belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Runs {
+    /// The same seed loses the same packets, and these decide nearly everything: a live run is compared with its twin.
+    Paired,
+    /// Runs scatter for other reasons as well: distributions are compared.
+    Unpaired,
+}
+
+/// Who plays in the live run. The simulated player is the scenario's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Client {
+    /// The scenario's player on a kernel's socket.
+    Model,
+    /// The real dash.js in Chromium, configured as the scenario says.
+    Browser,
+}
+
+/// One comparison.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cell {
+    /// Which question it belongs to.
+    pub part: Part,
+    /// Such as `10 Mb/s, 50 ms, 0.5 %, 1 BDP, cubic`.
+    pub name: String,
+    /// The scenario, of the simulation and of the live run.
+    pub scenario: String,
+    /// Who serves in the live run.
+    #[serde(skip)]
+    pub server: ServerKind,
+    /// Who plays in the live run.
+    #[serde(skip)]
+    pub client: Client,
+    /// How long a run is.
+    pub seconds: u32,
+    /// Live runs, with seeds from 1.
+    pub live_runs: u32,
+    /// Simulated runs, with seeds from 1, where they are not paired with the live ones.
+    pub simulated_runs: u32,
+    /// How the runs belong together.
+    pub runs: Runs,
+}
+
+impl Cell {
+    /// What has to agree.
+    pub fn criteria(&self) -> &'static [Criterion] {
+        match self.part {
+            Part::OnePath => ONE_PATH,
+            Part::TwoPaths | Part::OurServer | Part::Handoff => GOODPUT,
+            Part::OnOff => CHUNKS,
+            Part::Dash => DASH,
+        }
+    }
+
+    /// Whether chunks are timed.
+    pub fn in_chunks(&self) -> bool {
+        self.part == Part::OnOff
+    }
+}
+
+/// One link of a cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Link {
+    /// Mb/s.
+    rate: u32,
+    /// ms.
+    rtt: u32,
+    /// Per mille.
+    loss: u32,
+    /// Percent of the product of rate and round trip.
+    queue: u32,
+}
+
+const fn link(rate: u32, rtt: u32, loss: u32, queue: u32) -> Link {
+    Link { rate, rtt, loss, queue }
+}
+
+impl Link {
+    fn toml(&self, name: &str) -> String {
+        let Link { rate, rtt, .. } = self;
+        let (loss, queue) = (self.loss_percent(), self.queue_bytes());
+        format!(
+            "[link.{name}]\nrate = \"{rate} Mb/s\"\nrtt = \"{rtt} ms\"\nqueue = \"{queue} B\"\nloss = \"{loss} %\"\n"
+        )
+    }
+
+    fn queue_bytes(&self) -> u32 {
+        // Mb/s times ms is 1000 bits.
+        let product = self.rate * self.rtt * 1000 / 8;
+        product * self.queue / 100
+    }
+
+    fn loss_percent(&self) -> f64 {
+        f64::from(self.loss) / 10.0
+    }
+
+    fn name(&self) -> String {
+        let queue = f64::from(self.queue) / 100.0;
+        format!("{} Mb/s, {} ms, {} %, {queue} BDP", self.rate, self.rtt, self.loss_percent())
+    }
+}
+
+const RATES: [u32; 3] = [2, 10, 18];
+const RTTS: [u32; 4] = [20, 50, 100, 200];
+const LOSSES: [u32; 3] = [0, 5, 20];
+const QUEUES: [u32; 3] = [50, 100, 200];
+
+/// Of the 108 combinations 20, such that every rate meets every round trip, and every value of one quantity nearly every value of
+/// another: two Latin squares laid over the grid of rates and round trips, the second one thinned out.
+fn one_path_links() -> Vec<Link> {
+    let of = |i: usize, j: usize, shift: usize| {
+        link(RATES[i], RTTS[j], LOSSES[(i + j + shift) % 3], QUEUES[(2 * i + j + 2 * shift) % 3])
+    };
+    let grid = || (0..RATES.len()).flat_map(|i| (0..RTTS.len()).map(move |j| (i, j)));
+    let first = grid().map(|(i, j)| of(i, j, 0));
+    let second = grid().filter(|(i, j)| (i + j) % 3 != 1).map(|(i, j)| of(i, j, 1));
+    first.chain(second).collect()
+}
+
+/// The transport of (b), (e) and the two paths of (f): upstream Linux's.
+const UPSTREAM: &str = "kernel = \"upstream\"\n";
+const TCP: &str = "protocol = \"tcp\"\n";
+const BULK: &str = "video = { kind = \"bulk\" }\n";
+
+/// They cost little, so their mean is known well.
+const SIMULATED_RUNS: u32 = 40;
+
+/// What the cells of a part have in common.
+struct Kind {
+    part: Part,
+    transport: &'static str,
+    session: String,
+    seconds: u32,
+    live_runs: u32,
+}
+
+/// A length at which even the slowest cells have sent some thousand packets.
+const SECONDS: u32 = 60;
+
+impl Kind {
+    fn cell(&self, links: &[Link], control: &str) -> Cell {
+        let names: Vec<_> = links.iter().map(Link::name).collect();
+        let tables: String = links.iter().enumerate().map(|(i, link)| link.toml(&format!("path{}", i + 1))).collect();
+        let lossy = links.iter().any(|link| link.loss > 0);
+        Cell {
+            part: self.part,
+            name: format!("{}, {control}", names.join(" + ")),
+            scenario: format!(
+                "schema = 1\nduration = \"{} s\"\n[transport]\n{}congestion_control = \"{control}\"\n{tables}\
+                 [[session]]\n{}",
+                self.seconds, self.transport, self.session
+            ),
+            server: if self.part == Part::OurServer { ServerKind::Anabranch } else { ServerKind::Kernel },
+            client: Client::Model,
+            seconds: self.seconds,
+            live_runs: self.live_runs,
+            simulated_runs: SIMULATED_RUNS,
+            runs: if lossy && links.len() == 1 { Runs::Paired } else { Runs::Unpaired },
+        }
+    }
+}
+
+/// Both controls that every kernel has.
+const CONTROLS: [&str; 2] = ["newreno", "cubic"];
+
+fn one_path() -> Vec<Cell> {
+    let kind = |links: &Link| Kind {
+        part: Part::OnePath,
+        transport: TCP,
+        session: BULK.into(),
+        seconds: SECONDS,
+        // With random losses both worlds lose the same packets, so few runs tell much. Without them chance decides which of several
+        // cycles a kernel's run falls into.
+        live_runs: if links.loss > 0 { 4 } else { 12 },
+    };
+    one_path_links().iter().flat_map(|link| CONTROLS.map(|control| kind(link).cell(&[*link], control))).collect()
+}
+
+/// Alike, unlike in rate, in round trip, in both, and lossy.
+const PAIRS: [[Link; 2]; 5] = [
+    [link(10, 20, 0, 100), link(10, 20, 0, 100)],
+    [link(10, 50, 0, 100), link(2, 50, 0, 100)],
+    [link(10, 20, 0, 100), link(10, 100, 0, 100)],
+    [link(2, 50, 0, 200), link(10, 100, 0, 100)],
+    [link(10, 50, 5, 100), link(10, 50, 5, 100)],
+];
+
+fn two_paths() -> Vec<Cell> {
+    let kind = Kind { part: Part::TwoPaths, transport: UPSTREAM, session: BULK.into(), seconds: SECONDS, live_runs: 5 };
+    PAIRS.iter().flat_map(|pair| CONTROLS.map(|control| kind.cell(pair, control))).collect()
+}
+
+fn our_server() -> Vec<Cell> {
+    let kind = Kind { part: Part::OurServer, transport: "", session: BULK.into(), seconds: SECONDS, live_runs: 3 };
+    let one = [link(10, 50, 5, 100)];
+    let mut cells = vec![kind.cell(&one, "cubic")];
+    cells.extend(PAIRS.iter().map(|pair| kind.cell(pair, "cubic")));
+    cells.push(kind.cell(&PAIRS[2], "lia"));
+    cells
+}
+
+/// dash.js without its fast switch: with it, it fetches again what is on screen and lives from hand to mouth, and sessions that differ
+/// in a packet soon differ in everything, in Chromium as in the model. Such a player judges nothing.
+const DASH_JS: (&str, &str) = ("dash.js-5 without fast switch", "{ kind = \"dash.js-5\", fast_switch = false }");
+const BOLA: (&str, &str) = ("bola", "\"bola\"");
+
+fn dash() -> Vec<Cell> {
+    let cell = |transport, (name, player): (&str, &str), links: &[Link], live_runs| {
+        let video = "{ kind = \"dash\", ladder = \"bbb-2s\", duration = \"110 s\" }";
+        let session = format!("video = {video}\nplayer = {player}\n");
+        let kind = Kind { part: Part::Dash, transport, session, seconds: 120, live_runs };
+        let mut cell = kind.cell(links, "cubic");
+        cell.name = format!("{name}, {}", cell.name);
+        cell
+    };
+    let mut cells = vec![
+        cell(TCP, DASH_JS, &[link(2, 50, 5, 200)], 5),
+        // Losses make its stalls scatter by one or two, so that it takes many runs to know their mean within one.
+        cell(TCP, BOLA, &[link(10, 50, 20, 100)], 12),
+        cell(UPSTREAM, DASH_JS, &[link(2, 50, 0, 200), link(2, 100, 0, 200)], 5),
+    ];
+    cells.extend(chromium());
+    cells
+}
+
+/// The video of these cells is `manifest.mpd` of a folder that the campaign is given: a real player needs real media segments, and
+/// the simulated one fetches as many bytes.
+fn chromium() -> [Cell; 3] {
+    let (name, player) = DASH_JS;
+    let cell = |transport, links: &[Link], control, server| {
+        let session = format!("video = {{ kind = \"dash\", mpd = \"manifest.mpd\" }}\nplayer = {player}\n");
+        let kind = Kind { part: Part::Dash, transport, session, seconds: 90, live_runs: 4 };
+        let cell = kind.cell(links, control);
+        let by = if server == ServerKind::Kernel { "" } else { ", our server" };
+        Cell { name: format!("{name} in Chromium{by}, {}", cell.name), server, client: Client::Browser, ..cell }
+    };
+    [
+        cell(TCP, &[link(2, 50, 0, 200)], "cubic", ServerKind::Kernel),
+        // Not 2 + 1 Mb/s: nine tenths of what these carry is what the highest representation needs, and one run of eight settles on it.
+        cell(UPSTREAM, &[link(2, 50, 0, 200), link(2, 100, 0, 200)], "cubic", ServerKind::Kernel),
+        cell("", &[link(2, 50, 0, 200), link(1, 100, 0, 200)], "lia", ServerKind::Anabranch),
+    ]
+}
+
+/// When the path is cut, in seconds.
+const CUT_AT: u32 = 20;
+
+/// A cut and its end. A sender that repeats with doubled patience comes back at the first repetition after that, so the end must not
+/// lie beside one: a timer three per cent shorter would then decide over many seconds. Those of path 1 are some 7.5 and 15 s
+/// after the cut, those of path 2 some 9 and 18 s.
+fn handoff() -> Vec<Cell> {
+    let kind = Kind { part: Part::Handoff, transport: UPSTREAM, session: BULK.into(), seconds: SECONDS, live_runs: 5 };
+    let cut = |path: u32, seconds: u32| {
+        let mut cell = kind.cell(&[link(10, 20, 0, 100), link(10, 50, 0, 100)], "cubic");
+        let end = CUT_AT + seconds;
+        cell.scenario += &format!(
+            "[[event]]\nat = \"{CUT_AT} s\"\nlink = \"path{path}\"\ndown = true\n\
+             [[event]]\nat = \"{end} s\"\nlink = \"path{path}\"\ndown = false\n"
+        );
+        cell.name = format!("path {path} cut from {CUT_AT} s to {end} s: {}", cell.name);
+        cell
+    };
+    vec![cut(1, 10), cut(2, 15)]
+}
+
+fn on_off() -> Vec<Cell> {
+    let kind = |transport, bytes: u32, live_runs| Kind {
+        part: Part::OnOff,
+        transport,
+        session: format!("video = {{ kind = \"bulk\", size = \"{bytes} B\" }}\nplayer = \"on-off\"\n"),
+        seconds: SECONDS,
+        live_runs,
+    };
+    let chunk = |bytes: u32, mut cell: Cell| {
+        cell.name = format!("{} kB, {}", bytes / 1000, cell.name);
+        cell
+    };
+    let tcp = |bytes, links: Link, control| chunk(bytes, kind(TCP, bytes, 3).cell(&[links], control));
+    let both = |bytes, pair: &[Link], control| chunk(bytes, kind(UPSTREAM, bytes, 5).cell(pair, control));
+    vec![
+        tcp(250_000, link(10, 50, 0, 100), "cubic"),
+        tcp(250_000, link(10, 50, 5, 100), "cubic"),
+        tcp(250_000, link(10, 50, 5, 100), "newreno"),
+        tcp(100_000, link(2, 100, 0, 200), "cubic"),
+        both(250_000, &PAIRS[0], "cubic"),
+        both(250_000, &PAIRS[2], "cubic"),
+    ]
+}
+
+/// Live runs of a quick cell: the fewest that tell how much they scatter.
+const QUICK_RUNS: u32 = 2;
+
+/// The cells of the parts. The quick ones are a few of each part, with few runs.
+pub fn all(parts: &[Part], quick: bool) -> Vec<Cell> {
+    let of = |part: &Part| match part {
+        Part::OnePath => one_path(),
+        Part::TwoPaths => two_paths(),
+        Part::OurServer => our_server(),
+        Part::Dash => dash(),
+        Part::Handoff => handoff(),
+        Part::OnOff => on_off(),
+    };
+    let cells = parts.iter().flat_map(|part| {
+        let cells = of(part);
+        let every = if quick { cells.len().div_ceil(quick_cells(*part)) } else { 1 };
+        cells
+            .into_iter()
+            .step_by(every)
+            .map(move |cell| Cell { live_runs: if quick { QUICK_RUNS } else { cell.live_runs }, ..cell })
+    });
+    cells.collect()
+}
+
+/// How many cells of a part are quick ones.
+fn quick_cells(part: Part) -> usize {
+    match part {
+        Part::OnePath => 8,
+        Part::OnOff => 2,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::scenario;
+
+    #[test]
+    fn every_cell_is_a_scenario_of_its_name_and_length() {
+        let cells = all(&Part::ALL, false);
+        let mut names: Vec<_> = cells.iter().map(|cell| (cell.part, cell.name.clone())).collect();
+        for cell in &cells {
+            if cell.client == Client::Model {
+                assert_eq!(scenario(cell, None, &[]).duration.as_secs_f64(), f64::from(cell.seconds));
+            }
+            assert!(cell.live_runs >= 2, "a single run says nothing");
+        }
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), cells.len());
+    }
+
+    #[test]
+    fn the_cells_of_one_path_cover_the_grid() {
+        let links = one_path_links();
+        assert_eq!(links.len(), 20);
+        for rate in RATES {
+            assert!(RTTS.iter().all(|rtt| links.iter().any(|l| l.rate == rate && l.rtt == *rtt)));
+            assert!(LOSSES.iter().all(|loss| links.iter().any(|l| l.rate == rate && l.loss == *loss)));
+            assert!(QUEUES.iter().all(|queue| links.iter().any(|l| l.rate == rate && l.queue == *queue)));
+        }
+        for rtt in RTTS {
+            assert!(LOSSES.iter().filter(|loss| links.iter().any(|l| l.rtt == rtt && l.loss == **loss)).count() >= 2);
+        }
+    }
+
+    #[test]
+    fn the_quick_cells_are_a_few_of_every_part() {
+        let cells = all(&Part::ALL, true);
+        assert!(Part::ALL.iter().all(|part| cells.iter().any(|cell| cell.part == *part)));
+        assert!(cells.len() < 20, "{}", cells.len());
+        assert!(cells.iter().all(|cell| cell.client == Client::Model), "a browser takes the time of all others");
+    }
+}

@@ -1,0 +1,116 @@
+//! From what was observed to the outcome of a run.
+
+use crate::fairness::Fairness;
+use crate::metrics::{Ended, LinkMetrics, Metrics, Outcome, QueueDelay, SCHEMA};
+use crate::observer::Observer;
+use crate::recording::{Mark, Recording};
+use crate::table::{Row, tabulate};
+use anabranch_events::DropCause;
+use anabranch_network::{Histogram, Stats};
+use anabranch_scenario::{Action, Scenario};
+use anabranch_units::{Duration, Instant};
+
+/// What is said of a run as a whole.
+pub struct Facts {
+    /// Who drove it.
+    pub engine: &'static str,
+    /// Its seed.
+    pub seed: u64,
+    /// Why it ended.
+    pub ended: Ended,
+    /// When.
+    pub end: Instant,
+    /// Packets with payload that arrived at an endpoint.
+    pub packets: u64,
+    /// Two per link: down, up.
+    pub links: Vec<LinkMetrics>,
+}
+
+/// A connection that is over, for the run.
+pub struct Over {
+    /// Who listened.
+    pub observer: Observer,
+    /// A viewer, not cross traffic.
+    pub awaited: bool,
+    /// Bytes that its player read.
+    pub bytes: u64,
+    /// When its player was done, if it was.
+    pub finished: Option<Instant>,
+}
+
+/// The outcome of a run: metrics, recording and, from the links' rows and the names of those who spoke, the table of events.
+pub fn gather(scenario: &Scenario, facts: Facts, flows: Vec<Over>, events: Option<(Vec<Row>, Vec<String>)>) -> Outcome {
+    let now = facts.end;
+    let path_names: Vec<String> = scenario.paths.iter().map(|path| path.name.clone()).collect();
+    let (mut sessions, mut traffic) = (Vec::new(), Vec::new());
+    for flow in &flows {
+        let end = flow.finished.unwrap_or(now);
+        let metrics = flow.observer.metrics(end, flow.bytes, flow.finished, &path_names);
+        if flow.awaited { sessions.push(metrics) } else { traffic.push(metrics) }
+    }
+    let metrics = Metrics {
+        schema: SCHEMA,
+        scenario: scenario.name.clone(),
+        seed: facts.seed,
+        version: env!("CARGO_PKG_VERSION"),
+        engine: facts.engine,
+        ended: facts.ended,
+        sim_seconds: now.as_secs_f64(),
+        packets: facts.packets,
+        links: facts.links,
+        fairness: Fairness::of(&sessions),
+        sessions,
+        traffic,
+    };
+    let mut recording = Recording {
+        interval_s: scenario.sample_interval.as_secs_f64(),
+        sessions: Vec::new(),
+        events: marks(scenario, now),
+    };
+    let (mut rows, sources) = events.unzip();
+    for flow in flows {
+        let (session, own) = flow.observer.into_records(flow.finished.unwrap_or(now));
+        recording.sessions.extend(session);
+        if let Some(rows) = &mut rows {
+            rows.extend(own);
+        }
+    }
+    let events = rows.map(|rows| tabulate(rows, sources.unwrap_or_default(), path_names));
+    Outcome { metrics, recording, events }
+}
+
+/// What a direction of a link did.
+pub fn link_metrics(name: &str, down: bool, stats: &Stats) -> LinkMetrics {
+    let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
+    let delay: &Histogram = &stats.queue_delay;
+    LinkMetrics {
+        name: name.to_string(),
+        direction: if down { "down" } else { "up" },
+        bytes: stats.delivered.bytes,
+        packets: stats.delivered.packets,
+        queue_delay_s: QueueDelay { mean: seconds(delay.mean()), p95: seconds(delay.quantile(0.95)) },
+        drops_queue: stats.dropped(DropCause::Queue).packets,
+        drops_random: stats.dropped(DropCause::Random).packets,
+        drops_outage: stats.dropped(DropCause::Outage).packets,
+        drops_too_big: stats.dropped(DropCause::TooBig).packets,
+    }
+}
+
+/// The scenario's events until `end`, in words.
+fn marks(scenario: &Scenario, end: Instant) -> Vec<Mark> {
+    let happened = scenario.events.iter().filter(|event| Instant::ZERO + event.at <= end);
+    let text = |action: &Action| match action {
+        Action::Path { path, down } => {
+            format!("interface of {} {}", scenario.paths[*path].name, if *down { "down" } else { "up" })
+        }
+        Action::Link { link, cut, .. } => {
+            let name = &scenario.links[*link].name;
+            match cut {
+                Some(true) => format!("{name} cut"),
+                Some(false) => format!("{name} restored"),
+                None => format!("{name} changes"),
+            }
+        }
+    };
+    happened.map(|event| Mark { at_s: event.at.as_secs_f64(), text: text(&event.action) }).collect()
+}

@@ -1,0 +1,19 @@
+//! What is observed of a run, by the same code in simulation and live.
+//!
+//! An [`Observer`] per connection folds the events of endpoints and player into metrics, samples the recording for figures
+//! and keeps the rows of the table of events. [`gather`] makes the [`Outcome`] of all observers and of what the links
+//! counted.
+
+mod fairness;
+mod gather;
+mod metrics;
+mod observer;
+mod recording;
+mod table;
+
+pub use fairness::{Fairness, jain};
+pub use gather::{Facts, Over, gather, link_metrics};
+pub use metrics::{Ended, LinkMetrics, Metrics, Outcome, QueueDelay, SCHEMA, SessionMetrics};
+pub use observer::{Observer, observers};
+pub use recording::{Mark, PathRecording, Recording, SessionRecording, Shown};
+pub use table::{Column, EventColumns, Row};

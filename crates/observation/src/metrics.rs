@@ -1,0 +1,137 @@
+//! The numbers of a run: the contract of `metrics.json` and `run --json`.
+
+use crate::fairness::Fairness;
+use crate::recording::Recording;
+use crate::table::EventColumns;
+use anabranch_media::{DashReport, ForecastCounts, TransportReport, ViewerReport};
+use serde::Serialize;
+
+/// The version of the JSON contract.
+pub const SCHEMA: u32 = 1;
+
+/// Everything that a run gives.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The numbers.
+    pub metrics: Metrics,
+    /// Samples for pictures.
+    pub recording: Recording,
+    /// Every event, if the run was asked to record them.
+    pub events: Option<EventColumns>,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// Every session was done.
+    Finished,
+    /// The scenario's duration was over.
+    Duration,
+    /// Some session was not done, and nothing could happen to it any more.
+    Stuck,
+    /// The caller wanted no more.
+    Stopped,
+}
+
+/// The numbers of a run; `run --json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Metrics {
+    /// The version of this contract.
+    pub schema: u32,
+    /// The scenario's name.
+    pub scenario: String,
+    /// The run's seed.
+    pub seed: u64,
+    /// The version of Anabranch.
+    pub version: &'static str,
+    /// `sim`, or `live`.
+    pub engine: &'static str,
+    /// Why the run ended.
+    pub ended: Ended,
+    /// The time at which it did: simulated, or real.
+    pub sim_seconds: f64,
+    /// Packets with payload that arrived at an endpoint.
+    pub packets: u64,
+    /// Two per link: down, up.
+    pub links: Vec<LinkMetrics>,
+    /// One per viewer.
+    pub sessions: Vec<SessionMetrics>,
+    /// One per download of the cross traffic.
+    pub traffic: Vec<SessionMetrics>,
+    /// How evenly the viewers of DASH videos fared; null if there are not several.
+    pub fairness: Option<Fairness>,
+}
+
+#[derive(Serialize)]
+struct Timed<'a> {
+    #[serde(flatten)]
+    metrics: &'a Metrics,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu_seconds: Option<f64>,
+}
+
+impl Metrics {
+    /// The metrics as JSON. The time that the run took belongs to a machine, not to the result: it is added only if it is
+    /// given, as `cpu_seconds`.
+    pub fn to_json(&self, cpu_seconds: Option<f64>) -> String {
+        let timed = Timed { metrics: self, cpu_seconds };
+        serde_json::to_string_pretty(&timed).expect("metrics have only text keys")
+    }
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LinkMetrics {
+    /// The link's name.
+    pub name: String,
+    /// `up` or `down`.
+    pub direction: &'static str,
+    /// Bytes of IP packets that it delivered.
+    pub bytes: u64,
+    /// IP packets that it delivered.
+    pub packets: u64,
+    /// How long packets waited.
+    pub queue_delay_s: QueueDelay,
+    /// Packets that the queue dropped.
+    pub drops_queue: u64,
+    /// Packets that the loss model dropped.
+    pub drops_random: u64,
+    /// Packets that were lost because the link was cut.
+    pub drops_outage: u64,
+    /// Packets that were larger than the MTU.
+    pub drops_too_big: u64,
+}
+
+/// How long packets waited in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct QueueDelay {
+    /// Exact; null if no packet passed.
+    pub mean: Option<f64>,
+    /// Within 0.8 %.
+    pub p95: Option<f64>,
+}
+
+/// One viewer, or one download of the cross traffic.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SessionMetrics {
+    /// Such as `session 0`.
+    pub name: String,
+    /// When it began.
+    pub start_s: f64,
+    /// When the player was done; null if it was not.
+    pub finished_s: Option<f64>,
+    /// Bytes that the application read.
+    pub bytes: u64,
+    /// What the viewer saw.
+    #[serde(flatten)]
+    pub viewer: ViewerReport,
+    /// What the viewer of a DASH video saw.
+    #[serde(flatten)]
+    pub dash: Option<DashReport>,
+    /// What the transport did.
+    #[serde(flatten)]
+    pub transport: TransportReport,
+    /// How the sticky schedulers' paper's two conditions judged the path switches; null without a video.
+    pub switch_forecasts: Option<ForecastCounts>,
+}

@@ -1,0 +1,267 @@
+//! What one session says, folded into metrics while it is said, and stored only where somebody asked for it.
+
+use crate::metrics::SessionMetrics;
+use crate::recording::{MOST_RECORDED, Recorder, SessionRecording};
+use crate::table::Row;
+use anabranch_events::{Log, PlayerEvent, TransportEvent};
+use anabranch_media::{
+    Content, DashMetrics, RESPONSE_HEADER_BYTES, SwitchPredictor, TransportMetrics, TransportReport, ViewerMetrics,
+};
+use anabranch_scenario::{FlowPlan, Scenario};
+use anabranch_units::{Duration, Instant, PathId, SubflowId};
+
+/// Folds one session's events.
+pub struct Observer {
+    /// Such as `session 0`.
+    pub name: String,
+    start: Instant,
+    viewer: ViewerMetrics,
+    dash: Option<DashMetrics>,
+    transport: TransportMetrics,
+    predictor: Option<SwitchPredictor>,
+    recorder: Option<Recorder>,
+    /// Which of the session's paths each subflow uses, by the subflow's number.
+    subflow_paths: Vec<Option<usize>>,
+    paths: Vec<PathId>,
+    rows: Option<Rows>,
+    /// The transport's numbers at the end of the warm-up.
+    at_warm_up: Option<(Instant, TransportReport)>,
+}
+
+/// The session's part of the table of events.
+struct Rows {
+    list: Vec<Row>,
+    /// The source of what the sender, the receiver and the player say.
+    sources: [u32; 3],
+}
+
+/// The observers of a scenario's connections, and the sources of the table of events by number: two per link, then three
+/// per connection. Only with `record_events` do the observers keep rows for the table.
+pub fn observers(scenario: &Scenario, flows: &[FlowPlan], record_events: bool) -> (Vec<Observer>, Vec<String>) {
+    let links = scenario.links.iter().flat_map(|link| [format!("{}/down", link.name), format!("{}/up", link.name)]);
+    let mut sources: Vec<String> = links.collect();
+    let observers = flows.iter().enumerate().map(|(number, flow)| {
+        let rows = record_events.then(|| {
+            let own = ["server", "client", "player"].map(|who| {
+                sources.push(format!("{}/{who}", flow.name));
+                sources.len() as u32 - 1
+            });
+            Rows { list: Vec::new(), sources: own }
+        });
+        let recorded = flow.awaited && number < MOST_RECORDED;
+        Observer { rows, ..Observer::new(scenario, flow, recorded) }
+    });
+    let observers = observers.collect();
+    (observers, sources)
+}
+
+impl Observer {
+    /// The observer of a connection; it samples for figures if the connection is recorded.
+    fn new(scenario: &Scenario, flow: &FlowPlan, recorded: bool) -> Self {
+        let events: Vec<Instant> = scenario.events.iter().map(|event| Instant::ZERO + event.at).collect();
+        let predictor = match &flow.content {
+            Content::Progressive(frames) => {
+                Some(SwitchPredictor::new(frames.clone(), flow.full_payload, RESPONSE_HEADER_BYTES))
+            }
+            _ => None,
+        };
+        let video = if let Content::Dash(video) = &flow.content { Some(video.clone()) } else { None };
+        let path_name = |path: &usize| scenario.paths[*path].name.clone();
+        let recorder = || Recorder::new(flow.name.clone(), flow.paths.iter().map(path_name), flow.start);
+        Observer {
+            name: flow.name.clone(),
+            start: flow.start,
+            viewer: ViewerMetrics::new(flow.start),
+            dash: video.clone().map(|video| DashMetrics::new(flow.start, video, flow.statistics)),
+            transport: TransportMetrics::new(flow.start, &events).within(flow.statistics.window),
+            predictor,
+            recorder: recorded.then(|| recorder().of(video)),
+            subflow_paths: Vec::new(),
+            paths: flow.paths.iter().map(|path| PathId(*path as u16)).collect(),
+            rows: None,
+            at_warm_up: None,
+        }
+    }
+
+    /// The session's paths.
+    pub fn paths(&self) -> &[PathId] {
+        &self.paths
+    }
+
+    /// One more than the highest number of a subflow so far.
+    pub fn subflows_seen(&self) -> u16 {
+        self.subflow_paths.len() as u16
+    }
+
+    /// The session has another connection from here on: what held of the old one's sender holds no more.
+    pub fn reconnected(&mut self, now: Instant) {
+        self.transport.observe_sender(now, &TransportEvent::ReceiveWindowLimited { limited: false });
+        self.transport.observe_sender(now, &TransportEvent::SchedulerWaiting { waiting: false });
+    }
+
+    /// What the endpoint said that sends the content.
+    #[inline]
+    pub fn see_sender(&mut self, log: &mut Log<TransportEvent>) {
+        if log.is_empty() {
+            return;
+        }
+        for (at, event) in log.drain() {
+            self.transport.observe_sender(at, &event);
+            let forecast = self.predictor.as_mut().and_then(|predictor| predictor.observe(at, &event));
+            if let Some(rows) = &mut self.rows {
+                rows.list.push(Row::transport(at, rows.sources[0], &event, forecast));
+            }
+            match event {
+                TransportEvent::SubflowOpened { subflow, path, .. } => self.note_path(subflow, path),
+                TransportEvent::PathSwitched { any: true, .. } => {
+                    if let Some(recorder) = &mut self.recorder {
+                        recorder.path_switch();
+                    }
+                }
+                TransportEvent::Sample { subflow, cwnd, srtt, acked, .. } => self.record(subflow, cwnd, srtt, acked),
+                TransportEvent::PathUse { subflow, allowed } => {
+                    if let (Some(path), Some(recorder)) = (self.path_of(subflow), &mut self.recorder) {
+                        recorder.path_use(at, path, allowed);
+                    }
+                }
+                // Its successor on the path begins without a verdict.
+                TransportEvent::SubflowClosed { subflow, .. } => {
+                    if let (Some(path), Some(recorder)) = (self.path_of(subflow), &mut self.recorder) {
+                        recorder.path_use(at, path, true);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What the endpoint said that receives it.
+    #[inline]
+    pub fn see_receiver(&mut self, log: &mut Log<TransportEvent>) {
+        if log.is_empty() {
+            return;
+        }
+        for (at, event) in log.drain() {
+            self.transport.observe_receiver(at, &event);
+            if let Some(dash) = &mut self.dash {
+                dash.observe_receiver(&event);
+            }
+            if let Some(rows) = &mut self.rows {
+                rows.list.push(Row::transport(at, rows.sources[1], &event, None));
+            }
+        }
+    }
+
+    /// What the player said.
+    #[inline]
+    pub fn see_player(&mut self, log: &mut Log<PlayerEvent>) {
+        if log.is_empty() {
+            return;
+        }
+        for (at, event) in log.drain() {
+            self.viewer.observe(at, &event);
+            if let Some(dash) = &mut self.dash {
+                dash.observe(at, &event);
+            }
+            if let Some(rows) = &mut self.rows {
+                rows.list.push(Row::player(at, rows.sources[2], &event));
+            }
+            let Some(recorder) = &mut self.recorder else { continue };
+            match event {
+                PlayerEvent::BufferLevel { media, .. } => recorder.buffer(media),
+                PlayerEvent::PictureDiscarded { .. } => recorder.discard(),
+                PlayerEvent::BufferUnderflow { .. } => recorder.underflow(at),
+                PlayerEvent::SegmentShown { representation, .. } => recorder.show(at, representation),
+                PlayerEvent::StallBegan => recorder.stall(at, true),
+                PlayerEvent::StallEnded | PlayerEvent::PlaybackEnded => recorder.stall(at, false),
+                _ => {}
+            }
+        }
+    }
+
+    /// Samples follow.
+    pub fn begin_sample(&mut self, now: Instant) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.begin(now);
+        }
+    }
+
+    /// The session begins only now, before anything was said: its client took its time.
+    ///
+    /// Only a session in the laboratory whose client is a program begins so. A program says nothing of what the viewer saw, so what would
+    /// count from here of a DASH video stays empty, and the laboratory makes it null; a real player's own words are folded apart.
+    pub fn restart(&mut self, now: Instant) {
+        self.start = now;
+        self.viewer = ViewerMetrics::new(now);
+        self.transport = self.transport.restarted(now);
+    }
+
+    /// From here on goodput counts. All else, means and what the viewer saw included, is of the whole session or of its statistics
+    /// window.
+    pub fn end_warm_up(&mut self, now: Instant) {
+        if now > self.start {
+            self.at_warm_up = Some((now, self.transport.finish(now, |_| String::new())));
+        }
+    }
+
+    /// The numbers of a session that ended, or was cut off, at `end`.
+    pub fn metrics(
+        &self,
+        end: Instant,
+        bytes: u64,
+        finished: Option<Instant>,
+        path_names: &[String],
+    ) -> SessionMetrics {
+        let mut transport = self.transport.finish(end, |path| path_names[path.index()].clone());
+        if let Some((since, before)) = &self.at_warm_up {
+            self.discount(&mut transport, before, *since, end);
+        }
+        SessionMetrics {
+            name: self.name.clone(),
+            start_s: self.start.as_secs_f64(),
+            finished_s: finished.map(Instant::as_secs_f64),
+            bytes,
+            viewer: self.viewer.finish(end),
+            dash: self.dash.as_ref().map(|dash| dash.finish(end)),
+            transport,
+            switch_forecasts: self.predictor.as_ref().map(SwitchPredictor::counts),
+        }
+    }
+
+    /// The recording and the rows of the table.
+    pub fn into_records(self, end: Instant) -> (Option<SessionRecording>, Vec<Row>) {
+        (self.recorder.map(|recorder| recorder.finish(end)), self.rows.map_or_else(Vec::new, |rows| rows.list))
+    }
+
+    fn note_path(&mut self, subflow: SubflowId, path: PathId) {
+        let index = subflow.index();
+        if self.subflow_paths.len() <= index {
+            self.subflow_paths.resize(index + 1, None);
+        }
+        self.subflow_paths[index] = self.paths.iter().position(|own| *own == path);
+    }
+
+    /// The position of a subflow's path among the session's.
+    fn path_of(&self, subflow: SubflowId) -> Option<usize> {
+        self.subflow_paths.get(subflow.index()).copied().flatten()
+    }
+
+    fn record(&mut self, subflow: SubflowId, cwnd: f64, srtt: Duration, acked: u64) {
+        if let (Some(path), Some(recorder)) = (self.path_of(subflow), &mut self.recorder) {
+            recorder.sample(path, subflow.0, cwnd, srtt, acked);
+        }
+    }
+
+    /// Takes from the goodputs what came before `since`.
+    fn discount(&self, report: &mut TransportReport, before: &TransportReport, since: Instant, end: Instant) {
+        let (early, all) = (since.since(self.start).as_secs_f64(), end.since(self.start).as_secs_f64());
+        let late =
+            |whole: f64, first: f64| if all > early { (whole * all - first * early) / (all - early) } else { 0.0 };
+        report.goodput_bps = late(report.goodput_bps, before.goodput_bps);
+        for (subflow, first) in report.subflows.iter_mut().zip(&before.subflows) {
+            subflow.goodput_bps = late(subflow.goodput_bps, first.goodput_bps);
+        }
+        let opened_later = report.subflows.iter_mut().skip(before.subflows.len());
+        opened_later.for_each(|subflow| subflow.goodput_bps = late(subflow.goodput_bps, 0.0));
+    }
+}

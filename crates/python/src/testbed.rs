@@ -1,0 +1,119 @@
+//! A testbed, with the interpreter free for others meanwhile.
+
+use crate::outcome::Outcome;
+use crate::scenario::Scenario;
+use crate::{InputError, LiveError};
+use anabranch_observation::Ended;
+use anabranch_testbed::{ClientKind, Options, ServerKind, TestbedError};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+
+/// A running testbed.
+#[pyclass(skip_from_py_object)]
+pub struct Testbed(Option<anabranch_testbed::Testbed>);
+
+/// The run failed, or the machine cannot do it.
+fn failed(error: TestbedError) -> PyErr {
+    LiveError::new_err(error.to_string())
+}
+
+/// One of a few words.
+fn chosen<T: Copy>(what: &str, word: &str, choices: &[(&str, T)]) -> PyResult<T> {
+    let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
+    let found = choices.iter().find(|(name, _)| *name == word).map(|(_, value)| *value);
+    found.ok_or_else(|| InputError::new_err(format!("{what} `{word}`: expected {}", names.join(" or "))))
+}
+
+const ENDINGS: [(&str, Ended); 4] = [
+    ("finished", Ended::Finished),
+    ("duration", Ended::Duration),
+    ("stuck", Ended::Stuck),
+    ("stopped", Ended::Stopped),
+];
+
+fn ending(ended: Ended) -> &'static str {
+    ENDINGS.iter().find(|(_, own)| *own == ended).map_or("stopped", |(name, _)| name)
+}
+
+impl Testbed {
+    fn running(&self) -> PyResult<&anabranch_testbed::Testbed> {
+        self.0.as_ref().ok_or_else(|| LiveError::new_err("the testbed was taken down"))
+    }
+}
+
+#[pymethods]
+impl Testbed {
+    /// Builds and starts everything but the first session's program.
+    #[new]
+    #[pyo3(signature = (scenario, *, seed, server, client, record_events, capture_dir=None, content_root=None))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
+    fn new(
+        py: Python<'_>,
+        scenario: &Scenario,
+        seed: u64,
+        server: &str,
+        client: &str,
+        record_events: bool,
+        capture_dir: Option<PathBuf>,
+        content_root: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let options = Options {
+            seed,
+            server: chosen("server", server, &[("anabranch", ServerKind::Anabranch), ("kernel", ServerKind::Kernel)])?,
+            client: chosen("client", client, &[("model", ClientKind::Model), ("program", ClientKind::Program)])?,
+            capture: capture_dir,
+            content: content_root,
+            record_events,
+        };
+        let testbed = py.detach(|| anabranch_testbed::Testbed::start(&scenario.0, &options)).map_err(failed)?;
+        Ok(Testbed(Some(testbed)))
+    }
+
+    /// The namespace of the first session's client.
+    #[getter]
+    fn namespace(&self) -> PyResult<&str> {
+        self.running().map(anabranch_testbed::Testbed::namespace)
+    }
+
+    /// Where its server is.
+    #[getter]
+    fn url(&self) -> PyResult<String> {
+        self.running().map(anabranch_testbed::Testbed::url)
+    }
+
+    /// Seconds since the run began.
+    #[getter]
+    fn elapsed(&self) -> PyResult<f64> {
+        Ok(self.running()?.elapsed().as_secs_f64())
+    }
+
+    /// Why the run is over, if it is.
+    fn poll(&self) -> PyResult<Option<&'static str>> {
+        Ok(self.running()?.poll().map_err(failed)?.map(ending))
+    }
+
+    /// Takes everything down and says what was seen.
+    fn finish(&mut self, py: Python<'_>, ended: &str) -> PyResult<Outcome> {
+        let ended = chosen("ended", ended, &ENDINGS)?;
+        self.running()?;
+        let testbed = self.0.take();
+        let report = py.detach(|| testbed.map(|testbed| testbed.finish(ended)).transpose()).map_err(failed)?;
+        let report = report.ok_or_else(|| LiveError::new_err("the testbed was taken down"))?;
+        Ok(Outcome::with_metrics(report.outcome.clone(), report.to_json()))
+    }
+
+    /// Takes everything down, if that was not done.
+    fn close(&mut self, py: Python<'_>) {
+        let testbed = self.0.take();
+        py.detach(|| drop(testbed));
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&mut self, py: Python<'_>, _exception: &Bound<'_, pyo3::types::PyTuple>) {
+        self.close(py);
+    }
+}

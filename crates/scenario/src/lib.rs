@@ -1,0 +1,36 @@
+//! The scenario: a network, sessions over it, and scheduled events, as one TOML text.
+//!
+//! [`load`] reads and checks a text; [`Scenario::resolved`] writes it with every default filled in. From a [`Scenario`]
+//! follow the links ([`link_directions`]) and the connections with their players ([`plan`]), for the simulator and for the
+//! live testbed alike. [`catalogue`] has the shipped scenarios, [`traces`] what the command line does with trace files.
+//!
+//! ```
+//! let text = r#"
+//!     schema = 1
+//!     duration = "5 s"
+//!     [link.wifi]
+//!     rtt = "50 ms"
+//!     rate = "2 Mb/s"
+//!     [[session]]
+//!     video = { kind = "bulk" }
+//! "#;
+//! let scenario = anabranch_scenario::load(text, "example", None, &[]).unwrap();
+//! assert_eq!(scenario.paths[0].name, "wifi");
+//! ```
+
+pub mod catalogue;
+mod directions;
+mod error;
+mod plan;
+mod quantity;
+mod schema;
+pub mod traces;
+
+pub use directions::{LinkDirection, link_directions};
+pub use error::{Error, nearest};
+pub use plan::{FlowPlan, plan};
+pub use quantity::{Ratio, rate_bps, time_s};
+pub use schema::{
+    Action, Change, Choice, DashContent, Direction, Event, Jitter, LatencyUse, Link, Loss, LossModel, Path, Player,
+    Queue, Rate, Reordering, SCHEMA, Scenario, Session, Synthetic, Trace, Traffic, Transport, Video, load, page,
+};

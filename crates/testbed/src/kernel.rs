@@ -1,0 +1,224 @@
+//! A kernel as the server: its sockets in a namespace of their own, and our applications on them.
+
+use crate::apps::Opener;
+use crate::client::next_multiple;
+use crate::error::{Doing, TestbedError};
+use crate::flow::{Flow, SUBFLOWS_PER_CONNECTION};
+use crate::inspect::{Subflow, subflows};
+use crate::socket::{new_socket, wait};
+use crate::sockopt::unacknowledged;
+use anabranch_events::{Log, TransportEvent};
+use anabranch_live::lab::Family;
+use anabranch_live::{Application, Netns, Progress};
+use anabranch_units::{Duration, Instant, PathId, SubflowId};
+use socket2::{SockAddr, Socket};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// How often a stop is looked for, and the counters are read, when nothing else happens.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 128;
+
+/// Bytes that are moved at once.
+const CHUNK: usize = 1 << 16;
+
+/// What a kernel shall serve one flow with.
+pub(crate) struct Service {
+    pub flow: Arc<Flow>,
+    pub opener: Opener,
+    pub family: Family,
+    pub mptcp: bool,
+    pub congestion_control: String,
+}
+
+impl Service {
+    /// Listens in the server's namespace and serves on threads of its own until the flow is stopped.
+    pub fn start(self, server: &Netns) -> Result<JoinHandle<()>, TestbedError> {
+        let address = SocketAddr::from((self.family.server(), self.flow.port));
+        let doing = || format!("cannot serve {} from the kernel", self.flow.name);
+        let bound = server.run(|| {
+            let socket = new_socket(address, self.mptcp)?;
+            socket.set_reuse_address(true)?;
+            // Every subflow of an accepted connection inherits it.
+            socket.set_tcp_congestion(self.congestion_control.as_bytes())?;
+            socket.bind(&SockAddr::from(address))?;
+            socket.listen(BACKLOG)?;
+            io::Result::Ok(socket)
+        });
+        let listener = bound.and_then(|bound| bound).doing(doing())?;
+        Ok(std::thread::spawn(move || self.serve(&listener)))
+    }
+
+    fn serve(&self, listener: &Socket) {
+        std::thread::scope(|scope| {
+            while !self.flow.stopped() {
+                let ready = wait(listener, true, false, LOOK_INTERVAL.as_nanos());
+                if !ready.is_ok_and(|ready| ready.readable) {
+                    continue;
+                }
+                let Ok((socket, address)) = listener.accept() else { continue };
+                let peer = address.as_socket().map_or(self.family.server(), |address| address.ip());
+                scope.spawn(move || {
+                    let mut connection = Connection::new(&self.flow, self.family, socket, peer);
+                    // A client that breaks off is the client's concern.
+                    let _ = connection.serve(self.opener.open());
+                    connection.watch.look(self.flow.clock.now(), &connection.socket);
+                });
+            }
+        });
+    }
+}
+
+/// One accepted connection.
+struct Connection<'a> {
+    socket: Socket,
+    watch: Watch<'a>,
+    /// Bytes that the application has announced, and that the socket has taken.
+    announced: u64,
+    sent: u64,
+    progress: Progress,
+    finishing: bool,
+}
+
+impl<'a> Connection<'a> {
+    fn new(flow: &'a Flow, family: Family, socket: Socket, peer: IpAddr) -> Self {
+        let watch = Watch::new(flow, family, peer);
+        Connection { socket, watch, announced: 0, sent: 0, progress: Progress::default(), finishing: false }
+    }
+
+    fn serve(&mut self, mut application: Box<dyn Application + Send>) -> io::Result<()> {
+        self.socket.set_nonblocking(true)?;
+        self.socket.set_tcp_nodelay(true)?;
+        let mut buffer = vec![0; CHUNK];
+        while !self.watch.flow.stopped() {
+            self.receive(&mut *application, &mut buffer);
+            self.progress.acked = self.sent - unacknowledged(&self.socket).unwrap_or(0).min(self.sent);
+            self.progress.unsent = self.announced - self.sent;
+            let reply = application.poll(self.progress);
+            if self.progress.closed || reply.abort {
+                return Ok(());
+            }
+            self.announced = self.announced + reply.bytes - reply.withdraw.min(self.progress.unsent);
+            self.finishing |= reply.finish;
+            self.send(&*application, &mut buffer)?;
+            if self.finishing && self.sent == self.announced {
+                if self.progress.ended {
+                    return self.socket.shutdown(std::net::Shutdown::Write);
+                }
+                self.finishing = false;
+                self.socket.shutdown(std::net::Shutdown::Write)?;
+            }
+            self.watch.look(self.watch.flow.clock.now(), &self.socket);
+            wait(&self.socket, !self.progress.ended, self.sent < self.announced, LOOK_INTERVAL.as_nanos())?;
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, application: &mut dyn Application, buffer: &mut [u8]) {
+        while !self.progress.ended {
+            match self.socket.read(buffer) {
+                Ok(0) => self.progress.ended = true,
+                Ok(read) => application.receive(&buffer[..read]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => {
+                    self.progress.closed = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, application: &dyn Application, buffer: &mut [u8]) -> io::Result<()> {
+        while self.sent < self.announced {
+            let len = (self.announced - self.sent).min(CHUNK as u64) as usize;
+            application.fill(self.sent, &mut buffer[..len]);
+            match self.socket.write(&buffer[..len]) {
+                Ok(sent) => self.sent += sent as u64,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the kernel's counters of a connection and tells the flow's observer what can be told.
+struct Watch<'a> {
+    flow: &'a Flow,
+    family: Family,
+    peer: IpAddr,
+    /// By how much the numbers of its subflows are moved.
+    shift: u16,
+    next_look: Instant,
+    next_sample: Instant,
+}
+
+impl<'a> Watch<'a> {
+    fn new(flow: &'a Flow, family: Family, peer: IpAddr) -> Self {
+        // The application that is opened for the connection counts it.
+        let shift = flow.state().connections.saturating_mul(SUBFLOWS_PER_CONNECTION);
+        Watch { flow, family, peer, shift, next_look: Instant::ZERO, next_sample: Instant::ZERO }
+    }
+
+    fn look(&mut self, now: Instant, socket: &Socket) {
+        if now < self.next_look {
+            return;
+        }
+        self.next_look = now + LOOK_INTERVAL;
+        let mut log = Log::default();
+        let sampling = now >= self.next_sample;
+        if sampling {
+            self.next_sample = next_multiple(now, self.flow.sample_interval);
+        }
+        for mut subflow in subflows(socket, self.peer) {
+            subflow.id = subflow.id.saturating_add(self.shift);
+            let Some(path) = self.path_of(subflow.remote) else { continue };
+            let name = SubflowId(subflow.id);
+            if self.note(subflow) {
+                log.emit(now, TransportEvent::SubflowOpened { subflow: name, path, rtt: subflow.srtt });
+            }
+            if sampling {
+                log.emit(now, sample_of(name, &subflow));
+            }
+        }
+        self.flow.observer().see_sender(&mut log);
+    }
+
+    /// Keeps the latest counters; whether the subflow is new.
+    fn note(&self, subflow: Subflow) -> bool {
+        let counted = &mut self.flow.state().counted;
+        match counted.iter_mut().find(|known| known.id == subflow.id) {
+            Some(known) => {
+                *known = subflow;
+                false
+            }
+            None => {
+                counted.push(subflow);
+                true
+            }
+        }
+    }
+
+    /// The scenario's path that a client's address belongs to.
+    fn path_of(&self, remote: IpAddr) -> Option<PathId> {
+        let at = self.flow.ends.iter().position(|end| self.family.client(*end) == remote.to_canonical())?;
+        Some(PathId(self.flow.paths[at] as u16))
+    }
+}
+
+fn sample_of(name: SubflowId, subflow: &Subflow) -> TransportEvent {
+    TransportEvent::Sample {
+        subflow: name,
+        cwnd: f64::from(subflow.cwnd),
+        ssthresh: f64::from(subflow.ssthresh),
+        in_flight: subflow.in_flight,
+        srtt: subflow.srtt,
+        acked: subflow.acked,
+    }
+}

@@ -1,0 +1,145 @@
+//! The scenario's clients and its server as namespaces, and the network between them.
+
+use crate::error::{Doing, TestbedError};
+use crate::options::ServerKind;
+use anabranch_live::lab::{Family, MAX_NUMBER, MAX_PATHS, Plan, Site, SitePath};
+use anabranch_live::{Far, Netns, Pipes, Route, Topology};
+use anabranch_scenario::FlowPlan;
+use anabranch_scenario::Scenario;
+use anabranch_stack::connection::Protocol;
+use anabranch_units::PathId;
+use std::fs;
+
+/// More clients than this would measure the machine.
+const MOST_FLOWS: usize = 16;
+
+/// The largest MTU of a TUN device (`MAX_MTU` of `tun.c`, for IPv4 without an Ethernet header).
+const MOST_MTU: u32 = 65_521;
+
+/// The control that a kernel's server uses if it does not have the scenario's; Linux's default.
+const KERNEL_DEFAULT: &str = "cubic";
+
+/// A flow's namespace and how to change it.
+pub(crate) struct Client {
+    pub plan: Plan,
+    pub namespace: Netns,
+}
+
+/// Everything that has a namespace.
+pub(crate) struct Sites {
+    pub clients: Vec<Client>,
+    pub server: Option<Netns>,
+    pub network: Topology,
+}
+
+/// The scenario's family of addresses, if the testbed can build the scenario at all.
+pub(crate) fn check(scenario: &Scenario, flows: &[FlowPlan]) -> Result<Family, TestbedError> {
+    let refuse = |why: String| Err(TestbedError::Refused { scenario: scenario.name.clone(), why });
+    if flows.is_empty() {
+        return refuse("it has no session and no cross traffic".into());
+    }
+    if flows.len() > MOST_FLOWS {
+        return refuse(format!("it has {} connections; up to {MOST_FLOWS} are possible", flows.len()));
+    }
+    let paths: usize = flows.iter().map(|flow| flow.paths.len()).sum();
+    if paths > usize::from(MAX_NUMBER) || flows.iter().any(|flow| flow.paths.len() > usize::from(MAX_PATHS)) {
+        return refuse(format!("a kernel opens up to {MAX_PATHS} subflows; a session has more paths"));
+    }
+    let family = if scenario.paths[0].ip == 6 { Family::V6 } else { Family::V4 };
+    if scenario.paths.iter().any(|path| path.ip != scenario.paths[0].ip) {
+        return refuse("its paths mix IPv4 and IPv6; all of them must be of one kind".into());
+    }
+    Ok(family)
+}
+
+/// The kernel's name of a control, if this kernel has it.
+fn kernel_control(name: &str) -> Option<&'static str> {
+    let wanted = ["cubic", "bbr"].into_iter().find(|own| *own == name).or((name == "newreno").then_some("reno"))?;
+    let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    available.split_whitespace().any(|own| own == wanted).then_some(wanted)
+}
+
+/// The control with which a kernel serves a flow, and what to say if it is not the scenario's.
+pub(crate) fn serving_control(flow: &FlowPlan) -> (String, Option<String>) {
+    let name = &flow.transport.congestion_control.name;
+    match kernel_control(name) {
+        Some(known) => (known.to_owned(), None),
+        None => {
+            let note = format!(
+                "{}: this kernel has no congestion control `{name}`; it serves with {KERNEL_DEFAULT}",
+                flow.name
+            );
+            (KERNEL_DEFAULT.to_owned(), Some(note))
+        }
+    }
+}
+
+/// Kernel parameters that follow from how the endpoints of a flow behave.
+fn settings(flow: &FlowPlan) -> Vec<(&'static str, String)> {
+    let t = &flow.transport;
+    // About half of a receive buffer holds payload, the rest the kernel's bookkeeping.
+    let receive = format!("4096 {} {}", 2 * t.receive_buffer.initial, 2 * t.receive_buffer.max);
+    let flag = |on: bool| if on { "1" } else { "0" }.to_owned();
+    vec![
+        // That of the client, whose requests are short. A namespace may not choose every control; a server's sockets may.
+        ("net/ipv4/tcp_congestion_control", "reno".to_owned()),
+        ("net/ipv4/tcp_rmem", receive),
+        ("net/ipv4/tcp_wmem", format!("4096 {} {}", 16_384.min(t.send_buffer), t.send_buffer)),
+        ("net/ipv4/tcp_timestamps", flag(t.timestamps)),
+        ("net/ipv4/tcp_slow_start_after_idle", flag(t.idle_restart)),
+    ]
+}
+
+/// Builds what the flows need. Flow after flow gets the emulator's next paths; the server of the first flow decides what a kernel's server
+/// can be told only once.
+pub(crate) fn build(
+    scenario: &Scenario,
+    flows: &[FlowPlan],
+    family: Family,
+    server: ServerKind,
+    links: Vec<Pipes>,
+) -> Result<Sites, TestbedError> {
+    let mut number = 0;
+    let mut plans = Vec::new();
+    for flow in flows {
+        let path = |(i, at): (usize, &usize)| {
+            let mtu = flow.server.paths[i].mtu.min(MOST_MTU);
+            SitePath { id: PathId(number + i as u16), mtu, backup: scenario.paths[*at].backup }
+        };
+        let paths: Vec<_> = flow.paths.iter().enumerate().map(path).collect();
+        number += paths.len() as u16;
+        let plan = Plan { family, paths, settings: settings(flow), initial_window: None };
+        plans.push(plan);
+    }
+    let far = match server {
+        ServerKind::Anabranch => None,
+        ServerKind::Kernel => {
+            let plan = Plan {
+                paths: plans.iter().flat_map(|plan| plan.paths.clone()).collect(),
+                initial_window: Some(flows[0].transport.initial_window),
+                ..plans[0].clone()
+            };
+            Some(plan.server().doing("cannot set up the server's namespace")?)
+        }
+    };
+    let (server, far_devices) = match far {
+        Some(Site { devices, namespace }) => (Some(namespace), devices.into_iter().map(Far::Device).collect()),
+        None => (None, Vec::new()),
+    };
+    let mut far_devices = far_devices.into_iter();
+    let (mut clients, mut paths) = (Vec::new(), Vec::new());
+    for (flow, plan) in flows.iter().zip(plans) {
+        let Site { devices, namespace } = plan.client().doing("cannot set up a client's namespace")?;
+        for (device, at) in devices.into_iter().zip(&flow.paths) {
+            let far = far_devices.next().unwrap_or(Far::Host);
+            paths.push(Route { client: device, far, links: scenario.paths[*at].links.clone() });
+        }
+        clients.push(Client { plan, namespace });
+    }
+    Ok(Sites { clients, server, network: Topology { links, paths } })
+}
+
+/// Whether the client's sockets speak Multipath TCP.
+pub(crate) fn is_multipath(flow: &FlowPlan) -> bool {
+    flow.transport.protocol == Protocol::Mptcp
+}

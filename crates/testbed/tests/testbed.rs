@@ -1,0 +1,235 @@
+//! Scenarios in real time: the same numbers as simulated, as far as a few seconds tell, and nothing left behind.
+
+#![cfg(target_os = "linux")]
+
+use anabranch_events::DropCause;
+use anabranch_live::requirements::missing;
+use anabranch_network::Packet;
+use anabranch_observation::Ended;
+use anabranch_scenario::{Scenario, load};
+use anabranch_testbed::{ClientKind, Options, Report, ServerKind, Testbed, TestbedError};
+use anabranch_units::{Duration, Instant};
+use std::process::Command;
+
+/// Whether the test cannot run here; with `ANABRANCH_REQUIRE_LIVE=1` that fails it.
+fn unable() -> bool {
+    let lacking = missing(&[]);
+    let required = std::env::var("ANABRANCH_REQUIRE_LIVE").is_ok_and(|value| value == "1");
+    assert!(lacking.is_empty() || !required, "live tests are required, but: {}", lacking.join(" "));
+    if !lacking.is_empty() {
+        eprintln!("skipped: {}", lacking.join(" "));
+    }
+    !lacking.is_empty()
+}
+
+fn scenario(text: &str) -> Scenario {
+    load(&format!("schema = 1\n{text}"), "test", None, &[]).expect("a scenario")
+}
+
+fn live(scenario: &Scenario, options: &Options) -> Report {
+    let testbed = Testbed::start(scenario, options).expect("a testbed");
+    let ended = testbed.play(&mut |_| true).expect("a run");
+    testbed.finish(ended).expect("a report")
+}
+
+const TWO_PATHS: &str = "duration = \"30 s\"\n[transport]\nscheduler = \"min-rtt\"\ncongestion_control = \"cubic\"\n\
+    [link.wifi]\nrate = \"8 Mb/s\"\nrtt = \"20 ms\"\nqueue = \"40 kB\"\n\
+    [link.lte]\nrate = \"4 Mb/s\"\nrtt = \"50 ms\"\nqueue = \"40 kB\"\n\
+    [[session]]\nvideo = { kind = \"bulk\", size = \"3 MB\" }\n";
+
+fn number(report: &Report, of: &[&str]) -> f64 {
+    let mut value = &report.metrics["sessions"][0];
+    for key in of {
+        value = key.parse::<usize>().map_or_else(|_| &value[*key], |at| &value[at]);
+    }
+    value.as_f64().unwrap_or_else(|| panic!("{of:?} in {}", report.to_json()))
+}
+
+#[test]
+fn a_download_over_two_paths_uses_both_whoever_serves() {
+    if unable() {
+        return;
+    }
+    for server in [ServerKind::Anabranch, ServerKind::Kernel] {
+        let report = live(&scenario(TWO_PATHS), &Options { seed: 1, server, ..Options::default() });
+        assert_eq!(report.outcome.metrics.ended, Ended::Finished, "{}", report.to_json());
+        // Both links' payload is 11.6 Mb/s; the bound is loose because the machine may be busy.
+        let goodput = number(&report, &["goodput_bps"]);
+        assert!((6e6..11.8e6).contains(&goodput), "{server:?}: {goodput}");
+        for subflow in ["0", "1"] {
+            assert!(number(&report, &["subflows", subflow, "bytes"]) > 3e5, "{server:?}: {}", report.to_json());
+        }
+        let session = &report.metrics["sessions"][0];
+        assert_eq!(session["path_switches"].is_null(), server == ServerKind::Kernel);
+        assert!(session["reorder_delay_s"]["mean"].is_null(), "the client's kernel does not tell");
+        assert_eq!(report.metrics["engine"], "live");
+        assert_eq!(session["bytes"], 3_000_000 + anabranch_media::RESPONSE_HEADER_BYTES);
+    }
+}
+
+/// Anything that has a size.
+struct Probe;
+
+impl Packet for Probe {
+    fn bytes(&self) -> u32 {
+        1000
+    }
+
+    fn duplicate(&self) -> Self {
+        Probe
+    }
+}
+
+/// How many of `packets` packets the simulator's links lose, one direction after the other, if no queue ever fills.
+fn lost_of(scenario: &Scenario, seed: u64, packets: &[u64]) -> Vec<u64> {
+    let lines = anabranch_scenario::link_directions::<Probe>(scenario, seed).into_iter().zip(packets);
+    let lost = lines.map(|(mut line, &packets)| {
+        let mut now = Instant::ZERO;
+        for _ in 0..packets {
+            line.direction.send(now, Probe);
+            now += Duration::from_secs(1);
+            while line.direction.poll_delivery(now).is_some() {}
+        }
+        line.direction.stats().dropped(DropCause::Random).packets
+    });
+    lost.collect()
+}
+
+/// The k-th packet on a link meets the same fate in both worlds, so the number of packets decides the number of losses.
+#[test]
+fn the_emulator_loses_the_packets_that_the_simulator_loses() {
+    if unable() {
+        return;
+    }
+    let lossy = "queue = \"4 MB\"\nup = { loss = \"5 %\" }\nloss = \"3 %\"\n";
+    let scenario = scenario(&TWO_PATHS.replace("queue = \"40 kB\"\n", lossy).replace("3 MB", "1 MB"));
+    let testbed = Testbed::start(&scenario, &Options { seed: 7, ..Options::default() }).expect("a testbed");
+    let ended = testbed.play(&mut |_| true).expect("a run");
+    // What was under way when the player was done arrives meanwhile.
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    let links = testbed.finish(ended).expect("a report").outcome.metrics.links;
+    assert!(links.iter().all(|link| link.drops_queue == 0), "no queue is that long");
+    let lost: Vec<_> = links.iter().map(|link| link.drops_random).collect();
+    let offered: Vec<_> = links.iter().map(|link| link.packets + link.drops_random).collect();
+    assert!(lost.iter().sum::<u64>() > 20, "the loss is real: {lost:?} of {offered:?}");
+    assert_eq!(lost, lost_of(&scenario, 7, &offered), "of {offered:?}");
+    assert_ne!(lost, lost_of(&scenario, 8, &offered), "another seed loses others");
+}
+
+#[test]
+fn a_program_in_the_clients_namespace_is_served_and_nothing_is_left() {
+    if unable() {
+        return;
+    }
+    let content = std::env::temp_dir().join(format!("anabranch-testbed-content-{}", std::process::id()));
+    std::fs::create_dir_all(&content).expect("a directory");
+    std::fs::write(content.join("hello.txt"), "hello").expect("a file");
+    for server in [ServerKind::Anabranch, ServerKind::Kernel] {
+        let options = Options {
+            server,
+            client: ClientKind::Program,
+            content: Some(content.clone()),
+            capture: Some(content.clone()),
+            ..Options::default()
+        };
+        let testbed = Testbed::start(&scenario(TWO_PATHS), &options).expect("a testbed");
+        let namespace = testbed.namespace().to_owned();
+        let fetch = |what: &str| {
+            let url = format!("{}/{what}", testbed.url());
+            let fetched =
+                Command::new("ip").args(["netns", "exec", &namespace, "curl", "-sS", "-m", "10", &url]).output();
+            fetched.expect("curl starts")
+        };
+        assert_eq!(fetch("hello.txt").stdout, b"hello");
+        assert_eq!(fetch("bytes/100000").stdout.len(), 100_000);
+        let report = testbed.finish(Ended::Finished).expect("a report");
+        assert!(number(&report, &["bytes"]) > 100_000.0, "{}", report.to_json());
+        assert!(report.metrics["sessions"][0]["stalls"].is_null());
+        assert_eq!(report.facts.connections, 2);
+        assert!(!std::path::Path::new("/run/netns").join(&namespace).exists(), "namespaces vanish");
+        let captured = content.join("wifi.pcapng").metadata().expect("a capture").len();
+        assert!(captured > 100_000, "plain TCP takes the first path: {captured}");
+        for path in ["wifi", "lte"] {
+            assert!(content.join(format!("{path}.pcapng")).exists());
+        }
+    }
+    std::fs::remove_dir_all(&content).expect("it is there");
+}
+
+#[test]
+fn what_cannot_be_built_is_refused_with_the_reason() {
+    if unable() {
+        return;
+    }
+    let mixed = "duration = \"1 s\"\n[link.a]\nrate = \"1 Mb/s\"\n[link.b]\nrate = \"1 Mb/s\"\n\
+        [path.a]\nlinks = [\"a\"]\n[path.b]\nlinks = [\"b\"]\nip = 6\n[[session]]\n";
+    let error = Testbed::start(&scenario(mixed), &Options::default()).err().expect("refused");
+    assert!(matches!(error, TestbedError::Refused { .. }), "{error}");
+    assert!(error.to_string().contains("IPv4 and IPv6"), "{error}");
+}
+
+#[test]
+fn paths_share_a_link_with_each_other_and_with_cross_traffic() {
+    if unable() {
+        return;
+    }
+    let text = "duration = \"4 s\"\n[transport]\ncongestion_control = \"lia\"\n\
+        [link.bottleneck]\nrate = \"8 Mb/s\"\nrtt = \"20 ms\"\nqueue = \"40 kB\"\n\
+        [link.a]\nrate = \"unlimited\"\n[link.b]\nrate = \"unlimited\"\ndelay = \"5 ms\"\n\
+        [path.a]\nlinks = [\"a\", \"bottleneck\"]\n[path.b]\nlinks = [\"b\", \"bottleneck\"]\n\
+        [[session]]\nvideo = { kind = \"bulk\" }\n\
+        [[traffic]]\nkind = \"tcp\"\npath = \"a\"\ncongestion_control = \"newreno\"\n";
+    let report = live(&scenario(text), &Options::default());
+    let metrics = &report.outcome.metrics;
+    assert_eq!(metrics.ended, Ended::Duration);
+    let goodputs = [metrics.sessions[0].transport.goodput_bps, metrics.traffic[0].transport.goodput_bps];
+    assert!(goodputs.iter().all(|bps| *bps > 0.3e6), "{goodputs:?}");
+    assert!((4e6..7.8e6).contains(&goodputs.iter().sum()), "{goodputs:?}");
+    let down = |name: &str| {
+        let link = metrics.links.iter().find(|link| link.name == name && link.direction == "down");
+        link.expect("there is such a link").packets
+    };
+    let behind = down("a") + down("b");
+    assert!(down("b") > 100 && (behind..behind + 20).contains(&down("bottleneck")), "every packet takes both links");
+}
+
+#[test]
+fn an_interface_that_comes_back_gets_a_new_subflow() {
+    if unable() {
+        return;
+    }
+    let events = "[[event]]\nat = \"1 s\"\npath = \"wifi\"\ndown = true\n[[event]]\nat = \"2 s\"\npath = \"wifi\"\ndown = false\n";
+    let text = format!("{}{events}", TWO_PATHS.replace("3 MB", "5 MB"));
+    for server in [ServerKind::Anabranch, ServerKind::Kernel] {
+        let report = live(&scenario(&text), &Options { server, ..Options::default() });
+        assert_eq!(report.outcome.metrics.ended, Ended::Finished, "{server:?}: {}", report.to_json());
+        let subflows = &report.outcome.metrics.sessions[0].transport.subflows;
+        let paths: Vec<_> = subflows.iter().map(|subflow| subflow.path.as_str()).collect();
+        assert_eq!(paths, ["wifi", "lte", "wifi"], "{server:?}");
+        let marks = &report.outcome.recording.events;
+        assert_eq!(marks.len(), 2);
+    }
+}
+
+/// A video whose links become too slow in the middle of a media segment.
+const GIVES_UP: &str = "duration = \"14 s\"\n[transport]\nscheduler = \"min-rtt\"\ncongestion_control = \"cubic\"\n\
+    [link.path1]\nrtt = \"40 ms\"\nrate = \"4 Mb/s\"\n[link.path2]\nrtt = \"60 ms\"\nrate = \"3 Mb/s\"\n\
+    [[session]]\nvideo = { kind = \"dash\", ladder = \"bbb-6s\", duration = \"60 s\" }\nplayer = \"dash.js-5\"\n\
+    [[event]]\nat = \"7 s\"\nlink = \"path1\"\nrate = \"300 kb/s\"\n\
+    [[event]]\nat = \"7 s\"\nlink = \"path2\"\nrate = \"300 kb/s\"\n";
+
+#[test]
+#[ignore = "it takes 28 s"]
+fn a_player_that_gives_a_response_up_goes_on_with_another_connection() {
+    if unable() {
+        return;
+    }
+    for server in [ServerKind::Anabranch, ServerKind::Kernel] {
+        let report = live(&scenario(GIVES_UP), &Options { server, record_events: true, ..Options::default() });
+        let session = &report.outcome.metrics.sessions[0];
+        assert!(report.facts.connections >= 2, "{server:?}: {}", report.to_json());
+        // Those of the first connection, and at least the initial one of the second: joins take long while the queues are full.
+        let subflows = &session.transport.subflows;
+        assert!(subflows.len() >= 3 && subflows[2].goodput_bps > 0.0, "{server:?}: {subflows:?}");
+    }
+}
