@@ -7,11 +7,12 @@ use hyper::header::{
 };
 use hyper::{Request, server::conn::http1};
 use hyper_util::rt::TokioTimer;
-use std::io;
+use std::convert::Infallible;
 use std::path::Path;
 use std::time::Duration;
 use tower_http::services::ServeDir;
 use tower_http::services::fs::ServeFileSystemResponseBody as Body;
+use tower_service::Service as _;
 
 /// A client has this long to say what it wants, counted from the end of the last response.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(75);
@@ -44,10 +45,10 @@ pub(super) fn protocol() -> http1::Builder {
     builder
 }
 
-/// Answers one request.
-pub(super) async fn answer(mut files: ServeDir, request: Request<Incoming>) -> io::Result<Response<Body>> {
+/// Answers one request; a file that does not exist or cannot be read is a status code, so there is always an answer.
+pub(super) async fn answer(mut files: ServeDir, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
     let known = TYPES.iter().find(|(extension, _)| request.uri().path().ends_with(extension));
-    let mut response = files.try_call(request).await?;
+    let mut response = files.call(request).await?;
     if let Some((_, kind)) = known
         && response.headers().contains_key(CONTENT_TYPE)
     {

@@ -4,11 +4,12 @@
 //! doubled each time (Linux since 6.18). An announced address opens the paths that lead to it. Nothing echoes an address that
 //! is taken back: that is repeated in the same way, unless the address comes back first.
 
-use super::keys::{address_hmac, equal};
+use super::keys::address_hmac;
 use super::{Connection, Mode, PathConfig, Role};
 use anabranch_segment::{MptcpOption, RemovedAddresses};
 use anabranch_units::{Duration, Instant, PathId};
 use core::net::IpAddr;
+use subtle::ConstantTimeEq;
 
 /// Repetitions of an announcement that is not echoed (Linux `ADD_ADDR_RETRANS_MAX`).
 const MAX_REPETITIONS: u32 = 3;
@@ -143,7 +144,7 @@ impl Connection {
             return;
         }
         let proof = self.remote_key.map(|key| address_hmac(key, self.local_key, address_id, address, port));
-        let proven = proof.is_some_and(|proof| equal(&proof.to_be_bytes(), &hmac.to_be_bytes()));
+        let proven = proof.is_some_and(|proof| proof.ct_eq(&hmac).into());
         let subflow = &mut self.subflows[at];
         if !proven || self.mode != Mode::Multipath || subflow.signals.len() >= MAX_SIGNALS {
             return;

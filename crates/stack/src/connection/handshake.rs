@@ -1,6 +1,6 @@
 //! How subflows open: MP_CAPABLE for the first (RFC 8684 section 3.1), MP_JOIN for the others (section 3.2).
 
-use super::keys::{Key, equal, join_hmac, leftmost_64, leftmost_160};
+use super::keys::{Key, join_hmac, leftmost_64, leftmost_160};
 use super::{Connection, Failover, Mode, PathConfig, Protocol, Role};
 use crate::congestion::Siblings;
 use crate::options::OptionError;
@@ -8,6 +8,7 @@ use crate::subflow::{DEFAULT_MSS, Manner, Opening, Origin, Peer, State, Subflow}
 use anabranch_events::{CloseReason, FallbackReason, TransportEvent};
 use anabranch_segment::{CapableFlags, Flags, MptcpOption, ResetReason, Segment};
 use anabranch_units::{Instant, PathId, SeqNumber, SubflowId};
+use subtle::ConstantTimeEq;
 
 /// What a peer can reasonably ask for: below it, a connection costs more than it carries (Linux `TCP_MIN_MSS`).
 const LEAST_MSS: u32 = 88;
@@ -149,7 +150,7 @@ impl Connection {
         let proven = answer.filter(|(_, _, hmac, nonce)| {
             self.remote_key.is_some_and(|key| {
                 let expected = leftmost_64(&join_hmac(key, self.local_key, *nonce, local_nonce));
-                equal(&expected.to_be_bytes(), &hmac.to_be_bytes())
+                expected.ct_eq(hmac).into()
             })
         });
         let subflow = &mut self.subflows[at];
@@ -242,7 +243,7 @@ impl Connection {
                 let (Some(proof), Some(key)) = (proof, self.remote_key) else { return false };
                 let expected = leftmost_160(&join_hmac(key, self.local_key, remote_nonce, local_nonce));
                 let subflow = &mut self.subflows[at];
-                if !equal(&expected, &proof) {
+                if bool::from(expected.ct_ne(&proof)) {
                     subflow.reset = Some(ResetReason::Prohibited);
                     return false;
                 }

@@ -1,7 +1,7 @@
 //! Keys, tokens and proofs (RFC 8684 section 3.1 to 3.4).
 
 use core::net::IpAddr;
-use hmac::{Hmac, Mac};
+use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
 /// What follows from one side's key.
@@ -82,11 +82,6 @@ pub(crate) fn leftmost_160(hmac: &[u8; 32]) -> [u8; 20] {
     left
 }
 
-/// Compares without telling by its duration where the first difference is.
-pub(crate) fn equal(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |differences, (x, y)| differences | (x ^ y)) == 0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,6 +100,6 @@ mod tests {
         let proof = join_hmac(a, b, 3, 4);
         assert_ne!(proof, join_hmac(b, a, 3, 4));
         assert_ne!(proof, join_hmac(a, b, 4, 3));
-        assert!(equal(&leftmost_160(&proof)[..8], &leftmost_64(&proof).to_be_bytes()));
+        assert_eq!(leftmost_160(&proof)[..8], leftmost_64(&proof).to_be_bytes());
     }
 }

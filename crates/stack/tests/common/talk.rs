@@ -8,7 +8,7 @@ use anabranch_segment::{
 use anabranch_stack::connection::{Entropy, Placed, Protocol};
 use anabranch_stack::{Config, Connection};
 use anabranch_units::{Duration, Instant, PathId, SeqNumber};
-use hmac::{Hmac, Mac};
+use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 
