@@ -1,4 +1,4 @@
-//! How fast the simulator is: CPU seconds (user time), delivered data packets per CPU second, peak memory.
+//! How fast the simulator is: CPU seconds (user and system time), delivered data packets per CPU second, peak memory.
 //!
 //! ```text
 //! cargo bench -p anabranch-sim --bench simulator            # every case, each in a process of its own
@@ -10,7 +10,7 @@
 
 use anabranch_scenario::{Scenario, catalogue, load};
 use anabranch_sim::{RunOptions, run};
-use nix::sys::resource::{UsageWho, getrusage};
+use rustix::time::{ClockId, clock_gettime};
 use std::process::Command;
 
 /// Runs per case; the median is reported.
@@ -120,17 +120,20 @@ fn run_case(name: &str) {
 
 /// CPU seconds and delivered data packets of one run.
 fn measure(scenario: &Scenario) -> (f64, u64) {
-    let before = user_seconds();
+    let before = cpu_seconds();
     let outcome = run(scenario, &RunOptions::default(), &mut |_| true);
-    (user_seconds() - before, outcome.metrics.packets)
+    (cpu_seconds() - before, outcome.metrics.packets)
 }
 
-fn user_seconds() -> f64 {
-    let time = getrusage(UsageWho::RUSAGE_SELF).expect("the kernel knows its processes").user_time();
-    time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6
+fn cpu_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
+/// The largest resident set so far: the line `VmHWM` of the process's status, in kB (proc(5)).
 fn peak_mib() -> f64 {
-    let usage = getrusage(UsageWho::RUSAGE_SELF).expect("the kernel knows its processes");
-    usage.max_rss() as f64 / 1024.0
+    let status = std::fs::read_to_string("/proc/self/status").expect("the kernel describes its processes");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the status has the peak");
+    let kib = line.trim().trim_end_matches(" kB");
+    kib.parse::<f64>().expect("the peak is a number") / 1024.0
 }

@@ -2,7 +2,7 @@
 
 use anabranch_network::{Probability, Streams};
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 
 /// Which segments lose their MPTCP options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -15,7 +15,7 @@
 //! Ours: cuts fall between groups of pictures, and audio is part of the pictures' bytes.
 
 use anabranch_units::{Bandwidth, Duration};
-use rand::Rng;
+use rand::{Rng, RngExt};
 
 /// Seconds between I pictures: what adaptive streaming recommends for seeking; encoders' defaults lie at 1 to 10 s.
 const GROUP_SECONDS: u64 = 2;

@@ -11,7 +11,7 @@ use anabranch_media::abr::{self, AbrOptions, BufferState, Download, Ladder, Stra
 use anabranch_units::{Duration, Instant};
 use common::network::{Mood, Network};
 use common::session::{Session, Setup, Step};
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Named streams of random numbers, and probabilities that are compared as integers.
 
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// Where one direction's random effects get their numbers: the run's seed, split by name.
 ///

@@ -6,7 +6,7 @@
 use anabranch_units::Duration;
 use core::f64::consts::{LN_2, LN_10};
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 
 /// The distribution of a delay around, or above, the link's.
 #[derive(Clone, Copy, Debug, PartialEq)]

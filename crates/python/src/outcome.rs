@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// Everything that a run gives.
-#[pyclass(frozen, skip_from_py_object)]
+#[pyclass(frozen)]
 pub struct Outcome {
     metrics_json: String,
     outcome: anabranch_observation::Outcome,

@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 
 /// A checked scenario.
-#[pyclass(frozen, skip_from_py_object)]
+#[pyclass(frozen)]
 pub struct Scenario(pub(crate) anabranch_scenario::Scenario);
 
 #[pymethods]

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 
 /// A running testbed.
-#[pyclass(skip_from_py_object)]
+#[pyclass]
 pub struct Testbed(Option<anabranch_testbed::Testbed>);
 
 /// The run failed, or the machine cannot do it.

@@ -8,7 +8,7 @@ use anabranch_stack::connection::{Config, PathConfig, Protocol};
 use anabranch_stack::view::Hints;
 use anabranch_units::{Duration, Instant, PathId};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use rand::Rng as _;
+use rand::RngExt as _;
 
 /// One connection and its applications.
 pub struct FlowPlan {

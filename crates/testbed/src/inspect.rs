@@ -3,6 +3,7 @@
 use crate::sockopt::{SubflowInfo, TCP_INFO_BYTES, subflow_infos, tcp_info};
 use anabranch_live::lab::MAX_PATHS;
 use anabranch_units::Duration;
+use rustix::net::AddressFamily;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
 
@@ -74,13 +75,12 @@ fn read(id: u16, remote: IpAddr, info: &[u8; TCP_INFO_BYTES]) -> Subflow {
 /// Reads `struct mptcp_subflow_info` of `linux/mptcp.h`: the number, then at 8 the local and at 136 the remote address.
 fn of_subflow((about, info): &SubflowInfo) -> Option<Subflow> {
     const REMOTE: usize = 136;
-    let family = libc::c_int::from(u16_at(about, REMOTE));
-    let remote = match family {
-        libc::AF_INET => {
+    let remote = match AddressFamily::from_raw(u16_at(about, REMOTE)) {
+        AddressFamily::INET => {
             let bytes: [u8; 4] = about[REMOTE + 4..REMOTE + 8].try_into().ok()?;
             IpAddr::V4(Ipv4Addr::from(bytes))
         }
-        libc::AF_INET6 => {
+        AddressFamily::INET6 => {
             let bytes: [u8; 16] = about[REMOTE + 8..REMOTE + 24].try_into().ok()?;
             IpAddr::V6(Ipv6Addr::from(bytes))
         }

@@ -40,7 +40,7 @@ impl Dialer {
     pub fn dial(&self) -> io::Result<Socket> {
         let socket = new_socket(self.server, self.mptcp)?;
         match socket.connect(&SockAddr::from(self.server)) {
-            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
+            Err(error) if Errno::from_io_error(&error) != Some(Errno::INPROGRESS) => Err(error),
             _ => Ok(socket),
         }
     }

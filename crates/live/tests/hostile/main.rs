@@ -10,7 +10,7 @@ use anabranch_live::{Limits, Opened};
 use anabranch_segment::{DataSeq, Dss, Flags, Mapping, MptcpOption, ResetReason, SackBlock, Segment, SynOptions};
 use anabranch_units::{Duration, PathId, SeqNumber};
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::rand_core::{Rng, SeedableRng};
 use rogue::{PATH, Rogue};
 use std::net::{IpAddr, Ipv4Addr};
 use world::{Bulk, PATHS, PORT, SERVER, World, honest_address, segment, world};

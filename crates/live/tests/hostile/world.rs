@@ -7,7 +7,7 @@ use anabranch_stack::{Config, Connection};
 use anabranch_units::{Duration, Instant, PathId};
 use anabranch_wire::{decode, encode};
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 

@@ -12,7 +12,7 @@
 //! (1 - 1/e)^2 / (2/e) = 0.54 here; neighbouring representations correlate by about 0.9 there and by 1 here).
 
 use anabranch_units::Duration;
-use rand::Rng;
+use rand::{Rng, RngExt};
 
 use crate::frames::lognormal;
 

@@ -1,7 +1,7 @@
 //! A network of seeded moods for tests of bitrate rules: a rate that holds for a while and then changes, and a latency.
 
 use anabranch_units::{Duration, Instant};
-use rand::Rng;
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 /// How the rate changes.

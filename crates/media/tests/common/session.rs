@@ -7,7 +7,7 @@ use anabranch_media::abr::{
     AbrRule, BufferState, Decision, Download, Event, Ladder, Mark, Pictures, Playback, Progress, View,
 };
 use anabranch_units::{Duration, Instant};
-use rand::Rng;
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 /// What does not change within a session.

@@ -12,7 +12,7 @@ use anabranch_segment::Segment;
 use anabranch_stack::connection::{Config, Connection, Entropy, Transmit};
 use anabranch_units::{Instant, PathId, SubflowId};
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 
 /// The first of the dynamic ports (RFC 6335 section 6).
 const FIRST_EPHEMERAL_PORT: u16 = 49_152;

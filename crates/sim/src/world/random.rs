@@ -7,7 +7,7 @@
 use super::*;
 use anabranch_observation::SessionMetrics;
 use anabranch_stack::{congestion, scheduler};
-use rand::Rng;
+use rand::RngExt;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;

@@ -223,7 +223,7 @@ mod tests {
     use super::super::testing::{ack, assert_near, create, view, window};
     use super::*;
     use rand_chacha::ChaCha8Rng;
-    use rand_chacha::rand_core::{RngCore, SeedableRng};
+    use rand_chacha::rand_core::{Rng, SeedableRng};
 
     /// One round trip: as many acknowledgments as the window has packets, the last of which ends the round.
     fn round(cc: &mut dyn CongestionControl, window: &mut Window, number: u64, rtt: f64) {

@@ -10,7 +10,7 @@ use super::{Ack, CongestionControl, LossCause, Siblings, Window};
 use crate::options::Value;
 use crate::view::{Packets, SubflowView};
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// Which packets are lost.
 #[derive(Clone, Copy)]

@@ -30,7 +30,7 @@ use aggregation::Aggregation;
 use anabranch_units::{Duration, Instant};
 use policer::{Observation, Policer, Totals, Verdict};
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::rand_core::{Rng, SeedableRng};
 use rate::{MaxFilter, Rate};
 
 pub(super) const ENTRY: Entry = Entry {
