@@ -123,7 +123,7 @@ fn types_errors_and_what_lies_outside_over_ipv6() {
     let family = Family::V6;
     let (root, file) = (Root::new("types"), CaptureFile::new("types"));
     let adjust = |options: &mut Options| {
-        options.congestion_control.entry = congestion::find("newreno").expect("it is listed");
+        options.congestion_control.entry = congestion::REGISTRY.find("newreno").expect("it is listed");
         options.capture = Some(file.path().to_owned());
     };
     let ((), client) = Plan::new(family).serve(root.content(), adjust, |site| {

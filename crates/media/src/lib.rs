@@ -23,7 +23,7 @@ pub use http::{Exchange, Exchanges, HttpClient, HttpServer, REQUEST_HEADER_BYTES
 pub use metrics::{ViewerMetrics, ViewerReport};
 pub use players::{
     Bulk, Content, Dash, DashOptions, FrameCounts, GiveUp, OnOff, PLAYERS, Player, PlayerEntry, PlayerOptions,
-    PlayerSetup, SetupError, Vlc, VlcOptions, find_player,
+    PlayerSetup, SetupError, Vlc, VlcOptions,
 };
 pub use predict::{ForecastCounts, SwitchForecast, SwitchPredictor};
 pub use stream::Stream;

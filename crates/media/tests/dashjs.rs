@@ -142,7 +142,7 @@ fn session(case: Case, seed: u64) -> (Value, Session) {
         "dropped": dropped,
         "progressTiming": by_progress,
     });
-    let rule = (abr::find(name).unwrap().create)(&options).unwrap();
+    let rule = (abr::REGISTRY.find(name).unwrap().create)(&options).unwrap();
     let network = Network::new(mood, &mut rng);
     (description, Session::new(setup, rule, network, rng))
 }

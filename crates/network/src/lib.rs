@@ -56,15 +56,15 @@ pub use direction::{Direction, Packet};
 pub use draws::{Probability, Streams};
 pub use histogram::Histogram;
 pub use jitter::{Jitter, JitterConfig};
-pub use loss::{LOSS_MODELS, LossConfig, LossKind, LossModel};
+pub use loss::{LOSS_MODELS, LossConfig, LossEntry, LossModel};
 pub use queue::{
-    Backlog, CoDelConfig, DropTailConfig, QUEUES, Queue, QueueConfig, QueueKind, QueueLimit, QueuedPacket, RedConfig,
+    Backlog, CoDelConfig, DropTailConfig, QUEUES, Queue, QueueConfig, QueueEntry, QueueLimit, QueuedPacket, RedConfig,
     Verdict,
 };
 pub use server::{RateConfig, TokenBucketConfig};
 pub use stats::{Count, Stats};
 pub use trace::{
     AtEnd, ColumnFormat, Latency, OPPORTUNITY_BYTES, OUTAGE_SHARE_OF_MEAN, Opportunities, RateAndLatency, RateUnit,
-    RecordedRate, Recording, SYNTHETIC_KINDS, Steps, Summary, SyntheticConfig, SyntheticKind, SyntheticModel,
+    RecordedRate, Recording, SYNTHETIC_KINDS, Steps, Summary, SyntheticConfig, SyntheticEntry, SyntheticModel,
     TraceError, TraceFormat, TraceHints, TraceKind,
 };

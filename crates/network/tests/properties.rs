@@ -62,7 +62,7 @@ fn rate() -> impl Strategy<Value = RateConfig> {
 
 fn queue() -> impl Strategy<Value = QueueConfig> {
     let limit = prop_oneof![(1500..40_000u64).prop_map(QueueLimit::Bytes), (1..30u64).prop_map(QueueLimit::Packets)];
-    (0..QUEUES.len(), limit).prop_map(|(kind, limit)| match (QUEUES[kind].with_limit)(limit) {
+    (0..QUEUES.len(), limit).prop_map(|(kind, limit)| match (QUEUES[kind].create)(limit) {
         // The recommended parameters need minutes to show; these act within a few packets.
         QueueConfig::Red(config) => QueueConfig::Red(RedConfig { weight_exponent: 2, ..config }),
         QueueConfig::CoDel(config) => QueueConfig::CoDel(CoDelConfig {

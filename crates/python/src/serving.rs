@@ -203,7 +203,7 @@ fn parse_socket_address(text: &str) -> PyResult<SocketAddr> {
 }
 
 fn congestion_choice(name: &str) -> PyResult<CongestionChoice> {
-    let entry = congestion::find(name);
+    let entry = congestion::REGISTRY.find(name);
     let entry = entry.ok_or_else(|| InputError::new_err(format!("there is no congestion control `{name}`")))?;
     Ok(CongestionChoice { entry, options: options::Options::default() })
 }

@@ -3,6 +3,7 @@
 use anabranch_media::content::LADDERS;
 use anabranch_media::{PLAYERS, abr};
 use anabranch_network::{LOSS_MODELS, QUEUES, SYNTHETIC_KINDS};
+use anabranch_registry::Registry;
 use anabranch_stack::{congestion, path_policy, scheduler};
 
 /// A scenario that ships with the program.
@@ -83,53 +84,53 @@ pub struct Item {
     pub source: &'static str,
 }
 
+fn items<C>(registry: &Registry<C>) -> Vec<Item> {
+    registry.iter().map(|entry| Item { name: entry.name, summary: entry.summary, source: entry.source }).collect()
+}
+
 /// Every scheduler.
 pub fn schedulers() -> Vec<Item> {
-    let item = |e: &scheduler::Entry| Item { name: e.name, summary: e.summary, source: e.source };
-    scheduler::REGISTRY.iter().map(item).collect()
+    items(&scheduler::REGISTRY)
 }
 
 /// Every congestion control.
 pub fn congestion_controls() -> Vec<Item> {
-    let item = |e: &congestion::Entry| Item { name: e.name, summary: e.summary, source: e.source };
-    congestion::REGISTRY.iter().map(item).collect()
+    items(&congestion::REGISTRY)
 }
 
 /// Every path policy.
 pub fn path_policies() -> Vec<Item> {
-    let item = |e: &path_policy::Entry| Item { name: e.name, summary: e.summary, source: e.source };
-    path_policy::REGISTRY.iter().map(item).collect()
+    items(&path_policy::REGISTRY)
 }
 
 /// Every player.
 pub fn players() -> Vec<Item> {
-    PLAYERS.iter().map(|e| Item { name: e.name, summary: e.sentence, source: e.source }).collect()
+    items(&PLAYERS)
 }
 
 /// Every bitrate rule.
 pub fn abr_rules() -> Vec<Item> {
-    let item = |e: &abr::Entry| Item { name: e.name, summary: e.summary, source: e.source };
-    abr::REGISTRY.iter().map(item).collect()
+    items(&abr::REGISTRY)
 }
 
 /// Every shipped ladder of representations.
 pub fn ladders() -> Vec<Item> {
-    LADDERS.iter().map(|e| Item { name: e.name, summary: e.sentence, source: e.source }).collect()
+    items(&LADDERS)
 }
 
 /// Every queue.
 pub fn queues() -> Vec<Item> {
-    QUEUES.iter().map(|e| Item { name: e.name, summary: e.summary, source: e.source }).collect()
+    items(&QUEUES)
 }
 
 /// Every loss model.
 pub fn loss_models() -> Vec<Item> {
-    LOSS_MODELS.iter().map(|e| Item { name: e.name, summary: e.summary, source: e.source }).collect()
+    items(&LOSS_MODELS)
 }
 
-/// Every kind of network whose rate can be made up.
+/// Every kind of network that has a synthetic rate.
 pub fn synthetic_rates() -> Vec<Item> {
-    SYNTHETIC_KINDS.iter().map(|e| Item { name: e.name, summary: e.summary, source: e.source }).collect()
+    items(&SYNTHETIC_KINDS)
 }
 
 #[cfg(test)]
@@ -177,6 +178,7 @@ mod tests {
             ladders(),
             queues(),
             loss_models(),
+            synthetic_rates(),
         ] {
             assert!(!list.is_empty());
             for (i, item) in list.iter().enumerate() {

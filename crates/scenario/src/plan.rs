@@ -1,7 +1,7 @@
 //! The connections of a scenario with their endpoints' configurations and players, for whatever engine runs them.
 
 use crate::schema::{Player as PlayerSpec, Scenario, Session, Traffic, Transport, Video};
-use anabranch_media::{Content, DashMetricsOptions, Exchanges, Player, PlayerOptions, PlayerSetup, find_player};
+use anabranch_media::{Content, DashMetricsOptions, Exchanges, PLAYERS, Player, PlayerOptions, PlayerSetup};
 use anabranch_network::Streams;
 use anabranch_segment::{BASE_HEADER_LEN, DataSeq, Dss, Mapping, TIMESTAMPS_LEN};
 use anabranch_stack::connection::{Config, PathConfig, Protocol};
@@ -105,7 +105,7 @@ impl Planner<'_> {
 
     fn add(&mut self, part: &Part<'_>, player: &PlayerSpec, content: Content, statistics: DashMetricsOptions) {
         let exchanges = Exchanges::new();
-        let entry = find_player(&player.kind).expect("the scenario's players were checked");
+        let entry = PLAYERS.find(&player.kind).expect("the scenario's players were checked");
         let setup = PlayerSetup { content, exchanges: exchanges.clone(), options: player.options };
         self.flows.push(FlowPlan {
             name: part.name.clone(),
@@ -114,7 +114,7 @@ impl Planner<'_> {
             transport: part.transport.clone(),
             client: self.config(part, true),
             server: self.config(part, false),
-            player: (entry.build)(&setup).expect("the scenario's players were checked"),
+            player: (entry.create)(&setup).expect("the scenario's players were checked"),
             content: setup.content,
             exchanges,
             hints: part.hints,

@@ -176,12 +176,12 @@ pub fn synthesize(
     seed: u64,
     target: &TraceTarget<'_>,
 ) -> Result<String, Error> {
-    let known = || SYNTHETIC_KINDS.iter().map(|kind| kind.name);
-    let Some(found) = SYNTHETIC_KINDS.iter().find(|known| known.name == kind) else {
+    let known = || SYNTHETIC_KINDS.names();
+    let Some(found) = SYNTHETIC_KINDS.find(kind) else {
         return Err(unknown("kind of network", kind, known()));
     };
     let config = SyntheticConfig {
-        model: found.model,
+        model: (found.create)(),
         mean: read_rate(mean).map_err(|problem| option("--mean", mean, problem))?,
         period: time("--duration", duration)?,
         stream: format!("trace/{kind}"),

@@ -48,7 +48,7 @@ impl Draw {
     fn transport(&mut self, paths: usize) -> Config {
         let protocol = if self.one_in(8) { Protocol::Tcp } else { Protocol::Mptcp };
         let mut config = config(protocol, paths);
-        config.scheduler = Choice::of(self.pick(scheduler::REGISTRY).name);
+        config.scheduler = Choice::of(self.pick(&scheduler::REGISTRY).name);
         let control = |draw: &mut Draw| CongestionChoice {
             entry: &congestion::REGISTRY[draw.below(congestion::REGISTRY.len() as u64) as usize],
             options: Options::default(),
@@ -59,7 +59,7 @@ impl Draw {
         }
         config.commit = self.pick(&[Commit::AtWindow, Commit::AtWindow, Commit::IntoBuffer]);
         config.failover = self.pick(&[Failover::Legacy, Failover::Upstream]);
-        config.path_policy = Choice::of(self.pick(path_policy::REGISTRY).name);
+        config.path_policy = Choice::of(self.pick(&path_policy::REGISTRY).name);
         config.opportunistic_retransmission = !self.one_in(3);
         config.penalisation = !self.one_in(3);
         config.idle_restart = !self.one_in(3);

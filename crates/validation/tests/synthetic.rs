@@ -23,7 +23,7 @@ fn fitted_kinds_have_the_recordings_statistics() {
             println!("skipped: there are no recordings of {}", group.name);
             continue;
         }
-        let rows = table::compare(&real, &table::kind(group).model, SEEDS);
+        let rows = table::compare(&real, &(table::kind(group).create)(), SEEDS);
         for (row, statistic) in rows.iter().zip(STATISTICS) {
             let (Some(real), Some(made)) = (row.real, row.made) else { continue };
             let allowed = (TOLERANCE * statistic.scale).max(2.0 * real.half);
@@ -42,9 +42,9 @@ fn each_kind_is_nearest_to_its_own_recordings() {
         if real.is_empty() {
             continue;
         }
-        let own = fit::distance(&table::kind(group).model, &real);
+        let own = fit::distance(&(table::kind(group).create)(), &real);
         for other in fitted.iter().filter(|other| other.kind != group.kind) {
-            let distance = fit::distance(&table::kind(other).model, &real);
+            let distance = fit::distance(&(table::kind(other).create)(), &real);
             assert!(own < distance, "{}: {own}, but {distance} as {}", group.kind, other.kind);
         }
     }

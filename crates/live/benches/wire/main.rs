@@ -82,7 +82,7 @@ fn transfer(client: &Netns) -> Transfer {
 
 fn ours(zeros: &Zeros) -> Transfer {
     let adjust = |options: &mut anabranch_live::serve::Options| {
-        options.congestion_control.entry = congestion::find("newreno").expect("it is listed");
+        options.congestion_control.entry = congestion::REGISTRY.find("newreno").expect("it is listed");
     };
     let (transfer, client) = OPEN.serve(Content::Root(zeros.0.clone()), adjust, |site| {
         let transfer = transfer(site.client);

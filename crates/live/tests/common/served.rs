@@ -115,7 +115,7 @@ impl Case {
         let mut config = Config::new(Protocol::Mptcp, paths.collect());
         config.local_port = PORT;
         config.scheduler = Choice::of(self.scheduler);
-        let control = anabranch_stack::congestion::find(self.congestion_control).expect("registered");
+        let control = anabranch_stack::congestion::REGISTRY.find(self.congestion_control).expect("registered");
         config.congestion_control = CongestionChoice { entry: control, options: Options::default() };
         (self.endpoint)(&mut config);
         config

@@ -23,6 +23,7 @@ pub use view::{
     Vote,
 };
 
+use anabranch_registry::Registry;
 use std::fmt;
 
 /// Decides what to fetch.
@@ -55,20 +56,10 @@ pub trait AbrRule: fmt::Debug + Send {
 pub type Constructor = fn(&AbrOptions) -> Result<Box<dyn AbrRule>, AbrOptionError>;
 
 /// A rule's line in the registry.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry {
-    /// Its name in scenarios and on the command line.
-    pub name: &'static str,
-    /// What it does, in one sentence.
-    pub summary: &'static str,
-    /// Where it is defined.
-    pub source: &'static str,
-    /// Makes one.
-    pub create: Constructor,
-}
+pub type Entry = anabranch_registry::Entry<Constructor>;
 
 /// Every rule, in the order in which lists show them.
-pub const REGISTRY: &[Entry] = &[
+pub static REGISTRY: Registry<Constructor> = Registry::new(&[
     dashjs::ENTRY_2_2,
     dashjs::ENTRY_2_9,
     dashjs::ENTRY_5,
@@ -77,12 +68,7 @@ pub const REGISTRY: &[Entry] = &[
     robust_mpc::ENTRY,
     rate::ENTRY,
     fixed::ENTRY,
-];
-
-/// The registered rule of that name.
-pub fn find(name: &str) -> Option<&'static Entry> {
-    REGISTRY.iter().find(|entry| entry.name == name)
-}
+]);
 
 #[cfg(test)]
 mod tests {
@@ -92,10 +78,10 @@ mod tests {
     fn names_are_unique_and_found() {
         for entry in REGISTRY {
             assert_eq!(REGISTRY.iter().filter(|other| other.name == entry.name).count(), 1, "{}", entry.name);
-            assert_eq!(find(entry.name).map(|found| found.summary), Some(entry.summary));
+            assert_eq!(REGISTRY.find(entry.name).map(|found| found.summary), Some(entry.summary));
             assert!(entry.summary.ends_with('.') && !entry.source.is_empty(), "{}", entry.name);
         }
-        assert!(find("clairvoyant").is_none());
+        assert!(REGISTRY.find("clairvoyant").is_none());
     }
 
     #[test]

@@ -7,17 +7,12 @@
 //! itself has 596.46 s.
 
 use super::{DashVideo, Representation, Resolution};
+use anabranch_registry::{Entry, Registry};
 use anabranch_units::Duration;
 
-/// A shipped ladder.
-#[derive(Debug)]
-pub struct NamedLadder {
-    /// What scenarios call it.
-    pub name: &'static str,
-    /// What it is, in one sentence.
-    pub sentence: &'static str,
-    /// Where its numbers are from.
-    pub source: &'static str,
+/// The representations of a video, and how it is cut into media segments.
+#[derive(Clone, Copy, Debug)]
+pub struct NominalLadder {
     /// Playing time of a media segment.
     pub segment: Duration,
     /// Playing time of all of them.
@@ -57,63 +52,71 @@ const BUNNY_RESOLUTIONS: [Resolution; 20] = [
 ];
 
 /// Every shipped ladder.
-pub static LADDERS: &[NamedLadder] = &[
-    NamedLadder {
+pub static LADDERS: Registry<fn() -> NominalLadder> = Registry::new(&[
+    Entry {
         name: "bbb-1s",
-        sentence: "Big Buck Bunny, 20 representations of 1 s segments.",
+        summary: "Big Buck Bunny, 20 representations of 1 s segments.",
         source: "ITEC DASHDataset2014; Table I of DASH over Multipath TCP",
-        segment: Duration::from_secs(1),
-        duration: BUNNY_DURATION,
-        bitrates: &[
-            46_980, 91_917, 135_410, 182_366, 226_106, 270_316, 352_546, 424_520, 537_825, 620_705, 808_057, 1_071_529,
-            1_312_787, 1_662_809, 2_234_145, 2_617_284, 3_305_118, 3_841_983, 4_242_923, 4_726_737,
-        ],
-        resolutions: &BUNNY_RESOLUTIONS,
+        create: || NominalLadder {
+            segment: Duration::from_secs(1),
+            duration: BUNNY_DURATION,
+            bitrates: &[
+                46_980, 91_917, 135_410, 182_366, 226_106, 270_316, 352_546, 424_520, 537_825, 620_705, 808_057,
+                1_071_529, 1_312_787, 1_662_809, 2_234_145, 2_617_284, 3_305_118, 3_841_983, 4_242_923, 4_726_737,
+            ],
+            resolutions: &BUNNY_RESOLUTIONS,
+        },
     },
-    NamedLadder {
+    Entry {
         name: "bbb-2s",
-        sentence: "Big Buck Bunny, 20 representations of 2 s segments.",
+        summary: "Big Buck Bunny, 20 representations of 2 s segments.",
         source: "ITEC DASHDataset2014; Table I of DASH over Multipath TCP",
-        segment: Duration::from_secs(2),
-        duration: BUNNY_DURATION,
-        bitrates: &[
-            45_652, 89_283, 131_087, 178_351, 221_600, 262_537, 334_349, 396_126, 522_286, 595_491, 791_182, 1_032_682,
-            1_244_778, 1_546_902, 2_133_691, 2_484_135, 3_078_587, 3_526_922, 3_840_360, 4_219_897,
-        ],
-        resolutions: &BUNNY_RESOLUTIONS,
+        create: || NominalLadder {
+            segment: Duration::from_secs(2),
+            duration: BUNNY_DURATION,
+            bitrates: &[
+                45_652, 89_283, 131_087, 178_351, 221_600, 262_537, 334_349, 396_126, 522_286, 595_491, 791_182,
+                1_032_682, 1_244_778, 1_546_902, 2_133_691, 2_484_135, 3_078_587, 3_526_922, 3_840_360, 4_219_897,
+            ],
+            resolutions: &BUNNY_RESOLUTIONS,
+        },
     },
-    NamedLadder {
+    Entry {
         name: "bbb-6s",
-        sentence: "Big Buck Bunny, 20 representations of 6 s segments, rates rounded.",
+        summary: "Big Buck Bunny, 20 representations of 6 s segments, rates rounded.",
         source: "Table I of DASH over Multipath TCP",
-        segment: Duration::from_secs(6),
-        duration: BUNNY_DURATION,
-        bitrates: &[
-            46_000, 89_000, 128_000, 177_000, 218_000, 255_000, 321_000, 374_000, 506_000, 573_000, 780_000, 1_000_000,
-            1_200_000, 1_500_000, 2_100_000, 2_400_000, 3_100_000, 3_300_000, 3_600_000, 3_900_000,
-        ],
-        resolutions: &BUNNY_RESOLUTIONS,
+        create: || NominalLadder {
+            segment: Duration::from_secs(6),
+            duration: BUNNY_DURATION,
+            bitrates: &[
+                46_000, 89_000, 128_000, 177_000, 218_000, 255_000, 321_000, 374_000, 506_000, 573_000, 780_000,
+                1_000_000, 1_200_000, 1_500_000, 2_100_000, 2_400_000, 3_100_000, 3_300_000, 3_600_000, 3_900_000,
+            ],
+            resolutions: &BUNNY_RESOLUTIONS,
+        },
     },
-    NamedLadder {
+    Entry {
         name: "bbb-10s",
-        sentence: "Big Buck Bunny, 20 representations of 10 s segments.",
+        summary: "Big Buck Bunny, 20 representations of 10 s segments.",
         source: "ITEC DASHDataset2014; Table I of DASH over Multipath TCP",
-        segment: Duration::from_secs(10),
-        duration: BUNNY_DURATION,
-        bitrates: &[
-            45_373, 88_482, 127_412, 176_780, 216_536, 252_988, 317_328, 368_912, 503_270, 568_500, 771_359, 987_061,
-            1_174_238, 1_431_232, 2_070_985, 2_384_387, 2_884_382, 3_245_900, 3_493_765, 3_792_491,
-        ],
-        resolutions: &BUNNY_RESOLUTIONS,
+        create: || NominalLadder {
+            segment: Duration::from_secs(10),
+            duration: BUNNY_DURATION,
+            bitrates: &[
+                45_373, 88_482, 127_412, 176_780, 216_536, 252_988, 317_328, 368_912, 503_270, 568_500, 771_359,
+                987_061, 1_174_238, 1_431_232, 2_070_985, 2_384_387, 2_884_382, 3_245_900, 3_493_765, 3_792_491,
+            ],
+            resolutions: &BUNNY_RESOLUTIONS,
+        },
     },
-];
+]);
 
 /// The shipped ladder of that name.
-pub fn find_ladder(name: &str) -> Option<&'static NamedLadder> {
-    LADDERS.iter().find(|ladder| ladder.name == name)
+pub fn find_ladder(name: &str) -> Option<NominalLadder> {
+    LADDERS.find(name).map(|entry| (entry.create)())
 }
 
-impl NamedLadder {
+impl NominalLadder {
     /// A video of nominal sizes that plays for `duration` (none: the ladder's own). The last media segment is shorter if
     /// the duration is no multiple.
     pub fn video(&self, duration: Option<Duration>) -> Result<DashVideo, super::VideoShapeError> {
@@ -142,13 +145,13 @@ mod tests {
 
     #[test]
     fn every_ladder_makes_a_video() {
-        for ladder in LADDERS {
-            assert!(std::ptr::eq(find_ladder(ladder.name).unwrap(), ladder));
+        for name in LADDERS.names() {
+            let ladder = find_ladder(name).unwrap();
             assert_eq!((ladder.bitrates.len(), ladder.resolutions.len()), (20, 20));
             let video = ladder.video(None).unwrap();
             assert_eq!(video.duration(), BUNNY_DURATION);
             let expected = 596_u64.div_ceil(ladder.segment.as_nanos() / 1_000_000_000);
-            assert_eq!(u64::from(video.segments()), expected, "{}", ladder.name);
+            assert_eq!(u64::from(video.segments()), expected, "{name}");
         }
         assert!(find_ladder("bbb-3s").is_none());
     }

@@ -16,7 +16,7 @@ mod table;
 mod variation;
 
 pub use error::{ContentError, Place};
-pub use ladders::{LADDERS, NamedLadder, find_ladder};
+pub use ladders::{LADDERS, NominalLadder, find_ladder};
 pub use mpd::{AdaptationSet, MediaKind, Mpd, MpdPeriod, MpdRepresentation, MpdSelection};
 pub use table::read_table;
 pub use variation::SegmentVariation;

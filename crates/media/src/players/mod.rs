@@ -18,6 +18,7 @@ use crate::frames::FrameTable;
 use crate::http::{Exchanges, HttpClient, Received};
 use crate::stream::Stream;
 use anabranch_events::{Log, PlayerEvent};
+use anabranch_registry::{Entry, Registry};
 use anabranch_units::{Duration, Instant};
 use std::sync::Arc;
 
@@ -122,101 +123,90 @@ pub enum SetupError {
     Rule(#[from] AbrOptionError),
 }
 
-/// A line of the registry.
-pub struct PlayerEntry {
-    /// What scenarios call it.
-    pub name: &'static str,
-    /// What it does, in one sentence.
-    pub sentence: &'static str,
-    /// Where its behaviour is taken from.
-    pub source: &'static str,
-    /// Makes one.
-    pub build: fn(&PlayerSetup) -> Result<Box<dyn Player + Send>, SetupError>,
-}
+/// A player's line in the registry.
+pub type PlayerEntry = Entry<Constructor>;
+
+/// Makes a player for a session, or says what of the setup does not fit.
+pub type Constructor = fn(&PlayerSetup) -> Result<Box<dyn Player + Send>, SetupError>;
 
 /// Every player.
-pub static PLAYERS: &[PlayerEntry] = &[
-    PlayerEntry {
+pub static PLAYERS: Registry<Constructor> = Registry::new(&[
+    Entry {
         name: "vlc",
-        sentence: "Plays one file over HTTP as VLC 3.0 does: a 16 MiB prefetch ring, one second of caching, \
+        summary: "Plays one file over HTTP as VLC 3.0 does: a 16 MiB prefetch ring, one second of caching, \
             pictures later than half a frame period dropped.",
         source: "VLC 3.0: modules/stream_filter/prefetch.c, modules/demux/mp4, src/input/clock.c, es_out.c, \
             src/video_output",
-        build: |setup| vlc::build("vlc", VlcOptions::version_3(), setup),
+        create: |setup| vlc::build("vlc", VlcOptions::version_3(), setup),
     },
-    PlayerEntry {
+    Entry {
         name: "vlc-2",
-        sentence: "The same without the prefetch ring, as VLC 2.x had none: the socket's buffer and one second of \
+        summary: "The same without the prefetch ring, as VLC 2.x had none: the socket's buffer and one second of \
             caching are all its reserve.",
         source: "as vlc; the absence of a prefetch stage in VLC 2.x is from the literature",
-        build: |setup| vlc::build("vlc-2", VlcOptions::version_2(), setup),
+        create: |setup| vlc::build("vlc-2", VlcOptions::version_2(), setup),
     },
-    PlayerEntry {
+    Entry {
         name: "bulk",
-        sentence: "Downloads as fast as it can read, until everything is there or its time is over.",
+        summary: "Downloads as fast as it can read, until everything is there or its time is over.",
         source: "curl, iperf",
-        build: bulk::build,
+        create: bulk::build,
     },
-    PlayerEntry {
+    Entry {
         name: "on-off",
-        sentence: "Downloads the same number of bytes every second, the next one at the earliest when the last is there.",
+        summary: "Downloads the same number of bytes every second, the next one at the earliest when the last is there.",
         source: "a player whose buffer is full",
-        build: on_off::build,
+        create: on_off::build,
     },
-    PlayerEntry {
+    Entry {
         name: "dash.js-2.2",
-        sentence: "Plays DASH as dash.js 2.0 to 2.2 does: a buffer of 12 s (30 s at the top), stopped below 0.5 s.",
+        summary: "Plays DASH as dash.js 2.0 to 2.2 does: a buffer of 12 s (30 s at the top), stopped below 0.5 s.",
         source: "dash.js 2.2.0: src/streaming/controllers, src/streaming/rules",
-        build: dash::dashjs_2_2,
+        create: dash::dashjs_2_2,
     },
-    PlayerEntry {
+    Entry {
         name: "dash.js-2.9",
-        sentence: "Plays DASH as dash.js 2.7 to 2.9 does: as 2.2, but a stall ends only with 12 s buffered.",
+        summary: "Plays DASH as dash.js 2.7 to 2.9 does: as 2.2, but a stall ends only with 12 s buffered.",
         source: "dash.js 2.9.3: src/streaming/controllers, src/streaming/rules",
-        build: dash::dashjs_2_9,
+        create: dash::dashjs_2_9,
     },
-    PlayerEntry {
+    Entry {
         name: "dash.js-5",
-        sentence: "Plays DASH as dash.js 5 does: a buffer of 18 s (30 s at the top), lower representations in it replaced.",
+        summary: "Plays DASH as dash.js 5 does: a buffer of 18 s (30 s at the top), lower representations in it replaced.",
         source: "dash.js 5.2.1: src/streaming/controllers, src/streaming/rules",
-        build: dash::dashjs_5,
+        create: dash::dashjs_5,
     },
-    PlayerEntry {
+    Entry {
         name: "bba-0",
-        sentence: "Plays DASH with a buffer of 240 s, whose level alone decides the bitrate.",
+        summary: "Plays DASH with a buffer of 240 s, whose level alone decides the bitrate.",
         source: "Huang et al., SIGCOMM 2014",
-        build: dash::bba_0,
+        create: dash::bba_0,
     },
-    PlayerEntry {
+    Entry {
         name: "bola",
-        sentence: "Plays DASH with a buffer of 25 s, whose utility BOLA maximises.",
+        summary: "Plays DASH with a buffer of 25 s, whose utility BOLA maximises.",
         source: "Spiteri et al., INFOCOM 2016; Sabre",
-        build: dash::bola,
+        create: dash::bola,
     },
-    PlayerEntry {
+    Entry {
         name: "robust-mpc",
-        sentence: "Plays DASH with a buffer of 30 s and plans five media segments ahead.",
+        summary: "Plays DASH with a buffer of 30 s and plans five media segments ahead.",
         source: "Yin et al., SIGCOMM 2015",
-        build: dash::robust_mpc,
+        create: dash::robust_mpc,
     },
-    PlayerEntry {
+    Entry {
         name: "rate",
-        sentence: "Plays DASH with a buffer of 60 s in the highest representation below the measured throughput.",
+        summary: "Plays DASH with a buffer of 60 s in the highest representation below the measured throughput.",
         source: "Jiang et al., CoNEXT 2012; Mao et al., SIGCOMM 2017",
-        build: dash::rate,
+        create: dash::rate,
     },
-    PlayerEntry {
+    Entry {
         name: "fixed",
-        sentence: "Plays DASH with a buffer of 60 s, always in the same representation.",
+        summary: "Plays DASH with a buffer of 60 s, always in the same representation.",
         source: "none",
-        build: dash::fixed,
+        create: dash::fixed,
     },
-];
-
-/// The player of that name.
-pub fn find_player(name: &str) -> Option<&'static PlayerEntry> {
-    PLAYERS.iter().find(|entry| entry.name == name)
-}
+]);
 
 /// Refuses every option of DASH players.
 fn refuse_dash(player: &'static str, options: &PlayerOptions) -> Result<(), SetupError> {
@@ -284,11 +274,11 @@ mod tests {
     #[test]
     fn every_player_fetches_its_content_and_finishes() {
         for entry in PLAYERS {
-            let fits = |c: &Content| (entry.build)(&setup(c.clone())).is_ok();
+            let fits = |c: &Content| (entry.create)(&setup(c.clone())).is_ok();
             let content = [two_seconds(), Content::Bytes(50_500)].into_iter().find(fits);
             // DASH players ask for many things; their own tests see to it that they get them.
             let Some(content) = content else { continue };
-            let mut player = (entry.build)(&setup(content)).unwrap();
+            let mut player = (entry.create)(&setup(content)).unwrap();
             let mut pipe = Pipe::default();
             let said = watch(player.as_mut(), &mut pipe, steady(100, 10, 500, 200), at_ms(60_000));
             assert!(player.finished() && player.next_timer().is_none() && pipe.finished, "{}", entry.name);
@@ -298,16 +288,16 @@ mod tests {
                 end: 50_500 + crate::http::RESPONSE_HEADER_BYTES,
             };
             assert_eq!(said.iter().filter(|(_, e)| *e == complete).count(), 1, "{}", entry.name);
-            assert!(entry.sentence.ends_with('.') && !entry.source.is_empty());
+            assert!(entry.summary.ends_with('.') && !entry.source.is_empty());
         }
     }
 
     #[test]
     fn names_are_unique_and_found() {
         for entry in PLAYERS {
-            assert!(std::ptr::eq(find_player(entry.name).unwrap(), entry));
+            assert!(std::ptr::eq(PLAYERS.find(entry.name).unwrap(), entry));
         }
-        assert!(find_player("quicktime").is_none());
+        assert!(PLAYERS.find("quicktime").is_none());
     }
 
     #[test]
@@ -315,14 +305,14 @@ mod tests {
         let video = crate::content::find_ladder("bbb-1s").unwrap().video(Some(Duration::from_secs(2))).unwrap();
         for entry in PLAYERS {
             let content = [two_seconds(), Content::Bytes(50_500), Content::Dash(Arc::new(video.clone()))];
-            let fits = |c: &&Content| (entry.build)(&setup((*c).clone())).is_ok();
+            let fits = |c: &&Content| (entry.create)(&setup((*c).clone())).is_ok();
             assert_eq!(content.iter().filter(fits).count(), 1, "{}", entry.name);
         }
     }
 
     #[test]
     fn content_and_options_that_do_not_fit_are_refused() {
-        let build = |name: &str, setup: &PlayerSetup| (find_player(name).unwrap().build)(setup).err();
+        let build = |name: &str, setup: &PlayerSetup| (PLAYERS.find(name).unwrap().create)(setup).err();
         assert_eq!(
             build("vlc", &setup(Content::Bytes(9))),
             Some(SetupError::WrongContent { player: "vlc", needs: "a progressive video" })

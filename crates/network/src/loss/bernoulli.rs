@@ -1,15 +1,15 @@
 //! Bernoulli loss: each packet is lost with the same probability, independently of all others.
 
-use super::{LossConfig, LossKind, LossModel};
+use super::{LossConfig, LossEntry, LossModel};
 use crate::draws::Probability;
 use anabranch_units::Instant;
 use rand_chacha::ChaCha8Rng;
 
-pub(super) const KIND: LossKind = LossKind {
+pub(super) const ENTRY: LossEntry = LossEntry {
     name: "bernoulli",
     summary: "Loses each packet with the same probability, independently.",
     source: "tc-netem(8), loss random",
-    with_rate: LossConfig::Bernoulli,
+    create: LossConfig::Bernoulli,
 };
 
 pub(super) struct Bernoulli(pub(super) Probability);

@@ -1,15 +1,15 @@
 //! Periodic loss: every n-th packet is lost, without randomness. It gives the regular sawtooth of the 1/sqrt(p) law.
 
-use super::{LossConfig, LossKind, LossModel};
+use super::{LossConfig, LossEntry, LossModel};
 use anabranch_units::Instant;
 use core::num::NonZeroU32;
 use rand_chacha::ChaCha8Rng;
 
-pub(super) const KIND: LossKind = LossKind {
+pub(super) const ENTRY: LossEntry = LossEntry {
     name: "every-nth",
     summary: "Loses every n-th packet.",
     source: "Mathis, Semke, Mahdavi, Ott, CCR 27(3), 1997: periodic loss",
-    with_rate: |rate| {
+    create: |rate| {
         // Rates between 1/n and 1/(n+1) are rounded to the nearer n; a rate of zero is as rare as it can be.
         let n = (1.0 / rate.as_f64() + 0.5) as u32;
         LossConfig::EveryNth(NonZeroU32::new(n).unwrap_or(NonZeroU32::MIN))
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn extreme_rates_are_possible() {
-        assert_eq!((KIND.with_rate)(Probability::ONE), LossConfig::EveryNth(NonZeroU32::MIN));
-        assert_eq!((KIND.with_rate)(Probability::ZERO), LossConfig::EveryNth(NonZeroU32::MAX));
+        assert_eq!((ENTRY.create)(Probability::ONE), LossConfig::EveryNth(NonZeroU32::MIN));
+        assert_eq!((ENTRY.create)(Probability::ZERO), LossConfig::EveryNth(NonZeroU32::MAX));
     }
 }

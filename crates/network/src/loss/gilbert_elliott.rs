@@ -8,7 +8,7 @@
 //! Gilbert, BSTJ 39, 1960; Elliott, BSTJ 42, 1963; notation of Hasslinger and Hohlfeld, MMB 2008, and tc-netem(8).
 //! The chain moves before every packet, and starts in the good state.
 
-use super::{LossConfig, LossKind, LossModel};
+use super::{LossConfig, LossEntry, LossModel};
 use crate::draws::Probability;
 use anabranch_units::Instant;
 use rand_chacha::ChaCha8Rng;
@@ -17,11 +17,11 @@ use rand_chacha::ChaCha8Rng;
 /// that independent losses do not have as well.
 const DEFAULT_BURST: f64 = 2.0;
 
-pub(super) const KIND: LossKind = LossKind {
+pub(super) const ENTRY: LossEntry = LossEntry {
     name: "gilbert-elliott",
     summary: "Loses packets in bursts: a good and a bad state alternate, each with its own loss probability.",
     source: "Gilbert 1960, Elliott 1963; Hasslinger, Hohlfeld, MMB 2008",
-    with_rate: simple_gilbert,
+    create: simple_gilbert,
 };
 
 /// The simple Gilbert model (no loss in the good state, nothing passes in the bad one) with this long-run loss rate.

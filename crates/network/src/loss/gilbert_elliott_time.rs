@@ -11,7 +11,7 @@
 //! Moon, Kurose, Towsley, INFOCOM 1999. The chain is looked at when a packet's transmission begins (or, at the entry, when it
 //! enters), and starts in the good state. Between two packets that leave at the same time it does not move.
 
-use super::{LossConfig, LossKind, LossModel};
+use super::{LossConfig, LossEntry, LossModel};
 use crate::draws::Probability;
 use anabranch_units::{Duration, Instant};
 use rand_chacha::ChaCha8Rng;
@@ -20,11 +20,11 @@ use rand_chacha::ChaCha8Rng;
 /// half a wave of 2.4 GHz, 6 cm, passes in 40 ms at 1.5 m/s, half of it in a fade.
 const DEFAULT_BAD: Duration = Duration::from_millis(20);
 
-pub(super) const KIND: LossKind = LossKind {
+pub(super) const ENTRY: LossEntry = LossEntry {
     name: "gilbert-elliott-time",
     summary: "Loses packets in bursts that last for a time: a good and a bad state alternate, whatever is sent.",
     source: "Yajnik, Moon, Kurose, Towsley, INFOCOM 1999",
-    with_rate: simple_gilbert,
+    create: simple_gilbert,
 };
 
 /// No loss in the good state, nothing passes in the bad one, and this long-run share of time in the bad one.

@@ -9,6 +9,7 @@ mod gilbert_elliott;
 mod gilbert_elliott_time;
 
 use crate::draws::Probability;
+use anabranch_registry::{Entry, Registry};
 use anabranch_units::{Duration, Instant};
 use core::num::NonZeroU32;
 use rand_chacha::ChaCha8Rng;
@@ -91,21 +92,13 @@ impl LossConfig {
     }
 }
 
-/// A loss model that can be chosen by name.
-pub struct LossKind {
-    /// Its name in scenarios.
-    pub name: &'static str,
-    /// What it does, in one sentence.
-    pub summary: &'static str,
-    /// Where it is defined.
-    pub source: &'static str,
-    /// Makes one that loses this share of packets in the long run, with the model's other parameters at their defaults.
-    pub with_rate: fn(Probability) -> LossConfig,
-}
+/// A loss model's line in the registry. Its constructor makes one that loses a share of packets in the long run, with the model's other
+/// parameters at their defaults.
+pub type LossEntry = Entry<fn(Probability) -> LossConfig>;
 
 /// Every loss model that can be chosen by name.
-pub const LOSS_MODELS: &[LossKind] =
-    &[bernoulli::KIND, gilbert_elliott::KIND, every_nth::KIND, gilbert_elliott_time::KIND];
+pub static LOSS_MODELS: Registry<fn(Probability) -> LossConfig> =
+    Registry::new(&[bernoulli::ENTRY, gilbert_elliott::ENTRY, every_nth::ENTRY, gilbert_elliott_time::ENTRY]);
 
 #[cfg(test)]
 mod tests {
@@ -117,7 +110,7 @@ mod tests {
     fn registered_models_lose_what_was_asked_and_repeat() {
         for kind in LOSS_MODELS {
             for rate in [0.005, 0.02, 0.2] {
-                let config = (kind.with_rate)(Probability::new(rate).unwrap());
+                let config = (kind.create)(Probability::new(rate).unwrap());
                 assert!((config.long_run_rate() / rate - 1.0).abs() < 1e-7, "{} {rate}", kind.name);
                 const PACKETS: usize = 1_000_000;
                 let fates = |seed| -> Vec<bool> {

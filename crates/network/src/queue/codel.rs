@@ -5,7 +5,7 @@
 //! RFC 8289; the pseudocode of its section 5 decides here packet by packet instead of in a loop over the queue.
 //! Nothing is dropped while at most one full packet waits. Arrivals beyond the limit are dropped at the tail.
 
-use super::{Backlog, Queue, QueueConfig, QueueKind, QueueLimit, QueuedPacket, Verdict};
+use super::{Backlog, Queue, QueueConfig, QueueEntry, QueueLimit, QueuedPacket, Verdict};
 use crate::config::ConfigError;
 use anabranch_units::{Duration, Instant};
 
@@ -38,11 +38,11 @@ impl CoDelConfig {
     }
 }
 
-pub(super) const KIND: QueueKind = QueueKind {
+pub(super) const ENTRY: QueueEntry = QueueEntry {
     name: "codel",
     summary: "Drops packets from the head while all of them have waited too long for an interval.",
     source: "RFC 8289",
-    with_limit: |limit| QueueConfig::CoDel(CoDelConfig::new(limit)),
+    create: |limit| QueueConfig::CoDel(CoDelConfig::new(limit)),
 };
 
 /// Where the control loop stands.

@@ -1,6 +1,6 @@
 //! Drop-tail: whatever fits may wait, the rest is dropped on arrival.
 
-use super::{Backlog, Queue, QueueConfig, QueueKind, QueueLimit};
+use super::{Backlog, Queue, QueueConfig, QueueEntry, QueueLimit};
 use anabranch_units::Instant;
 
 /// A queue that drops what does not fit.
@@ -10,11 +10,11 @@ pub struct DropTailConfig {
     pub limit: QueueLimit,
 }
 
-pub(super) const KIND: QueueKind = QueueKind {
+pub(super) const ENTRY: QueueEntry = QueueEntry {
     name: "drop-tail",
     summary: "Drops packets that arrive when the queue is full.",
     source: "RFC 7567 section 2; tc-bfifo(8), tc-pfifo(8)",
-    with_limit: |limit| QueueConfig::DropTail(DropTailConfig { limit }),
+    create: |limit| QueueConfig::DropTail(DropTailConfig { limit }),
 };
 
 pub(super) struct DropTail {

@@ -17,6 +17,7 @@ pub use drop_tail::DropTailConfig;
 pub use red::RedConfig;
 
 use crate::config::ConfigError;
+use anabranch_registry::{Entry, Registry};
 use anabranch_units::{Bandwidth, Instant};
 use rand_chacha::ChaCha8Rng;
 
@@ -181,20 +182,12 @@ impl QueueConfig {
     }
 }
 
-/// A queue that can be chosen by name.
-pub struct QueueKind {
-    /// Its name in scenarios.
-    pub name: &'static str,
-    /// What it does, in one sentence.
-    pub summary: &'static str,
-    /// Where it is defined.
-    pub source: &'static str,
-    /// Makes one of this size with the source's recommended parameters.
-    pub with_limit: fn(QueueLimit) -> QueueConfig,
-}
+/// A queue's line in the registry. Its constructor makes one of a size, with the source's recommended parameters.
+pub type QueueEntry = Entry<fn(QueueLimit) -> QueueConfig>;
 
 /// Every queue that can be chosen by name.
-pub const QUEUES: &[QueueKind] = &[drop_tail::KIND, red::KIND, codel::KIND];
+pub static QUEUES: Registry<fn(QueueLimit) -> QueueConfig> =
+    Registry::new(&[drop_tail::ENTRY, red::ENTRY, codel::ENTRY]);
 
 #[cfg(test)]
 mod tests {
@@ -215,7 +208,7 @@ mod tests {
     fn every_registered_queue_is_valid_has_its_limit_and_admits_into_emptiness() {
         for kind in QUEUES {
             for limit in [QueueLimit::Bytes(64_000), QueueLimit::Packets(50), QueueLimit::Packets(1)] {
-                let config = (kind.with_limit)(limit);
+                let config = (kind.create)(limit);
                 assert_eq!(config.limit(), limit, "{}", kind.name);
                 config.validate(1500).unwrap_or_else(|error| panic!("{} {limit:?}: {error}", kind.name));
                 let mut queue = config.build(1500, Bandwidth::from_mbps(2), Streams::new(1, kind.name).stream("queue"));

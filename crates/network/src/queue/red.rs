@@ -19,7 +19,7 @@
 //!
 //! The average is kept as an integer in 2^-24 of a unit; floating point appears in the formulas only.
 
-use super::{Backlog, Queue, QueueConfig, QueueKind, QueueLimit};
+use super::{Backlog, Queue, QueueConfig, QueueEntry, QueueLimit};
 use crate::config::ConfigError;
 use crate::draws::Probability;
 use crate::server::Work;
@@ -99,11 +99,11 @@ impl RedConfig {
     }
 }
 
-pub(super) const KIND: QueueKind = QueueKind {
+pub(super) const ENTRY: QueueEntry = QueueEntry {
     name: "red",
     summary: "Drops packets at random, more often the longer the queue is on average.",
     source: "Floyd, Jacobson, IEEE/ACM ToN 1(4), 1993; gentle: Floyd 2000",
-    with_limit: |limit| QueueConfig::Red(RedConfig::new(limit)),
+    create: |limit| QueueConfig::Red(RedConfig::new(limit)),
 };
 
 /// Binary digits of the average after the point.

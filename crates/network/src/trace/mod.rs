@@ -22,7 +22,7 @@ pub use mahimahi::{OPPORTUNITY_BYTES, Opportunities};
 pub use recording::{RecordedRate, Recording, TraceFormat, TraceHints, TraceKind};
 pub use steps::{AtEnd, Steps};
 pub use summary::{Latency, OUTAGE_SHARE_OF_MEAN, Summary};
-pub use synthetic::{SYNTHETIC_KINDS, SyntheticConfig, SyntheticKind, SyntheticModel};
+pub use synthetic::{SYNTHETIC_KINDS, SyntheticConfig, SyntheticEntry, SyntheticModel};
 
 use std::fmt;
 

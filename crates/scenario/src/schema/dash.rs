@@ -7,7 +7,7 @@ use super::resolved::quoted;
 use crate::quantity::{read_bytes, read_rate, read_time, write_bytes, write_rate, write_time};
 use anabranch_media::abr::{AbrOptions, Strategy};
 use anabranch_media::content::{
-    ContentError, DashVideo, LADDERS, Mpd, MpdSelection, Resolution, SegmentVariation, find_ladder, read_table,
+    ContentError, DashVideo, LADDERS, Mpd, MpdSelection, Resolution, SegmentVariation, read_table,
 };
 use anabranch_media::{DashMetricsOptions, DashOptions, GiveUp, QoeWeights};
 use anabranch_units::{Bandwidth, Duration};
@@ -109,10 +109,10 @@ fn finish(
 }
 
 fn read_ladder(r: &Reader<'_>, name: &str, at: &Origin, duration: Option<Duration>) -> Result<(Source, DashVideo)> {
-    let Some(ladder) = find_ladder(name) else {
-        return r.fail(Complaint::unknown("ladder", name, LADDERS.iter().map(|ladder| ladder.name)), at);
+    let Some(ladder) = LADDERS.find(name) else {
+        return r.fail(Complaint::unknown("ladder", name, LADDERS.names()), at);
     };
-    let video = ladder.video(duration);
+    let video = (ladder.create)().video(duration);
     let video = video.or_else(|error| r.fail(Complaint::new(error.to_string(), "another duration"), r.at))?;
     Ok((Source::Ladder(ladder.name), video))
 }

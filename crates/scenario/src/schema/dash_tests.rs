@@ -26,7 +26,7 @@ fn a_ladder_varies_and_its_defaults_are_the_references() {
         "video = { kind = \"dash\", ladder = \"bbb-1s\", scene_variation = 0, init = \"0 B\", manifest = \"1 kB\" }";
     let still = self::content(still);
     assert_ne!(still.video, content.video);
-    let nominal = find_ladder("bbb-1s").unwrap().video(None).unwrap();
+    let nominal = anabranch_media::content::find_ladder("bbb-1s").unwrap().video(None).unwrap();
     assert_eq!(still.video.bytes(10, 7), nominal.bytes(10, 7));
     assert_eq!((still.video.init_bytes(), still.video.manifest_bytes()), (0, 1_000));
     let other = self::content("video = { kind = \"dash\", ladder = \"bbb-1s\", seed = 2 }");

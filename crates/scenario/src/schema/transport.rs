@@ -35,7 +35,7 @@ impl Choice {
 
     /// As a congestion control; the name was checked when the scenario was read.
     pub(crate) fn congestion_control(&self) -> anabranch_stack::connection::CongestionChoice {
-        let entry = congestion::find(&self.name).expect("the scenario's names were checked");
+        let entry = congestion::REGISTRY.find(&self.name).expect("the scenario's names were checked");
         anabranch_stack::connection::CongestionChoice { entry, options: self.to_options() }
     }
 }
@@ -224,7 +224,7 @@ fn read_path_policy(file: &str, node: &Node) -> Result<Choice> {
 pub(super) fn read_congestion_control(file: &str, node: &Node) -> Result<Choice> {
     let names = || congestion::REGISTRY.iter().map(|entry| entry.name);
     let (choice, places) = read_choice(file, node, "congestion control", names)?;
-    let entry = congestion::find(&choice.name).expect("the name was just checked");
+    let entry = congestion::REGISTRY.find(&choice.name).expect("the name was just checked");
     check_options(file, node, &places, (entry.create)(&choice.to_options(), 0).err())?;
     Ok(choice)
 }

@@ -8,7 +8,7 @@ use crate::quantity::{read_bytes, read_rate, read_time};
 use anabranch_media::abr::AbrOptionError;
 use anabranch_media::{
     Content, Exchanges, FrameRate, FrameTable, PLAYERS, PlayerOptions, PlayerSetup, SetupError, Variation, VideoError,
-    VideoSpec, find_player,
+    VideoSpec,
 };
 use anabranch_units::Bandwidth;
 use rand_chacha::ChaCha8Rng;
@@ -173,11 +173,11 @@ fn read_player(session: &Reader<'_>, video: &Video) -> Result<Player> {
             return Err(wrong_kind("player", other, "the name of a player, or a table with `kind`").at(file, &node.at));
         }
     };
-    let Some(entry) = find_player(kind) else {
-        return Err(Complaint::unknown("player", kind, PLAYERS.iter().map(|p| p.name)).at(file, kind_at));
+    let Some(entry) = PLAYERS.find(kind) else {
+        return Err(Complaint::unknown("player", kind, PLAYERS.names()).at(file, kind_at));
     };
     let setup = PlayerSetup { content: probe_content(video), exchanges: Exchanges::new(), options };
-    if let Err(error) = (entry.build)(&setup) {
+    if let Err(error) = (entry.create)(&setup) {
         let at = match &error {
             SetupError::UnknownOption { option, .. } => option_place(node, option),
             SetupError::Rule(AbrOptionError::Unknown { option, .. } | AbrOptionError::OutOfRange { option, .. }) => {

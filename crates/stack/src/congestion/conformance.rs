@@ -1,7 +1,7 @@
 //! What every registered controller must hold to, whatever happens to its subflow.
 
 use super::testing::{at, view};
-use super::{Ack, CongestionControl, LossCause, MIN_SSTHRESH, REGISTRY, RateSample, Siblings, Window, find};
+use super::{Ack, CongestionControl, LossCause, MIN_SSTHRESH, REGISTRY, RateSample, Siblings, Window};
 use crate::options::{Options, Value};
 use crate::view::{Packets, Phase, SubflowView};
 use anabranch_units::Duration;
@@ -187,10 +187,10 @@ fn names_are_unique_and_begin_with_the_documented_ones() {
     let documented = ["newreno", "cubic", "compound", "lia", "olia", "balia", "wvegas", "bbr", "mcc"];
     assert!(names.starts_with(&documented), "scripts depend on these names: {names:?}");
     for entry in REGISTRY {
-        assert_eq!(find(entry.name).map(|found| found.summary), Some(entry.summary));
+        assert_eq!(REGISTRY.find(entry.name).map(|found| found.summary), Some(entry.summary));
         assert!(entry.summary.ends_with('.') && !entry.source.is_empty());
     }
-    assert!(find("no-such-controller").is_none());
+    assert!(REGISTRY.find("no-such-controller").is_none());
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn unknown_options_and_wrong_values_are_refused() {
     }
     for (name, option) in [("cubic", "constants"), ("cubic", "hystart"), ("mcc", "gamma_unit"), ("wvegas", "drain")] {
         let options = Options::new(vec![(option.into(), Value::Text("no-such-word".into()))]);
-        let error = (find(name).unwrap().create)(&options, 0).expect_err(option);
+        let error = (REGISTRY.find(name).unwrap().create)(&options, 0).expect_err(option);
         assert_eq!(error.option, option);
     }
 }

@@ -29,11 +29,12 @@ mod testing;
 use crate::options::{OptionError, Options};
 use crate::view::{Packets, SubflowView};
 pub use anabranch_events::LossCause;
+use anabranch_registry::Registry;
 use anabranch_units::{Bandwidth, Duration, Instant};
 use std::fmt;
 
 /// Every controller, in the order in which lists show them.
-pub const REGISTRY: &[Entry] = &[
+pub static REGISTRY: Registry<Constructor> = Registry::new(&[
     newreno::ENTRY,
     cubic::ENTRY,
     compound::ENTRY,
@@ -43,28 +44,13 @@ pub const REGISTRY: &[Entry] = &[
     wvegas::ENTRY,
     bbr::ENTRY,
     mcc::ENTRY,
-];
+]);
 
 /// A controller's line in the registry.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry {
-    /// Its name in scenarios and on the command line.
-    pub name: &'static str,
-    /// What it does, in one sentence.
-    pub summary: &'static str,
-    /// Where it is defined.
-    pub source: &'static str,
-    /// Makes one for a new subflow. The seed is for controllers that draw random numbers.
-    pub create: Constructor,
-}
+pub type Entry = anabranch_registry::Entry<Constructor>;
 
-/// Makes a controller from its options and a seed.
+/// Makes a controller for a new subflow from its options and a seed, which is for controllers that draw random numbers.
 pub type Constructor = fn(&Options, seed: u64) -> Result<Box<dyn CongestionControl>, OptionError>;
-
-/// The registered controller of that name.
-pub fn find(name: &str) -> Option<&'static Entry> {
-    REGISTRY.iter().find(|entry| entry.name == name)
-}
 
 /// The smallest window after a loss that acknowledgments showed (RFC 5681 equation 4).
 pub const MIN_SSTHRESH: f64 = 2.0;

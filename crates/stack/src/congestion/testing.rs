@@ -1,6 +1,6 @@
 //! Shorthands of the tests.
 
-use super::{Ack, RateSample, Siblings, Window, find};
+use super::{Ack, REGISTRY, RateSample, Siblings, Window};
 use super::{CongestionControl, LossCause};
 use crate::options::{Options, Value};
 use crate::view::{Packets, SubflowView};
@@ -46,7 +46,7 @@ pub(super) fn at(seconds: f64) -> Instant {
 /// A registered controller with options.
 pub(super) fn create(name: &str, options: &[(&str, Value)]) -> Box<dyn CongestionControl> {
     let options = Options::new(options.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect());
-    (find(name).expect("a registered name").create)(&options, 1).expect("valid options")
+    (REGISTRY.find(name).expect("a registered name").create)(&options, 1).expect("valid options")
 }
 
 /// The growth of the window, in packets, by an acknowledgment of one packet.

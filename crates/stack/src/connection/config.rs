@@ -155,7 +155,7 @@ impl Config {
     /// If `paths` is empty.
     pub fn new(protocol: Protocol, paths: Vec<PathConfig>) -> Self {
         assert!(!paths.is_empty(), "a connection needs a path");
-        let cc = congestion::find("cubic").unwrap_or(&congestion::REGISTRY[0]);
+        let cc = congestion::REGISTRY.find("cubic").unwrap_or(&congestion::REGISTRY[0]);
         Config {
             protocol,
             scheduler: Choice::of(scheduler::REGISTRY[0].name),

@@ -11,37 +11,26 @@ mod pud;
 use crate::options::{OptionError, Options};
 use crate::scheduler::SubflowSet;
 use crate::view::SubflowView;
+use anabranch_registry::Registry;
 use anabranch_units::Instant;
 use std::fmt;
 
 /// Every policy, in the order in which lists show them.
-pub const REGISTRY: &[Entry] = &[full_mesh::ENTRY, pud::ENTRY];
+pub static REGISTRY: Registry<Constructor> = Registry::new(&[full_mesh::ENTRY, pud::ENTRY]);
 
 /// A policy's line in the registry.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry {
-    /// Its name in scenarios and on the command line.
-    pub name: &'static str,
-    /// What it does, in one sentence.
-    pub summary: &'static str,
-    /// Where it is defined.
-    pub source: &'static str,
-    /// Makes one for a new connection.
-    pub create: fn(&Options) -> Result<Box<dyn PathPolicy>, OptionError>,
-}
+pub type Entry = anabranch_registry::Entry<Constructor>;
 
-/// The registered policy of that name.
-pub fn find(name: &str) -> Option<&'static Entry> {
-    REGISTRY.iter().find(|entry| entry.name == name)
-}
+/// Makes a policy for a new connection from its options.
+pub type Constructor = fn(&Options) -> Result<Box<dyn PathPolicy>, OptionError>;
 
 /// Makes the policy of that name.
 ///
 /// # Errors
 /// If there is none, or it refuses its options.
 pub fn create(name: &str, options: &Options) -> Result<Box<dyn PathPolicy>, OptionError> {
-    let entry = find(name).ok_or_else(|| {
-        let names: Vec<_> = REGISTRY.iter().map(|entry| entry.name).collect();
+    let entry = REGISTRY.find(name).ok_or_else(|| {
+        let names: Vec<_> = REGISTRY.names().collect();
         OptionError { option: "path_policy".into(), message: format!("`{name}` is none of {}", names.join(", ")) }
     })?;
     (entry.create)(options)
@@ -99,7 +88,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_options_are_checked() {
-        let names: Vec<_> = REGISTRY.iter().map(|entry| entry.name).collect();
+        let names: Vec<_> = REGISTRY.names().collect();
         assert!(names.starts_with(&["full-mesh", "pud"]), "scripts depend on these names: {names:?}");
         for entry in REGISTRY {
             let unknown = Options::new(vec![("no-such-option".into(), crate::options::Value::Flag(true))]);

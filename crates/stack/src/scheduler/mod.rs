@@ -29,13 +29,14 @@ mod window_model;
 
 use crate::options::{OptionError, Options};
 use crate::view::{ConnectionView, SubflowView};
+use anabranch_registry::Registry;
 use anabranch_units::{Instant, SubflowId};
 use avoid_recovery::AvoidRecovery;
 use per_subflow::PerSubflow;
 use std::fmt;
 
 /// Every scheduler, in the order in which lists show them.
-pub const REGISTRY: &[Entry] = &[
+pub static REGISTRY: Registry<Constructor> = Registry::new(&[
     min_rtt::ENTRY,
     linux::ENTRY,
     round_robin::ENTRY,
@@ -47,36 +48,24 @@ pub const REGISTRY: &[Entry] = &[
     sticky::THROUGHPUT_AND_RTT,
     largest_window::ENTRY,
     highest_rate::ENTRY,
-];
+]);
 
 /// The option that every scheduler takes: keep data off subflows in fast recovery.
 const AVOID_RECOVERY: &str = "avoid_recovery";
 
 /// A scheduler's line in the registry.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry {
-    /// Its name in scenarios and on the command line.
-    pub name: &'static str,
-    /// What it does, in one sentence.
-    pub summary: &'static str,
-    /// Where it is defined.
-    pub source: &'static str,
-    /// Makes one for a new connection, from its own options only; [`create`] understands the common ones too.
-    pub create: fn(&Options) -> Result<Box<dyn Scheduler>, OptionError>,
-}
+pub type Entry = anabranch_registry::Entry<Constructor>;
 
-/// The registered scheduler of that name.
-pub fn find(name: &str) -> Option<&'static Entry> {
-    REGISTRY.iter().find(|entry| entry.name == name)
-}
+/// Makes a scheduler for a new connection, from its own options only; [`create`] understands the common ones too.
+pub type Constructor = fn(&Options) -> Result<Box<dyn Scheduler>, OptionError>;
 
 /// Makes the scheduler of that name for a new connection, with its own options and the common one `avoid_recovery`.
 ///
 /// # Errors
 /// An unknown name, or an option that this scheduler does not know or cannot use.
 pub fn create(name: &str, options: &Options) -> Result<Box<dyn Scheduler>, OptionError> {
-    let entry = find(name).ok_or_else(|| {
-        let names: Vec<_> = REGISTRY.iter().map(|entry| entry.name).collect();
+    let entry = REGISTRY.find(name).ok_or_else(|| {
+        let names: Vec<_> = REGISTRY.names().collect();
         OptionError { option: "scheduler".into(), message: format!("`{name}` is none of {}", names.join(", ")) }
     })?;
     let avoid_recovery = options.flag(AVOID_RECOVERY, false)?;

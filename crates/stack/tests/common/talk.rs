@@ -397,7 +397,7 @@ pub fn two_paths() -> Config {
 
 pub fn paths(n: usize) -> Config {
     let mut config = config(Protocol::Mptcp, n);
-    config.congestion_control.entry = anabranch_stack::congestion::find("newreno").unwrap();
+    config.congestion_control.entry = anabranch_stack::congestion::REGISTRY.find("newreno").unwrap();
     config.local_port = 80;
     config
 }

@@ -46,14 +46,14 @@ fn main() -> ExitCode {
 
 fn fit_kinds(only: Option<&str>) -> ExitCode {
     if let Some(only) = only
-        && !SYNTHETIC_KINDS.iter().any(|kind| kind.name == only)
+        && SYNTHETIC_KINDS.find(only).is_none()
     {
         eprintln!("error: no kind is called {only}");
         return ExitCode::from(2);
     }
     for group in GROUPS.iter().filter(|group| group.fitted && only.is_none_or(|only| only == group.kind)) {
         let real = summaries(&group.recordings());
-        let start = table::kind(group).model;
+        let start = (table::kind(group).create)();
         let before = fit::distance(&start, &real);
         let (found, after) = fit::fit(&start, &real);
         println!("{}: distance {before:.2} now, {after:.2} with\n{}", group.kind, spelled(&found));

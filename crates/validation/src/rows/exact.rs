@@ -3,7 +3,7 @@
 use super::{Check, Row};
 use crate::laboratory::{Events, set, shipped, simulate_with_events};
 use anabranch_observation::Column;
-use anabranch_stack::congestion::{Ack, LossCause, RateSample, Siblings, Window, find};
+use anabranch_stack::congestion::{Ack, LossCause, REGISTRY, RateSample, Siblings, Window};
 use anabranch_stack::options::{Options, Value};
 use anabranch_stack::view::{Packets, SubflowView};
 use anabranch_units::{Duration, Instant};
@@ -37,7 +37,7 @@ const C: f64 = 0.4;
 fn fall_and_return() -> Vec<f64> {
     const RTT: f64 = 0.1;
     let options = Options::new(vec![("constants".into(), Value::Text("rfc9438".into()))]);
-    let mut control = (find("cubic").expect("it is registered").create)(&options, 1).expect("a known option");
+    let mut control = (REGISTRY.find("cubic").expect("it is registered").create)(&options, 1).expect("a known option");
     let rtt = Duration::from_secs_f64(RTT);
     let view = [view(rtt)];
     let mut window = Window { cwnd: Packets::whole(100), ssthresh: Packets::whole(2), pacing_rate: None };

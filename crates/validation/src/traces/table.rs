@@ -3,7 +3,7 @@
 use super::recorded::{GROUPS, Group};
 use super::{STATISTICS, made_up, means, summaries, values};
 use crate::statistics::Mean;
-use anabranch_network::{SYNTHETIC_KINDS, Summary, SyntheticKind, SyntheticModel};
+use anabranch_network::{SYNTHETIC_KINDS, Summary, SyntheticEntry, SyntheticModel};
 use std::fmt::Write;
 
 /// One line: a statistic, recorded and made up.
@@ -20,8 +20,8 @@ pub struct Row {
 ///
 /// # Panics
 /// If there is no such kind, which would be a mistake in the list of groups.
-pub fn kind(group: &Group) -> &'static SyntheticKind {
-    SYNTHETIC_KINDS.iter().find(|kind| kind.name == group.kind).expect("groups name kinds")
+pub fn kind(group: &Group) -> &'static SyntheticEntry {
+    SYNTHETIC_KINDS.find(group.kind).expect("groups name kinds")
 }
 
 /// Every statistic of a group and of made-up groups like it.
@@ -42,7 +42,7 @@ pub fn parameters() -> String {
         "| kind | headroom | spread | correlation time | noise | between outages | outage |\n|---|---|---|---|---|---|---|\n",
     );
     for kind in SYNTHETIC_KINDS {
-        let m = kind.model;
+        let m = (kind.create)();
         let (between, outage) = if m.outage.is_zero() {
             ("-".into(), "none".into())
         } else {
@@ -79,7 +79,7 @@ pub fn comparison(seeds: u64) -> String {
         )
         .expect("a string takes all");
         text.push_str("| statistic | recorded | made up |\n|---|---|---|\n");
-        for row in compare(&real, &kind(group).model, seeds) {
+        for row in compare(&real, &(kind(group).create)(), seeds) {
             writeln!(text, "| {} | {} | {} |", row.name, cell(row.real), cell(row.made)).expect("a string takes all");
         }
         text.push('\n');

@@ -92,7 +92,7 @@ fn build(profile: Profile, setup: &PlayerSetup) -> Result<Box<dyn Player + Send>
         return Err(SetupError::WrongContent { player, needs: "a DASH video" });
     };
     check_ranks(&options.dash, video.representations().len())?;
-    let entry = abr::find(player).expect("every profile is named like its rule");
+    let entry = abr::REGISTRY.find(player).expect("every profile is named like its rule");
     let rule = (entry.create)(&rule_options(&profile, &options.dash))?;
     Ok(Box::new(Dash::new(profile, rule, video.clone(), &options.dash, setup.exchanges.clone())))
 }

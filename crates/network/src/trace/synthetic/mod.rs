@@ -19,7 +19,7 @@
 
 mod kinds;
 
-pub use kinds::{SYNTHETIC_KINDS, SyntheticKind};
+pub use kinds::{SYNTHETIC_KINDS, SyntheticEntry};
 
 use super::{AtEnd, Steps, TraceError};
 use crate::draws::{Probability, Streams};

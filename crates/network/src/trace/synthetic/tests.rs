@@ -33,7 +33,7 @@ fn without_variation_it_is_constant() {
 #[test]
 fn the_name_and_the_seed_decide() {
     let make = |config: &SyntheticConfig, seed, streams| config.generate(&Streams::new(seed, streams));
-    let varied = config(SYNTHETIC_KINDS[1].model);
+    let varied = config((SYNTHETIC_KINDS[1].create)());
     let first = make(&varied, 1, "link/a/down");
     assert_eq!(make(&varied, 1, "link/a/up"), first);
     assert_ne!(make(&varied, 2, "link/a/down"), first);
@@ -46,12 +46,13 @@ fn the_name_and_the_seed_decide() {
 #[test]
 fn every_kind_has_its_mean_and_its_outages() {
     for kind in SYNTHETIC_KINDS {
-        kind.model.check().unwrap();
-        let seeds: Vec<Summary> = (0..10).map(|seed| summary(kind.model, seed)).collect();
+        let model = (kind.create)();
+        model.check().unwrap();
+        let seeds: Vec<Summary> = (0..10).map(|seed| summary(model, seed)).collect();
         let mean = seeds.iter().map(|s| s.mean_bps).sum::<f64>() / 10.0;
         assert!((mean / 1e7 - 1.0).abs() < 0.02, "{}: {mean}", kind.name);
         let zeros = seeds.iter().flat_map(|s| &s.samples_bps).filter(|rate| **rate == 0.0).count() as f64 / 1e6;
-        let expected = 1.0 - kind.model.service();
+        let expected = 1.0 - model.service();
         assert!((zeros - expected).abs() <= 0.1 * expected, "{}: {zeros} {expected}", kind.name);
     }
 }

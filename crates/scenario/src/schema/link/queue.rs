@@ -14,17 +14,17 @@ pub(super) fn read(file: &str, node: &Node) -> Result<QueueConfig> {
         return Ok(QueueConfig::DropTail(DropTailConfig { limit: read_limit(file, "queue", node)? }));
     }
     let any = Reader::unchecked(file, node, "link.queue", "queue")?;
-    let names = || QUEUES.iter().map(|queue| queue.name);
+    let names = || QUEUES.names();
     let (kind, at) = match any.text("kind")? {
         Some(given) => given,
         None => return any.missing("kind", &format!("one of {}", names().collect::<Vec<_>>().join(", "))),
     };
-    let Some(kind) = QUEUES.iter().find(|queue| queue.name == kind) else {
+    let Some(kind) = QUEUES.find(kind) else {
         return Err(Complaint::unknown("queue", kind, names()).at(file, at));
     };
     let Some(limit) = any.node("limit") else { return any.missing("limit", LIMIT) };
     let limit = read_limit(file, "limit", limit)?;
-    match (kind.with_limit)(limit) {
+    match (kind.create)(limit) {
         QueueConfig::DropTail(config) => {
             Reader::new(file, node, "link.queue.drop-tail", "queue")?;
             Ok(QueueConfig::DropTail(config))

@@ -42,11 +42,11 @@ impl Synthetic {
 }
 
 pub(super) fn read(r: &Reader<'_>, context: Context<'_>) -> Result<Synthetic> {
-    let names = || SYNTHETIC_KINDS.iter().map(|kind| kind.name);
+    let names = || SYNTHETIC_KINDS.names();
     let Some((name, at)) = r.text("synthetic")? else {
         return r.missing("synthetic", &format!("one of {}", names().collect::<Vec<_>>().join(", ")));
     };
-    let Some(kind) = SYNTHETIC_KINDS.iter().find(|kind| kind.name == name) else {
+    let Some(kind) = SYNTHETIC_KINDS.find(name) else {
         return r.fail(Complaint::unknown("kind of network", name, names()), at);
     };
     let Some(mean) = r.quantity("mean", read_rate)? else { return r.missing("mean", "a rate such as \"12 Mb/s\"") };
@@ -57,7 +57,7 @@ pub(super) fn read(r: &Reader<'_>, context: Context<'_>) -> Result<Synthetic> {
         }
         given => Ok(given.unwrap_or(usual)),
     };
-    let usual = kind.model;
+    let usual = (kind.create)();
     let model = SyntheticModel {
         headroom: r.number("headroom", -MOST_LOGIT..=MOST_LOGIT)?.unwrap_or(usual.headroom),
         spread: r.number("spread", 0.0..=MOST_LOGIT)?.unwrap_or(usual.spread),

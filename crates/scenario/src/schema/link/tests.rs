@@ -188,7 +188,7 @@ fn a_made_up_rate_is_the_kind_s_but_for_what_is_said() {
     let link = |said: &str| read(&format!("[link.a]\nrate = {{ {said} }}"), None);
     let scenario = link("synthetic = \"lte\", mean = \"12 Mb/s\", outage = \"0 s\", spread = 2, seed = 7").unwrap();
     let Rate::Synthetic(made) = &scenario.links[0].down.rate else { panic!() };
-    let usual = anabranch_network::SYNTHETIC_KINDS.iter().find(|kind| kind.name == "lte").unwrap().model;
+    let usual = (anabranch_network::SYNTHETIC_KINDS.find("lte").unwrap().create)();
     let model = made.config.model;
     assert_eq!((model.spread, model.outage, model.headroom), (2.0, Duration::ZERO, usual.headroom));
     assert_eq!((made.config.mean, made.config.seed), (Bandwidth::from_mbps(12), Some(7)));

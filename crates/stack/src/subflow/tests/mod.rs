@@ -75,7 +75,7 @@ impl Bed {
             isn: SeqNumber(0),
             first_window: 65_535,
         };
-        let control = congestion::find("newreno").unwrap().create;
+        let control = congestion::REGISTRY.find("newreno").unwrap().create;
         let mut subflow = Subflow::new(at(now - RTT), &origin, control(&Options::default(), 0).unwrap(), packets);
         subflow.handshake.tries = 1;
         subflow.on_numbers_agreed(at(now));

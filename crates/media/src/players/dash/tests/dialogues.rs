@@ -465,7 +465,7 @@ fn options_for_other_players_are_refused() {
         let content = Content::Dash(Arc::new(video(&[400], 2, 10)));
         let options = PlayerOptions { dash, ..PlayerOptions::default() };
         let setup = PlayerSetup { content, exchanges: Exchanges::new(), options };
-        (find_player(name).unwrap().build)(&setup).err().map(|error| error.to_string())
+        (PLAYERS.find(name).unwrap().create)(&setup).err().map(|error| error.to_string())
     };
     let fast = DashOptions { fast_switch: Some(true), ..none() };
     assert_eq!(build("dash.js-2.9", fast), Some("player `dash.js-2.9` has no option `fast_switch`".to_string()));

@@ -5,7 +5,7 @@ mod dialogues;
 mod link;
 mod properties;
 
-use super::super::{Content, Player, PlayerOptions, PlayerSetup, find_player};
+use super::super::{Content, PLAYERS, Player, PlayerOptions, PlayerSetup};
 use super::DashOptions;
 use crate::content::{DashVideo, Representation, Resolution};
 use crate::http::Exchanges;
@@ -37,7 +37,7 @@ fn player(name: &str, video: &DashVideo, dash: DashOptions, exchanges: &Exchange
     let options = PlayerOptions { dash, ..PlayerOptions::default() };
     let content = Content::Dash(Arc::new(video.clone()));
     let setup = PlayerSetup { content, exchanges: exchanges.clone(), options };
-    (find_player(name).unwrap().build)(&setup).unwrap()
+    (PLAYERS.find(name).unwrap().create)(&setup).unwrap()
 }
 
 fn run(name: &str, video: &DashVideo, dash: DashOptions, link: &Link, until_ms: u64) -> Session {
