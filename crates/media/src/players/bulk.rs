@@ -1,4 +1,5 @@
-//! A download: reads whatever is there at once, so the receive window never holds the sender back.
+//! Downloads without a player's decisions: one body as fast as it comes (`bulk`), or the same one at every interval, as a player asks
+//! whose buffer is full (`on-off`). What arrives is read at once, so the receive window never limits the sender.
 
 use super::{Content, Player, PlayerSetup, SetupError, receive, refuse_dash, refuse_vlc};
 use crate::http::{Exchange, Exchanges, HttpClient};
@@ -8,57 +9,95 @@ use anabranch_units::{Duration, Instant};
 
 /// The body of an endless download: a pebibyte, a day at 100 Gb/s.
 const ENDLESS_BYTES: u64 = 1 << 50;
+/// From one request of `on-off` to the next.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// How long `on-off` goes on asking where no duration is given.
+const ON_OFF_DURATION: Duration = Duration::from_secs(60);
 
-/// Fetches one body as fast as it comes.
+/// Fetches a body, once or at every interval.
 pub struct Bulk {
     client: HttpClient,
     body: u64,
+    /// From one request to the next, if there is more than one.
+    interval: Option<Duration>,
+    /// When the next request is due, if there is one. It waits until the response before it is complete.
+    due: Option<Instant>,
     duration: Option<Duration>,
-    deadline: Option<Instant>,
+    /// When the download stops, whatever is under way.
+    end: Option<Instant>,
+    fetching: bool,
     finished: bool,
     log: Log<PlayerEvent>,
 }
 
-pub(super) fn build(setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, SetupError> {
-    let options = setup.options;
-    refuse_dash("bulk", &options)?;
-    refuse_vlc("bulk", &options)?;
+/// The player `bulk`.
+pub(super) fn bulk(setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, SetupError> {
+    let player = "bulk";
+    refuse_dash(player, &setup.options)?;
+    refuse_vlc(player, &setup.options)?;
     let body = match setup.content {
         Content::Bytes(bytes) => bytes,
         Content::Endless => ENDLESS_BYTES,
         Content::Progressive(_) | Content::Dash(_) => {
-            let needs = "a number of bytes, or endless content";
-            return Err(SetupError::WrongContent { player: "bulk", needs });
+            return Err(SetupError::WrongContent { player, needs: "a number of bytes, or endless content" });
         }
     };
-    Ok(Box::new(Bulk::new(body, options.duration, setup.exchanges.clone())))
+    Ok(Box::new(Bulk::once(body, setup.options.duration, setup.exchanges.clone())))
+}
+
+/// The player `on-off`.
+pub(super) fn on_off(setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, SetupError> {
+    let player = "on-off";
+    refuse_dash(player, &setup.options)?;
+    refuse_vlc(player, &setup.options)?;
+    let Content::Bytes(body) = setup.content else {
+        return Err(SetupError::WrongContent { player, needs: "a number of bytes" });
+    };
+    let duration = setup.options.duration.unwrap_or(ON_OFF_DURATION);
+    Ok(Box::new(Bulk::every(INTERVAL, body, duration, setup.exchanges.clone())))
 }
 
 impl Bulk {
-    /// A download of `body` bytes that stops after `duration` even if there is more.
-    pub fn new(body: u64, duration: Option<Duration>, exchanges: Exchanges) -> Self {
+    /// One request for `body` bytes, which stops after `duration` even if there is more.
+    pub fn once(body: u64, duration: Option<Duration>, exchanges: Exchanges) -> Self {
         Bulk {
             client: HttpClient::new(exchanges),
             body,
+            interval: None,
+            due: None,
             duration,
-            deadline: None,
+            end: None,
+            fetching: false,
             finished: false,
             log: Log::default(),
         }
     }
 
+    /// A request for `body` bytes at every `interval`, until `duration` has passed.
+    pub fn every(interval: Duration, body: u64, duration: Duration, exchanges: Exchanges) -> Self {
+        Bulk { interval: Some(interval), ..Bulk::once(body, Some(duration), exchanges) }
+    }
+
     fn finish(&mut self, stream: &mut dyn Stream) {
         self.finished = true;
-        self.deadline = None;
         stream.finish();
+    }
+
+    /// Sends the request that is due, unless a response is under way.
+    fn request(&mut self, now: Instant, stream: &mut dyn Stream) {
+        let Some(due) = self.due.filter(|due| *due <= now && !self.fetching && !self.finished) else { return };
+        self.due = self.interval.map(|interval| due + interval);
+        self.fetching = true;
+        let request = self.client.request(stream, Exchange::get(self.body));
+        self.log.emit(now, PlayerEvent::Requested { request });
     }
 }
 
 impl Player for Bulk {
     fn start(&mut self, now: Instant, stream: &mut dyn Stream) {
-        self.deadline = self.duration.map(|d| now + d);
-        let request = self.client.request(stream, Exchange::get(self.body));
-        self.log.emit(now, PlayerEvent::Requested { request });
+        self.due = Some(now);
+        self.end = self.duration.map(|duration| now + duration);
+        self.request(now, stream);
     }
 
     fn on_readable(&mut self, now: Instant, stream: &mut dyn Stream) {
@@ -66,19 +105,25 @@ impl Player for Bulk {
             return;
         }
         let received = receive(&mut self.client, stream, u64::MAX, now, &mut self.log);
-        if received.completed.is_some() || stream.is_finished() {
+        let complete = received.completed.is_some();
+        if complete && self.due.is_some() {
+            self.fetching = false;
+            self.request(now, stream);
+        } else if complete || stream.is_finished() {
             self.finish(stream);
         }
     }
 
     fn on_timer(&mut self, now: Instant, stream: &mut dyn Stream) {
-        if self.deadline.is_some_and(|deadline| deadline <= now) {
-            self.finish(stream);
+        if !self.finished && self.end.is_some_and(|end| end <= now) {
+            return self.finish(stream);
         }
+        self.request(now, stream);
     }
 
     fn next_timer(&self) -> Option<Instant> {
-        self.deadline
+        let due = self.due.filter(|_| !self.fetching);
+        self.end.into_iter().chain(due).min().filter(|_| !self.finished)
     }
 
     fn finished(&self) -> bool {
@@ -100,7 +145,7 @@ mod tests {
 
     #[test]
     fn it_ends_with_the_last_byte() {
-        let mut bulk = Bulk::new(1_000, None, Exchanges::new());
+        let mut bulk = Bulk::once(1_000, None, Exchanges::new());
         let mut pipe = Pipe::default();
         let said = watch(&mut bulk, &mut pipe, [(5, RESPONSE_HEADER_BYTES), (7, 999), (9, 1)], at_ms(20));
         assert_eq!(pipe.written, REQUEST_HEADER_BYTES);
@@ -120,7 +165,7 @@ mod tests {
 
     #[test]
     fn an_endless_one_stops_on_time() {
-        let mut bulk = Bulk::new(ENDLESS_BYTES, Some(Duration::from_millis(50)), Exchanges::new());
+        let mut bulk = Bulk::once(ENDLESS_BYTES, Some(Duration::from_millis(50)), Exchanges::new());
         let mut pipe = Pipe::default();
         watch(&mut bulk, &mut pipe, steady(0, 1, 1_000, 49), at_ms(49));
         assert!(!bulk.finished());
@@ -129,13 +174,46 @@ mod tests {
         assert!(bulk.finished() && pipe.finished && bulk.next_timer().is_none());
     }
 
+    fn requests(said: &[(Instant, PlayerEvent)]) -> Vec<Instant> {
+        said.iter().filter(|(_, event)| matches!(event, PlayerEvent::Requested { .. })).map(|(at, _)| *at).collect()
+    }
+
+    #[test]
+    fn it_asks_every_second() {
+        let mut player = Bulk::every(INTERVAL, 1_000, Duration::from_secs(60), Exchanges::new());
+        let whole = RESPONSE_HEADER_BYTES + 1_000;
+        let said = watch(&mut player, &mut Pipe::default(), [(300, whole), (1_200, whole)], at_ms(2_500));
+        assert_eq!(requests(&said), [at_ms(0), at_ms(1_000), at_ms(2_000)]);
+    }
+
+    #[test]
+    fn a_late_answer_delays_the_next_request_and_no_later_one() {
+        let mut player = Bulk::every(INTERVAL, 1_000, Duration::from_secs(60), Exchanges::new());
+        let whole = RESPONSE_HEADER_BYTES + 1_000;
+        let said = watch(&mut player, &mut Pipe::default(), [(1_400, whole), (1_500, whole)], at_ms(2_500));
+        assert_eq!(requests(&said), [at_ms(0), at_ms(1_400), at_ms(2_000)]);
+    }
+
+    #[test]
+    fn it_ends_with_its_time() {
+        let mut player = Bulk::every(INTERVAL, 1_000, Duration::from_secs(2), Exchanges::new());
+        let whole = RESPONSE_HEADER_BYTES + 1_000;
+        let mut pipe = Pipe::default();
+        let said = watch(&mut player, &mut pipe, [(300, whole), (1_200, whole)], at_ms(5_000));
+        assert_eq!(requests(&said), [at_ms(0), at_ms(1_000)]);
+        assert!(player.finished() && pipe.finished && player.next_timer().is_none());
+    }
+
     #[test]
     fn a_server_that_hangs_up_ends_it() {
-        let mut bulk = Bulk::new(1_000, None, Exchanges::new());
-        let mut pipe = Pipe::default();
-        watch(&mut bulk, &mut pipe, [(5, 700)], at_ms(10));
-        pipe.peer_finished = true;
-        bulk.on_readable(at_ms(11), &mut pipe);
-        assert!(bulk.finished());
+        let once = Bulk::once(1_000, None, Exchanges::new());
+        let every_second = Bulk::every(INTERVAL, 1_000, Duration::from_secs(60), Exchanges::new());
+        for mut player in [once, every_second] {
+            let mut pipe = Pipe::default();
+            watch(&mut player, &mut pipe, [(5, 700)], at_ms(10));
+            pipe.peer_finished = true;
+            player.on_readable(at_ms(11), &mut pipe);
+            assert!(player.finished() && pipe.finished && player.next_timer().is_none());
+        }
     }
 }

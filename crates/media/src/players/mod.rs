@@ -4,12 +4,10 @@
 
 mod bulk;
 mod dash;
-mod on_off;
 mod vlc;
 
 pub use bulk::Bulk;
 pub use dash::{Dash, DashOptions, GiveUp};
-pub use on_off::OnOff;
 pub use vlc::{FrameCounts, Vlc, VlcOptions};
 
 use crate::abr::AbrOptionError;
@@ -150,13 +148,13 @@ pub static PLAYERS: Registry<Constructor> = Registry::new(&[
         name: "bulk",
         summary: "Downloads as fast as it can read, until everything is there or its time is over.",
         source: "curl, iperf",
-        create: bulk::build,
+        create: bulk::bulk,
     },
     Entry {
         name: "on-off",
         summary: "Downloads the same number of bytes every second, the next one at the earliest when the last is there.",
         source: "a player whose buffer is full",
-        create: on_off::build,
+        create: bulk::on_off,
     },
     Entry {
         name: "dash.js-2.2",

@@ -17,6 +17,7 @@ mod abandonment;
 mod bola;
 mod buffer_occupancy;
 mod buffer_state;
+mod controller;
 mod dropped_frames;
 mod dynamic;
 mod ewma;

@@ -1,8 +1,8 @@
 use super::super::super::testing::{at_ms, ladder, timed, view};
-use super::super::super::view::{Ladder, Mark, Pictures};
+use super::super::super::view::{BufferState, Ladder, Mark, Pictures};
 use super::super::super::{AbrOptions, Strategy};
 use super::*;
-use anabranch_units::Instant;
+use anabranch_units::{Duration, Instant};
 
 fn rates() -> Ladder {
     ladder(&[300_000, 600_000, 1_200_000, 2_400_000])
@@ -91,11 +91,15 @@ fn bola_is_heard_above_the_stable_buffer() {
 fn frequent_drops_hold_it_down() {
     let ladder = rates();
     let mut rule = fast();
-    (0..5).for_each(|_| rule.switches.push(3, 3));
-    rule.switches.push(3, 2);
+    (0..5).for_each(|_| rule.controller.switches.push(3, 3));
+    rule.controller.switches.push(3, 2);
     let decision = rule.decide(&View { current: 2, ..loaded(&ladder, 60) });
     assert_eq!((decision.representation, decision.reason), (2, "SwitchHistoryRule"));
-    assert_eq!(rule.switches.request(4).map(|r| r.representation), Some(2), "the decision itself was entered");
+    assert_eq!(
+        rule.controller.switches.request(4).map(|r| r.representation),
+        Some(2),
+        "the decision itself was entered"
+    );
 }
 
 #[test]
@@ -128,12 +132,12 @@ fn after_an_abandoned_request_it_only_goes_up_and_the_throughput_is_silent() {
 fn an_abandoned_request_begins_the_switch_history_anew_with_a_drop() {
     let ladder = rates();
     let mut rule = fast();
-    (0..8).for_each(|_| rule.switches.push(1, 0));
+    (0..8).for_each(|_| rule.controller.switches.push(1, 0));
     assert!(abandon(&mut rule, &View { current: 3, ..loaded(&ladder, 12) }).is_some());
-    (0..4).for_each(|_| rule.switches.push(1, 1));
-    assert_eq!(rule.switches.request(4), None, "five entries");
-    rule.switches.push(1, 1);
-    assert_eq!(rule.switches.request(4).map(|r| r.representation), Some(2));
+    (0..4).for_each(|_| rule.controller.switches.push(1, 1));
+    assert_eq!(rule.controller.switches.request(4), None, "five entries");
+    rule.controller.switches.push(1, 1);
+    assert_eq!(rule.controller.switches.request(4).map(|r| r.representation), Some(2));
 }
 
 #[test]

@@ -4,19 +4,18 @@
 //! are made. A decision that some rule asked for enters the switch history; an abandonment clears it.
 
 use super::super::options::AbrOptions;
-use super::super::view::{Abandon, BufferState, Decision, Event, Progress, View, Vote};
+use super::super::view::{Abandon, Decision, Event, Progress, View, Vote};
 use super::super::{AbrOptionError, AbrRule, Entry};
 use super::abandon_requests::{self, AbandonRequests5};
-use super::abandonment::Abandonment;
 use super::bola::{Bola, DelayS, Generation, Sustainable};
+use super::controller::{Controller, STAYS};
 use super::dropped_frames::DroppedFrames;
 use super::dynamic::Dynamic;
 use super::ewma::{Ewma, Timing};
 use super::insufficient_buffer::InsufficientBuffer5;
-use super::js::date_ms;
 use super::quality::allowed_5;
-use super::request::{Request, lowest};
-use super::switch_history::{SAMPLES_5, SwitchHistory};
+use super::request::Request;
+use super::switch_history::SAMPLES_5;
 use super::{Release, stable_buffer, throughput_rule};
 use anabranch_units::Duration;
 
@@ -35,15 +34,11 @@ pub(in super::super) const ENTRY: Entry = Entry {
 struct DashJs5 {
     timing: Timing,
     ewma: Ewma,
-    dynamic: Dynamic,
-    bola: Bola,
+    controller: Controller,
     insufficient: InsufficientBuffer5,
-    switches: SwitchHistory,
     /// None: the rule is off, as it is by default.
     dropped: Option<DroppedFrames>,
     abandon: AbandonRequests5,
-    abandonment: Abandonment,
-    votes: Vec<Vote>,
 }
 
 impl DashJs5 {
@@ -51,109 +46,83 @@ impl DashJs5 {
         options.expect_only(NAME, &["strategy", "stable_buffer", "dropped_frames", "progress_timing"])?;
         let stable = stable_buffer(NAME, options.stable_buffer, Release::V5)?;
         let by_progress = options.progress_timing.unwrap_or(false);
+        let strategy = options.strategy.unwrap_or_default();
+        let dynamic = Dynamic::new(strategy, Generation::V5, HYBRID_SWITCH_BUFFER_TIME);
         Ok(DashJs5 {
             timing: if by_progress { Timing::Progress } else { Timing::Resource },
             ewma: Ewma::default(),
-            dynamic: Dynamic::new(options.strategy.unwrap_or_default(), Generation::V5, HYBRID_SWITCH_BUFFER_TIME),
-            bola: Bola::new(Generation::V5, stable),
+            controller: Controller::new(dynamic, Bola::new(Generation::V5, stable), SAMPLES_5),
             insufficient: InsufficientBuffer5::new(),
-            switches: SwitchHistory::new(SAMPLES_5),
             dropped: options.dropped_frames.unwrap_or(false).then(|| DroppedFrames::new(Generation::V5)),
             abandon: AbandonRequests5::new(stable),
-            abandonment: Abandonment::new(true),
-            votes: Vec::new(),
         })
     }
 
-    fn requests(&mut self, view: &View<'_>, abandoning: bool) -> (Vec<Request>, DelayS) {
+    fn request(&mut self, view: &View<'_>, abandoning: bool) -> (Option<Request>, DelayS) {
         let safe = self.ewma.safe_average();
-        let (bola, throughput) = if self.dynamic.bola() {
+        let sustainable = || {
             let representation = allowed_5(view.ladder, view.top, safe.unwrap_or(f64::NAN));
-            (self.bola.request(view, Sustainable { known: safe.is_some(), representation }), None)
-        } else {
-            (None, throughput_rule::request_5(view, abandoning, safe))
+            Sustainable { known: safe.is_some(), representation }
         };
-        let delay = bola.map_or(0.0, |(_, delay)| delay);
-        let requests = [
-            bola.map(|(request, _)| request),
-            throughput,
-            self.insufficient.request(view, self.ewma.average()),
-            self.switches.request(view.top + 1),
-            self.dropped.as_ref().and_then(DroppedFrames::request),
-        ];
-        (requests.into_iter().flatten().collect(), delay)
+        let throughput = || throughput_rule::request_5(view, abandoning, safe);
+        let (dynamic, delay) = self.controller.dynamic_request(view, sustainable, throughput);
+        let insufficient = self.insufficient.request(view, self.ewma.average());
+        let switches = self.controller.switches.request(view.top + 1);
+        let dropped = self.dropped.as_ref().and_then(DroppedFrames::request);
+        (self.controller.lowest([dynamic, insufficient, switches, dropped]), delay)
     }
 }
 
 impl AbrRule for DashJs5 {
     fn decide(&mut self, view: &View<'_>) -> Decision {
-        let abandoning = self.abandonment.is_active(date_ms(view.now));
+        let abandoning = self.controller.is_abandoning(view.now);
         if let Some(dropped) = &mut self.dropped {
             dropped.count(view.pictures);
         }
-        let (requests, delay) = self.requests(view, abandoning);
-        let wait = Duration::from_secs_f64(delay);
-        self.votes.clear();
-        self.votes.extend(requests.iter().map(Request::vote));
-        let Some(wins) = lowest(&requests) else {
-            return Decision { representation: view.current, wait, reason: "no rule asks for a change" };
-        };
-        self.switches.push(view.current, wins.representation);
+        let (wins, delay) = self.request(view, abandoning);
+        let Some(wins) = wins else { return self.controller.adopt(view, view.current, delay, STAYS) };
+        self.controller.switches.push(view.current, wins.representation);
         if abandoning && wins.representation > view.current {
-            return Decision {
-                representation: view.current,
-                wait,
-                reason: "only downwards after an abandoned request",
-            };
+            return self.controller.adopt(view, view.current, delay, "only downwards after an abandoned request");
         }
-        if wins.representation != view.current {
-            self.bola.changed(wins.representation);
-        }
-        Decision { representation: wins.representation, wait, reason: wins.rule }
+        self.controller.adopt(view, wins.representation, delay, wins.rule)
     }
 
     fn observe(&mut self, view: &View<'_>, event: &Event<'_>) {
+        self.controller.observe(view, event);
         match event {
             Event::SegmentFinished(download) => {
                 self.ewma.push(download, self.timing);
-                self.bola.finished(view, download);
+                self.controller.bola.finished(view, download);
                 self.insufficient.appended();
             }
             Event::SegmentAborted(download) => {
                 // The metrics hold aborted requests too, but only if a part of the body was reported.
                 if download.first_progress.is_some() {
                     self.ewma.push(download, Timing::Progress);
-                    self.bola.noted_abort(download);
+                    self.controller.bola.noted_abort(download);
                 }
-                self.bola.abandoned(view);
+                self.controller.bola.abandoned(view);
             }
-            Event::BufferMeasured => self.dynamic.measured(view.buffer),
-            Event::BufferState(BufferState::Empty) => self.bola.emptied(),
-            Event::Seeked => {
-                self.bola.seeked();
-                self.insufficient.seeked();
-            }
+            Event::Seeked => self.insufficient.seeked(),
             Event::Shown { from, to } => {
                 if let Some(dropped) = &mut self.dropped {
                     dropped.shown(*from, *to, view.pictures);
                 }
             }
-            Event::InitFinished | Event::BufferState(BufferState::Loaded) => {}
+            Event::InitFinished | Event::BufferMeasured | Event::BufferState(_) => {}
         }
     }
 
     fn on_progress(&mut self, view: &View<'_>, progress: &Progress) -> Option<Abandon> {
         let representation = self.abandon.request(view, progress)?;
-        self.abandonment.begin(date_ms(view.now));
-        self.switches.clear();
-        if representation != view.current {
-            self.bola.changed(representation);
-        }
+        self.controller.abandon(view.now);
+        self.controller.changed(view, representation);
         Some(Abandon { representation, reason: abandon_requests::REASON })
     }
 
     fn votes(&self) -> &[Vote] {
-        &self.votes
+        self.controller.votes()
     }
 }
 

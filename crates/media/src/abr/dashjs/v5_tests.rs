@@ -1,5 +1,5 @@
 use super::super::super::testing::{at_ms, ladder, timed, view};
-use super::super::super::view::{Download, Ladder, Mark, Pictures};
+use super::super::super::view::{BufferState, Download, Ladder, Mark, Pictures};
 use super::super::super::{AbrOptions, Strategy};
 use super::*;
 use anabranch_units::Instant;
@@ -49,8 +49,8 @@ fn without_a_request_it_stays_and_the_history_does_not_grow() {
         let decision = rule.decide(&View { current: 2, ..loaded(&ladder, 5) });
         assert_eq!(decision, Decision::now(2, "no rule asks for a change"));
     }
-    rule.switches.push(3, 2);
-    assert_eq!(rule.switches.request(4), None, "one decision is in it");
+    rule.controller.switches.push(3, 2);
+    assert_eq!(rule.controller.switches.request(4), None, "one decision is in it");
 }
 
 #[test]
@@ -110,8 +110,8 @@ fn after_an_abandoned_request_it_only_goes_down_and_the_throughput_is_silent() {
 fn frequent_drops_hold_it_down() {
     let ladder = rates();
     let mut rule = fast(AbrOptions::default());
-    (0..7).for_each(|_| rule.switches.push(3, 3));
-    rule.switches.push(3, 2);
+    (0..7).for_each(|_| rule.controller.switches.push(3, 3));
+    rule.controller.switches.push(3, 2);
     let decision = rule.decide(&View { current: 2, ..loaded(&ladder, 60) });
     assert_eq!((decision.representation, decision.reason), (2, "SwitchHistoryRule"));
 }
@@ -120,10 +120,10 @@ fn frequent_drops_hold_it_down() {
 fn an_abandoned_request_clears_the_switch_history() {
     let ladder = rates();
     let mut rule = fast(AbrOptions::default());
-    (0..8).for_each(|_| rule.switches.push(1, 0));
+    (0..8).for_each(|_| rule.controller.switches.push(1, 0));
     assert!(abandon(&mut rule, &View { current: 3, ..loaded(&ladder, 12) }).is_some());
-    (0..7).for_each(|_| rule.switches.push(1, 0));
-    assert_eq!(rule.switches.request(4), None);
+    (0..7).for_each(|_| rule.controller.switches.push(1, 0));
+    assert_eq!(rule.controller.switches.request(4), None);
 }
 
 #[test]
@@ -193,11 +193,11 @@ fn a_request_that_falls_back_to_what_is_current_changes_nothing_for_bola() {
     let ladder = rates();
     let mut rule = fast(AbrOptions { strategy: Some(Strategy::Bola), ..AbrOptions::default() });
     rule.decide(&View { current: 3, ..loaded(&ladder, 5) });
-    let before = format!("{:?}", rule.bola);
+    let before = format!("{:?}", rule.controller.bola);
     // The player is at 600 kbit/s already while the request at 2400 is under way.
     let abandoned = abandon(&mut rule, &View { current: 1, ..loaded(&ladder, 5) });
     assert_eq!(abandoned.map(|a| a.representation), Some(1));
-    assert_eq!(format!("{:?}", rule.bola), before);
+    assert_eq!(format!("{:?}", rule.controller.bola), before);
 }
 
 #[test]
@@ -207,6 +207,6 @@ fn bola_takes_over_at_twelve_seconds() {
     for (ms, bola) in [(9_000, false), (11_999, false), (12_000, true)] {
         let measured = View { buffer: Duration::from_millis(ms), ..view(&ladder) };
         rule.observe(&measured, &Event::BufferMeasured);
-        assert_eq!(rule.dynamic.bola(), bola, "{ms} ms");
+        assert_eq!(rule.controller.dynamic.bola(), bola, "{ms} ms");
     }
 }
