@@ -1,29 +1,19 @@
 //! Packet captures as pcapng files (IETF draft-ietf-opsawg-pcapng), which Wireshark and tshark read.
 
 use anabranch_units::Instant;
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::{DataLink, Endianness, PcapError};
+use std::borrow::Cow;
+use std::fmt;
 use std::io::{self, Write};
+use std::time::Duration;
 
-/// Block types (draft section 11.1).
-mod block {
-    pub const SECTION_HEADER: u32 = 0x0a0d_0d0a;
-    pub const INTERFACE: u32 = 1;
-    pub const ENHANCED_PACKET: u32 = 6;
-}
-
-/// Options of blocks (draft sections 3.5 and 4).
-mod option {
-    pub const END: u16 = 0;
-    pub const INTERFACE_NAME: u16 = 2;
-    pub const TIMESTAMP_RESOLUTION: u16 = 9;
-    pub const PACKET_FLAGS: u16 = 2;
-}
-
-/// The byte order of what follows: we write little endian.
-const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
-/// LINKTYPE_RAW: packets begin with their IPv4 or IPv6 header.
-const LINK_TYPE_RAW: u16 = 101;
 /// Timestamps count units of 10^-9 seconds.
 const NANOSECONDS: u8 = 9;
+/// An interface's limit to the length of packets: none.
+const NO_LIMIT: u32 = 0;
 
 /// An interface of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,96 +28,77 @@ pub enum Direction {
     Outbound,
 }
 
-/// Writes a pcapng section. Times count from the run's beginning, which appears as the epoch of 1970.
+impl Direction {
+    /// The lowest two bits of the option `epb_flags` (draft section 4.3.1).
+    fn flags(self) -> u32 {
+        match self {
+            Direction::Inbound => 1,
+            Direction::Outbound => 2,
+        }
+    }
+}
+
+/// Writes a pcapng section of packets that begin with their IPv4 or IPv6 header. Times count from the run's beginning, which appears as
+/// the epoch of 1970.
 ///
 /// Every method fails only if the underlying writer does. Dropping a capture does not flush; see [`Capture::finish`].
-#[derive(Debug)]
-pub struct Capture<W> {
-    out: W,
+pub struct Capture<W: Write> {
+    out: PcapNgWriter<W>,
     interfaces: u32,
-    /// Reused for every block, because a block's length stands before its content.
-    body: Vec<u8>,
 }
 
 impl<W: Write> Capture<W> {
     /// Starts a capture.
     pub fn new(out: W) -> io::Result<Self> {
-        let mut capture = Capture { out, interfaces: 0, body: Vec::new() };
-        capture.u32(BYTE_ORDER_MAGIC);
-        capture.u16(1); // major version
-        capture.u16(0); // minor version
-        capture.u32(u32::MAX); // section length: not known,
-        capture.u32(u32::MAX); // in 64 bits
-        capture.flush_block(block::SECTION_HEADER)?;
-        Ok(capture)
+        // One byte order on every machine, so that captures can be compared.
+        let out = PcapNgWriter::with_endianness(out, Endianness::Little).map_err(cause)?;
+        Ok(Capture { out, interfaces: 0 })
     }
 
     /// Declares an interface.
     pub fn interface(&mut self, name: &str) -> io::Result<InterfaceId> {
-        self.u16(LINK_TYPE_RAW);
-        self.u16(0); // reserved
-        self.u32(0); // no limit to a packet's length
-        self.option(option::INTERFACE_NAME, name.as_bytes());
-        self.option(option::TIMESTAMP_RESOLUTION, &[NANOSECONDS]);
-        self.option(option::END, &[]);
-        self.flush_block(block::INTERFACE)?;
+        let options = vec![
+            InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),
+            InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+        ];
+        let block = InterfaceDescriptionBlock { linktype: DataLink::RAW, snaplen: NO_LIMIT, options };
+        self.out.write_pcapng_block(block).map_err(cause)?;
         self.interfaces += 1;
         Ok(InterfaceId(self.interfaces - 1))
     }
 
     /// Appends a packet.
     pub fn packet(&mut self, on: InterfaceId, at: Instant, way: Direction, packet: &[u8]) -> io::Result<()> {
-        let nanos = at.as_nanos();
-        self.u32(on.0);
-        self.u32((nanos >> 32) as u32);
-        self.u32(nanos as u32);
-        self.u32(packet.len() as u32);
-        self.u32(packet.len() as u32);
-        self.padded(packet);
-        let flags: u32 = match way {
-            Direction::Inbound => 1,
-            Direction::Outbound => 2,
+        let block = EnhancedPacketBlock {
+            interface_id: on.0,
+            timestamp: Duration::from_nanos(at.as_nanos()),
+            original_len: packet.len() as u32,
+            data: Cow::Borrowed(packet),
+            options: vec![EnhancedPacketOption::Flags(way.flags())],
         };
-        self.option(option::PACKET_FLAGS, &flags.to_le_bytes());
-        self.option(option::END, &[]);
-        self.flush_block(block::ENHANCED_PACKET)
+        self.out.write_pcapng_block(block).map_err(cause)?;
+        Ok(())
     }
 
     /// Flushes and gives the writer back.
-    pub fn finish(mut self) -> io::Result<W> {
-        self.out.flush()?;
-        Ok(self.out)
+    pub fn finish(self) -> io::Result<W> {
+        let mut out = self.out.into_inner();
+        out.flush()?;
+        Ok(out)
     }
+}
 
-    fn u16(&mut self, value: u16) {
-        self.body.extend_from_slice(&value.to_le_bytes());
+impl<W: Write> fmt::Debug for Capture<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Capture").field("interfaces", &self.interfaces).finish_non_exhaustive()
     }
+}
 
-    fn u32(&mut self, value: u32) {
-        self.body.extend_from_slice(&value.to_le_bytes());
-    }
-
-    /// Everything in a block is aligned to 32 bits.
-    fn padded(&mut self, bytes: &[u8]) {
-        self.body.extend_from_slice(bytes);
-        self.body.resize(self.body.len().next_multiple_of(4), 0);
-    }
-
-    fn option(&mut self, code: u16, value: &[u8]) {
-        self.u16(code);
-        self.u16(value.len() as u16);
-        self.padded(value);
-    }
-
-    /// Writes what `body` holds as a block: type, length, content, length again.
-    fn flush_block(&mut self, kind: u32) -> io::Result<()> {
-        let len = (self.body.len() as u32 + 12).to_le_bytes();
-        self.out.write_all(&kind.to_le_bytes())?;
-        self.out.write_all(&len)?;
-        self.out.write_all(&self.body)?;
-        self.out.write_all(&len)?;
-        self.body.clear();
-        Ok(())
+/// The writer's own error; the library's others are about blocks that are not written here.
+fn cause(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        other => io::Error::other(other),
     }
 }
 
@@ -162,5 +133,29 @@ mod tests {
         assert_eq!(packet[2..7], [1, 7, 5, 5, 5], "interface, time, captured and original length");
         assert_eq!(packet[7..9], [0x0302_0145, 4], "the packet, padded");
         assert_eq!(packet[9..12], [0x0004_0002, 2, 0], "outbound, end of options");
+    }
+
+    #[test]
+    fn an_interface_has_a_name_and_counts_nanoseconds() {
+        let mut capture = Capture::new(Vec::new()).unwrap();
+        capture.interface("wifi").unwrap();
+        let file = words(&capture.finish().unwrap());
+        let name = u32::from_le_bytes(*b"wifi");
+        // Type, length; LINKTYPE_RAW, no limit; if_name; if_tsresol 9, padded; end of options; length.
+        assert_eq!(file[7..], [1, 40, 101, 0, 0x0004_0002, name, 0x0001_0009, 9, 0, 40]);
+    }
+
+    #[test]
+    fn what_the_writer_says_is_what_the_caller_hears() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::Error::from(io::ErrorKind::StorageFull))
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        assert_eq!(Capture::new(Full).map(|_| ()).unwrap_err().kind(), io::ErrorKind::StorageFull);
     }
 }
