@@ -1,6 +1,7 @@
 //! What is wrong with a scenario, and what would be right.
 
 use std::fmt;
+use strsim::osa_distance;
 
 /// One mistake in a scenario, worded for the person who wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,34 +42,15 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The candidate with the smallest edit distance to `word`, unless even that one is too far to be meant.
+/// The candidate with the smallest edit distance to `word`, unless even that one is too far to be meant. A swap of neighbours is one
+/// edit (optimal string alignment).
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let word = word.to_lowercase();
     // A third of the letters may be wrong: a typing error, not another word.
     let limit = (word.chars().count() / 3).max(2);
-    let scored = candidates.into_iter().map(|c| (edit_distance(&word, &c.to_lowercase()), c));
+    let scored = candidates.into_iter().map(|c| (osa_distance(&word, &c.to_lowercase()), c));
     let best = scored.min_by_key(|(distance, _)| *distance)?;
     (best.0 <= limit && best.0 < word.chars().count()).then(|| best.1.to_string())
-}
-
-/// Insertions, deletions, substitutions and swaps of neighbours that turn one word into the other
-/// (the "optimal string alignment" distance).
-fn edit_distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut before_last = vec![0; b.len() + 1];
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let substitution = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            row[j] = substitution.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(before_last[j - 2] + 1);
-            }
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
 }
 
 #[cfg(test)]
@@ -87,9 +69,9 @@ mod tests {
 
     #[test]
     fn a_swap_of_neighbours_is_one_edit() {
-        assert_eq!(edit_distance("rate", "raet"), 1);
-        assert_eq!(edit_distance("", "abc"), 3);
-        assert_eq!(edit_distance("kitten", "sitting"), 3);
+        assert_eq!(osa_distance("rate", "raet"), 1);
+        assert_eq!(osa_distance("", "abc"), 3);
+        assert_eq!(osa_distance("kitten", "sitting"), 3);
     }
 
     #[test]
