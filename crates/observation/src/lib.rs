@@ -9,6 +9,7 @@ mod gather;
 mod metrics;
 mod observer;
 mod recording;
+mod stuck;
 mod table;
 
 pub use fairness::{Fairness, jain};
@@ -16,4 +17,5 @@ pub use gather::{Facts, Over, gather, link_metrics};
 pub use metrics::{Ended, LinkMetrics, Metrics, Outcome, QueueDelay, SCHEMA, SessionMetrics};
 pub use observer::{Observer, observers};
 pub use recording::{Mark, PathRecording, Recording, SessionRecording, Shown};
+pub use stuck::{Waiting, is_stuck};
 pub use table::{Column, EventColumns, Row};

@@ -6,14 +6,15 @@ use anabranch_media::HttpServer;
 use anabranch_observation::Observer;
 use anabranch_stack::view::Hints;
 use anabranch_units::{Duration, Instant, PathId};
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How many subflows of one connection keep names of their own. A program may open many connections, and each counts from zero.
 pub(crate) const SUBFLOWS_PER_CONNECTION: u16 = 64;
 
-/// What stays the same, and what changes while it runs.
-pub(crate) struct Flow {
+/// What is known of a flow before it runs, and stays so.
+pub(crate) struct Fixed {
     pub name: String,
     pub start: Instant,
     pub awaited: bool,
@@ -27,6 +28,11 @@ pub(crate) struct Flow {
     pub port: u16,
     pub clock: Clock,
     pub sample_interval: Duration,
+}
+
+/// A flow: what is fixed, to which it dereferences, and what changes while it runs.
+pub(crate) struct Flow {
+    fixed: Fixed,
     observer: Mutex<Observer>,
     state: Mutex<State>,
     /// What serves the next connection of a player that opened its connection anew.
@@ -63,39 +69,25 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a flow is made from, beside what is the same for all.
-pub(crate) struct FlowSetup {
-    pub name: String,
-    pub start: Instant,
-    pub awaited: bool,
-    pub paths: Vec<usize>,
-    pub ends: Vec<PathId>,
-    pub hints: Hints,
-    pub program: bool,
-    pub port: u16,
-    pub observer: Observer,
+impl Deref for Flow {
+    type Target = Fixed;
+
+    fn deref(&self) -> &Fixed {
+        &self.fixed
+    }
 }
 
 impl Flow {
-    pub fn new(setup: FlowSetup, clock: Clock, sample_interval: Duration) -> Self {
+    pub fn new(fixed: Fixed, observer: Observer) -> Self {
         Flow {
-            name: setup.name,
-            start: setup.start,
-            awaited: setup.awaited,
-            paths: setup.paths,
-            ends: setup.ends,
-            hints: setup.hints,
-            program: setup.program,
-            port: setup.port,
-            clock,
-            sample_interval,
-            observer: Mutex::new(setup.observer),
+            observer: Mutex::new(observer),
             state: Mutex::default(),
             successor: Mutex::default(),
             bytes: AtomicU64::new(0),
-            last_arrival: AtomicU64::new(setup.start.as_nanos()),
+            last_arrival: AtomicU64::new(fixed.start.as_nanos()),
             starved: AtomicBool::new(false),
             stop: AtomicBool::new(false),
+            fixed,
         }
     }
 

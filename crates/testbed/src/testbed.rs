@@ -3,7 +3,7 @@
 use crate::apps::Opener;
 use crate::client::ModelClient;
 use crate::error::{Doing, TestbedError};
-use crate::flow::{Flow, FlowSetup};
+use crate::flow::{Fixed, Flow};
 use crate::kernel::Service;
 use crate::network::{interface_events, links, script};
 use crate::options::{ClientKind, Options};
@@ -14,7 +14,7 @@ use crate::socket::Dialer;
 use anabranch_live::lab::Family;
 use anabranch_live::requirements::missing;
 use anabranch_live::{Clock, Emulator, End, Limits, Netns, Tap, run_before_others};
-use anabranch_observation::{Ended, Observer, observers};
+use anabranch_observation::{Ended, Observer, Waiting, is_stuck, observers};
 use anabranch_scenario::{FlowPlan, Scenario, plan};
 use anabranch_stack::Config;
 use anabranch_units::{Duration, Instant, PathId};
@@ -123,7 +123,7 @@ impl Testbed {
         let ends: Vec<PathId> = self.clients[number].plan.paths.iter().map(|path| path.id).collect();
         let (mptcp, (control, note)) = (sites::is_multipath(&plan), sites::serving_control(&plan));
         let config = self.config(&plan, &ends, port);
-        let setup = FlowSetup {
+        let fixed = Fixed {
             name: plan.name,
             start: plan.start,
             awaited: plan.awaited,
@@ -132,9 +132,10 @@ impl Testbed {
             hints: plan.hints,
             program,
             port,
-            observer,
+            clock: self.clock,
+            sample_interval: self.scenario.sample_interval,
         };
-        let flow = Arc::new(Flow::new(setup, self.clock, self.scenario.sample_interval));
+        let flow = Arc::new(Flow::new(fixed, observer));
         self.flows.push(flow.clone());
         let opener = match program {
             true => Opener::Web(flow.clone(), self.options.content.clone()),
@@ -260,19 +261,19 @@ impl Testbed {
         if awaited.iter().all(|flow| flow.state().finished.is_some()) {
             return Ok(Some(Ended::Finished));
         }
-        let stuck = awaited.iter().all(|flow| flow.state().over) || self.is_silent(&awaited);
+        let stuck = awaited.iter().all(|flow| flow.state().over) || self.is_stuck(&awaited);
         Ok(stuck.then_some(Ended::Stuck))
     }
 
-    /// Nothing arrived for so long that nothing will.
-    fn is_silent(&self, awaited: &[&Arc<Flow>]) -> bool {
+    /// Nothing arrived for so long that nothing will. A program's session is never stuck.
+    fn is_stuck(&self, awaited: &[&Arc<Flow>]) -> bool {
         let last_event = self.scenario.events.last().map_or(Instant::ZERO, |event| Instant::ZERO + event.at);
-        let now = self.clock.now();
-        awaited.iter().filter(|flow| !flow.state().over).all(|flow| {
-            let arrival = Instant::from_nanos(flow.last_arrival.load(Ordering::Relaxed));
-            let quiet_for = now.since(arrival.max(last_event));
-            !flow.program && flow.starved.load(Ordering::Relaxed) && quiet_for >= self.scenario.stuck_after
-        })
+        let sessions = awaited.iter().filter(|flow| !flow.state().over).map(|flow| Waiting {
+            last_arrival: Instant::from_nanos(flow.last_arrival.load(Ordering::Relaxed)),
+            starved: !flow.program && flow.starved.load(Ordering::Relaxed),
+            cut_off: false,
+        });
+        is_stuck(self.clock.now(), last_event, self.scenario.stuck_after, sessions)
     }
 
     /// Waits until the run is over. `progress` hears the seconds now and then, and ends the run by answering false.

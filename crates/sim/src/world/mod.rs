@@ -18,7 +18,7 @@ mod tests;
 
 use agenda::Agenda;
 use anabranch_network::Change;
-use anabranch_observation::{Ended, Facts, Outcome, Over, Row, gather, link_metrics, observers};
+use anabranch_observation::{Ended, Facts, Outcome, Over, Row, Waiting, gather, is_stuck, link_metrics, observers};
 use anabranch_scenario::{Action, Scenario, plan};
 use anabranch_units::{Duration, Instant, PathId};
 use flow::{Flow, Side};
@@ -38,9 +38,6 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// More wakes than this at one instant are an endless loop, not a busy network.
 const MOST_WAKES_AT_ONE_INSTANT: u64 = 50_000_000;
-
-/// Sessions all of whose paths are cut for good are given up after this long: whatever was under way has arrived.
-const DEAD_PATHS_GRACE: Duration = Duration::from_secs(10);
 
 /// The component of the schedule; the links follow, then the endpoints, then the sampler.
 const SCHEDULE: usize = 0;
@@ -280,17 +277,13 @@ impl<'a> World<'a> {
 
     /// No session that is not over can receive anything any more, as far as one can know.
     fn is_stuck(&self, now: Instant) -> bool {
-        // An event may bring a path back, which a retransmission timer then has to notice.
-        if self.happened < self.schedule.len() {
-            return false;
-        }
         let last_event = self.schedule.last().map_or(Instant::ZERO, |(at, _)| *at);
-        let limit = self.scenario.stuck_after;
-        self.flows.iter().filter(|flow| flow.awaited && !flow.is_over()).all(|flow| {
-            let quiet_for = now.since(last_event.max(flow.last_arrival()));
-            let cut_off = quiet_for >= DEAD_PATHS_GRACE && flow.paths().iter().all(|path| self.is_dead(*path));
-            flow.is_starved() && (cut_off || quiet_for >= limit)
-        })
+        let sessions = self.flows.iter().filter(|flow| flow.awaited && !flow.is_over()).map(|flow| Waiting {
+            last_arrival: flow.last_arrival(),
+            starved: flow.is_starved(),
+            cut_off: flow.paths().iter().all(|path| self.is_dead(*path)),
+        });
+        is_stuck(now, last_event, self.scenario.stuck_after, sessions)
     }
 
     /// Nothing passes on this path.
