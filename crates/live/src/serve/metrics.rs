@@ -1,4 +1,7 @@
-//! The page that Prometheus reads: its text format 0.0.4, written by hand because there are only counters, gauges and labels.
+//! The page that Prometheus reads, in its text format 0.0.4, which every scraper understands.
+//!
+//! It is written here and not by `prometheus-client`, which knows OpenMetrics only: there the type of a counter is declared without its
+//! suffix `_total`, and a scraper that asks for 0.0.4 takes the counter for an untyped metric.
 
 use super::Options;
 use super::status::{Board, PathStatus, Process, Status};
@@ -15,7 +18,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 
 /// Whoever connects here has this long for a request.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// After an error of the operating system's, such as too many open files, the next connection is tried after this long.
 const RETRY: Duration = Duration::from_millis(100);
 
@@ -52,7 +55,7 @@ pub(super) async fn show(listener: TcpListener, shown: Arc<Shown>) {
             async { Ok::<_, Infallible>(answer) }
         });
         let mut protocol = http1::Builder::new();
-        protocol.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+        protocol.timer(TokioTimer::new()).header_read_timeout(REQUEST_TIMEOUT);
         tokio::spawn(async move { drop(protocol.serve_connection(TokioIo::new(stream), service).await) });
     }
 }
