@@ -73,12 +73,17 @@ pub fn run(
     };
     on_threads(&others, at_once, stop, &work);
     on_threads(&browsers, at_once.min(BROWSERS_AT_ONCE), stop, &work);
-    let mut attempts = attempts.into_inner().unwrap_or_else(PoisonError::into_inner);
-    attempts.sort_by_key(|(job, _)| (job.cell, job.seed));
-    let mut of_cells: Vec<Vec<Attempt>> = cells.iter().map(|_| Vec::new()).collect();
-    attempts.into_iter().for_each(|(job, attempt)| of_cells[job.cell].push(attempt));
+    let attempts = of_cells(cells.len(), attempts.into_inner().unwrap_or_else(PoisonError::into_inner));
     let directory = browser.map(Browser::directory);
-    cells.into_iter().zip(of_cells).map(|(cell, attempts)| conclude(cell, Recorded::of(attempts), directory)).collect()
+    cells.into_iter().zip(attempts).map(|(cell, attempts)| conclude(cell, Recorded::of(attempts), directory)).collect()
+}
+
+/// The attempts of each cell in the order of their seeds; threads are done in any order.
+fn of_cells(cells: usize, mut attempts: Vec<(Job, Attempt)>) -> Vec<Vec<Attempt>> {
+    attempts.sort_by_key(|(job, _)| (job.cell, job.seed));
+    let mut of_cells: Vec<_> = (0..cells).map(|_| Vec::new()).collect();
+    attempts.into_iter().for_each(|(job, attempt)| of_cells[job.cell].push(attempt));
+    of_cells
 }
 
 /// Does all jobs in their order, `at_once` at a time, unless it is stopped.
@@ -110,7 +115,7 @@ fn jobs(cells: &[Cell]) -> Vec<Job> {
     jobs
 }
 
-/// One live run; again if it was void.
+/// One live run; again if it was invalid.
 fn attempt(cell: &Cell, seed: u64, browser: Option<&dyn Browser>, stop: &AtomicBool) -> Attempt {
     let mut attempt = Attempt::default();
     let wanted = || !stop.load(Ordering::Relaxed);
@@ -119,18 +124,14 @@ fn attempt(cell: &Cell, seed: u64, browser: Option<&dyn Browser>, stop: &AtomicB
             Client::Model => run_live(cell, seed, &wanted).map_err(|error| error.to_string()),
             Client::Browser => play_in(browser.expect("there is one for such cells"), cell, seed),
         };
-        match ran {
+        if !wanted() {
             // What was stopped is no whole run.
-            _ if !wanted() => break,
-            Ok(live) if live.lateness.p99_s < LATEST_S => {
-                attempt.live = Some(live);
-                break;
-            }
+            return attempt;
+        }
+        match ran {
+            Ok(live) if live.lateness.p99_s < LATEST_S => return Attempt { live: Some(live), ..attempt },
             Ok(_) => attempt.void += 1,
-            Err(error) => {
-                attempt.error = Some(error);
-                break;
-            }
+            Err(error) => return Attempt { error: Some(error), ..attempt },
         }
     }
     attempt
@@ -155,27 +156,33 @@ impl Recorded {
     }
 }
 
+/// What is read of a report: its cells.
+#[derive(Deserialize)]
+struct Earlier {
+    cells: Vec<EarlierCell>,
+}
+
+/// A cell of a report with its live runs.
+#[derive(Deserialize)]
+struct EarlierCell {
+    cell: Named,
+    #[serde(flatten)]
+    recorded: Recorded,
+}
+
+/// What identifies a cell.
+#[derive(Deserialize)]
+struct Named {
+    part: Part,
+    name: String,
+}
+
 /// Judges the live runs of an earlier campaign by new simulations. `report` is what it printed as JSON; cells that it does not have, or
 /// has in another shape, count as not run.
 ///
 /// # Errors
 /// If it is no report.
 pub fn again(cells: Vec<Cell>, report: &str, directory: Option<&Path>) -> Result<Vec<Found>, serde_json::Error> {
-    #[derive(Deserialize)]
-    struct Earlier {
-        cells: Vec<EarlierCell>,
-    }
-    #[derive(Deserialize)]
-    struct EarlierCell {
-        cell: Named,
-        #[serde(flatten)]
-        recorded: Recorded,
-    }
-    #[derive(Deserialize)]
-    struct Named {
-        part: Part,
-        name: String,
-    }
     let mut earlier: Vec<_> = serde_json::from_str::<Earlier>(report)?.cells;
     let conclude = |cell: Cell| {
         let found = earlier.iter_mut().find(|other| other.cell.part == cell.part && other.cell.name == cell.name);

@@ -1,7 +1,8 @@
 //! The kernel as judge, with the interpreter free for others meanwhile.
 
+use crate::worker::supervise;
 use crate::{InputError, LiveError};
-use anabranch_equivalence::campaign;
+use anabranch_equivalence::campaign::{self, Found};
 use anabranch_equivalence::cells::{self, Cell, Client};
 use anabranch_equivalence::observation::Browser;
 use anabranch_equivalence::question::Part;
@@ -13,10 +14,6 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-
-/// How often the campaign asks for the interpreter, to report and to see whether the user interrupts.
-const ASK_EVERY: Duration = Duration::from_millis(100);
 
 /// The parts: letter and title.
 #[pyfunction]
@@ -104,48 +101,34 @@ pub fn judge(
         cells.retain(|cell| cell.client == Client::Model);
     }
     let browser = browser.as_ref().map(|browser| browser as &dyn Browser);
-    if let Some(earlier) = earlier {
-        let directory = browser.map(Browser::directory);
-        let found = py.detach(|| campaign::again(cells, &earlier, directory));
-        let report =
-            Report::of(found.map_err(|error| InputError::new_err(format!("no report of validate --json: {error}")))?);
-        return Ok((report.to_json(), report.to_markdown()));
-    }
-    let latest = Mutex::new(None);
-    let report = |done: usize, of: usize, cell: &str| {
-        *latest.lock().unwrap_or_else(PoisonError::into_inner) = Some((done, of, cell.to_owned()));
+    let found = match earlier {
+        Some(earlier) => {
+            let found = py.detach(|| campaign::again(cells, &earlier, browser.map(Browser::directory)));
+            found.map_err(|error| InputError::new_err(format!("no report of validate --json: {error}")))?
+        }
+        None => run(py, cells, at_once, browser, &stop, progress.as_ref())?,
     };
-    let ask = || {
-        let news = latest.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Python::attach(|py| {
-            py.check_signals()?;
-            match (&progress, news) {
-                (Some(callback), Some(news)) => callback.call1(py, news).map(|_| ()),
-                _ => Ok(()),
-            }
-        })
-    };
-    let (found, raised) = py.detach(|| {
-        std::thread::scope(|scope| {
-            let campaign = scope.spawn(|| campaign::run(cells, at_once, browser, &stop, &report));
-            let mut raised = None;
-            while !campaign.is_finished() {
-                std::thread::sleep(ASK_EVERY);
-                if raised.is_none()
-                    && let Err(error) = ask()
-                {
-                    // What is running is taken down first.
-                    stop.store(true, Ordering::Relaxed);
-                    raised = Some(error);
-                }
-            }
-            (campaign.join(), raised)
-        })
-    });
-    if let Some(error) = raised {
-        return Err(error);
-    }
-    let found = found.map_err(|_| LiveError::new_err("the campaign broke off"))?;
     let report = Report::of(found);
     Ok((report.to_json(), report.to_markdown()))
+}
+
+/// Runs a campaign and passes on what it reports: runs that are over, of how many, and the name of the latest.
+fn run(
+    py: Python<'_>,
+    cells: Vec<Cell>,
+    at_once: usize,
+    browser: Option<&dyn Browser>,
+    stop: &AtomicBool,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<Vec<Found>> {
+    let latest = Mutex::new(None);
+    let latest = || latest.lock().unwrap_or_else(PoisonError::into_inner);
+    let note = |done: usize, of: usize, cell: &str| *latest() = Some((done, of, cell.to_owned()));
+    let report = |py: Python<'_>| match (progress, latest().take()) {
+        (Some(callback), Some(latest)) => callback.call1(py, latest).map(|_| ()),
+        _ => Ok(()),
+    };
+    // At an exception, what is running is taken down first.
+    let found = supervise(py, stop, || campaign::run(cells, at_once, browser, stop, &note), report)?;
+    found.map_err(|_| LiveError::new_err("the campaign broke off"))
 }

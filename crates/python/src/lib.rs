@@ -18,6 +18,7 @@ mod testbed;
 mod toml_text;
 mod traces;
 mod viewer;
+mod worker;
 
 use pyo3::prelude::*;
 

@@ -1,14 +1,11 @@
 //! The papers' claims, measured on several threads with the interpreter free for others meanwhile.
 
 use crate::InputError;
+use crate::worker::supervise;
 use anabranch_validation::claims::reproduction::{Effort, Paper, on_threads};
 use anabranch_validation::claims::{json, tables};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
-
-/// How often the user is told and listened to; see `simulate`.
-const ASK_EVERY: Duration = Duration::from_millis(50);
 
 /// Measures a paper's claims.
 #[pyfunction]
@@ -34,31 +31,15 @@ pub fn reproduce(
         done.fetch_add(1, Ordering::Relaxed);
         !stop.load(Ordering::Relaxed)
     };
-    let measured = py.detach(|| {
-        std::thread::scope(|scope| {
-            let worker = scope.spawn(|| on_threads(jobs, || effort.reproduce(found, &tick)));
-            let mut raised = None;
-            while !worker.is_finished() {
-                std::thread::sleep(ASK_EVERY);
-                if raised.is_none() {
-                    raised = ask(progress.as_ref(), done.load(Ordering::Relaxed) as f64 / total).err();
-                    stop.store(raised.is_some(), Ordering::Relaxed);
-                }
-            }
-            let measured = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            raised.map_or(Ok(measured), Err)
-        })
-    })?;
+    let report = |py: Python<'_>| {
+        let fraction = done.load(Ordering::Relaxed) as f64 / total;
+        progress.as_ref().map_or(Ok(()), |callback| callback.call1(py, (fraction,)).map(|_| ()))
+    };
+    let measured = supervise(py, &stop, || on_threads(jobs, || effort.reproduce(found, &tick)), report)?;
+    let measured = measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     // Only what was raised stops it.
     let measured = measured.ok_or_else(|| InputError::new_err("stopped"))?;
     Ok((json::rows(&measured).to_string(), tables::document(&measured)))
-}
-
-fn ask(progress: Option<&Py<PyAny>>, fraction: f64) -> PyResult<()> {
-    Python::attach(|py| {
-        py.check_signals()?;
-        progress.map_or(Ok(()), |callback| callback.call1(py, (fraction,)).map(|_| ()))
-    })
 }
 
 /// The names of the papers, in the order of reports.

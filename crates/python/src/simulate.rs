@@ -2,13 +2,10 @@
 
 use crate::outcome::Outcome;
 use crate::scenario::Scenario;
+use crate::worker::ASK_EVERY;
 use anabranch_sim::RunOptions;
 use pyo3::prelude::*;
-use std::time::{Duration, Instant};
-
-/// How often a run asks for the interpreter, to report and to see whether the user interrupts. People notice more than a tenth
-/// of a second; the interpreter's lock, taken this rarely, costs nothing.
-const ASK_EVERY: Duration = Duration::from_millis(50);
+use std::time::Instant;
 
 /// Simulates a scenario.
 #[pyfunction]
