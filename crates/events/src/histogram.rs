@@ -54,17 +54,6 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
-    /// Counts everything that `other` has counted.
-    pub fn merge(&mut self, other: &Histogram) {
-        for (mine, theirs) in self.weights.iter_mut().zip(&other.weights) {
-            *mine += theirs;
-        }
-        self.total_weight += other.total_weight;
-        self.weighted_sum += other.weighted_sum;
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
-    }
-
     /// Whether nothing was recorded.
     pub fn is_empty(&self) -> bool {
         self.total_weight == 0
@@ -199,25 +188,6 @@ mod tests {
         assert!(weighted.quantile(0.94).abs_diff(7_000_000) <= 56_000);
         assert_eq!(weighted.total_weight(), 100);
         assert_eq!(weighted.mean(), (4.0 * 7e6 + 6.0 * 5e7) / 100.0);
-    }
-
-    #[test]
-    fn merging_equals_recording_in_one() {
-        let (mut a, mut b, mut both) = (Histogram::new(), Histogram::new(), Histogram::new());
-        for v in 0..1000u64 {
-            let value = v * v * 977;
-            if v % 3 == 0 {
-                a.record(value, v);
-            } else {
-                b.record(value, v);
-            }
-            both.record(value, v);
-        }
-        a.merge(&b);
-        for q in [0.0, 0.3, 0.95, 1.0] {
-            assert_eq!(a.quantile(q), both.quantile(q));
-        }
-        assert_eq!(a.mean(), both.mean());
     }
 
     #[test]

@@ -61,11 +61,6 @@ pub fn scenario(name: &str) -> Option<&'static Shipped> {
     SCENARIOS.iter().find(|scenario| scenario.name == name)
 }
 
-/// The names of shipped scenarios, for messages about unknown ones.
-pub fn scenario_names() -> impl Iterator<Item = &'static str> {
-    SCENARIOS.iter().map(|scenario| scenario.name)
-}
-
 impl Shipped {
     /// What the scenario wants to know.
     pub fn question(&self) -> String {
@@ -161,7 +156,7 @@ mod tests {
                 found.extend(file.strip_suffix(".toml").map(|stem| format!("{name}/{stem}")));
             }
         }
-        let mut listed: Vec<_> = scenario_names().map(str::to_string).collect();
+        let mut listed: Vec<_> = SCENARIOS.iter().map(|scenario| scenario.name.to_string()).collect();
         found.sort();
         listed.sort();
         assert_eq!(found, listed);
