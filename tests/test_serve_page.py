@@ -1,4 +1,4 @@
-"""docs/serve.md: its own commands, run in namespaces."""
+"""docs/how-to/serve.md: its own commands, run in namespaces."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[1] / "docs" / "serve.md"
+PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "serve.md"
 FILM_LEN = 20_000_000
 # No step takes longer.
 PATIENCE_S = 30.0

@@ -92,7 +92,7 @@ impl PartReport {
     }
 
     fn to_markdown(&self) -> String {
-        let mut text = format!("#### ({}) {}: {}\n\n", self.letter, self.title, self.verdict.word());
+        let mut text = format!("### ({}) {}: {}\n\n", self.letter, self.title, self.verdict.word());
         if let Some((usual, cells)) = self.usual {
             text += &format!("Goodput within 5 % in {usual} of {cells} cells.\n\n");
         }

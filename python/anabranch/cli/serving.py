@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "Example: anabranch serve --root videos --listen srv1=10.99.0.1 --listen srv2=10.99.0.1\n\n"
-    "How devices, addresses and routes are wired up is told in docs/serve.md. The first Ctrl-C lets downloads under "
+    "How devices, addresses and routes are wired up is told in docs/how-to/serve.md. The first Ctrl-C lets downloads under "
     "way end, the second breaks them off."
 )
 
