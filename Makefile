@@ -100,6 +100,7 @@ check: $(VENV)/.development build ## Formatting, lints, types, and links in the 
 	$(BIN)/ruff format --check $(PYTHON_TREES)
 	$(BIN)/mypy
 	$(BIN)/stubtest anabranch._core
+	$(BIN)/pytest --quiet tests/test_docs.py -k 'link or page'
 	@echo "All checks passed."
 
 slow: build ## Runs the slow suite: validation over many seeds, ten thousand random networks.

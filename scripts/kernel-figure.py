@@ -3,8 +3,8 @@
 
     .venv/bin/python scripts/kernel-figure.py [--out docs/images/kernel-agreement.png]
 
-Left: simulated over measured goodput of every test case that compares goodput. Right: the difference of the two means in
-per cent, with its 90 % interval.
+Left: simulated over measured goodput of every test case that compares goodput. Right: the difference of the two means
+in per cent, with its 90 % interval.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PARTS = (
     ("e", "two paths, one cut and restored", "D"),
 )
 TICKS_MBPS = (0.5, 1, 2, 5, 10, 20)
-# The tolerances are 15 % for one path and 10 % for two; the band is a third and a half of them.
+# A third of the tolerance of part (a), and half of that of the other parts.
 BAND_PERCENT = 5.0
 
 
@@ -84,7 +84,9 @@ def draw(comparisons: list[Comparison], out: Path) -> None:
             of_part = [comparison for comparison in comparisons if comparison.part == part]
             kernel = [comparison.kernel for comparison in of_part]
             look = {"color": colour, "marker": marker, "markersize": 4.5, "alpha": 0.85, "markeredgewidth": 0}
-            goodput.plot(kernel, [c.simulated for c in of_part], linestyle="", label=f"{label} ({len(of_part)})", **look)
+            goodput.plot(
+                kernel, [c.simulated for c in of_part], linestyle="", label=f"{label} ({len(of_part)})", **look
+            )
             bars = [[c.difference - c.low for c in of_part], [c.high - c.difference for c in of_part]]
             difference.errorbar(
                 kernel, [c.difference for c in of_part], bars, linestyle="", elinewidth=0.8, capsize=0, **look

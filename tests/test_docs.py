@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -101,7 +102,9 @@ def test_every_page_is_reachable_from_the_start() -> None:
 
 
 def test_pages_that_the_sources_name_exist() -> None:
-    files = [file for name in SOURCES for file in ([ROOT / name] if (ROOT / name).is_file() else (ROOT / name).rglob("*"))]
+    files = [
+        file for name in SOURCES for file in ([ROOT / name] if (ROOT / name).is_file() else (ROOT / name).rglob("*"))
+    ]
     texts = [file for file in files if file.suffix in (".rs", ".py", ".toml", ".sh", ".js", "") and file.is_file()]
     absent = {
         f"{file.relative_to(ROOT)}: {name}"
@@ -135,7 +138,9 @@ def test_the_numbers_of_verdicts_are_those_of_the_tables() -> None:
         stated = [int(cell) for cell in column("validation/claims.md", verdict, of="Paper")]
         assert stated == [counts[verdict] for counts in of_paper], verdict
     total = sum(of_paper, Counter[str]())
-    assert ", ".join(f"{total[verdict]} {verdict}" for verdict in VERDICTS) in (DOCS / "validation.md").read_text("utf-8")
+    assert ", ".join(f"{total[verdict]} {verdict}" for verdict in VERDICTS) in (DOCS / "validation.md").read_text(
+        "utf-8"
+    )
 
 
 def test_the_summary_of_the_laws_is_that_of_the_table() -> None:
@@ -148,7 +153,7 @@ def test_the_summary_of_the_laws_is_that_of_the_table() -> None:
 
 def test_the_caption_of_the_figure_is_that_of_its_tables(tmp_path: Path) -> None:
     figure = tmp_path / "figure.png"
-    command = [sys.executable, ROOT / "scripts" / "kernel-figure.py", "--out", figure]
+    command = [sys.executable, str(ROOT / "scripts" / "kernel-figure.py"), "--out", str(figure)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     found = re.search(r"(\d+) comparisons, (\d+) within 2 %, the largest ([\d.]+) %", done.stdout)
     assert found
@@ -156,23 +161,26 @@ def test_the_caption_of_the_figure_is_that_of_its_tables(tmp_path: Path) -> None
     for page in ("README.md", "docs/validation.md"):
         caption = " ".join((ROOT / page).read_text("utf-8").split())
         assert f"{found[1]} test cases from 0.5 to 19 Mb/s" in caption
-        assert f"In {found[2]} of them the two means differ by less than 2 %; the largest difference is {found[3]} %" in caption
+        assert (
+            f"In {found[2]} of them the two means differ by less than 2 %; the largest difference is {found[3]} %"
+            in caption
+        )
 
 
-def commands(group: typer.main.TyperGroup | typer.main.TyperCommand, name: str) -> Iterator[tuple[str, list[str]]]:
+def commands(command: Any, name: str) -> Iterator[tuple[str, list[str]]]:
     """Every command below a command, with the long names of its options."""
-    if isinstance(group, typer.main.TyperGroup):
-        for child, command in group.commands.items():
-            yield from commands(command, f"{name} {child}")  # type: ignore[arg-type]
-    else:
-        yield name, [option for parameter in group.params for option in parameter.opts if option.startswith("--")]
+    children: dict[str, Any] = getattr(command, "commands", {})
+    for child, below in children.items():
+        yield from commands(below, f"{name} {child}")
+    if not children:
+        yield name, [option for parameter in command.params for option in parameter.opts if option.startswith("--")]
 
 
 def test_the_reference_of_the_command_line_is_complete() -> None:
     """Each command has a section, and the section names the options that the command has and no others."""
     page = (DOCS / "reference" / "cli.md").read_text("utf-8")
     sections = dict(re.findall(r"^## `(anabranch [\w ]+)`\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
-    existing = dict(commands(typer.main.get_command(app), "anabranch"))  # type: ignore[arg-type]
+    existing = dict(commands(typer.main.get_command(app), "anabranch"))
     assert sorted(sections) == sorted(existing)
     for name, options in existing.items():
         listed = re.findall(r"^\| `(--[\w-]+)", sections[name], re.MULTILINE)

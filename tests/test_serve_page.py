@@ -183,7 +183,15 @@ def counters(said: str) -> dict[str, int]:
 
 
 def test_every_block_of_the_page_is_run_here() -> None:
-    tested = {"Settings", "Devices and routes", "one-uplink", "Run the server", "HTTPS and other protocols", "Monitor", "client"}
+    tested = {
+        "Settings",
+        "Devices and routes",
+        "one-uplink",
+        "Run the server",
+        "HTTPS and other protocols",
+        "Monitor",
+        "client",
+    }
     assert set(blocks()) == tested | {"Remove the devices"}
 
 
