@@ -173,7 +173,9 @@ def commands(command: Any, name: str) -> Iterator[tuple[str, list[str]]]:
     for child, below in children.items():
         yield from commands(below, f"{name} {child}")
     if not children:
-        yield name, [option for parameter in command.params for option in parameter.opts if option.startswith("--")]
+        # Former names of options are hidden.
+        shown = [parameter for parameter in command.params if not getattr(parameter, "hidden", False)]
+        yield name, [option for parameter in shown for option in parameter.opts if option.startswith("--")]
 
 
 def test_the_reference_of_the_command_line_is_complete() -> None:
