@@ -62,14 +62,14 @@ def read(page: str) -> list[Comparison]:
     for line in page.splitlines():
         if heading := re.match(r"### \((\w)\) ", line):
             part = heading[1]
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) != 7 or cells[1] != "goodput, Mb/s":
+        columns = [text.strip() for text in line.strip("|").split("|")]
+        if len(columns) != 7 or columns[1] != "goodput, Mb/s":
             continue
-        ratio = re.fullmatch(r"([+-][\d.]+) %, ([+-][\d.]+) to ([+-][\d.]+)", cells[4])
+        ratio = re.fullmatch(r"([+-][\d.]+) %, ([+-][\d.]+) to ([+-][\d.]+)", columns[4])
         if ratio is None:
             raise ValueError(f"unexpected ratio: {line}")
         difference, low, high = map(float, ratio.groups())
-        found.append(Comparison(part, float(cells[2]), float(cells[3]), difference, low, high))
+        found.append(Comparison(part, float(columns[2]), float(columns[3]), difference, low, high))
     return found
 
 

@@ -117,11 +117,11 @@ def test_pages_that_the_sources_name_exist() -> None:
 
 
 def column(page: str, name: str, *, of: str) -> list[str]:
-    """The cells under a heading, of the tables that have it and begin with the heading `of`."""
+    """The entries under a heading, of the tables that have it and begin with the heading `of`."""
     lines = (DOCS / page).read_text("utf-8").splitlines()
     found = []
     for start in (i for i, line in enumerate(lines) if line.startswith(f"| {of} |")):
-        heads = [cell.strip() for cell in lines[start].split("|")]
+        heads = [head.strip() for head in lines[start].split("|")]
         rows = itertools.takewhile(lambda line: line.startswith("|"), lines[start + 2 :])
         if name in heads:
             found += [row.split("|")[heads.index(name)].strip() for row in rows]
@@ -135,7 +135,7 @@ VERDICTS = ("reproduced", "partly", "not reproduced", "not testable")
 def test_the_numbers_of_verdicts_are_those_of_the_tables() -> None:
     of_paper = [Counter(column(f"validation/claims-{paper}.md", "verdict", of="id")) for paper in PAPERS]
     for verdict in VERDICTS:
-        stated = [int(cell) for cell in column("validation/claims.md", verdict, of="Paper")]
+        stated = [int(number) for number in column("validation/claims.md", verdict, of="Paper")]
         assert stated == [counts[verdict] for counts in of_paper], verdict
     total = sum(of_paper, Counter[str]())
     assert ", ".join(f"{total[verdict]} {verdict}" for verdict in VERDICTS) in (DOCS / "validation.md").read_text(
