@@ -100,6 +100,7 @@ check: $(VENV)/.development build ## Formatting, lints, types, and links in the 
 	$(BIN)/ruff format --check $(PYTHON_TREES)
 	$(BIN)/mypy
 	$(BIN)/stubtest anabranch._core
+	$(BIN)/pytest --quiet tests/test_docs.py -k 'link or page'
 	@echo "All checks passed."
 
 slow: build ## Runs the slow suite: validation over many seeds, ten thousand random networks.
@@ -116,11 +117,11 @@ bench-live: ## Measures the server beside the kernel's own, as root on an idle m
 	$(CARGO) bench -p anabranch-live --bench wire --locked
 
 docs: ## Regenerates the pages that follow from the code.
-	$(CARGO) run --quiet --locked -p anabranch-scenario --example scenario_page > docs/scenario.md
+	$(CARGO) run --quiet --locked -p anabranch-scenario --example scenario_page > docs/reference/scenario.md
 
-validation: ## Measures the laws and the papers' claims anew, into docs/validation.md.
-	$(CARGO) run --quiet --release --locked -p anabranch-validation --bin validation -- --write docs/validation.md
-	$(CARGO) run --quiet --release --locked -p anabranch-validation --bin claims -- --seeds 10 --write docs/validation.md
+validation: ## Measures the laws and the papers' claims, and writes the tables of docs/validation/.
+	$(CARGO) run --quiet --release --locked -p anabranch-validation --bin validation -- --write docs/validation/laws.md
+	$(CARGO) run --quiet --release --locked -p anabranch-validation --bin claims -- --seeds 10 --write docs/validation
 
 FUZZ_SECONDS ?= 60
 

@@ -1,4 +1,4 @@
-//! Prints `docs/scenario.md`.
+//! Prints `docs/reference/scenario.md`.
 
 fn main() {
     print!("{}", anabranch_scenario::page());

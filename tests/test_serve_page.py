@@ -1,4 +1,4 @@
-"""docs/serve.md: its own commands, run in namespaces."""
+"""docs/how-to/serve.md: its own commands, run in namespaces."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[1] / "docs" / "serve.md"
+PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "serve.md"
 FILM_LEN = 20_000_000
 # No step takes longer.
 PATIENCE_S = 30.0
@@ -183,15 +183,23 @@ def counters(said: str) -> dict[str, int]:
 
 
 def test_every_block_of_the_page_is_run_here() -> None:
-    tested = {"Settings", "Wiring", "one-uplink", "Running", "HTTPS, and anything else", "Looking at it", "client"}
-    assert set(blocks()) == tested | {"Taking it down"}
+    tested = {
+        "Settings",
+        "Devices and routes",
+        "one-uplink",
+        "Run the server",
+        "HTTPS and other protocols",
+        "Monitor",
+        "client",
+    }
+    assert set(blocks()) == tested | {"Remove the devices"}
 
 
 def test_two_uplinks(videos: Path) -> None:
     page = blocks()
     with network(True, videos) as (machine, client):
-        machine.run(page["Wiring"], videos)
-        with serving(machine, page["Running"], videos):
+        machine.run(page["Devices and routes"], videos)
+        with serving(machine, page["Run the server"], videos):
             assert capabilities_of_the_server(machine, videos) == {"0" * 16}
             said = counters(client.run(page["client"], videos))
             assert said["MPTcpExtMPCapableSYNACKRX"] == 1
@@ -199,7 +207,7 @@ def test_two_uplinks(videos: Path) -> None:
             for device in ("ct1", "ct2"):
                 assert received(client, videos, device) > FILM_LEN // 20, device
             time.sleep(1.5)  # Metrics are at most a second old.
-            metrics = machine.run(page["Looking at it"], videos)
+            metrics = machine.run(page["Monitor"], videos)
             assert "anabranch_connections_accepted_total 1\n" in metrics
             # Every metric of the page's table exists. A suffix alone stands for the name before it with another end.
             rows = re.findall(r"^\| (`\w.*?) \|", PAGE.read_text("utf-8"), re.MULTILINE)
@@ -207,7 +215,7 @@ def test_two_uplinks(videos: Path) -> None:
                 assert f"# TYPE {name} " in metrics, name
             for suffix in re.findall(r"`(_\w+)`", " ".join(rows)):
                 assert re.search(rf"^# TYPE \w+{suffix}(_total)? ", metrics, re.MULTILINE), suffix
-        machine.run(page["Taking it down"], videos)
+        machine.run(page["Remove the devices"], videos)
         assert "srv" not in machine.run("ip -brief link; ip rule", videos)
 
 
@@ -215,7 +223,7 @@ def test_one_uplink_and_a_client_with_two_addresses(videos: Path) -> None:
     page = blocks()
     with network(False, videos) as (machine, client):
         machine.run(page["one-uplink"] + "ip route replace 198.51.100.1/32 via 192.0.2.1 dev up1", videos)
-        script = page["Running"].replace('--listen srv2="$ADDRESS" ', "")
+        script = page["Run the server"].replace('--listen srv2="$ADDRESS" ', "")
         with serving(machine, script, videos):
             said = counters(client.run(page["client"], videos))
             assert said["MPTcpExtMPCapableSYNACKRX"] == 1
@@ -229,12 +237,12 @@ def test_https_by_another_server(videos: Path) -> None:
         "-keyout key.pem -out certificate.pem 2>&1"
     )
     with network(True, videos) as (machine, client):
-        machine.run(page["Wiring"], videos)
+        machine.run(page["Devices and routes"], videos)
         machine.run(certificate, videos)
         files = "-cert ../certificate.pem -key ../key.pem"
         origin = machine.start(f"cd videos; exec openssl s_server -quiet -accept 127.0.0.1:8443 {files} -WWW", videos)
         try:
-            with serving(machine, page["HTTPS, and anything else"], videos):
+            with serving(machine, page["HTTPS and other protocols"], videos):
                 fetch = (
                     "mptcpize run curl --insecure --silent --show-error --fail --retry 5 --retry-all-errors "
                     '--retry-delay 1 --output got "https://$ADDRESS/film.mp4"'

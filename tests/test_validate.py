@@ -23,7 +23,7 @@ def test_a_document_without_markers_is_refused_before_anything_runs(anabranch: R
     document.write_text("# Nothing to fill in\n", encoding="utf-8")
     done = anabranch("validate", "--write", document)
     assert done.returncode == 2
-    assert "<!-- begin judge -->" in done.stderr
+    assert "<!-- begin kernel -->" in done.stderr
     assert str(document) in done.stderr
     assert document.read_text(encoding="utf-8") == "# Nothing to fill in\n"
 
@@ -77,7 +77,7 @@ def test_the_quick_cells_do_not_contradict_the_kernel(anabranch: Run) -> None:
     rows = [row for part in report["parts"] for row in part["rows"]]
     assert {part["letter"] for part in report["parts"]} == set("abcdef")
     # Two runs of a cell tell little, so most of what is not equivalent is inconclusive; what differs in spite of that
-    # differs. How many packets a full queue drops is known to (docs/deviations.md).
+    # differs. How many packets a full queue drops is known to (docs/reference/deviations.md).
     differing = [row for row in rows if row["verdict"] == "differs" and row["quantity"] != "retransmissions"]
     assert not differing, differing
     assert any(row["verdict"] == "equivalent" for row in rows)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def frame(outcome: _core.Outcome) -> pl.DataFrame | None:
     """The events of a run, oldest first, one row each; ``None`` if none were recorded.
 
-    A value that an event does not have is null. ``docs/events.md`` says what the columns mean.
+    A value that an event does not have is null. ``docs/reference/events.md`` explains the columns.
     """
     import polars as pl
 

@@ -92,11 +92,11 @@ impl PartReport {
     }
 
     fn to_markdown(&self) -> String {
-        let mut text = format!("#### ({}) {}: {}\n\n", self.letter, self.title, self.verdict.word());
+        let mut text = format!("### ({}) {}: {}\n\n", self.letter, self.title, self.verdict.word());
         if let Some((usual, cells)) = self.usual {
-            text += &format!("Goodput within 5 % in {usual} of {cells} cells.\n\n");
+            text += &format!("Goodput within 5 % in {usual} of {cells} test cases.\n\n");
         }
-        text += "| cell | quantity | simulated | kernel | ratio, 90 % interval | tolerance | verdict |\n";
+        text += "| test case | quantity | simulated | kernel | ratio, 90 % interval | tolerance | verdict |\n";
         text += "| --- | --- | --- | --- | --- | --- | --- |\n";
         for row in &self.rows {
             let Row { cell, quantity, simulated, live, ratio, tolerance, verdict } = row;
@@ -153,7 +153,7 @@ fn ratio(compared: &Compared) -> String {
 fn note(found: &Found) -> Option<String> {
     let mut parts = Vec::new();
     if found.void > 0 {
-        parts.push(format!("{} runs were void", found.void));
+        parts.push(format!("{} runs were invalid", found.void));
     }
     if let Some(error) = found.errors.first() {
         parts.push(format!("{} runs failed: {error}", found.errors.len()));

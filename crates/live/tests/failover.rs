@@ -1,5 +1,5 @@
 //! Upstream Linux's scheduler and its way with a path that goes silent: the kernel at both ends of our links, beside the
-//! simulation of the same. `docs/validation.md` records what came of it.
+//! simulation of the same. `docs/validation/wire.md` records the results.
 
 mod common;
 

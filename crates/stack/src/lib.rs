@@ -9,7 +9,7 @@
 //! - `subflow`: one TCP: numbers, acknowledgments, loss recovery, timers;
 //! - [`congestion`], [`scheduler`], [`path_policy`]: the replaceable parts, each a trait with a registry.
 //!
-//! Behaviour follows Linux; each deliberate difference stands in `docs/deviations.md`.
+//! Behaviour follows Linux; `docs/reference/deviations.md` lists each deliberate difference.
 
 // Tests inside the crate use what tests outside of it share, and that names the crate.
 #[cfg(test)]

@@ -1,14 +1,14 @@
-//! Is the simulator right, and are the papers?
+//! Measures whether the simulator is right, and whether the papers are.
 //!
 //! - [`rows`]: laws that theory or another program predicts, measured with the real endpoint over real links, each with its
 //!   tolerance. The tests assert them; the program `validation` prints them with intervals over many seeds.
-//! - [`claims`]: what the sticky schedulers' and the handoff paper say happens, measured and judged by written criteria.
-//!   Nothing asserts a claim; the program `claims` prints the verdicts.
+//! - [`claims`]: the claims of four papers, measured and compared with written criteria. No test asserts a claim; the program
+//!   `claims` prints the verdicts.
+//! - [`traces`]: synthetic rates of WiFi and mobile networks beside recorded ones; the program `traces` fits and compares them
+//!   and writes the tables of `docs/validation/traces.md`.
 //!
-//! - [`traces`]: made-up rates of WiFi and mobile networks beside recorded ones; the program `traces` fits and compares them
-//!   and writes its part of `docs/traces.md`.
-//!
-//! The first two programs write their parts of `docs/validation.md`.
+//! The first two programs write the tables of `docs/validation/laws.md` and `docs/validation/claims-*.md`.
+//! `docs/validation.md` explains method and result.
 
 pub mod claims;
 pub mod laboratory;

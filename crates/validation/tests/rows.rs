@@ -1,5 +1,5 @@
 //! The rows of the validation table as tests: few seeds in the normal suite, all of them in the slow one. What each row means and
-//! which checks are reported only stands with the rows themselves; `docs/validation.md` shows the measured values.
+//! which checks are reported only is with the rows themselves; `docs/validation/laws.md` shows the measured values.
 
 use anabranch_validation::rows::{Measured, Row, all};
 

@@ -135,7 +135,7 @@ def _write(directory: Path, report: Mapping[str, Any], documents: Sequence[str])
     head = (
         "# The papers' claims, measured\n\n"
         f"Anabranch {report['version']}, {report['seeds']} seeds of each condition; intervals are Student's, at 95 %. "
-        "What the verdicts mean stands in docs/validation.md.\n"
+        "docs/validation/claims.md explains the verdicts.\n"
     )
     (directory / "report.md").write_text("\n".join([head, *documents]), encoding="utf-8")
     (directory / "report.json").write_text(json.dumps(report, indent=2, ensure_ascii=False), encoding="utf-8")

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "Example: anabranch serve --root videos --listen srv1=10.99.0.1 --listen srv2=10.99.0.1\n\n"
-    "How devices, addresses and routes are wired up is told in docs/serve.md. The first Ctrl-C lets downloads under "
-    "way end, the second breaks them off."
+    "docs/how-to/serve.md explains devices, addresses and routes. The first Ctrl-C lets running downloads finish, the "
+    "second ends them."
 )
 
 # Elsewhere than on Linux the compiled part has no server; the help is shown there, too.

@@ -26,7 +26,7 @@ EXAMPLES = (
     "TUN and a kernel with MPTCP."
 )
 
-_BEGIN, _END = "<!-- begin judge -->\n", "<!-- end judge -->"
+_BEGIN, _END = "<!-- begin kernel -->\n", "<!-- end kernel -->"
 _COLUMNS = ("cell", "quantity", "simulated", "kernel", "ratio, 90 % interval", "tolerance", "verdict")
 _STYLES = {
     "equivalent": ("pass", "green"),

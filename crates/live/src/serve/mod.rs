@@ -3,7 +3,7 @@
 //! One TUN device per path stands between the kernel, which routes the server's address to it, and our endpoint. A thread drives
 //! the endpoint ([`Stream`] is what comes out of it); a second one runs HTTP, or passes the streams on.
 //!
-//! How the devices, addresses and routes are wired up is told in `docs/serve.md`; [`crate::lab::router`] does the same in a
+//! `docs/how-to/serve.md` describes the setup of devices, addresses and routes; [`crate::lab::router`] does the same in a
 //! namespace.
 
 mod driver;

@@ -1,4 +1,4 @@
-//! `docs/scenario.md`: the reference as a page.
+//! `docs/reference/scenario.md`: the reference as a page.
 
 use super::reference::{self, Key};
 use std::fmt::Write;
@@ -15,7 +15,7 @@ Quantities carry their unit as text: `\"2 Mb/s\"`, `\"50 ms\"`, `\"2 %\"`, `\"40
 of 1024. An unknown key, a wrong unit or an impossible value is refused with its file and line. `anabranch list` names schedulers, congestion
 controls, path policies, players, queues, loss models and synthetic rates.
 
-This page is generated from the schema (`cargo run -p anabranch-scenario --example scenario_page > docs/scenario.md`); a test compares.
+This page is generated from the schema (`cargo run -p anabranch-scenario --example scenario_page > docs/reference/scenario.md`); a test compares.
 ";
 
 /// The titles of the kinds of table, in the page's order. A kind that is not here would be missing, which a test notices.
@@ -82,11 +82,11 @@ mod tests {
 
     #[test]
     fn the_page_in_the_documentation_is_this_one() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.md");
-        let written = std::fs::read_to_string(path).expect("docs/scenario.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/scenario.md");
+        let written = std::fs::read_to_string(path).expect("docs/reference/scenario.md");
         assert!(
             written == page(),
-            "regenerate: cargo run -p anabranch-scenario --example scenario_page > docs/scenario.md"
+            "regenerate: cargo run -p anabranch-scenario --example scenario_page > docs/reference/scenario.md"
         );
     }
 }

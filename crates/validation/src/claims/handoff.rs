@@ -137,7 +137,7 @@ fn h7(study: &Study) -> Claim {
         id: "H7",
         claim: "WiFi-LTE handoff: significant underflow and discards for OLIA with DFT and for LIA with GR-STY; none for Cubic \
             and Compound",
-        criterion: "disturbed for certain in the first two cells, undisturbed in the others",
+        criterion: "disturbed for certain in the first two cases, undisturbed in the others",
         findings,
     }
 }

@@ -135,7 +135,7 @@ pub fn parts(measured: &Reproduction) -> Vec<(&'static str, String)> {
             let sticky = measured.paper == Paper::Sticky;
             let (missing, all) = study.unfinished();
             let cells = cells_table(study, if sticky { STICKY } else { HANDOFF });
-            parts.push(("cells", format!("{}\n\n{cells}", unfinished(missing, all))));
+            parts.push(("means", format!("{}\n\n{cells}", unfinished(missing, all))));
             parts.extend(sticky.then(|| ("forecasts", forecasts_table(areas))));
         }
         Details::Streaming(study) => {
@@ -152,7 +152,7 @@ pub fn parts(measured: &Reproduction) -> Vec<(&'static str, String)> {
 pub fn document(measured: &Reproduction) -> String {
     let title = |part: &str| match part {
         "verdicts" => "Verdicts",
-        "cells" => "Means",
+        "means" => "Means",
         "forecasts" => "The conditions of S10 as predictors",
         "quantities" => "Measured values",
         "variants" => "Which verdicts depend on assumptions",

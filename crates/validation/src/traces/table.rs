@@ -6,7 +6,7 @@ use crate::statistics::Mean;
 use anabranch_network::{SYNTHETIC_KINDS, Summary, SyntheticEntry, SyntheticModel};
 use std::fmt::Write;
 
-/// One line: a statistic, recorded and made up.
+/// One line: a statistic, recorded and synthetic.
 pub struct Row {
     /// The statistic's name.
     pub name: &'static str,
@@ -78,7 +78,7 @@ pub fn comparison(seeds: u64) -> String {
             mean.mean
         )
         .expect("a string takes all");
-        text.push_str("| statistic | recorded | made up |\n|---|---|---|\n");
+        text.push_str("| statistic | recorded | synthetic |\n|---|---|---|\n");
         for row in compare(&real, &(kind(group).create)(), seeds) {
             writeln!(text, "| {} | {} | {} |", row.name, cell(row.real), cell(row.made)).expect("a string takes all");
         }

@@ -15,7 +15,7 @@
 //! A low headroom makes y nearly log-normal, a high one a plateau with fades. Without outages the autocorrelation of the rate
 //! falls at lag zero by what the noise contributes, and then about exponentially with the correlation time. The chain
 //! starts in its stationary distribution. After `period` the rate begins again, as a recording does. The fitted
-//! parameters, and how well they do, are in docs/traces.md.
+//! parameters and the quality of the fit are in docs/validation/traces.md.
 
 mod kinds;
 

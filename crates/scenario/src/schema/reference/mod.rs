@@ -1,6 +1,6 @@
 //! Every key of the schema, its default and its meaning: the one place where they stand.
 //!
-//! The reader refuses keys that are not here and takes defaults from here; `docs/scenario.md` is generated from here.
+//! The reader refuses keys that are not here and takes defaults from here; `docs/reference/scenario.md` is generated from here.
 
 mod link;
 mod run;

@@ -66,11 +66,7 @@ pub(in crate::claims) const SENTENCES: &[Sentence] = &[
         Reproduced,
         "MCC is fully coupled, so it stays within RFC 6356's bounds; and from a path with four competitors PUD stays away altogether",
     ),
-    (
-        "P10",
-        NotTestable,
-        "simulation has no foreign client; it holds with real ones: see MPTCP+ needs the server only, below in docs/validation.md",
-    ),
+    ("P10", NotTestable, "simulation has no foreign client; it holds with real ones: see docs/validation/live.md"),
     (
         "P11",
         Reproduced,

@@ -1,0 +1,214 @@
+"""The documentation: its links resolve, its figures are those of its tables, its commands and options exist."""
+
+import itertools
+import re
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from anabranch.cli import app
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+# Files that may name a page of the documentation.
+SOURCES = ("crates", "python", "tests", "scripts", "scenarios", "examples", "benches", "fuzz", "Makefile")
+
+_FENCE = re.compile(r"^(?P<fence>```+|~~~+).*?^(?P=fence)$", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"`[^`\n]*`")
+_LINK = re.compile(r"\]\(\s*<?([^)\s>]+)>?[^)]*\)")
+_HEADING = re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE)
+
+
+def prose(text: str) -> str:
+    """A page without its blocks of code."""
+    return _FENCE.sub("", text)
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading as GitHub makes it."""
+    words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").lower()
+    return re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that a link to a page can name. Repeated headings are numbered."""
+    found: Counter[str] = Counter()
+    names = set()
+    for heading in _HEADING.findall(prose(page.read_text("utf-8"))):
+        name = slug(heading)
+        names.add(f"{name}-{found[name]}" if found[name] else name)
+        found[name] += 1
+    return names
+
+
+def broken_links(page: Path) -> Iterator[str]:
+    """The links of a page whose file or anchor does not exist, with the reason."""
+    for target in _LINK.findall(_CODE.sub("", prose(page.read_text("utf-8")))):
+        parts = urlsplit(target)
+        if parts.scheme:
+            continue
+        file = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+        if not file.exists():
+            yield f"{target}: no such file"
+        elif page.is_relative_to(DOCS) and not file.is_relative_to(DOCS):
+            yield f"{target}: outside of docs/, where a documentation site has nothing"
+        elif parts.fragment and parts.fragment not in anchors(file):
+            yield f"{target}: no such heading"
+
+
+def links(page: Path) -> set[Path]:
+    """The pages that a page links to."""
+    targets = _LINK.findall(_CODE.sub("", prose(page.read_text("utf-8"))))
+    return {(page.parent / urlsplit(target).path).resolve() for target in targets if not urlsplit(target).scheme}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_resolves(page: Path) -> None:
+    assert list(broken_links(page)) == []
+
+
+def test_broken_links_are_found(tmp_path: Path) -> None:
+    (tmp_path / "there.md").write_text("# A `b` c: d\n\n```sh\n# No heading\n```\n\n## Twice\n\n## Twice\n", "utf-8")
+    page = tmp_path / "page.md"
+    page.write_text(
+        "[a](there.md) [b](there.md#a-b-c-d) [c](there.md#twice-1) [d](#here) [e](https://example.org/no)\n"
+        "`[in code](nowhere.md)` ![f](absent.png) [g](there.md#no-heading) [h](there.md#twice-2)\n\n# Here\n",
+        "utf-8",
+    )
+    assert list(broken_links(page)) == [
+        "absent.png: no such file",
+        "there.md#no-heading: no such heading",
+        "there.md#twice-2: no such heading",
+    ]
+
+
+def test_every_page_is_reachable_from_the_start() -> None:
+    reached, waiting = set[Path](), {DOCS / "index.md"}
+    while waiting:
+        page = waiting.pop()
+        reached.add(page)
+        waiting |= {link for link in links(page) if link.suffix == ".md"} - reached
+    assert {page for page in PAGES if page.is_relative_to(DOCS)} - reached == set()
+
+
+def test_pages_that_the_sources_name_exist() -> None:
+    files = [
+        file for name in SOURCES for file in ([ROOT / name] if (ROOT / name).is_file() else (ROOT / name).rglob("*"))
+    ]
+    texts = [file for file in files if file.suffix in (".rs", ".py", ".toml", ".sh", ".js", "") and file.is_file()]
+    absent = {
+        f"{file.relative_to(ROOT)}: {name}"
+        for file in texts
+        if "__pycache__" not in file.parts
+        for name in re.findall(r"\bdocs/[\w./-]+\.md\b", file.read_text("utf-8", errors="replace"))
+        if not (ROOT / name).is_file()
+    }
+    assert absent == set()
+
+
+def column(page: str, name: str, *, of: str) -> list[str]:
+    """The entries under a heading, of the tables that have it and begin with the heading `of`."""
+    lines = (DOCS / page).read_text("utf-8").splitlines()
+    found = []
+    for start in (i for i, line in enumerate(lines) if line.startswith(f"| {of} |")):
+        heads = [head.strip() for head in lines[start].split("|")]
+        rows = itertools.takewhile(lambda line: line.startswith("|"), lines[start + 2 :])
+        if name in heads:
+            found += [row.split("|")[heads.index(name)].strip() for row in rows]
+    return found
+
+
+PAPERS = ("sticky", "handoff", "dash", "mptcp-plus")
+VERDICTS = ("reproduced", "partly", "not reproduced", "not testable")
+
+
+def test_the_numbers_of_verdicts_are_those_of_the_tables() -> None:
+    of_paper = [Counter(column(f"validation/claims-{paper}.md", "verdict", of="id")) for paper in PAPERS]
+    for verdict in VERDICTS:
+        stated = [int(number) for number in column("validation/claims.md", verdict, of="Paper")]
+        assert stated == [counts[verdict] for counts in of_paper], verdict
+    total = sum(of_paper, Counter[str]())
+    assert ", ".join(f"{total[verdict]} {verdict}" for verdict in VERDICTS) in (DOCS / "validation.md").read_text(
+        "utf-8"
+    )
+
+
+def test_the_summary_of_the_laws_is_that_of_the_table() -> None:
+    verdicts = column("validation/laws.md", "verdict", of="row")
+    deviating = sum(verdict.startswith("deviates") for verdict in verdicts)
+    page = (DOCS / "validation.md").read_text("utf-8")
+    assert f"laws of theory and independent programs, {len(verdicts)} checks" in page
+    assert f"{len(verdicts) - deviating} checks are within their tolerance; {deviating} deviate" in page
+
+
+def test_the_caption_of_the_figure_is_that_of_its_tables(tmp_path: Path) -> None:
+    figure = tmp_path / "figure.png"
+    command = [sys.executable, str(ROOT / "scripts" / "kernel-figure.py"), "--out", str(figure)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    found = re.search(r"(\d+) comparisons, (\d+) within 2 %, the largest ([\d.]+) %", done.stdout)
+    assert found
+    assert figure.stat().st_size > 10_000
+    for page in ("README.md", "docs/validation.md"):
+        caption = " ".join((ROOT / page).read_text("utf-8").split())
+        assert f"{found[1]} test cases from 0.5 to 19 Mb/s" in caption
+        assert (
+            f"In {found[2]} of them the two means differ by less than 2 %; the largest difference is {found[3]} %"
+            in caption
+        )
+
+
+def commands(command: Any, name: str) -> Iterator[tuple[str, list[str]]]:
+    """Every command below a command, with the long names of its options."""
+    children: dict[str, Any] = getattr(command, "commands", {})
+    for child, below in children.items():
+        yield from commands(below, f"{name} {child}")
+    if not children:
+        # Former names of options are hidden.
+        shown = [parameter for parameter in command.params if not getattr(parameter, "hidden", False)]
+        yield name, [option for parameter in shown for option in parameter.opts if option.startswith("--")]
+
+
+def test_the_reference_of_the_command_line_is_complete() -> None:
+    """Each command has a section, and the section names the options that the command has and no others."""
+    page = (DOCS / "reference" / "cli.md").read_text("utf-8")
+    sections = dict(re.findall(r"^## `(anabranch [\w ]+)`\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+    existing = dict(commands(typer.main.get_command(app), "anabranch"))
+    assert sorted(sections) == sorted(existing)
+    for name, options in existing.items():
+        listed = re.findall(r"^\| `(--[\w-]+)", sections[name], re.MULTILINE)
+        assert sorted(listed) == sorted(set(options) - {"--help"}), name
+
+
+def test_the_tutorial_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its files are written, its commands and its program run, and they print what the page shows."""
+    monkeypatch.chdir(tmp_path)
+    page = (DOCS / "tutorial" / "first-steps.md").read_text("utf-8")
+    printed, shown, ran = "", 0, 0
+    for match in re.finditer(r"(?:`([\w.-]+)`:\n\n)?^```(\w*)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+        file, language, content = match.groups()
+        if language == "toml":
+            Path(file).write_text(content, "utf-8")
+        elif language == "sh":
+            for line in content.splitlines():
+                program, *arguments = shlex.split(line)
+                assert program == "anabranch"
+                done = CliRunner().invoke(app, arguments)
+                assert done.exit_code == 0, f"{line}: {done.output}"
+                # Numbers are grouped by a narrow space that does not break.
+                printed, ran = done.stdout.replace("\u202f", " "), ran + 1
+        elif language == "python":
+            exec(content, {})
+        else:
+            assert content in printed
+            shown += 1
+    assert (ran, shown) == (8, 2)
