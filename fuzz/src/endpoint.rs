@@ -154,10 +154,10 @@ fn config(kind: Kind) -> Config {
     let mut config = Config::new(Protocol::Mptcp, (0..PATHS).map(path).collect());
     (config.local_port, config.remote_port) = (7000, 7000);
     let schedulers = scheduler::REGISTRY;
-    config.scheduler = Choice::of(schedulers[usize::from(kind.scheduler) % schedulers.len()].name);
-    config.commit = if kind.into_buffer { Commit::IntoBuffer } else { Commit::AtWindow };
-    config.failover = if kind.upstream { Failover::Upstream } else { Failover::Legacy };
-    config.wide_data_seq = kind.wide;
+    config.transport.scheduler = Choice::of(schedulers[usize::from(kind.scheduler) % schedulers.len()].name);
+    config.transport.commit = if kind.into_buffer { Commit::IntoBuffer } else { Commit::AtWindow };
+    config.transport.failover = if kind.upstream { Failover::Upstream } else { Failover::Legacy };
+    config.transport.wide_data_seq = kind.wide;
     config
 }
 

@@ -41,7 +41,7 @@ fn ten_megabytes_over_ipv6() {
 #[test]
 fn wide_data_sequence_numbers() {
     require!(&[NSTAT, TSHARK]);
-    let case = Case { endpoint: Box::new(|config| config.wide_data_seq = true), ..Case::new("wide") };
+    let case = Case { endpoint: Box::new(|config| config.transport.wide_data_seq = true), ..Case::new("wide") };
     let outcome = case.run(download);
     outcome.assert_intact(TEN_MEGABYTES);
     outcome.assert_all_paths_used(0.2);

@@ -216,8 +216,8 @@ fn disturbed(row: Row, len: u64, capture: bool) -> Case {
         strip: if strip == 1 { Strip::Everywhere } else { Strip::Nothing },
     };
     let endpoint = move |config: &mut anabranch_stack::Config| {
-        config.wide_data_seq = transport % 2 == 1;
-        (config.commit, config.failover) = match transport / 2 {
+        config.transport.wide_data_seq = transport % 2 == 1;
+        (config.transport.commit, config.transport.failover) = match transport / 2 {
             0 => (Commit::AtWindow, Failover::Legacy),
             _ => (Commit::IntoBuffer, Failover::Upstream),
         };

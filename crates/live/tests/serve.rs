@@ -7,7 +7,6 @@ use anabranch_live::Netns;
 use anabranch_live::lab::Family;
 use anabranch_live::requirements::{CURL, MPTCPIZE, NSTAT, TSHARK};
 use anabranch_live::serve::{Content, Listen, Options, ServeError, Serving};
-use anabranch_stack::congestion;
 use anabranch_stack::connection::Choice;
 use common::capture::{self, CaptureFile};
 use common::kernel::{self, PORT};
@@ -123,7 +122,7 @@ fn types_errors_and_what_lies_outside_over_ipv6() {
     let family = Family::V6;
     let (root, file) = (Root::new("types"), CaptureFile::new("types"));
     let adjust = |options: &mut Options| {
-        options.congestion_control.entry = congestion::REGISTRY.find("newreno").expect("it is listed");
+        options.congestion_control = Choice::of("newreno");
         options.capture = Some(file.path().to_owned());
     };
     let ((), client) = Plan::new(family).serve(root.content(), adjust, |site| {

@@ -22,8 +22,8 @@ pub use frames::{FrameKind, FrameRate, FrameTable, Variation, VideoError, VideoS
 pub use http::{Exchange, Exchanges, HttpClient, HttpServer, REQUEST_HEADER_BYTES, RESPONSE_HEADER_BYTES, Received};
 pub use metrics::{ViewerMetrics, ViewerReport};
 pub use players::{
-    Bulk, Content, Dash, DashOptions, FrameCounts, GiveUp, PLAYERS, Player, PlayerEntry, PlayerOptions, PlayerSetup,
-    SetupError, Vlc, VlcOptions,
+    Bulk, Content, Dash, DashOptions, FileOptions, FrameCounts, GiveUp, PLAYERS, Player, PlayerEntry, PlayerOptions,
+    PlayerSetup, SetupError, Vlc, VlcOptions,
 };
 pub use predict::{ForecastCounts, SwitchForecast, SwitchPredictor};
 pub use stream::Stream;

@@ -7,6 +7,8 @@ use crate::queue::QueueConfig;
 use crate::server::RateConfig;
 use crate::trace::Steps;
 use anabranch_units::{Bandwidth, Duration};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The largest packet that a link can be configured for: no IP packet is larger (RFC 791, RFC 8200), jumbograms aside.
@@ -53,7 +55,8 @@ pub struct Reordering {
 }
 
 /// Where the loss model stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum LossAt {
     /// Before the queue, as netem at the ingress does: lost packets cost the link nothing.
     Entry,

@@ -112,5 +112,5 @@ fn marks(scenario: &Scenario, end: Instant) -> Vec<Mark> {
             }
         }
     };
-    happened.map(|event| Mark { at_s: event.at.as_secs_f64(), text: text(&event.action) }).collect()
+    happened.map(|event| Mark { at_s: event.at.as_secs_f64(), text: text(&event.action(scenario)) }).collect()
 }

@@ -52,7 +52,7 @@ mod _core {
     #[pymodule_export]
     use super::reproduce::{papers, reproduce};
     #[pymodule_export]
-    use super::scenario::{Scenario, load, nearest, rate_bps, registry, shipped, time_s};
+    use super::scenario::{Scenario, load, nearest, rate_bps, registry, scenario_schema, shipped, time_s};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::serving::{Serving, serve_defaults};

@@ -2,8 +2,8 @@
 
 use crate::InputError;
 use anabranch_media::content::Representation;
-use anabranch_scenario::Video;
-use anabranch_scenario::{Error, catalogue};
+use anabranch_scenario::{Bulk, Error, Progressive, Video, catalogue};
+use anabranch_units::{Bandwidth, text};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
@@ -35,12 +35,12 @@ impl Scenario {
 fn describe<'py>(py: Python<'py>, video: &Video) -> PyResult<Bound<'py, PyDict>> {
     let about = PyDict::new(py);
     match video {
-        Video::Progressive { size, rate, fps, .. } => {
+        Video::Progressive(Progressive { size, rate, fps, .. }) => {
             about.set_item("kind", "progressive")?;
-            about.set_item("bytes", size)?;
+            about.set_item("bytes", size.0)?;
             about.set_item("rate_bps", rate.as_bps())?;
-            about.set_item("duration_s", *size as f64 * 8.0 / rate.as_bps() as f64)?;
-            about.set_item("fps", *fps)?;
+            about.set_item("duration_s", size.0 as f64 * 8.0 / rate.as_bps() as f64)?;
+            about.set_item("fps", (fps.0, fps.1))?;
         }
         Video::Dash(content) => {
             let video = content.video();
@@ -50,9 +50,9 @@ fn describe<'py>(py: Python<'py>, video: &Video) -> PyResult<Bound<'py, PyDict>>
             about.set_item("segment_s", video.ladder().segment_duration().as_secs_f64())?;
             about.set_item("duration_s", video.duration().as_secs_f64())?;
         }
-        Video::Bulk { size } => {
+        Video::Bulk(Bulk { size }) => {
             about.set_item("kind", "bulk")?;
-            about.set_item("bytes", size)?;
+            about.set_item("bytes", size.map(|size| size.0))?;
         }
     }
     Ok(about)
@@ -81,6 +81,12 @@ pub fn shipped(name: &str) -> Option<&'static str> {
     catalogue::scenario(name).map(|found| found.text)
 }
 
+/// The JSON Schema of scenarios, as text.
+#[pyfunction]
+pub fn scenario_schema() -> String {
+    serde_json::to_string_pretty(&anabranch_scenario::json_schema()).expect("a schema has only text keys")
+}
+
 /// Everything that can be named: kind, name, one sentence, source.
 #[pyfunction]
 pub fn registry() -> Vec<(&'static str, &'static str, String, &'static str)> {
@@ -104,17 +110,23 @@ pub fn registry() -> Vec<(&'static str, &'static str, String, &'static str)> {
 /// The candidate that was probably meant, if any is near.
 #[pyfunction]
 pub fn nearest(word: &str, candidates: Vec<String>) -> Option<String> {
-    anabranch_scenario::nearest(word, candidates.iter().map(String::as_str))
+    anabranch_units::nearest(word, candidates.iter().map(String::as_str))
 }
 
 /// A rate with its unit, in bit/s.
 #[pyfunction]
 pub fn rate_bps(text: &str) -> PyResult<u64> {
-    anabranch_scenario::rate_bps(text).map_err(InputError::new_err)
+    match text::read_rate(text) {
+        Ok(Bandwidth::INFINITE) => {
+            Err(InputError::new_err("`unlimited` is no rate here; expected one such as \"2 Mb/s\""))
+        }
+        Ok(rate) => Ok(rate.as_bps()),
+        Err(problem) => Err(InputError::new_err(problem.to_string())),
+    }
 }
 
 /// A time with its unit, in seconds.
 #[pyfunction]
 pub fn time_s(text: &str) -> PyResult<f64> {
-    anabranch_scenario::time_s(text).map_err(InputError::new_err)
+    text::read_time(text).map(|time| time.as_secs_f64()).map_err(|problem| InputError::new_err(problem.to_string()))
 }

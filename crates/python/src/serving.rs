@@ -3,8 +3,8 @@
 use crate::InputError;
 use anabranch_live::Limits;
 use anabranch_live::serve::{Content, Listen, Options, SEND_MEMORY, ServeError, Status};
-use anabranch_stack::connection::{Choice, CongestionChoice};
-use anabranch_stack::{congestion, options};
+use anabranch_stack::congestion;
+use anabranch_stack::connection::Choice;
 use anabranch_units::Duration;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -23,7 +23,7 @@ pub struct Defaults {
     send_timeout_seconds: f64,
     grace_seconds: f64,
     scheduler: String,
-    congestion_control: &'static str,
+    congestion_control: String,
     path_policy: String,
 }
 
@@ -41,7 +41,7 @@ pub fn serve_defaults() -> Defaults {
         send_timeout_seconds: limits.stall.as_secs_f64(),
         grace_seconds: options.grace.as_secs_f64(),
         scheduler: options.scheduler.name,
-        congestion_control: options.congestion_control.entry.name,
+        congestion_control: options.congestion_control.name,
         path_policy: options.path_policy.name,
     }
 }
@@ -202,10 +202,9 @@ fn parse_socket_address(text: &str) -> PyResult<SocketAddr> {
     text.parse().map_err(|_| InputError::new_err(format!("`{text}` is no ADDRESS:PORT, such as 127.0.0.1:9100")))
 }
 
-fn congestion_choice(name: &str) -> PyResult<CongestionChoice> {
-    let entry = congestion::REGISTRY.find(name);
-    let entry = entry.ok_or_else(|| InputError::new_err(format!("there is no congestion control `{name}`")))?;
-    Ok(CongestionChoice { entry, options: options::Options::default() })
+fn congestion_choice(name: &str) -> PyResult<Choice> {
+    let known = congestion::REGISTRY.find(name).map(|_| Choice::of(name));
+    known.ok_or_else(|| InputError::new_err(format!("there is no congestion control `{name}`")))
 }
 
 fn refused(error: &ServeError) -> PyErr {

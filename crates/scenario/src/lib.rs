@@ -22,15 +22,15 @@ pub mod catalogue;
 mod directions;
 mod error;
 mod plan;
-mod quantity;
 mod schema;
 pub mod traces;
 
 pub use directions::{LinkDirection, link_directions};
-pub use error::{Error, nearest};
+pub use error::Error;
 pub use plan::{FlowPlan, plan};
-pub use quantity::{Ratio, rate_bps, time_s};
 pub use schema::{
-    Action, Change, Choice, DashContent, Direction, Event, Jitter, LatencyUse, Link, Loss, LossModel, Path, Player,
-    Queue, Rate, Reordering, SCHEMA, Scenario, Session, Synthetic, Trace, Traffic, Transport, Video, load, page,
+    Action, Bernoulli, Bulk, CoDel, Constant, Dash, Direction, DropTail, Event, EveryNth, Fps, Gamma, GilbertElliott,
+    GilbertElliottTime, Jitter, LatencyUse, Limit, Link, Loss, Normal, Path, Percentiles, Player, Progressive, Queue,
+    Rate, Red, Reordering, SCHEMA, Scenario, Session, Statistics, Synthetic, TokenBucket, Trace, Traffic, TrafficKind,
+    Uniform, Video, json_schema, load, page,
 };

@@ -1,10 +1,12 @@
 //! The connections of a scenario with their endpoints' configurations and players, for whatever engine runs them.
 
-use crate::schema::{Player as PlayerSpec, Scenario, Session, Traffic, Transport, Video};
-use anabranch_media::{Content, DashMetricsOptions, Exchanges, PLAYERS, Player, PlayerOptions, PlayerSetup};
+use crate::schema::{Bulk, Player as PlayerSpec, Scenario, Session, Statistics, Traffic, Video};
+use anabranch_media::{
+    Content, DashMetricsOptions, Exchanges, FileOptions, PLAYERS, Player, PlayerOptions, PlayerSetup,
+};
 use anabranch_network::Streams;
 use anabranch_segment::{BASE_HEADER_LEN, DataSeq, Dss, Mapping, TIMESTAMPS_LEN};
-use anabranch_stack::connection::{Config, PathConfig, Protocol};
+use anabranch_stack::connection::{Config, PathConfig, Protocol, Transport};
 use anabranch_stack::view::Hints;
 use anabranch_units::{Duration, Instant, PathId};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -66,13 +68,15 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn add_session(&mut self, session: &Session) {
         let content = session.video.content();
+        let (paths, transport) = (self.scenario.paths_of(session), self.scenario.transport_of(session));
+        let statistics = session.statistics.as_ref().map(Statistics::options).unwrap_or_default();
         for copy in 0..session.count {
             let name = format!("session {}", self.flows.len());
             let start = session.start + session.stagger * u64::from(copy);
             let start = self.begin(&name, start, session.start_spread);
             let hints = Hints { consumption_rate: session.video.rate(), message_end: None };
-            let part = Part { name, start, paths: &session.paths, transport: &session.transport, hints, awaited: true };
-            self.add(&part, &session.player, content.clone(), session.statistics);
+            let part = Part { name, start, paths: &paths, transport, hints, awaited: true };
+            self.add(&part, &session.player, content.clone(), statistics);
         }
     }
 
@@ -87,10 +91,11 @@ impl Planner<'_> {
             let start = traffic.start + traffic.stagger * u64::from(copy);
             let start = self.begin(&name, start, traffic.start_spread);
             let duration = traffic.stop.map(|stop| (Instant::ZERO + stop).since(start));
-            let options = PlayerOptions { duration, ..PlayerOptions::default() };
+            let file = FileOptions { duration, ..FileOptions::default() };
+            let options = PlayerOptions { file, ..PlayerOptions::default() };
             let player = PlayerSpec { kind: "bulk".into(), options };
-            let content = Video::Bulk { size: traffic.size }.content();
-            let paths = [traffic.path];
+            let content = Video::Bulk(Bulk { size: traffic.size }).content();
+            let paths = [self.scenario.path_position(&traffic.path)];
             let hints = Hints::default();
             let part = Part { name, start, paths: &paths, transport: &transport, hints, awaited: false };
             self.add(&part, &player, content, DashMetricsOptions::default());
@@ -144,28 +149,11 @@ impl Planner<'_> {
         let paths: Vec<PathConfig> = part.paths.iter().map(|path| self.path_config(*path, client)).collect();
         let own = part.paths.iter().filter_map(|path| {
             let choice = self.scenario.paths[*path].congestion_control.as_ref()?;
-            Some((PathId(*path as u16), choice.congestion_control()))
+            Some((PathId(*path as u16), choice.clone()))
         });
-        let mut config = Config::new(t.protocol, paths);
+        let mut config = Config { transport: t.clone(), ..Config::new(t.protocol, paths) };
         // Cross traffic has its own control, whatever the path says about the sessions'.
         config.path_congestion_control = if part.awaited { own.collect() } else { Vec::new() };
-        config.scheduler = t.scheduler.named_part();
-        config.path_policy = t.path_policy.named_part();
-        config.congestion_control = t.congestion_control.congestion_control();
-        config.commit = t.commit;
-        config.failover = t.failover;
-        config.opportunistic_retransmission = t.opportunistic_retransmission;
-        config.penalisation = t.penalisation;
-        config.receive_buffer = t.receive_buffer;
-        config.send_buffer = t.send_buffer;
-        config.initial_window = t.initial_window;
-        config.pacing = t.pacing;
-        config.idle_restart = t.idle_restart;
-        config.whole_windows = t.whole_windows;
-        config.segmentation_offload = t.segmentation_offload;
-        config.capable_retries = t.capable_retries;
-        config.timestamps = t.timestamps;
-        config.wide_data_seq = t.wide_data_seq;
         config.remote_port = SERVER_PORT;
         // The client's port is its dialer's choice.
         config.local_port = SERVER_PORT;
@@ -174,8 +162,8 @@ impl Planner<'_> {
 
     fn path_config(&self, path: usize, client: bool) -> PathConfig {
         let spec = &self.scenario.paths[path];
-        let links = spec.links.iter().map(|link| &self.scenario.links[*link]);
-        let mtu = links.flat_map(|link| [link.up.mtu, link.down.mtu]).min().unwrap_or(u32::MAX);
+        let links = self.scenario.links_of(spec).into_iter().map(|link| &self.scenario.links[link]);
+        let mtu = links.flat_map(|link| [link.up.mtu, link.down.mtu]).flatten().min().unwrap_or(u32::MAX);
         let (near, far) = addresses(path, spec.ip);
         let (local, remote) = if client { (near, far) } else { (far, near) };
         PathConfig { id: PathId(path as u16), local, remote, mtu, backup: spec.backup }

@@ -2,13 +2,13 @@
 //!
 //! What the command line says about a file comes as text and is read here by the rules of scenarios.
 
-use crate::error::{Error, nearest};
-use crate::quantity::{Problem, read_rate, read_time};
+use crate::error::Error;
 use anabranch_network::{
     AtEnd, OUTAGE_SHARE_OF_MEAN, RateUnit, Recording, SYNTHETIC_KINDS, Summary, SyntheticConfig, TraceError,
     TraceFormat, TraceHints, TraceKind,
 };
-use anabranch_units::Duration;
+use anabranch_units::text::{Problem, read_rate, read_time};
+use anabranch_units::{Duration, nearest};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

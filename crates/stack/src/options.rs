@@ -1,9 +1,11 @@
 //! Options of a replaceable part, as a scenario writes them: `{ name = "cubic", constants = "rfc9438" }`.
 
+use serde::{Deserialize, Deserializer, Serialize, de};
 use std::fmt;
 
 /// The value of one option.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum Value {
     /// A word.
     Text(String),
@@ -36,7 +38,42 @@ impl fmt::Display for OptionError {
 
 impl std::error::Error for OptionError {}
 
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl de::Visitor<'_> for Any {
+            type Value = Value;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a word, a number, true or false")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Value, E> {
+                Ok(Value::Text(text.to_string()))
+            }
+
+            fn visit_i64<E: de::Error>(self, n: i64) -> Result<Value, E> {
+                Ok(Value::Number(n as f64))
+            }
+
+            fn visit_f64<E: de::Error>(self, x: f64) -> Result<Value, E> {
+                Ok(Value::Number(x))
+            }
+
+            fn visit_bool<E: de::Error>(self, flag: bool) -> Result<Value, E> {
+                Ok(Value::Flag(flag))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
 impl Options {
+    /// The named values, in the order in which they were given.
+    pub fn entries(&self) -> &[(String, Value)] {
+        &self.entries
+    }
+
     /// From named values.
     pub fn new(entries: Vec<(String, Value)>) -> Self {
         Options { entries }

@@ -4,7 +4,7 @@ mod common;
 
 use anabranch_segment::Flags;
 use anabranch_stack::connection::{Placed, Protocol};
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Bytes, Duration, Instant};
 use common::talk::*;
 use common::{Pair, Path, config, secs};
 
@@ -41,7 +41,7 @@ fn ten_segments_leave_at_once_and_two_for_each_that_is_acknowledged() {
 #[test]
 fn wide_numbers_take_eight_bytes_more() {
     let mut config = two_paths();
-    config.wide_data_seq = true;
+    config.transport.wide_data_seq = true;
     let mut talk = Talk::served(config);
     talk.wide = true;
     talk.end.write(3_000);
@@ -72,7 +72,7 @@ fn key_before_the_wrap() -> u64 {
 fn numbers_of_both_levels_wrap_in_the_midst_of_a_transfer() {
     for (protocol, wide) in [(Protocol::Tcp, false), (Protocol::Mptcp, false), (Protocol::Mptcp, true)] {
         let mut ours = config(protocol, 2);
-        ours.wide_data_seq = wide;
+        ours.transport.wide_data_seq = wide;
         let paths = vec![Path::symmetric(5, 10), Path::symmetric(5, 15)];
         let mut net = Pair::new(ours.clone(), ours, paths, 1);
         // The server's key, and first numbers a few packets before the wrap on both of its subflows.
@@ -313,8 +313,8 @@ fn a_closed_window_is_probed_with_growing_pauses() {
 #[test]
 fn a_reader_that_wakes_up_tells_the_window() {
     let mut config = two_paths();
-    config.receive_buffer.initial = 6_400;
-    config.receive_buffer.max = 6_400;
+    config.transport.receive_buffer.initial = Bytes(6_400);
+    config.transport.receive_buffer.max = Bytes(6_400);
     let mut talk = Talk::served(config);
     talk.wait_until(30);
     for packet in 0..6u64 {
@@ -365,7 +365,7 @@ fn a_hole_is_repaired_when_three_packets_behind_it_arrived() {
 #[test]
 fn paced_packets_leave_one_by_one() {
     let mut config = two_paths();
-    config.pacing = true;
+    config.transport.pacing = true;
     let mut talk = Talk::served(config);
     talk.end.write(1_428 * 4);
     // Twice ten windows per round trip of 20 ms: one packet per millisecond, and a little for the headers.

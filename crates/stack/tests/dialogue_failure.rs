@@ -61,7 +61,7 @@ fn a_first_mapping_that_contradicts_itself_is_no_reason_to_fall_back() {
 fn a_peer_that_cannot_trust_mappings_gets_an_infinite_one() {
     for wide in [false, true] {
         let mut config = two_paths();
-        config.wide_data_seq = wide;
+        config.transport.wide_data_seq = wide;
         let mut talk = Talk::served(config);
         talk.wide = wide;
         let full = if wide { 1420 } else { 1428 };
@@ -121,7 +121,7 @@ fn with_several_subflows_a_failed_mapping_ends_one_of_them() {
 /// A server over two paths whose subflows fail as in upstream Linux, at time 40.
 fn upstream() -> Talk {
     let mut config = two_paths();
-    config.failover = Failover::Upstream;
+    config.transport.failover = Failover::Upstream;
     let mut talk = Talk::served(config);
     talk.join(1, 2);
     talk

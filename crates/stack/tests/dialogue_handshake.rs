@@ -179,7 +179,7 @@ fn a_syn_is_repeated_with_doubling_pauses_and_then_given_up() {
 fn how_often_multipath_is_offered_can_be_chosen() {
     for (retries, offers) in [(0, 1), (1, 2), (128, 7)] {
         let mut config = two_paths();
-        config.capable_retries = retries;
+        config.transport.capable_retries = retries;
         let mut talk = Talk::client(config, &[OUR_KEY, 0, 1_000]);
         let mut heard = talk.hear();
         [1, 3, 7, 15, 31, 63].iter().for_each(|due| heard.extend(talk.hear_at(due * 1000)));

@@ -96,7 +96,7 @@ fn a_timeout_hands_the_bytes_to_the_other_subflow() {
 #[test]
 fn a_subflow_that_is_reset_hands_over_everything_that_it_held() {
     let mut config = two_paths();
-    config.commit = Commit::IntoBuffer;
+    config.transport.commit = Commit::IntoBuffer;
     let mut talk = Talk::served(config);
     talk.join(1, 2);
     // The peer's window is wide enough for both buffers, of some 60 packets each.

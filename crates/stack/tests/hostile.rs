@@ -201,11 +201,11 @@ impl Wire {
 fn established(case: u64, draw: &mut Draw) -> Wire {
     let protocol = if draw.one_in(5) { Protocol::Tcp } else { Protocol::Mptcp };
     let mut ours = config(protocol, 2);
-    ours.wide_data_seq = draw.one_in(2);
-    ours.timestamps = !draw.one_in(4);
-    ours.pacing = draw.one_in(5);
-    ours.commit = if draw.one_in(3) { Commit::IntoBuffer } else { Commit::AtWindow };
-    ours.failover = if draw.one_in(2) { Failover::Upstream } else { Failover::Legacy };
+    ours.transport.wide_data_seq = draw.one_in(2);
+    ours.transport.timestamps = !draw.one_in(4);
+    ours.transport.pacing = draw.one_in(5);
+    ours.transport.commit = if draw.one_in(3) { Commit::IntoBuffer } else { Commit::AtWindow };
+    ours.transport.failover = if draw.one_in(2) { Failover::Upstream } else { Failover::Legacy };
     let paths = vec![Path::symmetric(5, 10), Path::symmetric(5, 20)];
     let mut net = Pair::new(ours.clone(), ours, paths, case);
     net.to_send = draw.below(300_000);

@@ -7,10 +7,9 @@
 
 mod common;
 
-use anabranch_stack::connection::{Choice, Commit, CongestionChoice, Failover, Protocol, ReceiveBuffer};
-use anabranch_stack::options::Options;
+use anabranch_stack::connection::{Choice, Commit, Failover, Protocol, ReceiveBuffer};
 use anabranch_stack::{Config, congestion, path_policy, scheduler};
-use anabranch_units::{Bandwidth, Duration, Instant, PathId};
+use anabranch_units::{Bandwidth, Bytes, Duration, Instant, PathId};
 use common::{Pair, Path, Pipe, Seeded, config, secs};
 
 /// After this the network is whole, and stays so.
@@ -48,23 +47,22 @@ impl Draw {
     fn transport(&mut self, paths: usize) -> Config {
         let protocol = if self.one_in(8) { Protocol::Tcp } else { Protocol::Mptcp };
         let mut config = config(protocol, paths);
-        config.scheduler = Choice::of(self.pick(&scheduler::REGISTRY).name);
-        let control = |draw: &mut Draw| CongestionChoice {
-            entry: &congestion::REGISTRY[draw.below(congestion::REGISTRY.len() as u64) as usize],
-            options: Options::default(),
+        config.transport.scheduler = Choice::of(self.pick(&scheduler::REGISTRY).name);
+        let control = |draw: &mut Draw| {
+            Choice::of(congestion::REGISTRY[draw.below(congestion::REGISTRY.len() as u64) as usize].name)
         };
-        config.congestion_control = control(self);
+        config.transport.congestion_control = control(self);
         if self.one_in(4) {
             config.path_congestion_control = vec![(PathId(0), control(self))];
         }
-        config.commit = self.pick(&[Commit::AtWindow, Commit::AtWindow, Commit::IntoBuffer]);
-        config.failover = self.pick(&[Failover::Legacy, Failover::Upstream]);
-        config.path_policy = Choice::of(self.pick(&path_policy::REGISTRY).name);
-        config.opportunistic_retransmission = !self.one_in(3);
-        config.penalisation = !self.one_in(3);
-        config.idle_restart = !self.one_in(3);
-        config.timestamps = !self.one_in(5);
-        config.wide_data_seq = self.one_in(3);
+        config.transport.commit = self.pick(&[Commit::AtWindow, Commit::AtWindow, Commit::IntoBuffer]);
+        config.transport.failover = self.pick(&[Failover::Legacy, Failover::Upstream]);
+        config.transport.path_policy = Choice::of(self.pick(&path_policy::REGISTRY).name);
+        config.transport.opportunistic_retransmission = !self.one_in(3);
+        config.transport.penalisation = !self.one_in(3);
+        config.transport.idle_restart = !self.one_in(3);
+        config.transport.timestamps = !self.one_in(5);
+        config.transport.wide_data_seq = self.one_in(3);
         if paths > 1 && self.one_in(4) {
             let last = paths - 1;
             config.paths[last].backup = true;
@@ -78,13 +76,14 @@ fn run_case(case: u64) -> Result<(), String> {
     let paths = 1 + draw.below(4) as usize;
     let server = draw.transport(paths);
     let mut client = server.clone();
-    client.receive_buffer =
-        ReceiveBuffer { initial: draw.pick(&[8_000, 65_535]), max: draw.pick(&[65_535, 1_000_000]) };
+    let (initial, max) = (draw.pick(&[8_000, 65_535]), draw.pick(&[65_535, 1_000_000]));
+    client.transport.receive_buffer = ReceiveBuffer { initial: Bytes(initial), max: Bytes(max) };
     let routes = (0..paths).map(|_| Path { up: draw.pipe(), down: draw.pipe() }).collect();
     let bytes = draw.pick(&[1u64, 1_428, 20_000, 300_000, 2_000_000]);
+    let t = &server.transport;
     let described = format!(
         "{bytes} bytes over {paths} paths, {:?}, {}, {}, {:?}, {:?}",
-        server.protocol, server.scheduler.name, server.congestion_control.entry.name, server.commit, server.failover
+        t.protocol, t.scheduler.name, t.congestion_control.name, t.commit, t.failover
     );
     let mut net = Pair::new(client, server, routes, case);
     net.to_send = bytes;

@@ -34,7 +34,7 @@ fn one_tcp_fills_its_link() {
 fn the_receive_window_grows_with_and_without_timestamps() {
     for timestamps in [true, false] {
         let mut ours = config(Protocol::Tcp, 1);
-        ours.timestamps = timestamps;
+        ours.transport.timestamps = timestamps;
         let mut net = Pair::new(ours.clone(), ours, vec![Path::symmetric(50, 20)], 7);
         net.to_send = 10 * MIB;
         assert!(net.run_until(secs(60), finished(10 * MIB)));

@@ -17,24 +17,26 @@ pub fn links(scenario: &Scenario, seed: u64) -> Vec<Pipes> {
 
 /// What happens to the links.
 pub(crate) fn script(scenario: &Scenario) -> Script {
-    Script::new(scenario.events.iter().flat_map(steps))
+    Script::new(scenario.events.iter().flat_map(|event| steps(scenario, event)))
 }
 
-fn steps(event: &Event) -> Vec<Step> {
-    let Action::Link { link, cut, down, up } = &event.action else { return Vec::new() };
+fn steps(scenario: &Scenario, event: &Event) -> Vec<Step> {
+    let Action::Link { link, cut, down, up } = event.action(scenario) else { return Vec::new() };
     let when = When::At(Instant::ZERO + event.at);
-    let path = PathId(*link as u16);
+    let path = PathId(link as u16);
+    let changes =
+        |of: Option<&anabranch_scenario::Direction>| of.map_or_else(Vec::new, anabranch_scenario::Direction::changes);
     let of = |changes: Vec<Change>, way| changes.into_iter().map(move |change| Step { when, path, way, change });
     let cut = cut.map(|cut| Change::Up(!cut));
-    of(down.config(), Ways::Down)
-        .chain(of(up.config(), Ways::Up))
+    of(changes(down), Ways::Down)
+        .chain(of(changes(up), Ways::Up))
         .chain(of(cut.into_iter().collect(), Ways::Both))
         .collect()
 }
 
 /// When which path's interface goes away or comes back: time, position of the path, whether it is up.
 pub(crate) fn interface_events(scenario: &Scenario) -> Vec<(Instant, usize, bool)> {
-    let changes = scenario.events.iter().filter_map(|event| match event.action {
+    let changes = scenario.events.iter().filter_map(|event| match event.action(scenario) {
         Action::Path { path, down } => Some((Instant::ZERO + event.at, path, !down)),
         Action::Link { .. } => None,
     });

@@ -96,7 +96,7 @@ impl Report {
             states.push((awaited, program, state));
         }
         // What the links next to the clients delivered to them; a packet that passed others before counts once.
-        let last: BTreeSet<_> = scenario.paths.iter().map(|path| path.links[0]).collect();
+        let last: BTreeSet<_> = scenario.paths.iter().map(|path| scenario.links_of(path)[0]).collect();
         let packets = last.into_iter().map(|link| seen.report.paths[link].down.delivered.packets).sum();
         let facts = Facts {
             engine: "live",

@@ -78,13 +78,13 @@ pub(crate) fn serving_control(flow: &FlowPlan) -> (String, Option<String>) {
 fn settings(flow: &FlowPlan) -> Vec<(&'static str, String)> {
     let t = &flow.transport;
     // About half of a receive buffer holds payload, the rest the kernel's bookkeeping.
-    let receive = format!("4096 {} {}", 2 * t.receive_buffer.initial, 2 * t.receive_buffer.max);
+    let receive = format!("4096 {} {}", 2 * t.receive_buffer.initial.0, 2 * t.receive_buffer.max.0);
     let flag = |on: bool| if on { "1" } else { "0" }.to_owned();
     vec![
         // That of the client, whose requests are short. A namespace may not choose every control; a server's sockets may.
         ("net/ipv4/tcp_congestion_control", "reno".to_owned()),
         ("net/ipv4/tcp_rmem", receive),
-        ("net/ipv4/tcp_wmem", format!("4096 {} {}", 16_384.min(t.send_buffer), t.send_buffer)),
+        ("net/ipv4/tcp_wmem", format!("4096 {} {}", 16_384.min(t.send_buffer.0), t.send_buffer.0)),
         ("net/ipv4/tcp_timestamps", flag(t.timestamps)),
         ("net/ipv4/tcp_slow_start_after_idle", flag(t.idle_restart)),
     ]
@@ -132,7 +132,7 @@ pub(crate) fn build(
         let Site { devices, namespace } = plan.client().doing("cannot set up a client's namespace")?;
         for (device, at) in devices.into_iter().zip(&flow.paths) {
             let far = far_devices.next().unwrap_or(Far::Host);
-            paths.push(Route { client: device, far, links: scenario.paths[*at].links.clone() });
+            paths.push(Route { client: device, far, links: scenario.links_of(&scenario.paths[*at]) });
         }
         clients.push(Client { plan, namespace });
     }

@@ -2,14 +2,18 @@
 //!
 //! A quantity is a type, so that bits are never taken for bytes nor milliseconds for microseconds.
 //! Everything is stored as an integer; floating point appears only inside a formula, at its end
-//! a conversion back. This crate imports nothing.
+//! a conversion back. [`text`] reads and writes quantities with their units. This crate imports no other crate of Anabranch.
 
 mod bandwidth;
+mod nearest;
 mod sequence;
+pub mod text;
 mod time;
 
 pub use bandwidth::Bandwidth;
+pub use nearest::nearest;
 pub use sequence::SeqNumber;
+pub use text::{Bytes, Ratio};
 pub use time::{Duration, Instant};
 
 /// The name of a route through the network, as an index into the topology's list of paths.

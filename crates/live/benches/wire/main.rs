@@ -11,7 +11,7 @@ mod threads;
 use anabranch_live::lab::{self, Family};
 use anabranch_live::serve::{Content, Process};
 use anabranch_live::{Clock, Emulator, Netns, NoHost, Script, Tap, requirements};
-use anabranch_stack::congestion;
+use anabranch_stack::connection::Choice;
 use anabranch_units::{Bandwidth, Duration};
 use common::kernel::{self, MPTCP, PORT};
 use common::site::{Plan, start};
@@ -82,7 +82,7 @@ fn transfer(client: &Netns) -> Transfer {
 
 fn ours(zeros: &Zeros) -> Transfer {
     let adjust = |options: &mut anabranch_live::serve::Options| {
-        options.congestion_control.entry = congestion::REGISTRY.find("newreno").expect("it is listed");
+        options.congestion_control = Choice::of("newreno");
     };
     let (transfer, client) = OPEN.serve(Content::Root(zeros.0.clone()), adjust, |site| {
         let transfer = transfer(site.client);

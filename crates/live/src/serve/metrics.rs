@@ -27,7 +27,7 @@ const RETRY: Duration = Duration::from_millis(100);
 pub(super) struct Shown {
     pub(super) board: Arc<Board>,
     scheduler: String,
-    congestion_control: &'static str,
+    congestion_control: String,
     path_policy: String,
 }
 
@@ -36,7 +36,7 @@ impl Shown {
         Shown {
             board,
             scheduler: options.scheduler.name.clone(),
-            congestion_control: options.congestion_control.entry.name,
+            congestion_control: options.congestion_control.name.clone(),
             path_policy: options.path_policy.name.clone(),
         }
     }
@@ -133,7 +133,7 @@ fn page(shown: &Shown, status: &Status, process: Process) -> String {
     let labels = [
         ("version", env!("CARGO_PKG_VERSION")),
         ("scheduler", &shown.scheduler),
-        ("congestion_control", shown.congestion_control),
+        ("congestion_control", shown.congestion_control.as_str()),
         ("path_policy", &shown.path_policy),
     ];
     page.sample("anabranch_info", &labels, 1);

@@ -2,7 +2,7 @@
 
 use crate::Limits;
 use anabranch_stack::Config;
-use anabranch_stack::connection::{Choice, CongestionChoice, PathConfig, Protocol};
+use anabranch_stack::connection::{Choice, PathConfig, Protocol, Transport};
 use anabranch_stack::options::OptionError;
 use anabranch_units::PathId;
 use std::fmt;
@@ -53,7 +53,7 @@ pub struct Options {
     /// Which subflow carries the next data.
     pub scheduler: Choice,
     /// The window of each subflow.
-    pub congestion_control: CongestionChoice,
+    pub congestion_control: Choice,
     /// Which subflows may carry new data.
     pub path_policy: Choice,
     /// Bounds for clients and attackers.
@@ -77,14 +77,7 @@ impl Options {
     /// Serves `content` on these paths with the endpoint's defaults, on port 80.
     pub fn new(listen: Vec<Listen>, content: Content) -> Self {
         // The endpoint's own defaults, from a path that is never used.
-        let nowhere = PathConfig {
-            id: PathId(0),
-            local: IpAddr::from([0; 4]),
-            remote: IpAddr::from([0; 4]),
-            mtu: crate::lab::MTU,
-            backup: false,
-        };
-        let defaults = Config::new(Protocol::Mptcp, vec![nowhere]);
+        let defaults = Transport::default();
         Options {
             listen,
             port: 80,
@@ -112,9 +105,9 @@ impl Options {
         });
         let mut config = Config::new(Protocol::Mptcp, paths.collect());
         config.local_port = self.port;
-        config.scheduler = self.scheduler.clone();
-        config.congestion_control = self.congestion_control.clone();
-        config.path_policy = self.path_policy.clone();
+        config.transport.scheduler = self.scheduler.clone();
+        config.transport.congestion_control = self.congestion_control.clone();
+        config.transport.path_policy = self.path_policy.clone();
         config
     }
 

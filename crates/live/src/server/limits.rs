@@ -1,7 +1,7 @@
 //! What a server spends on its clients, and on those who pretend to be.
 
 use anabranch_stack::Config;
-use anabranch_units::Duration;
+use anabranch_units::{Bytes, Duration};
 
 /// Bounds that hold whatever arrives. The defaults let a machine with 1 GiB to spare withstand a flood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,10 +54,10 @@ impl Default for Limits {
 impl Limits {
     /// Caps what the endpoint would buffer.
     pub(super) fn cap(&self, config: &mut Config) {
-        let half = self.memory / 2;
-        let receive = &mut config.receive_buffer;
+        let half = Bytes(self.memory / 2);
+        let receive = &mut config.transport.receive_buffer;
         receive.max = receive.max.min(half);
         receive.initial = receive.initial.min(half);
-        config.send_buffer = config.send_buffer.min(half);
+        config.transport.send_buffer = config.transport.send_buffer.min(half);
     }
 }

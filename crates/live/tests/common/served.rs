@@ -9,8 +9,7 @@ use anabranch_live::{
 };
 use anabranch_network::{Direction, DirectionConfig, QueueConfig, Streams};
 use anabranch_stack::Config;
-use anabranch_stack::connection::{Choice, CongestionChoice, PathConfig, Protocol};
-use anabranch_stack::options::Options;
+use anabranch_stack::connection::{Choice, PathConfig, Protocol};
 use anabranch_units::{Bandwidth, Duration, PathId};
 use sha2::{Digest, Sha256};
 use std::io::Read;
@@ -114,9 +113,8 @@ impl Case {
         });
         let mut config = Config::new(Protocol::Mptcp, paths.collect());
         config.local_port = PORT;
-        config.scheduler = Choice::of(self.scheduler);
-        let control = anabranch_stack::congestion::REGISTRY.find(self.congestion_control).expect("registered");
-        config.congestion_control = CongestionChoice { entry: control, options: Options::default() };
+        config.transport.scheduler = Choice::of(self.scheduler);
+        config.transport.congestion_control = Choice::of(self.congestion_control);
         (self.endpoint)(&mut config);
         config
     }

@@ -1,9 +1,12 @@
 //! What a scenario may say about a bitrate rule.
 
-use anabranch_units::Duration;
+use anabranch_units::{Duration, text};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Which of dash.js's two throughput-or-buffer rules is heard.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Strategy {
     /// One or the other, by the level of the buffer (`abrDynamic`, the default since 2.6).
     #[default]
@@ -15,11 +18,13 @@ pub enum Strategy {
 }
 
 /// Options of the rules. Nothing said: the rule's own default.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct AbrOptions {
     /// dash.js: which rule is heard.
     pub strategy: Option<Strategy>,
     /// dash.js: the buffer to hold (`stableBufferTime`, `bufferTimeDefault`).
+    #[serde(skip)]
     pub stable_buffer: Option<Duration>,
     /// dash.js 5: whether dropped pictures lower the representation.
     pub dropped_frames: Option<bool>,
@@ -27,20 +32,33 @@ pub struct AbrOptions {
     /// origin that does not allow it).
     pub progress_timing: Option<bool>,
     /// `fixed`: which representation.
+    #[serde(deserialize_with = "text::whole_option::<0, 10000, _, _>")]
+    #[schemars(range(max = 10000))]
     pub representation: Option<usize>,
     /// `bba-0`, `bola`, `robust-mpc`: what the buffer can hold.
+    #[serde(skip)]
     pub capacity: Option<Duration>,
     /// `bola`: take account of the video's beginning and end (BOLA-FINITE).
     pub finite: Option<bool>,
     /// `rate`, `robust-mpc`: how many media segments the estimate looks back.
+    #[serde(deserialize_with = "text::whole_option::<0, 10000, _, _>")]
+    #[schemars(range(max = 10000))]
     pub samples: Option<usize>,
     /// `rate`: what part of the estimate is used.
+    #[serde(deserialize_with = "text::number_option::<0, 1000000000, _>")]
+    #[schemars(range(min = 0, max = 1000000000))]
     pub safety: Option<f64>,
     /// `robust-mpc`: how many media segments it looks ahead.
+    #[serde(deserialize_with = "text::whole_option::<0, 10000, _, _>")]
+    #[schemars(range(max = 10000))]
     pub horizon: Option<usize>,
     /// `robust-mpc`: price of a second of stall, in kbit/s of quality.
+    #[serde(deserialize_with = "text::number_option::<0, 1000000000, _>")]
+    #[schemars(range(min = 0, max = 1000000000))]
     pub stall_penalty: Option<f64>,
     /// `robust-mpc`: price of a change of quality by one kbit/s, in kbit/s.
+    #[serde(deserialize_with = "text::number_option::<0, 1000000000, _>")]
+    #[schemars(range(min = 0, max = 1000000000))]
     pub switch_penalty: Option<f64>,
 }
 

@@ -24,6 +24,9 @@ pub use variation::SegmentVariation;
 use crate::abr::{Ladder, LadderError};
 use anabranch_units::{Duration, Instant};
 use rand::Rng;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
 use std::fmt;
 
 /// Bytes of an initialisation segment where nothing says otherwise: what the single-file presentations of python-mpegdash's
@@ -54,6 +57,45 @@ impl Resolution {
     /// Whether pictures of this size are at least as wide and as high as those of `other`.
     pub fn covers(self, other: Resolution) -> bool {
         other.fits_within(self)
+    }
+}
+
+impl Serialize for Resolution {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Resolution {
+    /// `"1280x720"`.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let sides = text.split_once('x').and_then(|(w, h)| Some((w.trim().parse().ok()?, h.trim().parse().ok()?)));
+        match sides {
+            Some((width, height)) if width > 0 && height > 0 => Ok(Resolution { width, height }),
+            _ => Err(de::Error::invalid_value(
+                de::Unexpected::Str(&text),
+                &"width and height in pixels, such as \"1280x720\"",
+            )),
+        }
+    }
+}
+
+impl JsonSchema for Resolution {
+    fn schema_name() -> Cow<'static, str> {
+        "Resolution".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": r"^\s*[1-9][0-9]*\s*x\s*[1-9][0-9]*\s*$",
+            "x-expected": "width and height in pixels, such as \"1280x720\"",
+        })
     }
 }
 

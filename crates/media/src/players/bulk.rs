@@ -42,7 +42,7 @@ pub(super) fn bulk(setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, SetupE
             return Err(SetupError::WrongContent { player, needs: "a number of bytes, or endless content" });
         }
     };
-    Ok(Box::new(Bulk::once(body, setup.options.duration, setup.exchanges.clone())))
+    Ok(Box::new(Bulk::once(body, setup.options.file.duration, setup.exchanges.clone())))
 }
 
 /// The player `on-off`.
@@ -53,7 +53,7 @@ pub(super) fn on_off(setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, Setu
     let Content::Bytes(body) = setup.content else {
         return Err(SetupError::WrongContent { player, needs: "a number of bytes" });
     };
-    let duration = setup.options.duration.unwrap_or(ON_OFF_DURATION);
+    let duration = setup.options.file.duration.unwrap_or(ON_OFF_DURATION);
     Ok(Box::new(Bulk::every(INTERVAL, body, duration, setup.exchanges.clone())))
 }
 

@@ -10,14 +10,16 @@ pub use bulk::Bulk;
 pub use dash::{Dash, DashOptions, GiveUp};
 pub use vlc::{FrameCounts, Vlc, VlcOptions};
 
-use crate::abr::AbrOptionError;
+use crate::abr::{AbrOptionError, AbrOptions};
 use crate::content::DashVideo;
 use crate::frames::FrameTable;
 use crate::http::{Exchanges, HttpClient, Received};
 use crate::stream::Stream;
 use anabranch_events::{Log, PlayerEvent};
 use anabranch_registry::{Entry, Registry};
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Bytes, Duration, Instant};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::sync::Arc;
 
 /// A player as its host drives it. Time is an argument, and no input may lie before an earlier one.
@@ -61,19 +63,39 @@ pub enum Content {
     Endless,
 }
 
-/// What a scenario may say about a player. Nothing said: the player's own default.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// What a scenario may say about a player. An option that is absent has the player's own default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct PlayerOptions {
-    /// Playing time that must be read ahead before the start (VLC's network-caching).
-    pub caching: Option<Duration>,
-    /// Bytes that are fetched ahead of the demultiplexer (VLC 3's prefetch ring).
-    pub ring: Option<u64>,
-    /// The highest growth of the playout delay (VLC's clock-jitter).
-    pub clock_jitter: Option<Duration>,
-    /// When to stop although there is more (bulk, on-off).
-    pub duration: Option<Duration>,
-    /// What concerns DASH players only.
+    /// Options of the players that fetch a single file.
+    #[serde(flatten)]
+    pub file: FileOptions,
+    /// Options of DASH players, and of their bitrate rules.
+    #[serde(flatten)]
     pub dash: DashOptions,
+}
+
+/// Options of the players that fetch a single file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct FileOptions {
+    /// vlc: playing time that must be read ahead before the start (network-caching); 1 s.
+    pub caching: Option<Duration>,
+    /// vlc: bytes that are fetched ahead of the demultiplexer (the prefetch ring of VLC 3); 16 MiB, none in VLC 2.
+    pub ring: Option<Bytes>,
+    /// vlc: the highest growth of the playout delay (clock-jitter); 5 s.
+    pub clock_jitter: Option<Duration>,
+    /// bulk, on-off: when to stop although there is more; never where absent (on-off: 60 s).
+    pub duration: Option<Duration>,
+}
+
+impl<'de> Deserialize<'de> for PlayerOptions {
+    /// From one table that three structs share, which a deserializer offers as a tuple struct of that many parts.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Shared(FileOptions, DashOptions, AbrOptions);
+        let Shared(file, dash, rule) = Shared::deserialize(deserializer)?;
+        Ok(PlayerOptions { file, dash: DashOptions { rule, ..dash } })
+    }
 }
 
 /// What a player is made from.
@@ -219,9 +241,9 @@ fn refuse_vlc(player: &'static str, options: &PlayerOptions) -> Result<(), Setup
     refuse(
         player,
         &[
-            ("caching", options.caching.is_some()),
-            ("ring", options.ring.is_some()),
-            ("clock_jitter", options.clock_jitter.is_some()),
+            ("caching", options.file.caching.is_some()),
+            ("ring", options.file.ring.is_some()),
+            ("clock_jitter", options.file.clock_jitter.is_some()),
         ],
     )
 }
@@ -320,12 +342,13 @@ mod tests {
             Some(SetupError::WrongContent { player: "bulk", needs: "a number of bytes, or endless content" })
         );
         let mut odd = setup(two_seconds());
-        odd.options.duration = Some(Duration::from_secs(1));
+        odd.options.file.duration = Some(Duration::from_secs(1));
         assert_eq!(build("vlc-2", &odd), Some(SetupError::UnknownOption { player: "vlc-2", option: "duration" }));
         let mut odd = setup(Content::Endless);
-        odd.options.ring = Some(1);
+        odd.options.file.ring = Some(Bytes(1));
         assert_eq!(build("bulk", &odd), Some(SetupError::UnknownOption { player: "bulk", option: "ring" }));
-        odd.options = PlayerOptions { clock_jitter: Some(Duration::from_secs(1)), ..PlayerOptions::default() };
+        odd.options = PlayerOptions::default();
+        odd.options.file.clock_jitter = Some(Duration::from_secs(1));
         assert_eq!(build("bulk", &odd), Some(SetupError::UnknownOption { player: "bulk", option: "clock_jitter" }));
         let mut odd = setup(Content::Endless);
         odd.options.dash.startup = Some(Duration::from_secs(1));

@@ -137,14 +137,14 @@ pub(super) fn build(
     setup: &PlayerSetup,
 ) -> Result<Box<dyn Player + Send>, SetupError> {
     refuse_dash(name, &setup.options)?;
-    refuse(name, &[("duration", setup.options.duration.is_some())])?;
+    refuse(name, &[("duration", setup.options.file.duration.is_some())])?;
     let Content::Progressive(frames) = &setup.content else {
         return Err(SetupError::WrongContent { player: name, needs: "a progressive video" });
     };
     let options = VlcOptions {
-        ring: setup.options.ring.unwrap_or(defaults.ring),
-        caching: setup.options.caching.unwrap_or(defaults.caching),
-        clock_jitter: setup.options.clock_jitter.unwrap_or(defaults.clock_jitter),
+        ring: setup.options.file.ring.map_or(defaults.ring, |ring| ring.0),
+        caching: setup.options.file.caching.unwrap_or(defaults.caching),
+        clock_jitter: setup.options.file.clock_jitter.unwrap_or(defaults.clock_jitter),
     };
     Ok(Box::new(Vlc::new(options, frames.clone(), setup.exchanges.clone())))
 }

@@ -6,17 +6,23 @@
 
 use super::{AtEnd, Steps, TraceError, content, excerpt};
 use anabranch_units::{Bandwidth, Duration};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// What a table's rates are measured in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum RateUnit {
     /// Bits per second.
+    #[serde(rename = "b/s")]
     BitsPerSecond,
     /// 1000 bits per second.
+    #[serde(rename = "kb/s")]
     KilobitsPerSecond,
     /// 1 000 000 bits per second.
+    #[serde(rename = "Mb/s")]
     MegabitsPerSecond,
     /// Bytes per second.
+    #[serde(rename = "B/s")]
     BytesPerSecond,
 }
 

@@ -2,9 +2,12 @@
 
 use super::{AtEnd, ColumnFormat, Opportunities, RateAndLatency, RateUnit, Steps, TraceError, content};
 use anabranch_units::{Bandwidth, Duration};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The kinds of files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum TraceKind {
     /// Milliseconds at which 1500 bytes can leave.
     Mahimahi,

@@ -2,9 +2,12 @@
 
 use super::TraceError;
 use anabranch_units::{Bandwidth, Duration};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// What follows the last step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum AtEnd {
     /// The first step again.
     #[default]

@@ -1,8 +1,10 @@
-use super::super::{Scenario, Video};
-use super::*;
+use super::tables::{Dash, Scenario, Statistics, Video};
 use crate::error::Error;
 use crate::load;
-use anabranch_media::PlayerOptions;
+use anabranch_media::abr::Strategy;
+use anabranch_media::content::{Resolution, SegmentVariation, find_ladder};
+use anabranch_media::{DashMetricsOptions, PlayerOptions};
+use anabranch_units::Duration;
 
 /// A scenario whose session has these lines; they begin in line 6.
 fn with(session: &str) -> std::result::Result<Scenario, Error> {
@@ -10,7 +12,7 @@ fn with(session: &str) -> std::result::Result<Scenario, Error> {
     load(&format!("{head}{session}\n"), "dash.toml", None, &[])
 }
 
-fn content(session: &str) -> DashContent {
+fn content(session: &str) -> Dash {
     let scenario = with(session).unwrap_or_else(|e| panic!("{e}"));
     let Video::Dash(content) = &scenario.sessions[0].video else { panic!("not DASH") };
     content.clone()
@@ -19,16 +21,18 @@ fn content(session: &str) -> DashContent {
 #[test]
 fn a_ladder_varies_and_its_defaults_are_the_references() {
     let content = content("video = { kind = \"dash\", ladder = \"bbb-1s\" }");
-    assert_eq!(content.video.segments(), 596);
-    assert_eq!((content.variation, content.seed), (SegmentVariation::default(), 1));
-    assert_eq!((content.video.init_bytes(), content.video.manifest_bytes()), (672, 9_321));
+    assert_eq!(content.video().segments(), 596);
+    let usual = SegmentVariation::default();
+    assert_eq!((content.scene_variation, content.scene_length), (Some(usual.scene), usual.scene_length));
+    assert_eq!(content.seed, 1);
+    assert_eq!((content.video().init_bytes(), content.video().manifest_bytes()), (672, 9_321));
     let still =
         "video = { kind = \"dash\", ladder = \"bbb-1s\", scene_variation = 0, init = \"0 B\", manifest = \"1 kB\" }";
     let still = self::content(still);
     assert_ne!(still.video, content.video);
-    let nominal = anabranch_media::content::find_ladder("bbb-1s").unwrap().video(None).unwrap();
-    assert_eq!(still.video.bytes(10, 7), nominal.bytes(10, 7));
-    assert_eq!((still.video.init_bytes(), still.video.manifest_bytes()), (0, 1_000));
+    let nominal = find_ladder("bbb-1s").unwrap().video(None).unwrap();
+    assert_eq!(still.video().bytes(10, 7), nominal.bytes(10, 7));
+    assert_eq!((still.video().init_bytes(), still.video().manifest_bytes()), (0, 1_000));
     let other = self::content("video = { kind = \"dash\", ladder = \"bbb-1s\", seed = 2 }");
     assert_ne!(other.video, content.video);
 }
@@ -58,7 +62,7 @@ fn files_are_found_beside_the_scenario() {
             scenario.resolved()
         );
         let Video::Dash(content) = &scenario.sessions[0].video else { panic!() };
-        content.video.clone()
+        content.video().clone()
     };
     assert_eq!(of("mpd = \"a.mpd\"").bytes(0, 1), 400_000);
     assert_eq!(of("mpd = \"a.mpd\", period = 1, adaptation_set = 1, duration = \"6 s\"").segments(), 2);
@@ -124,9 +128,10 @@ fn what_a_player_is_told_is_written_and_read_again() {
     let options: &PlayerOptions = &session.player.options;
     assert_eq!(options.dash.max_resolution, Some(Resolution { width: 854, height: 480 }));
     assert_eq!(options.dash.rule.strategy, Some(Strategy::Throughput));
-    assert_eq!(session.statistics.window, Some((Duration::from_secs(10), Duration::from_secs(90))));
-    assert_eq!((session.statistics.linear.switch, session.statistics.linear.stall), (3.0, 3_000.0));
-    assert_eq!((session.statistics.log.stall, session.statistics.log.startup), (1.5, 0.0));
+    let statistics = session.statistics.as_ref().map(Statistics::options).unwrap();
+    assert_eq!(statistics.window, Some((Duration::from_secs(10), Duration::from_secs(90))));
+    assert_eq!((statistics.linear.switch, statistics.linear.stall), (3.0, 3_000.0));
+    assert_eq!((statistics.log.stall, statistics.log.startup), (1.5, 0.0));
     let others = [
         "kind = \"bba-0\", buffer = \"100 s\"",
         "kind = \"bola\", finite = false, buffer = \"20 s\"",
@@ -145,11 +150,7 @@ fn what_a_player_is_told_is_written_and_read_again() {
 fn without_a_word_dash_js_5_plays() {
     let scenario = with("video = { kind = \"dash\", ladder = \"bbb-1s\" }").unwrap();
     assert_eq!(scenario.sessions[0].player.kind, "dash.js-5");
-    assert_eq!(
-        scenario.sessions[0].statistics,
-        DashMetricsOptions::default(),
-        "the reference's defaults are the code's"
-    );
+    assert_eq!(scenario.sessions[0].statistics, None, "nothing is said of them");
     let spelt = with("video = { kind = \"dash\", ladder = \"bbb-1s\" }\nstatistics = { }").unwrap();
-    assert_eq!(spelt.sessions[0].statistics, DashMetricsOptions::default());
+    assert_eq!(spelt.sessions[0].statistics.as_ref().map(Statistics::options), Some(DashMetricsOptions::default()));
 }

@@ -37,8 +37,21 @@ pub(super) struct Table {
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub key: String,
+    /// The key as the author wrote it, where the long form has another one.
+    pub written: Option<String>,
     pub at: Origin,
     pub node: Node,
+}
+
+impl Entry {
+    pub fn new(key: &str, at: &Origin, node: Node) -> Self {
+        Entry { key: key.to_string(), written: None, at: at.clone(), node }
+    }
+
+    /// What messages call the key.
+    pub fn shown(&self) -> &str {
+        self.written.as_deref().unwrap_or(&self.key)
+    }
 }
 
 impl Table {
@@ -46,8 +59,52 @@ impl Table {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
+    /// Takes an entry out.
+    pub fn remove(&mut self, key: &str) -> Option<Entry> {
+        let position = self.entries.iter().position(|entry| entry.key == key)?;
+        Some(self.entries.remove(position))
+    }
+
+    /// Adds an entry, unless there is one with its key.
+    pub fn add(&mut self, entry: Entry) {
+        if self.get(&entry.key).is_none() {
+            self.entries.push(entry);
+        }
+    }
+
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Entry> {
         self.entries.iter_mut().find(|entry| entry.key == key)
+    }
+}
+
+impl Node {
+    pub fn text(text: &str, at: &Origin) -> Self {
+        Node { value: Value::Text(text.to_string()), at: at.clone() }
+    }
+
+    pub fn table(table: Table, at: &Origin) -> Self {
+        Node { value: Value::Table(table), at: at.clone() }
+    }
+
+    /// The table, if it is one.
+    pub fn as_table(&self) -> Option<&Table> {
+        if let Value::Table(table) = &self.value { Some(table) } else { None }
+    }
+
+    /// The table, if it is one.
+    pub fn as_table_mut(&mut self) -> Option<&mut Table> {
+        if let Value::Table(table) = &mut self.value { Some(table) } else { None }
+    }
+
+    /// Where the value at the end of these steps was written, or else the last one on the way to it that was.
+    pub fn origin_of(&self, steps: &[&str]) -> &Origin {
+        let Some((step, rest)) = steps.split_first() else { return &self.at };
+        let next = match &self.value {
+            Value::Table(table) => table.get(step).map(|entry| &entry.node),
+            Value::List(list) => step.parse::<usize>().ok().and_then(|position| list.get(position)),
+            _ => None,
+        };
+        next.map_or(&self.at, |next| next.origin_of(rest))
     }
 }
 
@@ -98,7 +155,7 @@ fn table(parsed: &DeTable<'_>, places: &Places<'_>, file: &str) -> Result<Table,
         let start = key.span().start;
         let at = places.origin(start);
         let node = value(node.get_ref(), places.origin(node.span().start), places, file)?;
-        entries.push((start, Entry { key: key.get_ref().to_string(), at, node }));
+        entries.push((start, Entry::new(key.get_ref(), &at, node)));
     }
     // The parser's map sorts by name; people number their paths in the order in which they write them.
     entries.sort_by_key(|(start, _)| *start);

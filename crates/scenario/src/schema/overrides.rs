@@ -1,15 +1,15 @@
 //! Overrides of the command line: `transport.scheduler=gr-sty`, `session.0.player.kind=vlc`.
 
 use super::document::{Entry, Node, Origin, Table, Value, parse_value};
-use super::reader::Complaint;
+use super::mistake::Mistake;
+use super::short_forms::open;
 use crate::error::Error;
 
 /// Writes one override into the tree. Whether the key exists at all is the schema's business, which knows
 /// that the value came from an override and says so; here only the way to it is checked.
 pub(super) fn apply(root: &mut Node, key: &str, text: &str) -> Result<(), Error> {
     let origin = Origin::Override(format!("{key}={text}"));
-    let node =
-        parse_value(text, &origin).unwrap_or_else(|| Node { value: Value::Text(text.to_string()), at: origin.clone() });
+    let node = parse_value(text, &origin).unwrap_or_else(|| Node::text(text, &origin));
     let steps: Vec<&str> = key.split('.').map(str::trim).collect();
     if steps.iter().any(|step| step.is_empty()) {
         return Err(refuse(&origin, format!("`{key}` is no dotted key"), "a key such as `transport.scheduler`"));
@@ -35,38 +35,18 @@ fn check_declared(tables: &Node, what: &str, name: &str, origin: &Origin) -> Res
     let Value::Table(table) = &tables.value else { return Ok(()) };
     match table.get(name) {
         Some(_) => Ok(()),
-        None => Err(Complaint::unknown(what, name, table.entries.iter().map(|e| e.key.as_str())).at("", origin)),
+        None => {
+            Err(Mistake::unknown(what, name, table.entries.iter().map(|e| e.key.as_str())).at(origin).into_error(""))
+        }
     }
 }
 
-/// A key, and the keys of the table that its short form stands for.
-type ShortForm = (&'static str, &'static str, Option<(&'static str, &'static str)>);
-
-/// Where a key may be written short, as `scheduler = "min-rtt"` or `loss = "2 %"`: the keys of the table that it stands for.
-/// The first one takes the text; a second one has a fixed value.
-const SHORT_FORMS: [ShortForm; 7] = [
-    ("path_policy", "name", None),
-    ("scheduler", "name", None),
-    ("congestion_control", "name", None),
-    ("player", "kind", None),
-    ("rate", "rate", None),
-    ("queue", "limit", Some(("kind", "drop-tail"))),
-    ("loss", "share", Some(("kind", "bernoulli"))),
-];
-
 /// Makes a table of a single value into which an override reaches.
 fn open_short_form(node: &mut Node, key: &str, origin: &Origin) {
-    if matches!(node.value, Value::Table(_) | Value::List(_)) {
+    if matches!(node.value, Value::Table(_) | Value::List(_)) || open(node, key) {
         return;
     }
-    let mut table = Table::default();
-    if let Some((_, text, fixed)) = SHORT_FORMS.iter().find(|(name, ..)| *name == key) {
-        *entry(&mut table, text, origin) = node.clone();
-        if let Some((key, value)) = fixed {
-            *entry(&mut table, key, origin) = Node { value: Value::Text(value.to_string()), at: origin.clone() };
-        }
-    }
-    node.value = Value::Table(table);
+    *node = Node::table(Table::default(), origin);
 }
 
 fn descend<'a>(node: &'a mut Node, step: &str, origin: &Origin) -> Result<&'a mut Node, Error> {
@@ -90,8 +70,7 @@ fn descend<'a>(node: &'a mut Node, step: &str, origin: &Origin) -> Result<&'a mu
 
 fn entry<'a>(table: &'a mut Table, key: &str, origin: &Origin) -> &'a mut Node {
     if table.get(key).is_none() {
-        let node = Node { value: Value::Table(Table::default()), at: origin.clone() };
-        table.entries.push(Entry { key: key.to_string(), at: origin.clone(), node });
+        table.entries.push(Entry::new(key, origin, Node::table(Table::default(), origin)));
     }
     let entry = table.get_mut(key).expect("it was just added");
     &mut entry.node

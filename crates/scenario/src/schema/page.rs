@@ -1,9 +1,9 @@
-//! `docs/reference/scenario.md`: the reference as a page.
+//! `docs/reference/scenario.md`: every key with its default and meaning, from the tables' structs.
 
-use super::reference::{self, Key};
+use super::json_schema::{Key, reference};
 use std::fmt::Write;
 
-/// What stands before the tables: the reference has keys, the page also says what they are for.
+/// The page's introduction.
 const OPENING: &str = "\
 # The scenario
 
@@ -18,55 +18,88 @@ controls, path policies, players, queues, loss models and synthetic rates.
 This page is generated from the schema (`cargo run -p anabranch-scenario --example scenario_page > docs/reference/scenario.md`); a test compares.
 ";
 
-/// The titles of the kinds of table, in the page's order. A kind that is not here would be missing, which a test notices.
-const SECTIONS: &[(&str, &str)] = &[
-    ("scenario", "The top level"),
-    ("transport", "`[transport]`"),
-    ("transport.receive_buffer", "`[transport] receive_buffer = { ... }`"),
-    ("link", "`[link.NAME]`"),
-    ("link.direction", "`[link.NAME] down = { ... }`, `up = { ... }`"),
-    ("link.default", "Defaults of a direction of a link"),
-    ("link.rate", "`rate = { ... }`: a token bucket"),
-    ("link.trace", "`rate = { trace = ... }`: a recorded rate"),
-    ("link.synthetic", "`rate = { synthetic = ... }`: a made-up rate"),
-    ("link.queue", "`queue = { ... }`"),
-    ("link.queue.drop-tail", "`queue = { kind = \"drop-tail\" }`"),
-    ("link.queue.red", "`queue = { kind = \"red\" }`"),
-    ("link.queue.codel", "`queue = { kind = \"codel\" }`"),
-    ("link.loss.bernoulli", "`loss = { kind = \"bernoulli\" }`"),
-    ("link.loss.gilbert-elliott", "`loss = { kind = \"gilbert-elliott\" }`"),
-    ("link.loss.every-nth", "`loss = { kind = \"every-nth\" }`"),
-    ("link.loss.gilbert-elliott-time", "`loss = { kind = \"gilbert-elliott-time\" }`"),
-    ("link.jitter.uniform", "`jitter = { kind = \"uniform\" }`"),
-    ("link.jitter.normal", "`jitter = { kind = \"normal\" }`"),
-    ("link.jitter.gamma", "`jitter = { kind = \"gamma\" }`"),
-    ("link.jitter.percentiles", "`jitter = { kind = \"percentiles\" }`"),
-    ("link.reordering", "`reordering = { ... }`"),
-    ("path", "`[path.NAME]`"),
-    ("session", "`[[session]]`"),
-    ("video.progressive", "`video = { kind = \"progressive\" }`"),
-    ("video.dash", "`video = { kind = \"dash\" }`"),
-    ("video.bulk", "`video = { kind = \"bulk\" }`"),
-    ("player", "`player = { ... }`"),
-    ("statistics", "`statistics = { ... }`"),
-    ("traffic", "`[[traffic]]`"),
-    ("event", "`[[event]]`"),
+/// The titles of the kinds of table and the types that have their keys, in the page's order.
+const SECTIONS: &[(&str, &[&str])] = &[
+    ("The top level", &["Scenario"]),
+    ("`[transport]`", &["Transport"]),
+    ("`[transport] receive_buffer = { ... }`", &["ReceiveBuffer"]),
+    ("`[link.NAME]`, and `down = { ... }`, `up = { ... }` in it", &["Direction", "Link"]),
+    ("`rate = { ... }`: a token bucket", &["TokenBucket"]),
+    ("`rate = { trace = ... }`: a recorded rate", &["Trace"]),
+    ("`rate = { synthetic = ... }`: a synthetic rate", &["Synthetic"]),
+    ("`queue = { kind = \"drop-tail\" }`", &["DropTail"]),
+    ("`queue = { kind = \"red\" }`", &["Red"]),
+    ("`queue = { kind = \"codel\" }`", &["CoDel"]),
+    ("`loss = { kind = \"bernoulli\" }`: each packet with the same probability, independently", &["Bernoulli"]),
+    ("`loss = { kind = \"gilbert-elliott\" }`: in bursts of packets", &["GilbertElliott"]),
+    ("`loss = { kind = \"every-nth\" }`: periodically", &["EveryNth"]),
+    ("`loss = { kind = \"gilbert-elliott-time\" }`: in bursts of time, as a radio's fades", &["GilbertElliottTime"]),
+    ("`jitter = { kind = \"uniform\" }`: evenly around the delay", &["Uniform"]),
+    ("`jitter = { kind = \"normal\" }`: around the delay, truncated at three standard deviations", &["Normal"]),
+    ("`jitter = { kind = \"gamma\" }`: the delay is the least", &["Gamma"]),
+    ("`jitter = { kind = \"percentiles\" }`: the delay is the least; for measured additions", &["Percentiles"]),
+    ("`reordering = { ... }`", &["Reordering"]),
+    ("`[path.NAME]`", &["Path"]),
+    ("`[[session]]`", &["Session"]),
+    ("`video = { kind = \"progressive\" }`: one file that is played while it is fetched", &["Progressive"]),
+    ("`video = { kind = \"dash\" }`: media segments in several representations", &["Dash"]),
+    ("`video = { kind = \"bulk\" }`: bytes without meaning", &["Bulk"]),
+    ("`player = { ... }`", &["Player"]),
+    ("`statistics = { ... }`", &["Statistics"]),
+    ("`[[traffic]]`", &["Traffic"]),
+    ("`[[event]]`", &["Event"]),
 ];
+
+/// Types whose keys are not those of a table of their own on the page: variants of what has a title of its own, and the
+/// constant rate, which is written as a single value.
+#[cfg(test)]
+const WITHOUT_TITLE: [&str; 1] = ["Constant"];
+
+/// Keys of the short form, which the structs do not have: the type, the key and its meaning.
+const SHORT: [(&str, &str, &str); 3] = [
+    (
+        "Transport",
+        "kernel",
+        "Whose behaviour is meant where the keys below say nothing: `legacy` (the patched kernels of the papers; their \
+         defaults stand below) or `upstream` (today's Linux: scheduler `linux`, `commit = \"into-buffer\"`, `failover = \
+         \"upstream\"`, neither of the two remedies for a full window, `wide_data_seq = true`).",
+    ),
+    ("Link", "rtt", "The round trip without queues; half of it each way. Instead of `delay`."),
+    ("Event", "rtt", "The new round trip of both directions together. Every other key of a link changes likewise."),
+];
+
+/// Keys of the long form that an author need not know.
+const LONG_ONLY: [&str; 1] = ["cut"];
 
 /// The page in Markdown.
 pub fn page() -> String {
     let mut page = OPENING.to_string();
-    for (section, title) in SECTIONS {
+    for (title, types) in SECTIONS {
         let _ = write!(page, "\n## {title}\n\n| key | default | meaning |\n|---|---|---|\n");
-        reference::all().filter(|key| key.section == *section).for_each(|key| write_row(&mut page, key));
+        for type_name in *types {
+            for (_, key, meaning) in SHORT.iter().filter(|(of, ..)| of == type_name) {
+                write_row(&mut page, key, None, meaning);
+            }
+            let keys = reference(type_name);
+            keys.iter()
+                .filter(|key| !LONG_ONLY.contains(&key.name))
+                .for_each(|key| write_key(&mut page, type_name, key));
+        }
     }
     page
 }
 
-fn write_row(page: &mut String, key: &Key) {
-    let default = key.default.map_or(String::new(), |text| format!("`{text}`"));
-    let meaning = key.meaning.replace('|', "\\|");
-    let _ = writeln!(page, "| `{}` | {default} | {meaning} |", key.key);
+fn write_key(page: &mut String, type_name: &str, key: &Key) {
+    // What a session or a link must have in the long form, the short form may leave out.
+    let required = key.required && !["Session", "Link"].contains(&type_name);
+    let meaning = if required { format!("{} Required.", key.meaning) } else { key.meaning.clone() };
+    write_row(page, key.name, key.default.as_deref(), &meaning);
+}
+
+fn write_row(page: &mut String, key: &str, default: Option<&str>, meaning: &str) {
+    let default = default.map_or(String::new(), |text| format!("`{text}`"));
+    let meaning = meaning.replace('|', "\\|");
+    let _ = writeln!(page, "| `{key}` | {default} | {meaning} |");
 }
 
 #[cfg(test)]
@@ -74,9 +107,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_table_has_its_place() {
-        for key in reference::all() {
-            assert!(SECTIONS.iter().any(|(section, _)| *section == key.section), "{} has no title", key.section);
+    fn every_kind_of_table_has_its_place_and_every_key_a_meaning() {
+        let schema = crate::json_schema();
+        for (name, definition) in schema["$defs"].as_object().expect("there are tables") {
+            let has_keys = definition.get("properties").is_some();
+            let titled = SECTIONS.iter().any(|(_, types)| types.contains(&name.as_str()));
+            assert_eq!(has_keys && !WITHOUT_TITLE.contains(&name.as_str()), titled, "{name}");
+            for key in reference(name) {
+                assert!(key.meaning.contains(['.', ':']), "{name}.{}: {:?}", key.name, key.meaning);
+            }
         }
     }
 

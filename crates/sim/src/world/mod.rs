@@ -19,7 +19,7 @@ mod tests;
 use agenda::Agenda;
 use anabranch_network::Change;
 use anabranch_observation::{Ended, Facts, Outcome, Over, Row, Waiting, gather, is_stuck, link_metrics, observers};
-use anabranch_scenario::{Action, Scenario, plan};
+use anabranch_scenario::{Action, Direction, Scenario, plan};
 use anabranch_units::{Duration, Instant, PathId};
 use flow::{Flow, Side};
 use packet::{Network, Packet};
@@ -217,18 +217,18 @@ impl<'a> World<'a> {
                 Scheduled::WarmUpOver => self.flows.iter_mut().for_each(|flow| flow.observer.end_warm_up(now)),
                 Scheduled::Event(position) => {
                     let scenario = self.scenario;
-                    self.apply(now, &scenario.events[*position].action);
+                    self.apply(now, &scenario.events[*position].action(scenario));
                 }
             }
         }
         self.plan_schedule();
     }
 
-    fn apply(&mut self, now: Instant, action: &Action) {
+    fn apply(&mut self, now: Instant, action: &Action<'_>) {
         match action {
             Action::Link { link, cut, down, up } => {
                 for (change, is_down) in [(down, true), (up, false)] {
-                    let mut changes = change.config();
+                    let mut changes = change.map_or_else(Vec::new, Direction::changes);
                     changes.extend(cut.map(|cut| Change::Up(!cut)));
                     self.network.change(now, *link, is_down, changes, &mut self.agenda);
                 }

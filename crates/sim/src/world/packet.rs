@@ -60,8 +60,8 @@ impl Network {
     /// The scenario's links. Their components are `first` and following, two per link: down, up.
     pub fn new(scenario: &Scenario, seed: u64, first: usize) -> Self {
         let routes = scenario.paths.iter().map(|path| Route {
-            up: path.links.iter().map(|link| down_line(*link) + 1).collect(),
-            down: path.links.iter().rev().map(|link| down_line(*link)).collect(),
+            up: scenario.links_of(path).into_iter().map(|link| down_line(link) + 1).collect(),
+            down: scenario.links_of(path).into_iter().rev().map(down_line).collect(),
             ip_header: ip_header(path.ip),
         });
         Network { directions: link_directions(scenario, seed), routes: routes.collect(), first }

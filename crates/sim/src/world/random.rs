@@ -6,7 +6,9 @@
 
 use super::*;
 use anabranch_observation::SessionMetrics;
+use anabranch_scenario::{Bulk, Video};
 use anabranch_stack::{congestion, scheduler};
+use anabranch_units::Bytes;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
@@ -166,7 +168,7 @@ fn check(case: u64) -> Result<(), String> {
     };
     let ended_well = ended == Ended::Finished || outcome.metrics.sessions.iter().any(refused);
     for (session, spec) in outcome.metrics.sessions.iter().zip(&scenario.sessions) {
-        let anabranch_scenario::Video::Bulk { size: Some(size) } = spec.video else { continue };
+        let Video::Bulk(Bulk { size: Some(Bytes(size)) }) = spec.video else { continue };
         let expected = size + anabranch_media::RESPONSE_HEADER_BYTES;
         if !refused(session) && (!ended_well || session.bytes != expected) {
             return wrong(format!("{ended:?} at {now}: {} of {expected} bytes arrived", session.bytes));

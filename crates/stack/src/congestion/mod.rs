@@ -52,6 +52,21 @@ pub type Entry = anabranch_registry::Entry<Constructor>;
 /// Makes a controller for a new subflow from its options and a seed, which is for controllers that draw random numbers.
 pub type Constructor = fn(&Options, seed: u64) -> Result<Box<dyn CongestionControl>, OptionError>;
 
+/// Makes the control of that name for a new subflow; the seed is for controls that draw.
+///
+/// # Errors
+/// If there is none, or it refuses its options.
+pub fn create(name: &str, options: &Options, seed: u64) -> Result<Box<dyn CongestionControl>, OptionError> {
+    let entry = REGISTRY.find(name).ok_or_else(|| {
+        let names: Vec<_> = REGISTRY.names().collect();
+        OptionError {
+            option: "congestion_control".into(),
+            message: format!("`{name}` is none of {}", names.join(", ")),
+        }
+    })?;
+    (entry.create)(options, seed)
+}
+
 /// The smallest window after a loss that acknowledgments showed (RFC 5681 equation 4).
 pub const MIN_SSTHRESH: f64 = 2.0;
 

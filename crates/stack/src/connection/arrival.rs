@@ -186,7 +186,7 @@ impl Connection {
         };
         let outcome = subflow.sender.on_ack(now, &acknowledgment, Siblings::new(&self.views, at));
         subflow.heard_at = now;
-        if outcome.advanced || self.config.failover == Failover::Upstream {
+        if outcome.advanced || self.config.transport.failover == Failover::Upstream {
             subflow.recover();
         }
         self.report(now, at, &outcome);

@@ -128,7 +128,7 @@ impl Connection {
                 let Some(chunk) = subflow.take(payload) else { break };
                 // What was acknowledged meanwhile, through another subflow, need not be sent at all. Upstream Linux cannot take
                 // back what stands in the queue of a TCP.
-                if chunk.stream_offset + chunk.len > unacked || self.config.failover == Failover::Upstream {
+                if chunk.stream_offset + chunk.len > unacked || self.config.transport.failover == Failover::Upstream {
                     return Some(Choice::Data { at, chunk });
                 }
             }
@@ -140,7 +140,7 @@ impl Connection {
     /// A subflow that is about to send after a pause decays its window first.
     fn wake(&mut self, now: Instant, at: usize) {
         if self.subflows[at].sender.board().is_empty() {
-            let decay = self.config.idle_restart;
+            let decay = self.config.transport.idle_restart;
             self.subflows[at].sender.before_sending(now, decay);
             self.refresh(at);
         }
@@ -157,7 +157,7 @@ impl Connection {
                 return scheduled;
             }
         }
-        if self.config.commit == Commit::IntoBuffer {
+        if self.config.transport.commit == Commit::IntoBuffer {
             // Linux's connection has the buffers of its subflows, and no other.
             self.outgoing.set_buffer(self.subflows.iter().map(|subflow| subflow.send_buffer).sum());
         }
@@ -210,7 +210,7 @@ impl Connection {
     fn place_new(&mut self, at: usize, bytes: u64) -> Scheduled {
         let payload = u64::from(self.full_payload(at));
         let allowed = self.outgoing.unsent().min(self.outgoing.window_end() - self.outgoing.next);
-        let limit = if self.config.commit == Commit::AtWindow { payload } else { bytes.max(1) };
+        let limit = if self.config.transport.commit == Commit::AtWindow { payload } else { bytes.max(1) };
         let len = limit.min(allowed);
         if len == 0 {
             return Scheduled::Nothing;
@@ -232,7 +232,7 @@ impl Connection {
 
     /// Where data commits at the window it leaves at once, otherwise it goes into the subflow's queue.
     fn hand_over(&mut self, at: usize, chunk: Chunk) -> Scheduled {
-        if self.config.commit == Commit::AtWindow {
+        if self.config.transport.commit == Commit::AtWindow {
             return Scheduled::Send(Choice::Data { at, chunk });
         }
         self.subflows[at].give(chunk);
@@ -268,7 +268,7 @@ impl Connection {
         let mut set = SubflowSet::EMPTY;
         for at in 0..self.views.len().min(64) {
             let view = &self.views[at];
-            let room = match self.config.commit {
+            let room = match self.config.transport.commit {
                 Commit::AtWindow => view.room() > 0,
                 Commit::IntoBuffer => view.queued + view.outstanding < view.send_buffer,
             };
@@ -290,7 +290,7 @@ impl Connection {
 
     /// Data that commits at the window leaves at once, so pacing and bursts matter; a queue can take it at any time.
     fn may_take_now(&mut self, now: Instant, at: usize) -> bool {
-        self.config.commit == Commit::IntoBuffer || (self.may_send_now(now, at) && !self.gathers(now, at))
+        self.config.transport.commit == Commit::IntoBuffer || (self.may_send_now(now, at) && !self.gathers(now, at))
     }
 
     /// Whether the peer's window keeps new data back. A rest smaller than a segment waits while anything is under way
@@ -306,7 +306,7 @@ impl Connection {
     /// segment that blocks the window is repeated on the fastest subflow with room, and the subflow that holds it is slowed.
     fn relieve_window(&mut self, now: Instant, candidates: SubflowSet) -> Scheduled {
         let head = self.outgoing.unacked();
-        if !self.config.opportunistic_retransmission || self.progress.repeated_head == Some(head) {
+        if !self.config.transport.opportunistic_retransmission || self.progress.repeated_head == Some(head) {
             return Scheduled::Nothing;
         }
         let fastest = candidates.iter().min_by_key(|at| self.views[*at].srtt);
@@ -316,7 +316,7 @@ impl Connection {
         if fast == slow || fast_view.srtt >= slow_view.srtt {
             return Scheduled::Nothing;
         }
-        if self.config.penalisation {
+        if self.config.transport.penalisation {
             self.penalise(now, slow, fast_view);
         }
         // Not worth it while the slow copy will be there about as soon (legacy condition).
@@ -388,7 +388,7 @@ impl Connection {
     /// Everything that could leave has left.
     fn end_burst(&mut self, now: Instant) {
         let unsent = self.outgoing.unsent() > 0;
-        let decay = self.config.idle_restart;
+        let decay = self.config.transport.idle_restart;
         for at in 0..self.subflows.len() {
             let subflow = &mut self.subflows[at];
             if std::mem::take(&mut subflow.sent_in_burst) || subflow.sender.is_gathering() {

@@ -82,7 +82,7 @@ impl Connection {
         segment.ack = anabranch_units::SeqNumber(0);
         segment.syn = Some(self.syn_options(at, true, true));
         let clock = crate::subflow::timestamp(now);
-        segment.timestamps = self.config.timestamps.then_some(Timestamps { value: clock, echo: 0 });
+        segment.timestamps = self.config.transport.timestamps.then_some(Timestamps { value: clock, echo: 0 });
         let subflow = &self.subflows[at];
         let option = match subflow.opening {
             Opening::Initial if self.mode == Mode::Negotiating => Some(capable(None, None, None)),
@@ -226,7 +226,7 @@ impl Connection {
     }
 
     fn number(&self, value: u64) -> DataSeq {
-        let wide = self.config.wide_data_seq;
+        let wide = self.config.transport.wide_data_seq;
         DataSeq { value: if wide { value } else { value & 0xffff_ffff }, wide }
     }
 
@@ -245,7 +245,7 @@ impl Connection {
         let timestamps = if subflow.peer.timestamps { TIMESTAMPS_LEN } else { 0 };
         let mptcp = match self.mode {
             Mode::Plain if subflow.infinite_from != Some(subflow.sender.next()) => 0,
-            _ if self.config.wide_data_seq => 28,
+            _ if self.config.transport.wide_data_seq => 28,
             // The keys with the length of the first data need more than DSS with narrow numbers.
             _ if self.owes_keys(at) => 24,
             _ => 20,

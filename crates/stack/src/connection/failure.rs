@@ -21,7 +21,7 @@ impl Connection {
         }
         // One that the path policy forbids counts: it may be allowed again because this one fails.
         let alternative = self.views.iter().enumerate().any(|(i, view)| i != at && view.works());
-        if self.mode == Mode::Multipath && self.config.failover == Failover::Legacy && alternative {
+        if self.mode == Mode::Multipath && self.config.transport.failover == Failover::Legacy && alternative {
             self.reinject_from(at);
             self.subflows[at].potentially_failed = true;
         }
@@ -141,7 +141,7 @@ impl Connection {
                 continue;
             };
             if self.mode == Mode::Multipath {
-                match self.config.failover {
+                match self.config.transport.failover {
                     // What was handed over before is the others' already.
                     Failover::Legacy => self.reinject_from(at),
                     Failover::Upstream => self.outgoing.reinject_everything(),

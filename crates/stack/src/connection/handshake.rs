@@ -2,7 +2,7 @@
 
 use super::keys::{Key, join_hmac, leftmost_64, leftmost_160};
 use super::{Connection, Failover, Mode, PathConfig, Protocol, Role};
-use crate::congestion::Siblings;
+use crate::congestion::{self, Siblings};
 use crate::options::OptionError;
 use crate::subflow::{DEFAULT_MSS, Manner, Opening, Origin, Peer, State, Subflow};
 use anabranch_events::{CloseReason, FallbackReason, TransportEvent};
@@ -28,7 +28,7 @@ impl Connection {
         let id = SubflowId(self.next_subflow);
         self.next_subflow += 1;
         let choice = self.config.congestion_control_on(path.id);
-        let control = (choice.entry.create)(&choice.options, self.entropy.next_u64())?;
+        let control = congestion::create(&choice.name, &choice.options, self.entropy.next_u64())?;
         let local_port = match self.role {
             Role::Client => self.config.local_port.wrapping_add(id.0),
             Role::Server => self.config.local_port,
@@ -42,15 +42,15 @@ impl Connection {
             state,
             opening,
             isn: SeqNumber(self.entropy.next_u64() as u32),
-            first_window: self.config.receive_buffer.initial,
+            first_window: self.config.transport.receive_buffer.initial.0,
         };
-        let mut subflow = Subflow::new(now, &origin, control, self.config.initial_window);
+        let mut subflow = Subflow::new(now, &origin, control, self.config.transport.initial_window);
         subflow.sender.behave(Manner {
-            paces: self.config.pacing,
-            whole_windows: self.config.whole_windows,
-            gathers: self.config.segmentation_offload,
+            paces: self.config.transport.pacing,
+            whole_windows: self.config.transport.whole_windows,
+            gathers: self.config.transport.segmentation_offload,
         });
-        subflow.rests_in_loss = self.config.failover == Failover::Legacy;
+        subflow.rests_in_loss = self.config.transport.failover == Failover::Legacy;
         let at = self.subflows.len();
         self.views.push(subflow.view(DEFAULT_MSS));
         self.subflows.push(subflow);
@@ -69,7 +69,7 @@ impl Connection {
         let takes = |flags: &CapableFlags| flags.hmac_sha256 && !flags.checksum_required;
         let offered =
             syn.mptcp.iter().any(|o| matches!(o, MptcpOption::Capable { version: 1.., flags, .. } if takes(flags)));
-        if self.config.protocol == Protocol::Mptcp && !offered {
+        if self.config.transport.protocol == Protocol::Mptcp && !offered {
             self.fall_back(now, FallbackReason::NotCapable);
         }
         self.refresh(at);
@@ -86,7 +86,7 @@ impl Connection {
             window_scale: options.and_then(|o| o.window_scale).unwrap_or(0).min(14),
             scales_windows: options.is_some_and(|o| o.window_scale.is_some()),
             sack: options.is_some_and(|o| o.sack_permitted),
-            timestamps: syn.timestamps.is_some() && self.config.timestamps,
+            timestamps: syn.timestamps.is_some() && self.config.transport.timestamps,
         };
     }
 
@@ -115,7 +115,7 @@ impl Connection {
     /// The first SYN is about to leave. After so many without an answer, the option may be what keeps it from arriving.
     pub(super) fn doubt_capable(&mut self, now: Instant, at: usize) {
         let subflow = &self.subflows[at];
-        let tries = self.config.capable_retries.saturating_add(1);
+        let tries = self.config.transport.capable_retries.saturating_add(1);
         if self.mode == Mode::Negotiating && subflow.opening == Opening::Initial && subflow.handshake.tries >= tries {
             self.fall_back(now, FallbackReason::Unanswered);
         }

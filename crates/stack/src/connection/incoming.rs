@@ -1,10 +1,10 @@
 //! The receiving half of a connection: one stream out of several subflows, and the window that they share.
 
-use crate::connection::config::ReceiveBuffer;
+use crate::connection::transport::ReceiveBuffer;
 use crate::reassembly::{Note, Piece, Reassembly};
 use crate::subflow::max_pieces;
 use anabranch_events::{Log, TransportEvent};
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Bytes, Duration, Instant};
 
 /// When bytes arrived, and when their subflow had everything before them.
 #[derive(Clone, Copy, Debug)]
@@ -64,17 +64,17 @@ const MEASURED_GROWTH: u64 = 4;
 
 impl Incoming {
     pub fn new(buffer: ReceiveBuffer) -> Self {
-        let max_buffer = buffer.max.max(buffer.initial);
+        let (Bytes(initial), Bytes(max_buffer)) = (buffer.initial, buffer.max.max(buffer.initial));
         Incoming {
             next: 0,
             ahead: Reassembly::default(),
             end: None,
             consumed: 0,
-            buffer: buffer.initial,
+            buffer: initial,
             measured: false,
             max_buffer,
-            edge: buffer.initial,
-            tuning: Tuning { since: Instant::ZERO, consumed: 0, per_round: buffer.initial.min(14_600) },
+            edge: initial,
+            tuning: Tuning { since: Instant::ZERO, consumed: 0, per_round: initial.min(14_600) },
         }
     }
 
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_wait_is_divided_into_that_for_its_own_subflow_and_that_for_others() {
-        let mut incoming = Incoming::new(ReceiveBuffer { initial: 10_000, max: 10_000 });
+        let mut incoming = Incoming::new(ReceiveBuffer { initial: Bytes(10_000), max: Bytes(10_000) });
         let mut log = Log::default();
         let ms = |n: u64| Instant::from_nanos(n * 1_000_000);
         let piece = |start: u64, end: u64, arrived| Piece {
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn what_waits_for_a_hole_takes_room_but_no_promise() {
-        let mut incoming = Incoming::new(ReceiveBuffer { initial: 10_000, max: 10_000 });
+        let mut incoming = Incoming::new(ReceiveBuffer { initial: Bytes(10_000), max: Bytes(10_000) });
         let mut log = Log::default();
         let now = Instant::ZERO;
         let mut take = |incoming: &mut Incoming, start: u64, end: u64| {

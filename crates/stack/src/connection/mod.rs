@@ -24,10 +24,15 @@ mod outgoing;
 mod policy;
 mod stale;
 mod stray;
+mod transport;
 #[cfg(test)]
 mod wraps;
 
-pub use config::{Choice, Commit, Config, CongestionChoice, Entropy, Failover, PathConfig, Protocol, ReceiveBuffer};
+pub use config::{Config, Entropy, PathConfig};
+pub use transport::{
+    Choice, Commit, Failover, Protocol, ReceiveBuffer, Transport, congestion_control_schema, path_policy_schema,
+    scheduler_schema,
+};
 
 use crate::options::OptionError;
 use crate::path_manager::FullMesh;
@@ -164,9 +169,10 @@ impl Connection {
     }
 
     fn new(config: Config, mut entropy: Box<dyn Entropy>, role: Role) -> Result<Self, OptionError> {
-        let scheduler = scheduler::create(&config.scheduler.name, &config.scheduler.options)?;
-        let path_policy = path_policy::create(&config.path_policy.name, &config.path_policy.options)?;
-        let mode = if config.protocol == Protocol::Tcp { Mode::Plain } else { Mode::Negotiating };
+        let scheduler = scheduler::create(&config.transport.scheduler.name, &config.transport.scheduler.options)?;
+        let path_policy =
+            path_policy::create(&config.transport.path_policy.name, &config.transport.path_policy.options)?;
+        let mode = if config.transport.protocol == Protocol::Tcp { Mode::Plain } else { Mode::Negotiating };
         let local_key = Key::new(entropy.next_u64());
         Ok(Connection {
             role,
@@ -176,8 +182,8 @@ impl Connection {
             confirmed: false,
             local_key,
             remote_key: None,
-            outgoing: Outgoing::new(config.send_buffer),
-            incoming: Incoming::new(config.receive_buffer),
+            outgoing: Outgoing::new(config.transport.send_buffer.0),
+            incoming: Incoming::new(config.transport.receive_buffer),
             subflows: Vec::new(),
             views: Vec::new(),
             scheduler,
@@ -417,8 +423,8 @@ impl Connection {
     fn refresh(&mut self, at: usize) {
         let mss = self.full_payload(at);
         let subflow = &mut self.subflows[at];
-        if self.config.commit == Commit::IntoBuffer {
-            subflow.expand_send_buffer(mss, self.config.send_buffer);
+        if self.config.transport.commit == Commit::IntoBuffer {
+            subflow.expand_send_buffer(mss, self.config.transport.send_buffer.0);
         }
         self.views[at] = subflow.view(mss);
     }

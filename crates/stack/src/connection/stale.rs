@@ -26,12 +26,12 @@ const FRAGMENT: u64 = 32_768;
 impl Connection {
     /// Whether subflows fail as upstream Linux has it.
     pub(super) fn looks_for_stale(&self) -> bool {
-        self.mode == Mode::Multipath && self.config.failover == Failover::Upstream
+        self.mode == Mode::Multipath && self.config.transport.failover == Failover::Upstream
     }
 
     /// Data is about to be placed: the timer's period follows the subflows' timers.
     pub(super) fn note_period(&mut self, now: Instant) {
-        if self.config.failover == Failover::Upstream {
+        if self.config.transport.failover == Failover::Upstream {
             let active = self.subflows.iter().filter(|s| s.is_established() && s.silent_periods == 0);
             let timers = active.filter_map(|s| s.sender.timer_at());
             self.progress.period = timers.map(|at| at.since(now)).max().unwrap_or_default();

@@ -18,8 +18,8 @@ const BYTES: u64 = 400_000;
 fn transfer(first: u64, wide: bool, seed: u64, adapt: impl Fn(&mut Pair)) -> Pair {
     FIRST_NUMBER.set(Some(first));
     let mut ours = config(Protocol::Mptcp, 2);
-    ours.wide_data_seq = wide;
-    (ours.commit, ours.failover) = match seed % 3 {
+    ours.transport.wide_data_seq = wide;
+    (ours.transport.commit, ours.transport.failover) = match seed % 3 {
         0 => (Commit::AtWindow, Failover::Legacy),
         1 => (Commit::IntoBuffer, Failover::Legacy),
         _ => (Commit::IntoBuffer, Failover::Upstream),

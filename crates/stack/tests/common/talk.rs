@@ -5,7 +5,7 @@ use super::{Seeded, config};
 use anabranch_segment::{
     CapableFlags, DataSeq, Dss, Flags, Mapping, MptcpOption, SackBlock, Segment, SynOptions, Timestamps,
 };
-use anabranch_stack::connection::{Entropy, Placed, Protocol};
+use anabranch_stack::connection::{Choice, Entropy, Placed, Protocol};
 use anabranch_stack::{Config, Connection};
 use anabranch_units::{Duration, Instant, PathId, SeqNumber};
 use hmac::{Hmac, KeyInit, Mac};
@@ -397,7 +397,7 @@ pub fn two_paths() -> Config {
 
 pub fn paths(n: usize) -> Config {
     let mut config = config(Protocol::Mptcp, n);
-    config.congestion_control.entry = anabranch_stack::congestion::REGISTRY.find("newreno").unwrap();
+    config.transport.congestion_control = Choice::of("newreno");
     config.local_port = 80;
     config
 }

@@ -84,7 +84,7 @@ fn build(profile: Profile, setup: &PlayerSetup) -> Result<Box<dyn Player + Send>
     refuse(
         player,
         &[
-            ("duration", options.duration.is_some()),
+            ("duration", options.file.duration.is_some()),
             ("fast_switch", options.dash.fast_switch.is_some() && !profile.can_switch_fast()),
         ],
     )?;

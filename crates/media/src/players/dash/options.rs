@@ -2,10 +2,13 @@
 
 use crate::abr::AbrOptions;
 use crate::content::Resolution;
-use anabranch_units::{Bandwidth, Duration};
+use anabranch_units::{Bandwidth, Duration, text};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// What happens to a response that the player gives up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum GiveUp {
     /// The connection is closed and another one opened, as browsers abort an XMLHttpRequest over HTTP/1.1: what is under way
     /// still crosses the network, and the next request waits for a handshake and begins with a slow start. Where the host
@@ -20,9 +23,11 @@ pub enum GiveUp {
 }
 
 /// Options of the DASH players. Nothing said: the player's own.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct DashOptions {
     /// Options of its bitrate rule. What the buffer holds is said below, to player and rule alike.
+    #[serde(flatten, skip_deserializing)]
     pub rule: AbrOptions,
     /// Playing time at which it pauses its requests: `stableBufferTime` (dash.js 2), `bufferTimeDefault` (5), or the
     /// capacity of the buffer (the others).
@@ -36,6 +41,8 @@ pub struct DashOptions {
     /// The first representation is the highest with at most this bitrate.
     pub initial_bitrate: Option<Bandwidth>,
     /// The rank of the first representation, from zero, the lowest.
+    #[serde(deserialize_with = "text::whole_option::<0, 10000, _, _>")]
+    #[schemars(range(max = 10000))]
     pub initial_representation: Option<usize>,
     /// No representation above this bitrate (dash.js: `maxBitrate`).
     pub max_bitrate: Option<Bandwidth>,

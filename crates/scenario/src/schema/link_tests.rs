@@ -35,16 +35,16 @@ fn read(links: &str, directory: Option<&Path>) -> Result<Scenario, Error> {
     load(&format!("schema = 1\nduration = \"9 s\"\n{links}\n[[session]]\n"), "x.toml", directory, &[])
 }
 
-fn trace(rate: &Rate) -> &Trace {
+fn trace(rate: &Option<Rate>) -> &Trace {
     match rate {
-        Rate::Trace(trace) => trace,
+        Some(Rate::Trace(trace)) => trace,
         other => panic!("{other:?}"),
     }
 }
 
 /// The rates of a table in Mb/s, each with its length in seconds.
-fn steps(rate: &Rate) -> Vec<(f64, f64)> {
-    match rate.config() {
+fn steps(rate: &Option<Rate>) -> Vec<(f64, f64)> {
+    match rate.as_ref().expect("a link has a rate").config() {
         RateConfig::Table(steps) => {
             steps.iter().map(|(length, rate)| (length.as_secs_f64(), rate.as_bps() as f64 / 1e6)).collect()
         }
@@ -98,11 +98,13 @@ fn an_event_s_trace_brings_its_latency_and_a_delay_ends_it() {
     let text = "[link.a]\nrtt = \"8 ms\"\nrate = \"1 Mb/s\"\n[[event]]\nat = \"1 s\"\nlink = \"a\"\n\
         rate = { trace = \"a.json\", latency = \"round-trip\" }\n[[event]]\nat = \"2 s\"\nlink = \"a\"\ndelay = \"3 ms\"";
     let scenario = folder.load(text).unwrap();
-    let delays = scenario.events.iter().map(|event| match &event.action {
-        crate::schema::Action::Link { down, .. } => down.config().into_iter().find_map(|change| match change {
-            anabranch_network::Change::Delay(delay) => Some(delay.shortest().as_millis()),
-            _ => None,
-        }),
+    let delays = scenario.events.iter().map(|event| match event.action(&scenario) {
+        crate::schema::Action::Link { down: Some(down), .. } => {
+            down.changes().into_iter().find_map(|change| match change {
+                anabranch_network::Change::Delay(delay) => Some(delay.shortest().as_millis()),
+                _ => None,
+            })
+        }
         other => panic!("{other:?}"),
     });
     assert_eq!(delays.collect::<Vec<_>>(), [Some(20), Some(3)]);
@@ -120,7 +122,7 @@ fn formats_are_recognised_or_named() {
     let mean = |said: &str| {
         let scenario = folder.load(&format!("[link.a]\nrate = {{ {said} }}")).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(load(&scenario.resolved(), "x.toml", None, &[]).as_ref(), Ok(&scenario));
-        scenario.links[0].down.rate.config().mean().as_bps()
+        scenario.links[0].down.config().rate.mean().as_bps()
     };
     assert_eq!([mean("trace = \"m\""), mean("trace = \"m\", format = \"mahimahi\"")], [12_000_000; 2]);
     assert_eq!(
@@ -187,12 +189,13 @@ fn impossible_parts_of_a_trace_are_refused() {
 fn a_made_up_rate_is_the_kind_s_but_for_what_is_said() {
     let link = |said: &str| read(&format!("[link.a]\nrate = {{ {said} }}"), None);
     let scenario = link("synthetic = \"lte\", mean = \"12 Mb/s\", outage = \"0 s\", spread = 2, seed = 7").unwrap();
-    let Rate::Synthetic(made) = &scenario.links[0].down.rate else { panic!() };
+    let Some(Rate::Synthetic(synthetic)) = &scenario.links[0].down.rate else { panic!() };
+    let made = synthetic.config();
     let usual = (anabranch_network::SYNTHETIC_KINDS.find("lte").unwrap().create)();
-    let model = made.config.model;
+    let model = made.model;
     assert_eq!((model.spread, model.outage, model.headroom), (2.0, Duration::ZERO, usual.headroom));
-    assert_eq!((made.config.mean, made.config.seed), (Bandwidth::from_mbps(12), Some(7)));
-    assert_eq!(made.config.period, Duration::from_secs(3600));
+    assert_eq!((made.mean, made.seed), (Bandwidth::from_mbps(12), Some(7)));
+    assert_eq!(made.period, Duration::from_secs(3600));
     assert_eq!(scenario.links[0].up.rate, scenario.links[0].down.rate);
     assert_eq!(load(&scenario.resolved(), "x.toml", None, &[]), Ok(scenario));
     let error = |said: &str| link(said).unwrap_err().to_string();

@@ -1,0 +1,252 @@
+//! What a single key cannot tell: names that must exist, values that must fit together, files that must be readable. What
+//! follows from other values or from files is written into the scenario here.
+
+use super::document::{Node, Origin, Value};
+use super::files::Files;
+use super::mistake::Mistake;
+use super::tables::{Direction, Event, Link, Path, SCHEMA, Scenario, Session, Traffic};
+use super::{algorithms, content};
+use anabranch_units::Duration;
+
+pub(super) type Result<T> = std::result::Result<T, Mistake>;
+
+/// The tree, which knows where everything was written, and what may be read beside it.
+pub(super) struct Checker<'a> {
+    pub root: &'a Node,
+    pub files: Files<'a>,
+}
+
+impl Checker<'_> {
+    /// Where the value at the end of these steps was written.
+    pub fn at(&self, steps: &[&str]) -> &Origin {
+        self.root.origin_of(steps)
+    }
+
+    /// Puts a mistake where the value at the end of these steps was written.
+    pub fn wrong<T>(&self, steps: &[&str], message: impl Into<String>, expected: impl Into<String>) -> Result<T> {
+        Err(Mistake::new(message, expected).at(self.at(steps)))
+    }
+
+    /// A name must be one of those that are known.
+    fn known(&self, steps: &[&str], what: &str, name: &str, names: &[String]) -> Result<()> {
+        if names.iter().any(|known| known == name) {
+            return Ok(());
+        }
+        Err(Mistake::unknown(what, name, names.iter().map(String::as_str)).at(self.at(steps)))
+    }
+
+    fn above_zero(&self, key: &str, time: Duration) -> Result<()> {
+        if time.is_zero() {
+            return self.wrong(&[key], format!("`{key}` is zero"), "a time above zero");
+        }
+        Ok(())
+    }
+}
+
+/// The version comes first: of another one nothing else can be said.
+pub(super) fn check_version(root: &Node) -> Result<()> {
+    let expected = format!("schema = {SCHEMA}");
+    let Some(entry) = root.as_table().and_then(|table| table.get("schema")) else {
+        return Err(Mistake::missing("schema", expected).in_table("the scenario", &root.at));
+    };
+    match entry.node.value {
+        Value::Integer(version) if u64::try_from(version) == Ok(SCHEMA) => Ok(()),
+        Value::Integer(version) => {
+            let message = format!("schema {version} is not known to this version");
+            Err(Mistake::new(message, expected).at(&entry.node.at))
+        }
+        ref other => Err(Mistake::wrong_kind(other, &expected.as_str()).in_value("schema", &entry.node.at)),
+    }
+}
+
+/// Checks a scenario, and completes it.
+pub(super) fn check(scenario: &mut Scenario, checker: &mut Checker<'_>) -> Result<()> {
+    check_times(scenario, checker)?;
+    algorithms::check_transport(&scenario.transport, &["transport"], checker)?;
+    let offset = scenario.trace_offset;
+    for link in &mut scenario.links {
+        check_link(link, offset, checker)?;
+    }
+    let links: Vec<String> = scenario.links.iter().map(|link| link.name.clone()).collect();
+    if scenario.paths.is_empty() {
+        let expected = "a [link.NAME] with rate and rtt; a path per link is made where none is written";
+        return checker.wrong(&[], "the scenario has no path", expected);
+    }
+    scenario.paths.iter().try_for_each(|path| check_path(path, &links, checker))?;
+    let paths: Vec<String> = scenario.paths.iter().map(|path| path.name.clone()).collect();
+    for (position, session) in scenario.sessions.iter_mut().enumerate() {
+        check_session(session, &position.to_string(), &paths, checker)?;
+    }
+    for (position, traffic) in scenario.traffic.iter().enumerate() {
+        check_traffic(traffic, &position.to_string(), &paths, checker)?;
+    }
+    if scenario.sessions.is_empty() && scenario.traffic.is_empty() {
+        return checker.wrong(&[], "the scenario has no session", "a [[session]]");
+    }
+    for (position, event) in scenario.events.iter_mut().enumerate() {
+        check_event(event, &position.to_string(), (&links, &paths), offset, checker)?;
+    }
+    check_changes(scenario, checker)
+}
+
+fn check_times(scenario: &Scenario, checker: &Checker<'_>) -> Result<()> {
+    checker.above_zero("duration", scenario.duration)?;
+    checker.above_zero("sample_interval", scenario.sample_interval)?;
+    checker.above_zero("stuck_after", scenario.stuck_after)?;
+    if scenario.warm_up >= scenario.duration {
+        return checker.wrong(&["warm_up"], "`warm_up` is not shorter than `duration`", "warm_up < duration");
+    }
+    Ok(())
+}
+
+fn check_link(link: &mut Link, trace_offset: Duration, checker: &mut Checker<'_>) -> Result<()> {
+    let name = link.name.clone();
+    for (direction, key) in [(&mut link.up, "up"), (&mut link.down, "down")] {
+        let steps = ["link", &name, key];
+        check_direction(direction, &name, trace_offset, &steps, checker)?;
+        *direction = std::mem::take(direction).or(Direction::usual());
+        if direction.rate.is_none() {
+            let missing = Mistake::missing("rate", "a rate such as \"2 Mb/s\", or \"unlimited\"");
+            return Err(missing.in_table(&format!("[link.{name}]"), checker.at(&["link", &name])));
+        }
+        if let Err(error) = direction.config().validate() {
+            let field = error.field.split('.').next().unwrap_or_default();
+            let message = format!("{key} of [link.{name}]: {error}");
+            return checker.wrong(&["link", &name, key, field], message, "");
+        }
+    }
+    Ok(())
+}
+
+/// Checks what is said about a direction, reads its trace, and writes out what follows from other keys.
+fn check_direction(
+    direction: &mut Direction,
+    link: &str,
+    trace_offset: Duration,
+    steps: &[&str],
+    checker: &mut Checker<'_>,
+) -> Result<()> {
+    let under = |key: &'static str| [steps, &[key]].concat();
+    if let Some(rate) = &mut direction.rate {
+        checker.complete_rate(rate, link, trace_offset, &under("rate"))?;
+    }
+    if let Some(queue) = &mut direction.queue {
+        if let Some(key) = queue.threshold_of_another_unit() {
+            let steps = [&under("queue")[..], &[key]].concat();
+            return checker.wrong(&steps, format!("`{key}` has another unit than `limit`"), "the same unit");
+        }
+        queue.complete();
+    }
+    if let Some(key) = direction.loss.as_ref().and_then(|loss| loss.zero_time()) {
+        let steps = [&under("loss")[..], &[key]].concat();
+        let expected = "the mean length of the state, such as \"100 ms\"";
+        return checker.wrong(&steps, format!("loss has no `{key}` above zero"), expected);
+    }
+    if direction.jitter.as_ref().is_some_and(|jitter| !jitter.is_in_order()) {
+        return checker.wrong(&under("jitter"), "the percentiles of jitter are out of order", "p50 <= p99 <= p999");
+    }
+    Ok(())
+}
+
+fn check_path(path: &Path, links: &[String], checker: &Checker<'_>) -> Result<()> {
+    let steps = ["path", &path.name];
+    if path.links.is_empty() {
+        return checker.wrong(&["path", &path.name, "links"], "`links` is empty", "at least one name of a link");
+    }
+    for (position, link) in path.links.iter().enumerate() {
+        checker.known(&["path", &path.name, "links", &position.to_string()], "link", link, links)?;
+    }
+    if path.ip == 5 {
+        return checker.wrong(&["path", &path.name, "ip"], "`ip` is 5", "4 or 6");
+    }
+    match &path.congestion_control {
+        Some(control) => algorithms::check_congestion_control(control, &steps, checker),
+        None => Ok(()),
+    }
+}
+
+fn check_session(session: &mut Session, position: &str, paths: &[String], checker: &mut Checker<'_>) -> Result<()> {
+    let steps = ["session", position];
+    if session.paths.is_empty() {
+        return checker.wrong(&["session", position, "paths"], "`paths` is empty", "at least one name of a path");
+    }
+    for (i, path) in session.paths.iter().enumerate() {
+        let at = ["session", position, "paths", &i.to_string()];
+        checker.known(&at, "path", path, paths)?;
+        if session.paths[..i].contains(path) {
+            return checker.wrong(&at, format!("path `{path}` stands twice in `paths`"), "each path once");
+        }
+    }
+    if let Some(transport) = &session.transport {
+        algorithms::check_transport(transport, &["session", position, "transport"], checker)?;
+    }
+    content::check_video(&mut session.video, &steps, checker)?;
+    content::check_player(&session.player, &session.video, &steps, checker)?;
+    content::check_statistics(session, &steps, checker)
+}
+
+fn check_traffic(traffic: &Traffic, position: &str, paths: &[String], checker: &Checker<'_>) -> Result<()> {
+    checker.known(&["traffic", position, "path"], "path", &traffic.path, paths)?;
+    algorithms::check_congestion_control(&traffic.congestion_control, &["traffic", position], checker)?;
+    if traffic.stop.is_some_and(|stop| stop <= traffic.start) {
+        return checker.wrong(&["traffic", position, "stop"], "`stop` is not after `start`", "start < stop");
+    }
+    Ok(())
+}
+
+fn check_event(
+    event: &mut Event,
+    position: &str,
+    (links, paths): (&[String], &[String]),
+    trace_offset: Duration,
+    checker: &mut Checker<'_>,
+) -> Result<()> {
+    let missing = |key, expected: &str, checker: &Checker<'_>| {
+        Err(Mistake::missing(key, expected)
+            .in_table(&format!("[[event]] {position}"), checker.at(&["event", position])))
+    };
+    match (&event.link, &event.path) {
+        (Some(link), None) => checker.known(&["event", position, "link"], "link", link, links)?,
+        (None, Some(path)) => {
+            checker.known(&["event", position, "path"], "path", path, paths)?;
+            return if event.cut.is_some() { Ok(()) } else { missing("down", "true or false", checker) };
+        }
+        (Some(_), Some(_)) => {
+            return checker.wrong(&["event", position, "path"], "an event has both `link` and `path`", "one of them");
+        }
+        (None, None) => return missing("link", "`link` or `path`: the name of what changes", checker),
+    }
+    let link = event.link.clone().unwrap_or_default();
+    for (direction, key) in [(&mut event.up, "up"), (&mut event.down, "down")] {
+        if let Some(direction) = direction {
+            check_direction(direction, &link, trace_offset, &["event", position, key], checker)?;
+        }
+    }
+    let says_nothing = |direction: &Option<Direction>| direction.as_ref().is_none_or(|d| *d == Direction::default());
+    if event.cut.is_none() && says_nothing(&event.up) && says_nothing(&event.down) {
+        return missing("down", "`down`, or a key of links that changes, such as `rate`", checker);
+    }
+    Ok(())
+}
+
+/// Tries every change of a link on the link as it then is, in the order of time, in which the events are left.
+fn check_changes(scenario: &mut Scenario, checker: &Checker<'_>) -> Result<()> {
+    let mut order: Vec<usize> = (0..scenario.events.len()).collect();
+    order.sort_by_key(|position| scenario.events[*position].at);
+    let mut links = scenario.links.clone();
+    for position in &order {
+        let event = &scenario.events[*position];
+        let Some(name) = &event.link else { continue };
+        let link = &mut links[scenario.link_position(name)];
+        for (own, change, which) in [(&mut link.down, &event.down, "down"), (&mut link.up, &event.up, "up")] {
+            let Some(change) = change else { continue };
+            *own = change.clone().or(std::mem::take(own));
+            if let Err(error) = own.config().validate() {
+                let message = format!("the event leaves link `{name}` ({which}) unusable: {error}");
+                return checker.wrong(&["event", &position.to_string()], message, "");
+            }
+        }
+    }
+    scenario.events.sort_by_key(|event| event.at);
+    Ok(())
+}

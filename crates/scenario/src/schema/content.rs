@@ -1,0 +1,142 @@
+//! Checks what a session transfers and who watches it, and reads the descriptions of DASH videos.
+
+use super::check::{Checker, Result};
+use super::mistake::Mistake;
+use super::tables::{Dash, Player, Session, Video};
+use anabranch_media::abr::AbrOptionError;
+use anabranch_media::content::{DashVideo, LADDERS, Mpd, MpdSelection, SegmentVariation, read_table};
+use anabranch_media::{Content, Exchanges, FrameTable, PLAYERS, PlayerSetup, SetupError};
+use std::sync::Arc;
+
+pub(super) fn check_video(video: &mut Video, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
+    let steps = [steps, &["video"]].concat();
+    match video {
+        Video::Progressive(file) => match file.table() {
+            Ok(_) => Ok(()),
+            Err(error) => checker.wrong(&steps, error.to_string(), "another size, rate or fps"),
+        },
+        Video::Dash(dash) => complete_dash(dash, &steps, checker),
+        Video::Bulk(_) => Ok(()),
+    }
+}
+
+/// Keys that only choose from an MPD.
+const OF_MPD: [&str; 3] = ["period", "adaptation_set", "segment_duration"];
+
+/// Reads the description of the video.
+fn complete_dash(dash: &mut Dash, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
+    let under = |key: &'static str| [steps, &[key]].concat();
+    let given = [dash.ladder.is_some(), dash.mpd.is_some(), dash.table.is_some()];
+    if given.into_iter().filter(|given| *given).count() != 1 {
+        let missing = Mistake::missing("ladder", "one of `ladder`, `mpd` and `table`, which say what there is");
+        return Err(missing.in_table("video", checker.at(steps)));
+    }
+    let choosing = [dash.period.is_some(), dash.adaptation_set.is_some(), dash.segment_duration.is_some()];
+    if let Some(at) = choosing.iter().position(|given| *given).filter(|_| dash.mpd.is_none()) {
+        let message = format!("only an MPD has `{}`", OF_MPD[at]);
+        return checker.wrong(&under(OF_MPD[at]), message, "`mpd` instead");
+    }
+    let base = if dash.ladder.is_some() {
+        ladder(dash, steps, checker)?
+    } else if dash.mpd.is_some() {
+        mpd(dash, steps, checker)?
+    } else {
+        sizes(dash, steps, checker)?
+    };
+    if dash.scene_length.is_zero() {
+        return checker.wrong(&under("scene_length"), "`scene_length` is zero", "a time above zero");
+    }
+    let usual = if dash.ladder.is_some() { SegmentVariation::default().scene } else { 0.0 };
+    dash.scene_variation.get_or_insert(usual);
+    dash.video = Some(Arc::new(dash.finish(base)));
+    Ok(())
+}
+
+fn ladder(dash: &Dash, steps: &[&str], checker: &Checker<'_>) -> Result<DashVideo> {
+    let name = dash.ladder.as_deref().unwrap_or_default();
+    let Some(ladder) = LADDERS.find(name) else {
+        let at = checker.at(&[steps, &["ladder"]].concat()).clone();
+        return Err(Mistake::unknown("ladder", name, LADDERS.names()).at(&at));
+    };
+    let ladder = (ladder.create)();
+    ladder.video(dash.duration).or_else(|error| checker.wrong(steps, error.to_string(), "another duration"))
+}
+
+fn mpd(dash: &mut Dash, steps: &[&str], checker: &Checker<'_>) -> Result<DashVideo> {
+    if dash.segment_duration.is_some_and(|duration| duration.is_zero()) {
+        let steps = [steps, &["segment_duration"]].concat();
+        return checker.wrong(&steps, "`segment_duration` is zero", "a time above zero");
+    }
+    let selection = MpdSelection {
+        period: dash.period,
+        adaptation_set: dash.adaptation_set,
+        duration: dash.duration,
+        segment_duration: dash.segment_duration,
+    };
+    let steps = [steps, &["mpd"]].concat();
+    let (file, text) = checker.files.description(dash.mpd.as_deref().unwrap_or_default(), checker.at(&steps))?;
+    let video = Mpd::parse(&file, &text).and_then(|mpd| mpd.video(&selection));
+    dash.mpd = Some(file);
+    // The description's own error names its file and line; it is reported where the scenario names the file.
+    video.or_else(|error| checker.wrong(&steps, error.to_string(), ""))
+}
+
+fn sizes(dash: &mut Dash, steps: &[&str], checker: &Checker<'_>) -> Result<DashVideo> {
+    if dash.duration.is_some() {
+        let steps = [steps, &["duration"]].concat();
+        return checker.wrong(&steps, "a table of sizes has its own duration", "`duration` with `ladder` or `mpd`");
+    }
+    let steps = [steps, &["table"]].concat();
+    let (file, text) = checker.files.description(dash.table.as_deref().unwrap_or_default(), checker.at(&steps))?;
+    let video = read_table(&file, &text);
+    dash.table = Some(file);
+    video.or_else(|error| checker.wrong(&steps, error.to_string(), ""))
+}
+
+/// Tries the player with content of the video's kind.
+pub(super) fn check_player(player: &Player, video: &Video, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
+    let steps = [steps, &["player"]].concat();
+    let dash = &player.options.dash;
+    let zero = [
+        ("buffer", dash.buffer.is_some_and(|time| time.is_zero())),
+        ("buffer_at_top", dash.buffer_at_top.is_some_and(|time| time.is_zero())),
+        ("audio", dash.audio.is_some_and(|rate| rate.as_bps() == 0)),
+    ];
+    if let Some((key, _)) = zero.into_iter().find(|(_, zero)| *zero) {
+        return checker.wrong(&[&steps[..], &[key]].concat(), format!("`{key}` is zero"), "more than that");
+    }
+    let entry = PLAYERS.find(&player.kind).expect("the names of players were checked");
+    let setup = PlayerSetup { content: trial_content(video), exchanges: Exchanges::new(), options: player.options };
+    let Err(error) = (entry.create)(&setup) else { return Ok(()) };
+    let key = match &error {
+        SetupError::UnknownOption { option, .. }
+        | SetupError::Rule(AbrOptionError::Unknown { option, .. } | AbrOptionError::OutOfRange { option, .. })
+        | SetupError::NoSuchRepresentation { option, .. } => option,
+        SetupError::WrongContent { .. } => "kind",
+    };
+    checker.wrong(&[&steps[..], &[key]].concat(), error.to_string(), "")
+}
+
+/// A real progressive video may have a million pictures; one will do to try a player.
+fn trial_content(video: &Video) -> Content {
+    match video {
+        Video::Progressive(file) => Content::Progressive(Arc::new(FrameTable::from_sizes(file.frame_rate(), 1, [1]))),
+        Video::Dash(_) | Video::Bulk(_) => video.content(),
+    }
+}
+
+pub(super) fn check_statistics(session: &Session, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
+    let Some(statistics) = &session.statistics else { return Ok(()) };
+    let steps = [steps, &["statistics"]].concat();
+    if !matches!(session.video, Video::Dash(_)) {
+        return checker.wrong(&steps, "`statistics` are of a DASH video", "`video` of kind \"dash\"");
+    }
+    match statistics.to {
+        Some(to) if to <= statistics.from => checker.wrong(&steps, "`to` is not after `from`", "from < to"),
+        None if !statistics.from.is_zero() => {
+            let missing = Mistake::missing("to", "the end of the window, such as \"540 s\"");
+            Err(missing.in_table("statistics", checker.at(&steps)))
+        }
+        _ => Ok(()),
+    }
+}

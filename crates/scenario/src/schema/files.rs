@@ -1,0 +1,141 @@
+//! What a scenario reads besides itself: recorded traces and descriptions of videos.
+
+use super::check::{Checker, Result};
+use super::document::Origin;
+use super::mistake::Mistake;
+use super::tables::{LatencyUse, Rate, Recorded, Trace};
+use anabranch_network::{
+    AtEnd, RateConfig, RecordedRate, Recording, SYNTHETIC_KINDS, TraceError, TraceFormat, TraceHints, TraceKind,
+};
+use anabranch_units::Duration;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Larger files are other files taken by mistake.
+const MOST_BYTES: u64 = 1 << 28;
+
+/// The files beside the scenario.
+pub(super) struct Files<'a> {
+    directory: Option<&'a Path>,
+    /// Traces as they were written and as they were read: both directions of a link have the same one.
+    traces: Vec<(Trace, Trace)>,
+}
+
+impl<'a> Files<'a> {
+    pub fn beside(directory: Option<&'a Path>) -> Self {
+        Files { directory, traces: Vec::new() }
+    }
+
+    /// The scenario's directory is in front of a relative name.
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.map_or_else(|| PathBuf::from(name), |directory| directory.join(name))
+    }
+
+    /// The name as it is opened, and the text of a description of a video.
+    pub fn description(&self, name: &str, at: &Origin) -> Result<(String, String)> {
+        let path = self.path(name);
+        let wrong = |problem: String| Mistake::new(format!("`{}`: {problem}", path.display()), "").at(at);
+        let size = std::fs::metadata(&path).map_err(|error| wrong(error.to_string()))?.len();
+        if size > MOST_BYTES {
+            return Err(wrong(format!("{size} bytes are more than a description of a video has")));
+        }
+        let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
+        Ok((path.to_string_lossy().into_owned(), text))
+    }
+
+    fn trace(&self, path: &Path, at: &Origin) -> Result<Vec<u8>> {
+        let wrong = |problem: String| Mistake::new(format!("trace {}: {problem}", path.display()), "").at(at);
+        let size = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?.len();
+        if size > MOST_BYTES {
+            return Err(wrong(format!("{size} bytes are more than a trace has")));
+        }
+        std::fs::read(path).map_err(|error| wrong(error.to_string()))
+    }
+}
+
+impl Checker<'_> {
+    /// Reads the trace of a rate, or writes out a synthetic one's parameters.
+    pub fn complete_rate(&mut self, rate: &mut Rate, link: &str, offset: Duration, steps: &[&str]) -> Result<()> {
+        match rate {
+            Rate::Constant(_) | Rate::TokenBucket(_) => Ok(()),
+            Rate::Trace(trace) => self.complete_trace(trace, offset, steps),
+            Rate::Synthetic(synthetic) => {
+                if SYNTHETIC_KINDS.find(&synthetic.synthetic).is_none() {
+                    let at = self.at(&[steps, &["synthetic"]].concat());
+                    return Err(
+                        Mistake::unknown("kind of network", &synthetic.synthetic, SYNTHETIC_KINDS.names()).at(at)
+                    );
+                }
+                synthetic.stream = format!("link/{link}");
+                synthetic.complete();
+                let times =
+                    [("correlation_time", synthetic.correlation_time), ("between_outages", synthetic.between_outages)];
+                match times.into_iter().find(|(_, time)| time.is_some_and(|time| time.is_zero())) {
+                    Some((key, _)) => {
+                        self.wrong(&[steps, &[key]].concat(), format!("`{key}` is zero"), "a time above zero")
+                    }
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    fn complete_trace(&mut self, trace: &mut Trace, offset: Duration, steps: &[&str]) -> Result<()> {
+        if let Some((_, read)) = self.files.traces.iter().find(|(written, _)| written == trace) {
+            *trace = read.clone();
+            return Ok(());
+        }
+        let written = trace.clone();
+        let under = |key: &'static str| [steps, &[key]].concat();
+        let at = self.at(&under("trace"));
+        let path = self.files.path(&trace.trace);
+        let hints = TraceHints { kind: trace.format, unit: trace.unit, column: trace.column, at_end: trace.at_end };
+        let bytes = self.files.trace(&path, at)?;
+        let wrong = |error: TraceError| {
+            let line = error.line.map_or_else(String::new, |line| format!("{line}:"));
+            Mistake::new(format!("trace {}:{line} {}", path.display(), error.problem), error.expected).at(at)
+        };
+        let recording = Recording::read(&bytes, &hints).map_err(wrong)?;
+        if matches!(recording.rate, RecordedRate::Opportunities(_)) && trace.at_end == AtEnd::Hold {
+            return self.wrong(&under("at_end"), "a trace of Mahimahi's always repeats", "at_end = \"loop\"");
+        }
+        if trace.latency != LatencyUse::Ignore && recording.latency.is_none() {
+            let expected = "a JSON trace with `latency_ms`, or latency = \"ignore\"";
+            return self.wrong(&under("latency"), "the trace has no latency, or not everywhere", expected);
+        }
+        let offset = *trace.offset.get_or_insert(offset);
+        let mut used = recording.shifted(offset);
+        if let Some(duration) = trace.duration {
+            used = used.lasting(duration).map_err(wrong)?;
+        }
+        trace.trace = path.to_string_lossy().into_owned();
+        note_format(trace, recording.format);
+        trace.recorded = Some(recorded(used, trace.latency));
+        self.files.traces.push((written, trace.clone()));
+        Ok(())
+    }
+}
+
+/// Writes out what was recognised.
+fn note_format(trace: &mut Trace, format: TraceFormat) {
+    match format {
+        TraceFormat::Mahimahi => trace.format = Some(TraceKind::Mahimahi),
+        TraceFormat::Json => trace.format = Some(TraceKind::Json),
+        TraceFormat::Columns { unit, column } => {
+            (trace.format, trace.unit, trace.column) = (Some(TraceKind::Columns), Some(unit), Some(column));
+        }
+    }
+}
+
+fn recorded(used: Recording, latency: LatencyUse) -> Recorded {
+    let delay = used.latency.as_ref().and_then(|steps| match latency {
+        LatencyUse::Ignore => None,
+        LatencyUse::RoundTrip => Some(steps.map(|latency| latency / 2)),
+        LatencyUse::OneWay => Some(steps.clone()),
+    });
+    let rate = match used.rate {
+        RecordedRate::Table(steps) => RateConfig::Table(Arc::new(steps)),
+        RecordedRate::Opportunities(trace) => RateConfig::Opportunities(Arc::new(trace)),
+    };
+    Recorded { rate, delay }
+}

@@ -1,0 +1,68 @@
+//! `[[event]]`: what happens to the network, and when.
+
+use super::Scenario;
+use super::link::Direction;
+use anabranch_units::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Something that happens to the network at a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Event {
+    /// The time of the event.
+    pub at: Duration,
+    /// The name of the link that changes.
+    pub link: Option<String>,
+    /// The name of the path whose interface goes away or comes back, which the client notices.
+    pub path: Option<String>,
+    /// The long form of `down = true` or `down = false`.
+    pub cut: Option<bool>,
+    /// true cuts (a cut link drops silently, like a lost radio), false restores; or a table of changes of the downlink.
+    pub down: Option<Direction>,
+    /// A table of changes of the uplink.
+    pub up: Option<Direction>,
+}
+
+/// What an event does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action<'a> {
+    /// A link gets other properties.
+    Link {
+        /// Its position in the scenario's list.
+        link: usize,
+        /// Cut or restored, in both directions.
+        cut: Option<bool>,
+        /// Changes of its downlink.
+        down: Option<&'a Direction>,
+        /// Changes of its uplink.
+        up: Option<&'a Direction>,
+    },
+    /// The client's interface on a path goes away or comes back, which the client notices.
+    Path {
+        /// Its position in the scenario's list.
+        path: usize,
+        /// Whether the interface is down now.
+        down: bool,
+    },
+}
+
+impl Event {
+    /// What the event does in its scenario.
+    ///
+    /// # Panics
+    /// If it names no link or path of the scenario, which is checked when the scenario is read.
+    pub fn action(&self, scenario: &Scenario) -> Action<'_> {
+        match (&self.link, &self.path) {
+            (Some(link), _) => Action::Link {
+                link: scenario.link_position(link),
+                cut: self.cut,
+                down: self.down.as_ref(),
+                up: self.up.as_ref(),
+            },
+            (None, Some(path)) => {
+                Action::Path { path: scenario.path_position(path), down: self.cut.unwrap_or_default() }
+            }
+            (None, None) => unreachable!("the events were checked"),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! `[link.NAME]`: two directions, and what they do to packets.
+
+use super::effects::{Jitter, Loss, Reordering, probability};
+use super::named::Named;
+use super::queue::Queue;
+use super::rate::Rate;
+use anabranch_network::{DelayConfig, DirectionConfig};
+use anabranch_units::{Bytes, Duration, Ratio, text};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A link: what goes up to the server, and what comes down from it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Link {
+    /// The link's name.
+    #[serde(skip)]
+    pub name: String,
+    /// The direction from client to server: the same keys, which win over those of the link.
+    pub up: Direction,
+    /// The direction from server to client, likewise.
+    pub down: Direction,
+}
+
+impl Named for Link {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn set_name(&mut self, name: String) {
+        self.name = name;
+    }
+}
+
+/// One direction of a link, or what an event changes of it. A key that is absent in an event leaves its property as it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Direction {
+    /// A rate, a token bucket { rate, burst, peak }, a trace { trace, ... } or a synthetic rate { synthetic, mean, ... }.
+    pub rate: Option<Rate>,
+    /// The one-way delay without queues; a link has `rtt` instead, half of it each way.
+    pub delay: Option<Duration>,
+    /// A random addition to the delay: { kind, ... }; none where absent.
+    pub jitter: Option<Jitter>,
+    /// What may wait: a size or number of packets (drop-tail), or { kind, limit, ... }. 64 kB are about 43 full packets:
+    /// 256 ms at 2 Mb/s, as home routers have them.
+    pub queue: Option<Queue>,
+    /// Random loss: a share, or { kind, ... }. Written at the link it is that of the downlink.
+    pub loss: Option<Loss>,
+    /// Packets that overtake others: { share, by }; none where absent.
+    pub reordering: Option<Reordering>,
+    /// The share of packets that arrive twice.
+    pub duplication: Option<Ratio>,
+    /// The largest IP packet, in bytes; 1500 is Ethernet's.
+    #[serde(deserialize_with = "packet_bytes")]
+    #[schemars(with = "Option<Bytes>")]
+    pub mtu: Option<u32>,
+    /// Bytes per packet that the rate counts in addition to the IP packet: none on a tunnel device, 14 B on Ethernet.
+    #[serde(deserialize_with = "packet_bytes")]
+    #[schemars(with = "Option<Bytes>")]
+    pub overhead: Option<u32>,
+}
+
+/// `1500`, or `"1500 B"`.
+fn packet_bytes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    text::packet_bytes(deserializer, anabranch_network::MAX_PACKET_BYTES).map(Some)
+}
+
+impl Direction {
+    /// What a link has where its table says nothing: no rate, no delay, the shared queue of a home router, no loss.
+    pub fn usual() -> Self {
+        Direction {
+            delay: Some(Duration::ZERO),
+            queue: Some(Queue::drop_tail_bytes(64_000)),
+            loss: Some(Loss::NONE),
+            duplication: Some(Ratio::ZERO),
+            mtu: Some(1500),
+            overhead: Some(0),
+            ..Direction::default()
+        }
+    }
+
+    /// What is said here, and else what `other` says.
+    #[must_use]
+    pub fn or(self, other: Direction) -> Direction {
+        Direction {
+            rate: self.rate.or(other.rate),
+            delay: self.delay.or(other.delay),
+            jitter: self.jitter.or(other.jitter),
+            queue: self.queue.or(other.queue),
+            loss: self.loss.or(other.loss),
+            reordering: self.reordering.or(other.reordering),
+            duplication: self.duplication.or(other.duplication),
+            mtu: self.mtu.or(other.mtu),
+            overhead: self.overhead.or(other.overhead),
+        }
+    }
+
+    /// As the network takes a link's direction.
+    ///
+    /// # Panics
+    /// If it has no rate or no queue, as only an event's has not.
+    pub fn config(&self) -> DirectionConfig {
+        let rate = self.rate.as_ref().expect("a link has a rate").config();
+        let mut config = DirectionConfig::new(rate, self.queue.as_ref().expect("a link has a queue").config());
+        config.delay = self.delay_config().unwrap_or(DelayConfig::Constant(Duration::ZERO));
+        config.jitter = self.jitter.as_ref().map(Jitter::config);
+        if let Some(loss) = &self.loss {
+            (config.loss, config.loss_at) = (loss.config(), loss.at());
+        }
+        config.reordering = self.reordering.as_ref().map(Reordering::config);
+        config.duplication = probability(self.duplication.unwrap_or_default());
+        config.mtu = self.mtu.unwrap_or(config.mtu);
+        config.overhead = self.overhead.unwrap_or(config.overhead);
+        config
+    }
+
+    /// As the network takes what an event changes, one change after the other.
+    pub fn changes(&self) -> Vec<anabranch_network::Change> {
+        use anabranch_network::Change as C;
+        let mut list = Vec::new();
+        list.extend(self.rate.as_ref().map(|rate| C::Rate(rate.config())));
+        list.extend(self.delay_config().map(C::Delay));
+        list.extend(self.jitter.as_ref().map(|jitter| C::Jitter(Some(jitter.config()))));
+        list.extend(self.queue.as_ref().map(|queue| C::Queue(queue.config())));
+        list.extend(self.loss.as_ref().map(|loss| C::Loss(loss.config())));
+        list.extend(self.reordering.as_ref().map(|r| C::Reordering(Some(r.config()))));
+        list.extend(self.duplication.map(|share| C::Duplication(probability(share))));
+        list.extend(self.mtu.map(C::Mtu));
+        list.extend(self.overhead.map(C::Overhead));
+        list
+    }
+
+    /// A recorded delay begins with its rate; a constant one ends it.
+    fn delay_config(&self) -> Option<DelayConfig> {
+        let recorded = self.rate.as_ref().and_then(|rate| rate.delay(self.delay.unwrap_or(Duration::ZERO)));
+        recorded.map(|steps| DelayConfig::Table(Arc::new(steps))).or(self.delay.map(DelayConfig::Constant))
+    }
+}

@@ -1,0 +1,138 @@
+//! The tables of a scenario, one struct each: a key is declared here, with its meaning, its default and its range, and
+//! nowhere else. `[transport]` is `anabranch_stack::connection::Transport`, a player's options are
+//! `anabranch_media::PlayerOptions`.
+//!
+//! The structs are the *long form*: what [`super::expand`] makes of what an author writes short.
+
+mod effects;
+mod event;
+mod kinds;
+mod link;
+mod named;
+mod player;
+mod queue;
+mod rate;
+mod session;
+mod video;
+
+pub use effects::{
+    Bernoulli, EveryNth, Gamma, GilbertElliott, GilbertElliottTime, Jitter, Loss, Normal, Percentiles, Reordering,
+    Uniform,
+};
+pub use event::{Action, Event};
+pub use link::{Direction, Link};
+pub use player::Player;
+pub use queue::{CoDel, DropTail, Limit, Queue, Red};
+pub(super) use rate::Recorded;
+pub use rate::{Constant, LatencyUse, Rate, Synthetic, TokenBucket, Trace};
+pub use session::{Path, Session, Statistics, Traffic, TrafficKind};
+pub use video::{Bulk, Dash, Fps, Progressive, Video};
+
+use anabranch_stack::connection::Transport;
+use anabranch_units::{Duration, text};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The version of the schema, as a scenario states it.
+pub const SCHEMA: u64 = 1;
+
+/// A scenario: a network, who downloads or watches over it, and what happens meanwhile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Scenario {
+    /// What the run is called: the file's name, or that of a shipped scenario.
+    #[serde(skip)]
+    pub name: String,
+    /// The version of the schema: 1.
+    #[serde(deserialize_with = "text::whole::<0, 18446744073709551615, _, _>")]
+    #[schemars(extend("const" = 1, "x-expected" = "schema = 1"))]
+    pub schema: u64,
+    /// The question that the scenario answers, in one sentence.
+    #[serde(default)]
+    pub question: String,
+    /// When the run ends at the latest.
+    pub duration: Duration,
+    /// When goodput begins to count, of sessions, of cross traffic and of subflows. All else is of the whole run, or of a
+    /// session's `statistics`.
+    #[serde(default)]
+    pub warm_up: Duration,
+    /// How often windows, rates and buffers are sampled.
+    #[serde(default = "tenth_of_a_second")]
+    pub sample_interval: Duration,
+    /// A run in which no session received a packet for this long, and no event is to come, cannot progress and ends. More than
+    /// three of the longest retransmission timeouts, 120 s.
+    #[serde(default = "stuck_after")]
+    pub stuck_after: Duration,
+    /// How far into their recordings the traces begin that have no `offset`: traces recorded together stay together.
+    #[serde(default)]
+    pub trace_offset: Duration,
+    /// How the endpoints behave.
+    #[serde(default)]
+    pub transport: Transport,
+    /// The links, one table each: [link.NAME].
+    #[serde(rename = "link", default, with = "named")]
+    #[schemars(with = "BTreeMap<String, Link>")]
+    pub links: Vec<Link>,
+    /// The paths over the links: [path.NAME]. A path per link, with its name, where none is written.
+    #[serde(rename = "path", default, with = "named")]
+    #[schemars(with = "BTreeMap<String, Path>")]
+    pub paths: Vec<Path>,
+    /// Who downloads or watches: a list, [[session]].
+    #[serde(rename = "session", default)]
+    pub sessions: Vec<Session>,
+    /// Cross traffic: a list, [[traffic]].
+    #[serde(default)]
+    pub traffic: Vec<Traffic>,
+    /// What happens meanwhile: a list, [[event]]; in the order of time once the scenario is read.
+    #[serde(rename = "event", default)]
+    pub events: Vec<Event>,
+}
+
+fn tenth_of_a_second() -> Duration {
+    Duration::from_millis(100)
+}
+
+fn stuck_after() -> Duration {
+    Duration::from_secs(400)
+}
+
+impl Scenario {
+    /// The scenario as TOML with every default written out. It reads as the same scenario again.
+    ///
+    /// # Panics
+    /// Never: every value of a scenario can be written as TOML.
+    pub fn resolved(&self) -> String {
+        toml::to_string(self).expect("a scenario has only texts, numbers, lists and tables")
+    }
+
+    /// How the endpoints of a session behave.
+    pub fn transport_of<'a>(&'a self, session: &'a Session) -> &'a Transport {
+        session.transport.as_ref().unwrap_or(&self.transport)
+    }
+
+    /// The positions of a path's links, from the client to the server.
+    pub fn links_of(&self, path: &Path) -> Vec<usize> {
+        path.links.iter().map(|link| self.link_position(link)).collect()
+    }
+
+    /// The positions of a session's paths; the first carries the initial subflow.
+    pub fn paths_of(&self, session: &Session) -> Vec<usize> {
+        session.paths.iter().map(|path| self.path_position(path)).collect()
+    }
+
+    /// The position of the link of that name.
+    ///
+    /// # Panics
+    /// If there is none: names are checked when the scenario is read.
+    pub fn link_position(&self, name: &str) -> usize {
+        self.links.iter().position(|link| link.name == name).expect("the names of links were checked")
+    }
+
+    /// The position of the path of that name.
+    ///
+    /// # Panics
+    /// As [`Scenario::link_position`].
+    pub fn path_position(&self, name: &str) -> usize {
+        self.paths.iter().position(|path| path.name == name).expect("the names of paths were checked")
+    }
+}

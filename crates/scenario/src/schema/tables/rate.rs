@@ -1,0 +1,206 @@
+//! `rate`: a constant, a token bucket, a recorded trace, or a synthetic rate.
+
+use super::kinds::by_kind;
+use anabranch_network::{
+    AtEnd, RateConfig, RateUnit, SYNTHETIC_KINDS, Steps, SyntheticConfig, SyntheticModel, TokenBucketConfig, TraceKind,
+};
+use anabranch_units::{Bandwidth, Bytes, Duration, text};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How fast a direction sends. The kind follows from the other keys where it is not written.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Rate {
+    /// Always the same.
+    Constant(Constant),
+    /// A shaper that lets bursts pass.
+    TokenBucket(TokenBucket),
+    /// As recorded.
+    Trace(Trace),
+    /// Synthetic, with the statistics of recorded rates.
+    Synthetic(Synthetic),
+}
+
+by_kind!(Rate, "kind of rate", {
+    "constant" => Constant(Constant),
+    "token-bucket" => TokenBucket(TokenBucket),
+    "trace" => Trace(Trace),
+    "synthetic" => Synthetic(Synthetic),
+});
+
+/// A constant rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Constant {
+    /// The rate, or "unlimited".
+    pub rate: Bandwidth,
+}
+
+/// A token bucket.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TokenBucket {
+    /// The rate at which tokens gather.
+    pub rate: Bandwidth,
+    /// Bytes that may leave at once after an idle time: the size of the bucket.
+    pub burst: Bytes,
+    /// The rate within a burst.
+    #[serde(default = "unlimited")]
+    pub peak: Bandwidth,
+}
+
+fn unlimited() -> Bandwidth {
+    Bandwidth::INFINITE
+}
+
+/// A recording that a direction follows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trace {
+    /// The file, relative to the scenario's.
+    pub trace: String,
+    /// `mahimahi`, `columns` or `json`; recognised where absent.
+    pub format: Option<TraceKind>,
+    /// The unit of a table's rates. Required unless the column's heading ends in bps, kbps, mbps or bytes_per_s.
+    pub unit: Option<RateUnit>,
+    /// Which column of a table holds the rates: 1 where absent; times, in seconds, are column 0.
+    #[serde(default, deserialize_with = "text::whole_option::<1, 999, _, _>")]
+    #[schemars(range(min = 1, max = 999))]
+    pub column: Option<usize>,
+    /// `loop`, or `hold`: the last rate for ever.
+    #[serde(default)]
+    pub at_end: AtEnd,
+    /// How far into the recording it begins: `trace_offset` of the scenario where absent. What loops wraps around: after the
+    /// end come the beginning, and then the offset again.
+    pub offset: Option<Duration>,
+    /// How much of the recording is used, from the offset on; all of it where absent. Traces of a pair that differ in length
+    /// stay together if they have the same.
+    pub duration: Option<Duration>,
+    /// What is done with a recorded latency: `ignore`, `round-trip` (half of it is added to the delay of each direction that
+    /// follows the trace) or `one-way` (all of it is).
+    #[serde(default)]
+    pub latency: LatencyUse,
+    /// The recording, once the file was read.
+    #[serde(skip)]
+    pub(in super::super) recorded: Option<Recorded>,
+}
+
+/// What a trace's file holds, from its offset on.
+#[derive(Clone, Debug, PartialEq)]
+pub(in super::super) struct Recorded {
+    pub rate: RateConfig,
+    /// What the latency adds to the delay over time.
+    pub delay: Option<Steps<Duration>>,
+}
+
+/// What is done with a recorded latency.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LatencyUse {
+    /// Nothing.
+    #[default]
+    Ignore,
+    /// Half of it is the delay of each direction.
+    RoundTrip,
+    /// It is the delay of each direction.
+    OneWay,
+}
+
+/// A synthetic rate. The parameters of its model have the kind's values where they are absent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Synthetic {
+    /// The kind of network: a name of `anabranch list synthetic-rates`.
+    #[schemars(schema_with = "kinds_of_networks")]
+    pub synthetic: String,
+    /// The mean rate in the long run.
+    pub mean: Bandwidth,
+    /// After which time the rate begins again; steps last one second.
+    #[serde(default = "an_hour")]
+    pub period: Duration,
+    /// Which of the possible rates; the run's seed where absent. Both directions of a link follow the same one.
+    #[serde(default, deserialize_with = "text::whole_option::<0, 9223372036854775807, _, _>")]
+    pub seed: Option<u64>,
+    /// The logit of the typical rate over that of the fastest modulation.
+    #[serde(default, deserialize_with = "text::number_option::<-50, 50, _>")]
+    #[schemars(range(min = -50, max = 50))]
+    pub headroom: Option<f64>,
+    /// How far that logit varies, as a standard deviation.
+    #[serde(default, deserialize_with = "text::number_option::<0, 50, _>")]
+    #[schemars(range(min = 0, max = 50))]
+    pub spread: Option<f64>,
+    /// After which time its correlation has fallen to 1/e.
+    pub correlation_time: Option<Duration>,
+    /// How much neighbouring seconds differ, as a standard deviation of logarithms.
+    #[serde(default, deserialize_with = "text::number_option::<0, 3, _>")]
+    #[schemars(range(min = 0, max = 3))]
+    pub noise: Option<f64>,
+    /// The mean time from one outage to the next.
+    pub between_outages: Option<Duration>,
+    /// The mean length of an outage, `0 s` for none.
+    pub outage: Option<Duration>,
+    /// The stream of random numbers, which follows from the link's name.
+    #[serde(skip)]
+    pub(in super::super) stream: String,
+}
+
+fn an_hour() -> Duration {
+    Duration::from_secs(3600)
+}
+
+fn kinds_of_networks(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let names: Vec<&str> = SYNTHETIC_KINDS.names().collect();
+    schemars::json_schema!({ "enum": names, "x-expected": format!("one of {}", names.join(", ")) })
+}
+
+impl Rate {
+    /// As the network takes it.
+    ///
+    /// # Panics
+    /// If it is a trace whose file was not read.
+    pub fn config(&self) -> RateConfig {
+        match self {
+            Rate::Constant(Constant { rate }) => RateConfig::Constant(*rate),
+            Rate::TokenBucket(TokenBucket { rate, burst, peak }) => {
+                RateConfig::TokenBucket(TokenBucketConfig { rate: *rate, burst: burst.0, peak: *peak })
+            }
+            Rate::Trace(trace) => trace.recorded.as_ref().expect("the trace was read").rate.clone(),
+            Rate::Synthetic(synthetic) => RateConfig::Synthetic(synthetic.config()),
+        }
+    }
+
+    /// The recorded delay over time, if there is one and it is to be used, on top of a constant one.
+    pub(super) fn delay(&self, constant: Duration) -> Option<Steps<Duration>> {
+        let Rate::Trace(trace) = self else { return None };
+        let recorded = trace.recorded.as_ref()?.delay.as_ref();
+        recorded.map(|recorded| recorded.map(|delay| delay + constant))
+    }
+}
+
+impl Synthetic {
+    /// As the network takes it.
+    ///
+    /// # Panics
+    /// If there is no such kind of network, which is checked when the scenario is read.
+    pub fn config(&self) -> SyntheticConfig {
+        let kind = SYNTHETIC_KINDS.find(&self.synthetic).expect("the kind was checked");
+        let usual = (kind.create)();
+        let model = SyntheticModel {
+            headroom: self.headroom.unwrap_or(usual.headroom),
+            spread: self.spread.unwrap_or(usual.spread),
+            noise: self.noise.unwrap_or(usual.noise),
+            correlation_time: self.correlation_time.unwrap_or(usual.correlation_time),
+            between_outages: self.between_outages.unwrap_or(usual.between_outages),
+            outage: self.outage.unwrap_or(usual.outage),
+        };
+        SyntheticConfig { model, mean: self.mean, period: self.period, stream: self.stream.clone(), seed: self.seed }
+    }
+
+    /// Writes out the kind's parameters.
+    pub(in super::super) fn complete(&mut self) {
+        let model = self.config().model;
+        self.headroom = Some(model.headroom);
+        self.spread = Some(model.spread);
+        self.noise = Some(model.noise);
+        self.correlation_time = Some(model.correlation_time);
+        self.between_outages = Some(model.between_outages);
+        self.outage = Some(model.outage);
+    }
+}

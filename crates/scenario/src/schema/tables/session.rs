@@ -1,0 +1,195 @@
+//! Who downloads or watches, over which paths: `[path.NAME]`, `[[session]]` and `[[traffic]]`.
+
+use super::named::Named;
+use super::player::Player;
+use super::video::Video;
+use anabranch_media::{DashMetricsOptions, QoeWeights};
+use anabranch_stack::connection::{Choice, Transport, congestion_control_schema};
+use anabranch_units::{Bytes, Duration, text};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A route through the network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Path {
+    /// Its name.
+    #[serde(skip)]
+    pub name: String,
+    /// Names of its links, from the client to the server.
+    pub links: Vec<String>,
+    /// Use it only when no other works.
+    #[serde(default)]
+    pub backup: bool,
+    /// The congestion control of its subflows; the transport's where absent.
+    #[schemars(schema_with = "congestion_control_schema")]
+    pub congestion_control: Option<Choice>,
+    /// The version of the Internet Protocol, 4 or 6, which decides the size of the header.
+    #[serde(default = "version_4", deserialize_with = "text::whole::<4, 6, _, _>")]
+    #[schemars(range(min = 4, max = 6))]
+    pub ip: u8,
+}
+
+fn version_4() -> u8 {
+    4
+}
+
+impl Named for Path {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn set_name(&mut self, name: String) {
+        self.name = name;
+    }
+}
+
+/// One or more viewers of the same kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Session {
+    /// Names of its paths, the first for the initial subflow; all paths where absent.
+    pub paths: Vec<String>,
+    /// Keys of [transport] that are different for this session.
+    pub transport: Option<Transport>,
+    /// What is transferred: { kind = "progressive", ... }, { kind = "dash", ... } or { kind = "bulk" }; endless bulk where
+    /// absent.
+    pub video: Video,
+    /// Who watches: a name, or { kind, ... }; where absent `vlc` for a progressive video, `dash.js-5` for DASH, `bulk` for
+    /// bulk.
+    pub player: Player,
+    /// What is measured of a DASH video, and when: { from, to, ... }.
+    pub statistics: Option<Statistics>,
+    /// How many viewers of this kind.
+    #[serde(default = "one", deserialize_with = "text::whole::<1, 100000, _, _>")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub count: u32,
+    /// When the first of them begins.
+    #[serde(default)]
+    pub start: Duration,
+    /// Each of them begins at a random moment within this after its start, so that every seed has phases of its own.
+    #[serde(default)]
+    pub start_spread: Duration,
+    /// The time from each one's beginning to the next one's.
+    #[serde(default)]
+    pub stagger: Duration,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// What is measured of a DASH video.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Statistics {
+    /// When counting begins, since the session's start.
+    pub from: Duration,
+    /// When counting ends, since the session's start; with the session where absent.
+    pub to: Option<Duration>,
+    /// Linear QoE: price of a change by one kbit/s (Yin et al., balanced).
+    #[serde(deserialize_with = "price")]
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub switch_penalty: f64,
+    /// Linear QoE: price of a second of stall, kbit/s.
+    #[serde(deserialize_with = "price")]
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub stall_penalty: f64,
+    /// Linear QoE: price of a second of start-up, kbit/s.
+    #[serde(deserialize_with = "price")]
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub startup_penalty: f64,
+    /// Log QoE: price of a change by one.
+    #[serde(deserialize_with = "price")]
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub log_switch_penalty: f64,
+    /// Log QoE: price of a second of stall (Pensieve).
+    #[serde(deserialize_with = "price")]
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub log_stall_penalty: f64,
+    /// Log QoE: price of a second of start-up.
+    #[serde(deserialize_with = "price")]
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub log_startup_penalty: f64,
+}
+
+fn price<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    text::number::<0, 1_000_000_000, D>(deserializer)
+}
+
+impl Default for Statistics {
+    fn default() -> Self {
+        let DashMetricsOptions { linear, log, .. } = DashMetricsOptions::default();
+        Statistics {
+            from: Duration::ZERO,
+            to: None,
+            switch_penalty: linear.switch,
+            stall_penalty: linear.stall,
+            startup_penalty: linear.startup,
+            log_switch_penalty: log.switch,
+            log_stall_penalty: log.stall,
+            log_startup_penalty: log.startup,
+        }
+    }
+}
+
+impl Statistics {
+    /// As the metrics take it.
+    pub fn options(&self) -> DashMetricsOptions {
+        DashMetricsOptions {
+            window: self.to.map(|to| (self.from, to)),
+            linear: QoeWeights {
+                switch: self.switch_penalty,
+                stall: self.stall_penalty,
+                startup: self.startup_penalty,
+            },
+            log: QoeWeights {
+                switch: self.log_switch_penalty,
+                stall: self.log_stall_penalty,
+                startup: self.log_startup_penalty,
+            },
+        }
+    }
+}
+
+/// Plain TCP downloads that compete with the sessions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Traffic {
+    /// `tcp`: a plain TCP download, as fast as it can.
+    #[serde(default)]
+    pub kind: TrafficKind,
+    /// The name of its path.
+    pub path: String,
+    /// The control of its congestion window: a name, or a table with `name` and options.
+    #[serde(default = "cubic")]
+    #[schemars(schema_with = "congestion_control_schema")]
+    pub congestion_control: Choice,
+    /// How many of them.
+    #[serde(default = "one", deserialize_with = "text::whole::<1, 100000, _, _>")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub count: u32,
+    /// When the first of them begins.
+    #[serde(default)]
+    pub start: Duration,
+    /// Each of them begins at a random moment within this after its start, so that every seed has phases of its own.
+    #[serde(default)]
+    pub start_spread: Duration,
+    /// The time from each one's beginning to the next one's.
+    #[serde(default)]
+    pub stagger: Duration,
+    /// When they end; with the run where absent.
+    pub stop: Option<Duration>,
+    /// Bytes of each download; endless where absent.
+    pub size: Option<Bytes>,
+}
+
+fn cubic() -> Choice {
+    Choice::of("cubic")
+}
+
+/// What cross traffic is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrafficKind {
+    /// Downloads over plain TCP.
+    #[default]
+    Tcp,
+}

@@ -1,0 +1,261 @@
+//! `video = { ... }`: what a session transfers.
+
+use super::kinds::by_kind;
+use anabranch_media::content::{DashVideo, LADDERS, SegmentVariation};
+use anabranch_media::{Content, FrameRate, FrameTable, Variation, VideoError, VideoSpec};
+use anabranch_units::{Bandwidth, Bytes, Duration, text};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+/// What is transferred.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Video {
+    /// One file that is played while it is fetched.
+    Progressive(Progressive),
+    /// Media segments in several representations.
+    Dash(Dash),
+    /// Bytes without meaning.
+    Bulk(Bulk),
+}
+
+by_kind!(Video, "kind of video", { "progressive" => Progressive(Progressive), "dash" => Dash(Dash), "bulk" => Bulk(Bulk) });
+
+/// One file that is played while it is fetched.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Progressive {
+    /// The size of the file, such as "409 MB".
+    pub size: Bytes,
+    /// Its mean rate, such as "5.24 Mb/s"; the playing time is size over rate.
+    pub rate: Bandwidth,
+    /// Pictures per second: a number, or a ratio such as "24000/1001".
+    #[serde(default)]
+    pub fps: Fps,
+    /// Which of the synthetic sequences of picture sizes; independent of the run's seed, so repeated runs play the same file.
+    #[serde(default = "first", deserialize_with = "text::whole::<0, 4294967295, _, _>")]
+    #[schemars(range(max = 4_294_967_295u64))]
+    pub seed: u64,
+    /// Coefficient of variation of sizes between scenes; as measured.
+    #[serde(default = "scene_variation", deserialize_with = "text::number::<0, 10, _>")]
+    #[schemars(range(min = 0, max = 10))]
+    pub scene_variation: f64,
+    /// The same between pictures of a kind within a scene.
+    #[serde(default = "picture_variation", deserialize_with = "text::number::<0, 10, _>")]
+    #[schemars(range(min = 0, max = 10))]
+    pub picture_variation: f64,
+    /// Mean length of a scene.
+    #[serde(default = "scene_length")]
+    pub scene_length: Duration,
+}
+
+fn first() -> u64 {
+    1
+}
+
+fn scene_variation() -> f64 {
+    Variation::default().scene
+}
+
+fn picture_variation() -> f64 {
+    Variation::default().picture
+}
+
+fn scene_length() -> Duration {
+    Variation::default().scene_length
+}
+
+fn segment_scene_length() -> Duration {
+    SegmentVariation::default().scene_length
+}
+
+/// Media segments in several representations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Dash {
+    /// A shipped ladder: `bbb-1s`, `bbb-2s`, `bbb-6s`, `bbb-10s` (Big Buck Bunny, 596 s).
+    #[schemars(schema_with = "names_of_ladders")]
+    pub ladder: Option<String>,
+    /// Or an MPD, relative to the scenario's file, with the sizes that it states.
+    pub mpd: Option<String>,
+    /// Or a JSON table of sizes: `segment_duration_ms`, `bitrates_kbps`, `segment_sizes_bits`.
+    pub table: Option<String>,
+    /// Play no more than this; a live MPD ends here.
+    pub duration: Option<Duration>,
+    /// Of an MPD: this period only, counted from one; all, one after the other, where absent.
+    #[serde(default, deserialize_with = "text::whole_option::<1, 10000, _, _>")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub period: Option<usize>,
+    /// Of an MPD: this one of each period, counted from one; the video with the highest bitrate where absent.
+    #[serde(default, deserialize_with = "text::whole_option::<1, 10000, _, _>")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub adaptation_set: Option<usize>,
+    /// Of an MPD: how long media segments are where only the file's index says it.
+    pub segment_duration: Option<Duration>,
+    /// How much the sizes of scenes vary, as a coefficient of variation: 0.222 for a ladder, and 0 (sizes as they are) for an
+    /// MPD or a table, where absent.
+    #[serde(default, deserialize_with = "text::number_option::<0, 10, _>")]
+    #[schemars(range(min = 0, max = 10))]
+    pub scene_variation: Option<f64>,
+    /// Mean length of a scene.
+    #[serde(default = "segment_scene_length")]
+    pub scene_length: Duration,
+    /// Which of the synthetic sequences of sizes; independent of the run's seed.
+    #[serde(default = "first", deserialize_with = "text::whole::<0, 4294967295, _, _>")]
+    #[schemars(range(max = 4_294_967_295u64))]
+    pub seed: u64,
+    /// Bytes of an initialisation segment: 672 B where neither this nor the MPD says it.
+    pub init: Option<Bytes>,
+    /// Bytes of the MPD: its own size, or 9321 B; 0 B if the player has it already.
+    pub manifest: Option<Bytes>,
+    /// The video, once its description was read.
+    #[serde(skip)]
+    pub(in super::super) video: Option<Arc<DashVideo>>,
+}
+
+fn names_of_ladders(_: &mut SchemaGenerator) -> Schema {
+    let names: Vec<&str> = LADDERS.names().collect();
+    json_schema!({ "enum": names, "x-expected": format!("one of {}", names.join(", ")) })
+}
+
+/// Bytes without meaning.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Bulk {
+    /// How many; endless where absent.
+    pub size: Option<Bytes>,
+}
+
+impl Video {
+    /// The content for a player; the scenario was checked, so it can be made.
+    pub(crate) fn content(&self) -> Content {
+        match self {
+            Video::Progressive(file) => Content::Progressive(Arc::new(file.table().expect("the video was checked"))),
+            Video::Dash(dash) => Content::Dash(dash.video().clone()),
+            Video::Bulk(Bulk { size: Some(Bytes(size)) }) => Content::Bytes(*size),
+            Video::Bulk(Bulk { size: None }) => Content::Endless,
+        }
+    }
+
+    /// The rate at which it is consumed, if it has one. That of a DASH video depends on what the player chooses.
+    pub(crate) fn rate(&self) -> Option<Bandwidth> {
+        if let Video::Progressive(file) = self { Some(file.rate) } else { None }
+    }
+}
+
+impl Progressive {
+    /// Pictures per second.
+    pub(in super::super) fn frame_rate(&self) -> FrameRate {
+        FrameRate::new(self.fps.0, self.fps.1).expect("a frame rate is above zero")
+    }
+
+    /// The sizes of its pictures.
+    pub(in super::super) fn table(&self) -> Result<FrameTable, VideoError> {
+        let variation =
+            Variation { scene: self.scene_variation, picture: self.picture_variation, scene_length: self.scene_length };
+        let spec = VideoSpec { size: self.size.0, rate: self.rate, frame_rate: self.frame_rate(), variation };
+        FrameTable::generate(&spec, &mut ChaCha8Rng::seed_from_u64(self.seed))
+    }
+}
+
+impl Dash {
+    /// The video as the player streams it.
+    ///
+    /// # Panics
+    /// If its description was not read.
+    pub fn video(&self) -> &Arc<DashVideo> {
+        self.video.as_ref().expect("the description of the video was read")
+    }
+
+    /// Sizes vary as this says; those that shall not vary stay exactly as they are.
+    pub(in super::super) fn finish(&self, base: DashVideo) -> DashVideo {
+        let variation =
+            SegmentVariation { scene: self.scene_variation.unwrap_or(0.0), scene_length: self.scene_length };
+        let mut video = if variation.scene > 0.0 {
+            base.varied(&variation, &mut ChaCha8Rng::seed_from_u64(self.seed))
+        } else {
+            base
+        };
+        if let Some(Bytes(bytes)) = self.init {
+            video = video.with_init_bytes(bytes);
+        }
+        if let Some(Bytes(bytes)) = self.manifest {
+            video = video.with_manifest_bytes(bytes);
+        }
+        video
+    }
+}
+
+/// Pictures per second, as numerator and denominator: `24`, or `"24000/1001"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fps(pub u32, pub u32);
+
+/// What messages expect of a frame rate.
+const EXPECTED_FPS: &str = "pictures per second from 1 to 1000, such as 24 or \"24000/1001\"";
+
+impl Default for Fps {
+    fn default() -> Self {
+        Fps(24, 1)
+    }
+}
+
+impl Fps {
+    fn is_usable(self) -> bool {
+        self.1 > 0 && self.0 >= self.1 && self.0 / self.1 <= 1000
+    }
+}
+
+impl Serialize for Fps {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.1 == 1 {
+            serializer.serialize_u32(self.0)
+        } else {
+            serializer.collect_str(&format!("{}/{}", self.0, self.1))
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Fps {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Rate;
+        impl de::Visitor<'_> for Rate {
+            type Value = Fps;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(EXPECTED_FPS)
+            }
+
+            fn visit_i64<E: de::Error>(self, n: i64) -> Result<Fps, E> {
+                let rate = u32::try_from(n).ok().map(|n| Fps(n, 1)).filter(|rate| rate.is_usable());
+                rate.ok_or_else(|| E::invalid_value(de::Unexpected::Signed(n), &self))
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Fps, E> {
+                let sides = text.split_once('/');
+                let rate = sides.and_then(|(n, d)| Some(Fps(n.trim().parse().ok()?, d.trim().parse().ok()?)));
+                let rate = rate.filter(|rate| rate.is_usable());
+                rate.ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+            }
+        }
+        deserializer.deserialize_any(Rate)
+    }
+}
+
+impl JsonSchema for Fps {
+    fn schema_name() -> Cow<'static, str> {
+        "Fps".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [{ "type": "integer", "minimum": 1, "maximum": 1000 }, { "type": "string" }],
+            "x-expected": EXPECTED_FPS,
+        })
+    }
+}

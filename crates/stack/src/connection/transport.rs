@@ -1,0 +1,223 @@
+//! How an endpoint behaves: the keys of `[transport]` in scenarios.
+
+use crate::options::{Options, Value};
+use crate::{congestion, path_policy, scheduler};
+use anabranch_units::{Bytes, text};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::fmt;
+
+/// Which protocol a connection speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// Multipath TCP version 1, falling back to TCP where the peer cannot.
+    Mptcp,
+    /// Plain TCP over the first path.
+    Tcp,
+}
+
+/// When data is bound to a subflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Commit {
+    /// When the subflow's congestion window has room, one segment at a time (legacy Multipath TCP).
+    AtWindow,
+    /// Ahead of time, into the subflow's send buffer (upstream Linux).
+    IntoBuffer,
+}
+
+/// What is done with the data of a subflow that times out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Failover {
+    /// The others retransmit all of it at once, and the subflow gets nothing new until something is received from it (legacy
+    /// Multipath TCP).
+    Legacy,
+    /// An idle subflow retransmits the first unacknowledged data whenever the connection's own timer fires; a subflow from
+    /// which nothing is received for several of these periods is stale: it gets nothing new, and everything is
+    /// retransmitted on the others (upstream Linux).
+    Upstream,
+}
+
+/// An algorithm of a registry by name, with its options: a scheduler, a path policy or a congestion control.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// Its name in the registry.
+    pub name: String,
+    /// Its options; what is not given has the algorithm's default.
+    pub options: Options,
+}
+
+impl Choice {
+    /// The one of that name, with its default options.
+    pub fn of(name: &str) -> Self {
+        Choice { name: name.into(), options: Options::default() }
+    }
+}
+
+impl Serialize for Choice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &self.name)?;
+        for (name, value) in self.options.entries() {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Choice {
+    /// `{ name = "cubic", constants = "rfc9438" }`, or the name alone.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Table;
+        impl<'de> de::Visitor<'de> for Table {
+            type Value = Choice;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name, or a table with `name` and options")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Choice, E> {
+                Ok(Choice::of(name))
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Choice, A::Error> {
+                let (mut name, mut options) = (None, Vec::new());
+                while let Some(key) = map.next_key::<String>()? {
+                    if key == "name" {
+                        name = Some(map.next_value()?);
+                    } else {
+                        options.push((key, map.next_value::<Value>()?));
+                    }
+                }
+                let name = name.ok_or_else(|| de::Error::missing_field("name"))?;
+                Ok(Choice { name, options: Options::new(options) })
+            }
+        }
+        deserializer.deserialize_any(Table)
+    }
+}
+
+fn choice_of(names: Vec<&'static str>) -> Schema {
+    let table = json_schema!({
+        "type": "object",
+        "properties": { "name": { "enum": names } },
+        "required": ["name"],
+    });
+    json_schema!({ "anyOf": [{ "enum": names }, table], "x-expected": "a name, or a table with `name` and options" })
+}
+
+/// The JSON Schema of the choice of a scheduler.
+pub fn scheduler_schema(_: &mut SchemaGenerator) -> Schema {
+    choice_of(scheduler::REGISTRY.names().collect())
+}
+
+/// The JSON Schema of the choice of a path policy.
+pub fn path_policy_schema(_: &mut SchemaGenerator) -> Schema {
+    choice_of(path_policy::REGISTRY.names().collect())
+}
+
+/// The JSON Schema of the choice of a congestion control.
+pub fn congestion_control_schema(_: &mut SchemaGenerator) -> Schema {
+    choice_of(congestion::REGISTRY.names().collect())
+}
+
+/// The receive window and how it grows: bytes of payload that are accepted at first, and up to where autotuning may raise
+/// that; both are the same for a fixed window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ReceiveBuffer {
+    /// What is accepted at first.
+    pub initial: Bytes,
+    /// Up to where autotuning may raise it (about half of tcp_rmem's 6 MiB).
+    pub max: Bytes,
+}
+
+impl Default for ReceiveBuffer {
+    fn default() -> Self {
+        // net.ipv4.tcp_rmem = 4096 131072 6291456; about half of a buffer holds payload, the rest its bookkeeping.
+        ReceiveBuffer { initial: Bytes(65_535), max: Bytes(3_145_728) }
+    }
+}
+
+/// How an endpoint behaves, whatever its paths are. The defaults are Linux's, and where legacy Multipath TCP and upstream
+/// Linux differ, legacy Multipath TCP's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Transport {
+    /// `mptcp`, or `tcp`: the session's first path only.
+    pub protocol: Protocol,
+    /// Which subflow carries the next data: a name, or a table with `name` and options.
+    #[schemars(schema_with = "scheduler_schema")]
+    pub scheduler: Choice,
+    /// Which subflows may carry new data: a name, or a table with `name` and options.
+    #[schemars(schema_with = "path_policy_schema")]
+    pub path_policy: Choice,
+    /// The congestion window of each subflow: a name, or a table with `name` and options.
+    #[schemars(schema_with = "congestion_control_schema")]
+    pub congestion_control: Choice,
+    /// When data is bound to a subflow: `at-window` (when its window has room, legacy Multipath TCP) or `into-buffer` (ahead
+    /// of time, into its send buffer, upstream Linux).
+    pub commit: Commit,
+    /// What is done with the data of a subflow that times out: `legacy` (the others retransmit it at once) or `upstream` (an
+    /// idle subflow retransmits the first unacknowledged data, and everything is retransmitted once the subflow is stale, as
+    /// upstream Linux does).
+    pub failover: Failover,
+    /// Retransmit the first unacknowledged data on a faster subflow when the shared receive window is full.
+    pub opportunistic_retransmission: bool,
+    /// Then halve the congestion window of the subflow that blocked it.
+    pub penalisation: bool,
+    /// Bytes that the receiver accepts: a size for a fixed window, or a table with `initial` and `max` for autotuning.
+    pub receive_buffer: ReceiveBuffer,
+    /// Bytes written and not acknowledged at the data level (tcp_wmem).
+    pub send_buffer: Bytes,
+    /// Packets that may leave before the first acknowledgment (RFC 6928).
+    #[serde(deserialize_with = "text::whole::<1, 1000, _, _>")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub initial_window: u32,
+    /// Space packets out even if the congestion control does not ask for it.
+    pub pacing: bool,
+    /// Decay the congestion window while nothing is sent (RFC 2861).
+    pub idle_restart: bool,
+    /// Congestion windows are whole numbers of packets after a reduction, as in Linux.
+    pub whole_windows: bool,
+    /// Hold a packet back until segmentation offload could take a burst, where Linux does (tcp_tso_should_defer).
+    pub segmentation_offload: bool,
+    /// How often a SYN with MP_CAPABLE is retransmitted before plain TCP is tried (syn_retrans_before_tcp_fallback); 128 for
+    /// never.
+    #[serde(deserialize_with = "text::whole::<0, 128, _, _>")]
+    #[schemars(range(max = 128))]
+    pub capable_retries: u32,
+    /// Use the timestamps option.
+    pub timestamps: bool,
+    /// Data sequence numbers of 8 bytes rather than 4, which leave room for one SACK block instead of two.
+    pub wide_data_seq: bool,
+}
+
+impl Default for Transport {
+    fn default() -> Self {
+        Transport {
+            protocol: Protocol::Mptcp,
+            scheduler: Choice::of("min-rtt"),
+            path_policy: Choice::of("full-mesh"),
+            congestion_control: Choice::of("cubic"),
+            commit: Commit::AtWindow,
+            failover: Failover::Legacy,
+            opportunistic_retransmission: true,
+            penalisation: true,
+            receive_buffer: ReceiveBuffer::default(),
+            // net.ipv4.tcp_wmem[2].
+            send_buffer: Bytes(4_194_304),
+            initial_window: 10,
+            pacing: false,
+            idle_restart: true,
+            whole_windows: true,
+            segmentation_offload: true,
+            capable_retries: 2,
+            timestamps: true,
+            wide_data_seq: false,
+        }
+    }
+}
