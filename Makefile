@@ -26,7 +26,7 @@ RUST_SOURCES := $(shell find crates scenarios -type f \( -name '*.rs' -o -name '
                 Cargo.toml Cargo.lock .cargo/config.toml
 PYTHON_TREES := python tests
 
-.PHONY: help demo test rust-test python-test check slow compare bench bench-live build docs validation fuzz matrix tools clean
+.PHONY: help demo test rust-test python-test check words slow compare bench bench-live build docs validation fuzz matrix tools clean
 
 help: ## Lists these verbs.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -102,6 +102,9 @@ check: $(VENV)/.development build ## Formatting, lints, types, and links in the 
 	$(BIN)/stubtest anabranch._core
 	$(BIN)/pytest --quiet tests/test_docs.py -k 'link or page'
 	@echo "All checks passed."
+
+words: $(VENV)/.created ## Finds words for which the project has a standard term (scripts/words.toml).
+	$(BIN)/python scripts/check-words.py
 
 slow: build ## Runs the slow suite: validation over many seeds, ten thousand random networks.
 	$(CARGO) test --workspace --release --locked -- --ignored
