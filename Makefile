@@ -70,6 +70,25 @@ $(VENV)/.built: $(VENV)/.runtime $(RUST_SOURCES)
 
 build: $(VENV)/.built ## Builds the package into .venv.
 
+# The tests need the package, but not the release build of its compiled part, unless that is there already. So the compiled part
+# comes from the build of Rust's tests: their invocation, because Cargo unifies features per invocation, and would compile almost
+# everything again for another one. What maturin installs besides (a path, a script) is made here; maturin replaces it.
+TEST_TARGETS := --workspace --locked --lib --bins --tests --examples
+TARGET_DIR   := $(or $(CARGO_TARGET_DIR),target)
+
+$(VENV)/.testable: $(VENV)/.runtime $(RUST_SOURCES)
+	$(CARGO) build $(TEST_TARGETS)
+	@if [[ -e $(VENV)/.built && -z $$(find $^ -newer $(VENV)/.built -print -quit) ]]; then \
+	  echo "Testing the release build of the package."; \
+	else \
+	  echo "Testing the package with the compiled part of the tests; \`make build\` makes the release build again."; \
+	  rm -f $(VENV)/.built; \
+	  library=$$(ls $(TARGET_DIR)/debug/lib_core.{so,dylib} 2>/dev/null | head -n 1); \
+	  cp "$$library" python/anabranch/_core.new && mv python/anabranch/_core.new python/anabranch/_core.abi3.so; \
+	  $(BIN)/python scripts/link-package.py; \
+	fi
+	@touch $@
+
 # --- What to do with it ---------------------------------------------------------------------------------------------
 
 DEMO_DIR := runs/demo
@@ -82,15 +101,15 @@ demo: build ## Streams one video over three paths under two schedulers and compa
 	  --out $(DEMO_DIR)/tr-sty
 	$(BIN)/anabranch compare $(DEMO_DIR)/min-rtt $(DEMO_DIR)/tr-sty --out $(DEMO_DIR)
 
-test: rust-test python-test check ## Runs every test that this machine can run, and the checks.
+test: rust-test python-test check ## Runs every test that this machine can run, but the slow suite, and the checks.
 
-rust-test: build
+rust-test: $(VENV)/.testable
 	$(CARGO) test --workspace --locked
 
-python-test: build $(VENV)/.development
+python-test: $(VENV)/.testable $(VENV)/.development
 	$(BIN)/pytest
 
-check: $(VENV)/.development build ## Formatting, lints, types, and links in the documentation.
+check: $(VENV)/.development $(VENV)/.testable ## Formatting, lints, types, and links in the documentation.
 	@$(CARGO) fmt --version >/dev/null && $(CARGO) clippy --version >/dev/null || { \
 	  echo "error: rustfmt or clippy is missing. With rustup: rustup component add rustfmt clippy" >&2; exit 1; }
 	$(CARGO) fmt --all --check
@@ -106,7 +125,8 @@ check: $(VENV)/.development build ## Formatting, lints, types, and links in the 
 words: $(VENV)/.created ## Finds words for which the project has a standard term (scripts/words.toml).
 	$(BIN)/python scripts/check-words.py
 
-slow: build ## Runs the slow suite: validation over many seeds, ten thousand random networks.
+slow: build $(VENV)/.development ## Runs the slow suite: many seeds, ten thousand random networks, the comparison with the kernel.
+	$(BIN)/pytest -m slow
 	$(CARGO) test --workspace --release --locked -- --ignored
 	ANABRANCH_CASES=10000 $(CARGO) test --package anabranch-sim --release --locked random_networks
 

@@ -1,15 +1,19 @@
 """What the tests share: how to call the command line, and a scenario that takes a moment."""
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from anabranch import cli
 
 # Two unequal paths, one of them lossy and cut for a while, carry a video that needs both.
 SCENARIO = """\
@@ -58,14 +62,42 @@ def scenario(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def anabranch(tmp_path: Path) -> Run:
-    """Calls the command line in the test's own directory."""
+def launch(tmp_path: Path) -> Run:
+    """Calls the command line as a process of its own, in the test's own directory."""
 
     def call(*arguments: object, timeout: float = 120) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "anabranch", *map(str, arguments)]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=timeout, check=False)
 
     return call
+
+
+@pytest.fixture
+def anabranch(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Run:
+    """The same within this process: to start one takes longer than most commands."""
+
+    def call(*arguments: object) -> subprocess.CompletedProcess[str]:
+        capfd.readouterr()
+        with contextlib.chdir(tmp_path), pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "argv", ["anabranch", *map(str, arguments)])
+            code = _exit_code(cli.main)
+        written = capfd.readouterr()
+        return subprocess.CompletedProcess([str(argument) for argument in arguments], code, written.out, written.err)
+
+    return call
+
+
+def _exit_code(main: Callable[[], None]) -> int:
+    """What a process would end with; a traceback is on standard error then as it would be there."""
+    try:
+        main()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    # Whatever it is, a panic of the compiled part included.
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
 
 
 @pytest.fixture
@@ -102,3 +134,21 @@ def require_live(*programs: str) -> None:
     lacking += [path for path in ("/dev/net/tun", "/proc/sys/net/mptcp/enabled") if not Path(path).exists()]
     if lacking:
         _leave(f"live tests need {', '.join(lacking)}")
+
+
+# The length of the ladder below, and its rates.
+LADDER_S = 8.0
+LADDER_BPS = (300_000, 900_000)
+
+
+@pytest.fixture(scope="session")
+def ladder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A short DASH ladder of two representations for real players, encoded once for all tests."""
+    require("ffmpeg")
+    folder = tmp_path_factory.mktemp("content") / "ladder"
+    command = [sys.executable, "-m", "anabranch", "content", "make", "--out", str(folder), "--segment", "2 s"]
+    command += ["--duration", f"{LADDER_S:g} s", "--resolutions", "320x180, 480x270"]
+    command += ["--rates", ", ".join(f"{rate} b/s" for rate in LADDER_BPS)]
+    made = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert made.returncode == 0, made.stderr
+    return folder

@@ -1,21 +1,31 @@
 import json
+import shutil
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import Run
+from anabranch import run
+from conftest import SCENARIO, Run
 from test_run import png_size
 
 
-@pytest.fixture
-def two(anabranch: Run, scenario: Path) -> Path:
-    """Two run folders, `runs/one` and `runs/two`, that differ in their scheduler."""
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two run folders, `one` and `two`, that differ in their scheduler."""
+    folder = tmp_path_factory.mktemp("made")
     for name, scheduler in {"one": "min-rtt", "two": "gr-sty"}.items():
-        done = anabranch("run", scenario, "--set", f"transport.scheduler={scheduler}", "--out", f"runs/{name}")
-        assert done.returncode == 0
-    return scenario.parent
+        run(tomllib.loads(SCENARIO), set={"transport.scheduler": scheduler}).save(folder / name)
+    return folder
+
+
+@pytest.fixture
+def two(made: Path, tmp_path: Path) -> Path:
+    """The test's own copy of them, in `runs`."""
+    shutil.copytree(made, tmp_path / "runs")
+    return tmp_path
 
 
 def test_runs_stand_side_by_side_under_what_distinguishes_them(anabranch: Run, two: Path) -> None:
@@ -68,8 +78,8 @@ def test_what_is_no_run_folder_is_refused(anabranch: Run, two: Path) -> None:
 def test_another_viewer_is_chosen_by_number(anabranch: Run, scenario: Path) -> None:
     text = scenario.read_text(encoding="utf-8")
     scenario.write_text(text.replace("[[session]]", '[[session]]\ncount = 2\nstagger = "3 s"'), encoding="utf-8")
-    for name in ("one", "two"):
-        assert anabranch("run", scenario, "--session", 1, "--out", f"runs/{name}").returncode == 0
+    assert anabranch("run", scenario, "--session", 1, "--out", "runs/one").returncode == 0
+    shutil.copytree(scenario.parent / "runs" / "one", scenario.parent / "runs" / "two")
     assert "session 1 of 2" in (scenario.parent / "runs" / "one" / "session.svg").read_text(encoding="utf-8")
     done = anabranch("compare", "runs/one", "runs/two", "--session", 1)
     assert done.returncode == 0

@@ -64,10 +64,10 @@ def test_help_shows_an_example(anabranch: Run, command: str) -> None:
     assert f"Example: anabranch {command}" in done.stdout
 
 
-def test_the_version_is_the_package_s(anabranch: Run) -> None:
+def test_the_version_is_the_package_s(launch: Run) -> None:
     version = re.search(r'^version = "(.+)"$', (ROOT / "Cargo.toml").read_text(encoding="utf-8"), re.MULTILINE)
     assert version
-    assert anabranch("--version").stdout == f"anabranch {version[1]}\n"
+    assert launch("--version").stdout == f"anabranch {version[1]}\n"
 
 
 def test_json_is_plain_json(anabranch: Run) -> None:

@@ -51,10 +51,10 @@ def namespaces_of(pid: int) -> list[str]:
 
 @pytest.mark.parametrize("server", ["anabranch", "kernel"])
 def test_a_run_in_real_time_leaves_a_run_folder_like_a_simulation(
-    anabranch: Run, answer: Callable[..., Any], bulk: Path, tmp_path: Path, server: str
+    launch: Run, anabranch: Run, answer: Callable[..., Any], bulk: Path, tmp_path: Path, server: str
 ) -> None:
     require_live("ip")
-    done = anabranch("run", bulk, "--live", "--server", server, "--out", tmp_path / "live", "--pcap")
+    done = launch("run", bulk, "--live", "--server", server, "--out", tmp_path / "live", "--pcap")
     assert done.returncode == 0, done.stderr
     assert "goodput" in done.stdout
     assert "in real time" in done.stdout
@@ -78,9 +78,11 @@ def test_a_run_in_real_time_leaves_a_run_folder_like_a_simulation(
     assert compared.returncode == 0, compared.stderr
 
 
-def test_curl_downloads_what_the_scenario_says(answer: Callable[..., Any], bulk: Path) -> None:
+def test_curl_downloads_what_the_scenario_says(launch: Run, bulk: Path) -> None:
     require_live("ip", "curl", "mptcpize")
-    found = answer("run", bulk, "--live", "--client", "curl")
+    done = launch("run", bulk, "--live", "--client", "curl", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
     assert found["live"]["client"] == "curl"
     (session,) = found["sessions"]
     assert session["bytes"] > 2e6

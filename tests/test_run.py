@@ -69,8 +69,8 @@ def test_json_alone_leaves_nothing_behind(answer: Callable[..., Any], scenario: 
     assert [path.name for path in scenario.parent.iterdir()] == ["short.toml"]
 
 
-def test_a_run_folder_holds_everything(anabranch: Run, scenario: Path) -> None:
-    done = anabranch("run", scenario, "--seed", 5)
+def test_a_run_folder_holds_everything(launch: Run, scenario: Path) -> None:
+    done = launch("run", scenario, "--seed", 5)
     assert (done.returncode, done.stderr) == (0, "")
     folder = scenario.parent / "runs" / "short-5-1"
     assert f"run folder: {folder.relative_to(scenario.parent)}" in done.stdout
@@ -242,16 +242,16 @@ def test_an_unknown_scenario_is_refused_with_the_nearest(anabranch: Run) -> None
     assert "did you mean `sticky/base`?" in check_refused(anabranch("run", "sticky/bas"))
 
 
-def test_wrong_usage_ends_with_2(anabranch: Run, scenario: Path) -> None:
+def test_wrong_usage_ends_with_2(launch: Run, scenario: Path) -> None:
     for arguments in (["run"], ["run", scenario, "--seed", "-1"], ["run", scenario, "--sede", "1"], ["walk"]):
-        done = anabranch(*arguments)
+        done = launch(*arguments)
         assert (done.returncode, done.stdout) == (2, "")
         assert "Traceback" not in done.stderr
 
 
-def test_a_folder_that_cannot_be_written_ends_with_1(anabranch: Run, scenario: Path) -> None:
+def test_a_folder_that_cannot_be_written_ends_with_1(launch: Run, scenario: Path) -> None:
     (scenario.parent / "file").write_text("", encoding="utf-8")
-    done = anabranch("run", scenario, "--out", "file/run")
+    done = launch("run", scenario, "--out", "file/run")
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert "file/run" in done.stderr

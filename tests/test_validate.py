@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Run, require_live
+from conftest import LADDER_BPS, LADDER_S, Run, require_live
 
 # (d) plays for two minutes; everything else of the quick cells goes on beside it.
 _QUICK_LIMIT_S = 600
@@ -70,9 +70,10 @@ def test_what_cannot_be_judged_again_is_refused(anabranch: Run, tmp_path: Path) 
         assert told in done.stderr
 
 
-def test_the_quick_cells_do_not_contradict_the_kernel(anabranch: Run) -> None:
+@pytest.mark.slow
+def test_the_quick_cells_do_not_contradict_the_kernel(launch: Run) -> None:
     require_live()
-    done = anabranch("validate", "--quick", "--json", timeout=_QUICK_LIMIT_S)
+    done = launch("validate", "--quick", "--json", timeout=_QUICK_LIMIT_S)
     report = json.loads(done.stdout)
     rows = [row for part in report["parts"] for row in part["rows"]]
     assert {part["letter"] for part in report["parts"]} == set("abcdef")
@@ -84,14 +85,11 @@ def test_the_quick_cells_do_not_contradict_the_kernel(anabranch: Run) -> None:
     assert (done.returncode == 0) == (report["verdict"] != "differs")
 
 
-def test_the_real_dash_js_is_a_witness_as_long_as_it_is_wanted(anabranch: Run, tmp_path: Path) -> None:
+def test_the_real_dash_js_is_a_witness_as_long_as_it_is_wanted(ladder: Path) -> None:
     require_live("ffmpeg", "chromium", "npm", "mptcpize")
     from anabranch.live import judging
 
-    rates = ["--rates", "300 kb/s, 600 kb/s", "--resolutions", "320x180, 320x180", "--segment", "2 s"]
-    made = anabranch("content", "make", "--out", "ladder", "--duration", "8 s", *rates)
-    assert made.returncode == 0, made.stderr
-    play = judging.witness(tmp_path / "ladder")
+    play = judging.witness(ladder)
     scenario = (
         'schema = 1\nduration = "60 s"\n[transport]\nprotocol = "tcp"\n[link.path1]\nrate = "2 Mb/s"\nrtt = "50 ms"\n'
         '[[session]]\nvideo = { kind = "dash", mpd = "manifest.mpd" }\nplayer = "dash.js-5"\n'
@@ -100,8 +98,8 @@ def test_the_real_dash_js_is_a_witness_as_long_as_it_is_wanted(anabranch: Run, t
     metrics = json.loads(play(scenario, "kernel", 1, lambda: True))
     took = time.monotonic() - began
     session = metrics["sessions"][0]
-    assert session["played_s"] == pytest.approx(8.0, abs=2.5)
-    assert 300_000 <= session["mean_bitrate_bps"] <= 600_000
+    assert session["played_s"] == pytest.approx(LADDER_S, abs=2.5)
+    assert LADDER_BPS[0] <= session["mean_bitrate_bps"] <= LADDER_BPS[1]
     assert metrics["live"]["lateness_s"]["p50"] < 0.1
     began = time.monotonic()
     with pytest.raises(judging.UnwantedError):
