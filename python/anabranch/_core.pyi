@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 __all__ = [
     "InputError",
-    "Testbed",
     "LiveError",
     "Outcome",
     "Scenario",
     "Serving",
+    "Testbed",
     "__version__",
     "document_text",
     "judge",

@@ -8,7 +8,7 @@ use anabranch_live::{Middlebox, Netns, Step, Strip, Ways, When, lab::Family};
 use anabranch_network::{Change, DirectionConfig, LossConfig, Probability, Reordering};
 use anabranch_units::{Duration, PathId};
 use common::kernel::{self, Download, MPTCP, TCP};
-use common::served::{Case, Outcome, TEN_MEGABYTES, curl, http_head};
+use common::served::{Case, FOUR_MEGABYTES, Outcome, TEN_MEGABYTES, curl, http_head};
 use common::{capture, content, require};
 
 fn download(namespace: &Netns) -> Download {
@@ -27,11 +27,11 @@ fn ten_megabytes_over_two_paths() {
 }
 
 #[test]
-fn ten_megabytes_over_ipv6() {
+fn a_download_over_ipv6() {
     require!(&[NSTAT, TSHARK]);
-    let case = Case { family: Family::V6, ..Case::new("ipv6") };
+    let case = Case { family: Family::V6, len: FOUR_MEGABYTES, ..Case::new("ipv6") };
     let outcome = case.run(|namespace| kernel::download(namespace, Family::V6.server(), MPTCP));
-    outcome.assert_intact(TEN_MEGABYTES);
+    outcome.assert_intact(FOUR_MEGABYTES);
     outcome.assert_all_paths_used(0.2);
     outcome.assert_clean();
     outcome.assert_closed_in_order();
@@ -41,9 +41,10 @@ fn ten_megabytes_over_ipv6() {
 #[test]
 fn wide_data_sequence_numbers() {
     require!(&[NSTAT, TSHARK]);
-    let case = Case { endpoint: Box::new(|config| config.transport.wide_data_seq = true), ..Case::new("wide") };
+    let case =
+        Case { endpoint: Box::new(|config| config.transport.wide_data_seq = true), len: FOUR_MEGABYTES, ..Case::new("wide") };
     let outcome = case.run(download);
-    outcome.assert_intact(TEN_MEGABYTES);
+    outcome.assert_intact(FOUR_MEGABYTES);
     outcome.assert_all_paths_used(0.2);
     outcome.assert_clean();
     outcome.assert_closed_in_order();
@@ -69,8 +70,8 @@ fn packets_out_of_order() {
         let probability = Probability::new(0.05).unwrap();
         link.reordering = Some(Reordering { probability, extra: Duration::from_millis(8) });
     };
-    let outcome = Case { links: Box::new(reordering), ..Case::new("reordering") }.run(download);
-    outcome.assert_intact(TEN_MEGABYTES);
+    let outcome = Case { links: Box::new(reordering), len: FOUR_MEGABYTES, ..Case::new("reordering") }.run(download);
+    outcome.assert_intact(FOUR_MEGABYTES);
     outcome.assert_all_paths_used(0.2);
     outcome.assert_clean();
     outcome.assert_closed();
@@ -80,8 +81,8 @@ fn packets_out_of_order() {
 fn packets_twice() {
     require!(&[NSTAT, TSHARK]);
     let twice = |link: &mut DirectionConfig| link.duplication = Probability::new(0.05).unwrap();
-    let outcome = Case { links: Box::new(twice), ..Case::new("duplication") }.run(download);
-    outcome.assert_intact(TEN_MEGABYTES);
+    let outcome = Case { links: Box::new(twice), len: FOUR_MEGABYTES, ..Case::new("duplication") }.run(download);
+    outcome.assert_intact(FOUR_MEGABYTES);
     outcome.assert_all_paths_used(0.2);
     outcome.assert_clean();
     outcome.assert_closed();
@@ -106,7 +107,7 @@ fn packets_with_a_flipped_bit() {
 
 /// After a middlebox took the options away: every byte arrived, by plain TCP over the initial path, and in order to the end.
 fn assert_fell_back(outcome: &Outcome<Download>) {
-    outcome.assert_intact(TEN_MEGABYTES);
+    outcome.assert_intact(FOUR_MEGABYTES);
     let counters = kernel::mptcp_counters(&outcome.namespace);
     assert_eq!(counters["MPTcpExtMPJoinSynTx"], 0, "{counters:?}");
     assert_eq!((outcome.received[1], outcome.server.accepted), (0, 1));
@@ -119,7 +120,7 @@ fn assert_fell_back(outcome: &Outcome<Download>) {
 fn options_stripped_from_the_handshake_on() {
     require!(&[NSTAT, TSHARK]);
     let stripping = |_| Middlebox { strip: Strip::Everywhere, ..Middlebox::default() };
-    let outcome = Case { middlebox: Box::new(stripping), ..Case::new("strip-all") }.run(download);
+    let outcome = Case { middlebox: Box::new(stripping), len: FOUR_MEGABYTES, ..Case::new("strip-all") }.run(download);
     assert_fell_back(&outcome);
     let fell_back = kernel::mptcp_counters(&outcome.namespace)["MPTcpExtMPCapableFallbackSYNACK"];
     assert_eq!(fell_back, 1, "the kernel learnt it from the SYN/ACK");
@@ -129,7 +130,7 @@ fn options_stripped_from_the_handshake_on() {
 fn options_stripped_behind_the_handshake() {
     require!(&[NSTAT, TSHARK]);
     let stripping = |_| Middlebox { strip: Strip::BehindHandshake, ..Middlebox::default() };
-    let outcome = Case { middlebox: Box::new(stripping), ..Case::new("strip-late") }.run(download);
+    let outcome = Case { middlebox: Box::new(stripping), len: FOUR_MEGABYTES, ..Case::new("strip-late") }.run(download);
     assert_fell_back(&outcome);
     assert_eq!(
         kernel::mptcp_counters(&outcome.namespace)["MPTcpExtMPCapableSYNACKRX"],
@@ -143,8 +144,9 @@ fn options_stripped_on_the_second_path_only() {
     require!(&[NSTAT, TSHARK]);
     let stripping =
         |path| Middlebox { strip: if path == 1 { Strip::Everywhere } else { Strip::Nothing }, ..Middlebox::default() };
-    let outcome = Case { middlebox: Box::new(stripping), ..Case::new("strip-second") }.run(download);
-    outcome.assert_intact(TEN_MEGABYTES);
+    let outcome =
+        Case { middlebox: Box::new(stripping), len: FOUR_MEGABYTES, ..Case::new("strip-second") }.run(download);
+    outcome.assert_intact(FOUR_MEGABYTES);
     // The join failed, the connection did not.
     let counters = kernel::mptcp_counters(&outcome.namespace);
     assert_eq!((counters["MPTcpExtMPCapableSYNACKRX"], counters["MPTcpExtMPJoinSynAckRx"]), (1, 0), "{counters:?}");
@@ -199,8 +201,9 @@ fn the_initial_path_cut_and_restored() {
 #[test]
 fn a_client_that_speaks_plain_tcp() {
     require!(&[NSTAT, TSHARK]);
-    let outcome = Case::new("plain-tcp").run(|namespace| kernel::download(namespace, Family::V4.server(), TCP));
-    outcome.assert_intact(TEN_MEGABYTES);
+    let case = Case { len: FOUR_MEGABYTES, ..Case::new("plain-tcp") };
+    let outcome = case.run(|namespace| kernel::download(namespace, Family::V4.server(), TCP));
+    outcome.assert_intact(FOUR_MEGABYTES);
     capture::assert_well_formed(outcome.file.path());
     assert_eq!(capture::mptcp_options(outcome.file.path()).len(), 0, "no MPTCP option to a client that knows none");
     assert_eq!((outcome.server.undecodable, outcome.server.unsendable), (0, 0));
@@ -210,9 +213,9 @@ fn a_client_that_speaks_plain_tcp() {
 #[test]
 fn curl_under_mptcpize() {
     require!(&[NSTAT, TSHARK, CURL, MPTCPIZE]);
-    let case = Case { head: http_head(TEN_MEGABYTES), ..Case::new("curl") };
+    let case = Case { head: http_head(FOUR_MEGABYTES), len: FOUR_MEGABYTES, ..Case::new("curl") };
     let outcome = case.run(|namespace| curl(namespace, Family::V4));
-    outcome.assert_intact(TEN_MEGABYTES);
+    outcome.assert_intact(FOUR_MEGABYTES);
     outcome.assert_all_paths_used(0.2);
     outcome.assert_clean();
     outcome.assert_closed_in_order();

@@ -54,8 +54,11 @@ fn a_queue_of_one_bandwidth_delay_product_keeps_the_link_busy() {
 
 /// The round trips of the handshake that a session's server saw, in seconds.
 fn handshake_rtt(link: &str) -> f64 {
-    let outcome =
-        simulate_with_events(&one_link("mptcp", "newreno", "", link), &[("duration".into(), "11 s".into())], 1);
+    let outcome = simulate_with_events(
+        &one_link("mptcp", "newreno", "", link),
+        &[("warm_up".into(), "0 s".into()), ("duration".into(), "1 s".into())],
+        1,
+    );
     let events = Events::of(&outcome);
     let opened =
         events.named("subflow-opened").find(|row| events.with("source", "session 0/server").any(|s| s == *row));

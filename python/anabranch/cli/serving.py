@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.live import Live
@@ -28,7 +29,7 @@ EXAMPLES = (
 
 # Elsewhere than on Linux the compiled part has no server; the help is shown there, too.
 _ON_LINUX = hasattr(_core, "Serving")
-_DEFAULTS = _core.serve_defaults() if _ON_LINUX else None
+_DEFAULTS: Mapping[str, Any] = {**_core.serve_defaults()} if _ON_LINUX else defaultdict(int)
 
 # How often Python looks whether there was a signal, and how often the line on a terminal changes.
 _LOOK_EVERY_S = 0.1
@@ -41,86 +42,76 @@ _LIMITS = "Limits"
 _HOW = "How data is sent"
 
 
+def _names(kind: str) -> Any:
+    return typer.Option(metavar="NAME", rich_help_panel=_HOW, help=f"`anabranch list {kind}` names them.")
+
+
+def _limit(text: str, *, least: float = 1, unit: str | None = None) -> Any:
+    return typer.Option(min=least, metavar=unit, rich_help_panel=_LIMITS, help=text)
+
+
+_Listen = Annotated[
+    list[str],
+    typer.Option(
+        metavar="DEVICE=ADDRESS",
+        help="A path: TUN device and the server's address on it. Once for each path.",
+        show_default=False,
+    ),
+]
+_Root = Annotated[Path | None, typer.Option(metavar="DIR", help="Serve the files of this directory over HTTP/1.1.")]
+_Origin = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT", help="Or pass everything to the server there, over TCP; TLS goes through unread."
+    ),
+]
+_Port = Annotated[int, typer.Option(min=1, max=65535, help="The port.")]
+_Mtu = Annotated[int, typer.Option(min=576, max=65535, help="The MTU of the devices, in bytes.")]
+_Scheduler = Annotated[str, _names("schedulers")]
+_CongestionControl = Annotated[str, _names("congestion-controls")]
+_PathPolicy = Annotated[str, _names("path-policies")]
+_MaxConnections = Annotated[int, _limit("Open connections; beyond, SYNs are not answered.")]
+_MaxHalfOpen = Annotated[int, _limit("Handshakes under way; beyond, the oldest gives way.")]
+_Memory = Annotated[float, _limit("What one connection may hold, both ways.", least=0.1, unit="MIB")]
+_SendMemory = Annotated[float, _limit("What all connections together may hold unacknowledged.", least=0, unit="MIB")]
+_IdleTime = Annotated[float, _limit("A client that sends nothing for so long is dropped.", unit="SECONDS")]
+_SendTimeout = Annotated[float, _limit("A client that takes none of its data for so long is dropped.", unit="SECONDS")]
+_Grace = Annotated[
+    float, typer.Option(min=0, metavar="SECONDS", help="How long downloads may go on after the first Ctrl-C.")
+]
+_Metrics = Annotated[
+    str | None, typer.Option(metavar="ADDRESS:PORT", help="Show metrics to Prometheus there, at /metrics.")
+]
+_Pcap = Annotated[Path | None, typer.Option(metavar="FILE", help="Record all packets to a pcapng file.")]
+
+
 def serve(
-    listen: Annotated[
-        list[str],
-        typer.Option(
-            metavar="DEVICE=ADDRESS",
-            help="A path: TUN device and the server's address on it. Once for each path.",
-            show_default=False,
-        ),
-    ],
-    root: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Serve the files of this directory over HTTP/1.1.")
-    ] = None,
-    origin: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST:PORT", help="Or pass everything to the server there, over TCP; TLS goes through unread."
-        ),
-    ] = None,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="The port.")] = 80,
-    mtu: Annotated[int, typer.Option(min=576, max=65535, help="The MTU of the devices, in bytes.")] = 1500,
-    scheduler: Annotated[
-        str, typer.Option(metavar="NAME", rich_help_panel=_HOW, help="`anabranch list schedulers` names them.")
-    ] = _DEFAULTS["scheduler"] if _DEFAULTS else "",
-    congestion_control: Annotated[
-        str, typer.Option(metavar="NAME", rich_help_panel=_HOW, help="`anabranch list congestion-controls` names them.")
-    ] = _DEFAULTS["congestion_control"] if _DEFAULTS else "",
-    path_policy: Annotated[
-        str, typer.Option(metavar="NAME", rich_help_panel=_HOW, help="`anabranch list path-policies` names them.")
-    ] = _DEFAULTS["path_policy"] if _DEFAULTS else "",
-    max_connections: Annotated[
-        int, typer.Option(min=1, rich_help_panel=_LIMITS, help="Open connections; beyond, SYNs are not answered.")
-    ] = _DEFAULTS["max_connections"] if _DEFAULTS else 0,
-    max_half_open: Annotated[
-        int, typer.Option(min=1, rich_help_panel=_LIMITS, help="Handshakes under way; beyond, the oldest gives way.")
-    ] = _DEFAULTS["max_half_open"] if _DEFAULTS else 0,
-    memory: Annotated[
-        float,
-        typer.Option(min=0.1, metavar="MIB", rich_help_panel=_LIMITS, help="What one connection may hold, both ways."),
-    ] = _DEFAULTS["memory"] / _MIB if _DEFAULTS else 0,
-    send_memory: Annotated[
-        float,
-        typer.Option(
-            min=0, metavar="MIB", rich_help_panel=_LIMITS, help="What all connections together may hold unacknowledged."
-        ),
-    ] = _DEFAULTS["send_memory"] / _MIB if _DEFAULTS else 0,
-    idle_time: Annotated[
-        float,
-        typer.Option(
-            min=1, metavar="SECONDS", rich_help_panel=_LIMITS, help="A client that says nothing for so long is dropped."
-        ),
-    ] = _DEFAULTS["idle_seconds"] if _DEFAULTS else 0,
-    send_timeout: Annotated[
-        float,
-        typer.Option(
-            min=1,
-            metavar="SECONDS",
-            rich_help_panel=_LIMITS,
-            help="A client that takes none of its data for so long is dropped.",
-        ),
-    ] = _DEFAULTS["send_timeout_seconds"] if _DEFAULTS else 0,
-    grace: Annotated[
-        float, typer.Option(min=0, metavar="SECONDS", help="How long downloads may go on after the first Ctrl-C.")
-    ] = _DEFAULTS["grace_seconds"] if _DEFAULTS else 0,
-    metrics: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS:PORT", help="Show metrics to Prometheus there, at /metrics."),
-    ] = None,
-    pcap: Annotated[Path | None, typer.Option(metavar="FILE", help="Record all packets to a pcapng file.")] = None,
+    listen: _Listen,
+    root: _Root = None,
+    origin: _Origin = None,
+    port: _Port = 80,
+    mtu: _Mtu = 1500,
+    scheduler: _Scheduler = _DEFAULTS["scheduler"],
+    congestion_control: _CongestionControl = _DEFAULTS["congestion_control"],
+    path_policy: _PathPolicy = _DEFAULTS["path_policy"],
+    max_connections: _MaxConnections = _DEFAULTS["max_connections"],
+    max_half_open: _MaxHalfOpen = _DEFAULTS["max_half_open"],
+    memory: _Memory = _DEFAULTS["memory"] / _MIB,
+    send_memory: _SendMemory = _DEFAULTS["send_memory"] / _MIB,
+    idle_time: _IdleTime = _DEFAULTS["idle_seconds"],
+    send_timeout: _SendTimeout = _DEFAULTS["send_timeout_seconds"],
+    grace: _Grace = _DEFAULTS["grace_seconds"],
+    metrics: _Metrics = None,
+    pcap: _Pcap = None,
 ) -> None:
     """Serve files, or another server, to Multipath TCP clients with our own endpoint."""
     if not _ON_LINUX:
         fail("serving needs Linux: TUN devices carry the packets", Exit.RUN_FAILED)
     if (root is None) == (origin is None):
         raise InputError("one of --root DIR and --origin HOST:PORT is needed")
-    for option, kind, name in (
-        ("--scheduler", "schedulers", scheduler),
-        ("--congestion-control", "congestion-controls", congestion_control),
-        ("--path-policy", "path-policies", path_policy),
-    ):
-        _check_name(option, kind, name)
+    _check_name("--scheduler", "schedulers", scheduler)
+    _check_name("--congestion-control", "congestion-controls", congestion_control)
+    _check_name("--path-policy", "path-policies", path_policy)
     serving = _core.Serving(
         listen=[_path(text) for text in listen],
         root=root,
@@ -140,12 +131,17 @@ def serve(
         metrics=metrics,
         capture=pcap,
     )
+    where = " and ".join(text.replace("=", " at ") for text in listen)
+    _run(serving, f"{root or origin} on {where}, port {port}", f"{scheduler}, {congestion_control}")
+
+
+def _run(serving: _core.Serving, what: str, how: str) -> None:
+    """Serves until a signal ends it."""
     with _signals_to(serving.stop):
-        where = " and ".join(text.replace("=", " at ") for text in listen)
-        _say(f"serving {root or origin} on {where}, port {port}; Ctrl-C ends it")
+        _say(f"serving {what}; Ctrl-C ends it")
         if (address := serving.metrics()) is not None:
             _say(f"metrics: http://{address}/metrics")
-        _watch(serving, f"{scheduler}, {congestion_control}")
+        _watch(serving, how)
         _say(f"served {serving.finish()} connections")
 
 
@@ -182,7 +178,7 @@ def _signals_to(stop: Callable[[], None]) -> Iterator[None]:
 
 
 def _watch(serving: _core.Serving, how: str) -> None:
-    """Says how the server is doing until it has ended."""
+    """Prints how the server is doing until it has ended."""
     console = err()
     if console.is_terminal:
         with Live(console=console, transient=True, auto_refresh=False) as live:

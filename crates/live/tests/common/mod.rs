@@ -10,6 +10,7 @@ pub mod site;
 
 use anabranch_live::requirements::{self, Tool};
 use anabranch_live::{Emulator, Host, Report};
+use anabranch_units::{Duration, Instant};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Why the test cannot run here, if it cannot.
@@ -48,11 +49,26 @@ pub fn asked_for() -> bool {
 }
 
 /// Carries traffic on a thread of its own while `work` runs, and returns what came of both.
-pub fn while_emulating<H: Host + Send, T>(mut emulator: Emulator<H>, work: impl FnOnce() -> T) -> (T, H, Report) {
-    let stop = AtomicBool::new(false);
+pub fn while_emulating<H: Host + Send, T>(emulator: Emulator<H>, work: impl FnOnce() -> T) -> (T, H, Report) {
+    emulating_until(emulator, |_| true, Duration::ZERO, work)
+}
+
+/// The same; behind `work` it goes on until the host has ended in its own way, but no longer than `longest`.
+pub fn emulating_until<H: Host + Send, T>(
+    mut emulator: Emulator<H>,
+    ended: impl Fn(&H) -> bool + Sync,
+    longest: Duration,
+    work: impl FnOnce() -> T,
+) -> (T, H, Report) {
+    let (stop, worked) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let runner = scope.spawn(|| {
-            emulator.run(&stop, |_, _| false).expect("the emulator carries on");
+            let mut worked_at = None;
+            let done = |host: &mut H, now: Instant| {
+                let since = worked.load(Ordering::Relaxed).then(|| *worked_at.get_or_insert(now));
+                since.is_some_and(|since| ended(host) || now.since(since) > longest)
+            };
+            emulator.run(&stop, done).expect("the emulator carries on");
             emulator.finish().expect("the capture is written")
         });
         // The flag is set even if the work panics; otherwise the scope would wait for ever.
@@ -64,8 +80,9 @@ pub fn while_emulating<H: Host + Send, T>(mut emulator: Emulator<H>, work: impl 
         }
         let stopper = Stop(&stop);
         let result = work();
-        drop(stopper);
+        worked.store(true, Ordering::Relaxed);
         let (host, report) = runner.join().expect("the emulator does not panic");
+        drop(stopper);
         (result, host, report)
     })
 }

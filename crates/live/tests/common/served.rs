@@ -2,7 +2,7 @@
 
 use super::capture::{self, CaptureFile};
 use super::kernel::{self, Download, PORT};
-use super::{content, while_emulating};
+use super::{content, emulating_until};
 use anabranch_live::{
     Application, BytesPacket, Clock, Counters, Emulator, End, Far, Limits, Link, Middlebox, Netns, Progress, Reply,
     Report, Script, Server, Step, Tap, lab, lab::Family,
@@ -18,8 +18,15 @@ use std::process::Stdio;
 /// What every test transfers unless it says otherwise.
 pub const TEN_MEGABYTES: u64 = 10_000_000;
 
-/// How long our server may take to end after the client's kernel has: several round trips, and repetitions where packets are lost.
-const GOODBYE: std::time::Duration = std::time::Duration::from_millis(800);
+/// Enough to fill both paths for a second, and for what is not a matter of rare losses or of the time that it takes.
+pub const FOUR_MEGABYTES: u64 = 4_000_000;
+
+/// How long our server may take to end after the client's kernel has: several round trips, and retransmissions where packets are
+/// lost.
+const LONGEST_CLOSE: Duration = Duration::from_millis(800);
+
+/// How long packets that are still under way are waited for, so that what they do to the server is counted: a round trip and more.
+const STRAGGLERS: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// Answers a request, once it is complete, with a head and so many bytes of content.
 pub struct Bulk {
@@ -144,10 +151,11 @@ impl Case {
         let tap = if self.capture { Tap::file(file.path(), End::Far).unwrap() } else { Tap::none() };
         let script = Script::new(self.script.clone());
         let emulator = Emulator::new(Clock::new(), links.collect(), server, script, tap).unwrap();
-        let ((result, received), server, report) = while_emulating(emulator, || {
+        let over = |server: &Server<_, _>| server.counters().accepted == server.counters().closed;
+        let ((result, received), server, report) = emulating_until(emulator, over, LONGEST_CLOSE, || {
             let result = client(&site.namespace);
             kernel::wait_until_closed(&site.namespace);
-            std::thread::sleep(GOODBYE);
+            std::thread::sleep(STRAGGLERS);
             let devices = (1..=n).map(|i| format!("ct{i}"));
             (result, devices.map(|device| kernel::interface_bytes(&site.namespace, &device).0).collect())
         });

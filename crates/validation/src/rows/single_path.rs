@@ -33,14 +33,16 @@ pub(super) fn rows() -> Vec<Row> {
     ] {
         rows.push(newreno_random(p, constant, tolerance, seconds, seeds, quick_seeds));
     }
-    for (n, seconds, quick_seeds) in [(1000, 1000.0, 1), (10_000, 2000.0, 1), (100_000, 6000.0, 0)] {
+    for (n, seconds, quick_seeds) in [(1000, 1000.0, 1), (10_000, 2000.0, 0), (100_000, 6000.0, 0)] {
         rows.push(newreno_periodic(n, seconds, quick_seeds));
     }
     let rfc = "{ name = \"cubic\", constants = \"rfc9438\" }";
     for (control, name, targets) in
         [(EXACT_CUBIC, "Linux", [8.7, 12.5, 43.9, 214.0]), (rfc, "RFC 9438", [9.6, 13.9, 47.0, 214.0])]
     {
-        let networks = [(0.02, 2000.0, 10, 3), (0.01, 2000.0, 10, 3), (1e-3, 5000.0, 10, 1), (1e-4, 8000.0, 4, 0)];
+        // The constants differ in two numbers, so the normal suite takes the widest windows with one set only.
+        let wide = u64::from(name == "Linux");
+        let networks = [(0.02, 2000.0, 10, 3), (0.01, 2000.0, 10, 3), (1e-3, 5000.0, 10, wide), (1e-4, 8000.0, 4, 0)];
         for ((p, seconds, seeds, quick_seeds), target) in networks.into_iter().zip(targets) {
             rows.push(cubic_random((control, name), p, target, seconds, seeds, quick_seeds));
         }

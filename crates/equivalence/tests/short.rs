@@ -1,0 +1,63 @@
+//! The comparison from end to end, with a kernel for the live runs, over seconds instead of minutes. The slow suite runs the real ones.
+
+#![cfg(target_os = "linux")]
+
+use anabranch_equivalence::campaign::run;
+use anabranch_equivalence::cells::all;
+use anabranch_equivalence::question::Part;
+use anabranch_equivalence::report::Report;
+use anabranch_live::requirements::missing;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+const SECONDS: u32 = 4;
+
+/// Whether the test cannot run here; with `ANABRANCH_REQUIRE_LIVE=1` that fails it.
+fn unable() -> bool {
+    let lacking = missing(&[]);
+    let required = std::env::var("ANABRANCH_REQUIRE_LIVE").is_ok_and(|value| value == "1");
+    assert!(lacking.is_empty() || !required, "live tests are required, but: {}", lacking.join(" "));
+    if !lacking.is_empty() {
+        eprintln!("skipped: {}", lacking.join(" "));
+    }
+    !lacking.is_empty()
+}
+
+#[test]
+fn live_runs_of_either_server_are_compared_with_simulated_ones() {
+    if unable() {
+        return;
+    }
+    let parts = [Part::OnePath, Part::OurServer];
+    let first = |part: &Part| {
+        let mut case = all(&[*part], true).swap_remove(0);
+        let shorter = case.scenario.replace("duration = \"60 s\"", &format!("duration = \"{SECONDS} s\""));
+        assert_ne!(shorter, case.scenario);
+        (case.scenario, case.seconds) = (shorter, SECONDS);
+        case
+    };
+    let cases: Vec<_> = parts.iter().map(first).collect();
+    let runs: u32 = cases.iter().map(|case| case.live_runs).sum();
+    let over = AtomicUsize::new(0);
+    let count = |done: usize, of: usize, _: &str| {
+        assert!(done <= of && of == runs as usize);
+        over.fetch_add(1, Ordering::Relaxed);
+    };
+    let found = run(cases, 4, None, &AtomicBool::new(false), &count);
+    assert_eq!(over.into_inner(), runs as usize);
+    for found in &found {
+        assert!(found.errors.is_empty(), "{:?}", found.errors);
+        // A busy machine is too late for the links of some runs; these are tried again, and do not count.
+        assert!(found.live.len() as u32 == found.cell.live_runs || found.void > 0, "{found:?}");
+        let Some(judgement) = &found.judgement else { continue };
+        assert!(found.live.iter().all(|run| run.goodput_bps > 1e5), "{found:?}");
+        for compared in &judgement.compared {
+            assert!(compared.simulated.is_finite() && compared.live.is_finite(), "{compared:?}");
+        }
+        // What a few seconds tell is little, but half or twice the goodput would be another network.
+        let goodput = &judgement.compared[0];
+        assert!((0.5..2.0).contains(&(goodput.simulated / goodput.live)), "{goodput:?}");
+    }
+    let report = Report::of(found);
+    assert_eq!(report.parts.iter().map(|part| part.letter).collect::<Vec<_>>(), ["a", "c"]);
+    assert!(report.parts.iter().all(|part| !part.rows.is_empty()));
+}
