@@ -113,7 +113,7 @@ def answer(anabranch: Run) -> Callable[..., Any]:
 
 
 def require(*programs: str) -> None:
-    """Skips the test where a program is missing; fails it where CI says that nothing may be skipped."""
+    """Skips the test where a program is missing; fails it where CI allows no skips."""
     missing = [program for program in programs if shutil.which(program) is None]
     if missing:
         _leave(f"{', '.join(missing)} not installed; scripts/setup-live.sh installs what the live tests need")

@@ -160,7 +160,7 @@ def test_a_session_that_was_cut_off_is_not_over() -> None:
     assert not reader.log.over
 
 
-def test_a_session_s_picture_shows_what_the_player_saw() -> None:
+def test_a_session_s_figure_shows_what_the_player_saw() -> None:
     times = np.arange(0.0, 10.0, 0.5)
     nothing = np.zeros_like(times)
     path = PathRecording("wifi", nothing, nothing, nothing)

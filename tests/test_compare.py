@@ -35,28 +35,28 @@ def test_runs_stand_side_by_side_under_what_distinguishes_them(anabranch: Run, t
     for name, column in {"one": 1, "two": 2}.items():
         (session,) = json.loads((two / "runs" / name / "metrics.json").read_text(encoding="utf-8"))["sessions"]
         (row,) = [line for line in done.stdout.splitlines() if line.startswith("path switches")]
-        cells = [cell.strip() for cell in row.split("  ") if cell.strip()]
-        assert int(cells[column].replace("\u202f", "")) == session["path_switches"]
+        values = [value.strip() for value in row.split("  ") if value.strip()]
+        assert int(values[column].replace("\u202f", "")) == session["path_switches"]
     width, height = png_size(two / "runs" / "comparison.png")
     assert width > 1000
     assert height > 600
     assert (two / "runs" / "comparison.svg").is_file()
 
 
-def test_json_and_out(answer_with_picture: Callable[..., Any], two: Path) -> None:
-    found = answer_with_picture("compare", "runs/one", "runs/two", "--out", "elsewhere")
+def test_json_and_out(answer_with_figure: Callable[..., Any], two: Path) -> None:
+    found = answer_with_figure("compare", "runs/one", "runs/two", "--out", "elsewhere")
     assert [run["name"] for run in found["runs"]] == ["min-rtt", "gr-sty"]
     assert (two / "elsewhere" / "comparison.png").is_file()
 
 
 @pytest.fixture
-def answer_with_picture(anabranch: Run) -> Callable[..., Any]:
-    """Like `answer`, for a command that also says where its picture is."""
+def answer_with_figure(anabranch: Run) -> Callable[..., Any]:
+    """Like `answer`, for a command that also prints where its figure is."""
 
     def call(*arguments: object) -> Any:
         done = anabranch(*arguments, "--json")
         assert done.returncode == 0
-        assert done.stderr.strip().startswith("picture: ")
+        assert done.stderr.strip().startswith("figure: ")
         return json.loads(done.stdout)
 
     return call

@@ -110,15 +110,15 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     require("ffmpeg")
     command = [sys.executable, "-m", "anabranch", "content", "make", "--out", "made", "--duration", "1 h"]
     process = subprocess.Popen([*command, "--rates", "1 Mb/s"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    patience = time.monotonic() + 60
+    deadline = time.monotonic() + 60
     while not list(tmp_path.glob(".made-*/encoded-0.mp4")):
-        assert time.monotonic() < patience
+        assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130, said
-    assert "interrupted" in said
+    _, output = process.communicate(timeout=60)
+    assert process.returncode == 130, output
+    assert "interrupted" in output
     assert not list(tmp_path.iterdir())
 
 

@@ -1,11 +1,13 @@
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
+from anabranch.cli import app
 from conftest import Run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -57,11 +59,23 @@ def test_an_unknown_kind_is_refused_with_the_nearest_one(anabranch: Run, argumen
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("command", ["list", "run", "compare"])
-def test_help_shows_an_example(anabranch: Run, command: str) -> None:
-    done = anabranch(command, "--help")
+def _commands(group: Any, *names: str) -> Iterator[tuple[str, ...]]:
+    """The names of every command and subcommand."""
+    yield names
+    for name, command in getattr(group, "commands", {}).items():
+        yield from _commands(command, *names, name)
+
+
+@pytest.mark.parametrize("command", list(_commands(typer.main.get_command(app)))[1:], ids=" ".join)
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_the_help_of_every_command_shows_an_example(anabranch: Run, command: tuple[str, ...], option: str) -> None:
+    done = anabranch(*command, option)
     assert done.returncode == 0
-    assert f"Example: anabranch {command}" in done.stdout
+    assert f"Example: anabranch {' '.join(command)}" in done.stdout
+
+
+def test_the_program_s_own_help_names_a_first_step(anabranch: Run) -> None:
+    assert "anabranch run sticky/base" in " ".join(anabranch("--help").stdout.split())
 
 
 def test_the_version_is_the_package_s(launch: Run) -> None:

@@ -69,7 +69,7 @@ def test_a_run_in_real_time_leaves_a_run_folder_like_a_simulation(
     assert real["bytes"] == model["bytes"]
     assert {f["path"] for f in real["subflows"]} == {"wifi", "lte"}
     assert all(f["bytes"] > 100_000 for f in real["subflows"])
-    # What nobody could see is null.
+    # What was not observed is null.
     assert real["reorder_delay_s"]["mean"] is None
     assert (real["path_switches"] is None) == (server == "kernel")
     for name in ("run.json", "session.png", "samples.parquet", "wifi.pcapng", "lte.pcapng"):
@@ -102,8 +102,8 @@ def test_ctrl_c_takes_everything_down(bulk: Path, tmp_path: Path) -> None:
     assert namespaces_of(process.pid)
     time.sleep(0.5)
     os.kill(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert (process.returncode, "interrupted" in said, "Traceback" in said) == (130, True, False)
+    _, output = process.communicate(timeout=60)
+    assert (process.returncode, "interrupted" in output, "Traceback" in output) == (130, True, False)
     assert namespaces_of(process.pid) == []
     assert list(tmp_path.iterdir()) == [bulk]
 

@@ -95,9 +95,9 @@ def test_vlc_plays_a_progressive_video_over_two_paths(launch: Run, tmp_path: Pat
     session, folder = _play(launch, tmp_path, "vlc", tmp_path / "film")
     assert session["startup_s"] is not None
     assert session["played_s"] == pytest.approx(8.0, abs=2.5)
-    said = json.loads((folder / "player.json").read_text(encoding="utf-8"))
-    assert said["over"]
-    assert said["statistics"]["frames displayed"] > 100
+    output = json.loads((folder / "player.json").read_text(encoding="utf-8"))
+    assert output["over"]
+    assert output["statistics"]["frames displayed"] > 100
     assert (folder / "vlc.log").stat().st_size > 0
 
 
@@ -116,9 +116,9 @@ def test_ctrl_c_takes_browser_and_testbed_down(tmp_path: Path, ladder: Path) -> 
         assert process.poll() is None
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130, said
-    assert "interrupted" in said
+    _, output = process.communicate(timeout=60)
+    assert process.returncode == 130, output
+    assert "interrupted" in output
     namespaces = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
     assert f"anabranch-{process.pid}-" not in namespaces
     deadline = time.monotonic() + 20

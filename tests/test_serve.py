@@ -1,4 +1,4 @@
-"""`anabranch serve`: what is wrong is said plainly. That it works is shown in test_serve_page.py and in Rust."""
+"""`anabranch serve`: its messages on wrong input. That it works is shown in test_serve_page.py and in Rust."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ LISTEN = ("--listen", "srv1=10.99.0.1")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--root", ".", "--scheduler", "min-rt", *LISTEN), "--scheduler: nothing is called `min-rt`"),
         (("--root", ".", "--scheduler", "min-rt", *LISTEN), "did you mean `min-rtt`?"),
@@ -32,10 +32,10 @@ LISTEN = ("--listen", "srv1=10.99.0.1")
         (("--root", ".", *LISTEN, "--metrics", "9100"), "`9100` is no ADDRESS:PORT"),
     ],
 )
-def test_wrong_arguments_end_with_2_and_a_remedy(anabranch: Run, arguments: tuple[str, ...], said: str) -> None:
+def test_wrong_arguments_end_with_2_and_a_remedy(anabranch: Run, arguments: tuple[str, ...], message: str) -> None:
     done = anabranch("serve", *arguments)
     assert done.returncode == 2, done.stderr
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -46,7 +46,7 @@ def test_a_directory_that_is_not_there_ends_with_1(anabranch: Run, tmp_path: Pat
 
 
 def test_a_device_that_cannot_be_opened_ends_with_1_and_the_way_to_get_it(anabranch: Run) -> None:
-    # No interface can have so long a name, whoever asks.
+    # No interface can have so long a name.
     done = anabranch("serve", "--root", ".", "--listen", "a-name-that-is-too-long=10.99.0.1")
     assert done.returncode == 1
     assert "cannot open the TUN device a-name-that-is-too-long" in done.stderr
@@ -88,7 +88,7 @@ def test_the_line_tells_clients_rates_queue_and_how() -> None:
     before, now = _facts(2.0, (1_000_000, 0)), _facts(4.0, (6_000_000, 250_000))
     line = serving._line(before, now, "min-rtt, cubic")
     assert line == "1 client, srv1 20.0 Mb/s, srv2 1.0 Mb/s, 1.2 MB in the send queue (min-rtt, cubic)"
-    # Before the server has said anything for the first time.
+    # Before the server's first report.
     first = serving._line({**before, "uptime": 0.0, "paths": []}, now, "x, y")
     assert "srv1 0.0 Mb/s" in first
 

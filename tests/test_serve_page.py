@@ -16,7 +16,7 @@ import pytest
 PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "serve.md"
 FILM_LEN = 20_000_000
 # No step takes longer.
-PATIENCE_S = 30.0
+TIMEOUT_S = 30.0
 
 _NEEDED = ("ip", "tc", "setpriv", "curl", "mptcpize", "nstat", "openssl", "sysctl")
 
@@ -70,9 +70,9 @@ class Namespace:
     def run(self, script: str, directory: Path) -> str:
         """Runs a script to its end; returns what it printed."""
         process = self.start(script, directory, stdout=subprocess.PIPE)
-        said, complaints = process.communicate(timeout=PATIENCE_S * 2)
+        output, complaints = process.communicate(timeout=TIMEOUT_S * 2)
         assert process.returncode == 0, complaints
-        return said
+        return output
 
     def remove(self) -> None:
         subprocess.run(["ip", "netns", "delete", self.name], check=True)
@@ -139,9 +139,9 @@ def serving(machine: Namespace, script: str, directory: Path) -> Iterator[None]:
         assert banner.startswith("serving "), banner + server.stderr.read()
         yield
         server.send_signal(signal.SIGINT)
-        assert server.wait(timeout=PATIENCE_S) == 0
-        said = server.stderr.read()
-        assert re.search(r"served \d+ connections", said), said
+        assert server.wait(timeout=TIMEOUT_S) == 0
+        output = server.stderr.read()
+        assert re.search(r"served \d+ connections", output), output
     finally:
         if server.poll() is None:
             server.kill()
@@ -176,9 +176,9 @@ def received(client: Namespace, directory: Path, device: str) -> int:
     return int(client.run(f"cat /sys/class/net/{device}/statistics/rx_bytes", directory))
 
 
-def counters(said: str) -> dict[str, int]:
+def counters(output: str) -> dict[str, int]:
     """What nstat printed."""
-    rows = (line.split() for line in said.splitlines() if line.startswith("MPTcp"))
+    rows = (line.split() for line in output.splitlines() if line.startswith("MPTcp"))
     return {row[0]: int(row[1]) for row in rows}
 
 
@@ -201,9 +201,9 @@ def test_two_uplinks(videos: Path) -> None:
         machine.run(page["Devices and routes"], videos)
         with serving(machine, page["Run the server"], videos):
             assert capabilities_of_the_server(machine, videos) == {"0" * 16}
-            said = counters(client.run(page["client"], videos))
-            assert said["MPTcpExtMPCapableSYNACKRX"] == 1
-            assert said["MPTcpExtMPJoinSynAckRx"] == 1
+            output = counters(client.run(page["client"], videos))
+            assert output["MPTcpExtMPCapableSYNACKRX"] == 1
+            assert output["MPTcpExtMPJoinSynAckRx"] == 1
             for device in ("ct1", "ct2"):
                 assert received(client, videos, device) > FILM_LEN // 20, device
             time.sleep(1.5)  # Metrics are at most a second old.
@@ -225,9 +225,9 @@ def test_one_uplink_and_a_client_with_two_addresses(videos: Path) -> None:
         machine.run(page["one-uplink"] + "ip route replace 198.51.100.1/32 via 192.0.2.1 dev up1", videos)
         script = page["Run the server"].replace('--listen srv2="$ADDRESS" ', "")
         with serving(machine, script, videos):
-            said = counters(client.run(page["client"], videos))
-            assert said["MPTcpExtMPCapableSYNACKRX"] == 1
-            assert said["MPTcpExtMPJoinSynAckRx"] == 1
+            output = counters(client.run(page["client"], videos))
+            assert output["MPTcpExtMPCapableSYNACKRX"] == 1
+            assert output["MPTcpExtMPJoinSynAckRx"] == 1
 
 
 def test_https_by_another_server(videos: Path) -> None:

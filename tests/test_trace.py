@@ -23,7 +23,7 @@ def test_the_information_is_printed_for_people_and_programs(anabranch: Run, tabl
     assert lines["format"].strip() == "columns, column 1 in Mb/s"
     assert lines["mean"].strip() == "9.6 Mb/s"
     assert lines["outages"].strip().startswith("3.33 % of the time below 480 kb/s, 1 of them, 2 s on average")
-    assert "▁" not in done.stdout, "pictures are for terminals"
+    assert "▁" not in done.stdout, "sparklines are for terminals"
     found = json.loads(anabranch("trace", "info", str(table), "--json").stdout)
     assert (found["schema"], found["mean_bps"], found["longest_outage_s"], found["duration_s"]) == (1, 9.6e6, 2, 60.0)
     assert 0 < found["autocorrelation"]["1"] < 1
@@ -42,7 +42,7 @@ def test_a_trace_goes_from_format_to_format(anabranch: Run, table: Path, tmp_pat
     assert json.loads(printed.stdout) == [{"duration_ms": 1000, "bandwidth_kbps": 24000}]
 
 
-def test_a_trace_is_made_up(anabranch: Run, tmp_path: Path) -> None:
+def test_a_trace_is_synthesised(anabranch: Run, tmp_path: Path) -> None:
     arguments = ("--mean", "12 Mb/s", "--duration", "300 s", "--seed", "3")
     target = tmp_path / "made.csv"
     assert anabranch("trace", "synthesize", "lte", str(target), *arguments).returncode == 0

@@ -1,4 +1,4 @@
-"""`anabranch validate`: what it says of wrong input, and the quick cells where the machine can run them."""
+"""`anabranch validate`: its messages on wrong input, and the quick test cases where the machine can run them."""
 
 import json
 import time
@@ -8,7 +8,7 @@ import pytest
 
 from conftest import LADDER_BPS, LADDER_S, Run, require_live
 
-# (d) plays for two minutes; everything else of the quick cells goes on beside it.
+# (d) plays for two minutes; all other quick test cases run beside it.
 _QUICK_LIMIT_S = 600
 
 
@@ -35,8 +35,12 @@ def test_a_document_that_does_not_exist_is_named(anabranch: Run, tmp_path: Path)
     assert "Traceback" not in done.stderr
 
 
-def test_live_runs_of_before_are_judged_again_without_a_machine_for_them(anabranch: Run, tmp_path: Path) -> None:
-    cell = "250 kB, 10 Mb/s, 50 ms, 0 %, 1 BDP, cubic"
+# The second is the former name of the first.
+@pytest.mark.parametrize("option", ["--test-case", "--cell"])
+def test_earlier_live_runs_are_compared_again_without_a_machine_for_them(
+    anabranch: Run, tmp_path: Path, option: str
+) -> None:
+    name = "250 kB, 10 Mb/s, 50 ms, 0 %, 1 BDP, cubic"
     run: dict[str, float | list[object] | None] = {
         "goodput_bps": 2e6,
         "retransmissions": 0.0,
@@ -45,40 +49,40 @@ def test_live_runs_of_before_are_judged_again_without_a_machine_for_them(anabran
         "stalls": None,
         "drops": [],
     }
-    # What a kernel does, and three times that; whoever fetches a chunk in that time is no model of it.
+    # What a kernel takes for a chunk, and three times that, from which the simulation differs.
     for chunk_s, verdict in ((0.2944, "equivalent"), (0.9, "differs")):
         live = [run | {"seed": seed, "chunk_s": chunk_s * (1 + seed / 1e3)} for seed in (1, 2, 3)]
-        earlier = {"cell": {"name": cell, "part": "OnOff"}, "void": 0, "errors": [], "live": live}
+        earlier = {"cell": {"name": name, "part": "OnOff"}, "void": 0, "errors": [], "live": live}
         earlier["lateness"] = {"median_s": 3e-5, "p99_s": 2e-4}
         (tmp_path / "earlier.json").write_text(json.dumps({"cells": [earlier]}), encoding="utf-8")
-        done = anabranch("validate", "--again", tmp_path / "earlier.json", "--only", "f", "--cell", cell, "--json")
+        done = anabranch("validate", "--again", tmp_path / "earlier.json", "--only", "f", option, name, "--json")
         report = json.loads(done.stdout)
         rows = [row for part in report["parts"] for row in part["rows"]]
         assert [row["verdict"] for row in rows if "chunk" in row["quantity"]] == [verdict], done.stderr
         assert done.returncode == (verdict == "differs")
 
 
-def test_what_cannot_be_judged_again_is_refused(anabranch: Run, tmp_path: Path) -> None:
+def test_what_cannot_be_compared_again_is_refused(anabranch: Run, tmp_path: Path) -> None:
     (tmp_path / "no.json").write_text("{}", encoding="utf-8")
-    for arguments, told in (
+    for arguments, message in (
         (("--again", tmp_path / "no.json"), "no report of validate --json"),
         (("--again", tmp_path / "none.json"), "none.json"),
-        (("--again", tmp_path / "no.json", "--cell", "3 Gb/s"), "no cell of these parts has `3 Gb/s` in its name"),
+        (("--again", tmp_path / "no.json", "--test-case", "3 Gb/s"), "no cell of these parts has `3 Gb/s` in its name"),
     ):
         done = anabranch("validate", "--only", "f", *arguments)
         assert done.returncode == 2
-        assert told in done.stderr
+        assert message in done.stderr
 
 
 @pytest.mark.slow
-def test_the_quick_cells_do_not_contradict_the_kernel(launch: Run) -> None:
+def test_the_quick_test_cases_do_not_contradict_the_kernel(launch: Run) -> None:
     require_live()
     done = launch("validate", "--quick", "--json", timeout=_QUICK_LIMIT_S)
     report = json.loads(done.stdout)
     rows = [row for part in report["parts"] for row in part["rows"]]
     assert {part["letter"] for part in report["parts"]} == set("abcdef")
-    # Two runs of a cell tell little, so most of what is not equivalent is inconclusive; what differs in spite of that
-    # differs. How many packets a full queue drops is known to (docs/reference/deviations.md).
+    # Two runs of a test case tell little, so most of what is not equivalent is inconclusive; what differs in spite of
+    # that differs. The number of packets that a full queue drops is known to (docs/reference/deviations.md).
     differing = [row for row in rows if row["verdict"] == "differs" and row["quantity"] != "retransmissions"]
     assert not differing, differing
     assert any(row["verdict"] == "equivalent" for row in rows)

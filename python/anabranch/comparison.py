@@ -54,9 +54,9 @@ def _named(key: str, value: Any) -> str:
     return str(value) if speaks else f"{last} {'-' if value is None else value}"
 
 
-_Cell = Callable[[dict[str, Any]], str]
+_Show = Callable[[dict[str, Any]], str]
 
-_PLAYBACK: list[tuple[str, _Cell]] = [
+_PLAYBACK: list[tuple[str, _Show]] = [
     ("start-up", lambda s: summary.seconds(s["startup_s"])),
     ("stalls", lambda s: summary.count(s["stalls"])),
     ("frozen picture", lambda s: summary.seconds(s["stall_s"])),
@@ -65,7 +65,7 @@ _PLAYBACK: list[tuple[str, _Cell]] = [
 ]
 
 
-def _known(key: str, show: Callable[[float], str]) -> _Cell:
+def _known(key: str, show: Callable[[float], str]) -> _Show:
     """A number that only DASH sessions have, and they not always."""
     return lambda s: "-" if s.get(key) is None else show(s[key])
 
@@ -75,7 +75,7 @@ def _fairness(metrics: dict[str, Any]) -> str:
     return "-" if index is None else f"{index:.3f}"
 
 
-_QUALITY: list[tuple[str, _Cell]] = [
+_QUALITY: list[tuple[str, _Show]] = [
     ("mean bitrate", _known("mean_bitrate_bps", summary.megabits)),
     ("switches", _known("switches", summary.count)),
     ("switches of the resolution", _known("impactful_switches", summary.count)),
@@ -84,7 +84,7 @@ _QUALITY: list[tuple[str, _Cell]] = [
     ("linear QoE", _known("qoe_linear", summary.count)),
     ("log QoE", _known("qoe_log", lambda qoe: f"{qoe:.1f}")),
 ]
-_TRANSFER: list[tuple[str, _Cell]] = [
+_TRANSFER: list[tuple[str, _Show]] = [
     ("goodput", lambda s: summary.megabits(s["goodput_bps"])),
     ("path switches", lambda s: summary.count(s["path_switches"])),
     ("reordering delay, mean", lambda s: summary.seconds(s["reorder_delay_s"]["mean"])),
@@ -101,16 +101,16 @@ def table(runs: Sequence[StoredRun], session: int = 0) -> RenderableType:
         result.add_column(name, justify="right")
     played = any(summary.playback(s) for s in sessions)
     streamed = any("mean_bitrate_bps" in s for s in sessions)
-    for label, cell in (_PLAYBACK if played else []) + (_QUALITY if streamed else []) + _TRANSFER:
-        result.add_row(label, *(cell(s) for s in sessions))
+    for label, show in (_PLAYBACK if played else []) + (_QUALITY if streamed else []) + _TRANSFER:
+        result.add_row(label, *(show(s) for s in sessions))
     if any(r.metrics.get("fairness") for r in runs):
         result.add_row("Jain's index of the mean bitrates", *(_fairness(r.metrics) for r in runs))
     for path in dict.fromkeys(f["path"] for s in sessions for f in s["subflows"]):
-        for label, key, show in _PER_PATH:
+        for label, key, write in _PER_PATH:
             # A path that went down and came back has carried several subflows.
             sums = (summary.total(f[key] for f in s["subflows"] if f["path"] == path) for s in sessions)
-            cells = ("-" if total is None else show(total) for total in sums)
-            result.add_row(Text.assemble((path, "cyan"), f", {label}"), *cells)
+            texts = ("-" if total is None else write(total) for total in sums)
+            result.add_row(Text.assemble((path, "cyan"), f", {label}"), *texts)
     return result
 
 
@@ -120,7 +120,7 @@ _PER_PATH: list[tuple[str, str, Callable[[float], str]]] = [
 ]
 
 
-def picture(runs: Sequence[StoredRun], session: int = 0) -> Figure:
+def figure(runs: Sequence[StoredRun], session: int = 0) -> Figure:
     """One session of each run side by side."""
     from anabranch.figures.comparison import Column, compare
 
@@ -140,13 +140,13 @@ def picture(runs: Sequence[StoredRun], session: int = 0) -> Figure:
     return compare(columns, title=title)
 
 
-def save_picture(runs: Sequence[StoredRun], directory: Path, session: int = 0) -> Path:
-    """Writes the picture as ``comparison.png`` and ``comparison.svg`` and returns the former."""
+def save_figure(runs: Sequence[StoredRun], directory: Path, session: int = 0) -> Path:
+    """Writes the figure as ``comparison.png`` and ``comparison.svg`` and returns the former."""
     from anabranch.figures import style
 
-    figure = picture(runs, session)
+    drawn = figure(runs, session)
     directory.mkdir(parents=True, exist_ok=True)
     png = directory / "comparison.png"
     for path in (png, png.with_suffix(".svg")):
-        style.save(figure, path)
+        style.save(drawn, path)
     return png

@@ -1,4 +1,4 @@
-"""The table of everything that endpoints, links and players said."""
+"""The table of all events of endpoints, links and players."""
 
 from __future__ import annotations
 

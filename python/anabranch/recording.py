@@ -1,4 +1,4 @@
-"""What happened during a run, sampled at a fixed interval: the numbers behind the pictures."""
+"""What happened during a run, sampled at a fixed interval: the numbers behind the figures."""
 
 from __future__ import annotations
 

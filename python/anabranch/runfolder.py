@@ -5,8 +5,8 @@
 ``metrics.json``       what the run found; the same for the same scenario, seed and version
 ``samples.parquet``    each session over time, sampled
 ``incidents.parquet``  stalls, buffer underflows and the scenario's events: when they were
-``events.parquet``     everything that was said, where asked for
-``session.png``        the picture of one session, the first where nothing was said, and ``session.svg``
+``events.parquet``     every event, with ``--events``
+``session.png``        the figure of one session, the first by default, and ``session.svg``
 ``run.json``           seed, version, machine and times; written last, so a folder without it is unfinished
 =====================  ====================================================================================
 """
@@ -200,7 +200,7 @@ def _about(run: Run) -> dict[str, Any]:
 
 
 def _processor() -> str | None:
-    """The processor's name where the system tells it (Linux)."""
+    """The processor's name where the system reports it (Linux)."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:

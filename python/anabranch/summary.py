@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-# What is said of many like sessions in full; the rest is counted.
+# Of many like sessions so many are shown in full; the rest is counted.
 _MOST_SESSIONS = 4
 
 Metrics = Mapping[str, Any]
@@ -86,7 +86,7 @@ def transfer(session: Metrics) -> str:
 
 
 def in_short(session: Metrics) -> str:
-    """The line that says most: what the viewer saw, or how the data came where nobody watched."""
+    """The most informative line: what the viewer saw, or the transfer where there is no viewer."""
     return "; ".join(filter(None, (playback(session), quality(session)))) or transfer(session)
 
 

@@ -19,7 +19,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
-    # A traceback is for the one who mends the program, and plain ones are easier to send.
+    # Plain tracebacks are easier to put into a bug report.
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -64,7 +64,7 @@ def main() -> None:
         say_error("interrupted")
         sys.exit(Exit.INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read our output has seen enough. Python would complain once more when it flushes at exit.
+        # The reader of our output has closed it. Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(Exit.DONE)
     except OSError as error:

@@ -13,7 +13,7 @@ from anabranch.cli.console import Exit, answer, err, fail, out
 
 EXAMPLES = "Example: anabranch compare runs/sticky-base-1-1 runs/sticky-base-1-2"
 
-# A picture of more columns would be illegible.
+# A figure of more columns would be illegible.
 _MOST_RUNS = 6
 
 
@@ -36,14 +36,14 @@ def compare(
         bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
     ] = False,
 ) -> None:
-    """Put one session of each of several runs side by side, as a table and as a picture."""
+    """Put one session of each of several runs side by side, as a table and as a figure."""
     if not 2 <= len(directories) <= _MOST_RUNS:
         raise InputError(f"{len(directories)} run folder(s) given; expected two to {_MOST_RUNS}")
     try:
         runs = [runfolder.read(d) for d in directories]
         for run in runs:
             if not run.metrics["sessions"]:
-                raise InputError(f"{run.directory}: nobody watched in this run: there is nothing to compare")
+                raise InputError(f"{run.directory}: this run has no session: there is nothing to compare")
             runfolder.check_session(session, run.directory, len(run.recording.sessions))
         if as_json:
             found = [
@@ -53,7 +53,7 @@ def compare(
             print(json.dumps({"schema": 1, "runs": found}, indent=2, ensure_ascii=False), flush=True)
         else:
             answer(comparison.table(runs, session))
-        png = comparison.save_picture(runs, directory or directories[0].resolve().parent, session)
-        (err() if as_json else out()).print(f"\npicture: {png}", soft_wrap=True)
+        png = comparison.save_figure(runs, directory or directories[0].resolve().parent, session)
+        (err() if as_json else out()).print(f"\nfigure: {png}", soft_wrap=True)
     except KeyboardInterrupt:
         fail("interrupted", Exit.INTERRUPTED)

@@ -38,7 +38,7 @@ def out() -> Console:
 
 
 def err() -> Console:
-    """What a command says besides its answer."""
+    """Messages of a command besides its answer."""
     return _console(sys.stderr)
 
 

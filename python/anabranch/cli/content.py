@@ -19,61 +19,74 @@ EXAMPLES = (
     'Example: anabranch content make --scenario dash/ratio-1-1 --duration "60 s" --out ladder\n\n'
     'Or: anabranch content make --rates "500 kb/s, 1 Mb/s, 2 Mb/s" --segment "2 s" --duration "60 s" --out ladder\n\n'
     'Or: anabranch content make --progressive mp4 --rate "2 Mb/s" --duration "60 s" --out film\n\n'
-    "The folder holds manifest.mpd with its media segments, film.mp4 or film.ts, and content.json, which says what is "
-    "in it."
+    "The folder holds manifest.mpd with its media segments, film.mp4 or film.ts, and content.json, which describes "
+    "them."
 )
 
-app = typer.Typer(help="Make real video for live runs.", no_args_is_help=True)
+app = typer.Typer(
+    help="Make real video for live runs.",
+    epilog='Example: anabranch content make --scenario dash/ratio-1-1 --duration "60 s" --out ladder',
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 _DEFAULT_SEGMENT = "2 s"
 _DEFAULT_DURATION = "60 s"
 
 
+_Directory = Annotated[
+    Path, typer.Option("--out", metavar="DIR", help="The folder to make; it must not exist.", show_default=False)
+]
+_Scenario = Annotated[
+    str | None,
+    typer.Option(
+        "--scenario", metavar="SCENARIO", help="Make the video of this scenario's first session.", show_default=False
+    ),
+]
+_Duration = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help=f"Playing time; the scenario's, or {_DEFAULT_DURATION}.", show_default=False),
+]
+_Rates = Annotated[
+    str | None, typer.Option(metavar="RATES", help='DASH: rates, such as "500 kb/s, 1 Mb/s".', show_default=False)
+]
+_Segment = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME", help=f"DASH: a media segment; the scenario's, or {_DEFAULT_SEGMENT}.", show_default=False
+    ),
+]
+_Resolutions = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZES",
+        help='Sizes of the pictures, such as "640x360, 1280x720", or one for all; what suits the rates.',
+        show_default=False,
+    ),
+]
+_Progressive = Annotated[
+    content.Container | None,
+    typer.Option(help="Make one file that is played while it is fetched, too: MP4 or an MPEG-TS.", show_default=False),
+]
+_Rate = Annotated[
+    str | None, typer.Option(metavar="RATE", help="Progressive: its rate; the scenario's.", show_default=False)
+]
+_Fps = Annotated[
+    str | None, typer.Option(metavar="N", help="Pictures per second; the scenario's, or 24.", show_default=False)
+]
+
+
 @app.command("make", epilog=EXAMPLES)
 def make(
-    directory: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="The folder to make; it must not exist.", show_default=False)
-    ],
-    scenario: Annotated[
-        str | None,
-        typer.Option(
-            "--scenario", metavar="SCENARIO", help="Make what this scenario's first video is.", show_default=False
-        ),
-    ] = None,
-    duration: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help=f"Playing time; the scenario's, or {_DEFAULT_DURATION}.", show_default=False),
-    ] = None,
-    rates: Annotated[
-        str | None,
-        typer.Option(metavar="RATES", help='DASH: rates, such as "500 kb/s, 1 Mb/s".', show_default=False),
-    ] = None,
-    segment: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME", help=f"DASH: a media segment; the scenario's, or {_DEFAULT_SEGMENT}.", show_default=False
-        ),
-    ] = None,
-    resolutions: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZES",
-            help='Sizes of the pictures, such as "640x360, 1280x720", or one for all; what suits the rates.',
-            show_default=False,
-        ),
-    ] = None,
-    progressive: Annotated[
-        content.Container | None,
-        typer.Option(
-            help="Make one file that is played while it is fetched, too: MP4 or an MPEG-TS.", show_default=False
-        ),
-    ] = None,
-    rate: Annotated[
-        str | None, typer.Option(metavar="RATE", help="Progressive: its rate; the scenario's.", show_default=False)
-    ] = None,
-    fps: Annotated[
-        str | None, typer.Option(metavar="N", help="Pictures per second; the scenario's, or 24.", show_default=False)
-    ] = None,
+    directory: _Directory,
+    scenario: _Scenario = None,
+    duration: _Duration = None,
+    rates: _Rates = None,
+    segment: _Segment = None,
+    resolutions: _Resolutions = None,
+    progressive: _Progressive = None,
+    rate: _Rate = None,
+    fps: _Fps = None,
 ) -> None:
     """Encode a DASH ladder, a progressive file, or both, with ffmpeg.
 

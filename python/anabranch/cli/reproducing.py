@@ -1,4 +1,4 @@
-"""`anabranch reproduce`: what four papers claim, measured and judged."""
+"""`anabranch reproduce`: the claims of four papers, measured and tested."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXAMPLES = (
 
 _ALL = "all"
 _STYLES = {"reproduced": "green", "partly": "yellow", "not reproduced": "red", "not testable": "dim"}
-# What a cell of the table shows; the report has everything.
+# Values or findings that the table shows of a claim; the report has all of them.
 _MOST_VALUES = 3
 
 Row = Mapping[str, Any]
@@ -45,7 +45,7 @@ def reproduce(
         bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
     ] = False,
 ) -> None:
-    """Measure what four papers claim, and judge it by written criteria."""
+    """Measure the claims of four papers, and test them by written criteria."""
     threads = jobs or os.cpu_count() or 1
     rows: list[Row] = []
     documents: list[str] = []
@@ -93,8 +93,8 @@ def _table(paper: str, rows: Sequence[Row], sensitivity: bool) -> Table:
     if sensitivity:
         table.add_column("another verdict under", ratio=2)
     for row in rows:
-        cells = [row["id"], Text(row["claim"]), _measured(row), _verdict(row), Text(row["why"])]
-        table.add_row(*cells, *([Text(", ".join(row["depends_on"]))] if sensitivity else []))
+        texts = [row["id"], Text(row["claim"]), _measured(row), _verdict(row), Text(row["why"])]
+        table.add_row(*texts, *([Text(", ".join(row["depends_on"]))] if sensitivity else []))
     return table
 
 

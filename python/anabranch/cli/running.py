@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -21,111 +23,139 @@ from anabranch.session import run as run_scenario
 EXAMPLES = (
     'Example: anabranch run sticky/base --seed 7 --set transport.scheduler=gr-sty --set link.path1.loss="1 %"\n\n'
     "A run folder holds scenario.toml (every default filled in), metrics.json, run.json, session.png, session.svg, and "
-    "the numbers behind the picture (samples.parquet, incidents.parquet).\n\n"
+    "the numbers behind the figure (samples.parquet, incidents.parquet).\n\n"
     "In real time, as root: anabranch run bulk/two-paths --set duration='10 s' --live --server kernel --client curl"
 )
 
 
+_Scenario = Annotated[
+    str,
+    typer.Argument(
+        metavar="SCENARIO",
+        help="A file, or the name of a shipped scenario (`anabranch list scenarios`).",
+        show_default=False,
+    ),
+]
+_Seed = Annotated[int, typer.Option(min=0, max=2**64 - 1, help="Where all randomness comes from.")]
+_Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key, such as transport.scheduler=gr-sty. Repeatable."),
+]
+_Directory = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="The run folder; runs/SCENARIO-SEED-N where absent. An earlier run in it is replaced.",
+    ),
+]
+_Session = Annotated[int, typer.Option("--session", min=0, metavar="N", help="Which session to draw, counted from 0.")]
+_AsJson = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        help="Print one JSON object on standard output and nothing else. A run folder is then written only with "
+        "--out or --events.",
+    ),
+]
+_Events = Annotated[bool, typer.Option("--events", help="Record every event, as events.parquet in the run folder.")]
+_Live = Annotated[
+    bool, typer.Option("--live", help="Run in real time on this machine: real kernels, real sockets. Needs root.")
+]
+_Server = Annotated[str | None, typer.Option(help="With --live, who serves: anabranch (ours, the default) or kernel.")]
+_Client = Annotated[
+    str | None,
+    typer.Option(help="With --live, who watches: model (the scenario's player, the default), curl, vlc or dash.js."),
+]
+_Pcap = Annotated[
+    bool, typer.Option("--pcap", help="With --live, capture each path, as PATH.pcapng in the run folder.")
+]
+_Content = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="With --live, a folder of `anabranch content make` for vlc or dash.js to play."),
+]
+
+
 def run(
-    scenario: Annotated[
-        str,
-        typer.Argument(
-            metavar="SCENARIO",
-            help="A file, or the name of a shipped scenario (`anabranch list scenarios`).",
-            show_default=False,
-        ),
-    ],
-    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="Where all randomness comes from.")] = 1,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="Override a key, such as transport.scheduler=gr-sty. Repeatable."
-        ),
-    ] = None,
-    directory: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="DIR",
-            help="The run folder; runs/SCENARIO-SEED-N where absent. An earlier run in it is replaced.",
-        ),
-    ] = None,
-    session: Annotated[
-        int, typer.Option("--session", min=0, metavar="N", help="Which session to draw, counted from 0.")
-    ] = 0,
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json",
-            help="Print one JSON object on standard output and nothing else. A run folder is then written only with "
-            "--out or --events.",
-        ),
-    ] = False,
-    events: Annotated[
-        bool, typer.Option("--events", help="Record every event, as events.parquet in the run folder.")
-    ] = False,
-    live: Annotated[
-        bool, typer.Option("--live", help="Run in real time on this machine: real kernels, real sockets. Needs root.")
-    ] = False,
-    server: Annotated[
-        str | None, typer.Option(help="With --live, who serves: anabranch (ours, the default) or kernel.")
-    ] = None,
-    client: Annotated[
-        str | None,
-        typer.Option(
-            help="With --live, who watches: model (the scenario's player, the default), curl, vlc or dash.js."
-        ),
-    ] = None,
-    pcap: Annotated[
-        bool, typer.Option("--pcap", help="With --live, capture each path, as PATH.pcapng in the run folder.")
-    ] = False,
-    content: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="With --live, a folder of `anabranch content make` for vlc or dash.js to play."
-        ),
-    ] = None,
+    scenario: _Scenario,
+    seed: _Seed = 1,
+    overrides: _Overrides = None,
+    directory: _Directory = None,
+    session: _Session = 0,
+    as_json: _AsJson = False,
+    events: _Events = False,
+    live: _Live = False,
+    server: _Server = None,
+    client: _Client = None,
+    pcap: _Pcap = False,
+    content: _Content = None,
 ) -> None:
-    """Simulate a scenario, or run it in real time, and say what the viewer saw."""
+    """Simulate a scenario, or run it in real time, and print what the viewer saw."""
     chosen = dict(_split(text) for text in overrides or [])
+    if not live:
+        _refuse({"server": server, "client": client, "pcap": pcap or None, "content": content})
+
+    def simulated(_left: Path, progress: Callable[[float], None]) -> Run:
+        return run_scenario(scenario, seed=seed, set=chosen, events=events, progress=progress)
+
+    def in_real_time(left: Path, progress: Callable[[float], None]) -> Run:
+        return run_live(
+            scenario,
+            folder=left,
+            seed=seed,
+            set=chosen,
+            events=events,
+            server=server or SERVERS[0],
+            client=client or MODEL,
+            pcap=pcap,
+            content=content,
+            progress=progress,
+        )
+
     wants_folder = directory is not None or events or pcap or not as_json
-    given = {"server": server, "client": client, "pcap": pcap or None, "content": content}
-    if not live and (idle := [name for name, value in given.items() if value is not None]):
+    target = _Target(directory, session) if wants_folder else None
+    work, verb = (in_real_time, "running") if live else (simulated, "simulating")
+    try:
+        _run(work, f"{verb} {scenario}", target, as_json)
+    except KeyboardInterrupt:
+        fail("interrupted", Exit.INTERRUPTED)
+
+
+def _refuse(given: Mapping[str, object]) -> None:
+    """Refuses options that only runs in real time have."""
+    if idle := [name for name, value in given.items() if value is not None]:
         raise InputError(f"--{idle[0]} is for runs in real time; expected --live with it")
-    # Captures and what a real player leaves come before there is a run folder.
-    with tempfile.TemporaryDirectory(prefix="anabranch-") as left_behind:
-        left = Path(left_behind)
+
+
+@dataclass(frozen=True)
+class _Target:
+    """The run folder that is wanted, None for a new one, and the session to draw."""
+
+    directory: Path | None
+    session: int
+
+
+def _run(
+    work: Callable[[Path, Callable[[float], None]], Run], description: str, target: _Target | None, as_json: bool
+) -> None:
+    """Runs, prints the metrics, and writes the run folder."""
+    # Captures and the files of a real player are written before there is a run folder.
+    with tempfile.TemporaryDirectory(prefix="anabranch-") as temporary:
+        left = Path(temporary)
+        with progress_bar(description) as progress:
+            done = work(left, progress)
+        # The metrics are printed first, so that no failure of the folder or the figure loses them; and no failure of
+        # the terminal, such as a closed pipe, loses the folder.
         try:
-            with progress_bar(f"{'running' if live else 'simulating'} {scenario}") as progress:
-                if live:
-                    done: Run = run_live(
-                        scenario,
-                        folder=left,
-                        seed=seed,
-                        set=chosen,
-                        events=events,
-                        server=server or SERVERS[0],
-                        client=client or MODEL,
-                        pcap=pcap,
-                        content=content,
-                        progress=progress,
-                    )
-                else:
-                    done = run_scenario(scenario, seed=seed, set=chosen, events=events, progress=progress)
-            # The numbers come first, so that nothing that happens to a folder or a picture takes them away; and
-            # whatever happens to the terminal, such as a closed pipe, does not take the folder away.
-            try:
-                _tell(done, as_json)
-            finally:
-                folder = _write(done, directory, left, session) if wants_folder else None
-            if folder is not None:
-                (err() if as_json else out()).print(f"\nrun folder: {folder}", soft_wrap=True)
-        except KeyboardInterrupt:
-            fail("interrupted", Exit.INTERRUPTED)
+            _tell(done, as_json)
+        finally:
+            folder = None if target is None else _write(done, target, left)
+        if folder is not None:
+            (err() if as_json else out()).print(f"\nrun folder: {folder}", soft_wrap=True)
 
 
-def _write(done: Run, directory: Path | None, left: Path, session: int) -> Path:
-    folder = runfolder.write(done, directory, session=session)
+def _write(done: Run, target: _Target, left: Path) -> Path:
+    folder = runfolder.write(done, target.directory, session=target.session)
     for file in left.iterdir():
         if file.is_file():
             shutil.move(file, folder / file.name)
@@ -155,7 +185,10 @@ def _tell(done: Run, as_json: bool) -> None:
     answer(Text(f"{took}, {summary.count(metrics['packets'])} packets", style="dim"))
     if metrics["ended"] == "stuck":
         err().print(
-            Text("The run ended early: somebody waited, and nothing could happen any more.", style="bold yellow")
+            Text(
+                "The run ended early: a session waited, and no event was left that could end its wait.",
+                style="bold yellow",
+            )
         )
     for note in live["notes"] if live else ():
         err().print(Text(note, style="dim"))

@@ -1,4 +1,4 @@
-"""`anabranch trace`: what characterises a recorded rate, its other formats, and made-up ones."""
+"""`anabranch trace`: what characterises a recorded rate, its other formats, and synthetic ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from anabranch import InputError, _core
 from anabranch.cli.console import answer, err, out
 
 app = typer.Typer(
-    help="Look at recorded rates, convert them, and make them up.",
+    help="Look at recorded rates, convert them, and synthesise new ones.",
     epilog="Example: anabranch trace info lte.csv --unit Mb/s",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -57,9 +57,9 @@ def info(
     column: _Column = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
-    """Say what characterises a trace: its mean rate, how far and how slowly it varies, its outages.
+    """Print what characterises a trace: its mean rate, its variation and autocorrelation, its outages.
 
-    All but the mean is said of the mean rates of whole seconds. In an outage the rate is below 5 % of the mean.
+    All but the mean is computed from the mean rates of whole seconds. In an outage the rate is below 5 % of the mean.
     """
     text, samples = _core.trace_info(_read(file), name=str(file), file_format=form, unit=unit, column=column)
     if as_json:
@@ -118,7 +118,7 @@ def synthesize(
     target_format: _Target = None,
     step: _Step = "1 s",
 ) -> None:
-    """Make a trace up that has the statistics of recorded ones."""
+    """Synthesise a trace that has the statistics of recorded ones."""
     text = _core.trace_synthesize(
         kind,
         mean=mean,

@@ -1,17 +1,17 @@
-"""`anabranch validate`: the same cells in simulation and with this machine's kernel, side by side."""
+"""`anabranch validate`: the same test cases in simulation and with this machine's kernel, side by side."""
 
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import InputError
+from anabranch import InputError, _core
 from anabranch.cli.console import Exit, answer, err, fail, progress_bar
 from anabranch.programs import ToolError
 
@@ -27,7 +27,7 @@ EXAMPLES = (
 )
 
 _BEGIN, _END = "<!-- begin kernel -->\n", "<!-- end kernel -->"
-_COLUMNS = ("cell", "quantity", "simulated", "kernel", "ratio, 90 % interval", "tolerance", "verdict")
+_COLUMNS = ("test case", "quantity", "simulated", "kernel", "ratio, 90 % interval", "tolerance", "verdict")
 _STYLES = {
     "equivalent": ("pass", "green"),
     "differs": ("differs", "bold red"),
@@ -35,57 +35,56 @@ _STYLES = {
 }
 
 
+_Quick = Annotated[bool, typer.Option("--quick", help="A few test cases of every part, in under four minutes.")]
+_Only = Annotated[
+    list[str] | None,
+    typer.Option("--only", metavar="PART", help="One of the parts a to f. Repeatable; all where absent."),
+]
+_TestCase = Annotated[
+    str | None, typer.Option("--test-case", metavar="TEXT", help="Only test cases with this in their names.")
+]
+# The option's former name, for one version.
+_Cell = Annotated[str | None, typer.Option("--cell", hidden=True)]
+_AtOnce = Annotated[
+    int,
+    typer.Option("--at-once", min=1, max=64, help="Live runs at a time. Runs whose links are too late are invalid."),
+]
+_AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
+_Again = Annotated[
+    Path | None,
+    typer.Option(
+        "--again",
+        metavar="FILE",
+        help="Compare the live runs that an earlier --json printed with new simulations: a minute, and no root.",
+    ),
+]
+_Document = Annotated[
+    Path | None,
+    typer.Option("--write", metavar="FILE", help="Put the tables into this document, between its markers."),
+]
+
+
 def validate(
-    quick: Annotated[bool, typer.Option("--quick", help="A few cells of every part, in under four minutes.")] = False,
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--only", metavar="PART", help="One of the parts a to f. Repeatable; all where absent."),
-    ] = None,
-    cell: Annotated[
-        str | None, typer.Option("--cell", metavar="TEXT", help="Only cells with this in their names.")
-    ] = None,
-    at_once: Annotated[
-        int, typer.Option("--at-once", min=1, max=64, help="Live runs at a time. Runs that come too late are void.")
-    ] = 12,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
-    ] = False,
-    again: Annotated[
-        Path | None,
-        typer.Option(
-            "--again",
-            metavar="FILE",
-            help="Judge the live runs that an earlier --json printed by new simulations: a minute, and no root.",
-        ),
-    ] = None,
-    document: Annotated[
-        Path | None,
-        typer.Option("--write", metavar="FILE", help="Put the tables into this document, between its markers."),
-    ] = None,
+    quick: _Quick = False,
+    only: _Only = None,
+    test_case: _TestCase = None,
+    cell: _Cell = None,
+    at_once: _AtOnce = 12,
+    as_json: _AsJson = False,
+    again: _Again = None,
+    document: _Document = None,
 ) -> None:
-    """Run cells in simulation and with the Linux kernel, and judge whether they agree."""
+    """Run test cases in simulation and with the Linux kernel, and test whether they are equivalent."""
     # The compiled part has it on Linux only, and the other commands must work elsewhere.
     if sys.platform != "linux":
-        fail("the kernel that judges is Linux's; this is another system", Exit.RUN_FAILED)
-    from anabranch._core import LiveError, judge, judge_browses, judge_parts
-
-    parts = only or [letter for letter, _title in judge_parts()]
+        fail("the comparison is with Linux's kernel; this is another system", Exit.RUN_FAILED)
     if document is not None and _BEGIN not in _read(document):
         raise InputError(f"{document}: there is no line {_BEGIN.strip()} to write behind")
     earlier = None if again is None else _read(again)
+    chosen = _Chosen(_parts(only), quick, test_case or cell)
     try:
-        browser = _browser() if judge_browses(parts, quick=quick, only_cells=cell) else None
-        with progress_bar("validating") as progress:
-            report, markdown = judge(
-                parts,
-                quick=quick,
-                only_cells=cell,
-                at_once=at_once,
-                browser=browser,
-                earlier=earlier,
-                progress=lambda done, of, _cell: progress(done / of),
-            )
-    except LiveError as error:
+        report, markdown = _compare(chosen, at_once, earlier)
+    except _core.LiveError as error:
         fail(str(error), Exit.RUN_FAILED)
     except KeyboardInterrupt:
         fail("interrupted", Exit.INTERRUPTED)
@@ -100,6 +99,34 @@ def validate(
         raise typer.Exit(Exit.RUN_FAILED)
 
 
+class _Chosen(NamedTuple):
+    """Which test cases: the letters of their parts, whether only the quick ones, and a part of their names."""
+
+    parts: list[str]
+    quick: bool
+    name: str | None
+
+
+def _parts(only: list[str] | None) -> list[str]:
+    return only or [letter for letter, _title in _core.judge_parts()]
+
+
+def _compare(chosen: _Chosen, at_once: int, earlier: str | None) -> tuple[str, str]:
+    """Runs the test cases; returns the report as JSON and as Markdown."""
+    parts, quick, name = chosen
+    browser = _browser() if _core.judge_browses(parts, quick=quick, only_cells=name) else None
+    with progress_bar("validating") as progress:
+        return _core.judge(
+            parts,
+            quick=quick,
+            only_cells=name,
+            at_once=at_once,
+            browser=browser,
+            earlier=earlier,
+            progress=lambda done, of, _name: progress(done / of),
+        )
+
+
 def _read(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
@@ -110,7 +137,7 @@ def _read(file: Path) -> str:
 
 
 def _browser() -> tuple[Path, Witness] | None:
-    """The video and who plays it; nothing, and a word about it, where this machine has not what it takes."""
+    """The video and its player; none, with a message, where a program is missing on this machine."""
     from anabranch.live import judging
 
     try:
@@ -126,12 +153,12 @@ def _tell(found: dict[str, Any]) -> None:
     for part in found["parts"]:
         table = Table(*_COLUMNS, title=f"({part['letter']}) {part['title']}", title_justify="left", box=None)
         for row in part["rows"]:
-            cells = [row[key] for key in ("cell", "quantity", "simulated", "live", "ratio", "tolerance")]
-            table.add_row(*cells, Text(*_STYLES[row["verdict"]]))
+            texts = [row[key] for key in ("cell", "quantity", "simulated", "live", "ratio", "tolerance")]
+            table.add_row(*texts, Text(*_STYLES[row["verdict"]]))
         answer(table)
         if part["usual"] is not None:
-            near, cells = part["usual"]
-            answer(Text(f"goodput within 5 % in {near} of {cells} cells"))
+            near, of = part["usual"]
+            answer(Text(f"goodput within 5 % in {near} of {of} test cases"))
         answer(Text.assemble(f"({part['letter']}): ", _STYLES[part["verdict"]], "\n"))
         for note in part["notes"]:
             err().print(Text(note, style="yellow"), soft_wrap=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from anabranch.content.plan import Rendition
 from anabranch.programs import ToolError, find
 
-# The fastest of x264: what the pictures look like matters to nobody, their rate does, and encodes shall not take long.
+# The fastest of x264: the look of the pictures does not matter, their rate does, and encodes shall be short.
 _PRESET = "ultrafast"
 # Deviation of the noise on every sample, of 255. Without it the pictures are too simple for high rates (6 Mb/s at
 # 640x360 stayed at three quarters), and with it the lowest rates of the shipped ladders are still reached.
@@ -37,12 +37,12 @@ def encode(
 
     Args:
         rendition: Which pictures.
-        rate_bps: What the encoder is told to aim for, bit/s.
+        rate_bps: The target of the encoder, bit/s.
         duration_s: Playing time.
         fps: Pictures per second.
         key_interval: Pictures from one key picture to the next.
         shape: Width over height as seen, whatever the numbers of pixels are.
-        target: The file; its name's end says which container.
+        target: The file; the ending of its name selects the container.
         progress: Called with the fraction that is done.
 
     Raises:
@@ -79,8 +79,8 @@ def run(
     """
     general = ["-hide_banner", "-loglevel", "error", "-nostdin", "-y", "-progress", "pipe:1"]
     command = [find("ffmpeg", "ffmpeg"), *general, *arguments]
-    with tempfile.TemporaryFile("w+") as said:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True, cwd=directory)
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=directory)
         assert process.stdout is not None
         try:
             for line in process.stdout:
@@ -93,5 +93,5 @@ def run(
             process.wait()
             process.stdout.close()
         if code != 0:
-            said.seek(0)
-            raise ToolError(f"ffmpeg failed: {said.read().strip() or f'exit code {code}'}")
+            errors.seek(0)
+            raise ToolError(f"ffmpeg failed: {errors.read().strip() or f'exit code {code}'}")

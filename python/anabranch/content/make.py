@@ -17,7 +17,7 @@ from anabranch.content import ffmpeg, manifest
 from anabranch.content.plan import Film, Ladder, Rendition
 
 TOLERANCE = 0.10
-"""A measured rate may be off its target by this part; beyond, the encoder gets one other aim; then it is said."""
+"""A measured rate may be off its target by this part; beyond, the encoder gets one other aim, then a message."""
 
 MANIFEST = "manifest.mpd"
 ABOUT = "content.json"

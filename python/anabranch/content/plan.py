@@ -11,10 +11,10 @@ from itertools import pairwise
 from anabranch import InputError, _core
 
 FPS = Fraction(24)
-"""Pictures per second where nothing else is said: those of Big Buck Bunny, and the default of progressive videos."""
+"""Pictures per second by default: those of Big Buck Bunny, and the default of progressive videos."""
 
 _SIZES = ((0, 426, 240), (400_000, 640, 360), (800_000, 854, 480), (1_500_000, 1280, 720), (4_000_000, 1920, 1080))
-"""Which pictures a rate (bit/s) gets where nothing says it: sizes and rates that streaming services commonly pair."""
+"""Which pictures a rate (bit/s) gets by default: sizes and rates that streaming services commonly pair."""
 
 
 class Container(StrEnum):

@@ -1,4 +1,4 @@
-"""The picture of a comparison: one column per run, the same axes in every column."""
+"""The figure of a comparison: one column per run, the same axes in every column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The panels that pictures are made of: each draws one kind of series of one session into given axes."""
+"""The panels that figures are made of: each draws one kind of series of one session into given axes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from matplotlib.transforms import blended_transform_factory
 from anabranch.figures import style
 from anabranch.recording import Array, Mark, SessionRecording
 
-# Points that a line of a picture about 1000 pixels wide can show; more would only be noise on noise.
+# Points that a line of a figure about 1000 pixels wide can show; more would only be noise on noise.
 _POINTS = 320
 # Throughput over less than this is a property of bursts, not of a path.
 _SHORTEST_BIN_S = 1.0
-# How many bins make the end of a line: about a twentieth of the picture.
+# How many bins make the end of a line: about a twentieth of the figure.
 _END_BINS = 15
 
 Label = tuple[float, str, str]
@@ -60,7 +60,7 @@ def _per_second(recording: SessionRecording, counts: Array) -> tuple[Array, Arra
 
 
 def _end_height(line: Array, end: int) -> float | None:
-    """Where the eye sees a line end: the mean of its last bins before `end`, since a single one says little."""
+    """Where the eye sees a line end: the mean of its last bins before `end`, since a single one scatters."""
     tail = line[max(end - _END_BINS, 0) : end]
     tail = tail[~np.isnan(tail)]
     return float(tail.mean()) if len(tail) else None
@@ -84,7 +84,7 @@ def bitrate(axes: Axes, recording: SessionRecording) -> list[Label]:
     """The bitrate on screen in Mb/s as steps, shaded by resolution; returns labels that name the resolutions."""
     edges: list[float] = []
     heights: list[float] = []
-    heard: dict[str, list[float]] = {}
+    by_resolution: dict[str, list[float]] = {}
     for shown in recording.shown:
         height = shown.bitrate_bps / 1e6
         axes.fill_between(
@@ -92,10 +92,14 @@ def bitrate(axes: Axes, recording: SessionRecording) -> list[Label]:
         )
         edges += [shown.begin_s, shown.end_s]
         heights += [height, height]
-        heard.setdefault(shown.resolution, []).append(height)
+        by_resolution.setdefault(shown.resolution, []).append(height)
     axes.plot(edges, heights, color=style.INK, linewidth=0.9, gid="bitrate")
     axes.set_ylim(bottom=0.0)
-    return [(_middle(found), name, style.darker(style.resolution_shade(name))) for name, found in heard.items() if name]
+    return [
+        (_middle(found), name, style.darker(style.resolution_shade(name)))
+        for name, found in by_resolution.items()
+        if name
+    ]
 
 
 def _middle(values: Sequence[float]) -> float:

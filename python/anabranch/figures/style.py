@@ -1,4 +1,4 @@
-"""How pictures look: one place for colours, sizes and fonts."""
+"""How figures look: one place for colours, sizes and fonts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _SETTINGS: dict[str, Any] = {
     "legend.fontsize": 8.5,
     "savefig.dpi": 200.0,
     "savefig.facecolor": "white",
-    # Letters stay letters in an SVG, and the same picture gets the same identifiers in every run.
+    # Letters stay letters in an SVG, and the same figure gets the same identifiers in every run.
     "svg.fonttype": "none",
     "svg.hashsalt": "anabranch",
 }
@@ -72,7 +72,7 @@ def few_ticks(axes: Axes, most: int) -> None:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Writes a picture in the format of the file's suffix; the same figure gives the same bytes."""
+    """Writes a figure in the format of the file's suffix; the same figure gives the same bytes."""
     with applied():
         # The date is the only thing in an SVG that the data does not determine.
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
@@ -91,7 +91,7 @@ def path_colours(paths: Sequence[str]) -> dict[str, str]:
 
 
 def resolution_shade(resolution: str) -> str:
-    """A shade for a resolution such as ``1280x720``, the same in every picture: the darker, the more pixels."""
+    """A shade for a resolution such as ``1280x720``, the same in every figure: the darker, the more pixels."""
     width, _, height = resolution.partition("x")
     pixels = int(width) * int(height) if height else 0
     return _SHADES[sum(pixels >= least for least in _SHADE_FROM)]

@@ -17,8 +17,8 @@ from typing import Any, Self
 from anabranch.programs import ToolError
 
 # Chromium starts within seconds on an idle machine, and much later on a busy one.
-_PATIENCE_S = 120.0
-_END_PATIENCE_S = 20.0
+_TIMEOUT_S = 120.0
+_END_TIMEOUT_S = 20.0
 # The protocol's pipes are the descriptors 3 and 4; a socket, given as standard input, serves as both.
 _ATTACH = 'exec "$@" 3<&0 4>&0 </dev/null'
 
@@ -36,7 +36,7 @@ _FLAGS = (
     # A page that no network delivered would need somebody to allow it requests to private addresses.
     "--disable-features=LocalNetworkAccessChecks",
     "--disable-extensions",
-    # Nobody looks at the window; timers shall run all the same.
+    # The window is not visible; timers shall run all the same.
     "--disable-background-timer-throttling",
     "--disable-renderer-backgrounding",
     "--autoplay-policy=no-user-gesture-required",
@@ -54,7 +54,7 @@ class Browser:
     Args:
         before: The command that runs it where it should run, such as ``ip netns exec NAME``.
         program: Chromium.
-        folder: A new folder, which gets its profile and what it says.
+        folder: A new folder, which gets its profile and its output.
         size: Width and height of its window.
     """
 
@@ -63,11 +63,11 @@ class Browser:
     ) -> None:
         ours, theirs = socket.socketpair()
         self._socket = ours
-        self._said = folder / "chromium.log"
+        self._output = folder / "chromium.log"
         flags = [*_FLAGS, f"--user-data-dir={folder / 'profile'}", f"--window-size={size[0]},{size[1]}"]
         command = [*before, "sh", "-c", _ATTACH, "sh", program, *flags]
-        with theirs, self._said.open("wb") as said:
-            self._process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=said, stderr=said)
+        with theirs, self._output.open("wb") as output:
+            self._process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=output, stderr=output)
         self._received = b""
         self._calls = 0
         self._served: dict[str, tuple[str, bytes]] = {}
@@ -90,10 +90,10 @@ class Browser:
         self._end()
 
     def _end(self) -> None:
-        # Chromium ends when nobody holds the other end of its pipe.
+        # Chromium ends when the other end of its pipe is closed.
         self._socket.close()
         try:
-            self._process.wait(_END_PATIENCE_S)
+            self._process.wait(_END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -117,13 +117,13 @@ class Browser:
             raise BrowserError(f"{url}: {answer['errorText']}")
         self.wait_until(lambda: self.evaluate("document.readyState") == "complete", f"{url} did not become complete")
 
-    def wait_until(self, true: Callable[[], bool], otherwise: str, patience_s: float = _PATIENCE_S) -> None:
+    def wait_until(self, true: Callable[[], bool], otherwise: str, timeout_s: float = _TIMEOUT_S) -> None:
         """Asks again and again.
 
         Raises:
-            BrowserError: It did not become true; ``otherwise`` says what went wrong.
+            BrowserError: It did not become true; ``otherwise`` is the message.
         """
-        until = time.monotonic() + patience_s
+        until = time.monotonic() + timeout_s
         while not true():
             if time.monotonic() > until:
                 raise BrowserError(otherwise)
@@ -183,8 +183,8 @@ class Browser:
     def _receive(self, method: str) -> dict[str, Any]:
         """The next message of the browser."""
         while b"\0" not in self._received:
-            if not select.select([self._socket], [], [], _PATIENCE_S)[0]:
-                raise BrowserError(f"Chromium did not answer {method} within {_PATIENCE_S:.0f} s; see {self._said}")
+            if not select.select([self._socket], [], [], _TIMEOUT_S)[0]:
+                raise BrowserError(f"Chromium did not answer {method} within {_TIMEOUT_S:.0f} s; see {self._output}")
             got = self._socket.recv(1 << 16)
             if not got:
                 raise self._gone()
@@ -194,5 +194,5 @@ class Browser:
         return message
 
     def _gone(self) -> BrowserError:
-        said = self._said.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        return BrowserError(f"Chromium ended: {said[-1] if said else 'it said nothing'}")
+        output = self._output.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return BrowserError(f"Chromium ended: {output[-1] if output else 'without a message'}")

@@ -11,14 +11,14 @@ from typing import Any
 from anabranch.programs import ToolError, find
 
 _ASK_EVERY_S = 0.1
-_STOP_PATIENCE_S = 5.0
+_STOP_TIMEOUT_S = 5.0
 # curl ends with this code when --max-time is over.
 _TIMED_OUT = 28
 
 
 @dataclass(frozen=True)
 class Download:
-    """What curl says.
+    """What curl reports.
 
     Attributes:
         over: Whether everything was fetched.
@@ -65,7 +65,7 @@ def fetch(url: str, *, before: Sequence[str], limit_s: float, progress: Callable
                 progress(min(waited / limit_s, 1.0))
     except BaseException:
         process.terminate()
-        process.wait(_STOP_PATIENCE_S)
+        process.wait(_STOP_TIMEOUT_S)
         raise
     if process.returncode not in (0, _TIMED_OUT):
         raise ToolError(f"curl could not download {url}: {complaint.strip()}")

@@ -25,7 +25,7 @@ from anabranch.recording import Shown
 VERSION = "5.2.1"
 """The release of dash.js that plays."""
 
-# What npm's registry says of that release's archive, as the lock file of the judge of our rules has it.
+# The digest of that release's archive in npm's registry, as the lock file of the tests of our rules has it.
 _INTEGRITY = "sha512-axcJmLeJCTJMLUfQRErUJB1KOiU5iHF+DMLBc3FKeox1HPYtGUQlC6Xm5Mm6vhBUR3CHHLIPOqw0JDIqMtP+Dw=="
 _MEMBER = "package/dist/modern/umd/dash.all.min.js"
 _ASK_EVERY_S = 0.5
@@ -83,7 +83,7 @@ def library() -> Path:
         with tarfile.open(archive) as package:
             member = package.extractfile(_MEMBER)
             assert member is not None
-            # Whoever looks for the file while it is being written shall not find half of it.
+            # A reader of the file must not find half of it while it is being written.
             partial = Path(folder) / file.name
             partial.write_bytes(member.read())
         partial.replace(file)
@@ -91,7 +91,7 @@ def library() -> Path:
 
 
 def configuration(player: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page is told, from what a scenario says of its player.
+    """The configuration of the page, from the player of a scenario.
 
     Args:
         player: The scenario's ``player`` table, times and rates with their units. What dash.js has no setting for (the
@@ -165,12 +165,12 @@ def play(
     configuration: Mapping[str, Any] | None = None,
     progress: Callable[[float], object] = lambda _fraction: None,
 ) -> Log:
-    """Plays an MPD, and takes a picture of the page (``player.png``) at the end.
+    """Plays an MPD, and takes a screenshot of the page (``player.png``) at the end.
 
     Args:
         url: The MPD's address.
         before: The command that runs Chromium where it should run, such as ``ip netns exec NAME mptcpize run``.
-        folder: Where the picture and Chromium's own log go.
+        folder: Where the screenshot and Chromium's own log go.
         limit_s: The session is cut off after this time.
         configuration: From :func:`configuration`; dash.js's own defaults where absent.
         progress: Called now and then with the fraction of ``limit_s`` that has passed.
@@ -214,8 +214,8 @@ def _page(library: Path) -> dict[str, tuple[str, bytes]]:
 
 
 def _read(text: str, began: float) -> Log:
-    said = json.loads(text)
+    found = json.loads(text)
     # Some things were noted when they were over, with the time at which they happened.
-    events = sorted(((time, kind, numbers) for time, kind, numbers in said["events"]), key=lambda event: event[0])
+    events = sorted(((time, kind, numbers) for time, kind, numbers in found["events"]), key=lambda event: event[0])
     end_s = time.monotonic() - began
-    return Log(events, said["samples"], said["errors"], said["over"], said["version"], end_s, began)
+    return Log(events, found["samples"], found["errors"], found["over"], found["version"], end_s, began)

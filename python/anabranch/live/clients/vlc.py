@@ -23,10 +23,10 @@ from anabranch.programs import ToolError, find
 USER = "nobody"
 """Who runs VLC, which refuses to be run by root."""
 
-_STOP_PATIENCE_S = 10.0
+_STOP_TIMEOUT_S = 10.0
 _ASK_EVERY_S = 0.5
 
-# What VLC 3 says (src/input/es_out.c, src/input/input.c, src/video_output/video_output.c).
+# Messages of VLC 3 (src/input/es_out.c, src/input/input.c, src/video_output/video_output.c).
 _BUFFERED = re.compile(r"Stream buffering done")
 _LATE = re.compile(r"PCR\s+is called too late \(pts_delay increased to (\d+) ms\)")
 _IGNORED = re.compile(r"PCR\s+is called too late, jitter of (\d+) ms ignored")
@@ -43,7 +43,7 @@ class VlcError(ToolError):
 
 @dataclass
 class Log:
-    """What VLC said; times in seconds since it was started.
+    """What VLC reported; times in seconds since it was started.
 
     Attributes:
         events: Time, kind and numbers, as ``_core.viewer_report`` takes them.
@@ -61,7 +61,7 @@ class Log:
 
 
 class Reader:
-    """Turns what VLC says into events.
+    """Turns VLC's messages into events.
 
     VLC notices that its clock reference comes late (a buffer underflow), throws away what is buffered, and fills its
     buffer anew: from the one message to the other the picture stands still.
@@ -69,7 +69,7 @@ class Reader:
     Attributes:
         log: What was read.
         failure: What VLC complained about.
-        cut: Whether VLC was told to end: then its end is not that of the video.
+        cut: Whether VLC was ordered to end: then its end is not that of the video.
     """
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class Reader:
         self._started, self._stalled = True, False
 
     def _late(self, at_s: float, delay_ms: float) -> None:
-        # The message says the new reserve, not by how much the reference was late.
+        # The message has the new reserve, not by how much the reference was late.
         by_ms = 0.0 if self._delay_ms is None else max(0.0, delay_ms - self._delay_ms)
         self._delay_ms = delay_ms
         self._say(at_s, "underflow", by_ms / 1000)
@@ -132,7 +132,7 @@ def play(
     Args:
         url: The file's address.
         before: The command that runs VLC where it should run, such as ``ip netns exec NAME mptcpize run``.
-        folder: Where what VLC says is kept (``vlc.log``).
+        folder: Where VLC's messages are kept (``vlc.log``).
         limit_s: The session is cut off after this time.
         caching_s: Playing time that VLC reads ahead; its own default, one second, where absent.
         progress: Called now and then with the fraction of ``limit_s`` that has passed.
@@ -153,8 +153,8 @@ def play(
         with (folder / "vlc.log").open("w", encoding="utf-8") as kept:
             _run(command, reader, kept, limit_s, progress)
     if not reader.log.events:
-        said = (folder / "vlc.log").read_text(encoding="utf-8").strip().splitlines()
-        reason = reader.failure or (said[-1] if said else "it said nothing")
+        lines = (folder / "vlc.log").read_text(encoding="utf-8").strip().splitlines()
+        reason = reader.failure or (lines[-1] if lines else "without a message")
         raise VlcError(f"VLC did not play {url}: {reason}")
     return reader.log
 
@@ -201,7 +201,7 @@ def _run(
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.write(order + "\n")
                 process.stdin.flush()
-            if passed > limit_s + _STOP_PATIENCE_S:
+            if passed > limit_s + _STOP_TIMEOUT_S:
                 break
     finally:
         process.kill()
@@ -222,7 +222,7 @@ def _collect(stream: IO[str], began: float, lines: queue.SimpleQueue[tuple[float
 
 
 def _take(lines: queue.SimpleQueue[tuple[float, str] | None], reader: Reader, kept: IO[str]) -> bool:
-    """Reads what comes within a while; says whether more may come."""
+    """Reads what comes within a while; returns whether more may come."""
     until = time.monotonic() + _ASK_EVERY_S
     while (rest := until - time.monotonic()) > 0:
         try:

@@ -1,4 +1,4 @@
-"""Real players in a laboratory: each plays what the server serves, and its words become the session's metrics."""
+"""Real players in a testbed: each plays what the server serves, and its output becomes the session's metrics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BYTES = "bytes"
 _ENDLESS_BYTES = 1 << 50
 
 LOG = "player.json"
-"""What the player said, in the run folder."""
+"""The log of the player, in the run folder."""
 
 Event = tuple[float, str, list[float]]
 Progress = Callable[[float], object]
@@ -59,14 +59,14 @@ class Place:
 
     @property
     def transport(self) -> Mapping[str, Any]:
-        """What the scenario says of the first session's transport."""
+        """The transport of the scenario's first session."""
         whole = tomllib.loads(self.scenario.resolved)
         transport: dict[str, Any] = whole["transport"] | whole["session"][0].get("transport", {})
         return transport
 
     @property
     def player(self) -> Mapping[str, Any]:
-        """What the scenario says of the first session's player."""
+        """The player of the scenario's first session."""
         session = tomllib.loads(self.scenario.resolved)["session"][0]
         chosen = session.get("player", {})
         return chosen if isinstance(chosen, dict) else {"kind": chosen}
@@ -80,7 +80,7 @@ class Watched:
         metrics: In the words of ``run --json``.
         over: Whether the video was played to its end.
         began: When the session began, by ``time.monotonic``.
-        events: What the player said: seconds since the session began, kind, numbers.
+        events: What the player reported: seconds since the session began, kind, numbers.
         buffer: Seconds since the session began, and seconds that were buffered; empty where the player does not tell.
         shown: Which representations were on screen; times in seconds since the session began.
         notes: What should be known of the run.
@@ -95,10 +95,10 @@ class Watched:
     notes: tuple[str, ...] = ()
 
     def drawn(self, session: SessionRecording, run_began: float) -> SessionRecording:
-        """The recording of the session with what the player saw, which the laboratory could not see.
+        """The recording of the session with what the player saw, which the testbed cannot observe.
 
         Args:
-            session: The laboratory's recording.
+            session: The testbed's recording.
             run_began: When the run began, by ``time.monotonic``.
         """
         offset_s = self.began - run_began

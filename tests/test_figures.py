@@ -42,12 +42,12 @@ def streamed(samples: int = 600) -> SessionRecording:
 
 
 def svg(recording: SessionRecording, tmp_path: Path, marks: tuple[Mark, ...] = ()) -> str:
-    path = tmp_path / "picture.svg"
+    path = tmp_path / "figure.svg"
     style.save(draw_session(recording, title="a title", subtitle="a subtitle", marks=marks), path)
     return path.read_text(encoding="utf-8")
 
 
-def test_the_picture_shows_every_series_with_its_unit(tmp_path: Path) -> None:
+def test_the_figure_shows_every_series_with_its_unit(tmp_path: Path) -> None:
     text = svg(session(), tmp_path, (Mark(20.0, "wifi down"),))
     for title in ("Throughput per path (Mb/s", "Congestion window (packets)", "Playout buffer (s)", "Time (s)"):
         assert title in text
@@ -94,7 +94,7 @@ def test_more_pixels_get_more_ink() -> None:
 
 
 def test_long_subtitles_are_wrapped(tmp_path: Path) -> None:
-    path = tmp_path / "picture.svg"
+    path = tmp_path / "figure.svg"
     style.save(draw_session(session(), title="t", subtitle="many words " * 20), path)
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if "many words" in line and "<text" in line]
     assert len(lines) == 3
