@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws recorded traces beside made-up ones of the same lengths and means: course, distribution, autocorrelation.
+"""Draws recorded traces beside synthetic ones of the same lengths and means: course, distribution, autocorrelation.
 
     .venv/bin/python scripts/trace-figure.py --kind lte --out lte.png report_car_000*.json
     .venv/bin/python scripts/trace-figure.py --kind wifi-walk --unit B/s --out walk.png *_wifi.csv
@@ -34,7 +34,7 @@ def read(content: bytes, name: str, unit: str | None, column: int | None) -> Sam
 
 
 def make_up(kind: str, like: Samples, seed: int) -> Samples:
-    """The same of a made-up trace of this length and mean."""
+    """The same of a synthetic trace of this length and mean."""
     text = _core.trace_synthesize(
         kind,
         mean=f"{like.mean():.6f} Mb/s",

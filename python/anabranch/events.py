@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,18 +20,21 @@ def frame(outcome: _core.Outcome) -> pl.DataFrame | None:
     columns = outcome.events()
     if columns is None:
         return None
-    series = []
-    for name, column in columns.items():
-        if column[0] == "integer":
-            values = pl.Series(name, column[1])
-            series.append(values.set(values == column[2], None))
-        elif column[0] == "float":
-            series.append(pl.Series(name, column[1]).fill_nan(None))
-        elif column[0] == "flag":
-            values = pl.Series(name, column[1])
-            series.append(values.set(values < 0, None).cast(pl.Boolean))
-        else:
-            codes = pl.Series(column[1])
-            words = pl.Series(name, column[2], dtype=pl.String)
-            series.append(words.gather(codes.set(codes < 0, None)).cast(pl.Categorical).alias(name))
-    return pl.DataFrame(series)
+    return pl.DataFrame([_series(name, column) for name, column in columns.items()])
+
+
+def _series(name: str, column: tuple[Any, ...]) -> pl.Series:
+    """A column of the compiled part, its marks for absent values replaced by nulls."""
+    import polars as pl
+
+    kind, values, *rest = column
+    if kind == "float":
+        return pl.Series(name, values).fill_nan(None)
+    if kind == "integer":
+        integers = pl.Series(name, values)
+        return integers.set(integers == rest[0], None)
+    if kind == "flag":
+        flags = pl.Series(name, values)
+        return flags.set(flags < 0, None).cast(pl.Boolean)
+    codes, words = pl.Series(values), pl.Series(name, rest[0], dtype=pl.String)
+    return words.gather(codes.set(codes < 0, None)).cast(pl.Categorical).alias(name)

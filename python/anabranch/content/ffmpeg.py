@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -83,10 +83,9 @@ def run(
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=directory)
         assert process.stdout is not None
         try:
-            for line in process.stdout:
-                key, _, value = line.strip().partition("=")
-                if progress is not None and key == "out_time_us" and value.isdigit():
-                    progress(min(int(value) / 1e6 / duration_s, 1.0) if duration_s else 0.0)
+            for fraction in _fractions(process.stdout, duration_s):
+                if progress is not None:
+                    progress(fraction)
             code = process.wait()
         finally:
             process.kill()
@@ -95,3 +94,11 @@ def run(
         if code != 0:
             errors.seek(0)
             raise ToolError(f"ffmpeg failed: {errors.read().strip() or f'exit code {code}'}")
+
+
+def _fractions(lines: Iterable[str], duration_s: float) -> Iterator[float]:
+    """What ffmpeg reports as done, between 0 and 1."""
+    for line in lines:
+        key, _, value = line.strip().partition("=")
+        if key == "out_time_us" and value.isdigit():
+            yield min(int(value) / 1e6 / duration_s, 1.0) if duration_s else 0.0
