@@ -70,21 +70,22 @@ $(VENV)/.built: $(VENV)/.runtime $(RUST_SOURCES)
 
 build: $(VENV)/.built ## Builds the package into .venv.
 
-# The tests need the package, but not the release build of its compiled part, unless that is there already. So the compiled part
-# comes from the build of Rust's tests: their invocation, because Cargo unifies features per invocation, and would compile almost
-# everything again for another one. What maturin installs besides (a path, a script) is made here; maturin replaces it.
+# The tests need the package, but its release build only if that is there already. Otherwise the compiled part comes from the build
+# of Rust's tests, and from the same invocation of Cargo: another one would unify features otherwise and compile nearly everything
+# again. What maturin installs besides, a path and a script, is made by scripts/link-package.py; maturin replaces both.
 TEST_TARGETS := --workspace --locked --lib --bins --tests --examples
 TARGET_DIR   := $(or $(CARGO_TARGET_DIR),target)
 
 $(VENV)/.testable: $(VENV)/.runtime $(RUST_SOURCES)
 	$(CARGO) build $(TEST_TARGETS)
 	@if [[ -e $(VENV)/.built && -z $$(find $^ -newer $(VENV)/.built -print -quit) ]]; then \
-	  echo "Testing the release build of the package."; \
+	  echo "The tests take the release build of the package."; \
 	else \
-	  echo "Testing the package with the compiled part of the tests; \`make build\` makes the release build again."; \
+	  echo "The tests take a package without release build; \`make build\` makes that again."; \
 	  rm -f $(VENV)/.built; \
-	  library=$$(ls $(TARGET_DIR)/debug/lib_core.{so,dylib} 2>/dev/null | head -n 1); \
-	  cp "$$library" python/anabranch/_core.new && mv python/anabranch/_core.new python/anabranch/_core.abi3.so; \
+	  library=$(TARGET_DIR)/debug/lib_core.so; [[ -e $$library ]] || library=$${library%.so}.dylib; \
+	  cp $$library python/anabranch/_core.abi3.so.new; \
+	  mv python/anabranch/_core.abi3.so.new python/anabranch/_core.abi3.so; \
 	  $(BIN)/python scripts/link-package.py; \
 	fi
 	@touch $@
