@@ -79,7 +79,8 @@ def test_dash_js_plays_a_ladder_over_two_paths(launch: Run, tmp_path: Path, ladd
     # Real time on a busy machine: stalls and dropped pictures may happen; that the video was played may not fail to.
     assert session["played_s"] == pytest.approx(LADDER_S, abs=2.5)
     low, high = LADDER_BPS
-    assert low <= session["mean_bitrate_bps"] <= high
+    # The mean is a quotient of floats.
+    assert low - 1 <= session["mean_bitrate_bps"] <= high + 1
     assert session["bytes"] > LADDER_S * low / 8
     assert (folder / "player.png").read_bytes().startswith(b"\x89PNG")
 
@@ -87,14 +88,14 @@ def test_dash_js_plays_a_ladder_over_two_paths(launch: Run, tmp_path: Path, ladd
 def test_vlc_plays_a_progressive_video_over_two_paths(launch: Run, tmp_path: Path) -> None:
     require_live("ffmpeg", "cvlc", "mptcpize")
     film = ["--progressive", "mp4", "--rate", "1500 kb/s", "--resolutions", "320x180"]
-    made = launch("content", "make", "--out", "film", "--duration", "8 s", *film)
+    made = launch("content", "make", "--out", "film", "--duration", "6 s", *film)
     assert made.returncode == 0, made.stderr
     video = '{ kind = "progressive", size = "1500 kB", rate = "1500 kb/s" }'
     text = SCENARIO.format(limit=60, video=video, player="vlc")
     (tmp_path / "scenario.toml").write_text(text, encoding="utf-8")
     session, folder = _play(launch, tmp_path, "vlc", tmp_path / "film")
     assert session["startup_s"] is not None
-    assert session["played_s"] == pytest.approx(8.0, abs=2.5)
+    assert session["played_s"] == pytest.approx(6.0, abs=2.5)
     output = json.loads((folder / "player.json").read_text(encoding="utf-8"))
     assert output["over"]
     assert output["statistics"]["frames displayed"] > 100

@@ -103,7 +103,9 @@ def test_the_real_dash_js_is_a_witness_as_long_as_it_is_wanted(ladder: Path) -> 
     took = time.monotonic() - began
     session = metrics["sessions"][0]
     assert session["played_s"] == pytest.approx(LADDER_S, abs=2.5)
-    assert LADDER_BPS[0] <= session["mean_bitrate_bps"] <= LADDER_BPS[1]
+    low, high = LADDER_BPS
+    # The mean is a quotient of floats.
+    assert low - 1 <= session["mean_bitrate_bps"] <= high + 1
     assert metrics["live"]["lateness_s"]["p50"] < 0.1
     began = time.monotonic()
     with pytest.raises(judging.UnwantedError):
