@@ -26,7 +26,7 @@ RUST_SOURCES := $(shell find crates scenarios -type f \( -name '*.rs' -o -name '
                 Cargo.toml Cargo.lock .cargo/config.toml
 PYTHON_TREES := python tests
 
-.PHONY: help demo test rust-test python-test check words slow compare bench bench-live build docs validation fuzz matrix tools clean
+.PHONY: help demo test rust-test python-test check check-rust check-python words slow compare bench bench-live build docs validation fuzz matrix tools clean
 
 help: ## Lists these verbs.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -76,7 +76,7 @@ build: $(VENV)/.built ## Builds the package into .venv.
 TEST_TARGETS := --workspace --locked --lib --bins --tests --examples
 TARGET_DIR   := $(or $(CARGO_TARGET_DIR),target)
 
-$(VENV)/.testable: $(VENV)/.runtime $(RUST_SOURCES)
+$(VENV)/.testable: $(VENV)/.created $(RUST_SOURCES)
 	$(CARGO) build $(TEST_TARGETS)
 	@if [[ -e $(VENV)/.built && -z $$(find $^ -newer $(VENV)/.built -print -quit) ]]; then \
 	  echo "The tests take the release build of the package."; \
@@ -102,7 +102,10 @@ demo: build ## Streams one video over three paths under two schedulers and compa
 	  --out $(DEMO_DIR)/tr-sty
 	$(BIN)/anabranch compare $(DEMO_DIR)/min-rtt $(DEMO_DIR)/tr-sty --out $(DEMO_DIR)
 
-test: rust-test python-test check ## Runs every test that this machine can run, but the slow suite, and the checks.
+test: | $(VENV)/.created ## Runs every test that this machine can run, but the slow suite, and the checks.
+	@# What is installed comes over the network, while Cargo compiles.
+	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.development $(VENV)/.testable
+	@for verb in rust-test python-test check; do $(MAKE) --no-print-directory $$verb; done
 
 rust-test: $(VENV)/.testable
 	$(CARGO) test --workspace --locked
@@ -111,17 +114,22 @@ python-test: $(VENV)/.testable $(VENV)/.development
 	$(BIN)/pytest
 
 check: $(VENV)/.development $(VENV)/.testable ## Formatting, lints, types, and links in the documentation.
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-rust check-python
+	@echo "All checks passed."
+
+check-rust:
 	@$(CARGO) fmt --version >/dev/null && $(CARGO) clippy --version >/dev/null || { \
 	  echo "error: rustfmt or clippy is missing. With rustup: rustup component add rustfmt clippy" >&2; exit 1; }
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+
+check-python: $(VENV)/.development $(VENV)/.testable
 	$(BIN)/ruff check $(PYTHON_TREES)
 	$(BIN)/ruff format --check $(PYTHON_TREES)
 	$(BIN)/mypy
 	$(BIN)/stubtest anabranch._core
 	$(BIN)/pytest --quiet tests/test_docs.py -k 'link or page'
-	@echo "All checks passed."
 
 words: $(VENV)/.created ## Finds words for which the project has a standard term (scripts/words.toml).
 	$(BIN)/python scripts/check-words.py
