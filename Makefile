@@ -134,8 +134,9 @@ check-python: $(VENV)/.development $(VENV)/.testable
 words: $(VENV)/.created ## Finds words for which the project has a standard term (scripts/words.toml).
 	$(BIN)/python scripts/check-words.py
 
-slow: build $(VENV)/.development ## Runs the slow suite: many seeds, ten thousand random networks, the comparison with the kernel.
-	$(BIN)/pytest -m slow
+slow: build $(VENV)/.development ## Runs the slow suite: many seeds, ten thousand random networks, the kernel beside the simulation.
+	@# All of Python's tests: those of `make test` have not seen the release build, which is what users get.
+	$(BIN)/pytest -m "slow or not slow"
 	$(CARGO) test --workspace --release --locked -- --ignored
 	ANABRANCH_CASES=10000 $(CARGO) test --package anabranch-sim --release --locked random_networks
 
