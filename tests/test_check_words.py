@@ -30,7 +30,7 @@ near = 'cell::'
 [[allow]]
 reason = "a page about tables"
 words = ["cells"]
-files = ["docs/tables*.md"]
+files = ["pages/tables*.md"]
 """
 
 
@@ -80,9 +80,9 @@ def test_an_exception_near_the_word_covers_only_that_word() -> None:
 
 
 def test_an_exception_for_a_file_holds_in_that_file_and_for_its_words() -> None:
-    assert _findings("cells", "docs/tables-1.md") == []
-    assert len(_findings("cells, made-up", "docs/tables-1.md")) == 1
-    assert len(_findings("cells", "docs/other.md")) == 1
+    assert _findings("cells", "pages/tables-1.md") == []
+    assert len(_findings("cells, made-up", "pages/tables-1.md")) == 1
+    assert len(_findings("cells", "pages/other.md")) == 1
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_an_exception_without_bounds_or_for_nothing_is_refused(exception: str, c
 
 def test_an_exception_that_is_not_needed_is_known() -> None:
     rules = check_words.Rules(tomllib.loads(LIST))
-    assert list(rules.findings("docs/tables.md", "cells")) == []
+    assert list(rules.findings("pages/tables.md", "cells")) == []
     assert [one.reason for n, one in enumerate(rules.allowed) if n not in rules.used] == ["the standard library's"]
 
 
