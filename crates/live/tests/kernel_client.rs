@@ -257,7 +257,7 @@ fn for_each<T: Sync>(all: &[T], check: impl Fn(&T) + Sync) {
 #[test]
 fn every_scheduler() {
     require!(&[NSTAT, TSHARK]);
-    for_each(anabranch_stack::scheduler::REGISTRY, |entry| {
+    for_each(&anabranch_stack::scheduler::REGISTRY[..], |entry| {
         let len = 2_000_000;
         let case = Case { len, scheduler: entry.name, ..Case::new(entry.name) };
         let outcome = case.run(download);
@@ -270,7 +270,7 @@ fn every_scheduler() {
 #[test]
 fn every_congestion_control() {
     require!(&[NSTAT, TSHARK]);
-    for_each(anabranch_stack::congestion::REGISTRY, |entry| {
+    for_each(&anabranch_stack::congestion::REGISTRY[..], |entry| {
         let len = 2_000_000;
         let case = Case { len, congestion_control: entry.name, ..Case::new(entry.name) };
         let outcome = case.run(download);
