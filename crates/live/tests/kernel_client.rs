@@ -41,8 +41,11 @@ fn a_download_over_ipv6() {
 #[test]
 fn wide_data_sequence_numbers() {
     require!(&[NSTAT, TSHARK]);
-    let case =
-        Case { endpoint: Box::new(|config| config.transport.wide_data_seq = true), len: FOUR_MEGABYTES, ..Case::new("wide") };
+    let case = Case {
+        endpoint: Box::new(|config| config.transport.wide_data_seq = true),
+        len: FOUR_MEGABYTES,
+        ..Case::new("wide")
+    };
     let outcome = case.run(download);
     outcome.assert_intact(FOUR_MEGABYTES);
     outcome.assert_all_paths_used(0.2);
