@@ -2,18 +2,18 @@
 
 use std::fmt;
 
-/// The value of one option.
+/// The value of an option.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A word.
+    /// One of a list of words.
     Text(String),
-    /// A number; its unit is the option's own.
+    /// A number, in the unit that the option's documentation gives.
     Number(f64),
-    /// Yes or no.
+    /// True or false.
     Flag(bool),
 }
 
-/// Named values, each of which the part must take; whatever remains is an error that names the valid ones.
+/// Named option values. The part consumes the names it knows; any other name is an error that lists the valid ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     entries: Vec<(String, Value)>,
@@ -24,7 +24,7 @@ pub struct Options {
 pub struct OptionError {
     /// The option's name.
     pub option: String,
-    /// What is wrong with it and what would be right.
+    /// The fault and the valid values.
     pub message: String,
 }
 
@@ -37,12 +37,12 @@ impl fmt::Display for OptionError {
 impl std::error::Error for OptionError {}
 
 impl Options {
-    /// From named values.
+    /// Makes options from named values.
     pub fn new(entries: Vec<(String, Value)>) -> Self {
         Options { entries }
     }
 
-    /// The same options but for the one of that name.
+    /// A copy without the option `name`.
     pub fn without(&self, name: &str) -> Self {
         Options { entries: self.entries.iter().filter(|(key, _)| key != name).cloned().collect() }
     }

@@ -1,4 +1,4 @@
-//! What the live tests share.
+//! Helpers of the live tests.
 #![allow(dead_code, unused_macros, unused_imports)] // Each test program uses a part of it.
 
 pub mod capture;
@@ -9,10 +9,10 @@ pub mod served;
 pub mod site;
 
 use anabranch_live::requirements::{self, Tool};
-use anabranch_live::{Emulator, Host, Report};
+use anabranch_live::{Emulator, EmulatorReport, Host};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Why the test cannot run here, if it cannot.
+/// Prints why the test cannot run here; returns whether that is so.
 ///
 /// # Panics
 /// If `ANABRANCH_REQUIRE_LIVE=1`: then a machine that cannot run the live tests fails them.
@@ -38,7 +38,7 @@ macro_rules! require {
 }
 pub(crate) use require;
 
-/// Whether long measurements were asked for (`make matrix`); the slow suite has no time for them.
+/// Whether long measurements were requested (`make matrix`); they are too long for the slow suite.
 pub fn asked_for() -> bool {
     let asked = std::env::var("ANABRANCH_MATRIX").is_ok_and(|value| value == "1");
     if !asked {
@@ -47,8 +47,11 @@ pub fn asked_for() -> bool {
     asked
 }
 
-/// Carries traffic on a thread of its own while `work` runs, and returns what came of both.
-pub fn while_emulating<H: Host + Send, T>(mut emulator: Emulator<H>, work: impl FnOnce() -> T) -> (T, H, Report) {
+/// Carries traffic on a thread of its own while `work` runs, and returns the results of both.
+pub fn while_emulating<H: Host + Send, T>(
+    mut emulator: Emulator<H>,
+    work: impl FnOnce() -> T,
+) -> (T, H, EmulatorReport) {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let runner = scope.spawn(|| {

@@ -1,8 +1,8 @@
-//! What a scenario may say about a bitrate rule.
+//! Options of the bitrate rules.
 
 use anabranch_units::Duration;
 
-/// Which of dash.js's two throughput-or-buffer rules is heard.
+/// Which of dash.js's rules decides, throughput or buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strategy {
     /// One or the other, by the level of the buffer (`abrDynamic`, the default since 2.6).
@@ -14,10 +14,10 @@ pub enum Strategy {
     Throughput,
 }
 
-/// Options of the rules. Nothing said: the rule's own default.
+/// Options of the rules. `None`: the rule's own default.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AbrOptions {
-    /// dash.js: which rule is heard.
+    /// dash.js: which rule decides.
     pub strategy: Option<Strategy>,
     /// dash.js: the buffer to hold (`stableBufferTime`, `bufferTimeDefault`).
     pub stable_buffer: Option<Duration>,
@@ -26,49 +26,49 @@ pub struct AbrOptions {
     /// dash.js 5: measure by the times of progress reports, as without the Resource Timing API (content of another
     /// origin that does not allow it).
     pub progress_timing: Option<bool>,
-    /// `fixed`: which representation.
+    /// `fixed`: rank of the representation.
     pub representation: Option<usize>,
-    /// `bba-0`, `bola`, `robust-mpc`: what the buffer can hold.
+    /// `bba-0`, `bola`, `robust-mpc`: capacity of the buffer.
     pub capacity: Option<Duration>,
     /// `bola`: take account of the video's beginning and end (BOLA-FINITE).
     pub finite: Option<bool>,
-    /// `rate`, `robust-mpc`: how many media segments the estimate looks back.
+    /// `rate`, `robust-mpc`: number of past media segments in the estimate.
     pub samples: Option<usize>,
-    /// `rate`: what part of the estimate is used.
+    /// `rate`: share of the estimate that is used.
     pub safety: Option<f64>,
-    /// `robust-mpc`: how many media segments it looks ahead.
+    /// `robust-mpc`: number of media segments planned ahead.
     pub horizon: Option<usize>,
-    /// `robust-mpc`: price of a second of stall, in kbit/s of quality.
+    /// `robust-mpc`: penalty of a second of stall, in kbit/s of quality.
     pub stall_penalty: Option<f64>,
-    /// `robust-mpc`: price of a change of quality by one kbit/s, in kbit/s.
+    /// `robust-mpc`: penalty of a change of quality by one kbit/s, in kbit/s.
     pub switch_penalty: Option<f64>,
 }
 
-/// An option that the rule does not know or cannot use.
+/// An option that does not apply to the rule or is out of range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AbrOptionError {
-    /// It means nothing to this rule.
+    /// The rule has no such option.
     #[error("bitrate rule `{rule}` has no option `{option}`")]
     Unknown {
-        /// The rule's name.
+        /// Name of the rule.
         rule: &'static str,
-        /// The option's name.
+        /// Name of the option.
         option: &'static str,
     },
-    /// Its value is out of range.
+    /// The value is out of range.
     #[error("bitrate rule `{rule}`: option `{option}` must be {expected}")]
     OutOfRange {
-        /// The rule's name.
+        /// Name of the rule.
         rule: &'static str,
-        /// The option's name.
+        /// Name of the option.
         option: &'static str,
-        /// What it may be.
+        /// The valid range.
         expected: &'static str,
     },
 }
 
 impl AbrOptions {
-    /// The names of the options that were given.
+    /// The names of the options that are set.
     fn given(&self) -> impl Iterator<Item = &'static str> {
         let all = [
             ("strategy", self.strategy.is_some()),
@@ -96,7 +96,7 @@ impl AbrOptions {
     }
 }
 
-/// `value` if it passes, or the error that says what would.
+/// `value` if it passes, or the error with the valid range.
 pub(super) fn check<T: Copy>(
     rule: &'static str,
     option: &'static str,

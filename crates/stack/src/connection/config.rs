@@ -1,17 +1,18 @@
-//! What the host decides before a connection begins.
+//! Configuration of a connection, chosen by the host before it begins.
 
 use crate::options::Options;
 use crate::{congestion, path_policy, scheduler};
 use anabranch_units::PathId;
 use core::net::IpAddr;
 
-/// Random numbers for keys, initial sequence numbers and nonces: the operating system's live, the seed's in simulation.
+/// Random numbers for keys, initial sequence numbers and nonces: from the operating system live, from the seed in
+/// simulation.
 pub trait Entropy: Send {
     /// The next 64 random bits.
     fn next_u64(&mut self) -> u64;
 }
 
-/// Which protocol a connection speaks.
+/// The protocol of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// Multipath TCP version 1, falling back to TCP where the peer cannot.
@@ -29,27 +30,29 @@ pub enum Commit {
     IntoBuffer,
 }
 
-/// What becomes of the data of a subflow that times out.
+/// Treatment of the data of a subflow that times out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failover {
-    /// The others repeat all of it at once, and the subflow gets nothing new until it is heard of (legacy Multipath TCP).
+    /// The others retransmit all of it at once, and the subflow gets no new data until an acknowledgment arrives on it
+    /// (legacy Multipath TCP).
     Legacy,
-    /// An idle subflow repeats the head of the line whenever the connection's own timer fires; a subflow that is not heard of
-    /// for several of these periods is stale: it gets nothing new, and everything is repeated on the others (upstream Linux).
+    /// An idle subflow retransmits the first unacknowledged data whenever the connection's own timer fires. A subflow
+    /// without acknowledgments for several of these periods is stale: it gets no new data, and the others retransmit
+    /// everything (upstream Linux).
     Upstream,
 }
 
 /// A scheduler or a path policy by name.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// Its name in the registry.
+    /// Name in the registry.
     pub name: String,
-    /// Its options.
+    /// Options; none means defaults.
     pub options: Options,
 }
 
 impl Choice {
-    /// The one of that name, with its default options.
+    /// The entry `name` with its default options.
     pub fn of(name: &str) -> Self {
         Choice { name: name.into(), options: Options::default() }
     }
@@ -58,16 +61,16 @@ impl Choice {
 /// A congestion control by registry entry.
 #[derive(Clone, Debug)]
 pub struct CongestionChoice {
-    /// Which.
+    /// Registry entry of the control.
     pub entry: &'static congestion::Entry,
-    /// Its options.
+    /// Options; none means defaults.
     pub options: Options,
 }
 
 /// The receive window and how it grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiveBuffer {
-    /// Bytes of payload that are accepted at first.
+    /// Bytes of payload accepted at first.
     pub initial: u64,
     /// Bytes to which autotuning may raise that; the same as `initial` for a fixed window.
     pub max: u64,
@@ -76,69 +79,70 @@ pub struct ReceiveBuffer {
 /// One path that the connection may use.
 #[derive(Clone, Copy, Debug)]
 pub struct PathConfig {
-    /// Its name.
+    /// Identifier of the path.
     pub id: PathId,
     /// This end's address.
     pub local: IpAddr,
     /// The peer's address.
     pub remote: IpAddr,
-    /// The largest IP packet.
+    /// The largest IP packet, in bytes.
     pub mtu: u32,
-    /// Use it only when no other works.
+    /// Whether to use the path only when no other works.
     pub backup: bool,
 }
 
 impl PathConfig {
-    /// Bytes of IP header on this path.
+    /// Bytes of the IP header on this path, without options.
     pub fn ip_header(&self) -> u32 {
         if self.local.is_ipv4() { 20 } else { 40 }
     }
 }
 
-/// Everything that the host decides before a connection begins. The defaults are those of Linux.
+/// Configuration of a connection. The defaults are those of Linux.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Which protocol to speak.
+    /// The protocol to use.
     pub protocol: Protocol,
-    /// Which subflow carries the next data.
+    /// Decides which subflow carries the next data.
     pub scheduler: Choice,
-    /// Which subflows may carry new data.
+    /// Decides which subflows may carry new data.
     pub path_policy: Choice,
-    /// The window of each subflow.
+    /// Sets the window of each subflow.
     pub congestion_control: CongestionChoice,
     /// Paths whose subflows use another control.
     pub path_congestion_control: Vec<(PathId, CongestionChoice)>,
     /// When data is bound to a subflow.
     pub commit: Commit,
-    /// What becomes of the data of a subflow that times out.
+    /// Treatment of the data of a subflow that times out.
     pub failover: Failover,
-    /// Repeat the head of the line on a faster subflow when the shared window is full (legacy Multipath TCP).
+    /// Retransmit the first unacknowledged data on a faster subflow when the shared window is full (legacy Multipath
+    /// TCP).
     pub opportunistic_retransmission: bool,
-    /// Halve the window of the subflow that blocked it.
+    /// Halve the window of the subflow that blocked the shared window.
     pub penalisation: bool,
-    /// What this end accepts.
+    /// Receive window and its growth.
     pub receive_buffer: ReceiveBuffer,
-    /// Bytes that may be written and not acknowledged at the data level; the application's rest waits outside.
+    /// Bytes that may be written and not acknowledged at the data level; further bytes stay with the application.
     pub send_buffer: u64,
-    /// Packets that may leave before the first acknowledgment (RFC 6928).
+    /// Packets that may be sent before the first acknowledgment (RFC 6928).
     pub initial_window: u32,
-    /// Space packets out at Linux's pacing rate even if the congestion control does not ask for it.
+    /// Pace packets at Linux's pacing rate even if the congestion control does not ask for it.
     pub pacing: bool,
     /// Decay the window while nothing is sent (RFC 2861).
     pub idle_restart: bool,
-    /// Windows are whole numbers of packets after a reduction.
+    /// Round windows to whole packets after a reduction.
     pub whole_windows: bool,
-    /// Hold a packet back until segmentation offload could take a burst, where Linux does. Bursts are not made.
+    /// Delay a packet until segmentation offload could send a burst, where Linux does. Bursts are not built.
     pub segmentation_offload: bool,
-    /// After so many repetitions of a SYN with MP_CAPABLE that nobody answers, the next ones offer plain TCP (Linux
-    /// `net.mptcp.syn_retrans_before_tcp_fallback`); as many as there are repetitions or more: never.
+    /// Number of unanswered SYNs with MP_CAPABLE, first one excluded, after which the SYN offers plain TCP (Linux
+    /// `net.mptcp.syn_retrans_before_tcp_fallback`). At or above the number of SYN retransmissions: never.
     pub capable_retries: u32,
     /// Use the timestamps option.
     pub timestamps: bool,
     /// Send data sequence numbers in 8 bytes rather than 4; the peer then has room for one SACK block instead of two.
     pub wide_data_seq: bool,
     /// A client joins to the remote addresses of all its paths; otherwise only to that of the first path and to those
-    /// that the server announced, as a host must that knows no more.
+    /// that the server advertised, as a host without other knowledge must.
     pub join_unannounced: bool,
     /// This end's port: the listening one of a server, the first ephemeral one of a client.
     pub local_port: u16,
@@ -185,7 +189,7 @@ impl Config {
         }
     }
 
-    /// The control for a subflow on that path.
+    /// The control for a subflow on `path`.
     pub(crate) fn congestion_control_on(&self, path: PathId) -> &CongestionChoice {
         let own = self.path_congestion_control.iter().find(|(id, _)| *id == path);
         own.map_or(&self.congestion_control, |(_, choice)| choice)
