@@ -1,4 +1,4 @@
-//! Many cells, several at once, and void runs again.
+//! Runs many test cases, several at once, and repeats invalid runs.
 
 use crate::cells::{Cell, Client, Runs};
 use crate::judgement::Judgement;
@@ -9,40 +9,41 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// A run whose packets were later than this many seconds at the 99th percentile measured the machine, not the links.
+/// A run is invalid if its packets were later than this at the 99th percentile, in seconds: it measured the machine,
+/// not the links.
 pub const LATEST_S: f64 = 1e-3;
-/// How often a run is tried until it counts.
+/// Most attempts of a run until it is valid.
 const TRIES: u32 = 2;
 /// Browsers decode and draw: more of them would slow each other down on two processors.
 const BROWSERS_AT_ONCE: usize = 2;
 
-/// A cell with all that was found.
+/// A test case with its results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Found {
-    /// Which.
+    /// The test case.
     pub cell: Cell,
-    /// None if no live run counts.
+    /// The comparison; `None` without a valid live run.
     pub judgement: Option<Judgement>,
-    /// That of the live runs that count.
+    /// Lateness of the valid live runs.
     pub lateness: Lateness,
-    /// Live runs that were void, first tries included.
+    /// Number of invalid live runs, first attempts included.
     pub void: u32,
-    /// Why live runs failed.
+    /// Errors of failed live runs.
     pub errors: Vec<String>,
     /// The simulated runs.
     pub simulated: Vec<Observation>,
-    /// The live runs that count.
+    /// The valid live runs.
     pub live: Vec<Observation>,
 }
 
-/// One live run to be made.
+/// A live run to be made.
 #[derive(Clone, Copy)]
 struct Job {
     cell: usize,
     seed: u64,
 }
 
-/// What became of a job.
+/// Result of a job.
 #[derive(Default)]
 struct Attempt {
     live: Option<Live>,
@@ -50,11 +51,11 @@ struct Attempt {
     error: Option<String>,
 }
 
-/// Runs all cells, `at_once` live ones at a time; those of the browser come last and few at a time. `progress` hears of each live
-/// run that is over, how many there are, and the cell's name; `stop` ends the campaign early.
+/// Runs all test cases, `at_once` live ones at a time; those of the browser come last and few at a time. `progress`
+/// gets the number of finished live runs, their total, and the test case's name; `stop` ends the campaign early.
 ///
 /// # Panics
-/// If there are cells for a browser and no browser.
+/// If there are test cases for a browser and no browser.
 pub fn run(
     cells: Vec<Cell>,
     at_once: usize,
@@ -86,7 +87,7 @@ fn of_cells(cells: usize, mut attempts: Vec<(Job, Attempt)>) -> Vec<Vec<Attempt>
     of_cells
 }
 
-/// Does all jobs in their order, `at_once` at a time, unless it is stopped.
+/// Runs all jobs in their order, `at_once` at a time, unless it is stopped.
 fn on_threads(jobs: &[Job], at_once: usize, stop: &AtomicBool, work: &(dyn Fn(Job) + Sync)) {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -103,7 +104,8 @@ fn on_threads(jobs: &[Job], at_once: usize, stop: &AtomicBool, work: &(dyn Fn(Jo
     });
 }
 
-/// The longest first, so that none is left alone at the end; and the first runs of all cells before the second ones.
+/// The longest first, so that none is left alone at the end; and the first runs of all test cases before the second
+/// ones.
 fn jobs(cells: &[Cell]) -> Vec<Job> {
     let rounds = cells.iter().map(|cell| cell.live_runs).max().unwrap_or(0);
     let of_round = |round: u32| {
@@ -137,7 +139,7 @@ fn attempt(cell: &Cell, seed: u64, browser: Option<&dyn Browser>, stop: &AtomicB
     attempt
 }
 
-/// What the live runs of a cell came to, without the cell: what a report tells of them, so that they can be judged again.
+/// The live runs of a test case as recorded in a report, so that they can be compared again.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Recorded {
     void: u32,
@@ -181,7 +183,7 @@ struct Named {
 /// has in another shape, count as not run.
 ///
 /// # Errors
-/// If it is no report.
+/// If `report` is not a report.
 pub fn again(cells: Vec<Cell>, report: &str, directory: Option<&Path>) -> Result<Vec<Found>, serde_json::Error> {
     let mut earlier: Vec<_> = serde_json::from_str::<Earlier>(report)?.cells;
     let conclude = |cell: Cell| {

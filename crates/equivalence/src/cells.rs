@@ -1,20 +1,21 @@
-//! What is compared: each cell is a scenario, who serves in the live run, and what has to agree. The client is always the kernel's.
+//! Test cases: each is a scenario, the live server, and the criteria. The client is always the kernel's.
 
 use crate::question::{CHUNKS, Criterion, DASH, GOODPUT, ONE_PATH, Part};
 use anabranch_testbed::ServerKind;
 use serde::Serialize;
 
-/// How the runs of the two worlds belong together.
+/// How simulated and live runs are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Runs {
-    /// The same seed loses the same packets, and these decide nearly everything: a live run is compared with its twin.
+    /// The same seed loses the same packets, and these determine nearly everything: a live run is compared with the
+    /// simulated run of the same seed.
     Paired,
-    /// Runs scatter for other reasons as well: distributions are compared.
+    /// Runs vary for other reasons as well: distributions are compared.
     Unpaired,
 }
 
-/// Who plays in the live run. The simulated player is the scenario's.
+/// The player of the live run. The simulated player is the scenario's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Client {
     /// The scenario's player on a kernel's socket.
@@ -23,33 +24,33 @@ pub enum Client {
     Browser,
 }
 
-/// One comparison.
+/// One test case.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cell {
-    /// Which question it belongs to.
+    /// The part to which it belongs.
     pub part: Part,
-    /// Such as `10 Mb/s, 50 ms, 0.5 %, 1 BDP, cubic`.
+    /// Name, such as `10 Mb/s, 50 ms, 0.5 %, 1 BDP, cubic`.
     pub name: String,
     /// The scenario, of the simulation and of the live run.
     pub scenario: String,
-    /// Who serves in the live run.
+    /// The server of the live run.
     #[serde(skip)]
     pub server: ServerKind,
-    /// Who plays in the live run.
+    /// The player of the live run.
     #[serde(skip)]
     pub client: Client,
-    /// How long a run is.
+    /// Duration of a run in seconds.
     pub seconds: u32,
-    /// Live runs, with seeds from 1.
+    /// Number of live runs, with seeds from 1.
     pub live_runs: u32,
-    /// Simulated runs, with seeds from 1, where they are not paired with the live ones.
+    /// Number of simulated runs, with seeds from 1, where they are not paired with the live ones.
     pub simulated_runs: u32,
-    /// How the runs belong together.
+    /// How the runs are compared.
     pub runs: Runs,
 }
 
 impl Cell {
-    /// What has to agree.
+    /// The criteria of the test case.
     pub fn criteria(&self) -> &'static [Criterion] {
         match self.part {
             Part::OnePath => ONE_PATH,
@@ -59,22 +60,22 @@ impl Cell {
         }
     }
 
-    /// Whether chunks are timed.
+    /// Whether download times of chunks are measured.
     pub fn in_chunks(&self) -> bool {
         self.part == Part::OnOff
     }
 }
 
-/// One link of a cell.
+/// One link of a test case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Link {
-    /// Mb/s.
+    /// Rate in Mb/s.
     rate: u32,
-    /// ms.
+    /// Round trip in ms.
     rtt: u32,
-    /// Per mille.
+    /// Loss in per mille.
     loss: u32,
-    /// Percent of the product of rate and round trip.
+    /// Queue in percent of the bandwidth-delay product.
     queue: u32,
 }
 
@@ -129,10 +130,10 @@ const UPSTREAM: &str = "kernel = \"upstream\"\n";
 const TCP: &str = "protocol = \"tcp\"\n";
 const BULK: &str = "video = { kind = \"bulk\" }\n";
 
-/// They cost little, so their mean is known well.
+/// Simulated runs are cheap, so their mean can be precise.
 const SIMULATED_RUNS: u32 = 40;
 
-/// What the cells of a part have in common.
+/// The common parameters of a part's test cases.
 struct Kind {
     part: Part,
     transport: &'static str,
@@ -141,7 +142,7 @@ struct Kind {
     live_runs: u32,
 }
 
-/// A length at which even the slowest cells have sent some thousand packets.
+/// A duration at which even the slowest test cases have sent some thousand packets.
 const SECONDS: u32 = 60;
 
 impl Kind {
@@ -176,14 +177,14 @@ fn one_path() -> Vec<Cell> {
         transport: TCP,
         session: BULK.into(),
         seconds: SECONDS,
-        // With random losses both worlds lose the same packets, so few runs tell much. Without them chance decides which of several
-        // cycles a kernel's run falls into.
+        // With random losses simulation and live run lose the same packets, so a few runs suffice. Without them chance
+        // decides which of several cycles a kernel's run falls into.
         live_runs: if links.loss > 0 { 4 } else { 12 },
     };
     one_path_links().iter().flat_map(|link| CONTROLS.map(|control| kind(link).cell(&[*link], control))).collect()
 }
 
-/// Alike, unlike in rate, in round trip, in both, and lossy.
+/// Equal paths, then different rates, different round trips, both different, and losses.
 const PAIRS: [[Link; 2]; 5] = [
     [link(10, 20, 0, 100), link(10, 20, 0, 100)],
     [link(10, 50, 0, 100), link(2, 50, 0, 100)],
@@ -206,8 +207,9 @@ fn our_server() -> Vec<Cell> {
     cells
 }
 
-/// dash.js without its fast switch: with it, it fetches again what is on screen and lives from hand to mouth, and sessions that differ
-/// in a packet soon differ in everything, in Chromium as in the model. Such a player judges nothing.
+/// dash.js without its fast switch: with it, it fetches the segment on screen again and keeps its buffer almost empty,
+/// so that sessions that differ in a packet soon differ in everything, in Chromium as in the model. Such a player is no
+/// basis for a comparison.
 const DASH_JS: (&str, &str) = ("dash.js-5 without fast switch", "{ kind = \"dash.js-5\", fast_switch = false }");
 const BOLA: (&str, &str) = ("bola", "\"bola\"");
 
@@ -222,7 +224,8 @@ fn dash() -> Vec<Cell> {
     };
     let mut cells = vec![
         cell(TCP, DASH_JS, &[link(2, 50, 5, 200)], 5),
-        // Losses make its stalls scatter by one or two, so that it takes many runs to know their mean within one.
+        // Losses make the number of stalls vary by one or two, so that many runs are needed to know its mean within
+        // one.
         cell(TCP, BOLA, &[link(10, 50, 20, 100)], 12),
         cell(UPSTREAM, DASH_JS, &[link(2, 50, 0, 200), link(2, 100, 0, 200)], 5),
     ];
@@ -230,8 +233,8 @@ fn dash() -> Vec<Cell> {
     cells
 }
 
-/// The video of these cells is `manifest.mpd` of a folder that the campaign is given: a real player needs real media segments, and
-/// the simulated one fetches as many bytes.
+/// The video of these test cases is `manifest.mpd` of a folder given to the campaign: a real player needs real media
+/// segments, and the simulated one fetches as many bytes.
 fn chromium() -> [Cell; 3] {
     let (name, player) = DASH_JS;
     let cell = |transport, links: &[Link], control, server| {
@@ -243,18 +246,19 @@ fn chromium() -> [Cell; 3] {
     };
     [
         cell(TCP, &[link(2, 50, 0, 200)], "cubic", ServerKind::Kernel),
-        // Not 2 + 1 Mb/s: nine tenths of what these carry is what the highest representation needs, and one run of eight settles on it.
+        // Not 2 + 1 Mb/s: nine tenths of that are just what the highest representation needs, and one run of eight
+        // stays on it.
         cell(UPSTREAM, &[link(2, 50, 0, 200), link(2, 100, 0, 200)], "cubic", ServerKind::Kernel),
         cell("", &[link(2, 50, 0, 200), link(1, 100, 0, 200)], "lia", ServerKind::Anabranch),
     ]
 }
 
-/// When the path is cut, in seconds.
+/// Time of the cut, in seconds.
 const CUT_AT: u32 = 20;
 
-/// A cut and its end. A sender that repeats with doubled patience comes back at the first repetition after that, so the end must not
-/// lie beside one: a timer three per cent shorter would then decide over many seconds. Those of path 1 are some 7.5 and 15 s
-/// after the cut, those of path 2 some 9 and 18 s.
+/// A cut and its end. A sender with exponential back-off resumes at the first retransmission after the end, so the end
+/// must not be close to one: a timer three per cent shorter would then change the result by many seconds. The
+/// retransmissions on path 1 are some 7.5 and 15 s after the cut, those on path 2 some 9 and 18 s.
 fn handoff() -> Vec<Cell> {
     let kind = Kind { part: Part::Handoff, transport: UPSTREAM, session: BULK.into(), seconds: SECONDS, live_runs: 5 };
     let cut = |path: u32, seconds: u32| {
@@ -294,10 +298,10 @@ fn on_off() -> Vec<Cell> {
     ]
 }
 
-/// Live runs of a quick cell: the fewest that tell how much they scatter.
+/// Live runs of a quick test case: the minimum for a variance.
 const QUICK_RUNS: u32 = 2;
 
-/// The cells of the parts. The quick ones are a few of each part, with few runs.
+/// The test cases of the parts. The quick ones are a few of each part, with few runs.
 pub fn all(parts: &[Part], quick: bool) -> Vec<Cell> {
     let of = |part: &Part| match part {
         Part::OnePath => one_path(),
@@ -318,7 +322,7 @@ pub fn all(parts: &[Part], quick: bool) -> Vec<Cell> {
     cells.collect()
 }
 
-/// How many cells of a part are quick ones.
+/// Number of quick test cases of a part.
 fn quick_cells(part: Part) -> usize {
     match part {
         Part::OnePath => 8,

@@ -1,7 +1,7 @@
-//! The verdict on two samples: are they equivalent within a tolerance, do they differ, or is too little known?
+//! Equivalence of two samples: equivalent within a tolerance, different, or inconclusive.
 //!
-//! The test is that of two one-sided tests at 5 % (Schuirmann 1987): the 90 % interval of the difference has to lie inside the
-//! tolerance. That an interval includes zero proves nothing, because a poor measurement has a wide one.
+//! Two one-sided tests at 5 % (Schuirmann 1987): equivalent if the 90 % interval of the difference lies inside the
+//! tolerance. An interval that includes zero proves nothing, because a poor measurement has a wide one.
 
 use serde::Serialize;
 
@@ -10,32 +10,32 @@ const STUDENT: [f64; 30] = [
     6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.812, 1.796, 1.782, 1.771, 1.761, 1.753, 1.746,
     1.740, 1.734, 1.729, 1.725, 1.721, 1.717, 1.714, 1.711, 1.708, 1.706, 1.703, 1.701, 1.699, 1.697,
 ];
-/// The normal distribution's, for more.
+/// The normal distribution's value, for more degrees of freedom.
 const NORMAL: f64 = 1.645;
 
-/// What is known of a difference.
+/// Confidence interval of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
     /// The estimate.
     pub mean: f64,
-    /// Half the width of the 90 % interval; infinite where nothing is known.
+    /// Half the width of the 90 % interval; infinite where the variance is unknown.
     pub half: f64,
 }
 
-/// What follows from an interval for a tolerance.
+/// Result of the comparison of an interval with a tolerance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The whole interval lies inside.
+    /// The whole interval is inside the tolerance.
     Equivalent,
-    /// The whole interval lies outside.
+    /// The whole interval is outside the tolerance.
     Differs,
-    /// It lies across a border.
+    /// The interval crosses a bound of the tolerance.
     Inconclusive,
 }
 
 impl Verdict {
-    /// In a table.
+    /// The word in tables.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Equivalent => "pass",
@@ -44,7 +44,7 @@ impl Verdict {
         }
     }
 
-    /// Of two ways to be equivalent one suffices; to differ, both must.
+    /// Either tolerance suffices for equivalence; to differ, both must be exceeded.
     pub fn or(self, other: Verdict) -> Verdict {
         match (self, other) {
             (Verdict::Equivalent, _) | (_, Verdict::Equivalent) => Verdict::Equivalent,
@@ -74,7 +74,7 @@ impl Interval {
         self.mean + self.half
     }
 
-    /// Judges it by the bounds that a difference may have.
+    /// Compares the interval with the bounds of the tolerance.
     pub fn within(&self, low: f64, high: f64) -> Verdict {
         if low <= self.low() && self.high() <= high {
             Verdict::Equivalent
@@ -85,7 +85,7 @@ impl Interval {
         }
     }
 
-    /// Judges an interval of logarithms: the ratio may be off by this share, up or down.
+    /// Compares an interval of logarithms: the ratio may differ by this share, up or down.
     pub fn within_share(&self, share: f64) -> Verdict {
         self.within((1.0 - share).ln(), (1.0 + share).ln())
     }
@@ -105,7 +105,7 @@ fn student(degrees: f64) -> f64 {
     STUDENT.get(whole - 1).copied().unwrap_or(NORMAL)
 }
 
-/// The mean of the differences `a[i] - b[i]`, where the runs of a pair had the same random numbers.
+/// The mean of the differences `a[i] - b[i]` of runs with the same random numbers.
 pub fn paired(a: &[f64], b: &[f64]) -> Interval {
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
     match moments(&differences) {
@@ -117,7 +117,7 @@ pub fn paired(a: &[f64], b: &[f64]) -> Interval {
     }
 }
 
-/// The difference of the means of `a` and `b`, whose runs have nothing to do with each other and whose variances may
+/// The difference of the means of `a` and `b`, whose runs are independent and whose variances may
 /// differ (Welch 1947).
 pub fn unpaired(a: &[f64], b: &[f64]) -> Interval {
     let ((mean_a, var_a), (mean_b, var_b)) = (moments(a), moments(b));
@@ -133,7 +133,7 @@ pub fn unpaired(a: &[f64], b: &[f64]) -> Interval {
     Interval { mean, half: student(degrees) * variance.sqrt() }
 }
 
-/// The middle one, or the mean of the middle two; nothing of nothing.
+/// The median; `None` of no values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn welchs_interval_follows_the_sample_that_is_less_known() {
-        // Variances 2 and 0: all uncertainty is that of the first two runs, with one degree of freedom.
+        // Variances 2 and 0: all uncertainty is from the first two runs, with one degree of freedom.
         let interval = unpaired(&[1.0, 3.0], &[1.0, 1.0, 1.0, 1.0]);
         assert!((interval.mean - 1.0).abs() < 1e-12 && (interval.half - 6.314).abs() < 1e-9);
         assert_eq!(unpaired(&[1.0, 2.0], &[1.0]).half, f64::INFINITY);

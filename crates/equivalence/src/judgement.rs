@@ -1,4 +1,4 @@
-//! What the runs of a cell come to.
+//! Comparison of the simulated and live runs of a test case.
 
 use crate::cells::{Cell, Runs};
 use crate::equivalence::{Interval, Verdict, paired, unpaired};
@@ -6,13 +6,13 @@ use crate::observation::Observation;
 use crate::question::{Criterion, Part, Quantity, USUAL_GOODPUT};
 use serde::Serialize;
 
-/// The share of cells of (a) whose goodput must lie within [`USUAL_GOODPUT`].
+/// The share of test cases of (a) whose goodput must be within [`USUAL_GOODPUT`].
 pub const USUAL_SHARE: f64 = 0.9;
 
-/// A quantity in both worlds.
+/// A quantity in simulation and live.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Compared {
-    /// What is compared, and within what.
+    /// The quantity and its tolerance.
     pub criterion: Criterion,
     /// The mean of the simulated runs.
     pub simulated: f64,
@@ -22,7 +22,7 @@ pub struct Compared {
     pub ratio: Interval,
     /// simulated - live.
     pub difference: Interval,
-    /// What follows.
+    /// Result of the comparison.
     pub verdict: Verdict,
 }
 
@@ -48,15 +48,16 @@ impl Compared {
     }
 }
 
-/// What the runs of a cell came to.
+/// Results of a test case.
 #[derive(Clone, Debug, Serialize)]
 pub struct Judgement {
-    /// By criterion.
+    /// One comparison per criterion.
     pub compared: Vec<Compared>,
 }
 
 impl Judgement {
-    /// Judges a cell by its simulated and live runs; those of a paired cell have the seeds in the same order. None without a live run.
+    /// Compares simulated and live runs; those of a paired test case have the same seeds in the same order. `None`
+    /// without a live run.
     pub fn of(cell: &Cell, simulated: &[Observation], live: &[Observation]) -> Option<Self> {
         if live.is_empty() || simulated.is_empty() {
             return None;
@@ -65,19 +66,19 @@ impl Judgement {
         Some(Judgement { compared: cell.criteria().iter().map(compare).collect() })
     }
 
-    /// All criteria together.
+    /// The result of all criteria.
     pub fn verdict(&self) -> Verdict {
         self.compared.iter().map(|compared| compared.verdict).fold(Verdict::Equivalent, Verdict::and)
     }
 
-    /// For (a): the goodput within what 9 cells in 10 must keep.
+    /// For (a): whether the goodput is within the tolerance of 9 test cases in 10.
     pub fn usual(&self) -> Verdict {
         let goodput = self.compared.iter().find(|compared| compared.criterion.quantity == Quantity::Goodput);
         goodput.map_or(Verdict::Inconclusive, |compared| compared.ratio.within_share(USUAL_GOODPUT))
     }
 }
 
-/// Whether a part's cells together are what they should be. A cell without a live run is inconclusive.
+/// The result of a part. A test case without a live run is inconclusive.
 pub fn part_verdict(part: Part, judgements: &[Option<Judgement>]) -> Verdict {
     let verdict = |j: &Option<Judgement>| j.as_ref().map_or(Verdict::Inconclusive, Judgement::verdict);
     let all = judgements.iter().map(verdict).fold(Verdict::Equivalent, Verdict::and);

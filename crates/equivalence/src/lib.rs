@@ -1,8 +1,8 @@
-//! The kernel as judge: the same cells in simulation and live, side by side, with a verdict for each.
+//! Equivalence tests: the same test cases in simulation and live on the kernel, with a verdict for each.
 //!
-//! What is asked stands in [`question`], and of which scenarios in [`cells`]. An [`observation`] is what a run of one gives, in either world;
-//! [`equivalence`] has the statistics of the verdict, [`judgement`] the verdict. A [`campaign`] runs many cells, several at once, and void
-//! runs again; its [`report`] is for people and for files.
+//! [`question`] defines the parts and criteria, [`cells`] the test cases. An [`observation`] is the result of a run,
+//! simulated or live; [`equivalence`] has the statistics, [`judgement`] the comparison. A [`campaign`] runs many test
+//! cases, several at once, and repeats invalid runs; its [`report`] is printed and saved.
 
 #![cfg(target_os = "linux")]
 

@@ -1,21 +1,21 @@
-//! What is asked of the two worlds: the parts of the campaign, what is compared, and how well it has to agree.
+//! The parts of the campaign, their quantities and their tolerances.
 
 use serde::{Deserialize, Serialize};
 
-/// Which question a cell belongs to.
+/// The part of a test case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Part {
-    /// (a)
+    /// (a) Bulk over one path.
     OnePath,
-    /// (b)
+    /// (b) Bulk over two paths.
     TwoPaths,
-    /// (c)
+    /// (c) Bulk from our server.
     OurServer,
-    /// (d)
+    /// (d) DASH.
     Dash,
-    /// (e)
+    /// (e) A cut path.
     Handoff,
-    /// (f)
+    /// (f) On-off traffic.
     OnOff,
 }
 
@@ -23,7 +23,7 @@ impl Part {
     /// Every part.
     pub const ALL: [Part; 6] = [Part::OnePath, Part::TwoPaths, Part::OurServer, Part::Dash, Part::Handoff, Part::OnOff];
 
-    /// Its letter on the command line.
+    /// Letter on the command line.
     pub fn letter(self) -> &'static str {
         match self {
             Part::OnePath => "a",
@@ -35,7 +35,7 @@ impl Part {
         }
     }
 
-    /// What it compares, in a few words.
+    /// Short description.
     pub fn title(self) -> &'static str {
         match self {
             Part::OnePath => "bulk over one path, kernel TCP to kernel TCP",
@@ -48,32 +48,32 @@ impl Part {
     }
 }
 
-/// What can be compared.
+/// Quantity that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {
-    /// In bits per second.
+    /// Goodput in bit/s.
     Goodput,
-    /// In segments.
+    /// Retransmitted segments.
     Retransmissions,
     /// The median download time of a chunk, in seconds.
     ChunkTime,
-    /// In bits per second.
+    /// Mean bitrate in bit/s.
     MeanBitrate,
-    /// How often the representation changed.
+    /// Number of changes of the representation.
     Switches,
-    /// How often the picture froze.
+    /// Number of stalls.
     Stalls,
 }
 
-/// What has to agree, and how well: within a share, or within a number, if both are given.
+/// A quantity and its tolerance: within a share or within a number, either of which suffices.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Criterion {
-    /// What.
+    /// The quantity.
     pub quantity: Quantity,
-    /// A share, up or down.
+    /// Tolerance as a share, up or down.
     pub share: Option<f64>,
-    /// A number, up or down.
+    /// Tolerance as a number, up or down.
     pub number: Option<f64>,
 }
 
@@ -81,16 +81,16 @@ const fn within(quantity: Quantity, share: Option<f64>, number: Option<f64>) -> 
     Criterion { quantity, share, number }
 }
 
-/// Goodput of (a) in 9 of 10 cells.
+/// Tolerance of the goodput of (a) in 9 of 10 test cases.
 pub const USUAL_GOODPUT: f64 = 0.05;
-/// What every cell of (a) must keep.
+/// Criteria of every test case of (a).
 pub(crate) const ONE_PATH: &[Criterion] =
     &[within(Quantity::Goodput, Some(0.15), None), within(Quantity::Retransmissions, Some(0.25), Some(20.0))];
-/// Of (b), (c) and (e).
+/// Criteria of (b), (c) and (e).
 pub(crate) const GOODPUT: &[Criterion] = &[within(Quantity::Goodput, Some(0.10), None)];
-/// Of (f).
+/// Criteria of (f).
 pub(crate) const CHUNKS: &[Criterion] = &[within(Quantity::ChunkTime, Some(0.10), None)];
-/// Of (d).
+/// Criteria of (d).
 pub(crate) const DASH: &[Criterion] = &[
     within(Quantity::MeanBitrate, Some(0.10), None),
     within(Quantity::Switches, Some(0.25), Some(5.0)),

@@ -1,4 +1,4 @@
-//! What was found, for people and for files.
+//! The report of a campaign, as text and as JSON.
 
 use crate::campaign::Found;
 use crate::equivalence::Verdict;
@@ -9,52 +9,52 @@ use serde::Serialize;
 /// One comparison as a row of a table.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// The cell.
+    /// Name of the test case.
     pub cell: String,
-    /// What is compared, with its unit.
+    /// Quantity with its unit.
     pub quantity: &'static str,
-    /// In simulation.
+    /// Simulated value.
     pub simulated: String,
-    /// Live.
+    /// Live value.
     pub live: String,
     /// The simulation over the kernel, with its 90 % interval.
     pub ratio: String,
-    /// What may differ.
+    /// Tolerance.
     pub tolerance: String,
-    /// What follows.
+    /// Result of the comparison.
     pub verdict: Verdict,
 }
 
-/// A part of the campaign.
+/// Report of a part of the campaign.
 #[derive(Clone, Debug, Serialize)]
 pub struct PartReport {
-    /// Its letter.
+    /// Letter of the part.
     pub letter: &'static str,
-    /// What it compares.
+    /// Description of the part.
     pub title: &'static str,
-    /// All its cells together.
+    /// Result of the part.
     pub verdict: Verdict,
-    /// For (a): cells whose goodput lies within the usual tolerance, and cells.
+    /// For (a): the number of test cases within the usual tolerance, and of all.
     pub usual: Option<(usize, usize)>,
-    /// Its rows.
+    /// Rows of the table.
     pub rows: Vec<Row>,
-    /// What went wrong.
+    /// Invalid and failed runs.
     pub notes: Vec<String>,
 }
 
-/// A whole campaign.
+/// Report of a whole campaign.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Part by part.
+    /// Reports of the parts.
     pub parts: Vec<PartReport>,
-    /// All parts together.
+    /// Result of all parts.
     pub verdict: Verdict,
-    /// Everything behind the rows.
+    /// The test cases with their runs.
     pub cells: Vec<Found>,
 }
 
 impl Report {
-    /// Of a campaign.
+    /// Makes the report of a campaign.
     pub fn of(found: Vec<Found>) -> Self {
         let of_part = |part: Part| found.iter().filter(|f| f.cell.part == part).collect::<Vec<_>>();
         let parts = Part::ALL.iter().map(|part| (*part, of_part(*part))).filter(|(_, cells)| !cells.is_empty());
@@ -63,15 +63,15 @@ impl Report {
         Report { parts, verdict, cells: found }
     }
 
-    /// As JSON.
+    /// The report as JSON.
     ///
     /// # Panics
-    /// Never: all keys are texts.
+    /// Never: all keys are strings.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a report has only text keys")
     }
 
-    /// As a section of a document.
+    /// The report as a section of a document.
     pub fn to_markdown(&self) -> String {
         self.parts.iter().map(PartReport::to_markdown).collect::<Vec<_>>().join("\n")
     }
@@ -139,7 +139,7 @@ fn row(found: &Found, compared: &Compared) -> Row {
     }
 }
 
-/// A ratio of counts that are zero means nothing: then the difference is shown.
+/// The ratio; the difference where counts are zero.
 fn ratio(compared: &Compared) -> String {
     let percent = |log: f64| (log.exp() - 1.0) * 100.0;
     let interval = compared.ratio;

@@ -35,13 +35,13 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// An empty one, of about 30 kB.
+    /// An empty histogram, of about 30 kB.
     pub fn new() -> Self {
         Histogram::default()
     }
 
-    /// Counts `value` with `weight`, for example a delay with the number of bytes that suffered it. Weight zero is no
-    /// record.
+    /// Adds `value` with `weight`, for example a delay with the number of bytes that it applies to. Weight zero adds
+    /// nothing.
     #[inline]
     pub fn record(&mut self, value: u64, weight: u64) {
         if weight == 0 {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_count_as_repetitions() {
+    fn a_weight_counts_as_several_values() {
         let (mut weighted, mut repeated) = (Histogram::new(), Histogram::new());
         for (value, weight) in [(0, 90), (7_000_000, 4), (50_000_000, 6), (9, 0)] {
             weighted.record(value, weight);

@@ -1,7 +1,7 @@
-//! What endpoints, links and players can say happened.
+//! Events of endpoints, links and players.
 //!
-//! One typed stream feeds metrics, pictures, tests and debugging: an event says what changed, from what, to what and
-//! why. Emitters do not print and do not count; whoever wants to know subscribes. Units stand in the types.
+//! One typed stream feeds metrics, figures, tests and debugging: an event gives what changed, from which value, to
+//! which value and why. Emitters do not print and do not count; subscribers do. Types carry the units.
 //!
 //! The set is versioned by [`SCHEMA`], because event tables are written to disk.
 
@@ -17,10 +17,10 @@ pub use transport::{CloseReason, FallbackReason, LossCause, SendKind, TransportE
 
 use anabranch_units::Instant;
 
-/// The version of the event vocabulary.
+/// Version of the set of events.
 pub const SCHEMA: u32 = 1;
 
-/// A growing list of what one emitter said, oldest first.
+/// A growing list of one emitter's events, oldest first.
 ///
 /// An emitter owns one and appends; its host drains it after every step, so the buffer is reused and
 /// nothing is allocated in the steady state.
@@ -42,12 +42,12 @@ impl<E> Log<E> {
         self.entries.push((at, event));
     }
 
-    /// Removes and yields everything said since the last call.
+    /// Removes and yields the events since the last call.
     pub fn drain(&mut self) -> impl Iterator<Item = (Instant, E)> + '_ {
         self.entries.drain(..)
     }
 
-    /// Whether nothing was said since the last drain.
+    /// Whether no event was emitted since the last drain.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

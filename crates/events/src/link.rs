@@ -1,31 +1,31 @@
-//! What a link can say.
+//! Events of links.
 
 /// Why a link dropped a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropCause {
     /// The queue was full, or its management chose to drop.
     Queue,
-    /// The loss model.
+    /// The loss model dropped it.
     Random,
-    /// The link is down.
+    /// The link was down.
     Outage,
-    /// Larger than the link's MTU.
+    /// The packet was larger than the link's MTU.
     TooBig,
 }
 
-/// What one direction of a link can say. Deliveries are counted, not told.
+/// An event of one direction of a link. Deliveries are counted, not emitted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LinkEvent {
     /// A packet was lost.
     Dropped {
-        /// Why.
+        /// Cause of the loss.
         cause: DropCause,
-        /// Its size, without the link's own overhead.
+        /// Packet size in bytes, without the link's own overhead.
         bytes: u32,
     },
     /// The link went down or came back.
     Switched {
-        /// Whether it is up now.
+        /// Whether the link is up now.
         up: bool,
     },
 }

@@ -1,131 +1,131 @@
-//! What a player can say.
+//! Events of players.
 
 use anabranch_units::Duration;
 
-/// What a player can say about its viewer's session.
+/// An event of a viewer's session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PlayerEvent {
-    /// A request left.
+    /// A request was sent.
     Requested {
-        /// Counted from zero.
+        /// Number of the request, from zero.
         request: u32,
     },
     /// The first byte of its response arrived.
     FirstByte {
-        /// Which request.
+        /// Number of the request.
         request: u32,
     },
     /// The last byte of its response arrived.
     ResponseComplete {
-        /// Which request.
+        /// Number of the request.
         request: u32,
         /// Bytes of the body.
         bytes: u64,
-        /// Where the response ends in its connection's stream: the next one begins there.
+        /// Offset of the response's end in its connection's stream; the next response begins there.
         end: u64,
     },
     /// The first picture is shown.
     PlaybackStarted,
-    /// The picture froze.
+    /// The picture froze: a stall began.
     StallBegan,
-    /// The picture moves again.
+    /// The picture moves again: the stall ended.
     StallEnded,
     /// The player found its clock reference late (VLC's "buffer underflow").
     BufferUnderflow {
-        /// By how much.
+        /// Lateness of the clock reference.
         late: Duration,
     },
-    /// The player will keep more playing time in reserve from here on (VLC's "pts_delay increased").
+    /// The player increases its reserve of playing time from here on (VLC's "pts_delay increased").
     PlayoutDelayRaised {
         /// The new reserve.
         to: Duration,
     },
     /// A picture was decoded too late to be shown.
     PictureDiscarded {
-        /// Its number in the video, from zero.
+        /// Number of the picture in the video, from zero.
         frame: u32,
     },
-    /// Pictures that were buffered were thrown away unshown, because the player started to buffer anew.
+    /// Buffered pictures were discarded unshown, because the player started to buffer anew.
     PicturesFlushed {
-        /// The first one's number in the video, from zero.
+        /// Number of the first one in the video, from zero.
         first: u32,
-        /// How many.
+        /// Number of pictures.
         count: u32,
     },
-    /// How much is buffered, at an interval that the host chooses.
+    /// The buffer level, at an interval that the host chooses.
     BufferLevel {
-        /// Playing time ahead of the viewer.
+        /// Buffered playing time ahead of the current picture.
         media: Duration,
-        /// The same in bytes.
+        /// Buffered bytes.
         bytes: u64,
     },
     /// The last picture was shown.
     PlaybackEnded,
-    /// A bitrate rule was asked for a representation, and answered.
+    /// A bitrate rule chose a representation.
     RepresentationChosen {
-        /// The media segment that is to be fetched next, from zero.
+        /// Number of the media segment to be fetched next, from zero.
         index: u32,
-        /// The representation's rank, from zero, the lowest.
+        /// Rank of the representation, from zero, the lowest.
         representation: u16,
         /// The rule's reason.
         reason: &'static str,
     },
     /// The request is for an initialisation segment; [`PlayerEvent::Requested`] came just before.
     InitRequested {
-        /// Which request.
+        /// Number of the request.
         request: u32,
-        /// Of which representation.
+        /// Rank of the representation.
         representation: u16,
     },
     /// The request is for a media segment; [`PlayerEvent::Requested`] came just before.
     SegmentRequested {
-        /// Which request.
+        /// Number of the request.
         request: u32,
-        /// The media segment, from zero.
+        /// Number of the media segment, from zero.
         index: u32,
-        /// Of which representation.
+        /// Rank of the representation.
         representation: u16,
     },
-    /// The request is for a segment of the sound; [`PlayerEvent::Requested`] came just before.
+    /// The request is for an audio segment; [`PlayerEvent::Requested`] came just before.
     AudioRequested {
-        /// Which request.
+        /// Number of the request.
         request: u32,
-        /// Which one, from zero: it plays with the media segment of the same number.
+        /// Number of the audio segment, from zero: it plays with the media segment of the same number.
         index: u32,
     },
-    /// The player gave up a request for a media segment. What still arrives of it is thrown away; when that is all, its
-    /// response is complete.
+    /// The player abandoned a request for a media segment. Bytes that still arrive are discarded; after the last of
+    /// them its response is complete.
     SegmentAbandoned {
-        /// Which request.
+        /// Number of the request.
         request: u32,
-        /// The media segment.
+        /// Number of the media segment.
         index: u32,
-        /// Bytes of its body so far.
+        /// Bytes of the body received so far.
         received: u64,
-        /// In which representation it will be fetched instead.
+        /// Rank of the representation that is fetched instead.
         instead: u16,
     },
-    /// The player closed its connection and opened another one; responses that were not complete never will be.
+    /// The player closed its connection and opened another one; incomplete responses stay incomplete.
     Reconnected,
-    /// A media segment went into the buffer, perhaps in place of another representation of it.
+    /// A media segment was added to the buffer, perhaps in place of another representation of it.
     SegmentAppended {
-        /// The media segment.
+        /// Number of the media segment.
         index: u32,
-        /// Of which representation.
+        /// Rank of the representation.
         representation: u16,
-        /// Playing time ahead of the viewer with it.
+        /// Buffered playing time, this segment included.
         buffered: Duration,
     },
-    /// A media segment came on screen.
+    /// Playback of a media segment began.
     SegmentShown {
-        /// The media segment.
+        /// Number of the media segment.
         index: u32,
-        /// Of which representation.
+        /// Rank of the representation.
         representation: u16,
     },
-    /// The player's idea of its buffer changed: enough to play, or not.
+    /// The player's buffer state changed between loaded and empty.
     BufferStateChanged {
-        /// Enough.
+        /// Whether there is enough to play.
         loaded: bool,
     },
 }

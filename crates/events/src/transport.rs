@@ -1,19 +1,19 @@
-//! What an endpoint can say.
+//! Events of endpoints.
 
 use anabranch_units::{Bandwidth, Duration, PathId, SubflowId};
 
-/// Why a segment carries the data that it carries.
+/// Why a segment carries its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendKind {
     /// The connection never sent these bytes before.
     New,
-    /// The subflow repeats its own segment.
+    /// The subflow retransmits its own segment.
     Retransmission,
-    /// The subflow repeats its own last segment to provoke an acknowledgment (RFC 8985 section 7.3).
+    /// The subflow retransmits its own last segment to trigger an acknowledgment (RFC 8985 section 7.3).
     TailLossProbe,
-    /// The connection sends again what it had given to another subflow, which failed or blocks the window.
+    /// The connection sends bytes again that it had given to another subflow, which failed or blocks the window.
     Reinjection,
-    /// The scheduler wants the same bytes on several subflows.
+    /// The scheduler sends the same bytes on several subflows.
     Duplicate,
 }
 
@@ -33,7 +33,7 @@ pub enum LossCause {
 pub enum FallbackReason {
     /// The peer's handshake carried no MP_CAPABLE.
     NotCapable,
-    /// Nobody answered a SYN with MP_CAPABLE.
+    /// No SYN with MP_CAPABLE was answered.
     Unanswered,
     /// The first segments after the handshake carried no MPTCP option.
     OptionsStripped,
@@ -52,65 +52,65 @@ pub enum CloseReason {
     ResetByPeer,
     /// This side sent RST: the peer broke the protocol.
     ProtocolError,
-    /// The handshake or a retransmission was repeated in vain.
+    /// The retransmissions of the handshake or of data were used up.
     TimedOut,
-    /// The path manager or the host gave the path up.
+    /// The path manager or the host closed the path.
     PathDown,
     /// The whole connection was aborted.
     Aborted,
 }
 
-/// What an endpoint can say. Rates and times are estimates at that moment.
+/// An event of an endpoint. Rates and times are estimates at that time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TransportEvent {
-    /// The first handshake is complete: data may flow.
+    /// The first handshake is complete: data may be sent.
     Established,
     /// The connection is plain TCP from here on.
     FellBack {
-        /// Why.
+        /// Cause of the fallback.
         reason: FallbackReason,
     },
     /// A subflow may carry data.
     SubflowOpened {
-        /// Its name.
+        /// The subflow.
         subflow: SubflowId,
         /// The path that it uses.
         path: PathId,
         /// The round trip of its handshake.
         rtt: Duration,
     },
-    /// A subflow is gone.
+    /// A subflow was closed.
     SubflowClosed {
-        /// Its name.
+        /// The subflow.
         subflow: SubflowId,
         /// The path that it used.
         path: PathId,
-        /// Why.
+        /// Cause of the end.
         reason: CloseReason,
     },
-    /// A segment with payload left.
+    /// A segment with payload was sent.
     SegmentSent {
-        /// On this subflow.
+        /// Its subflow.
         subflow: SubflowId,
-        /// Why it carries what it carries.
+        /// Why it carries its data.
         kind: SendKind,
         /// Bytes of payload.
         bytes: u32,
-        /// Where they stand in the connection's stream.
+        /// Offset of the payload in the connection's stream.
         offset: u64,
     },
-    /// A segment with payload left on another subflow than the one before it: among all segments with payload,
+    /// A segment with payload was sent on another subflow than the one before it: among all segments with payload,
     /// among those with new data only, or both.
     PathSwitched {
         /// The earlier segment's subflow.
         from: SubflowId,
         /// The later segment's subflow.
         to: SubflowId,
-        /// Whether this is a switch among all segments with payload, repetitions included.
+        /// Whether this is a switch among all segments with payload, retransmissions included.
         any: bool,
         /// Whether this is a switch among the segments with new data.
         new_data: bool,
-        /// Where the later segment stands in the stream.
+        /// Offset of the later segment in the stream.
         offset: u64,
         /// Smoothed round trip of the earlier subflow.
         rtt_from: Duration,
@@ -123,81 +123,81 @@ pub enum TransportEvent {
     },
     /// A subflow reduced its window.
     WindowReduced {
-        /// On this subflow.
+        /// The subflow.
         subflow: SubflowId,
-        /// Why.
+        /// Cause of the reduction.
         cause: LossCause,
         /// The window before, in packets.
         from: f64,
         /// The slow-start threshold after, in packets.
         to: f64,
     },
-    /// The retransmission timer fired. Only the first of a row reduces the window.
+    /// The retransmission timer fired. Only the first of consecutive timeouts reduces the window.
     TimeoutFired {
-        /// On this subflow.
+        /// The subflow.
         subflow: SubflowId,
-        /// How many in a row there were now without progress, from one.
+        /// Number of consecutive timeouts without progress, from one.
         in_a_row: u32,
     },
-    /// A reduction turned out to be unnecessary and was taken back.
+    /// A reduction turned out to be unnecessary and was undone.
     ReductionUndone {
-        /// On this subflow.
+        /// The subflow.
         subflow: SubflowId,
     },
     /// Bytes became readable in order.
     Delivered {
-        /// How many.
+        /// Number of bytes.
         bytes: u32,
-        /// How long they had waited for earlier ones since they arrived; zero if they arrived in order.
+        /// How long they waited in the reassembly queue for earlier bytes; zero if they arrived in order.
         waited: Duration,
-        /// The part of it in which their own subflow had repaired everything before them, so that only bytes of other
-        /// subflows were missing.
+        /// The part of `waited` after their own subflow had repaired everything before them, so that only bytes of
+        /// other subflows were missing.
         across: Duration,
     },
-    /// Bytes arrived ahead of others.
+    /// Bytes arrived out of order.
     OutOfOrder {
         /// Bytes now in the connection's reassembly queue.
         buffered: u64,
     },
-    /// The peer's receive window began (or ceased) to keep data back that some subflow had room for.
+    /// The peer's receive window began (or ceased) to block data for which some subflow had room.
     ReceiveWindowLimited {
-        /// Whether it does now.
+        /// Whether it blocks now.
         limited: bool,
     },
     /// The scheduler began (or ceased) to wait although some subflow had room.
     SchedulerWaiting {
-        /// Whether it does now.
+        /// Whether it waits now.
         waiting: bool,
     },
     /// A subflow became a backup, or ceased to be one.
     PriorityChanged {
-        /// Which.
+        /// The subflow.
         subflow: SubflowId,
         /// Whether it is a backup now.
         backup: bool,
-        /// Whether the peer asked for it.
+        /// Whether the peer requested it.
         by_peer: bool,
     },
     /// The path policy forbade a subflow to carry new data, or allowed it again.
     PathUse {
-        /// Which.
+        /// The subflow.
         subflow: SubflowId,
-        /// Whether it may now.
+        /// Whether it may carry new data now.
         allowed: bool,
     },
-    /// How often a subflow's congestion control did what only it does. Told before a sample and when the subflow closes, if
-    /// it has changed.
+    /// A counter of the subflow's congestion control. Emitted before a sample and when the subflow closes, if it has
+    /// changed.
     ControlCount {
-        /// Whose.
+        /// The subflow.
         subflow: SubflowId,
-        /// What is counted.
+        /// Name of the counter.
         name: &'static str,
-        /// How often so far.
+        /// Count since the start of the subflow.
         count: u64,
     },
     /// The state of one subflow, at an interval that the host chooses.
     Sample {
-        /// Which.
+        /// The subflow.
         subflow: SubflowId,
         /// Congestion window in packets.
         cwnd: f64,
@@ -217,7 +217,7 @@ pub enum TransportEvent {
 }
 
 impl TransportEvent {
-    /// The same event with other names for its subflows: where several connections are told as one.
+    /// The event with other subflow ids, for reports that join several connections.
     #[must_use]
     pub fn map_subflows(mut self, name: impl Fn(SubflowId) -> SubflowId) -> Self {
         match &mut self {

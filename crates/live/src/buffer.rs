@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-/// Holds bytes from the first that the application has not read to the last that has arrived. The endpoint
-/// decides what is accepted, so the buffer is no larger than the receive window that it offers.
+/// Holds bytes from the first one that the application has not read to the last one that has arrived. The endpoint
+/// limits what is accepted, so the buffer is no larger than the advertised receive window.
 #[derive(Debug, Default)]
 pub(crate) struct ReceiveBuffer {
     /// The stream offset of the first byte.
@@ -12,7 +12,7 @@ pub(crate) struct ReceiveBuffer {
 }
 
 impl ReceiveBuffer {
-    /// Stores bytes at their place; what was read already is passed over. Gaps hold zeros until they are filled.
+    /// Stores bytes at their offset; bytes read already are skipped. Gaps hold zeros until they are filled.
     pub(crate) fn store(&mut self, offset: u64, bytes: &[u8]) {
         let known = self.base.saturating_sub(offset);
         let Some(bytes) = usize::try_from(known).ok().and_then(|known| bytes.get(known..)) else { return };
@@ -32,7 +32,7 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Hands the first `len` bytes, in one piece or two, to `reader` and forgets them.
+    /// Passes the first `len` bytes, in one slice or two, to `reader` and removes them.
     pub(crate) fn consume(&mut self, len: usize, mut reader: impl FnMut(&[u8])) {
         let (front, back) = self.bytes.as_slices();
         let in_front = front.len().min(len);
@@ -58,7 +58,7 @@ mod tests {
     fn bytes_come_out_in_order_however_they_went_in() {
         let mut buffer = ReceiveBuffer::default();
         let mut read = Vec::new();
-        // Out of order, overlapping, repeated, and across the end of the ring.
+        // Out of order, overlapping, duplicated, and across the end of the ring.
         for round in 0..50u64 {
             let at = round * 70;
             for (from, to) in [(40, 70), (10, 30), (0, 15), (25, 45), (0, 5)] {

@@ -1,9 +1,9 @@
 //! Links in real time: between two namespaces, or between a namespace and a host in this process.
 
 use crate::host::Host;
-use crate::middlebox::{Meddled, Meddler, Middlebox};
+use crate::middlebox::{ActiveMiddlebox, Middlebox, MiddleboxCounts};
 use crate::packet::{BytesPacket, Pool};
-use crate::script::{Script, Step, Way};
+use crate::script::{Heading, Script, Step};
 use crate::tap::Tap;
 use crate::wait::{Waiter, sharpen_timers};
 use crate::{Clock, Tun};
@@ -13,18 +13,18 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The largest IP packet, and so the largest thing that a device gives.
+/// The largest IP packet that a device can return, in bytes.
 const MAX_PACKET: usize = 65_535;
 
-/// Packets that are read from one device before the others get their turn and due packets are delivered:
-/// enough to spare system calls, few enough (about 0.1 ms of work) to stay punctual.
+/// Packets read from one device before the others get their turn and due packets are delivered: enough to save system
+/// calls, few enough (about 0.1 ms of work) for timely delivery.
 const READ_BATCH: usize = 32;
 
-/// How often a flag to stop is looked at when nothing else happens.
+/// How often the stop flag is checked without other activity.
 const STOP_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What middleboxes draw their random numbers from. In real time packets arrive in no order that could be repeated, so it need not differ
-/// from run to run.
+/// Seed of the middleboxes' random numbers. In real time the order of packets is not reproducible, so the seed need not
+/// differ from run to run.
 const MIDDLEBOX_SEED: u64 = 1;
 
 /// The far end of a link, as seen from the client.
@@ -46,17 +46,17 @@ pub struct Link {
     pub up: Direction<BytesPacket>,
     /// To the client.
     pub down: Direction<BytesPacket>,
-    /// What stands in its way.
+    /// The middlebox in front of it.
     pub middlebox: Middlebox,
 }
 
-/// Both directions of a link, whoever uses it.
+/// Both directions of a link that several paths may share.
 pub struct Pipes {
     /// From clients.
     pub up: Direction<BytesPacket>,
     /// To clients.
     pub down: Direction<BytesPacket>,
-    /// What stands in its way.
+    /// The middlebox in front of it.
     pub middlebox: Middlebox,
 }
 
@@ -89,26 +89,26 @@ impl From<Vec<Link>> for Topology {
     }
 }
 
-/// What a link did, which is that of one path if paths do not share it.
+/// Counters of a link, which are those of a path unless paths share it.
 #[derive(Clone, Debug)]
-pub struct PathReport {
+pub struct LinkReport {
     /// From the client.
     pub up: Stats,
     /// To the client.
     pub down: Stats,
-    /// What its middlebox did, from the client and to it.
-    pub meddled: [Meddled; 2],
+    /// Packets changed by its middlebox, from the client and to it.
+    pub middlebox: [MiddleboxCounts; 2],
 }
 
-/// What an emulator did.
+/// Counters of an emulator.
 #[derive(Clone, Debug)]
-pub struct Report {
-    /// Link by link.
-    pub paths: Vec<PathReport>,
-    /// How much later than due packets were delivered, all directions together. A run in which this is not small against
-    /// the links' delays measured the machine, not the links.
+pub struct EmulatorReport {
+    /// Counters of each link.
+    pub paths: Vec<LinkReport>,
+    /// How much later than due packets were delivered, all directions together. If this is not small compared with the
+    /// links' delays, a run measured the machine, not the links.
     pub lateness: Histogram,
-    /// Packets that a kernel refused to take, as it does while an interface is down.
+    /// Packets that a kernel refused, as it does while an interface is down.
     pub refused: u64,
 }
 
@@ -123,14 +123,14 @@ pub struct Emulator<H> {
     refused: u64,
 }
 
-/// A device, and where packets that are read from it go.
+/// A device, and the direction of the packets read from it.
 struct Device {
     tun: Tun,
     path: PathId,
-    way: Way,
+    heading: Heading,
 }
 
-/// Where a packet goes that has passed the last link of its path.
+/// Receiver of a packet that has passed the last link of its path.
 #[derive(Clone, Copy)]
 enum Sink {
     Device(usize),
@@ -138,78 +138,78 @@ enum Sink {
 }
 
 /// One direction of one link.
-struct Lane {
-    direction: Direction<BytesPacket>,
-    meddler: Meddler,
+struct LinkDirection {
+    link: Direction<BytesPacket>,
+    middlebox: ActiveMiddlebox,
 }
 
-/// The lanes of a path, first to last, and what is behind them; the way from the client first.
+/// The link directions of a path in order, and the receivers behind them; the direction from the client first.
 struct Ends {
-    lanes: [Vec<usize>; 2],
+    directions: [Vec<usize>; 2],
     sinks: [Sink; 2],
 }
 
-/// All directions: of link `i`, number `2 i` leads up and `2 i + 1` down.
+/// All link directions: of link `i`, number `2 i` leads up and `2 i + 1` down.
 struct Links {
-    lanes: Vec<Lane>,
+    directions: Vec<LinkDirection>,
     paths: Vec<Ends>,
     lateness: Histogram,
     pool: Pool,
 }
 
 impl Links {
-    fn lane(&mut self, link: usize, way: Way) -> &mut Lane {
-        &mut self.lanes[2 * link + index_of(way)]
+    fn direction_mut(&mut self, link: usize, heading: Heading) -> &mut LinkDirection {
+        &mut self.directions[2 * link + index_of(heading)]
     }
 
-    /// A packet leaves an end of its path.
-    fn send(&mut self, now: Instant, path: PathId, way: Way, bytes: &[u8]) {
+    /// A packet is sent from an end of its path.
+    fn send(&mut self, now: Instant, path: PathId, heading: Heading, bytes: &[u8]) {
         let packet = self.pool.packet(path, bytes);
-        self.enter(now, way, packet);
+        self.enter(now, heading, packet);
     }
 
-    /// Puts a packet on the link that is next on its path.
-    fn enter(&mut self, now: Instant, way: Way, mut packet: BytesPacket) {
-        let at = self.paths[packet.path.index()].lanes[index_of(way)][usize::from(packet.passed)];
-        let lane = &mut self.lanes[at];
-        lane.meddler.pass(packet.as_mut_slice());
-        lane.direction.send(now, packet);
+    /// Sends a packet into the next link of its path.
+    fn enter(&mut self, now: Instant, heading: Heading, mut packet: BytesPacket) {
+        let at = self.paths[packet.path.index()].directions[index_of(heading)][usize::from(packet.passed)];
+        let direction = &mut self.directions[at];
+        direction.middlebox.pass(packet.as_mut_slice());
+        direction.link.send(now, packet);
     }
 
-    /// Takes a packet that has passed a link: what is behind its path if that was the last one. Else it goes on.
-    fn leave(&mut self, now: Instant, way: Way, mut packet: BytesPacket) -> Option<(Sink, BytesPacket)> {
+    /// Takes a packet that has passed a link: returns it with its receiver if that was the last link, else sends it on.
+    fn leave(&mut self, now: Instant, heading: Heading, mut packet: BytesPacket) -> Option<(Sink, BytesPacket)> {
         packet.passed += 1;
         let path = &self.paths[packet.path.index()];
-        if usize::from(packet.passed) == path.lanes[index_of(way)].len() {
-            return Some((path.sinks[index_of(way)], packet));
+        if usize::from(packet.passed) == path.directions[index_of(heading)].len() {
+            return Some((path.sinks[index_of(heading)], packet));
         }
-        self.enter(now, way, packet);
+        self.enter(now, heading, packet);
         None
     }
 
-    fn next_delivery(&self) -> Option<Instant> {
-        self.lanes.iter().filter_map(|lane| lane.direction.next_delivery()).min()
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.directions.iter().filter_map(|direction| direction.link.poll_timeout()).min()
     }
 
-    /// Bytes of IP packets that links to the client delivered.
+    /// Bytes of IP packets delivered by links to the client.
     fn delivered_down(&self) -> u64 {
-        self.lanes.iter().skip(1).step_by(2).map(|lane| lane.direction.stats().delivered.bytes).sum()
+        self.directions.iter().skip(1).step_by(2).map(|direction| direction.link.stats().delivered.bytes).sum()
     }
 
-    fn report(&self, refused: u64) -> Report {
-        let stats = |lane: &Lane| lane.direction.stats().clone();
-        let paths = self.lanes.chunks(2).map(|pair| PathReport {
+    fn report(&self, refused: u64) -> EmulatorReport {
+        let stats = |direction: &LinkDirection| direction.link.stats().clone();
+        let paths = self.directions.chunks(2).map(|pair| LinkReport {
             up: stats(&pair[0]),
             down: stats(&pair[1]),
-            meddled: [pair[0].meddler.meddled, pair[1].meddler.meddled],
+            middlebox: [pair[0].middlebox.counts, pair[1].middlebox.counts],
         });
-        Report { paths: paths.collect(), lateness: self.lateness.clone(), refused }
+        EmulatorReport { paths: paths.collect(), lateness: self.lateness.clone(), refused }
     }
 }
 
-/// The position of a way where both have one.
-fn index_of(way: Way) -> usize {
-    usize::from(way == Way::Down)
+/// The index of a direction in pairs of up and down.
+fn index_of(heading: Heading) -> usize {
+    usize::from(heading == Heading::Down)
 }
 
 impl<H: Host> Emulator<H> {
@@ -221,7 +221,7 @@ impl<H: Host> Emulator<H> {
         Emulator::of(clock, links.into(), host, script, tap)
     }
 
-    /// The same for any network.
+    /// The general form of [`Emulator::new`], for any network.
     ///
     /// # Errors
     /// If the tap cannot write its headers.
@@ -229,39 +229,40 @@ impl<H: Host> Emulator<H> {
     /// # Panics
     /// If a path has no link, or one that does not exist.
     pub fn of(clock: Clock, network: Topology, host: H, script: Script, mut tap: Tap) -> io::Result<Self> {
-        let mut lanes = Vec::new();
+        let mut directions = Vec::new();
         for (i, link) in network.links.into_iter().enumerate() {
-            for (way, direction) in [("up", link.up), ("down", link.down)] {
-                let streams = Streams::new(MIDDLEBOX_SEED, format!("link/{i}/{way}"));
-                lanes.push(Lane { direction, meddler: Meddler::new(link.middlebox, &streams) });
+            for (heading, direction) in [("up", link.up), ("down", link.down)] {
+                let streams = Streams::new(MIDDLEBOX_SEED, format!("link/{i}/{heading}"));
+                directions
+                    .push(LinkDirection { link: direction, middlebox: ActiveMiddlebox::new(link.middlebox, &streams) });
             }
         }
         let (mut devices, mut paths) = (Vec::new(), Vec::new());
         for (i, route) in network.paths.into_iter().enumerate() {
             assert!(
-                !route.links.is_empty() && route.links.iter().all(|link| 2 * link < lanes.len()),
+                !route.links.is_empty() && route.links.iter().all(|link| 2 * link < directions.len()),
                 "links of path {i}"
             );
             let path = PathId(i as u16);
             tap.interface(route.client.name())?;
             let up: Vec<_> = route.links.iter().map(|link| 2 * link).collect();
-            let down = up.iter().rev().map(|lane| lane + 1).collect();
+            let down = up.iter().rev().map(|at| at + 1).collect();
             let near = Sink::Device(devices.len());
-            devices.push(Device { tun: route.client, path, way: Way::Up });
+            devices.push(Device { tun: route.client, path, heading: Heading::Up });
             let far = match route.far {
                 Far::Host => Sink::Host,
                 Far::Device(tun) => {
-                    devices.push(Device { tun, path, way: Way::Down });
+                    devices.push(Device { tun, path, heading: Heading::Down });
                     Sink::Device(devices.len() - 1)
                 }
             };
-            paths.push(Ends { lanes: [up, down], sinks: [far, near] });
+            paths.push(Ends { directions: [up, down], sinks: [far, near] });
         }
-        let links = Links { lanes, paths, lateness: Histogram::default(), pool: Pool::default() };
+        let links = Links { directions, paths, lateness: Histogram::default(), pool: Pool::default() };
         Ok(Emulator { clock, devices, links, host, script, tap, refused: 0 })
     }
 
-    /// Carries traffic until `stop` is set, or until `done` says so (asked whenever something may have happened).
+    /// Carries traffic until `stop` is set, or until `done` returns true (called after every turn of the loop).
     ///
     /// # Errors
     /// If a device is gone, or the tap's file cannot be written.
@@ -281,27 +282,27 @@ impl<H: Host> Emulator<H> {
             if stop.load(Ordering::Relaxed) || done(turn.host, now) {
                 return Ok(());
             }
-            let wake = [turn.links.next_delivery(), turn.host.poll_timeout(), script.next_time()];
+            let wake = [turn.links.poll_timeout(), turn.host.poll_timeout(), script.next_time()];
             let wake = wake.into_iter().flatten().fold(now + STOP_INTERVAL, Instant::min);
             waiter.wait(clock, wake)?;
             turn.read(&waiter, &mut buffer)?;
         }
     }
 
-    /// The host, and what the links did.
+    /// Ends the run; returns the host and the counters of the links.
     ///
     /// # Errors
     /// If the tap's file cannot be written.
-    pub fn finish(mut self) -> io::Result<(H, Report)> {
+    pub fn finish(mut self) -> io::Result<(H, EmulatorReport)> {
         self.tap.finish()?;
         let now = self.clock.now();
-        self.links.lanes.iter_mut().for_each(|lane| lane.direction.advance(now));
+        self.links.directions.iter_mut().for_each(|direction| direction.link.advance(now));
         let report = self.links.report(self.refused);
         Ok((self.host, report))
     }
 }
 
-/// What one turn of the loop works with.
+/// The parts used by one turn of the loop.
 struct Turn<'a, H> {
     clock: &'a Clock,
     devices: &'a [Device],
@@ -312,24 +313,24 @@ struct Turn<'a, H> {
 }
 
 impl<H: Host> Turn<'_, H> {
-    /// Hands every packet that is due to its next link, its device or the host.
+    /// Delivers every due packet to its next link, its device or the host.
     fn deliver(&mut self) -> io::Result<()> {
-        for lane in 0..self.links.lanes.len() {
-            let way = if lane % 2 == 0 { Way::Up } else { Way::Down };
-            while let Some(due) = self.links.lanes[lane].direction.next_delivery() {
+        for at in 0..self.links.directions.len() {
+            let heading = if at % 2 == 0 { Heading::Up } else { Heading::Down };
+            while let Some(due) = self.links.directions[at].link.poll_timeout() {
                 let now = self.clock.now();
                 if due > now {
                     break;
                 }
-                let Some(packet) = self.links.lanes[lane].direction.poll_delivery(now) else { break };
+                let Some(packet) = self.links.directions[at].link.poll_delivery(now) else { break };
                 self.links.lateness.record(now.since(due));
-                if let Some((sink, packet)) = self.links.leave(now, way, packet) {
+                if let Some((sink, packet)) = self.links.leave(now, heading, packet) {
                     self.hand_over(now, packet.path, sink, packet.as_slice())?;
                     self.links.pool.recycle(packet);
                 }
             }
-            // Nobody listens yet; the counters have it all.
-            self.links.lanes[lane].direction.log().drain().for_each(drop);
+            // The log has no observer; the counters suffice.
+            self.links.directions[at].link.log().drain().for_each(drop);
         }
         Ok(())
     }
@@ -337,14 +338,14 @@ impl<H: Host> Turn<'_, H> {
     fn hand_over(&mut self, now: Instant, path: PathId, sink: Sink, packet: &[u8]) -> io::Result<()> {
         match sink {
             Sink::Host => {
-                self.tap.at_far_end(now, path, Way::Up, packet)?;
+                self.tap.at_far_end(now, path, Heading::Up, packet)?;
                 self.host.receive(now, path, packet);
             }
             Sink::Device(i) => {
                 let device = &self.devices[i];
-                match device.way {
-                    Way::Up => self.tap.at_client(now, path, Way::Down, packet)?,
-                    Way::Down => self.tap.at_far_end(now, path, Way::Up, packet)?,
+                match device.heading {
+                    Heading::Up => self.tap.at_client(now, path, Heading::Down, packet)?,
+                    Heading::Down => self.tap.at_far_end(now, path, Heading::Up, packet)?,
                 }
                 if !device.tun.write(packet)? {
                     *self.refused += 1;
@@ -354,42 +355,42 @@ impl<H: Host> Turn<'_, H> {
         Ok(())
     }
 
-    /// Lets the host act on the time and on what it received, and sends what it has to say.
+    /// Runs the host's timers, and sends its packets.
     fn drive_host(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         let now = self.clock.now();
         if self.host.poll_timeout().is_some_and(|at| at <= now) {
             self.host.handle_timeout(now);
         }
         while let Some((path, len)) = self.host.poll_transmit(now, buffer) {
-            self.tap.at_far_end(now, path, Way::Down, &buffer[..len])?;
-            self.links.send(now, path, Way::Down, &buffer[..len]);
+            self.tap.at_far_end(now, path, Heading::Down, &buffer[..len])?;
+            self.links.send(now, path, Heading::Down, &buffer[..len]);
         }
         Ok(())
     }
 
-    /// Applies what the script has for now.
+    /// Applies the due steps of the script.
     fn follow(&mut self, script: &mut Script) {
         let now = self.clock.now();
-        while let Some(Step { path, way, change, .. }) = script.due(now, self.links.delivered_down()) {
-            for way in way.each() {
-                self.links.lane(path.index(), way).direction.change(now, change.clone());
+        while let Some(Step { path, directions, change, .. }) = script.due(now, self.links.delivered_down()) {
+            for heading in directions.each() {
+                self.links.direction_mut(path.index(), heading).link.change(now, change.clone());
             }
         }
     }
 
-    /// Takes packets from the devices that have any.
+    /// Reads packets from the devices that have any.
     fn read(&mut self, waiter: &Waiter<'_>, buffer: &mut [u8]) -> io::Result<()> {
         for (i, device) in self.devices.iter().enumerate().filter(|(i, _)| waiter.ready(*i)) {
             for _ in 0..READ_BATCH {
                 let Some(len) = self.devices[i].tun.read(buffer)? else { break };
-                // Each packet has its own time: the loop may have been away while several arrived.
+                // Each packet has its own time: several may have arrived since the last turn.
                 let now = self.clock.now();
                 let packet = &buffer[..len];
-                match device.way {
-                    Way::Up => self.tap.at_client(now, device.path, Way::Up, packet)?,
-                    Way::Down => self.tap.at_far_end(now, device.path, Way::Down, packet)?,
+                match device.heading {
+                    Heading::Up => self.tap.at_client(now, device.path, Heading::Up, packet)?,
+                    Heading::Down => self.tap.at_far_end(now, device.path, Heading::Down, packet)?,
                 }
-                self.links.send(now, device.path, device.way, packet);
+                self.links.send(now, device.path, device.heading, packet);
             }
         }
         Ok(())

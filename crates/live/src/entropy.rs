@@ -2,7 +2,7 @@
 
 use anabranch_stack::connection::Entropy;
 
-/// The kernel's generator, which nobody can predict: keys and initial sequence numbers must not be guessed.
+/// The kernel's generator, which is unpredictable, as keys and initial sequence numbers require.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemEntropy;
 
@@ -14,7 +14,7 @@ impl Entropy for SystemEntropy {
             match rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty()) {
                 Ok(n) => filled += n,
                 Err(rustix::io::Errno::INTR) => {}
-                // Without random numbers no connection may be made.
+                // Without random numbers no connection must be made.
                 Err(error) => panic!("the kernel gives no random numbers: {error}"),
             }
         }

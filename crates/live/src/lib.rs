@@ -1,19 +1,18 @@
-//! The endpoint in real time. This is the only crate that touches the operating system.
+//! The endpoint in real time. Only this crate uses the operating system's interfaces.
 //!
 //! - [`Netns`] and [`Tun`]: network namespaces that clean up after themselves, and devices in them;
-//! - [`lab`]: a client and a server with several paths between them;
+//! - [`testnet`]: a client and a server with several paths between them;
 //! - [`Emulator`]: the links of `anabranch-network` in real time, between two namespaces or between a namespace and a
 //!   [`Host`] in this process, with a [`Script`] of changes and a [`Tap`] that records;
 //! - [`Server`]: a host that accepts connections with our endpoint;
 //! - `serve` (with the feature of that name): files over HTTP, or another server, to real clients;
-//! - [`requirements`]: what the machine must offer, and what is missing.
+//! - [`requirements`]: what the machine must provide, and what is missing.
 
 mod buffer;
 mod clock;
 mod emulator;
 mod entropy;
 mod host;
-pub mod lab;
 mod middlebox;
 mod netns;
 mod packet;
@@ -24,18 +23,19 @@ mod script;
 pub mod serve;
 mod server;
 mod tap;
+pub mod testnet;
 mod tun;
 mod wait;
 
 pub use clock::Clock;
-pub use emulator::{Emulator, Far, Link, PathReport, Pipes, Report, Route, Topology};
+pub use emulator::{Emulator, EmulatorReport, Far, Link, LinkReport, Pipes, Route, Topology};
 pub use entropy::SystemEntropy;
 pub use host::{Host, NoHost};
-pub use middlebox::{Meddled, Middlebox, Strip};
+pub use middlebox::{Middlebox, MiddleboxCounts, Strip};
 pub use netns::Netns;
 pub use packet::BytesPacket;
 pub use priority::run_before_others;
-pub use script::{Script, Step, Way, Ways, When};
+pub use script::{Directions, Heading, Script, Step, When};
 pub use server::{Application, ConnectionId, Counters, Gauges, Limits, Opened, PathCounters, Progress, Reply, Server};
 pub use tap::{End, Tap};
 pub use tun::Tun;

@@ -1,4 +1,4 @@
-//! What stands in the way between the ends of a link and changes packets: worn cables, and boxes that know better.
+//! Middleboxes: corruption of packets and removal of MPTCP options in front of a link.
 
 use anabranch_network::{Probability, Streams};
 use rand_chacha::ChaCha8Rng;
@@ -7,51 +7,51 @@ use rand_chacha::rand_core::Rng;
 /// Which segments lose their MPTCP options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strip {
-    /// None.
+    /// No segments.
     #[default]
     Nothing,
-    /// All: the ends find out in the handshake.
+    /// All segments: the ends detect it in the handshake.
     Everywhere,
-    /// All but those with SYN: the ends agree on MPTCP first.
+    /// All segments without SYN: the ends negotiate MPTCP first.
     BehindHandshake,
 }
 
-/// What happens to the packets of a link, both directions alike, before they enter it.
+/// Changes to the packets of a link, the same for both directions, before they enter it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Middlebox {
-    /// How many packets have one of their bits flipped, anywhere from the IP header on. Checksums stay as they
-    /// are: finding out is the receiver's task.
+    /// The share of packets of which one bit is flipped, anywhere from the IP header on. Checksums are left unchanged,
+    /// so that the receiver can detect it.
     pub corruption: Probability,
-    /// Which segments lose their MPTCP options; no-operation options take their place, and checksums are set right.
+    /// Which segments lose their MPTCP options; no-operation options replace them, and checksums are corrected.
     pub strip: Strip,
 }
 
-/// What a middlebox did.
+/// Counters of a middlebox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Meddled {
+pub struct MiddleboxCounts {
     /// Packets with a flipped bit.
     pub corrupted: u64,
     /// Segments that lost an option.
     pub stripped: u64,
 }
 
-/// A middlebox at work in one direction.
+/// The middlebox of one direction.
 #[derive(Debug)]
-pub(crate) struct Meddler {
+pub(crate) struct ActiveMiddlebox {
     middlebox: Middlebox,
     rng: ChaCha8Rng,
-    pub meddled: Meddled,
+    pub counts: MiddleboxCounts,
 }
 
-impl Meddler {
+impl ActiveMiddlebox {
     pub(crate) fn new(middlebox: Middlebox, streams: &Streams) -> Self {
-        Meddler { middlebox, rng: streams.stream("middlebox"), meddled: Meddled::default() }
+        ActiveMiddlebox { middlebox, rng: streams.stream("middlebox"), counts: MiddleboxCounts::default() }
     }
 
     pub(crate) fn pass(&mut self, packet: &mut [u8]) {
         if self.middlebox.strip != Strip::Nothing {
             let spare_syn = self.middlebox.strip == Strip::BehindHandshake;
-            self.meddled.stripped += u64::from(anabranch_wire::strip_mptcp(packet, spare_syn));
+            self.counts.stripped += u64::from(anabranch_wire::strip_mptcp(packet, spare_syn));
         }
         if self.middlebox.corruption != Probability::ZERO && self.middlebox.corruption.draw(&mut self.rng) {
             self.flip(packet);
@@ -63,7 +63,7 @@ impl Meddler {
         let bit = self.rng.next_u64() % (packet.len() as u64 * 8).max(1);
         if let Some(byte) = packet.get_mut((bit / 8) as usize) {
             *byte ^= 1 << (bit % 8);
-            self.meddled.corrupted += 1;
+            self.counts.corrupted += 1;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Network namespaces that do not outlive their owner.
+//! Network namespaces that are removed with their owner.
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::{self, File};
@@ -8,31 +8,30 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where `ip netns` keeps its names.
+/// The directory of `ip netns`.
 const DIRECTORY: &str = "/run/netns";
 
-/// What the name of every namespace made here begins with; the process follows, so that a later one can tell
-/// whose owner is gone.
+/// Prefix of the names of all namespaces made here; the process id follows, so that a later process can detect
+/// abandoned ones.
 const PREFIX: &str = "anabranch-";
 
-/// Characters of a label that enter the name: enough to recognise it, few enough to read.
+/// Number of characters of a label in the name.
 const LABEL_LEN: usize = 16;
 
 /// Namespaces made by this process so far.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
-/// A network namespace of its own, removed when dropped, also by a panic.
+/// A network namespace, removed when dropped, also by a panic.
 ///
-/// Devices and sockets in it vanish once nobody uses them any more. A process that is killed leaves its namespaces
-/// behind; [`Netns::sweep`] removes such leftovers.
+/// Devices and sockets in it are removed with their last user. A process that is killed leaves its namespaces behind;
+/// [`Netns::sweep`] removes these.
 #[derive(Debug)]
 pub struct Netns {
     name: String,
 }
 
 impl Netns {
-    /// Makes a namespace whose name contains this process's number, a running number and `label`
-    /// (letters and digits of it).
+    /// Creates a namespace with a name of this process's id, a running number and `label` (its letters and digits).
     ///
     /// # Errors
     /// If `ip netns add` fails: it is not installed, or the caller is not privileged.
@@ -44,10 +43,11 @@ impl Netns {
         Ok(Netns { name })
     }
 
-    /// Removes the namespaces of processes that no longer run and returns how many there were.
+    /// Removes the namespaces of processes that no longer run and returns their number.
     ///
     /// # Errors
-    /// If the list of namespaces cannot be read. That one cannot be removed is no error: another sweep may be faster.
+    /// If the list of namespaces cannot be read. One that cannot be removed is not an error: another sweep may be
+    /// faster.
     pub fn sweep() -> io::Result<usize> {
         if !Path::new(DIRECTORY).exists() {
             return Ok(0);
@@ -65,12 +65,12 @@ impl Netns {
         Ok(removed)
     }
 
-    /// The name, as `ip netns exec` wants it.
+    /// The name, for `ip netns exec`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// A program to be started inside.
+    /// A command that runs a program inside.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name, program]);
@@ -85,7 +85,7 @@ impl Netns {
         self.ip_of("-4", script)
     }
 
-    /// The same, for a family (`-4` or `-6`) that some commands cannot tell from the addresses.
+    /// [`Netns::ip`] for a family (`-4` or `-6`), for commands that cannot derive it from addresses.
     pub(crate) fn ip_of(&self, family: &str, script: &str) -> io::Result<()> {
         let mut command = Command::new("ip");
         command.args([family, "-n", &self.name, "-batch", "-"]);
@@ -112,7 +112,7 @@ impl Netns {
         })?
     }
 
-    /// Runs `task` on a thread that lives inside: sockets and devices that it makes stay there.
+    /// Runs `task` on a thread inside the namespace: sockets and devices that it creates belong to it.
     ///
     /// # Errors
     /// If the thread cannot enter.
@@ -127,8 +127,8 @@ impl Netns {
         })
     }
 
-    /// Wraps `task` so that the thread that runs it enters the namespace first. A thread never leaves it again,
-    /// so hand this to [`std::thread::spawn`].
+    /// Wraps `task` so that its thread enters the namespace first. A thread never leaves it again, so pass this to
+    /// [`std::thread::spawn`].
     ///
     /// # Errors
     /// If the namespace is gone; the task itself fails if the thread is not allowed to enter.
@@ -144,7 +144,7 @@ impl Netns {
 impl Drop for Netns {
     fn drop(&mut self) {
         if let Err(error) = run(Command::new("ip").args(["netns", "delete", &self.name])) {
-            // Panicking here would abort a test that fails already; the next sweep tries again.
+            // A panic here would abort a test that fails already; the next sweep tries again.
             eprintln!("could not remove network namespace {}: {error}", self.name);
         }
     }
@@ -155,11 +155,11 @@ fn run(command: &mut Command) -> io::Result<()> {
     check(command, output.status.success(), &output.stderr)
 }
 
-/// An error that says which command failed and what it printed.
+/// An error with the failed command and its output.
 fn check(command: &Command, success: bool, stderr: &[u8]) -> io::Result<()> {
     if success {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(stderr);
-    Err(io::Error::other(format!("{command:?} failed: {}", said.trim())))
+    let printed = String::from_utf8_lossy(stderr);
+    Err(io::Error::other(format!("{command:?} failed: {}", printed.trim())))
 }

@@ -3,13 +3,13 @@
 use anabranch_network::Packet;
 use anabranch_units::PathId;
 
-/// An IP packet's bytes, and where it is on its way.
+/// The bytes of an IP packet, and its position on its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BytesPacket {
     bytes: Vec<u8>,
-    /// The path that it takes.
+    /// Its path.
     pub(crate) path: PathId,
-    /// How many links it has passed.
+    /// Number of links passed.
     pub(crate) passed: u8,
 }
 
@@ -26,7 +26,7 @@ impl BytesPacket {
 
 impl Packet for BytesPacket {
     fn bytes(&self) -> u32 {
-        // Devices give no more than 65 535 bytes.
+        // Devices return at most 65 535 bytes.
         self.bytes.len() as u32
     }
 
@@ -35,10 +35,10 @@ impl Packet for BytesPacket {
     }
 }
 
-/// Packets that may wait for reuse; more are freed. Two full queues of typical links.
+/// Buffers kept for reuse; more are freed. Two full queues of typical links.
 const POOL_LIMIT: usize = 4096;
 
-/// Buffers of delivered packets, kept for the next ones, so that a steady flow allocates nothing.
+/// Buffers of delivered packets for reuse, so that a steady flow allocates nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Pool(Vec<Vec<u8>>);
 
@@ -51,7 +51,7 @@ impl Pool {
         BytesPacket { bytes: buffer, path, passed: 0 }
     }
 
-    /// Takes a packet's buffer back.
+    /// Returns a packet's buffer to the pool.
     pub(crate) fn recycle(&mut self, packet: BytesPacket) {
         if self.0.len() < POOL_LIMIT {
             self.0.push(packet.bytes);

@@ -1,33 +1,33 @@
-//! What the machine must offer for live runs.
+//! Requirements of live runs.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A program that live runs start, and the Debian package that brings it.
+/// A program used by live runs, and its Debian package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tool {
-    /// Its name.
+    /// Name of the program.
     pub program: &'static str,
-    /// Its package.
+    /// Name of the package.
     pub package: &'static str,
 }
 
-/// `ip`, which every live run needs.
+/// `ip`, required by every live run.
 pub const IP: Tool = Tool { program: "ip", package: "iproute2" };
-/// The kernel's counters.
+/// Reads the kernel's counters.
 pub const NSTAT: Tool = Tool { program: "nstat", package: "iproute2" };
-/// Independent decoding of captures.
+/// Decodes captures independently.
 pub const TSHARK: Tool = Tool { program: "tshark", package: "tshark" };
 /// Makes programs open MPTCP sockets.
 pub const MPTCPIZE: Tool = Tool { program: "mptcpize", package: "mptcpize" };
 /// An HTTP client.
 pub const CURL: Tool = Tool { program: "curl", package: "curl" };
-/// A web server to stand behind ours.
+/// A web server as an origin behind ours.
 pub const NGINX: Tool = Tool { program: "nginx", package: "nginx-light" };
-/// Makes certificates.
+/// Creates certificates.
 pub const OPENSSL: Tool = Tool { program: "openssl", package: "openssl" };
 
-/// What is missing here, one sentence each with the way to get it; empty if live runs with these tools work.
+/// The missing requirements, one sentence each with the way to meet it; empty if live runs with these tools work.
 pub fn missing(tools: &[Tool]) -> Vec<String> {
     let mut list = Vec::new();
     if !rustix::process::geteuid().is_root() {

@@ -1,21 +1,21 @@
-//! What happens to the links during a run.
+//! Scheduled changes of the links during a run.
 
 use anabranch_network::Change;
 use anabranch_units::{Duration, Instant, PathId};
 use std::collections::VecDeque;
 
-/// A direction of a link.
+/// The direction of a packet on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Heading {
     /// From the client.
     Up,
     /// To the client.
     Down,
 }
 
-/// One direction of a link, or both.
+/// The directions that a step changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ways {
+pub enum Directions {
     /// From the client.
     Up,
     /// To the client.
@@ -24,14 +24,14 @@ pub enum Ways {
     Both,
 }
 
-impl Ways {
-    pub(crate) fn each(self) -> impl Iterator<Item = Way> {
-        let (up, down) = (self != Ways::Down, self != Ways::Up);
-        [up.then_some(Way::Up), down.then_some(Way::Down)].into_iter().flatten()
+impl Directions {
+    pub(crate) fn each(self) -> impl Iterator<Item = Heading> {
+        let (up, down) = (self != Directions::Down, self != Directions::Up);
+        [up.then_some(Heading::Up), down.then_some(Heading::Down)].into_iter().flatten()
     }
 }
 
-/// When a step is taken; never before the step above it.
+/// When a step is applied; never before the step above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// At this time.
@@ -45,31 +45,31 @@ pub enum When {
 /// A change of a link.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// When.
+    /// Time of the change.
     pub when: When,
-    /// Of which link: that of this path, or of a [`Topology`](crate::Topology) the one at this position.
+    /// The link: that of this path, or of a [`Topology`](crate::Topology) the one at this position.
     pub path: PathId,
-    /// Of which directions.
-    pub way: Ways,
-    /// What changes.
+    /// Its changed directions.
+    pub directions: Directions,
+    /// The new value.
     pub change: Change,
 }
 
-/// Steps, one after the other.
+/// Steps in their order.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     steps: VecDeque<Step>,
-    /// When the latest step was taken.
+    /// When the latest step was applied.
     latest: Instant,
 }
 
 impl Script {
-    /// From a list.
+    /// Makes a script of steps in their order.
     pub fn new(steps: impl IntoIterator<Item = Step>) -> Self {
         Script { steps: steps.into_iter().collect(), latest: Instant::ZERO }
     }
 
-    /// When the next step is due, if it depends on time.
+    /// When the next step is due; `None` if that does not depend on time, or there is none.
     pub(crate) fn next_time(&self) -> Option<Instant> {
         match self.steps.front()?.when {
             When::At(at) => Some(at),
@@ -78,7 +78,7 @@ impl Script {
         }
     }
 
-    /// Takes the next step, if it is due.
+    /// Removes and returns the next step if it is due.
     pub(crate) fn due(&mut self, now: Instant, delivered: u64) -> Option<Step> {
         let due = match self.steps.front()?.when {
             When::Delivered(bytes) => delivered >= bytes,
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     fn step(when: When, up: bool) -> Step {
-        Step { when, path: PathId(1), way: Ways::Both, change: Change::Up(up) }
+        Step { when, path: PathId(1), directions: Directions::Both, change: Change::Up(up) }
     }
 
     #[test]

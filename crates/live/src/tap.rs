@@ -1,18 +1,18 @@
-//! Captures of a run.
+//! Packet captures of a run.
 
-use crate::script::Way;
+use crate::script::Heading;
 use anabranch_units::{Instant, PathId};
 use anabranch_wire::capture::{Capture, Direction, InterfaceId};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
 
-/// At which end of the links packets are recorded.
+/// The end of the links at which packets are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// As the client sees them.
+    /// At the client.
     Client,
-    /// As the far end sees them.
+    /// At the far end.
     Far,
 }
 
@@ -23,7 +23,7 @@ pub struct Tap(Option<Recorder>);
 #[derive(Debug)]
 struct Recorder {
     captures: Vec<Capture<BufWriter<File>>>,
-    /// For each path, which capture it goes to and as which interface.
+    /// For each path, its capture and its interface.
     interfaces: Vec<(usize, InterfaceId)>,
     end: End,
 }
@@ -42,7 +42,7 @@ impl Tap {
         Tap::files(&[path], end)
     }
 
-    /// A capture to new files, one for each path; should there be more paths, the rest goes to the last.
+    /// A capture to new files, one for each path; further paths use the last one.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -64,18 +64,18 @@ impl Tap {
         Ok(())
     }
 
-    pub(crate) fn at_client(&mut self, now: Instant, path: PathId, way: Way, packet: &[u8]) -> io::Result<()> {
-        self.record(End::Client, now, path, way, packet)
+    pub(crate) fn at_client(&mut self, now: Instant, path: PathId, heading: Heading, packet: &[u8]) -> io::Result<()> {
+        self.record(End::Client, now, path, heading, packet)
     }
 
-    pub(crate) fn at_far_end(&mut self, now: Instant, path: PathId, way: Way, packet: &[u8]) -> io::Result<()> {
-        self.record(End::Far, now, path, way, packet)
+    pub(crate) fn at_far_end(&mut self, now: Instant, path: PathId, heading: Heading, packet: &[u8]) -> io::Result<()> {
+        self.record(End::Far, now, path, heading, packet)
     }
 
-    fn record(&mut self, end: End, now: Instant, path: PathId, way: Way, packet: &[u8]) -> io::Result<()> {
+    fn record(&mut self, end: End, now: Instant, path: PathId, heading: Heading, packet: &[u8]) -> io::Result<()> {
         let Some(recorder) = self.0.as_mut().filter(|recorder| recorder.end == end) else { return Ok(()) };
-        let direction = match (end, way) {
-            (End::Client, Way::Down) | (End::Far, Way::Up) => Direction::Inbound,
+        let direction = match (end, heading) {
+            (End::Client, Heading::Down) | (End::Far, Heading::Up) => Direction::Inbound,
             _ => Direction::Outbound,
         };
         let Some(&(at, interface)) = recorder.interfaces.get(path.index()) else { return Ok(()) };

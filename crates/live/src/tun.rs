@@ -7,14 +7,14 @@ use rustix::ioctl;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// `TUNSETIFF` of `linux/if_tun.h`: attaches a file to the interface of a name.
+/// `TUNSETIFF` of `linux/if_tun.h`: attaches a file to an interface by name.
 const TUNSETIFF: ioctl::Opcode = ioctl::opcode::write::<core::ffi::c_int>(b'T', 202);
 /// The device carries IP packets.
 const IFF_TUN: u16 = 0x0001;
-/// They come without a header of the kernel's own.
+/// Packets have no header of the kernel's own.
 const IFF_NO_PI: u16 = 0x1000;
 
-/// Bytes that a name may have (`IFNAMSIZ` less its end).
+/// Maximum length of a name in bytes (`IFNAMSIZ` less its end).
 const MAX_NAME_LEN: usize = 15;
 
 /// The kernel's `struct ifreq`: a name, and a union of 24 bytes whose first two are flags here.
@@ -25,10 +25,10 @@ struct InterfaceRequest {
     rest: [u8; 22],
 }
 
-/// A TUN device: reading gives the packets that the kernel routes to it, writing hands packets to the kernel.
+/// A TUN device: reading returns the packets that the kernel routes to it, writing passes packets to the kernel.
 ///
-/// One that this process made exists as long as this value. There are no offloads: every packet has at most the interface's MTU, and
-/// complete checksums.
+/// A device made by this process exists as long as this value. There are no offloads: every packet has at most the
+/// interface's MTU, and complete checksums.
 #[derive(Debug)]
 pub struct Tun {
     file: OwnedFd,
@@ -36,7 +36,7 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Makes the device `name` inside a namespace. It is down and has no address.
+    /// Creates the device `name` inside a namespace. It is down and has no address.
     ///
     /// # Errors
     /// If the name is empty or longer than 15 bytes, TUN is not available, or the caller is not privileged.
@@ -53,7 +53,7 @@ impl Tun {
         open(name)
     }
 
-    /// The same open device once more.
+    /// Another file of the same open device.
     ///
     /// # Errors
     /// If the process has too many open files.
@@ -67,7 +67,7 @@ impl Tun {
         &self.name
     }
 
-    /// Reads one packet; `None` if there is none at the moment. One larger than the buffer is cut.
+    /// Reads one packet; `None` if there is none at the moment. One larger than the buffer is truncated.
     ///
     /// # Errors
     /// Only if the device is gone.
@@ -82,7 +82,7 @@ impl Tun {
         }
     }
 
-    /// Hands one packet to the kernel; false if the kernel refuses it, as it does while the interface is down or its
+    /// Passes one packet to the kernel; false if the kernel refuses it, as it does while the interface is down or its
     /// backlog is full. Like a network, it may drop.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Waiting for packets or for a point in time, whichever comes first.
+//! Waiting for packets or for a time, whichever comes first.
 
 use crate::Clock;
 use anabranch_units::{Duration, Instant};
@@ -8,10 +8,10 @@ use std::io;
 use std::num::NonZeroU64;
 use std::os::fd::BorrowedFd;
 
-/// The kernel may defer a thread's timers by this much to save power: 50 us unless told otherwise, a nanosecond here.
+/// How long the kernel may defer a thread's timers to save power: 50 us by default, a nanosecond here.
 const TIMER_SLACK: NonZeroU64 = NonZeroU64::MIN;
 
-/// Makes the timers of the calling thread as precise as the machine can.
+/// Makes the timers of the calling thread as precise as the machine allows.
 ///
 /// # Errors
 /// If the kernel refuses, which it does not.
@@ -23,7 +23,7 @@ pub fn sharpen_timers() -> io::Result<()> {
 pub struct Waiter<'a>(Vec<PollFd<'a>>);
 
 impl<'a> Waiter<'a> {
-    /// Waits on these, which [`Waiter::ready`] numbers in this order.
+    /// Waits on these files, in the order of the indices of [`Waiter::ready`].
     pub fn new(files: impl IntoIterator<Item = BorrowedFd<'a>>) -> Self {
         Waiter(files.into_iter().map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect())
     }
@@ -45,7 +45,7 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Whether file `i` could be read (or is gone, as reading will tell) when the last wait ended.
+    /// Whether file `i` could be read (or is gone, which reading detects) when the last wait ended.
     pub fn ready(&self, i: usize) -> bool {
         !self.0[i].revents().is_empty()
     }

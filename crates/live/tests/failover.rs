@@ -4,7 +4,9 @@
 mod common;
 
 use anabranch_live::requirements::NSTAT;
-use anabranch_live::{Clock, Emulator, Far, Link, NoHost, Script, Step, Tap, Ways, When, lab, lab::Family};
+use anabranch_live::{
+    Clock, Directions, Emulator, Far, Link, NoHost, Script, Step, Tap, When, testnet, testnet::Family,
+};
 use anabranch_network::{Change, Direction, DirectionConfig, QueueConfig, Streams};
 use anabranch_observation::{Column, EventColumns};
 use anabranch_sim::RunOptions;
@@ -12,7 +14,7 @@ use anabranch_units::{Bandwidth, Duration, Instant, PathId};
 use common::kernel::{self, Listener, MPTCP};
 use common::{asked_for, content, require, while_emulating};
 
-/// A path that is cut without a word, and where it is restored.
+/// A silent cut of a path, and its restoration.
 #[derive(Clone, Copy)]
 struct Cut {
     path: u16,
@@ -20,7 +22,7 @@ struct Cut {
     until_s: f64,
 }
 
-/// Rates in Mb/s and one-way delays in ms, both ways alike, with queues of 64 kB.
+/// Rates in Mb/s and one-way delays in ms, the same in both directions, with queues of 64 kB.
 type Paths = &'static [(u64, u64)];
 
 /// A network and a transfer over it.
@@ -31,10 +33,10 @@ struct Case {
     cut: Option<Cut>,
 }
 
-/// With packets later than this, at the 99th percentile, a run measured the machine.
+/// With packets later than this, at the 99th percentile, a run is invalid: it measured the machine.
 const MOST_LATE: Duration = Duration::from_millis(1);
 
-/// What the receiver saw: when how many bytes were there, in order, and how the packets were spread.
+/// Results at the receiver: bytes in order over time, and the shares of the paths.
 struct Seen {
     deliveries: Vec<(f64, u64)>,
     by_path: Vec<u64>,
@@ -54,13 +56,13 @@ impl Seen {
         self.by_path[0] as f64 / self.by_path.iter().sum::<u64>() as f64
     }
 
-    /// The longest time without a byte, that begins after `from`.
+    /// The longest time without a byte that begins after `from`.
     fn longest_gap(&self, from: f64) -> f64 {
         let pairs = self.deliveries.windows(2).filter(|pair| pair[1].0 > from);
         pairs.map(|pair| pair[1].0 - pair[0].0.max(from)).fold(0.0, f64::max)
     }
 
-    /// Bytes that were there at a time.
+    /// Bytes received by a time.
     fn by(&self, time: f64) -> u64 {
         self.deliveries.iter().take_while(|(at, _)| *at <= time).last().map_or(0, |(_, bytes)| *bytes)
     }
@@ -79,7 +81,12 @@ impl Case {
 
     fn script(&self) -> Script {
         let at = |seconds: f64| When::At(Instant::ZERO + Duration::from_micros((seconds * 1e6) as u64));
-        let step = |cut: Cut, when, up| Step { when, path: PathId(cut.path), way: Ways::Both, change: Change::Up(up) };
+        let step = |cut: Cut, when, up| Step {
+            when,
+            path: PathId(cut.path),
+            directions: Directions::Both,
+            change: Change::Up(up),
+        };
         let steps = self.cut.map(|cut| [step(cut, at(cut.at_s), false), step(cut, at(cut.until_s), true)]);
         Script::new(steps.into_iter().flatten())
     }
@@ -87,8 +94,8 @@ impl Case {
     /// Kernel to kernel.
     fn live(&self) -> Seen {
         let n = self.paths.len() as u16;
-        let client = lab::client(Family::V4, n, "reno").unwrap();
-        let server = lab::server(Family::V4, n, "reno").unwrap();
+        let client = testnet::client(Family::V4, n, "reno").unwrap();
+        let server = testnet::server(Family::V4, n, "reno").unwrap();
         let devices = client.devices.into_iter().zip(server.devices);
         let links = devices.zip(self.paths).enumerate().map(|(i, ((client, far), path))| {
             let [up, down] = directions(i, *path);
@@ -110,12 +117,12 @@ impl Case {
         assert_eq!(download.sha256, content::digest(&[], len));
         let late = report.lateness.quantile(0.99);
         if late.is_some_and(|late| late > MOST_LATE) {
-            println!("{}: the machine is too busy, the next line is void: late by {late:?}", self.name);
+            println!("{}: the machine is too busy, the next line is invalid: late by {late:?}", self.name);
         }
         Seen { deliveries, by_path }
     }
 
-    /// The same in the simulator.
+    /// The same network in the simulator.
     fn simulated(&self, overrides: &[(&str, &str)]) -> Seen {
         use std::fmt::Write;
         let mut text = "schema = 1\nduration = \"300 s\"\n".to_owned();
@@ -140,7 +147,7 @@ impl Case {
 
 const UPSTREAM: &str = "[transport]\nkernel = \"upstream\"\ncongestion_control = \"newreno\"\n";
 
-/// From the table of events: when how many bytes of the response were delivered, counted from the beginning of the connection.
+/// From the table of events: times and bytes of the response delivered, counted from the beginning of the connection.
 fn deliveries(events: &EventColumns) -> Vec<(f64, u64)> {
     let column = |name: &str| &events.columns.iter().find(|(n, _)| *n == name).expect("a column").1;
     let (Column::Text { words, codes }, Column::Float(times), Column::Integer(bytes)) =
@@ -164,7 +171,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// How far the simulation may be from the kernel.
+/// Largest relative difference of the simulation from the kernel.
 const TOLERANCE: f64 = 0.1;
 
 #[test]

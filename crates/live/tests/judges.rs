@@ -1,4 +1,4 @@
-//! tshark, whose silence the other tests take for approval, does speak up.
+//! Checks that tshark, on which the other tests rely, reports faults.
 
 mod common;
 

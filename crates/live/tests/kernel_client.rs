@@ -1,10 +1,10 @@
 //! Our endpoint serves the unmodified kernel over two paths: every byte arrives, both paths are used, and neither
-//! the kernel nor tshark finds anything wrong with what we say.
+//! the kernel nor tshark reports a fault in our segments.
 
 mod common;
 
 use anabranch_live::requirements::{CURL, MPTCPIZE, NSTAT, TSHARK};
-use anabranch_live::{Middlebox, Netns, Step, Strip, Ways, When, lab::Family};
+use anabranch_live::{Directions, Middlebox, Netns, Step, Strip, When, testnet::Family};
 use anabranch_network::{Change, DirectionConfig, LossConfig, Probability, Reordering};
 use anabranch_units::{Duration, PathId};
 use common::kernel::{self, Download, MPTCP, TCP};
@@ -62,7 +62,7 @@ fn one_percent_of_all_packets_lost() {
     outcome.assert_all_paths_used(0.2);
     outcome.assert_clean();
     outcome.assert_closed();
-    let lost = |path: &anabranch_live::PathReport| path.down.dropped(anabranch_events::DropCause::Random).packets;
+    let lost = |path: &anabranch_live::LinkReport| path.down.dropped(anabranch_events::DropCause::Random).packets;
     assert!(outcome.report.paths.iter().all(|path| lost(path) > 10), "the loss was real");
 }
 
@@ -100,21 +100,24 @@ fn packets_with_a_flipped_bit() {
     outcome.assert_all_paths_used(0.2);
     kernel::assert_mptcp_held(&outcome.namespace);
     outcome.assert_closed();
-    // Both ends met corrupted packets, and took none of them: those whose IP version is hit are refused before they count.
-    let corrupted = |way: usize| outcome.report.paths.iter().map(|path| path.meddled[way].corrupted).sum::<u64>();
+    // Both ends received corrupted packets, and accepted none of them: those whose IP version is hit are refused before
+    // they count.
+    let corrupted =
+        |direction: usize| outcome.report.paths.iter().map(|path| path.middlebox[direction].corrupted).sum::<u64>();
     assert!(corrupted(0) > 10 && corrupted(1) > 50, "{:?}", outcome.report.paths);
     let bad_tcp = kernel::counter(&outcome.namespace, "TcpInCsumErrors");
     assert!(bad_tcp > 40 && bad_tcp <= corrupted(1), "{bad_tcp} of {}", corrupted(1));
     assert!(outcome.server.undecodable > 5 && outcome.server.undecodable <= corrupted(0), "{:?}", outcome.server);
 }
 
-/// After a middlebox took the options away: every byte arrived, by plain TCP over the initial path, and in order to the end.
+/// After a middlebox removed the options: every byte arrived, by plain TCP over the initial path, and in order to the
+/// end.
 fn assert_fell_back(outcome: &Outcome<Download>) {
     outcome.assert_intact(FOUR_MEGABYTES);
     let counters = kernel::mptcp_counters(&outcome.namespace);
     assert_eq!(counters["MPTcpExtMPJoinSynTx"], 0, "{counters:?}");
     assert_eq!((outcome.received[1], outcome.server.accepted), (0, 1));
-    assert!(outcome.report.paths[0].meddled.iter().any(|meddled| meddled.stripped > 0));
+    assert!(outcome.report.paths[0].middlebox.iter().any(|counts| counts.stripped > 0));
     capture::assert_well_formed(outcome.file.path());
     outcome.assert_closed_in_order();
 }
@@ -177,7 +180,7 @@ fn everything_at_once_over_three_paths() {
 }
 
 fn cut_and_restored(path: u16) -> Vec<Step> {
-    let switch = |when, up| Step { when, path: PathId(path), way: Ways::Both, change: Change::Up(up) };
+    let switch = |when, up| Step { when, path: PathId(path), directions: Directions::Both, change: Change::Up(up) };
     vec![switch(When::Delivered(3_000_000), false), switch(When::After(Duration::from_secs(2)), true)]
 }
 

@@ -1,10 +1,11 @@
-//! The links alone, without our endpoint: a kernel at both ends must see just what the links were told to be.
+//! The links alone, without our endpoint: a kernel at both ends must measure the configured links.
 
 mod common;
 
 use anabranch_live::requirements::{NSTAT, TSHARK};
 use anabranch_live::{
-    Clock, Emulator, End, Far, Link, NoHost, Report, Script, Step, Tap, Ways, When, lab, lab::Family,
+    Clock, Directions, Emulator, EmulatorReport, End, Far, Link, NoHost, Script, Step, Tap, When, testnet,
+    testnet::Family,
 };
 use anabranch_network::{Change, Direction, DirectionConfig, QueueConfig, Streams};
 use anabranch_units::{Bandwidth, Duration, PathId};
@@ -12,17 +13,17 @@ use common::capture::{self, CaptureFile};
 use common::kernel::{self, Download, Listener, MPTCP, TCP};
 use common::{content, require, while_emulating};
 
-/// Rate in Mb/s and one-way delay in ms, both ways alike, with a queue of 64 kB.
+/// Rate in Mb/s and one-way delay in ms, the same in both directions, with a queue of 64 kB.
 fn directions(path: usize, (rate, delay): (u64, u64)) -> [Direction<anabranch_live::BytesPacket>; 2] {
     let mut config = DirectionConfig::new(Bandwidth::from_mbps(rate), QueueConfig::drop_tail_bytes(64_000));
     config.delay = Duration::from_millis(delay).into();
     ["up", "down"].map(|way| Direction::new(&config, Streams::new(1, format!("link/{path}/{way}"))))
 }
 
-/// What one transfer between two kernels came to.
+/// Results of one transfer between two kernels.
 struct Outcome {
     download: Download,
-    report: Report,
+    report: EmulatorReport,
     /// Bytes that the client's interfaces received.
     received: Vec<u64>,
 }
@@ -30,8 +31,8 @@ struct Outcome {
 /// Sends `len` bytes from a kernel to a kernel.
 fn transfer(protocol: i32, paths: &[(u64, u64)], len: u64, script: Script, tap: Tap) -> Outcome {
     let n = paths.len() as u16;
-    let client = lab::client(Family::V4, n, "reno").unwrap();
-    let server = lab::server(Family::V4, n, "reno").unwrap();
+    let client = testnet::client(Family::V4, n, "reno").unwrap();
+    let server = testnet::server(Family::V4, n, "reno").unwrap();
     let devices = client.devices.into_iter().zip(server.devices);
     let links = devices.zip(paths).enumerate().map(|(i, ((client, far), path))| {
         let [up, down] = directions(i, *path);
@@ -97,7 +98,7 @@ fn mptcp_uses_both_links_and_its_capture_decodes() {
 #[test]
 fn a_cut_link_delivers_nothing_and_its_restoration_heals() {
     require!(&[NSTAT]);
-    let cut = |when, up| Step { when, path: PathId(1), way: Ways::Both, change: Change::Up(up) };
+    let cut = |when, up| Step { when, path: PathId(1), directions: Directions::Both, change: Change::Up(up) };
     let script = Script::new([cut(When::Delivered(1_500_000), false), cut(When::After(Duration::from_secs(2)), true)]);
     let outcome = transfer(MPTCP, &[(10, 10), (10, 20)], 5_000_000, script, Tap::none());
     assert_intact(&outcome.download, 5_000_000);

@@ -1,10 +1,10 @@
-//! curl under `mptcpize` fetches from our server under every scheduler and congestion control, and through every pair of
-//! disturbances: every byte arrives, every interface is used, and neither the kernel nor tshark objects.
+//! curl under `mptcpize` fetches from our server under every scheduler and congestion control, and through every pair
+//! of disturbances: every byte arrives, every interface is used, and neither the kernel nor tshark reports a fault.
 
 mod common;
 
 use anabranch_live::requirements::{CURL, MPTCPIZE, NSTAT, TSHARK, Tool};
-use anabranch_live::{Middlebox, Step, Strip, Ways, When, lab::Family};
+use anabranch_live::{Directions, Middlebox, Step, Strip, When, testnet::Family};
 use anabranch_network::{Change, DirectionConfig, LossConfig, Probability, Reordering};
 use anabranch_stack::connection::{Commit, Failover};
 use anabranch_stack::{congestion, scheduler};
@@ -17,14 +17,14 @@ const TOOLS: [Tool; 4] = [NSTAT, TSHARK, CURL, MPTCPIZE];
 
 const MEGABYTE: u64 = 1_000_000;
 
-/// tshark reads the capture of every so many transfers: it takes longer than the transfer.
+/// tshark checks the capture of every n-th transfer: it takes longer than the transfer.
 const SAMPLE: usize = 8;
 
 /// Each interface receives at least this share of all bytes: far more than handshakes and acknowledgments.
 const LEAST_SHARE: f64 = 0.02;
 
-/// Links of one rate and almost equal delays. Then no scheduler has a reason to leave one of them alone: the fastest one's window
-/// is full while there is data, and what is left over goes elsewhere.
+/// Links of one rate and almost equal delays. Then every scheduler uses all of them: the fastest one's window
+/// is full while there is data, and the rest goes elsewhere.
 fn delays(paths: usize) -> Vec<u64> {
     [5, 6, 7][..paths].to_vec()
 }
@@ -33,7 +33,7 @@ fn fetch(case: &Case) -> Outcome<Download> {
     case.run(|namespace| curl(namespace, case.family))
 }
 
-/// Every byte arrived over Multipath TCP, and neither the kernel nor our server found anything wrong.
+/// Every byte arrived over Multipath TCP, and neither the kernel nor our server reports a fault.
 fn check(outcome: &Outcome<Download>, len: u64, what: &str) {
     assert_eq!((outcome.result.bytes, outcome.result.sha256), (len, content::digest(&[], len)), "{what}");
     kernel::assert_mptcp_held(&outcome.namespace);
@@ -43,7 +43,7 @@ fn check(outcome: &Outcome<Download>, len: u64, what: &str) {
     assert_eq!(outcome.server.unsendable, 0, "{what}");
 }
 
-/// Five megabytes over so many paths at 60 Mb/s, under some of all combinations.
+/// Five megabytes over `paths` paths at 60 Mb/s, under some of all combinations.
 fn every_combination(paths: usize, takes: impl Fn(usize) -> bool) {
     let controls = congestion::REGISTRY;
     let combinations = scheduler::REGISTRY.iter().flat_map(|s| controls.iter().map(move |c| (s.name, c.name)));
@@ -91,7 +91,7 @@ fn every_scheduler_and_congestion_control_over_three_paths() {
     every_combination(3, |_| true);
 }
 
-/// Every scheduler and every control, but not each with each: of 11 times 9 combinations every eighth.
+/// Every scheduler and every control, but not every pair: of 11 times 9 combinations every eighth.
 #[test]
 #[ignore = "slow suite: 13 transfers"]
 fn some_schedulers_and_congestion_controls() {
@@ -127,7 +127,7 @@ fn two_hundred_megabytes_under_three_combinations() {
     }
 }
 
-/// What may be different from the plain case, by its number of values.
+/// The factors that differ from the plain case, with their numbers of values.
 const FACTORS: [(&str, usize); 10] = [
     ("loss", 2),
     ("reordering", 2),
@@ -143,8 +143,8 @@ const FACTORS: [(&str, usize); 10] = [
 
 type Row = [usize; FACTORS.len()];
 
-/// Rows in which every pair of values of two factors occurs: each next row takes, factor by factor, the value that covers most
-/// pairs that no row has yet.
+/// Rows in which every pair of values of two factors occurs: each next row takes, factor by factor, the value that
+/// covers most pairs not yet in a row.
 fn pairwise() -> Vec<Row> {
     let mut open = std::collections::BTreeSet::new();
     for (f, (_, values)) in FACTORS.iter().enumerate() {
@@ -189,7 +189,7 @@ fn every_pair_of_values_occurs_in_a_row() {
             }
         }
     }
-    // No fewer can do than the two largest factors have pairs, and a greedy choice needs little more.
+    // The minimum is the number of pairs of the two largest factors, and a greedy choice needs little more.
     assert!((44..=60).contains(&rows.len()), "{} rows", rows.len());
 }
 
@@ -197,7 +197,7 @@ fn probability(share: f64) -> Probability {
     Probability::new(share).expect("a probability")
 }
 
-/// The network and the transport that a row describes.
+/// The network and the transport of a row.
 fn disturbed(row: Row, len: u64, capture: bool) -> Case {
     let [loss, reordering, duplication, corruption, cut, ipv6, strip, paths, transport, scheduler] = row;
     let links = move |link: &mut DirectionConfig| {
@@ -222,7 +222,8 @@ fn disturbed(row: Row, len: u64, capture: bool) -> Case {
             _ => (Commit::IntoBuffer, Failover::Upstream),
         };
     };
-    let switch = |when, path, up| Step { when, path: PathId(path), way: Ways::Both, change: Change::Up(up) };
+    let switch =
+        |when, path, up| Step { when, path: PathId(path), directions: Directions::Both, change: Change::Up(up) };
     let half = Duration::from_millis(500);
     let script = match cut {
         0 => Vec::new(),
@@ -277,7 +278,7 @@ fn every_pair_of_disturbances() {
                 outcome.assert_all_paths_used(LEAST_SHARE);
             }
         }
-        // What a middlebox corrupted is wrong by intent.
+        // Corruption by a middlebox is intended.
         if case.capture && row[3] == 0 {
             capture::assert_well_formed(outcome.file.path());
         }

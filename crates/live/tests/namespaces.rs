@@ -1,4 +1,4 @@
-//! Namespaces and devices appear and vanish with their owners.
+//! Namespaces and devices are created and removed with their owners.
 
 mod common;
 
@@ -34,7 +34,7 @@ fn a_namespace_vanishes_with_its_owner_even_after_a_panic() {
 fn a_sweep_removes_what_a_dead_process_left_and_nothing_else() {
     common::require!(&[]);
     let alive = Netns::create("alive").unwrap();
-    // A process that has ended, so that its number names nobody.
+    // A process that has ended, so that its id is unused.
     let mut child = std::process::Command::new("true").spawn().unwrap();
     child.wait().unwrap();
     let orphan = format!("anabranch-{}-0-orphan", child.id());

@@ -1,12 +1,12 @@
-//! Another server behind ours: what clients say reaches it, and what it says reaches them, also when one side ends, waits or breaks off.
+//! An origin behind our server: bytes pass in both directions, also when one side ends, waits or aborts.
 #![cfg(feature = "serve")]
 
 mod common;
 
 use anabranch_live::Netns;
-use anabranch_live::lab::Family;
 use anabranch_live::requirements::{CURL, MPTCPIZE, NGINX, NSTAT, OPENSSL};
 use anabranch_live::serve::{Content, Options};
+use anabranch_live::testnet::Family;
 use anabranch_units::Bandwidth;
 use common::kernel::{self, PORT};
 use common::site::{LEN, Plan, Root};
@@ -20,10 +20,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Where origins listen in the router's namespace.
+/// Address of origins in the router's namespace.
 const ORIGIN: &str = "127.0.0.1:8443";
-/// No step of a test takes longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest step of a test.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// nginx with TLS, ended with its owner.
 struct Nginx(Child);
@@ -54,7 +54,7 @@ impl Nginx {
         let began = Instant::now();
         let listens = || namespace.run(|| TcpStream::connect(ORIGIN).is_ok()).expect("it can be entered");
         while !listens() {
-            assert!(began.elapsed() < PATIENCE, "nginx does not listen");
+            assert!(began.elapsed() < TIMEOUT, "nginx does not listen");
             std::thread::sleep(Duration::from_millis(20));
         }
         nginx
@@ -63,7 +63,7 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // Its master ends the workers when it is told to; when it is killed, it cannot.
+        // Its master ends the workers on a signal; when it is killed, it cannot.
         let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&self.0), rustix::process::Signal::TERM);
         let _ = self.0.wait();
     }
@@ -96,7 +96,7 @@ fn nginx_with_tls_behind_it_serves_curl_over_two_paths() {
     kernel::assert_mptcp_held(&client);
 }
 
-/// A client and the origin's end of its connection, each with a thread of its own to live on.
+/// A client and the origin's end of its connection, each on a thread of its own.
 fn converse(
     name: &str,
     adjust: impl FnOnce(&mut Options),
@@ -125,8 +125,8 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
 }
 
 fn patient(stream: TcpStream) -> TcpStream {
-    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-    stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+    stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
+    stream.set_write_timeout(Some(TIMEOUT)).expect("a timeout");
     stream
 }
 
@@ -136,21 +136,22 @@ fn everything(stream: &mut TcpStream) -> Vec<u8> {
     bytes
 }
 
-/// The length of long streams: more than all buffers on the way hold, which are the kernel's (up to 10 MB on each side of the proxy)
-/// and ours (up to 8 MiB).
+/// The length of long streams: more than all buffers on the path hold, which are the kernel's (up to 10 MB on each side
+/// of the proxy) and ours (up to 8 MiB).
 const LONG: u64 = 48_000_000;
-/// What a stream that nobody reads must not exceed.
+/// The most bytes of a stream without a reader.
 const BUFFERS: u64 = 32_000_000;
 
-/// Writes content of that length without waiting for readers; returns what was taken when nothing was any more for a second.
+/// Writes content of that length without waiting for readers; returns the number of bytes accepted until none was for a
+/// second.
 fn write_until_stuck(stream: &mut TcpStream) -> u64 {
     stream.set_write_timeout(Some(Duration::from_secs(1))).expect("a timeout");
     let taken = write_content(stream, 0);
-    stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+    stream.set_write_timeout(Some(TIMEOUT)).expect("a timeout");
     taken
 }
 
-/// Writes content from there to the end, or until it must wait too long; returns where it stopped.
+/// Writes content from `from` to the end, or until it must wait too long; returns where it stopped.
 fn write_content(stream: &mut TcpStream, from: u64) -> u64 {
     let (mut at, mut buffer) = (from, vec![0; 1 << 16]);
     while at < LONG {
@@ -172,7 +173,7 @@ fn assert_long(stream: &mut TcpStream) {
 }
 
 #[test]
-fn a_client_that_has_said_everything_still_gets_its_answer() {
+fn a_client_that_has_finished_still_gets_its_answer() {
     require!(&[NSTAT]);
     let client = |mut stream: TcpStream| {
         stream.write_all(b"question").expect("it leaves");
@@ -189,7 +190,7 @@ fn a_client_that_has_said_everything_still_gets_its_answer() {
 }
 
 #[test]
-fn an_origin_that_has_said_everything_still_listens() {
+fn an_origin_that_has_finished_still_receives() {
     require!(&[NSTAT]);
     let client = |mut stream: TcpStream| {
         assert_eq!(everything(&mut stream), b"greeting");
@@ -253,17 +254,17 @@ fn an_origin_that_is_not_there_resets_the_client() {
 #[test]
 fn a_client_that_does_not_read_stops_the_origin_and_loses_nothing() {
     require!(&[NSTAT]);
-    let (told, hears) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let client = move |mut stream: TcpStream| {
         stream.write_all(b"go").expect("it leaves");
-        let taken: u64 = hears.recv_timeout(PATIENCE).expect("the origin got stuck");
+        let taken: u64 = receiver.recv_timeout(TIMEOUT).expect("the origin got stuck");
         assert!(taken < BUFFERS, "{taken} bytes went nowhere");
         assert_long(&mut stream);
     };
     let origin = move |mut stream: TcpStream| {
         stream.read_exact(&mut [0; 2]).expect("go");
         let taken = write_until_stuck(&mut stream);
-        told.send(taken).expect("the client waits");
+        sender.send(taken).expect("the client waits");
         assert_eq!(write_content(&mut stream, taken), LONG);
     };
     converse("slow-client", |_| {}, client, origin);
@@ -272,16 +273,16 @@ fn a_client_that_does_not_read_stops_the_origin_and_loses_nothing() {
 #[test]
 fn an_origin_that_does_not_read_stops_the_client_and_loses_nothing() {
     require!(&[NSTAT]);
-    let (told, hears) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let client = move |mut stream: TcpStream| {
         let taken = write_until_stuck(&mut stream);
-        told.send(taken).expect("the origin waits");
+        sender.send(taken).expect("the origin waits");
         assert_eq!(write_content(&mut stream, taken), LONG);
         stream.shutdown(Shutdown::Write).expect("it is connected");
         assert_eq!(everything(&mut stream), b"thanks");
     };
     let origin = move |mut stream: TcpStream| {
-        let taken: u64 = hears.recv_timeout(PATIENCE).expect("the client got stuck");
+        let taken: u64 = receiver.recv_timeout(TIMEOUT).expect("the client got stuck");
         assert!(taken < BUFFERS, "{taken} bytes went nowhere");
         assert_long(&mut stream);
         stream.write_all(b"thanks").expect("it leaves");
@@ -292,16 +293,16 @@ fn an_origin_that_does_not_read_stops_the_client_and_loses_nothing() {
 #[test]
 fn a_client_that_never_reads_is_dropped_after_a_while() {
     require!(&[NSTAT]);
-    let (told, hears) = std::sync::mpsc::channel::<()>();
+    let (sender, receiver) = std::sync::mpsc::channel::<()>();
     let client = move |stream: TcpStream| {
-        hears.recv_timeout(PATIENCE).expect("the origin was told");
+        receiver.recv_timeout(TIMEOUT).expect("the client has sent its message");
         drop(stream);
     };
     let origin = move |mut stream: TcpStream| {
         // Its writing ends with an error once the server has given the client up.
         let error = std::io::copy(&mut std::io::repeat(7), &mut stream).expect_err("the client is gone");
         assert!([ErrorKind::ConnectionReset, ErrorKind::BrokenPipe].contains(&error.kind()), "{error}");
-        told.send(()).expect("the client waits");
+        sender.send(()).expect("the client waits");
     };
     let adjust = |options: &mut Options| options.limits.stall = anabranch_units::Duration::from_secs(2);
     converse("never-reads", adjust, client, origin);

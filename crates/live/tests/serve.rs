@@ -4,9 +4,9 @@
 mod common;
 
 use anabranch_live::Netns;
-use anabranch_live::lab::Family;
 use anabranch_live::requirements::{CURL, MPTCPIZE, NSTAT, TSHARK};
 use anabranch_live::serve::{Content, Listen, Options, ServeError, Serving};
+use anabranch_live::testnet::Family;
 use anabranch_stack::connection::Choice;
 use common::capture::{self, CaptureFile};
 use common::kernel::{self, PORT};
@@ -38,7 +38,7 @@ fn digest(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-/// Waits until the first path has brought so many bytes.
+/// Waits until the first path has delivered this many bytes.
 fn wait_for(client: &Netns, bytes: u64) {
     let began = Instant::now();
     while kernel::interface_bytes(client, "ct1").0 < bytes {
@@ -47,7 +47,7 @@ fn wait_for(client: &Netns, bytes: u64) {
     }
 }
 
-/// Ends the server in order; returns how many connections there were.
+/// Ends the server in order; returns the number of connections.
 fn stop(serving: Serving) -> u64 {
     serving.stop();
     assert!(serving.wait(Duration::from_secs(5)), "nobody was left to wait for");
@@ -89,7 +89,7 @@ fn curl_downloads_a_file_and_a_range_over_two_paths() {
         content::fill(1_000_000, &mut expected);
         assert_eq!(digest(&part[head_len..]), digest(&expected));
 
-        // What the page says is at most a second old.
+        // The values of the page are at most a second old.
         std::thread::sleep(Duration::from_millis(1500));
         let metrics = metrics(site.router, &site.serving);
         let value = |name: &str| metrics.get(name).copied().unwrap_or_else(|| panic!("no {name}: {metrics:?}"));
@@ -137,10 +137,10 @@ fn types_errors_and_what_lies_outside_over_ipv6() {
         assert_eq!(status("index.html"), "200 text/html");
         assert_eq!(status("player.js"), "200 text/javascript");
         assert_eq!(status("nothing"), "404 ");
-        let told = "%header{cache-control}; %header{access-control-allow-origin}; %header{timing-allow-origin}";
+        let headers = "%header{cache-control}; %header{access-control-allow-origin}; %header{timing-allow-origin}";
         let media = url(family, "video/1.m4s");
-        let told = fetch(client, &["--output", "/dev/null", "--write-out", told, &media]);
-        assert_eq!(told.stdout, b"no-store; *; *");
+        let headers = fetch(client, &["--output", "/dev/null", "--write-out", headers, &media]);
+        assert_eq!(headers.stdout, b"no-store; *; *");
         for directory in ["", "video/"] {
             assert!(status(directory).starts_with("404"), "no list of {directory:?}: {}", status(directory));
         }
@@ -195,7 +195,7 @@ fn the_second_order_to_stop_breaks_off() {
         |_| {},
         |site| {
             let download = curl(site.client, &["--limit-rate", "100k", &film]).spawn().expect("it starts");
-            // What the kernel takes without anybody reading it.
+            // Bytes that the kernel accepts without a reader.
             wait_for(site.client, 30_000);
             site.serving.stop();
             assert!(!site.serving.wait(Duration::from_millis(300)), "a download is under way");
@@ -203,13 +203,13 @@ fn the_second_order_to_stop_breaks_off() {
             assert!(site.serving.wait(Duration::from_secs(5)));
             site.serving.finish().expect("nothing went wrong");
             let output = download.wait_with_output().expect("it ends");
-            assert!(!output.status.success() && output.stdout.len() < LEN as usize, "the client was told with RST");
+            assert!(!output.status.success() && output.stdout.len() < LEN as usize, "the client got RST");
         },
     );
 }
 
 #[test]
-fn what_is_wrong_is_said_plainly() {
+fn errors_are_reported_plainly() {
     let listen = |device: &str| Listen { device: device.into(), address: Family::V4.server() };
     let refusal = |listen: Vec<Listen>, content: Content, adjust: fn(&mut Options)| -> ServeError {
         let mut options = Options::new(listen, content);

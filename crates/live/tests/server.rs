@@ -1,4 +1,4 @@
-//! Dialogues with the server, packet by packet; no operating system in sight.
+//! Dialogues with the server, packet by packet, without the operating system.
 
 use anabranch_live::{Application, Host, Limits, Opened, Progress, Reply, Server};
 use anabranch_segment::{Flags, Segment, SynOptions};
@@ -14,7 +14,7 @@ const PATH: PathId = PathId(0);
 const PORT: u16 = 7000;
 const CLIENT_PORT: u16 = 40_000;
 
-/// Answers whatever comes first with so many bytes.
+/// Answers the first bytes with `len` bytes.
 struct Answer {
     len: u64,
     asked: bool,
@@ -54,7 +54,7 @@ fn server_with(limits: Limits, len: u64) -> Server<impl FnMut(Opened) -> Answer,
     Server::new(config, limits, move |_| Answer { len, asked: false, answered: false }).expect("a valid configuration")
 }
 
-/// A segment of the client's.
+/// A segment of the client.
 fn client(flags: Flags, seq: u32, ack: SeqNumber) -> Segment {
     let mut segment = Segment::new(flags);
     (segment.source_port, segment.destination_port) = (CLIENT_PORT, PORT);
@@ -73,25 +73,25 @@ fn say(server: &mut impl Host, now: Instant, segment: &Segment) {
     server.receive(now, PATH, &packet[..len]);
 }
 
-/// Everything that the server has to say now, with its payload.
-fn hear(server: &mut impl Host, now: Instant) -> Vec<(Segment, Vec<u8>)> {
+/// All packets that the server sends now, with their payloads.
+fn emitted(server: &mut impl Host, now: Instant) -> Vec<(Segment, Vec<u8>)> {
     let mut packet = [0; 2048];
-    let mut heard = Vec::new();
+    let mut segments = Vec::new();
     while let Some((path, len)) = server.poll_transmit(now, &mut packet) {
         assert_eq!(path, PATH);
         let packet = decode(&packet[..len]).expect("the server writes valid packets");
         assert_eq!((packet.source, packet.destination), (SERVER, CLIENT));
-        heard.push((packet.segment, packet.payload.to_vec()));
+        segments.push((packet.segment, packet.payload.to_vec()));
     }
-    heard
+    segments
 }
 
 /// A handshake whose round trip takes 20 ms. Returns the server's first sequence number.
 fn connect(server: &mut impl Host) -> SeqNumber {
     say(server, ms(0), &syn());
-    let heard = hear(server, ms(0));
-    assert_eq!(heard.len(), 1);
-    let answer = &heard[0].0;
+    let segments = emitted(server, ms(0));
+    assert_eq!(segments.len(), 1);
+    let answer = &segments[0].0;
     assert_eq!((answer.flags, answer.ack), (Flags::SYN | Flags::ACK, SeqNumber(101)));
     assert_eq!((answer.source_port, answer.destination_port), (PORT, CLIENT_PORT));
     say(server, ms(20), &client(Flags::ACK, 101, answer.seq + 1));
@@ -106,13 +106,13 @@ fn request(ack: SeqNumber) -> Segment {
 fn a_request_is_answered_with_the_bytes_of_the_application() {
     let mut server = server(3000);
     let first = connect(&mut server);
-    hear(&mut server, ms(20));
+    emitted(&mut server, ms(20));
     say(&mut server, ms(21), &request(first));
-    let heard = hear(&mut server, ms(21));
-    let bytes: Vec<u8> = heard.iter().flat_map(|(_, payload)| payload.clone()).collect();
+    let segments = emitted(&mut server, ms(21));
+    let bytes: Vec<u8> = segments.iter().flat_map(|(_, payload)| payload.clone()).collect();
     assert_eq!(bytes, (0..3000u32).map(|at| at as u8).collect::<Vec<_>>());
-    assert_eq!(heard[0].0.seq, first);
-    assert!(heard.iter().all(|(segment, _)| segment.ack == SeqNumber(111)));
+    assert_eq!(segments[0].0.seq, first);
+    assert!(segments.iter().all(|(segment, _)| segment.ack == SeqNumber(111)));
     assert_eq!(server.counters().accepted, 1);
 }
 
@@ -120,43 +120,43 @@ fn a_request_is_answered_with_the_bytes_of_the_application() {
 fn the_handshake_measures_the_round_trip() {
     let mut server = server(5000);
     let first = connect(&mut server);
-    hear(&mut server, ms(20));
+    emitted(&mut server, ms(20));
     say(&mut server, ms(21), &request(first));
-    assert!(hear(&mut server, ms(21)).len() > 3);
-    // Everything of it is lost. With a round trip of 20 ms known, a probe of the tail leaves after little more than two of
-    // them; without, nothing would leave for a second.
+    assert!(emitted(&mut server, ms(21)).len() > 3);
+    // All of it is lost. With a known round trip of 20 ms, a tail-loss probe is sent after little more than two of
+    // them; without, nothing would be sent for a second.
     let probe = server.poll_timeout().expect("data is under way");
     assert!(probe >= ms(61) && probe <= ms(71), "{probe}");
     server.handle_timeout(probe);
-    assert_eq!(hear(&mut server, probe).len(), 1);
+    assert_eq!(emitted(&mut server, probe).len(), 1);
 }
 
 #[test]
 fn a_segment_of_no_connection_gets_rst() {
     let mut server = server(1);
     say(&mut server, ms(0), &client(Flags::ACK, 5, SeqNumber(77)));
-    let heard = hear(&mut server, ms(0));
-    assert_eq!((heard.len(), heard[0].0.flags, heard[0].0.seq), (1, Flags::RST, SeqNumber(77)));
+    let segments = emitted(&mut server, ms(0));
+    assert_eq!((segments.len(), segments[0].0.flags, segments[0].0.seq), (1, Flags::RST, SeqNumber(77)));
 
     let lone = Segment { payload_len: 9, ..client(Flags::FIN, 5, SeqNumber(0)) };
     say(&mut server, ms(1), &lone);
-    let heard = hear(&mut server, ms(1));
-    assert_eq!((heard[0].0.flags, heard[0].0.ack), (Flags::RST | Flags::ACK, SeqNumber(15)));
+    let segments = emitted(&mut server, ms(1));
+    assert_eq!((segments[0].0.flags, segments[0].0.ack), (Flags::RST | Flags::ACK, SeqNumber(15)));
 
     say(&mut server, ms(2), &client(Flags::RST, 5, SeqNumber(0)));
-    assert!(hear(&mut server, ms(2)).is_empty(), "RST is never answered");
-    // Another port than the one that is listened on.
+    assert!(emitted(&mut server, ms(2)).is_empty(), "RST is never answered");
+    // Another port than the listening one.
     say(&mut server, ms(3), &Segment { destination_port: 1, ..syn() });
-    assert!(hear(&mut server, ms(3))[0].0.flags.contains(Flags::RST));
+    assert!(emitted(&mut server, ms(3))[0].0.flags.contains(Flags::RST));
     assert_eq!((server.counters().accepted, server.counters().unknown), (0, 4));
 }
 
 #[test]
-fn a_repeated_syn_opens_no_second_connection() {
+fn a_retransmitted_syn_opens_no_second_connection() {
     let mut server = server(1);
     for at in [0, 1000] {
         say(&mut server, ms(at), &syn());
-        assert!(hear(&mut server, ms(at)).iter().all(|(segment, _)| segment.flags == Flags::SYN | Flags::ACK));
+        assert!(emitted(&mut server, ms(at)).iter().all(|(segment, _)| segment.flags == Flags::SYN | Flags::ACK));
     }
     assert_eq!((server.counters().accepted, server.half_open(), server.connections().count()), (1, 1, 0));
 }
@@ -167,7 +167,7 @@ fn garbage_is_counted_and_forgotten() {
     for len in 0..200 {
         server.receive(ms(0), PATH, &vec![0x45; len]);
     }
-    assert!(hear(&mut server, ms(0)).is_empty());
+    assert!(emitted(&mut server, ms(0)).is_empty());
     assert_eq!((server.counters().undecodable, server.connections().count()), (200, 0));
 }
 
@@ -177,7 +177,7 @@ fn a_flood_of_strangers_gets_a_bounded_number_of_answers() {
     for port in 0..1000 {
         say(&mut server, ms(0), &Segment { source_port: port, ..client(Flags::ACK, 5, SeqNumber(1)) });
     }
-    let answers = hear(&mut server, ms(0)).len();
+    let answers = emitted(&mut server, ms(0)).len();
     assert!((1..100).contains(&answers), "{answers}");
     assert_eq!((server.counters().unknown, server.poll_timeout()), (1000, None));
 }
@@ -189,7 +189,7 @@ fn resets_are_limited_in_a_second() {
     let mut answers = [0; 3];
     for at in 1000..4000 {
         say(&mut server, ms(at), &client(Flags::ACK, 5, SeqNumber(1)));
-        answers[(at / 1000 - 1) as usize] += hear(&mut server, ms(at)).len();
+        answers[(at / 1000 - 1) as usize] += emitted(&mut server, ms(at)).len();
     }
     assert_eq!(answers, [10, 10, 10]);
 }
@@ -201,7 +201,7 @@ fn packets_for_somebody_else_are_not_answered() {
     let other = IpAddr::V4(std::net::Ipv4Addr::new(10, 99, 0, 2));
     let len = encode(&mut packet, CLIENT, other, &syn(), |_| {}).expect("fits");
     server.receive(ms(0), PATH, &packet[..len]);
-    assert!(hear(&mut server, ms(0)).is_empty());
+    assert!(emitted(&mut server, ms(0)).is_empty());
     assert_eq!((server.counters().misdirected, server.counters().accepted), (1, 0));
 }
 
@@ -211,14 +211,14 @@ fn the_oldest_half_open_connection_makes_room() {
     let mut numbers = Vec::new();
     for port in 1..=4 {
         say(&mut server, ms(0), &Segment { source_port: port, ..syn() });
-        numbers.push(hear(&mut server, ms(0))[0].0.seq + 1);
+        numbers.push(emitted(&mut server, ms(0))[0].0.seq + 1);
     }
     assert_eq!((server.half_open(), server.counters().displaced), (3, 1));
-    // The first is forgotten, the last gets in.
+    // The first is dropped, the last is accepted.
     say(&mut server, ms(1), &Segment { source_port: 1, ..client(Flags::ACK, 101, numbers[0]) });
-    assert_eq!(hear(&mut server, ms(1))[0].0.flags, Flags::RST);
+    assert_eq!(emitted(&mut server, ms(1))[0].0.flags, Flags::RST);
     say(&mut server, ms(1), &Segment { source_port: 4, ..client(Flags::ACK, 101, numbers[3]) });
-    assert!(hear(&mut server, ms(1)).iter().all(|(segment, _)| segment.flags == Flags::ACK));
+    assert!(emitted(&mut server, ms(1)).iter().all(|(segment, _)| segment.flags == Flags::ACK));
     assert_eq!((server.half_open(), server.connections().count()), (2, 1));
 }
 
@@ -226,62 +226,62 @@ fn the_oldest_half_open_connection_makes_room() {
 fn beyond_the_limit_of_connections_nobody_gets_in() {
     let mut server = server_with(Limits { connections: 1, ..Limits::default() }, 1);
     connect(&mut server);
-    hear(&mut server, ms(20));
+    emitted(&mut server, ms(20));
     say(&mut server, ms(21), &Segment { source_port: 1, ..syn() });
-    assert!(hear(&mut server, ms(21)).is_empty());
+    assert!(emitted(&mut server, ms(21)).is_empty());
     assert_eq!((server.counters().refused, server.connections().count()), (1, 1));
     server.abort_all(ms(22));
-    assert_eq!(hear(&mut server, ms(22)).len(), 1, "RST");
+    assert_eq!(emitted(&mut server, ms(22)).len(), 1, "RST");
     say(&mut server, ms(23), &Segment { source_port: 1, ..syn() });
-    assert_eq!(hear(&mut server, ms(23)).len(), 1, "there is room again");
+    assert_eq!(emitted(&mut server, ms(23)).len(), 1, "there is room again");
     server.stop_accepting();
     say(&mut server, ms(24), &Segment { source_port: 2, ..syn() });
-    assert!(hear(&mut server, ms(24)).is_empty());
+    assert!(emitted(&mut server, ms(24)).is_empty());
 }
 
 #[test]
 fn a_silent_client_is_given_up() {
     let mut server = server_with(Limits { idle: Duration::from_secs(10), ..Limits::default() }, 1);
     let first = connect(&mut server);
-    hear(&mut server, ms(20));
-    // Something is heard after 5 s, and nothing from then on.
+    emitted(&mut server, ms(20));
+    // A segment arrives after 5 s, and none from then on.
     say(&mut server, ms(5000), &client(Flags::ACK, 101, first));
-    hear(&mut server, ms(5000));
+    emitted(&mut server, ms(5000));
     let mut ended = None;
     while let Some(at) = server.poll_timeout().filter(|_| ended.is_none()) {
         server.handle_timeout(at);
-        ended = hear(&mut server, at).iter().any(|(segment, _)| segment.flags.contains(Flags::RST)).then_some(at);
+        ended = emitted(&mut server, at).iter().any(|(segment, _)| segment.flags.contains(Flags::RST)).then_some(at);
     }
     assert_eq!(ended, Some(ms(15_000)));
     assert_eq!((server.connections().count(), server.counters().closed, server.poll_timeout()), (0, 1, None));
 }
 
 #[test]
-fn a_repeated_fin_is_acknowledged_after_the_end() {
+fn a_retransmitted_fin_is_acknowledged_after_the_end() {
     let limits = Limits { time_wait: Duration::from_secs(30), ..Limits::default() };
     let mut server = server_with(limits, 100);
     let first = connect(&mut server);
-    hear(&mut server, ms(20));
+    emitted(&mut server, ms(20));
     say(&mut server, ms(21), &request(first));
-    let heard = hear(&mut server, ms(21));
-    let fin = &heard.last().expect("an answer").0;
+    let segments = emitted(&mut server, ms(21));
+    let fin = &segments.last().expect("an answer").0;
     assert!(fin.flags.contains(Flags::FIN));
     let end = fin.seq + fin.sequence_len();
     say(&mut server, ms(40), &client(Flags::ACK | Flags::FIN, 111, end));
-    let last = hear(&mut server, ms(40)).pop().expect("an acknowledgment").0;
+    let last = emitted(&mut server, ms(40)).pop().expect("an acknowledgment").0;
     assert_eq!((last.ack, server.connections().count(), server.time_waits()), (SeqNumber(112), 0, 1));
-    // That was lost, so the client repeats its FIN; and it gets the same answer, not RST.
+    // That was lost, so the client retransmits its FIN; and it gets the same answer, not RST.
     say(&mut server, ms(300), &client(Flags::ACK | Flags::FIN, 111, end));
-    let again = hear(&mut server, ms(300)).pop().expect("an acknowledgment").0;
+    let again = emitted(&mut server, ms(300)).pop().expect("an acknowledgment").0;
     assert_eq!((again.flags, again.seq, again.ack), (Flags::ACK, end, SeqNumber(112)));
     say(&mut server, ms(310), &client(Flags::ACK, 112, end));
     say(&mut server, ms(311), &client(Flags::RST, 112, end));
     say(&mut server, ms(312), &syn());
-    let answers = hear(&mut server, ms(312));
-    assert_eq!((answers.len(), answers[0].0.flags), (1, Flags::ACK), "an old SYN only gets the end told");
-    // A new connection from the same port begins behind the old numbers.
+    let answers = emitted(&mut server, ms(312));
+    assert_eq!((answers.len(), answers[0].0.flags), (1, Flags::ACK), "an old SYN only gets the final acknowledgment");
+    // A new connection from the same port begins after the old numbers.
     say(&mut server, ms(400), &Segment { seq: SeqNumber(5000), ..syn() });
-    assert_eq!(hear(&mut server, ms(400))[0].0.flags, Flags::SYN | Flags::ACK);
+    assert_eq!(emitted(&mut server, ms(400))[0].0.flags, Flags::SYN | Flags::ACK);
     assert_eq!((server.time_waits(), server.counters().accepted, server.counters().unknown), (0, 2, 0));
 }
 
@@ -290,18 +290,18 @@ fn an_end_is_forgotten_in_time() {
     let limits = Limits { time_wait: Duration::from_secs(1), ..Limits::default() };
     let mut server = server_with(limits, 1);
     let first = connect(&mut server);
-    hear(&mut server, ms(20));
+    emitted(&mut server, ms(20));
     say(&mut server, ms(21), &request(first));
-    let fin = hear(&mut server, ms(21)).pop().expect("an answer").0;
+    let fin = emitted(&mut server, ms(21)).pop().expect("an answer").0;
     let end = fin.seq + fin.sequence_len();
     say(&mut server, ms(40), &client(Flags::ACK | Flags::FIN, 111, end));
-    hear(&mut server, ms(40));
+    emitted(&mut server, ms(40));
     say(&mut server, ms(1041), &client(Flags::ACK | Flags::FIN, 111, end));
-    assert_eq!(hear(&mut server, ms(1041))[0].0.flags, Flags::RST);
+    assert_eq!(emitted(&mut server, ms(1041))[0].0.flags, Flags::RST);
     assert_eq!(server.time_waits(), 0);
 }
 
-/// Wants no more than it is told to, and says nothing.
+/// Reads no more than a given number of bytes, and sends nothing.
 struct Reluctant(std::rc::Rc<std::cell::Cell<u64>>);
 
 impl Application for Reluctant {
@@ -333,7 +333,7 @@ fn an_application_that_does_not_read_stops_its_client() {
     };
     let mut server = Server::new(config, Limits { memory: 40_000, ..Limits::default() }, open).unwrap();
     let first = connect(&mut server);
-    let mut window = u64::from(hear(&mut server, ms(20)).last().map_or(0, |(segment, _)| segment.window));
+    let mut window = u64::from(emitted(&mut server, ms(20)).last().map_or(0, |(segment, _)| segment.window));
     let (mut sent, mut at) = (0u32, 21);
     // The client sends as long as the window lets it.
     while sent < 1_000_000 && window >= 1000 {
@@ -341,16 +341,16 @@ fn an_application_that_does_not_read_stops_its_client() {
         sent += 1000;
         at += 50;
         server.handle_timeout(ms(at));
-        if let Some((segment, _)) = hear(&mut server, ms(at)).last() {
+        if let Some((segment, _)) = emitted(&mut server, ms(at)).last() {
             window = u64::from(segment.window) + u64::from(segment.ack.0 - 101) - u64::from(sent);
         }
     }
     assert_eq!(wanted.get(), 0);
     assert!((15_000..25_000).contains(&sent), "half of 40 kB may wait, and the application took one: {sent}");
-    // It goes on when the application does.
+    // It continues when the application does.
     wanted.set(1 << 20);
     server.wake(ms(at), name.get().expect("it was opened"));
-    let update = hear(&mut server, ms(at)).pop().expect("a window update").0;
+    let update = emitted(&mut server, ms(at)).pop().expect("a window update").0;
     assert_eq!((1 << 20) - wanted.get(), u64::from(sent) - 1000, "it has read the rest");
     assert!(u64::from(update.window) > 10_000 && update.ack == SeqNumber(101 + sent), "{update:?}");
 }

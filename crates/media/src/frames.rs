@@ -1,13 +1,13 @@
-//! Pictures of a video and where they stand in its file.
+//! Pictures of a video and their positions in its file.
 //!
-//! A file is a header (MP4's `moov` box, in front, as "fast start" files have it) and then the pictures in the order in
+//! A file is a header (MP4's `moov` box, in front, as in "fast start" files) and then the pictures in the order in
 //! which they are decoded. Picture `k` is due `k / fps` after the first: the reordering of B pictures delays all of
-//! them alike and so drops out.
+//! them equally and so has no effect.
 //!
-//! Sizes come from a seeded model, since the papers' file is not known:
+//! Sizes come from a seeded model, since the papers' file is unknown:
 //! size_k = mean(kind_k) * scene * picture, scaled so that the file has exactly its size.
 //! - kind: I, P, B in the proportion that MPEG-2 Test Model 5 (ISO/IEC JTC1/SC29/WG11 N0400, section 10) gives to a
-//!   sequence it knows nothing about: complexities 160 : 60 : 42, B pictures quantised 1.4 times coarser.
+//!   sequence without prior knowledge: complexities 160 : 60 : 42, B pictures quantised 1.4 times coarser.
 //! - scene, picture: lognormal factors; a scene's lasts until the next cut.
 //!   Their spreads give the variation that Fitzek and Reisslein measured (IEEE Network 15(6), 2001; library of
 //!   trace.eas.asu.edu, "The Simpsons", medium quality: coefficient of variation 0.75 of pictures, 0.43 of groups).
@@ -17,7 +17,7 @@
 use anabranch_units::{Bandwidth, Duration};
 use rand::{Rng, RngExt};
 
-/// Seconds between I pictures: what adaptive streaming recommends for seeking; encoders' defaults lie at 1 to 10 s.
+/// Seconds between I pictures: the recommendation of adaptive streaming for seeking; encoders' defaults are 1 to 10 s.
 const GROUP_SECONDS: u64 = 2;
 /// B pictures between two others: the IBBP pattern of Test Model 5 and of most traces.
 const B_RUN: u32 = 2;
@@ -27,9 +27,9 @@ const COMPLEXITY: [f64; 3] = [160.0, 60.0, 42.0];
 const COARSENESS: [f64; 3] = [1.0, 1.0, 1.4];
 /// Coefficient of variation of a scene's factor: that of groups of pictures in the measured trace.
 const SCENE_VARIATION: f64 = 0.43;
-/// No more is accepted: a lognormal factor with this much is all tail.
+/// The highest accepted value: beyond it a lognormal factor has an extreme tail.
 const VARIATION_MAX: f64 = 10.0;
-/// Coefficient of variation of a picture's factor: what is left to reach the measured trace's 0.75 over all pictures,
+/// Coefficient of variation of a picture's factor: the rest of the measured trace's 0.75 over all pictures,
 /// (1 + 0.75^2) / ((1 + 0.52^2) (1 + 0.43^2)) - 1 = 0.2^2, where 0.52 comes from the kinds.
 const PICTURE_VARIATION: f64 = 0.2;
 /// Mean length of a scene: shots of contemporary films last about four seconds (Cutting, DeLong and Nothelfer 2010).
@@ -40,7 +40,7 @@ const INDEX_BYTES_PER_PICTURE: u64 = 20;
 /// Bytes of the `moov` box that do not depend on the length: boxes, codec configuration, chunk tables.
 const INDEX_BYTES_FIXED: u64 = 4_000;
 
-/// Why a video cannot be made.
+/// Why a video cannot be generated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VideoError {
     /// Rate or frame rate is zero.
@@ -49,17 +49,17 @@ pub enum VideoError {
     /// Not even one byte per picture is left beside the header.
     #[error("{size} bytes are too few for {pictures} pictures and their index of {header} bytes")]
     TooSmall {
-        /// The size of the file.
+        /// Bytes of the file.
         size: u64,
-        /// How many pictures its duration asks for.
+        /// Number of pictures by its duration.
         pictures: u32,
         /// Bytes of the header.
         header: u64,
     },
-    /// A coefficient of variation that is none, or a scene without length.
+    /// A coefficient of variation out of range, or a scene of length zero.
     #[error("a variation must lie between 0 and {VARIATION_MAX}, and a scene must have a length")]
     BadVariation,
-    /// More pictures than a 32-bit number counts.
+    /// More pictures than a 32-bit number can count.
     #[error("the video has more than 2^32 pictures")]
     TooLong,
 }
@@ -88,22 +88,22 @@ impl FrameRate {
         Duration::from_nanos(nanos as u64)
     }
 
-    /// How long a picture is shown.
+    /// Playing time of a picture.
     pub fn period(self) -> Duration {
         self.timestamp(1)
     }
 
-    /// How many whole pictures fit into `time`.
+    /// Number of whole pictures in `time`.
     fn pictures_in(self, time: Duration) -> u128 {
         u128::from(time.as_nanos()) * u128::from(self.numerator) / (u128::from(self.denominator) * 1_000_000_000)
     }
 }
 
-/// How much the sizes of pictures vary beyond their kinds. It decides how long a link that is hardly faster than the
-/// video is too slow, and nobody states it for the papers' video: an assumption to be varied.
+/// Variation of the sizes of pictures beyond their kinds. It determines how long a link that is hardly faster than the
+/// video is too slow. The papers do not state it for their video: an assumption to be varied.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Variation {
-    /// Coefficient of variation between scenes, 0 to 10. Zero: every group of pictures has the same size but for chance.
+    /// Coefficient of variation between scenes, 0 to 10. Zero: groups of pictures differ by chance only.
     pub scene: f64,
     /// Coefficient of variation between pictures of a kind within a scene, 0 to 10.
     pub picture: f64,
@@ -125,38 +125,38 @@ impl Variation {
     }
 }
 
-/// A file to be made up.
+/// Parameters of a synthetic file.
 #[derive(Clone, Copy, Debug)]
 pub struct VideoSpec {
     /// Bytes of the whole file.
     pub size: u64,
-    /// Its mean rate, header included: the duration is size over rate.
+    /// Mean rate, header included: the duration is size over rate.
     pub rate: Bandwidth,
     /// Pictures per second.
     pub frame_rate: FrameRate,
-    /// How much its pictures vary.
+    /// Variation of the sizes of its pictures.
     pub variation: Variation,
 }
 
 impl VideoSpec {
-    /// How long it plays.
+    /// Playing time.
     pub fn duration(&self) -> Duration {
         self.rate.time_to_send(self.size)
     }
 }
 
-/// How a picture is coded.
+/// Coding type of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
-    /// On its own.
+    /// Intra-coded.
     I,
-    /// From an earlier one.
+    /// Predicted from an earlier picture.
     P,
-    /// From an earlier and a later one.
+    /// Predicted from an earlier and a later picture.
     B,
 }
 
-/// Where every picture of a video ends in its file.
+/// The end of every picture of a video in its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameTable {
     frame_rate: FrameRate,
@@ -165,7 +165,7 @@ pub struct FrameTable {
 }
 
 impl FrameTable {
-    /// Makes up a video. The same numbers from `rng` give the same video.
+    /// Generates a synthetic video. The same numbers from `rng` give the same video.
     pub fn generate(spec: &VideoSpec, rng: &mut impl Rng) -> Result<Self, VideoError> {
         if spec.rate.as_bps() == 0 {
             return Err(VideoError::ZeroRate);
@@ -192,7 +192,7 @@ impl FrameTable {
         FrameTable { frame_rate, header, ends: ends.collect() }
     }
 
-    /// How many pictures.
+    /// Number of pictures.
     pub fn len(&self) -> u32 {
         self.ends.len() as u32
     }
@@ -241,12 +241,12 @@ impl FrameTable {
         self.ends.get(k as usize).copied().unwrap_or_else(|| self.size())
     }
 
-    /// How many pictures lie completely within the first `bytes` of the file.
+    /// Number of pictures that are complete within the first `bytes` of the file.
     pub fn complete_within(&self, bytes: u64) -> u32 {
         self.ends.partition_point(|&end| end <= bytes) as u32
     }
 
-    /// The picture that owns the byte at `offset`; none in the header and past the end.
+    /// The picture that contains the byte at `offset`; `None` in the header and past the end.
     pub fn at_offset(&self, offset: u64) -> Option<u32> {
         let k = self.complete_within(offset);
         (offset >= self.header && k < self.len()).then_some(k)
@@ -257,7 +257,7 @@ impl FrameTable {
         u32::try_from(self.frame_rate.pictures_in(time)).map_or(self.len(), |k| k.min(self.len()))
     }
 
-    /// How picture `k` of a video from [`FrameTable::generate`] is coded.
+    /// Coding type of picture `k` of a video from [`FrameTable::generate`].
     pub fn kind(&self, k: u32) -> FrameKind {
         kind(k, group_length(self.frame_rate))
     }
@@ -267,7 +267,7 @@ fn group_length(frame_rate: FrameRate) -> u32 {
     frame_rate.pictures_in(Duration::from_secs(GROUP_SECONDS)).max(1) as u32
 }
 
-/// In the order of decoding: I, and then again and again a P and the B pictures that are shown before it.
+/// In decoding order: I, then repeatedly a P and the B pictures that are shown before it.
 fn kind(k: u32, group: u32) -> FrameKind {
     match k % group {
         0 => FrameKind::I,
@@ -298,7 +298,7 @@ fn mean_weight(kind: FrameKind) -> f64 {
     COMPLEXITY[kind as usize] / COARSENESS[kind as usize]
 }
 
-/// Lognormal with median one (the mean is the scaling's matter): exp(s z), where s^2 = ln(1 + variation^2).
+/// Lognormal with median one (the mean follows from scaling): exp(s z), where s^2 = ln(1 + variation^2).
 pub(crate) fn lognormal(variation: f64, rng: &mut impl Rng) -> f64 {
     let s = libm::log(1.0 + variation * variation).sqrt();
     libm::exp(s * standard_normal(rng))
@@ -310,8 +310,8 @@ fn standard_normal(rng: &mut impl Rng) -> f64 {
     (-2.0 * libm::log(u)).sqrt() * libm::cos(core::f64::consts::TAU * v)
 }
 
-/// Shares `payload` out in proportion to the weights, at least one byte each, and sums from `header` on.
-/// The rounding is of the sums, so the last one is exact.
+/// Divides `payload` in proportion to the weights, at least one byte each, and sums from `header` on.
+/// The partial sums are rounded, so the last one is exact.
 fn scale(weights: &[f64], header: u64, payload: u64) -> Vec<u64> {
     let total: f64 = weights.iter().sum();
     let spare = payload - weights.len() as u64;

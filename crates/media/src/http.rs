@@ -1,16 +1,16 @@
 //! HTTP/1.1 over a persistent connection, in counts.
 //!
-//! Headers cost bytes and a request costs a round trip; nothing else of HTTP matters to a model. Since no bytes travel,
-//! the two ends cannot parse what they receive: they share one table of [`Exchanges`], to which the client appends, and
-//! each end knows from the table how long the message is that it is reading. A message begins where the previous one of
-//! its direction ended, so the table maps stream offsets to message boundaries.
+//! Headers cost bytes and a request costs a round trip; nothing else of HTTP matters to the model. Since no bytes are
+//! transferred, the two ends cannot parse what they receive: they share one table of [`Exchanges`], to which the client
+//! appends, and each end reads the lengths of messages from the table. A message begins where the previous one of its
+//! direction ended, so the table maps stream offsets to message boundaries.
 //!
-//! A response may be cancelled, as HTTP/2 can and HTTP/1.1 cannot: a message of the client tells the server to take back
-//! what has not left yet ([`Stream::withdraw`]); what is under way still arrives. So a client that gives a download up
-//! can be modelled on one connection. HTTP/1.1 closes the connection instead and opens another one
-//! ([`Stream::reopen`]); the table of exchanges, and the numbers of the requests, go on.
+//! A response may be cancelled, as in HTTP/2 and not in HTTP/1.1: a message of the client makes the server withdraw
+//! unsent bytes ([`Stream::withdraw`]); bytes in flight still arrive. So a client that abandons a download can be
+//! modelled on one connection. HTTP/1.1 closes the connection instead and opens another one ([`Stream::reopen`]); the
+//! table of exchanges, and the numbers of the requests, continue.
 //!
-//! Both ends are sans-IO: they act only when their host calls them, on the [`Stream`] that it passes in.
+//! Both ends are sans-IO: they act only when their host calls them, on the [`Stream`] passed to them.
 //! Ours: the server answers at once; time to find and open a file is not modelled.
 
 use crate::stream::Stream;
@@ -38,11 +38,11 @@ pub const CANCEL_BYTES: u64 = 13;
 /// One request and its response, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// The whole request.
+    /// Bytes of the whole request.
     pub request: u64,
-    /// The header of the response.
+    /// Bytes of the response's header.
     pub response_header: u64,
-    /// The body of the response.
+    /// Bytes of the response's body.
     pub body: u64,
 }
 
@@ -53,7 +53,7 @@ impl Exchange {
     }
 }
 
-/// What the client sent.
+/// A message of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Message {
     Request(Exchange),
@@ -76,12 +76,12 @@ impl Message {
 pub struct Exchanges(Arc<Mutex<Vec<Message>>>);
 
 impl Exchanges {
-    /// None yet.
+    /// An empty table.
     pub fn new() -> Self {
         Exchanges::default()
     }
 
-    /// The exchange that the client's `index`-th message asked for; none if there is no such message, or it cancels.
+    /// The exchange of the client's `index`-th message; `None` if there is no such message, or it is a cancellation.
     pub fn at(&self, index: usize) -> Option<Exchange> {
         match self.message(index)? {
             Message::Request(exchange) => Some(exchange),
@@ -104,7 +104,7 @@ impl Exchanges {
         })
     }
 
-    /// The body of this response became shorter.
+    /// Shortens the body of a response.
     fn shorten(&self, index: usize, by: u64) {
         self.with(|list| {
             if let Some(Message::Request(exchange)) = list.get_mut(index) {
@@ -114,36 +114,36 @@ impl Exchanges {
     }
 
     fn with<T>(&self, f: impl FnOnce(&mut Vec<Message>) -> T) -> T {
-        // Every update is a single step, so the list is whole even if another holder panicked.
+        // Every update is a single step, so the list is consistent even if another holder panicked.
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// The client's end: places requests and takes the responses apart.
+/// The client's end: places requests and divides the stream into responses.
 #[derive(Debug)]
 pub struct HttpClient {
     exchanges: Exchanges,
-    /// Number of the response that is being read.
+    /// Number of the response being read.
     current: u32,
     header_left: u64,
     body_left: u64,
     body: u64,
     began: bool,
-    /// The response that is being read was cancelled: it may end earlier than it said.
+    /// The response being read was cancelled: it may end early.
     cancelled: bool,
     waiting: VecDeque<(u32, Exchange)>,
-    /// Bytes that were read from the stream in all.
+    /// Bytes read from the stream in total.
     read: u64,
 }
 
-/// What one call of [`HttpClient::receive`] found.
+/// Result of one call of [`HttpClient::receive`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// Bytes of the body that were read.
+    /// Bytes of the body read by this call.
     pub body: u64,
-    /// The request whose response's first byte (of the header) was read just now.
+    /// The request whose response's first byte (of the header) was read by this call.
     pub began: Option<u32>,
-    /// The request whose response's last byte was read just now, and the length of its body.
+    /// The request whose response's last byte was read by this call, and the length of its body.
     pub completed: Option<(u32, u64)>,
 }
 
@@ -163,7 +163,7 @@ impl HttpClient {
         }
     }
 
-    /// Sends a request and says its number, counted from zero. Requests may be pipelined.
+    /// Sends a request and returns its number, counted from zero. Requests may be pipelined.
     pub fn request(&mut self, stream: &mut dyn Stream, exchange: Exchange) -> u32 {
         let number = self.exchanges.append(Message::Request(exchange)) as u32;
         stream.write(exchange.request);
@@ -175,10 +175,10 @@ impl HttpClient {
         number
     }
 
-    /// Tells the server to leave out what it has not sent of the response that is being read. Nothing happens if there is
-    /// none, or if another request was placed after it.
+    /// Asks the server to withdraw the unsent rest of the response being read. Has no effect if there is none, or if
+    /// another request was placed after it.
     ///
-    /// The response ends where the server stopped; that its body is shorter is seen from its completion.
+    /// The response ends where the server stopped; its completion gives the length of the shortened body.
     pub fn cancel(&mut self, stream: &mut dyn Stream) {
         if self.is_idle() || self.cancelled || !self.waiting.is_empty() {
             return;
@@ -188,12 +188,12 @@ impl HttpClient {
         stream.write(CANCEL_BYTES);
     }
 
-    /// The stream was opened anew: responses that are missing will not come. Requests are numbered on.
+    /// The stream was reopened: missing responses will not arrive. Request numbers continue.
     pub fn reconnect(&mut self) {
         *self = HttpClient::new(self.exchanges.clone());
     }
 
-    /// Bytes that were read from the stream so far: where a response that was just completed ends in it.
+    /// Bytes read from the stream so far: the end offset of a response that was just completed.
     pub fn bytes_read(&self) -> u64 {
         self.read
     }
@@ -239,7 +239,7 @@ impl HttpClient {
         received
     }
 
-    /// The response was read to its end: its number and the length of its body.
+    /// The response was read to its end: returns its number and the length of its body.
     fn complete(&mut self) -> (u32, u64) {
         let done = (self.current, self.body);
         self.cancelled = false;
@@ -249,7 +249,7 @@ impl HttpClient {
         done
     }
 
-    /// A cancelled response is as long as the server made it.
+    /// Updates the length of a cancelled response.
     fn refresh(&mut self) {
         let body = self.exchanges.at(self.current as usize).map_or(self.body, |exchange| exchange.body);
         self.body_left -= self.body - body;
@@ -269,11 +269,11 @@ impl HttpClient {
 #[derive(Debug)]
 pub struct HttpServer {
     exchanges: Exchanges,
-    /// The message that is being read.
+    /// Number of the message being read.
     next: usize,
     read: u64,
     answered: usize,
-    /// The message that was answered last.
+    /// Number of the message answered last.
     last: Option<usize>,
     finished: bool,
 }
@@ -308,19 +308,19 @@ impl HttpServer {
         }
     }
 
-    /// Takes back what did not leave. Only what was written last can be.
+    /// Withdraws unsent bytes, which is possible only for the last response.
     fn cancel(&self, stream: &mut dyn Stream, response: usize) {
         if let Some(exchange) = self.exchanges.at(response).filter(|_| self.last == Some(response)) {
             self.exchanges.shorten(response, stream.withdraw(exchange.body));
         }
     }
 
-    /// The client opened its stream anew: requests that were not answered will not come again.
+    /// The client reopened its stream: unanswered requests are dropped.
     pub fn reconnect(&mut self) {
         (self.next, self.read, self.last) = (self.exchanges.count(), 0, None);
     }
 
-    /// How many requests were answered.
+    /// Number of answered requests.
     pub fn answered(&self) -> usize {
         self.answered
     }

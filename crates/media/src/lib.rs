@@ -1,8 +1,8 @@
-//! Content, HTTP exchanges, players and what their viewers see.
+//! Content, HTTP exchanges, players and viewer metrics.
 //!
-//! A player is sans-IO: its host tells it the time and when bytes became readable, and it sees the transport only as a
-//! [`Stream`]. What it and the transport say happened ([`anabranch_events`]) is folded into metrics here, by the same
-//! code in the simulator and live.
+//! A player is sans-IO: its host passes the time and calls it when bytes became readable, and it sees the transport
+//! only as a [`Stream`]. The events of players and transport ([`anabranch_events`]) are folded into metrics here, by
+//! the same code in the simulator and live.
 
 pub mod abr;
 pub mod content;

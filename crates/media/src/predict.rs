@@ -1,15 +1,15 @@
 //! The sticky schedulers' paper's two conditions for a path switch, as predictors (claim S10).
 //!
 //! For a switch from path i to path j the paper (section V) expects
-//! - a buffer underflow if `rtt_i λ_i < rtt_j λ_r`: what is under way on i is played before the first packet on j
+//! - a buffer underflow if `rtt_i λ_i < rtt_j λ_r`: the data in flight on i is played before the first packet on j
 //!   arrives;
 //! - a discarded picture if `F_i < (F - F_i) λ_i / λ_j + rtt_j λ_i`: the picture's packets on i are there before those
 //!   on j.
 //!
 //! λ_i, λ_j: packets per second that go into the path (window over round trip); λ_r: packets per second that are
-//! played, from the video's mean rate; F: packets of the picture that is being sent; F_i of them left on i just before
-//! the switch. Both are taken as printed. They know nothing of the player's buffer and take a round trip for a one-way
-//! delay, so they are rated as predictors of simulated events, never used as their definition.
+//! played, from the video's mean rate; F: packets of the picture that is being sent; F_i of them were sent on i just
+//! before the switch. Both are taken as printed. They ignore the player's buffer and use a round trip as a one-way
+//! delay, so they are evaluated as predictors of simulated events, never used as their definition.
 //!
 //! Ours: F_i counts back to the picture's begin or to the previous switch of new data, whichever is later; with three
 //! paths a picture may have begun on a third one.
@@ -19,10 +19,10 @@ use anabranch_events::TransportEvent;
 use anabranch_units::{Bandwidth, Duration, Instant, SubflowId};
 use std::sync::Arc;
 
-/// What the conditions say of one switch.
+/// The two conditions at one switch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SwitchForecast {
-    /// When it happened.
+    /// Time of the switch.
     pub at: Instant,
     /// The subflow that was left (i).
     pub from: SubflowId,
@@ -32,7 +32,7 @@ pub struct SwitchForecast {
     pub any: bool,
     /// Whether it is a switch among the segments with new data.
     pub new_data: bool,
-    /// The picture that was being sent; none in a header, where no picture can be late.
+    /// The picture being sent; `None` in a header, where no picture can be late.
     pub frame: Option<u32>,
     /// F.
     pub frame_packets: u32,
@@ -56,7 +56,7 @@ impl SwitchForecast {
     }
 }
 
-/// How many switches the conditions spoke of, and how they spoke.
+/// Counts of switches and of the conditions that held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ForecastCounts {
     /// Switches of either kind, among all segments or among those with new data.
@@ -73,23 +73,23 @@ pub struct SwitchPredictor {
     frames: Arc<FrameTable>,
     playing_rate: Bandwidth,
     packet_bytes: u32,
-    /// Where the file begins in the connection's stream.
+    /// Offset of the file in the connection's stream.
     body_at: u64,
-    /// Where the new data of the present path begins.
+    /// Offset of the new data since the last switch.
     run_from: u64,
     counts: ForecastCounts,
 }
 
 impl SwitchPredictor {
-    /// For a video whose file begins at offset `body_at` of the server's stream (after the response's header) and goes
-    /// out in segments of up to `packet_bytes`, above zero.
+    /// For a video whose file begins at offset `body_at` of the server's stream (after the response's header) and is
+    /// sent in segments of up to `packet_bytes`, above zero.
     pub fn new(frames: Arc<FrameTable>, packet_bytes: u32, body_at: u64) -> Self {
         let playing_rate = Bandwidth::from_bytes_per(frames.size(), frames.duration());
         let packet_bytes = packet_bytes.max(1);
         SwitchPredictor { frames, playing_rate, packet_bytes, body_at, run_from: 0, counts: ForecastCounts::default() }
     }
 
-    /// Takes in one event of the sender; a switch gives a forecast.
+    /// Processes one event of the sender; a switch gives a forecast.
     pub fn observe(&mut self, at: Instant, event: &TransportEvent) -> Option<SwitchForecast> {
         let &TransportEvent::PathSwitched { from, to, any, new_data, offset, rtt_from, rtt_to, rate_from, rate_to } =
             event
@@ -122,7 +122,7 @@ impl SwitchPredictor {
         Some(forecast)
     }
 
-    /// How the conditions spoke so far.
+    /// Counts so far.
     pub fn counts(&self) -> ForecastCounts {
         self.counts
     }
@@ -133,7 +133,7 @@ impl SwitchPredictor {
             return (None, 0, 0);
         };
         let (start, end) = (self.body_at + self.frames.start(frame), self.body_at + self.frames.end(frame));
-        // A repetition lies behind the present run; then the whole picture so far counts.
+        // A retransmission is behind the current run; then the whole picture so far counts.
         let from = if self.run_from <= offset { start.max(self.run_from) } else { start };
         let packets = |bytes: u64| bytes.div_ceil(u64::from(self.packet_bytes)) as u32;
         let frame_packets = packets(end - start);
@@ -141,7 +141,7 @@ impl SwitchPredictor {
     }
 }
 
-/// What a rate moves in a time.
+/// The bytes at a rate in a time, in bits.
 fn bits(time: Duration, rate: Bandwidth) -> f64 {
     time.as_secs_f64() * rate.as_bps() as f64
 }
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn an_underflow_is_expected_when_too_little_is_under_way() {
-        // 50 ms at 1 Mb/s are 50 kb under way; 100 ms at 2 Mb/s would play 200 kb.
+        // 50 ms at 1 Mb/s are 50 kb in flight; 100 ms at 2 Mb/s would play 200 kb.
         let mut p = predictor();
         let row = p.observe(at_ms(1), &switch(300, (50, 1_000_000), (100, 1_000_000))).unwrap();
         assert!((row.underflow_ratio - 4.0).abs() < 1e-9 && row.underflow());

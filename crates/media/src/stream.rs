@@ -1,35 +1,34 @@
-//! The transport as an application sees it: a reliable stream of bytes in both directions, in counts.
+//! The application's interface to the transport: a reliable stream of bytes in both directions, in counts.
 
-/// One end of a connection. No bytes travel, only how many.
+/// One end of a connection. Only the numbers of bytes are transferred.
 ///
 /// A player has the client's end, an HTTP server the server's. The host (the simulator, or the live driver) calls the
-/// application when there is news; the application calls these methods from within.
+/// application on events; the application calls these methods from within.
 pub trait Stream {
     /// Bytes that arrived in order and were not read yet.
     fn readable(&self) -> u64;
 
-    /// Takes up to `max` of them and says how many it took. What is taken opens the receive window.
+    /// Reads up to `max` of them and returns how many were read. Reading opens the receive window.
     fn read(&mut self, max: u64) -> u64;
 
-    /// Appends bytes to what the peer will receive. It always takes all of them: the send buffer is the transport's
-    /// matter.
+    /// Appends bytes for the peer. All of them are accepted: the transport manages the send buffer.
     fn write(&mut self, bytes: u64);
 
-    /// Takes back up to `bytes` of what was written last and did not leave yet; says how many. A stream that cannot do that
-    /// takes back none.
+    /// Withdraws up to `bytes` of those written last and not yet sent; returns how many. A stream without this ability
+    /// withdraws none.
     fn withdraw(&mut self, _bytes: u64) -> u64 {
         0
     }
 
-    /// Closes the connection at once and opens another one to the same server, which takes its place; whether it did. What was
-    /// readable is gone. What is written from here on leaves when the new connection stands.
+    /// Closes the connection at once and opens another one to the same server in its place; returns whether it did.
+    /// Unread bytes are lost. Bytes written from here on are sent when the new connection is established.
     fn reopen(&mut self) -> bool {
         false
     }
 
-    /// Says that nothing more will be written. The other direction stays open.
+    /// Ends this direction of the stream. The other direction stays open.
     fn finish(&mut self);
 
-    /// Whether the peer has finished and everything that it had written was read.
+    /// Whether the peer has ended its stream and all of it was read.
     fn is_finished(&self) -> bool;
 }

@@ -1,11 +1,11 @@
-//! A stream and a host for tests: bytes arrive when a test says so, timers fire when they are due.
+//! A stream and a host for tests: bytes arrive at given times, timeouts are handled when due.
 
 use crate::players::Player;
 use crate::stream::Stream;
 use anabranch_events::PlayerEvent;
 use anabranch_units::{Duration, Instant};
 
-/// One end of a connection whose arrivals are written by hand.
+/// One end of a connection whose arrivals are set by the test.
 #[derive(Default)]
 pub(crate) struct Pipe {
     readable: u64,
@@ -48,15 +48,15 @@ pub(crate) fn at_ms(ms: u64) -> Instant {
     Instant::from_nanos(ms * 1_000_000)
 }
 
-/// Starts a player at zero, lets `arrivals` (milliseconds, bytes) happen in order, fires its timers, and collects what
-/// it says until it has finished or `until` is reached. A timer goes before an arrival of the same instant.
+/// Starts a player at zero, applies `arrivals` (milliseconds, bytes) in order, handles its timeouts, and collects its
+/// events until it has finished or `until` is reached. A timeout is handled before an arrival of the same instant.
 pub(crate) fn watch(
     player: &mut dyn Player,
     pipe: &mut Pipe,
     arrivals: impl IntoIterator<Item = (u64, u64)>,
     until: Instant,
 ) -> Vec<(Instant, PlayerEvent)> {
-    let mut said = Vec::new();
+    let mut events = Vec::new();
     player.start(Instant::ZERO, pipe);
     for (ms, bytes) in arrivals {
         let now = at_ms(ms);
@@ -66,20 +66,20 @@ pub(crate) fn watch(
         run_timers(player, pipe, now);
         pipe.arrive(bytes);
         player.on_readable(now, pipe);
-        said.extend(player.log().drain());
+        events.extend(player.log().drain());
     }
     run_timers(player, pipe, until);
-    said.extend(player.log().drain());
-    assert!(said.windows(2).all(|w| w[0].0 <= w[1].0), "events are in order");
-    said
+    events.extend(player.log().drain());
+    assert!(events.windows(2).all(|w| w[0].0 <= w[1].0), "events are in order");
+    events
 }
 
 fn run_timers(player: &mut dyn Player, pipe: &mut Pipe, until: Instant) {
     let mut last = (Instant::ZERO, 0);
-    while let Some(due) = player.next_timer().filter(|&due| due <= until) {
+    while let Some(due) = player.poll_timeout().filter(|&due| due <= until) {
         last = if due == last.0 { (due, last.1 + 1) } else { (due, 0) };
         assert!(last.1 < 10, "the timer at {due} fires without effect");
-        player.on_timer(due, pipe);
+        player.handle_timeout(due, pipe);
     }
 }
 

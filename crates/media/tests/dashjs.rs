@@ -1,5 +1,5 @@
-//! Our dash.js rules against the real ones: dash.js 2.2.0, 2.9.3 and 5.2.1 from npm, run under Node with a fake clock
-//! (`dashjs/judge.mjs`), hear of the same sessions and must decide the same, decision by decision and rule by rule.
+//! Our dash.js rules compared with the originals: dash.js 2.2.0, 2.9.3 and 5.2.1 from npm, run under Node with a fake
+//! clock (`dashjs/judge.mjs`), get the same sessions and must decide the same, decision by decision and rule by rule.
 //!
 //! Needs `node` and `npm`. The thorough comparison installs the packages into Cargo's target folder, where the short
 //! one finds them; without them it skips. With `ANABRANCH_REQUIRE_DASHJS` set it installs them too, and never skips.
@@ -21,7 +21,7 @@ use std::process::Command;
 
 /// Media segments per session.
 const SEGMENTS: usize = 100;
-/// Sessions that one run of Node judges.
+/// Sessions of one run of Node.
 const BATCH: u64 = 100;
 
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/dashjs");
@@ -42,7 +42,7 @@ const CASES: [Case; 7] = [
     Case { release: "5.2.1", strategy: "throughput" },
 ];
 
-/// How often things happened: a comparison of silence proves nothing.
+/// Counts of events: a comparison without decisions proves nothing.
 type Tally = BTreeMap<String, u64>;
 
 fn ladder(rng: &mut ChaCha8Rng) -> Ladder {
@@ -89,7 +89,7 @@ fn mood(ladder: &Ladder, rng: &mut ChaCha8Rng) -> Mood {
     }
 }
 
-/// A session from its seed: what Node must know of it, and the session itself, not yet begun.
+/// A session from its seed: its description for Node, and the session itself, not yet begun.
 fn session(case: Case, seed: u64) -> (Value, Session) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let drawn = ladder(&mut rng);
@@ -166,7 +166,7 @@ fn download_values(d: &Download) -> Vec<Value> {
     ]
 }
 
-/// A step as Node reads it.
+/// A step in Node's format.
 fn encode(at: Instant, step: &Step) -> Value {
     let (kind, values) = match step {
         Step::Level(level) => ("L", vec![json!(level.as_nanos() as f64 / 1e6)]),
@@ -198,7 +198,7 @@ fn encode(at: Instant, step: &Step) -> Value {
     Value::Array([vec![json!(kind), json!(ms(at))], values].concat())
 }
 
-/// Whether dash.js said what we said; both in words if not.
+/// Whether dash.js gave the same answer; an error has both answers.
 fn same(step: &Step, theirs: &Value, tally: &mut Tally) -> Result<(), String> {
     match step {
         Step::Decided { decision, votes, .. } => {
@@ -241,9 +241,9 @@ fn compare(case: Case, seed: u64, session: &Session, answers: &Value, tally: &mu
     }
 }
 
-/// Lets Node judge the sessions of these seeds.
+/// Compares the sessions of these seeds with Node's.
 fn judge(case: Case, seeds: std::ops::Range<u64>, folder: &Path, tally: &mut Tally) {
-    // Two runs at a time must not meet.
+    // Two concurrent runs must not share files.
     let name = format!("{}-{}-{}-{}", case.release, case.strategy, seeds.start, std::process::id());
     let (input, output) = (folder.join(format!("{name}.in")), folder.join(format!("{name}.out")));
     let mut lines = String::new();
@@ -296,7 +296,7 @@ fn folder(install: bool) -> Result<PathBuf, String> {
     }
 }
 
-/// Compares so many sessions per case, or says why not; what happened in each case.
+/// Compares this many sessions per case, or prints why not; returns the counts of each case.
 fn compare_all(sessions: u64, install: bool) -> Option<BTreeMap<Case, Tally>> {
     let folder = match folder(install) {
         Ok(folder) => folder,

@@ -31,8 +31,8 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
 /// Representations, media segments and milliseconds, or a part of the message.
 type Expected = Result<(usize, u32, u64), &'static str>;
 
-/// Everything under `mpd`. The two that are broken on purpose are no XML; the others that are refused are read, but do not
-/// say enough, or nothing of video.
+/// Everything under `mpd`. The two that are broken on purpose are not XML; the others that are refused are well-formed,
+/// but lack information, or have no video.
 const MPDS: &[(&str, Expected)] = &[
     ("dash-mpd-rs/a2d-tv.mpd", Ok((7, 616, 2_458_360))),
     ("dash-mpd-rs/ad-insertion-testcase1.mpd", Ok((1, 15, 28_800))),

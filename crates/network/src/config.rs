@@ -1,4 +1,4 @@
-//! How one direction of a link is described, and what can change while it runs.
+//! Configuration of one direction of a link, and the changes possible while it runs.
 
 use crate::draws::Probability;
 use crate::jitter::{Jitter, JitterConfig};
@@ -23,9 +23,9 @@ const MAX_BURST: u64 = 2_000_000_000;
 /// How long packets propagate after their last bit was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DelayConfig {
-    /// The same all the time.
+    /// Constant.
     Constant(Duration),
-    /// A recorded delay over time, from the moment when the link gets it; a packet takes that of its departure.
+    /// A recorded delay over time, starting when the link gets it; a packet takes the value at its departure.
     Table(Arc<Steps<Duration>>),
 }
 
@@ -36,7 +36,7 @@ impl From<Duration> for DelayConfig {
 }
 
 impl DelayConfig {
-    /// The shortest delay that occurs.
+    /// The smallest delay in the configuration.
     pub fn shortest(&self) -> Duration {
         match self {
             DelayConfig::Constant(delay) => *delay,
@@ -48,9 +48,9 @@ impl DelayConfig {
 /// Some packets take longer, and later ones overtake them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reordering {
-    /// How likely a packet is held back.
+    /// Probability with which a packet is held back.
     pub probability: Probability,
-    /// For how long, on top of the delay.
+    /// Additional delay of these packets.
     pub extra: Duration,
 }
 
@@ -69,38 +69,38 @@ pub enum LossAt {
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectionConfig {
-    /// How fast it sends.
+    /// Transmission rate.
     pub rate: RateConfig,
-    /// What may wait. There is no default.
+    /// Queue and its limit. There is no default.
     pub queue: QueueConfig,
-    /// How long packets propagate. Default: no time.
+    /// Propagation delay. Default: zero.
     pub delay: DelayConfig,
-    /// How far the delay varies. Default: not at all.
+    /// Variation of the delay. Default: none.
     pub jitter: Option<JitterConfig>,
-    /// Whether some packets are held back for a while. Default: none.
+    /// Packets held back for a while. Default: none.
     pub reordering: Option<Reordering>,
-    /// How likely a packet arrives twice. The copy uses no link time and arrives right after the original,
+    /// Probability that a packet arrives twice. The copy uses no link time and arrives right after the original,
     /// as when a radio's acknowledgment is lost. Default: never.
     pub duplication: Probability,
-    /// Which packets are lost. Default: none.
+    /// Loss model. Default: no loss.
     pub loss: LossConfig,
-    /// Where they are lost. Default: after the server.
+    /// Position of the loss model. Default: after the server.
     pub loss_at: LossAt,
     /// Bytes at the network layer; larger packets are dropped. Default: 1500.
     pub mtu: u32,
     /// Bytes below the network layer that the rate counts with every packet, such as 14 for Ethernet. Default: 0.
     pub overhead: u32,
-    /// Whether it works at the start. Default: yes.
+    /// Whether the link works at the start. Default: true.
     pub up: bool,
 }
 
-/// Which field of a configuration is wrong, and why.
+/// A wrong field of a configuration, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
 pub struct ConfigError {
-    /// The field's name, with the parts of a nested one separated by dots.
+    /// Name of the field, with the parts of a nested one separated by dots.
     pub field: &'static str,
-    /// What is wrong with it.
+    /// The fault, worded to follow the field's name.
     pub problem: String,
 }
 
@@ -111,7 +111,7 @@ impl ConfigError {
 }
 
 impl DirectionConfig {
-    /// A direction with this rate and queue; everything else has its default.
+    /// A direction with this rate and queue and defaults for the rest.
     pub fn new(rate: impl Into<RateConfig>, queue: QueueConfig) -> Self {
         DirectionConfig {
             rate: rate.into(),
@@ -211,7 +211,7 @@ pub enum Change {
     /// The packet in service keeps its remaining bits, and sends them at the new rate. A token bucket that follows a
     /// token bucket keeps its tokens; recordings begin at this moment.
     Rate(RateConfig),
-    /// What waits stays, even beyond the new limit; the new queue decides from here on.
+    /// Waiting packets stay, even beyond the new limit; the new queue decides from now on.
     Queue(QueueConfig),
     /// Packets that leave the server from now on take the new delay, but do not overtake earlier ones.
     Delay(DelayConfig),
@@ -227,7 +227,7 @@ pub enum Change {
     Mtu(u32),
     /// For packets whose transmission begins from now on.
     Overhead(u32),
-    /// A cut is silent, like a lost radio: packets that enter are dropped, and so is all that waits or is in
+    /// A cut is silent, like a lost radio: packets that enter are dropped, as are those waiting or in
     /// service; packets that already propagate arrive. A link that comes back begins with an empty queue.
     Up(bool),
 }

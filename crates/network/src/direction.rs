@@ -1,70 +1,70 @@
-//! One direction of a link: a queue, a server, a pipe.
+//! One direction of a link: a queue, a server, and propagating packets.
 //!
-//! It is lazy: what happens inside happens when somebody calls, in the order and at the times at which it would have
-//! happened, so that the host needs one event per packet, its arrival. Every call first does all that was due
-//! until its time; what it does itself comes after. Therefore results do not depend on how often, or when, the host
-//! looks (a property test compares).
+//! Evaluation is lazy: internal events are processed at the next call, in the order and with the times at which they
+//! happen, so that the host needs one event per packet, its arrival. Every call first processes the events that were
+//! due before its time. Therefore results do not depend on how often, or when, the host calls (a property test
+//! compares).
 
 use crate::config::{Change, DelayConfig, DirectionConfig};
 use crate::draws::Streams;
 use crate::effects::{Effects, Fate};
 use crate::pipe::Pipe;
-use crate::queue::{Backlog, Queue, QueuedPacket, Verdict};
+use crate::queue::{Backlog, Departure, Queue, QueuedPacket};
 use crate::server::Server;
 use crate::stats::{Count, Stats};
 use anabranch_events::{DropCause, LinkEvent, Log};
 use anabranch_units::{Bandwidth, Duration, Instant};
 use std::collections::VecDeque;
 
-/// What a link can carry.
+/// A packet that a link can carry.
 pub trait Packet {
     /// Bytes at the network layer, IP header included. It never changes while a link holds the packet.
     fn bytes(&self) -> u32;
 
-    /// A second one like it, for links that duplicate.
+    /// A copy, for links that duplicate packets.
     fn duplicate(&self) -> Self;
 }
 
-/// A packet that waits or is in service.
+/// A packet that is waiting or in service.
 struct Waiting<P> {
     packet: P,
     entered: Instant,
     bytes: u32,
 }
 
-/// The packet in service: the first of those that wait.
+/// The packet in service: the first of the waiting ones.
 #[derive(Clone, Copy, Debug)]
 struct Service {
-    /// When its last bit leaves.
+    /// When its last bit is sent.
     finish: Instant,
-    /// When it arrives, unless it is lost.
+    /// When it arrives; `None` if it is lost.
     arrival: Instant,
     fate: Fate,
 }
 
-/// One direction of a link. Times that are handed in must never decrease.
+/// One direction of a link. The times passed to its methods must never decrease.
 pub struct Direction<P> {
     mtu: u32,
     overhead: u32,
     up: bool,
     queue: Box<dyn Queue>,
-    /// How many queues there were before; each has its own stream.
+    /// Number of earlier queues; each has its own random stream.
     queue_changes: u32,
-    /// Those that wait, behind the one in service if there is one.
+    /// Waiting packets, behind the one in service if there is one.
     waiting: VecDeque<Waiting<P>>,
-    /// What waits, without the packet in service.
+    /// Size of the waiting packets, without the one in service.
     backlog: Backlog,
     server: Server,
-    /// The configured rate in the long run, for queues that ask.
+    /// The long-run mean of the configured rate, for queues that need it.
     mean_rate: Bandwidth,
     in_service: Option<Service>,
     effects: Effects,
     delay: DelayConfig,
-    /// Since when the delay is in force.
+    /// Start of the current delay, for recorded delays.
     delay_since: Instant,
     /// The shortest time that a packet can take after the server.
     least_delay: Duration,
-    /// When the last packet arrives that keeps to the order.
+    /// Arrival of the last packet that keeps the order.
     last_arrival: Instant,
     pipe: Pipe<P>,
     streams: Streams,
@@ -73,10 +73,10 @@ pub struct Direction<P> {
 }
 
 impl<P: Packet> Direction<P> {
-    /// A direction as configured, idle, at the beginning of the run. Random effects draw from `streams`.
+    /// A direction in its initial state, idle. Random effects draw from `streams`.
     ///
-    /// The configuration should have passed [`DirectionConfig::validate`]; otherwise nothing breaks, but packets may
-    /// all be dropped or wait for ever.
+    /// The configuration should have passed [`DirectionConfig::validate`]; otherwise packets may all be dropped or wait
+    /// for ever.
     pub fn new(config: &DirectionConfig, streams: Streams) -> Self {
         let mean_rate = config.rate.mean();
         let queue = config.queue.build(config.mtu, mean_rate, streams.stream("queue/0"));
@@ -106,7 +106,7 @@ impl<P: Packet> Direction<P> {
         direction
     }
 
-    /// A packet enters.
+    /// Sends a packet into the link.
     #[inline]
     pub fn send(&mut self, now: Instant, packet: P) {
         self.advance(now);
@@ -122,15 +122,15 @@ impl<P: Packet> Direction<P> {
         }
     }
 
-    /// When the host should call [`poll_delivery`](Self::poll_delivery): never later than the next delivery, and not
-    /// before something happens. It is the next delivery itself unless the packet in service is going to be lost or
-    /// packets may overtake each other. Nothing if nothing will ever arrive without a further call.
+    /// When to call [`poll_delivery`](Self::poll_delivery): never later than the next delivery. It is the time of the
+    /// next delivery unless the packet in service will be lost or packets may overtake each other. `None` if nothing
+    /// arrives without a further call.
     #[inline]
-    pub fn next_delivery(&self) -> Option<Instant> {
+    pub fn poll_timeout(&self) -> Option<Instant> {
         let arriving = self.pipe.next_arrival();
         let served = match &self.in_service {
             None => Instant::FAR_FUTURE,
-            // The next delivery may be a later packet's.
+            // The next delivery may be of a later packet.
             Some(service) if service.fate.lost => service.finish + self.least_delay,
             Some(service) if service.fate.unordered || self.effects.may_reorder() => {
                 service.arrival.min(service.finish + self.least_delay)
@@ -141,7 +141,7 @@ impl<P: Packet> Direction<P> {
         (next != Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// The next packet that has arrived at the far end by now. Call until there is none.
+    /// The next packet that has arrived at the far end by now. Call until it returns `None`.
     #[inline]
     pub fn poll_delivery(&mut self, now: Instant) -> Option<P> {
         self.advance(now);
@@ -150,7 +150,7 @@ impl<P: Packet> Direction<P> {
         Some(packet)
     }
 
-    /// Does all that is due until `now`, so that the counters and the log are up to date.
+    /// Processes all events until `now`, so that the counters and the log are up to date.
     #[inline]
     pub fn advance(&mut self, now: Instant) {
         while let Some(service) = self.in_service
@@ -160,7 +160,7 @@ impl<P: Packet> Direction<P> {
         }
     }
 
-    /// Changes a parameter, from now on.
+    /// Changes a parameter at `now`.
     pub fn change(&mut self, now: Instant, change: Change) {
         self.advance(now);
         match change {
@@ -193,12 +193,12 @@ impl<P: Packet> Direction<P> {
         self.plan_arrival();
     }
 
-    /// What was counted until the last call that carried a time.
+    /// Counters as of the last call with a time.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// Drops and changes between up and down, each with its time. The host drains it.
+    /// Drops and changes between up and down, with their times. The host drains it.
     pub fn log(&mut self) -> &mut Log<LinkEvent> {
         &mut self.log
     }
@@ -208,12 +208,12 @@ impl<P: Packet> Direction<P> {
         self.up
     }
 
-    /// What waits in the queue, without the packet in service.
+    /// Size of the waiting packets, without the one in service.
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
 
-    /// What is inside: waiting, in service and propagating. It is counted anew, for checks of conservation.
+    /// Number of packets inside: waiting, in service and propagating. Counted at each call, for checks of conservation.
     pub fn inside(&self) -> Count {
         let waiting = self.waiting.iter().map(|entry| &entry.packet);
         let mut count = Count::default();
@@ -221,7 +221,7 @@ impl<P: Packet> Direction<P> {
         count
     }
 
-    /// Why a packet may not enter, if it may not.
+    /// Why a packet may not enter; `None` if it may.
     #[inline]
     fn refusal(&mut self, now: Instant, bytes: u32) -> Option<DropCause> {
         if bytes > self.mtu {
@@ -237,7 +237,7 @@ impl<P: Packet> Direction<P> {
         }
     }
 
-    /// The server is free: it takes the first packet that the queue lets pass.
+    /// The server is free: takes the first packet that the queue lets pass.
     #[inline]
     fn begin_next(&mut self, now: Instant) {
         self.in_service = None;
@@ -245,8 +245,8 @@ impl<P: Packet> Direction<P> {
             let packet = QueuedPacket { entered: head.entered, bytes: head.bytes };
             self.backlog.remove(packet.bytes);
             match self.queue.depart(now, packet, self.backlog) {
-                Verdict::Send => return self.begin_service(now, packet),
-                Verdict::Drop => {
+                Departure::Send => return self.begin_service(now, packet),
+                Departure::Drop => {
                     self.waiting.pop_front();
                     self.drop_packet(now, DropCause::Queue, packet.bytes);
                 }
@@ -264,7 +264,7 @@ impl<P: Packet> Direction<P> {
         self.plan_arrival();
     }
 
-    /// Says when the packet in service will arrive, from when it leaves and what it draws.
+    /// Computes the arrival of the packet in service from its departure and its random draws.
     #[inline]
     fn plan_arrival(&mut self) {
         let Some(service) = &mut self.in_service else { return };

@@ -3,10 +3,10 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// Where one direction's random effects get their numbers: the run's seed, split by name.
+/// Source of random numbers for one direction: the run's seed, split by name.
 ///
 /// The key of a ChaCha8 generator is the run's seed, its stream number a hash of `NAME/EFFECT`. So every effect of every
-/// link draws from its own independent sequence, and adding an effect or a link shifts nobody else's draws.
+/// link draws from its own independent sequence, and adding an effect or a link changes no other draws.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Streams {
     run_seed: u64,
@@ -19,12 +19,12 @@ impl Streams {
         Streams { run_seed, name: name.into() }
     }
 
-    /// The streams of another consumer in this run, or in one with another seed.
+    /// The streams of another consumer in this run, or with another seed.
     pub(crate) fn named(&self, seed: Option<u64>, name: &str) -> Self {
         Streams::new(seed.unwrap_or(self.run_seed), name)
     }
 
-    /// The sequence for one effect of this consumer, from its beginning.
+    /// The sequence for one effect of this consumer, from its start.
     pub fn stream(&self, effect: &str) -> ChaCha8Rng {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&self.run_seed.to_le_bytes());
@@ -35,7 +35,7 @@ impl Streams {
 }
 
 /// The 64-bit FNV-1a hash (Fowler, Noll, Vo; draft-eastlake-fnv section 2): stable across versions and machines,
-/// which the standard library's hasher does not promise.
+/// whereas the standard library's hasher may change.
 fn fnv1a<'a>(bytes: impl Iterator<Item = &'a u8>) -> u64 {
     const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;
@@ -47,18 +47,18 @@ fn fnv1a<'a>(bytes: impl Iterator<Item = &'a u8>) -> u64 {
 pub struct Probability(u64);
 
 impl Probability {
-    /// Never.
+    /// Probability 0.
     pub const ZERO: Probability = Probability(0);
-    /// Always.
+    /// Probability 1.
     pub const ONE: Probability = Probability(u64::MAX);
 
-    /// The probability `p`, or nothing if `p` does not lie between 0 and 1.
+    /// The probability `p`; `None` unless it is between 0 and 1.
     pub fn new(p: f64) -> Option<Self> {
         // 2^64 as a float; the conversion back saturates, so that 1 becomes ONE.
         (0.0..=1.0).contains(&p).then_some(Probability((p * 18_446_744_073_709_551_616.0) as u64))
     }
 
-    /// The probability `p`, moved to the nearer end if it lies outside of 0 to 1.
+    /// The probability `p`, clamped to 0 to 1.
     pub(crate) fn clamped(p: f64) -> Self {
         Probability::new(p).unwrap_or(if p > 0.5 { Probability::ONE } else { Probability::ZERO })
     }
@@ -68,8 +68,9 @@ impl Probability {
         self.0 as f64 / 18_446_744_073_709_551_616.0
     }
 
-    /// Whether it happens this time. Every call takes the same amount of randomness, whatever the probability: the k-th
-    /// call depends on the generator's seed and k alone, and what happens at one probability happens at each higher one.
+    /// Draws whether the event happens. Every call takes the same amount of randomness, whatever the probability: the
+    /// k-th call depends on the generator's seed and k alone, and an event that happens at one probability happens at
+    /// each higher one.
     #[inline]
     pub fn draw(self, rng: &mut ChaCha8Rng) -> bool {
         let drawn = rng.next_u64();

@@ -1,4 +1,4 @@
-//! What happens to packets as they leave the server: loss on the air, duplication, and the vagaries of their delay.
+//! Effects after the server: random loss, duplication, and variation of the delay.
 
 use crate::config::{DirectionConfig, LossAt, Reordering};
 use crate::draws::{Probability, Streams};
@@ -18,7 +18,7 @@ impl Loss {
         Loss { model: config.build(), rng: Box::new(streams.stream("loss")) }
     }
 
-    /// Puts another model in force. It goes on in the same stream.
+    /// Sets another model, which continues in the same stream.
     pub(crate) fn change(&mut self, config: LossConfig) {
         self.model = config.build();
     }
@@ -29,26 +29,26 @@ impl Loss {
     }
 }
 
-/// What will become of the packet in service. It is drawn when service begins, so that the link can say when
+/// The random effects on the packet in service. They are drawn when service begins, so that the link knows when
 /// the packet will arrive.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fate {
     pub(crate) lost: bool,
     pub(crate) duplicated: bool,
-    /// It does not keep to the order of packets.
+    /// Whether it may be overtaken or overtake.
     pub(crate) unordered: bool,
-    /// How far its delay lies from the link's, in nanoseconds.
+    /// Its deviation from the link's delay, in nanoseconds.
     pub(crate) wander: i64,
 }
 
-/// Everything that can befall a packet at the exit, apart from the constant delay.
+/// All effects at the exit, apart from the constant delay.
 pub(crate) struct Effects {
     loss: Loss,
     loss_at: LossAt,
     duplication: Probability,
     jitter: Option<JitterConfig>,
     reordering: Option<Reordering>,
-    /// None of them is in force: the common case, which should cost nothing.
+    /// No effect is configured: the common case, which should cost nothing.
     idle: bool,
     duplication_rng: Box<ChaCha8Rng>,
     jitter_rng: Box<ChaCha8Rng>,
@@ -99,7 +99,7 @@ impl Effects {
         self.note_idleness();
     }
 
-    /// Whether a packet that enters is lost at once.
+    /// Whether an entering packet is lost at once.
     #[inline]
     pub(crate) fn lost_at_entry(&mut self, now: Instant) -> bool {
         self.loss_at == LossAt::Entry && self.loss.decide(now)
@@ -111,18 +111,18 @@ impl Effects {
         !self.idle && (self.reordering.is_some() || self.jitter.is_some_and(|jitter| jitter.reorders))
     }
 
-    /// How far below the link's delay a packet's delay can lie.
+    /// How far a packet's delay can be below the link's delay.
     pub(crate) fn reach_below(&self) -> Duration {
         self.jitter.map_or(Duration::ZERO, |config| config.jitter.reach_below())
     }
 
-    /// What becomes of the packet whose transmission begins.
+    /// Draws the effects on the packet whose transmission begins.
     #[inline]
     pub(crate) fn draw(&mut self, now: Instant) -> Fate {
         if self.idle { Fate::default() } else { self.draw_each(now) }
     }
 
-    /// Every effect in force draws for every packet, lost or not, so that one never shifts another's draws.
+    /// Every configured effect draws for every packet, lost or not, so that none changes another's draws.
     fn draw_each(&mut self, now: Instant) -> Fate {
         let lost = self.loss_at == LossAt::Exit && self.loss.decide(now);
         let duplicated = self.duplication != Probability::ZERO && self.duplication.draw(&mut self.duplication_rng);

@@ -1,34 +1,34 @@
-//! Times, summarised: the shared histogram with durations for values.
+//! A histogram of durations.
 
 use anabranch_units::Duration;
 
-/// How often which time was seen, without a memory of each.
+/// The shared histogram with durations as values.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram(anabranch_events::Histogram);
 
 impl Histogram {
-    /// Counts one time.
+    /// Adds one value.
     #[inline]
     pub fn record(&mut self, value: Duration) {
         self.0.record(value.as_nanos(), 1);
     }
 
-    /// How many times were counted.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.0.total_weight()
     }
 
-    /// The longest one; zero if there was none.
+    /// The longest value; zero if there is none.
     pub fn max(&self) -> Duration {
         Duration::from_nanos(self.0.max())
     }
 
-    /// Their mean; nothing if there was none.
+    /// Mean value; `None` if there is none.
     pub fn mean(&self) -> Option<Duration> {
         (!self.0.is_empty()).then(|| Duration::from_nanos(self.0.mean() as u64))
     }
 
-    /// The time that a share `q` (0 to 1) of all does not exceed, within 0.8 %; nothing if there was none.
+    /// The value that a share `q` (0 to 1) of all values does not exceed, within 0.8 %; `None` if there is no value.
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         (!self.0.is_empty()).then(|| Duration::from_nanos(self.0.quantile(q)))
     }

@@ -1,7 +1,7 @@
-//! Jitter: how far a packet's delay lies from the link's.
+//! Jitter: the deviation of a packet's delay from the link's.
 //!
 //! Draws are independent from packet to packet. By default the order of packets is kept: a packet that would
-//! overtake another arrives together with it, so on a busy link short delays are rarer than the distribution says.
+//! overtake another arrives together with it, so on a busy link short delays are rarer than in the distribution.
 
 use anabranch_units::Duration;
 use core::f64::consts::{LN_2, LN_10};
@@ -13,7 +13,7 @@ use rand_chacha::rand_core::Rng;
 pub enum Jitter {
     /// Evenly between `half_width` less and `half_width` more; tc-netem's default.
     Uniform {
-        /// The largest distance.
+        /// The largest deviation.
         half_width: Duration,
     },
     /// Normal around the link's delay, truncated at three standard deviations on both sides.
@@ -21,30 +21,30 @@ pub enum Jitter {
         /// The standard deviation before truncation; after it, 1.3 % less.
         deviation: Duration,
     },
-    /// The link's delay is the least; what is added has a gamma distribution, as measured on Internet
+    /// The link's delay is the minimum; the added delay has a gamma distribution, as measured on Internet
     /// paths (Mukherjee, "On the dynamics and significance of low frequency components of Internet load", 1994).
     Gamma {
-        /// The mean of what is added.
+        /// Mean of the added delay.
         mean: Duration,
-        /// At least 1, which is the exponential distribution; the larger, the narrower.
+        /// Shape parameter, at least 1, which is the exponential distribution; the larger, the narrower.
         shape: f64,
     },
-    /// The link's delay is the least; what is added has these percentiles, and an exponential distribution between and beyond them. For delays
-    /// that were measured, such as those of a busy computer: mostly short, at times long.
+    /// The link's delay is the minimum; the added delay has these percentiles, and an exponential distribution between
+    /// and beyond them. For measured delays, such as those of a busy computer: mostly short, at times long.
     Percentiles {
-        /// What half of the packets do not exceed.
+        /// Median of the added delay.
         p50: Duration,
-        /// One packet of a hundred exceeds this, which is at least the former.
+        /// 99th percentile, at least the median.
         p99: Duration,
-        /// One of a thousand exceeds this, which is at least the former.
+        /// 99.9th percentile, at least the 99th.
         p999: Duration,
     },
 }
 
-/// Jitter, and what it does to the order of packets.
+/// Jitter and its effect on the order of packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JitterConfig {
-    /// How far delays vary.
+    /// Distribution of the deviation.
     pub jitter: Jitter,
     /// Whether packets may overtake each other.
     pub reorders: bool,
@@ -61,7 +61,7 @@ impl JitterConfig {
 const NORMAL_REACH: f64 = 3.0;
 
 impl Jitter {
-    /// How far below the link's delay a packet's delay can lie.
+    /// How far a packet's delay can be below the link's delay.
     pub fn reach_below(&self) -> Duration {
         match *self {
             Jitter::Uniform { half_width } => half_width,
@@ -70,7 +70,7 @@ impl Jitter {
         }
     }
 
-    /// The next packet's distance from the link's delay, in nanoseconds.
+    /// The next packet's deviation from the link's delay, in nanoseconds.
     pub(crate) fn draw(&self, rng: &mut ChaCha8Rng) -> i64 {
         match *self {
             Jitter::Uniform { half_width } => uniform(rng, half_width.as_nanos()),
@@ -138,7 +138,8 @@ fn exponential(rng: &mut ChaCha8Rng) -> f64 {
     -libm::log(open_unit(rng))
 }
 
-/// Where the exponential number `drawn` lies among its own percentiles (50, 99, 99.9), as a time among these, in nanoseconds.
+/// The position of the exponential number `drawn` among its own percentiles (50, 99, 99.9), mapped to `percentiles`, in
+/// nanoseconds.
 fn between(drawn: f64, percentiles: [Duration; 3]) -> f64 {
     const AT: [f64; 3] = [LN_2, 2.0 * LN_10, 3.0 * LN_10];
     let times = percentiles.map(|time| time.as_nanos() as f64);
@@ -159,7 +160,7 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
-    /// Mean, standard deviation, least and largest of many draws, in milliseconds.
+    /// Mean, standard deviation, minimum and maximum of many draws, in milliseconds.
     fn moments(jitter: Jitter) -> [f64; 4] {
         let mut rng = Streams::new(9, "test").stream("jitter");
         let drawn: Vec<f64> = (0..400_000).map(|_| jitter.draw(&mut rng) as f64 / 1e6).collect();

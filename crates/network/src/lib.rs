@@ -1,13 +1,13 @@
 //! Network links as sans-IO parts, for the simulator in virtual time and the live emulator in real time alike.
 //!
-//! A link is two [`Direction`]s. Each is a queue, a server that takes the rate's time over every packet, and a pipe that
-//! holds packets while they propagate:
+//! A link is two [`Direction`]s. Each is a queue, a server that takes the rate's time over every packet, and a list of
+//! propagating packets:
 //!
 //! ```text
 //! send -> MTU, outage, loss at entry -> queue -> server -> loss at exit, duplication -> delay, jitter -> poll_delivery
 //! ```
 //!
-//! The host says what time it is with every call; a direction never reads a clock. It is generic over the packet:
+//! The host passes the time to every call; a direction never reads a clock. It is generic over the packet:
 //! the simulator sends typed segments, the emulator raw bytes.
 //!
 //! ```
@@ -31,7 +31,7 @@
 //! link.send(Instant::ZERO, Ping);
 //! // 1500 bytes take 6 ms at 2 Mb/s, then they propagate for 25 ms.
 //! let arrival = Instant::ZERO + Duration::from_millis(31);
-//! assert_eq!(link.next_delivery(), Some(arrival));
+//! assert_eq!(link.poll_timeout(), Some(arrival));
 //! assert!(link.poll_delivery(arrival).is_some());
 //! ```
 //!
@@ -58,8 +58,8 @@ pub use histogram::Histogram;
 pub use jitter::{Jitter, JitterConfig};
 pub use loss::{LOSS_MODELS, LossConfig, LossEntry, LossModel};
 pub use queue::{
-    Backlog, CoDelConfig, DropTailConfig, QUEUES, Queue, QueueConfig, QueueEntry, QueueLimit, QueuedPacket, RedConfig,
-    Verdict,
+    Backlog, CoDelConfig, Departure, DropTailConfig, QUEUES, Queue, QueueConfig, QueueEntry, QueueLimit, QueuedPacket,
+    RedConfig,
 };
 pub use server::{RateConfig, TokenBucketConfig};
 pub use stats::{Count, Stats};

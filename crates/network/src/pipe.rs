@@ -1,9 +1,9 @@
-//! Packets on their way, sorted by arrival.
+//! Propagating packets, sorted by arrival.
 
 use anabranch_units::Instant;
 use std::collections::VecDeque;
 
-/// A list in order of arrival; equal arrivals keep the order in which they left.
+/// A list in order of arrival; equal arrivals keep the order of departure.
 ///
 /// Links keep the order by default, so a packet is almost always appended. With reordering it is inserted near the end,
 /// among the few that it overtakes.

@@ -1,4 +1,4 @@
-//! What one direction of a link has counted.
+//! Counters of one direction of a link.
 
 use crate::Histogram;
 use anabranch_events::DropCause;
@@ -6,9 +6,9 @@ use anabranch_events::DropCause;
 /// Packets and their bytes at the network layer, without the link's overhead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// How many packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes at the network layer.
     pub bytes: u64,
 }
 
@@ -20,31 +20,31 @@ impl Count {
     }
 }
 
-/// Counters of one direction since it was made. They stand as of the last call that carried a time.
+/// Counters of one direction since its creation, as of the last call with a time.
 ///
 /// `sent + duplicated == delivered + dropped + inside`, in packets and in bytes;
-/// [`Direction::inside`](crate::Direction::inside) says the last of these.
+/// [`Direction::inside`](crate::Direction::inside) returns the last of these.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
-    /// What the host handed in.
+    /// Packets that the host sent.
     pub sent: Count,
-    /// What the host took out at the far end, copies included.
+    /// Packets that the host received at the far end, copies included.
     pub delivered: Count,
-    /// Copies that the link made.
+    /// Copies made by the link.
     pub duplicated: Count,
-    /// How long packets waited in the queue before the server took them, its own time over them excluded.
-    /// Packets that were dropped while they waited are not in it.
+    /// Times that packets waited in the queue until their transmission began.
+    /// Packets dropped while waiting are not included.
     pub queue_delay: Histogram,
     dropped: [Count; 4],
 }
 
 impl Stats {
-    /// What was dropped for this reason.
+    /// Packets dropped for this cause.
     pub fn dropped(&self, cause: DropCause) -> Count {
         self.dropped[index(cause)]
     }
 
-    /// What was dropped, for whatever reason.
+    /// Packets dropped for any cause.
     pub fn dropped_in_total(&self) -> Count {
         let sum = |field: fn(&Count) -> u64| self.dropped.iter().map(field).sum();
         Count { packets: sum(|c| c.packets), bytes: sum(|c| c.bytes) }

@@ -1,4 +1,4 @@
-//! Send at this moment, expect just this.
+//! Dialogues with one link: send at this time, expect exactly this.
 //!
 //! Most links here send 2 Mb/s, so that 1500 bytes take 6 ms and 500 bytes take 2 ms.
 
@@ -38,16 +38,16 @@ fn links_can_move_between_threads() {
 fn packets_are_serialised_and_then_propagate() {
     let mut bench = Bench::new(&plain());
     bench.send(at(0), 1500).send(at(0), 500).send(at(30), 1500);
-    assert_eq!(bench.link.next_delivery(), Some(at(56)));
+    assert_eq!(bench.link.poll_timeout(), Some(at(56)));
     assert_eq!(bench.run_until(at(100)).arrivals_ms(), [(26, 0), (28, 1), (56, 2)]);
-    assert_eq!(bench.link.next_delivery(), None);
+    assert_eq!(bench.link.poll_timeout(), None);
 }
 
 #[test]
-fn the_announced_time_is_the_arrival_and_not_a_nanosecond_earlier() {
+fn the_timeout_is_the_arrival_and_not_a_nanosecond_earlier() {
     let mut bench = Bench::new(&plain());
     bench.send(at(0), 1500);
-    assert_eq!(bench.link.next_delivery(), Some(at(26)));
+    assert_eq!(bench.link.poll_timeout(), Some(at(26)));
     assert_eq!(bench.link.poll_delivery(at(26) - Duration::from_nanos(1)), None);
     assert_eq!(bench.link.poll_delivery(at(26)).map(|packet| packet.number), Some(0));
 }
@@ -101,7 +101,7 @@ fn a_change_of_rate_keeps_what_is_left_of_the_packet() {
     bench.send(at(0), 1500).send(at(0), 1500);
     // A third of the first packet has left; the rest takes 8 ms at 1 Mb/s, the second packet 12 ms.
     bench.change(at(2), Change::Rate(Bandwidth::from_mbps(1).into()));
-    assert_eq!(bench.link.next_delivery(), Some(at(30)));
+    assert_eq!(bench.link.poll_timeout(), Some(at(30)));
     assert_eq!(bench.run_until(at(100)).arrivals_ms(), [(30, 0), (42, 1)]);
 }
 
@@ -109,13 +109,13 @@ fn a_change_of_rate_keeps_what_is_left_of_the_packet() {
 fn rate_zero_keeps_packets_until_it_ends() {
     let mut bench = Bench::new(&plain());
     bench.send(at(0), 1500).change(at(3), Change::Rate(Bandwidth::ZERO.into())).send(at(4), 500);
-    assert_eq!(bench.link.next_delivery(), None);
+    assert_eq!(bench.link.poll_timeout(), None);
     bench.change(at(1000), Change::Rate(Bandwidth::from_mbps(2).into()));
     assert_eq!(bench.run_until(at(2000)).arrivals_ms(), [(1023, 0), (1025, 1)]);
 }
 
 #[test]
-fn a_shorter_delay_holds_for_later_departures_and_nobody_overtakes() {
+fn a_shorter_delay_holds_for_later_departures_and_no_packet_overtakes() {
     let mut bench = Bench::new(&plain());
     bench.send(at(0), 1500).send(at(0), 1500).send(at(0), 1500).send(at(0), 1500);
     // The first has left at 6 ms, for arrival at 26; the second leaves at 12 and may not arrive at 13.
@@ -161,16 +161,16 @@ fn effects_can_begin_while_the_link_runs() {
     assert_eq!(arrivals(Change::Overhead(500)), [(at(28), 0)]);
 }
 
-/// The packet in service keeps the delay that it drew; it must be announced although the link's least delay has grown.
+/// The packet in service keeps the delay that it drew; its arrival must be the timeout although the link's least delay has grown.
 #[test]
-fn a_packet_that_drew_a_short_delay_is_announced_after_jitter_ends() {
+fn a_packet_that_drew_a_short_delay_is_on_time_after_jitter_ends() {
     let mut early = 0;
     for seed in 0..20 {
         let mut config = plain();
         config.jitter = Some(JitterConfig { jitter: Jitter::Uniform { half_width: ms(10) }, reorders: true });
         let mut bench = Bench::seeded(&config, seed);
         bench.send(at(0), 1500).change(at(1), Change::Jitter(None));
-        // The host looks only when something was announced.
+        // The host calls only at times that the link returned.
         early += usize::from(bench.run_until(at(100)).seen().arrivals[0].0 < at(26));
     }
     assert!((3..17).contains(&early), "{early}");
@@ -226,7 +226,7 @@ fn a_lost_packet_on_an_empty_pipe_does_not_hide_the_next_one() {
     config.loss = every(1);
     let mut bench = Bench::new(&config);
     bench.send(at(0), 1500).send(at(0), 1500).change(at(6), Change::Loss(LossConfig::None)).send(at(7), 500);
-    // The second packet's transmission had begun at 6 ms, so it was lost as well; and no wake-up was missed.
+    // The second packet's transmission had begun at 6 ms, so it was lost as well; and no timeout was missed.
     assert_eq!(bench.run_until(at(100)).arrivals_ms(), [(34, 2)]);
 }
 
@@ -252,7 +252,7 @@ fn a_packet_held_back_is_overtaken() {
 }
 
 #[test]
-fn jitter_keeps_the_order_unless_told_otherwise() {
+fn jitter_keeps_the_order_by_default() {
     let arrivals = |reorders| {
         let mut config = plain();
         config.jitter = Some(JitterConfig { jitter: Jitter::Uniform { half_width: ms(20) }, reorders });
@@ -265,7 +265,7 @@ fn jitter_keeps_the_order_unless_told_otherwise() {
     let (ordered, free) = (arrivals(false), arrivals(true));
     assert!(ordered.order().is_sorted());
     assert!(!free.order().is_sorted());
-    // Where nobody would have overtaken, the delays are the same draws.
+    // Where nothing would have been overtaken, the delays are the same draws.
     let moment = |seen: &support::Seen, number| seen.arrivals.iter().find(|(_, n)| *n == number).unwrap().0;
     assert!((0..200).all(|number| moment(&ordered, number) >= moment(&free, number)));
     assert!((0..200).any(|number| moment(&ordered, number) == moment(&free, number)));
@@ -313,7 +313,7 @@ fn a_link_that_starts_down_drops_until_it_comes_up() {
     assert_eq!(bench.run_until(at(100)).arrivals_ms(), [(31, 1)]);
 }
 
-/// The fate of the k-th packet depends on seed, name and k: not on rate, timing, sizes or other effects.
+/// The loss of the k-th packet depends on seed, name and k: not on rate, timing, sizes or other effects.
 #[test]
 fn the_same_packets_are_lost_whatever_else_happens() {
     let lost = |seed, gap_us: u64, change: &dyn Fn(&mut DirectionConfig)| {

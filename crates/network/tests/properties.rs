@@ -1,4 +1,4 @@
-//! What holds for every link, every load and every pattern of calls.
+//! Invariants of every link, every load and every pattern of calls.
 
 mod support;
 
@@ -178,12 +178,12 @@ fn timed(steps: impl Strategy<Value = Vec<(Duration, Step)>>) -> impl Strategy<V
     })
 }
 
-/// Long after every script; links of rate zero never finish, so something may stay inside.
+/// Long after every script; links of rate zero never finish, so packets may stay inside.
 fn the_end() -> Instant {
     Instant::ZERO + Duration::from_secs(3600)
 }
 
-/// A host that takes every delivery when it is announced.
+/// A host that takes every delivery at the link's timeout.
 fn attentive(config: &DirectionConfig, script: &[(Instant, Step)]) -> Seen {
     let mut bench = Bench::new(config);
     for (now, step) in script {
@@ -196,7 +196,7 @@ fn attentive(config: &DirectionConfig, script: &[(Instant, Step)]) -> Seen {
 }
 
 proptest! {
-    /// Looking more often changes nothing, and (as `Step::Look` asserts) finds nothing before it was announced.
+    /// Polling more often changes nothing, and (as `Step::Look` asserts) finds nothing before the link's timeout.
     #[test]
     fn looking_more_often_changes_nothing(config in config(), script in script(), looks in vec(0..300_000u64, 0..200)) {
         let mut eager_script = script.clone();
@@ -207,14 +207,14 @@ proptest! {
         prop_assert_eq!(attentive(&config, &script), attentive(&config, &eager_script));
     }
 
-    /// Looks at the very moment of a step, before it, change nothing either.
+    /// Polling at the time of a step, right before it, changes nothing either.
     #[test]
     fn looking_right_before_each_step_changes_nothing(config in config(), script in script()) {
         let with_looks: Vec<_> = script.iter().flat_map(|(now, step)| [(*now, Step::Look), (*now, step.clone())]).collect();
         prop_assert_eq!(attentive(&config, &script), attentive(&config, &with_looks));
     }
 
-    /// A host that never takes anything until the end gets the same packets in the same order.
+    /// A host that polls only at the end gets the same packets in the same order.
     #[test]
     fn not_looking_at_all_changes_nothing_but_the_time_of_taking(config in config(), script in script()) {
         let mut bench = Bench::new(&config);

@@ -1,9 +1,9 @@
 //! Typed TCP and Multipath TCP segments.
 //!
-//! A [`Segment`] is what an endpoint says to its peer: header fields and options as values, and the *length* of the
-//! payload. It never holds payload bytes: the host keeps those, keyed by stream offset (see `anabranch-stack`).
-//! The simulator carries segments as they are; `anabranch-wire` turns them into bytes and back. Both
-//! worlds agree on sizes, because [`Segment::header_len`] counts the options just as they are encoded.
+//! A [`Segment`] holds header fields and options as values, and the *length* of the payload. It never holds payload
+//! bytes: the host stores those, indexed by stream offset (see `anabranch-stack`). The simulator carries segments as
+//! they are; `anabranch-wire` converts them to bytes and back. Sizes agree in simulation and live, because
+//! [`Segment::header_len`] counts the options as they are encoded.
 
 mod mptcp;
 mod sack;
@@ -15,7 +15,7 @@ use anabranch_units::SeqNumber;
 use core::fmt;
 use core::ops::BitOr;
 
-/// The most bytes of options that fit into a TCP header (RFC 9293 section 3.1: the data offset counts 15 words).
+/// The maximum length of TCP options in bytes (RFC 9293 section 3.1: the data offset counts 15 words).
 pub const MAX_OPTIONS_LEN: u32 = 40;
 
 /// A TCP header without options.
@@ -31,17 +31,17 @@ pub struct Flags(pub u8);
 impl Flags {
     /// No flag set.
     pub const NONE: Flags = Flags(0);
-    /// The sender has finished.
+    /// The sender has finished sending.
     pub const FIN: Flags = Flags(0x01);
     /// Synchronise sequence numbers.
     pub const SYN: Flags = Flags(0x02);
     /// Reset the connection.
     pub const RST: Flags = Flags(0x04);
-    /// Push.
+    /// Push: the receiver should pass the data to the application.
     pub const PSH: Flags = Flags(0x08);
     /// The acknowledgment number is meaningful.
     pub const ACK: Flags = Flags(0x10);
-    /// Urgent pointer; decoded, never acted upon.
+    /// The urgent pointer is valid; decoded, never used.
     pub const URG: Flags = Flags(0x20);
     /// ECN echo.
     pub const ECE: Flags = Flags(0x40);
@@ -73,7 +73,7 @@ impl fmt::Debug for Flags {
 /// The timestamps option (RFC 7323 section 3), in milliseconds of the sender's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamps {
-    /// When this segment was sent.
+    /// The sender's clock when this segment was sent.
     pub value: u32,
     /// The peer's value that this segment echoes.
     pub echo: u32,
@@ -84,9 +84,9 @@ pub struct Timestamps {
 pub struct SynOptions {
     /// The largest payload (with options counted in, RFC 9293 section 3.7.1) that the sender can receive.
     pub mss: u16,
-    /// The shift of later window fields (RFC 7323 section 2); none if the sender cannot scale.
+    /// The shift of later window fields (RFC 7323 section 2); `None` without window scaling.
     pub window_scale: Option<u8>,
-    /// Whether the sender understands selective acknowledgments.
+    /// Whether the sender supports selective acknowledgments.
     pub sack_permitted: bool,
 }
 
@@ -103,17 +103,17 @@ pub struct Segment {
     pub ack: SeqNumber,
     /// Header flags.
     pub flags: Flags,
-    /// The window field as it stands in the header, not yet scaled.
+    /// The window field of the header, not yet scaled.
     pub window: u16,
     /// Bytes of payload.
     pub payload_len: u32,
-    /// The timestamps option, where it was negotiated.
+    /// The timestamps option; `None` if it was not negotiated.
     pub timestamps: Option<Timestamps>,
-    /// Selective acknowledgments.
+    /// Selective acknowledgment blocks.
     pub sack: SackBlocks,
-    /// Options of a SYN.
+    /// Options of a SYN; `None` on other segments.
     pub syn: Option<SynOptions>,
-    /// The MPTCP option that almost every segment carries.
+    /// The DSS option, which almost every segment carries.
     pub dss: Option<Dss>,
     /// All other MPTCP options; empty, and so without allocation, on almost every segment.
     pub mptcp: Vec<MptcpOption>,

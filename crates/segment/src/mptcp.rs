@@ -2,14 +2,14 @@
 
 use core::net::IpAddr;
 
-/// A data sequence number, or a data acknowledgment, in the width in which it travels.
+/// A data sequence number, or a data acknowledgment, with its encoded width.
 ///
-/// A narrow one carries the low 32 bits only; the receiver expands it near what it expects.
+/// A 4-byte one has the low 32 bits only; the receiver expands it near the expected number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataSeq {
-    /// The number; at most 32 bits of it count where `wide` is false.
+    /// The number; only its low 32 bits are valid where `wide` is false.
     pub value: u64,
-    /// Whether it travels in 8 bytes rather than 4.
+    /// Whether it is encoded in 8 bytes rather than 4.
     pub wide: bool,
 }
 
@@ -25,21 +25,22 @@ impl DataSeq {
 pub struct Mapping {
     /// Data sequence number of the first byte.
     pub dsn: DataSeq,
-    /// The first byte's place on the subflow, relative to the initial sequence number: the first byte after the SYN is 1.
-    /// Zero for a DATA_FIN that travels alone.
+    /// Offset of the first byte on the subflow, relative to the initial sequence number: the first byte after the SYN
+    /// is 1.
+    /// Zero for a DATA_FIN without payload.
     pub subflow_offset: u32,
     /// Bytes mapped, one more for a DATA_FIN; zero is the infinite mapping of a fallback.
     pub len: u16,
-    /// The checksum, where it was negotiated.
+    /// The checksum; `None` if it was not negotiated.
     pub checksum: Option<u16>,
 }
 
-/// Data sequence signal (subtype 2): what is acknowledged and what is sent, at the level of the connection.
+/// Data sequence signal (subtype 2): acknowledgment and mapping at the connection level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dss {
-    /// Everything before this number has arrived.
+    /// Everything before this number has arrived; `None` without a DATA_ACK.
     pub data_ack: Option<DataSeq>,
-    /// Where this segment's payload belongs.
+    /// Place of this segment's payload in the stream; `None` without a mapping.
     pub mapping: Option<Mapping>,
     /// The mapping's last number is the end of the data.
     pub data_fin: bool,
@@ -61,28 +62,28 @@ pub struct CapableFlags {
     pub checksum_required: bool,
     /// `C`: do not join to the address of the initial subflow.
     pub deny_join_initial: bool,
-    /// `H`: HMAC-SHA256; the only algorithm there is.
+    /// `H`: HMAC-SHA256, the only defined algorithm.
     pub hmac_sha256: bool,
 }
 
 /// Why a subflow was reset (RFC 8684 section 3.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResetReason {
-    /// Nothing known.
+    /// Unspecified error.
     Unspecified,
-    /// The peer broke the protocol of MPTCP.
+    /// MPTCP-specific error: the peer violated the protocol.
     MptcpError,
-    /// No resources.
+    /// Lack of resources.
     NoResources,
-    /// Policy.
+    /// Administratively prohibited.
     Prohibited,
-    /// Too much data outstanding.
+    /// Too much outstanding data.
     TooMuchOutstanding,
-    /// The path is too slow.
+    /// Unacceptable performance of the path.
     BadPerformance,
-    /// A middlebox meddled.
+    /// Middlebox interference.
     Middlebox,
-    /// A code without a name here.
+    /// Another reason code.
     Other(u8),
 }
 
@@ -94,7 +95,7 @@ pub struct RemovedAddresses {
 }
 
 impl RemovedAddresses {
-    /// From a list of identifiers; none if it is empty or longer than an option can be.
+    /// From a list of identifiers; `None` if it is empty or longer than an option allows.
     pub fn new(list: &[u8]) -> Option<Self> {
         let mut ids = [0; 8];
         ids.get_mut(..list.len())?.copy_from_slice(list);
@@ -111,19 +112,19 @@ impl RemovedAddresses {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MptcpOption {
     /// MP_CAPABLE (0): no key on a SYN, the sender's on a SYN/ACK, both from the third segment on;
-    /// with `data_len` it stands for a DSS that maps the connection's first bytes.
+    /// with `data_len` it acts as a DSS that maps the connection's first bytes.
     Capable {
         /// Protocol version; 1 here.
         version: u8,
-        /// Flags.
+        /// Flags of the option.
         flags: CapableFlags,
         /// The sender's key.
         sender_key: Option<u64>,
         /// The receiver's key, echoed.
         receiver_key: Option<u64>,
-        /// Bytes of data that the segment carries, where it carries any.
+        /// Bytes of data in the segment; `None` on a segment without data.
         data_len: Option<u16>,
-        /// Their checksum, where it was negotiated.
+        /// Checksum of these data; `None` if it was not negotiated.
         checksum: Option<u16>,
     },
     /// MP_JOIN (1) on a SYN.
@@ -132,7 +133,7 @@ pub enum MptcpOption {
         backup: bool,
         /// Identifier of the sender's address.
         address_id: u8,
-        /// Names the connection: the first 32 bits of the hash of the receiver's key.
+        /// Identifies the connection: the first 32 bits of the hash of the receiver's key.
         token: u32,
         /// The sender's random number.
         nonce: u32,
@@ -155,13 +156,13 @@ pub enum MptcpOption {
     },
     /// ADD_ADDR (3).
     AddAddress {
-        /// The receiver's copy, sent back; then without HMAC.
+        /// Whether this is the receiver's echo, which has no HMAC.
         echo: bool,
         /// Identifier of the address.
         address_id: u8,
         /// The address.
         address: IpAddr,
-        /// The port, where it differs from the connection's.
+        /// The port; `None` for the connection's own.
         port: Option<u16>,
         /// The rightmost 64 bits of the sender's HMAC; zero in an echo.
         hmac: u64,
@@ -170,24 +171,24 @@ pub enum MptcpOption {
     RemoveAddress(RemovedAddresses),
     /// MP_PRIO (5).
     Priority {
-        /// Whether the receiver shall stop sending on this subflow while another works.
+        /// Whether the receiver should send on this subflow only when no other works.
         backup: bool,
     },
     /// MP_FAIL (6): mappings failed from this data sequence number on.
     Fail {
-        /// The first number that cannot be trusted.
+        /// The first number whose mapping failed.
         dsn: u64,
     },
-    /// MP_FASTCLOSE (7): the connection ends at once.
+    /// MP_FASTCLOSE (7): aborts the connection.
     FastClose {
-        /// The receiver's key, as proof.
+        /// The receiver's key, as authentication.
         receiver_key: u64,
     },
     /// MP_TCPRST (8), on a segment with RST.
     Reset {
-        /// Whether another try may work.
+        /// Whether the cause is transient, so that a retry may work.
         transient: bool,
-        /// Why.
+        /// Reason of the reset.
         reason: ResetReason,
     },
 }

@@ -20,10 +20,10 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// The most blocks that a header holds (without timestamps and MPTCP).
+    /// The maximum number of blocks in a header (without timestamps and MPTCP).
     pub const CAPACITY: usize = 4;
 
-    /// How many blocks fit into `space` bytes of options.
+    /// Number of blocks that fit into `space` bytes of options.
     pub const fn fitting(space: u32) -> usize {
         if space < 12 {
             return 0;
@@ -43,7 +43,7 @@ impl SackBlocks {
         true
     }
 
-    /// The blocks in the order in which they stand in the option.
+    /// The blocks in the order of the option.
     pub fn as_slice(&self) -> &[SackBlock] {
         &self.blocks[..usize::from(self.len)]
     }

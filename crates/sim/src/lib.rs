@@ -1,6 +1,6 @@
-//! Virtual time: whole sessions over whole networks, described by a scenario.
+//! Simulation in virtual time: whole sessions over whole networks, described by a scenario.
 //!
-//! [`run`] simulates a scenario; the [`Outcome`](anabranch_observation::Outcome) says what the viewer saw:
+//! [`run`] simulates a scenario; the [`Outcome`](anabranch_observation::Outcome) has the metrics:
 //!
 //! ```
 //! use anabranch_scenario::load;

@@ -1,4 +1,4 @@
-//! The shipped scenarios over made-up rates.
+//! The shipped scenarios with synthetic rates.
 
 use anabranch_observation::{Ended, Metrics};
 use anabranch_scenario::{catalogue, load};
@@ -19,7 +19,7 @@ fn the_walks_play_to_their_end_over_both_paths() {
             let session = &metrics.sessions[0];
             assert_eq!(metrics.ended, Ended::Finished, "{name} {seed}: {:?}", session.viewer);
             assert!((session.viewer.played_s - seconds).abs() < 1.0, "{name} {seed}: {}", session.viewer.played_s);
-            // A given-up request closes its connection, so a path has many subflows.
+            // An abandoned request closes its connection, so a path has many subflows.
             for path in ["wifi", "lte"] {
                 let subflows = session.transport.subflows.iter().filter(|subflow| subflow.path == path);
                 assert!(subflows.map(|subflow| subflow.bytes).sum::<u64>() > 1_000_000, "{name} {seed} {path}");

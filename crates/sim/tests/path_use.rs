@@ -1,5 +1,5 @@
-//! The path-use decision of MPTCP+ (PUD) with the whole endpoint over a simulated network: what becomes of the data on a path
-//! that is not used any more, and when such a path returns.
+//! The path-use decision of MPTCP+ (PUD) with the whole endpoint over a simulated network: the data on a path
+//! that is no longer used, and the return of such a path.
 
 use anabranch_observation::{Ended, Outcome, SessionMetrics};
 use anabranch_scenario::load;
@@ -49,7 +49,7 @@ fn a_forbidden_path_gets_nothing_new() {
     let outcome = simulate("", &[]);
     let (from, _) = first_span(complete(&outcome));
     assert!((5.0..10.0).contains(&from), "{from}");
-    // What was under way there is acknowledged within the queue's time, half a second; then nothing moves.
+    // Data in flight there is acknowledged within the queue's time, half a second; then nothing moves.
     let recorded = &outcome.recording.sessions[0];
     let slow = recorded.paths.iter().find(|path| path.path == "slow").unwrap();
     let acked = |wanted: &dyn Fn(f64) -> bool| {
@@ -66,7 +66,7 @@ fn a_forbidden_path_gets_nothing_new() {
     assert!(slow_share(&outcome) < slow_share(&without) / 2.0);
 }
 
-/// The slow path falls silent in the moment in which it is given up, with a window of data on it.
+/// The slow path goes silent at the moment of the decision, with a window of data on it.
 #[test]
 fn data_on_a_forbidden_path_is_not_stranded() {
     let calm = simulate("", &[]);
@@ -80,8 +80,8 @@ fn data_on_a_forbidden_path_is_not_stranded() {
     assert_eq!(first_span(session).0, from, "both runs are alike until then");
     let reinjected: u64 = session.transport.subflows.iter().map(|subflow| subflow.reinjections).sum();
     assert!(reinjected > 10, "{reinjected}");
-    // Repeated on the fast path at once: nothing waits for a retransmission timeout of the silent path, which is longer than its
-    // round trip with a full queue, 0.55 s.
+    // Retransmitted on the fast path at once: nothing waits for a retransmission timeout of the silent path, which is
+    // longer than its round trip with a full queue, 0.55 s.
     let (before, after) = (complete(&calm).finished_s.unwrap(), session.finished_s.unwrap());
     assert!(after - before < 0.3, "{before} s, with the cut {after} s");
 }
@@ -109,6 +109,6 @@ fn a_forbidden_path_returns_when_the_other_one_degrades_and_only_then() {
 fn a_forbidden_path_takes_over_when_the_other_one_dies() {
     let outcome = simulate("[[event]]\nat = \"10 s\"\nlink = \"fast\"\ndown = true\n", &[]);
     let (_, until) = first_span(complete(&outcome));
-    // The first timeout of the dead path tells: a round trip with a full queue is 0.17 s.
+    // The first timeout of the dead path triggers it: a round trip with a full queue is 0.17 s.
     assert!((10.0..12.0).contains(&until), "{until}");
 }

@@ -1,10 +1,10 @@
 //! A sans-IO Multipath TCP version 1 endpoint (RFC 8684), sender and receiver, client and server.
 //!
-//! A [`Connection`] takes typed segments and the time, and says what to send, when to wake it and what happened.
-//! It never sees a clock, a socket, a thread, or a random number that it was not handed. It knows
-//! stream offsets and lengths only, never payload bytes: the host owns these, keyed by offset.
+//! A [`Connection`] takes typed segments and the time. It returns the segments to send, its next timeout and events. It
+//! has no clock, socket, thread or random number generator of its own. It handles stream offsets and lengths only,
+//! never payload bytes: the host stores these, indexed by offset.
 //!
-//! Where things live:
+//! Modules:
 //! - [`connection`]: the data level: handshake of MPTCP, mappings, DATA_ACK, reassembly, reinjection, closing;
 //! - `subflow`: one TCP: numbers, acknowledgments, loss recovery, timers;
 //! - [`congestion`], [`scheduler`], [`path_policy`]: the replaceable parts, each a trait with a registry.

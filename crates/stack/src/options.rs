@@ -7,15 +7,15 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Value {
-    /// A word.
+    /// One of a list of words.
     Text(String),
-    /// A number; its unit is the option's own.
+    /// A number, in the unit that the option's documentation gives.
     Number(f64),
-    /// Yes or no.
+    /// True or false.
     Flag(bool),
 }
 
-/// Named values, each of which the part must take; whatever remains is an error that names the valid ones.
+/// Named option values. The part consumes the names it knows; any other name is an error that lists the valid ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     entries: Vec<(String, Value)>,
@@ -26,7 +26,7 @@ pub struct Options {
 pub struct OptionError {
     /// The option's name.
     pub option: String,
-    /// What is wrong with it and what would be right.
+    /// The fault and the valid values.
     pub message: String,
 }
 
@@ -79,7 +79,7 @@ impl Options {
         Options { entries }
     }
 
-    /// The same options but for the one of that name.
+    /// A copy without the option `name`.
     pub fn without(&self, name: &str) -> Self {
         Options { entries: self.entries.iter().filter(|(key, _)| key != name).cloned().collect() }
     }

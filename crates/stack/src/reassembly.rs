@@ -1,7 +1,7 @@
-//! Bytes that arrived ahead of others.
+//! Byte ranges received out of order.
 //!
-//! Both levels of Multipath TCP need the same thing: a set of disjoint byte ranges beyond a point that moves on, each with a note
-//! attached (the subflow keeps where its bytes belong in the stream, the connection when they arrived).
+//! Both levels of Multipath TCP need a set of disjoint byte ranges beyond an advancing point, each with a note. (The
+//! subflow notes where the bytes belong in the stream, the connection when they arrived.)
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ pub(crate) struct Piece<T> {
     pub note: T,
 }
 
-/// A note that knows how to follow when the front of its piece is cut off.
+/// A note that can be adjusted when the front of its piece is removed.
 pub(crate) trait Note: Copy {
     /// The note for the piece without its first `bytes`.
     fn advanced(self, bytes: u64) -> Self;
@@ -54,10 +54,10 @@ impl<T: Note> Reassembly<T> {
         self.pieces.is_empty()
     }
 
-    /// Adds the bytes of `piece` that are not held yet; what came first stays. Returns how many were new.
+    /// Adds the bytes of `piece` that are not held yet; bytes held already are kept. Returns how many were new.
     pub fn insert(&mut self, piece: Piece<T>) -> u64 {
         let before = self.bytes;
-        // In order at the end: by far the most frequent case.
+        // In order at the end is by far the most frequent case.
         if self.pieces.back().is_none_or(|last| last.end <= piece.start) {
             self.add_at(self.pieces.len(), piece);
             return self.bytes - before;

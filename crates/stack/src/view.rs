@@ -1,4 +1,4 @@
-//! What the replaceable parts see of a connection: plain values, kept up to date by the connection.
+//! The state of a connection as its replaceable parts see it: plain values, kept up to date by the connection.
 
 use anabranch_units::{Bandwidth, Duration, Instant, PathId, SubflowId};
 
@@ -28,16 +28,16 @@ impl Packets {
         if self == Packets::INFINITE { f64::INFINITY } else { self.0 as f64 / 4_294_967_296.0 }
     }
 
-    /// Complete packets; what may be sent.
+    /// Whole packets: how many may be sent.
     pub const fn floor(self) -> u32 {
         (self.0 >> 32) as u32
     }
 }
 
-/// What loss recovery is doing (Linux's `tcp_ca_state`).
+/// State of loss recovery (Linux's `tcp_ca_state`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing unusual.
+    /// No sign of loss.
     #[default]
     Open,
     /// Selective acknowledgments hint at a loss or at reordering.
@@ -51,13 +51,13 @@ pub enum Phase {
 /// One subflow as schedulers, coupled congestion controls and path policies see it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SubflowView {
-    /// Its name.
+    /// Identifier, unique in the connection.
     pub id: SubflowId,
     /// The path that it uses.
     pub path: PathId,
-    /// The handshake is complete, the fourth segment of a join included: data may flow.
+    /// The handshake is complete, for a join including its fourth segment: data may be sent.
     pub established: bool,
-    /// Either side asked to use it only when no other works.
+    /// Either side marked it as a backup: it carries data only when no other subflow works.
     pub backup: bool,
     /// It timed out and nothing was acknowledged since, or it is stale: its data was handed to others, and it gets no new data.
     pub potentially_failed: bool,
@@ -65,7 +65,7 @@ pub struct SubflowView {
     pub rests_in_loss: bool,
     /// The path policy lets it carry new data.
     pub allowed: bool,
-    /// What loss recovery is doing.
+    /// State of loss recovery.
     pub phase: Phase,
     /// Payload bytes of a full segment.
     pub mss: u32,
@@ -83,11 +83,11 @@ pub struct SubflowView {
     pub send_buffer: u64,
     /// Smoothed round trip; zero before the first sample.
     pub srtt: Duration,
-    /// Mean deviation of the round trip.
+    /// Mean deviation of the round trip; zero before the first sample.
     pub rttvar: Duration,
-    /// The latest sample.
+    /// The latest round-trip sample; zero before the first one.
     pub latest_rtt: Duration,
-    /// The least sample so far.
+    /// The smallest round-trip sample; zero before the first one.
     pub min_rtt: Duration,
     /// How fast packets may leave; see [`SubflowView::pacing_rate`].
     pub pace: Pace,
@@ -98,19 +98,19 @@ pub struct SubflowView {
 }
 
 /// A pace as it was at the last acknowledgment: packets per round trip, or a rate that the congestion control set.
-/// The division waits until somebody asks, because most schedulers never do.
+/// Stored undivided because most schedulers never read the rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pace {
     /// The rate that the congestion control set.
     pub fixed: Option<Bandwidth>,
-    /// Otherwise so many packets leave ...
+    /// Otherwise this many packets leave ...
     pub packets: f64,
     /// ... in this time; zero before the first round trip.
     pub round_trip: Duration,
 }
 
 impl Pace {
-    /// At this rate, whatever the window.
+    /// A fixed rate, independent of the window.
     pub fn fixed(rate: Bandwidth) -> Self {
         Pace { fixed: Some(rate), ..Pace::default() }
     }
@@ -168,13 +168,13 @@ impl SubflowView {
         self.allowed && self.works()
     }
 
-    /// The same whatever the path policy says.
+    /// Whether it is usable apart from the path policy.
     pub fn works(&self) -> bool {
         let rests = self.rests_in_loss && self.phase == Phase::Loss;
         self.established && !self.potentially_failed && !rests
     }
 
-    /// Packets that the congestion window still takes, counting those that are queued already.
+    /// Free packets of the congestion window, counting queued segments as sent.
     pub fn room(&self) -> u32 {
         let queued = self.queued.div_ceil(u64::from(self.mss.max(1)));
         let queued = u32::try_from(queued).unwrap_or(u32::MAX);
@@ -205,7 +205,7 @@ impl SubflowView {
     }
 }
 
-/// What the application told the connection about its data.
+/// The application's hints about its data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     /// The rate at which the data is consumed, such as a video's bitrate.
@@ -217,24 +217,25 @@ pub struct Hints {
 /// The connection as schedulers see it. Offsets count bytes of the send stream from zero.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ConnectionView {
-    /// The time.
+    /// Current time.
     pub now: Instant,
     /// The first byte that the peer has not acknowledged at the data level.
     pub unacked: u64,
-    /// The first byte that was never given to a subflow.
+    /// The first byte not yet given to a subflow.
     pub next: u64,
-    /// Bytes that the application wrote and no subflow was given.
+    /// Bytes written by the application and not yet given to a subflow.
     pub unsent: u64,
     /// One past the last byte that the peer's shared window allows.
     pub window_end: u64,
-    /// How often the head of the line was repeated on a faster subflow because the shared window was full.
+    /// How often the first unacknowledged data was retransmitted on a faster subflow because the shared window was
+    /// full.
     pub opportunistic_retransmissions: u64,
     /// The application's hints.
     pub hints: Hints,
 }
 
 impl ConnectionView {
-    /// Bytes that the peer's shared window still takes.
+    /// Free bytes of the peer's shared window.
     pub fn window_space(&self) -> u64 {
         self.window_end.saturating_sub(self.next)
     }

@@ -27,13 +27,13 @@ fn full(first: u64, n: u64) -> Vec<String> {
 fn ten_segments_leave_at_once_and_two_for_each_that_is_acknowledged() {
     let mut talk = served();
     talk.end.write(1_000_000);
-    assert_eq!(talk.hear(), full(0, 10));
+    assert_eq!(talk.emitted(), full(0, 10));
     talk.silence_until(39);
     talk.wait_until(40);
     for pair in 1..=5 {
         let acked = 2 * pair * 1428;
-        talk.deliver(0, say(1, 1 + acked).data_ack(acked).echo(20));
-        assert_eq!(talk.hear(), full(10 + 4 * (pair - 1), 4));
+        talk.deliver(0, peer(1, 1 + acked).data_ack(acked).echo(20));
+        assert_eq!(talk.emitted(), full(10 + 4 * (pair - 1), 4));
     }
     talk.silence_until(59);
 }
@@ -45,22 +45,22 @@ fn wide_numbers_take_eight_bytes_more() {
     let mut talk = Talk::served(config);
     talk.wide = true;
     talk.end.write(3_000);
-    let heard = talk.hear_segments();
-    let lens: Vec<_> = heard.iter().map(|(_, s)| (s.payload_len, s.len())).collect();
+    let emitted = talk.emitted_segments();
+    let lens: Vec<_> = emitted.iter().map(|(_, s)| (s.payload_len, s.len())).collect();
     assert_eq!(lens, [(1420, 1480), (1420, 1480), (160, 220)]);
-    let dss = heard[1].1.dss.unwrap();
+    let dss = emitted[1].1.dss.unwrap();
     assert_eq!(dss.mapping.unwrap().dsn.value, idsn(OUR_KEY).wrapping_add(1421));
     assert_eq!(dss.data_ack.unwrap().value, idsn(PEER_KEY).wrapping_add(1));
     // With 8-byte acknowledgments one run fits beside them; with 4 bytes, two.
     for (start, stream) in [(101, 100), (301, 300), (501, 500)] {
-        talk.deliver(0, say(start, 1).data(stream, 100));
+        talk.deliver(0, peer(start, 1).data(stream, 100));
     }
-    assert_eq!(talk.hear(), ["0 ACK 3001 ack 1 [501-601] data-ack 0"]);
+    assert_eq!(talk.emitted(), ["0 ACK 3001 ack 1 [501-601] data-ack 0"]);
     let mut talk = served();
     for (start, stream) in [(101, 100), (301, 300), (501, 500)] {
-        talk.deliver(0, say(start, 1).data(stream, 100));
+        talk.deliver(0, peer(start, 1).data(stream, 100));
     }
-    assert_eq!(talk.hear(), ["0 ACK 1 ack 1 [501-601] [301-401] data-ack 0"]);
+    assert_eq!(talk.emitted(), ["0 ACK 1 ack 1 [501-601] [301-401] data-ack 0"]);
 }
 
 /// A key whose initial data sequence number is just below a multiple of 2^32.
@@ -94,16 +94,16 @@ fn numbers_of_both_levels_wrap_in_the_midst_of_a_transfer() {
     }
 }
 
-/// Linux probes a window of zero with new numbers of the subflow for a byte that was acknowledged long ago, and the byte itself is
-/// whichever it has at hand.
+/// Linux probes a window of zero with new sequence numbers of the subflow for a byte that was acknowledged long ago,
+/// and with an arbitrary byte as its content.
 #[test]
 fn what_the_stream_has_is_not_placed_again() {
     let mut talk = served();
-    talk.deliver(0, say(1, 1).payload(1000).map(0, 1, 1000));
-    assert_eq!(talk.deliver(0, say(1001, 1).payload(1).map(999, 1001, 1)), None);
-    assert_eq!(talk.hear().pop().unwrap(), "0 ACK 1 ack 1002 data-ack 1000", "the probe is answered");
+    talk.deliver(0, peer(1, 1).payload(1000).map(0, 1, 1000));
+    assert_eq!(talk.deliver(0, peer(1001, 1).payload(1).map(999, 1001, 1)), None);
+    assert_eq!(talk.emitted().pop().unwrap(), "0 ACK 1 ack 1002 data-ack 1000", "the probe is answered");
     // A segment whose first part is known.
-    let placed = talk.deliver(0, say(1002, 1).payload(300).map(900, 1002, 300));
+    let placed = talk.deliver(0, peer(1002, 1).payload(300).map(900, 1002, 300));
     assert_eq!(placed, Some(Placed { stream_offset: 1000, payload_start: 100, len: 200 }));
     assert_eq!(talk.end.readable(), 1200);
 }
@@ -113,56 +113,56 @@ fn a_mapping_may_span_segments_and_come_with_each_or_with_the_first() {
     let mut talk = served();
     // As Linux sends: the same mapping on each.
     for part in 0..3u64 {
-        let placed = talk.deliver(0, say(1 + 1000 * part, 1).payload(1000).map(0, 1, 3000));
+        let placed = talk.deliver(0, peer(1 + 1000 * part, 1).payload(1000).map(0, 1, 3000));
         assert_eq!(placed, Some(Placed { stream_offset: 1000 * part, payload_start: 0, len: 1000 }));
     }
     // On the first only.
-    talk.deliver(0, say(3001, 1).payload(1000).map(3000, 3001, 2000));
-    let placed = talk.deliver(0, say(4001, 1).payload(1000));
+    talk.deliver(0, peer(3001, 1).payload(1000).map(3000, 3001, 2000));
+    let placed = talk.deliver(0, peer(4001, 1).payload(1000));
     assert_eq!(placed.map(|p| p.stream_offset), Some(4000));
-    assert_eq!((talk.end.readable(), talk.hear().pop().unwrap().as_str()), (5000, "0 ACK 1 ack 5001 data-ack 5000"));
-    // A segment whose mapping is still under way is not taken, and comes again.
-    assert!(talk.deliver(0, say(6001, 1).payload(1000)).is_none());
-    assert_eq!(talk.hear(), ["0 ACK 1 ack 5001 data-ack 5000"]);
-    talk.deliver(0, say(5001, 1).payload(1000).map(5000, 5001, 2000));
-    talk.deliver(0, say(6001, 1).payload(1000));
+    assert_eq!((talk.end.readable(), talk.emitted().pop().unwrap().as_str()), (5000, "0 ACK 1 ack 5001 data-ack 5000"));
+    // A segment whose mapping has not arrived is not accepted, and is retransmitted.
+    assert!(talk.deliver(0, peer(6001, 1).payload(1000)).is_none());
+    assert_eq!(talk.emitted(), ["0 ACK 1 ack 5001 data-ack 5000"]);
+    talk.deliver(0, peer(5001, 1).payload(1000).map(5000, 5001, 2000));
+    talk.deliver(0, peer(6001, 1).payload(1000));
     assert_eq!(talk.end.readable(), 7000);
-    // What was taken already needs no mapping.
-    assert!(talk.deliver(0, say(6001, 1).payload(1000)).is_none());
-    assert_eq!(talk.hear(), ["0 ACK 1 ack 7001 [6001-7001] data-ack 7000"]);
+    // Bytes accepted already need no mapping.
+    assert!(talk.deliver(0, peer(6001, 1).payload(1000)).is_none());
+    assert_eq!(talk.emitted(), ["0 ACK 1 ack 7001 [6001-7001] data-ack 7000"]);
     assert_eq!(talk.end.views().len(), 1);
 }
 
 #[test]
 fn a_payload_beyond_its_mapping_is_taken_as_far_as_it_is_mapped() {
     let mut talk = served();
-    let placed = talk.deliver(0, say(1, 1).payload(1000).map(0, 1, 600));
+    let placed = talk.deliver(0, peer(1, 1).payload(1000).map(0, 1, 600));
     assert_eq!(placed.map(|p| p.len), Some(600));
-    assert_eq!(talk.hear(), ["0 ACK 1 ack 601 data-ack 600"]);
+    assert_eq!(talk.emitted(), ["0 ACK 1 ack 601 data-ack 600"]);
 }
 
 #[test]
 fn data_without_a_mapping_and_contradicting_mappings_reset_the_subflow() {
     let mut talk = served();
-    talk.deliver(0, say(1, 1).data(0, 100));
-    talk.hear();
-    talk.deliver(0, say(101, 1).payload(100));
-    assert_eq!(talk.hear(), ["0 RST|ACK 1 ack 101 reset(MptcpError)"]);
+    talk.deliver(0, peer(1, 1).data(0, 100));
+    talk.emitted();
+    talk.deliver(0, peer(101, 1).payload(100));
+    assert_eq!(talk.emitted(), ["0 RST|ACK 1 ack 101 reset(MptcpError)"]);
 
     let mut talk = served();
-    talk.deliver(0, say(1, 1).payload(100).map(0, 1, 300));
-    talk.hear();
+    talk.deliver(0, peer(1, 1).payload(100).map(0, 1, 300));
+    talk.emitted();
     // The bytes 201 to 300 were mapped to 200..300 before.
-    talk.deliver(0, say(101, 1).payload(100).map(5000, 101, 200));
-    assert_eq!(talk.hear(), ["0 RST|ACK 1 ack 101 reset(MptcpError)"]);
+    talk.deliver(0, peer(101, 1).payload(100).map(5000, 101, 200));
+    assert_eq!(talk.emitted(), ["0 RST|ACK 1 ack 101 reset(MptcpError)"]);
 
     // A mapping that does not cover its own segment, and one that begins before all numbers.
     for subflow in [0, 150, u32::MAX - 5] {
         let mut talk = served();
-        talk.deliver(0, say(1, 1).data(0, 100));
-        talk.hear();
-        talk.deliver(0, say(101, 1).payload(100).map(100, subflow, 100));
-        assert_eq!(talk.hear(), ["0 RST|ACK 1 ack 101 reset(MptcpError)"]);
+        talk.deliver(0, peer(1, 1).data(0, 100));
+        talk.emitted();
+        talk.deliver(0, peer(101, 1).payload(100).map(100, subflow, 100));
+        assert_eq!(talk.emitted(), ["0 RST|ACK 1 ack 101 reset(MptcpError)"]);
     }
 }
 
@@ -170,25 +170,25 @@ fn data_without_a_mapping_and_contradicting_mappings_reset_the_subflow() {
 fn the_same_bytes_on_two_subflows_are_delivered_once() {
     let mut talk = served();
     talk.join(1, 2);
-    talk.deliver(0, say(1, 1).data(0, 1000));
-    talk.hear();
-    talk.deliver(1, say(1, 1).data(500, 1000));
-    assert_eq!((talk.end.readable(), talk.hear()), (1500, vec!["1 ACK 1 ack 1001 data-ack 1500".to_string()]));
+    talk.deliver(0, peer(1, 1).data(0, 1000));
+    talk.emitted();
+    talk.deliver(1, peer(1, 1).data(500, 1000));
+    assert_eq!((talk.end.readable(), talk.emitted()), (1500, vec!["1 ACK 1 ack 1001 data-ack 1500".to_string()]));
     // All of it again, in one piece.
-    talk.deliver(1, say(1001, 1).data(0, 1428));
-    assert_eq!((talk.end.readable(), talk.hear()), (1500, vec!["1 ACK 1 ack 2429 data-ack 1500".to_string()]));
+    talk.deliver(1, peer(1001, 1).data(0, 1428));
+    assert_eq!((talk.end.readable(), talk.emitted()), (1500, vec!["1 ACK 1 ack 2429 data-ack 1500".to_string()]));
     // Ahead of a gap of the stream, on a subflow without gaps.
-    talk.deliver(0, say(1001, 1).data(2500, 500));
-    assert_eq!((talk.end.readable(), talk.hear()), (1500, vec!["0 ACK 1 ack 1501 data-ack 1500".to_string()]));
-    talk.deliver(1, say(2429, 1).data(1400, 1428));
+    talk.deliver(0, peer(1001, 1).data(2500, 500));
+    assert_eq!((talk.end.readable(), talk.emitted()), (1500, vec!["0 ACK 1 ack 1501 data-ack 1500".to_string()]));
+    talk.deliver(1, peer(2429, 1).data(1400, 1428));
     assert_eq!(talk.end.readable(), 3000);
 }
 
 #[test]
 fn overlapping_segments_of_a_subflow_count_once() {
     let mut talk = served();
-    talk.deliver(0, say(1, 1).data(0, 1000));
-    let placed = talk.deliver(0, say(501, 1).payload(1000).map(500, 501, 1000));
+    talk.deliver(0, peer(1, 1).data(0, 1000));
+    let placed = talk.deliver(0, peer(501, 1).payload(1000).map(500, 501, 1000));
     assert_eq!(placed, Some(Placed { stream_offset: 1000, payload_start: 500, len: 500 }));
     assert_eq!(talk.end.readable(), 1500);
 }
@@ -197,17 +197,17 @@ fn overlapping_segments_of_a_subflow_count_once() {
 fn acknowledgments_of_what_was_never_sent_are_not_taken() {
     let mut talk = served();
     talk.end.write(100_000);
-    talk.hear();
-    // On the level of the data: 14 280 bytes have left.
-    talk.deliver(0, say(1, 1).data_ack(14_281).sack(1429, 2857));
+    talk.emitted();
+    // At the data level: 14 280 bytes were sent.
+    talk.deliver(0, peer(1, 1).data_ack(14_281).sack(1429, 2857));
     assert_eq!(talk.end.acked(), 0);
-    talk.deliver(0, say(1, 1).data_ack(99_999));
+    talk.deliver(0, peer(1, 1).data_ack(99_999));
     assert_eq!(talk.end.acked(), 0);
-    // On the level of the subflow: nothing of the segment is taken, and it is answered.
-    talk.hear();
-    assert!(talk.deliver(0, say(1, 14_282).data_ack(1428).data(0, 10)).is_none());
-    assert_eq!((talk.end.acked(), talk.hear().len()), (0, 1));
-    talk.deliver(0, say(1, 14_281).data_ack(14_280));
+    // At the subflow level: no part of the segment is accepted, and it is answered.
+    talk.emitted();
+    assert!(talk.deliver(0, peer(1, 14_282).data_ack(1428).data(0, 10)).is_none());
+    assert_eq!((talk.end.acked(), talk.emitted().len()), (0, 1));
+    talk.deliver(0, peer(1, 14_281).data_ack(14_280));
     assert_eq!(talk.end.acked(), 14_280);
 }
 
@@ -215,9 +215,9 @@ fn acknowledgments_of_what_was_never_sent_are_not_taken() {
 fn segments_outside_every_window_are_answered_and_not_taken() {
     let mut talk = served();
     for seq in [(1 << 31) - 5, (1 << 30) + 2, u64::MAX - 100] {
-        let fin = say(seq, 1).data(0, 100).flags(Flags::ACK | Flags::FIN);
+        let fin = peer(seq, 1).data(0, 100).flags(Flags::ACK | Flags::FIN);
         assert!(talk.deliver(0, fin).is_none());
-        assert_eq!(talk.hear().len(), 1, "at {seq}");
+        assert_eq!(talk.emitted().len(), 1, "at {seq}");
     }
 }
 
@@ -227,43 +227,43 @@ fn both_ends_finish_in_order() {
     talk.join(1, 2);
     talk.end.write(1_500);
     talk.end.finish();
-    // The end is told on every subflow.
-    let heard = talk.hear();
+    // DATA_FIN is sent on every subflow.
+    let emitted = talk.emitted();
     let expected = [
         "0 ACK 1+1428 ack 1 0@1+1428 data-ack 0",
         "0 ACK 1429+72 ack 1 1428@1429+72 data-ack 0",
         "0 ACK 1501 ack 1 1500@0+1 fin data-ack 0",
         "1 ACK 1 ack 1 1500@0+1 fin data-ack 0",
     ];
-    assert_eq!(heard, expected);
+    assert_eq!(emitted, expected);
     talk.wait_until(60);
-    talk.deliver(0, say(1, 1501).data_ack(1501));
+    talk.deliver(0, peer(1, 1501).data_ack(1501));
     assert!(!talk.end.is_closed(), "the peer has not finished");
     // The peer's last data brings its end: the mapping is one longer than the payload.
-    talk.deliver(0, say(1, 1501).payload(200).map(0, 1, 201).data_fin().data_ack(1501));
+    talk.deliver(0, peer(1, 1501).payload(200).map(0, 1, 201).data_fin().data_ack(1501));
     assert_eq!((talk.end.readable(), talk.end.is_closed()), (200, true));
     let expected = ["0 FIN|ACK 1501 ack 201 data-ack 201", "1 FIN|ACK 1 ack 1 data-ack 201"];
-    assert_eq!(talk.hear(), expected);
+    assert_eq!(talk.emitted(), expected);
     for (path, seq, ack) in [(0, 201, 1502), (1, 1, 2)] {
-        talk.deliver(path, say(seq, ack).data_ack(1501).flags(Flags::ACK | Flags::FIN));
+        talk.deliver(path, peer(seq, ack).data_ack(1501).flags(Flags::ACK | Flags::FIN));
     }
-    assert_eq!(talk.hear(), ["0 ACK 1502 ack 202 data-ack 201", "1 ACK 2 ack 2 data-ack 201"]);
+    assert_eq!(talk.emitted(), ["0 ACK 1502 ack 202 data-ack 201", "1 ACK 2 ack 2 data-ack 201"]);
     assert!(talk.end.is_over());
     assert_eq!(talk.end.poll_timeout(), None);
-    // The peer did not hear that.
-    talk.deliver(0, say(201, 1502).data_ack(1501).flags(Flags::ACK | Flags::FIN));
-    assert_eq!(talk.hear().len(), 1);
+    // The peer did not receive that.
+    talk.deliver(0, peer(201, 1502).data_ack(1501).flags(Flags::ACK | Flags::FIN));
+    assert_eq!(talk.emitted().len(), 1);
 }
 
 #[test]
-fn an_end_that_is_not_acknowledged_is_told_again() {
+fn a_data_fin_that_is_not_acknowledged_is_retransmitted() {
     let mut talk = served();
     talk.end.finish();
-    assert_eq!(talk.hear(), ["0 ACK 1 ack 1 0@0+1 fin data-ack 0"]);
+    assert_eq!(talk.emitted(), ["0 ACK 1 ack 1 0@0+1 fin data-ack 0"]);
     // Twice the timeout of 20 + 200 ms, then doubled.
-    assert_eq!(talk.hear_at(20 + 440), ["0 ACK 1 ack 1 0@0+1 fin data-ack 0"]);
-    assert_eq!(talk.hear_at(460 + 880), ["0 ACK 1 ack 1 0@0+1 fin data-ack 0"]);
-    talk.deliver(0, say(1, 1).data_ack(1));
+    assert_eq!(talk.emitted_at(20 + 440), ["0 ACK 1 ack 1 0@0+1 fin data-ack 0"]);
+    assert_eq!(talk.emitted_at(460 + 880), ["0 ACK 1 ack 1 0@0+1 fin data-ack 0"]);
+    talk.deliver(0, peer(1, 1).data_ack(1));
     talk.silence_until(100_000);
 }
 
@@ -272,12 +272,12 @@ fn an_end_beyond_every_window_is_none() {
     let mut talk = served();
     talk.wide = true;
     for stream in [1 << 40, u64::MAX - 2] {
-        talk.deliver(0, say(1, 1).map(stream, 0, 1).data_fin());
-        talk.hear();
+        talk.deliver(0, peer(1, 1).map(stream, 0, 1).data_fin());
+        talk.emitted();
     }
-    talk.deliver(0, say(1, 1).data(0, 100));
+    talk.deliver(0, peer(1, 1).data(0, 100));
     assert!(!talk.end.peer_finished());
-    talk.deliver(0, say(101, 1).map(100, 0, 1).data_fin());
+    talk.deliver(0, peer(101, 1).map(100, 0, 1).data_fin());
     talk.end.read(Instant::ZERO, 100);
     assert!(talk.end.peer_finished());
 }
@@ -286,46 +286,46 @@ fn an_end_beyond_every_window_is_none() {
 fn a_closed_window_is_probed_with_growing_pauses() {
     let mut talk = served();
     talk.window = 0;
-    talk.deliver(0, say(1, 1).data_ack(0));
+    talk.deliver(0, peer(1, 1).data_ack(0));
     talk.end.write(200_000);
-    // The first window was 65 535 bytes; it stays promised.
+    // The first window was 65 535 bytes; it stays advertised.
     let mut acked = 0;
     loop {
-        let sent: u64 = talk.hear_segments().iter().map(|(_, segment)| u64::from(segment.payload_len)).sum();
+        let sent: u64 = talk.emitted_segments().iter().map(|(_, segment)| u64::from(segment.payload_len)).sum();
         if sent == 0 {
             break;
         }
         acked += sent;
         talk.wait_until(talk.now + 20);
-        talk.deliver(0, say(1, 1 + acked).data_ack(acked).echo(talk.now - 20));
+        talk.deliver(0, peer(1, 1 + acked).data_ack(acked).echo(talk.now - 20));
     }
     assert_eq!(acked, 65_535);
     let closed = talk.now;
-    assert_eq!(talk.hear_at(closed + 440), ["0 ACK 65535 ack 1 data-ack 0"], "an old number");
-    assert_eq!(talk.hear_at(closed + 440 + 880), ["0 ACK 65535 ack 1 data-ack 0"]);
-    assert_eq!(talk.hear_at(closed + 440 + 880 + 1760), ["0 ACK 65535 ack 1 data-ack 0"]);
+    assert_eq!(talk.emitted_at(closed + 440), ["0 ACK 65535 ack 1 data-ack 0"], "an old number");
+    assert_eq!(talk.emitted_at(closed + 440 + 880), ["0 ACK 65535 ack 1 data-ack 0"]);
+    assert_eq!(talk.emitted_at(closed + 440 + 880 + 1760), ["0 ACK 65535 ack 1 data-ack 0"]);
     // The answer opens it by one segment.
     talk.window = 12; // times 128
-    talk.deliver(0, say(1, 65_536).data_ack(65_535));
-    assert_eq!(talk.hear(), ["0 ACK 65536+1428 ack 1 65535@65536+1428 data-ack 0"]);
+    talk.deliver(0, peer(1, 65_536).data_ack(65_535));
+    assert_eq!(talk.emitted(), ["0 ACK 65536+1428 ack 1 65535@65536+1428 data-ack 0"]);
 }
 
 #[test]
-fn a_reader_that_wakes_up_tells_the_window() {
+fn a_reader_that_resumes_advertises_the_window() {
     let mut config = two_paths();
     config.transport.receive_buffer.initial = Bytes(6_400);
     config.transport.receive_buffer.max = Bytes(6_400);
     let mut talk = Talk::served(config);
     talk.wait_until(30);
     for packet in 0..6u64 {
-        talk.deliver(0, say(1 + 1000 * packet, 1).data(1000 * packet, 1000));
+        talk.deliver(0, peer(1 + 1000 * packet, 1).data(1000 * packet, 1000));
     }
-    assert_eq!(talk.hear_segments().pop().unwrap().1.window, 400);
-    // More than the window is not taken, nor acknowledged.
-    assert!(talk.deliver(0, say(6001, 1).data(6000, 1000)).is_none());
-    assert_eq!(talk.hear(), ["0 ACK 1 ack 6001 data-ack 6000"]);
+    assert_eq!(talk.emitted_segments().pop().unwrap().1.window, 400);
+    // Data beyond the window is neither accepted nor acknowledged.
+    assert!(talk.deliver(0, peer(6001, 1).data(6000, 1000)).is_none());
+    assert_eq!(talk.emitted(), ["0 ACK 1 ack 6001 data-ack 6000"]);
     assert_eq!(talk.end.read(at(30), 100_000), 6000);
-    let update = talk.hear_segments();
+    let update = talk.emitted_segments();
     assert_eq!((update.len(), update[0].1.window), (1, 6_400));
 }
 
@@ -333,13 +333,13 @@ fn a_reader_that_wakes_up_tells_the_window() {
 fn a_lost_tail_is_probed_and_repaired() {
     let mut talk = served();
     talk.end.write(1_428 * 3);
-    assert_eq!(talk.hear(), full(0, 3));
+    assert_eq!(talk.emitted(), full(0, 3));
     talk.wait_until(40);
-    talk.deliver(0, say(1, 1 + 2 * 1428).data_ack(2 * 1428).echo(20));
+    talk.deliver(0, peer(1, 1 + 2 * 1428).data_ack(2 * 1428).echo(20));
     // A lone packet: two round trips and 200 ms, but not later than the timeout of 20 + 200 ms.
-    assert_eq!(talk.hear_at(40 + 220), full(2, 1));
+    assert_eq!(talk.emitted_at(40 + 220), full(2, 1));
     talk.wait_until(280);
-    talk.deliver(0, say(1, 1 + 3 * 1428).data_ack(3 * 1428).echo(260));
+    talk.deliver(0, peer(1, 1 + 3 * 1428).data_ack(3 * 1428).echo(260));
     talk.silence_until(100_000);
 }
 
@@ -347,16 +347,16 @@ fn a_lost_tail_is_probed_and_repaired() {
 fn a_hole_is_repaired_when_three_packets_behind_it_arrived() {
     let mut talk = served();
     talk.end.write(1_428 * 10);
-    assert_eq!(talk.hear(), full(0, 10));
+    assert_eq!(talk.emitted(), full(0, 10));
     talk.wait_until(40);
     for end in [2, 3] {
-        talk.deliver(0, say(1, 1).data_ack(0).sack(1429, 1 + end * 1428).echo(20));
-        assert_eq!(talk.hear(), NOTHING);
+        talk.deliver(0, peer(1, 1).data_ack(0).sack(1429, 1 + end * 1428).echo(20));
+        assert_eq!(talk.emitted(), NOTHING);
     }
-    talk.deliver(0, say(1, 1).data_ack(0).sack(1429, 1 + 4 * 1428).echo(20));
-    assert_eq!(talk.hear(), full(0, 1));
+    talk.deliver(0, peer(1, 1).data_ack(0).sack(1429, 1 + 4 * 1428).echo(20));
+    assert_eq!(talk.emitted(), full(0, 1));
     talk.wait_until(60);
-    talk.deliver(0, say(1, 1 + 10 * 1428).data_ack(10 * 1428).echo(40));
+    talk.deliver(0, peer(1, 1 + 10 * 1428).data_ack(10 * 1428).echo(40));
     // The window is at its threshold of 5, and the six packets that this acknowledgment delivered make it grow by one.
     assert_eq!(talk.end.views()[0].cwnd.floor(), 6);
     talk.silence_until(100_000);
@@ -369,11 +369,11 @@ fn paced_packets_leave_one_by_one() {
     let mut talk = Talk::served(config);
     talk.end.write(1_428 * 4);
     // Twice ten windows per round trip of 20 ms: one packet per millisecond, and a little for the headers.
-    assert_eq!(talk.hear(), full(0, 1));
+    assert_eq!(talk.emitted(), full(0, 1));
     let due = talk.end.poll_timeout().unwrap();
     assert!(due > at(21) && due < at(21) + Duration::from_micros(60), "{due}");
     for packet in 1..4 {
         talk.wait_until(20 + 2 * packet);
-        assert_eq!(talk.hear(), full(packet, 1));
+        assert_eq!(talk.emitted(), full(packet, 1));
     }
 }

@@ -1,4 +1,5 @@
-//! Several subflows: priorities, addresses that go, ends of subflows and of all at once, and data that changes its way.
+//! Several subflows: priorities, removed addresses, ends of subflows and of the connection, and data that moves to
+//! another subflow.
 
 mod common;
 
@@ -29,8 +30,8 @@ fn sends(talk: &mut Talk) -> Vec<(SendKind, u64)> {
 }
 
 /// By path: how many of the segments carry payload.
-fn loads(heard: &[(usize, anabranch_segment::Segment)]) -> [usize; 2] {
-    [0, 1].map(|path| heard.iter().filter(|(at, segment)| *at == path && segment.payload_len > 0).count())
+fn loads(emitted: &[(usize, anabranch_segment::Segment)]) -> [usize; 2] {
+    [0, 1].map(|path| emitted.iter().filter(|(at, segment)| *at == path && segment.payload_len > 0).count())
 }
 
 #[test]
@@ -41,7 +42,7 @@ fn a_priority_moves_the_traffic_and_moves_it_back() {
     net.trace = Some(Vec::new());
     net.run_until(secs(2), |_| false);
     let delivered = |net: &Pair| [0, 1].map(|path: usize| net.paths[path].down.delivered);
-    // What the client said last on the first path, with the option.
+    // The client's last segment on the first path, with the option.
     let say_priority = |net: &mut Pair, backup| {
         let trace = net.trace.as_ref().unwrap();
         let last = trace.iter().rfind(|(_, path, down, _)| path.index() == 0 && !down).unwrap();
@@ -68,28 +69,28 @@ fn a_timeout_hands_the_bytes_to_the_other_subflow() {
     let mut talk = two_subflows();
     // The round trips are equal and measured from the handshakes; the first subflow is the one that min-RTT takes.
     talk.end.write(1_428 * 4);
-    let heard = talk.hear_segments();
-    assert_eq!(loads(&heard), [4, 0]);
+    let emitted = talk.emitted_segments();
+    assert_eq!(loads(&emitted), [4, 0]);
     // A probe after two round trips and 2 ms, a timeout one timeout after that.
-    assert_eq!(talk.hear_at(40 + 42), ["0 ACK 4285+1428 ack 1 4284@4285+1428 data-ack 0"]);
+    assert_eq!(talk.emitted_at(40 + 42), ["0 ACK 4285+1428 ack 1 4284@4285+1428 data-ack 0"]);
     sends(&mut talk);
-    let heard = talk.hear_at(82 + 220);
-    // The lost subflow repeats its first packet; the other one carries all four, in order.
-    assert_eq!(heard[0], "0 ACK 1+1428 ack 1 0@1+1428 data-ack 0");
+    let emitted = talk.emitted_at(82 + 220);
+    // The failed subflow retransmits its first packet; the other one carries all four, in order.
+    assert_eq!(emitted[0], "0 ACK 1+1428 ack 1 0@1+1428 data-ack 0");
     let reinjected: Vec<_> = (0..4)
         .map(|i| format!("1 ACK {}+1428 ack 1 {}@{}+1428 data-ack 0", 1 + i * 1428, i * 1428, 1 + i * 1428))
         .collect();
-    assert_eq!(heard[1..], reinjected);
+    assert_eq!(emitted[1..], reinjected);
     use SendKind::{Reinjection, Retransmission};
     let expected =
         [(Retransmission, 0), (Reinjection, 0), (Reinjection, 1428), (Reinjection, 2856), (Reinjection, 4284)];
     assert_eq!(sends(&mut talk), expected);
-    // New data avoids the subflow that failed, until it is heard of.
+    // New data avoids the subflow that failed, until an acknowledgment arrives on it.
     assert!(talk.end.views()[0].potentially_failed);
-    talk.deliver(1, say(1, 5713).data_ack(5712).echo(302));
+    talk.deliver(1, peer(1, 5713).data_ack(5712).echo(302));
     talk.end.write(1_428);
-    assert_eq!(loads(&talk.hear_segments()), [0, 1]);
-    talk.deliver(0, say(1, 5713).data_ack(5712).echo(40));
+    assert_eq!(loads(&talk.emitted_segments()), [0, 1]);
+    talk.deliver(0, peer(1, 5713).data_ack(5712).echo(40));
     assert!(!talk.end.views()[0].potentially_failed);
 }
 
@@ -100,22 +101,22 @@ fn a_subflow_that_is_reset_hands_over_everything_that_it_held() {
     let mut talk = Talk::served(config);
     talk.join(1, 2);
     // The peer's window is wide enough for both buffers, of some 60 packets each.
-    talk.deliver(0, say(1, 1).data_ack(0));
+    talk.deliver(0, peer(1, 1).data_ack(0));
     talk.end.write(1_428 * 200);
-    let heard = talk.hear_segments();
-    assert_eq!(loads(&heard), [10, 10]);
+    let emitted = talk.emitted_segments();
+    assert_eq!(loads(&emitted), [10, 10]);
     let queued: Vec<_> = talk.end.views().iter().map(|view| view.queued).collect();
     assert!(queued[0] > 0 && queued[1] > 0, "{queued:?}");
     sends(&mut talk);
-    talk.deliver(0, say(1, 1).flags(Flags::RST | Flags::ACK));
+    talk.deliver(0, peer(1, 1).flags(Flags::RST | Flags::ACK));
     let mut acked = 1 + 10 * 1428;
     let mut reinjected = 0;
     for _ in 0..20 {
         talk.wait_until(talk.now + 20);
-        let (now, said) = (talk.now, say(1, acked).data_ack(0));
-        talk.deliver(1, said.echo(now - 20));
-        let heard = talk.hear_segments();
-        acked += heard.iter().map(|(_, segment)| u64::from(segment.payload_len)).sum::<u64>();
+        let (now, emitted) = (talk.now, peer(1, acked).data_ack(0));
+        talk.deliver(1, emitted.echo(now - 20));
+        let emitted = talk.emitted_segments();
+        acked += emitted.iter().map(|(_, segment)| u64::from(segment.payload_len)).sum::<u64>();
         reinjected += sends(&mut talk).iter().filter(|(kind, _)| *kind == SendKind::Reinjection).count();
     }
     assert!(reinjected >= 10, "{reinjected} segments");
@@ -124,77 +125,78 @@ fn a_subflow_that_is_reset_hands_over_everything_that_it_held() {
 }
 
 #[test]
-fn a_full_window_repeats_its_head_on_the_faster_subflow_and_slows_the_slower() {
+fn a_full_window_retransmits_its_first_data_on_the_faster_subflow_and_slows_the_slower() {
     let mut talk = Talk::served(two_paths());
     talk.window = (1_428 * 14 / 128) as u16; // 14 segments, and a little less
-    talk.deliver(0, say(1, 1).data_ack(0));
+    talk.deliver(0, peer(1, 1).data_ack(0));
     // The second subflow is five times slower.
     talk.join_syn(1, 2, token(OUR_KEY));
-    talk.hear();
+    talk.emitted();
     talk.wait_until(120);
     let hmac = join_proof(PEER_KEY, OUR_KEY, [PEER_NONCE, talk.nonce])[..20].try_into().unwrap();
-    talk.deliver(1, say(1, 1).option(MptcpOption::JoinAck { hmac }));
-    talk.hear();
-    // The peer's first window of 65 535 bytes stays promised: 45 segments. Fill it so that the slow one holds the head.
+    talk.deliver(1, peer(1, 1).option(MptcpOption::JoinAck { hmac }));
+    talk.emitted();
+    // The peer's first window of 65 535 bytes stays advertised: 45 segments. Fill it so that the slow one holds the
+    // first unacknowledged data.
     talk.end.write(1_428 * 100);
-    assert_eq!(loads(&talk.hear_segments()), [10, 10]);
+    assert_eq!(loads(&talk.emitted_segments()), [10, 10]);
     talk.wait_until(140);
     // The fast subflow is acknowledged, and the stream up to where the slow one's bytes begin.
-    talk.deliver(0, say(1, 1 + 14_280).data_ack(14_280).echo(120));
-    assert_eq!(loads(&talk.hear_segments()), [20, 0]);
+    talk.deliver(0, peer(1, 1 + 14_280).data_ack(14_280).echo(120));
+    assert_eq!(loads(&talk.emitted_segments()), [20, 0]);
     sends(&mut talk);
     talk.wait_until(160);
-    talk.deliver(0, say(1, 1 + 3 * 14_280).data_ack(14_280).echo(140));
-    let heard = talk.hear();
-    assert_eq!(heard.first().map(String::as_str), Some("0 ACK 42841+1428 ack 1 57120@42841+1428 data-ack 0"));
+    talk.deliver(0, peer(1, 1 + 3 * 14_280).data_ack(14_280).echo(140));
+    let emitted = talk.emitted();
+    assert_eq!(emitted.first().map(String::as_str), Some("0 ACK 42841+1428 ack 1 57120@42841+1428 data-ack 0"));
     let kinds = sends(&mut talk);
     assert_eq!(kinds.last(), Some(&(SendKind::Reinjection, 14_280)), "{kinds:?}");
     assert_eq!(kinds.iter().filter(|(kind, _)| *kind == SendKind::Reinjection).count(), 1, "once");
     assert_eq!(talk.end.views()[1].cwnd.floor(), 5, "half of ten");
-    talk.deliver(0, say(1, 1 + 3 * 14_280).data_ack(14_280).echo(140));
-    assert_eq!(talk.hear(), NOTHING);
+    talk.deliver(0, peer(1, 1 + 3 * 14_280).data_ack(14_280).echo(140));
+    assert_eq!(talk.emitted(), NOTHING);
 }
 
 #[test]
 fn an_address_that_goes_takes_its_subflow_along() {
     let mut talk = two_subflows();
     talk.end.write(1_428 * 30);
-    assert_eq!(loads(&talk.hear_segments()), [10, 10]);
+    assert_eq!(loads(&talk.emitted_segments()), [10, 10]);
     let gone = MptcpOption::RemoveAddress(RemovedAddresses::new(&[2]).unwrap());
-    talk.deliver(0, say(1, 1).data_ack(0).option(gone));
+    talk.deliver(0, peer(1, 1).data_ack(0).option(gone));
     assert_eq!(talk.end.views().len(), 1);
     talk.wait_until(60);
     sends(&mut talk);
-    talk.deliver(0, say(1, 1 + 14_280).data_ack(14_280).echo(40));
-    talk.hear();
+    talk.deliver(0, peer(1, 1 + 14_280).data_ack(14_280).echo(40));
+    talk.emitted();
     let first = sends(&mut talk)[..10].to_vec();
     let expected: Vec<_> = (10..20).map(|i| (SendKind::Reinjection, i * 1428)).collect();
     assert_eq!(first, expected, "its bytes first, then new ones");
 }
 
 #[test]
-fn a_client_whose_interface_goes_tells_the_peer() {
+fn a_client_whose_interface_goes_down_withdraws_its_address() {
     let mut talk = Talk::connected(two_paths());
-    talk.hear();
+    talk.emitted();
     let hmac = u64::from_be_bytes(join_proof(PEER_KEY, OUR_KEY, [PEER_NONCE, 0x4444])[..8].try_into().unwrap());
     talk.syn_ack(1, &[MptcpOption::JoinSynAck { backup: false, address_id: 0, hmac, nonce: PEER_NONCE }]);
-    talk.hear();
-    talk.deliver(1, say(1, 1).data_ack(0));
-    talk.hear();
+    talk.emitted();
+    talk.deliver(1, peer(1, 1).data_ack(0));
+    talk.emitted();
     talk.end.handle_path_change(at(talk.now), PathId(0), false);
-    assert_eq!(talk.hear(), ["1 ACK 1 ack 1 data-ack 0 remove([0])"]);
+    assert_eq!(talk.emitted(), ["1 ACK 1 ack 1 data-ack 0 remove([0])"]);
     talk.end.handle_path_change(at(talk.now), PathId(0), true);
-    assert_eq!(talk.hear(), ["0 SYN 0 join-syn(0)"], "back at once");
+    assert_eq!(talk.emitted(), ["0 SYN 0 join-syn(0)"], "back at once");
 }
 
 #[test]
 fn a_subflow_that_the_peer_ends_is_ended_here_too() {
     let mut talk = two_subflows();
-    talk.deliver(1, say(1, 1).data_ack(0).flags(Flags::ACK | Flags::FIN));
-    assert_eq!(talk.hear(), ["1 FIN|ACK 1 ack 2 data-ack 0"]);
+    talk.deliver(1, peer(1, 1).data_ack(0).flags(Flags::ACK | Flags::FIN));
+    assert_eq!(talk.emitted(), ["1 FIN|ACK 1 ack 2 data-ack 0"]);
     talk.end.write(1_428 * 20);
-    assert_eq!(loads(&talk.hear_segments()), [10, 0]);
-    talk.deliver(1, say(2, 2).data_ack(0));
+    assert_eq!(loads(&talk.emitted_segments()), [10, 0]);
+    talk.deliver(1, peer(2, 2).data_ack(0));
     assert!(!talk.end.is_closed());
 }
 
@@ -203,19 +205,19 @@ fn a_fast_close_ends_everything() {
     // In its RST form.
     let mut talk = two_subflows();
     let close = MptcpOption::FastClose { receiver_key: OUR_KEY };
-    talk.deliver(1, say(1, 1).flags(Flags::RST | Flags::ACK).option(close.clone()));
+    talk.deliver(1, peer(1, 1).flags(Flags::RST | Flags::ACK).option(close.clone()));
     assert!(talk.end.is_closed() && talk.end.views().is_empty());
-    assert_eq!((talk.hear(), talk.end.poll_timeout()), (vec![], None));
+    assert_eq!((talk.emitted(), talk.end.poll_timeout()), (vec![], None));
     // In its ACK form it is answered by a reset on every subflow.
     let mut talk = two_subflows();
-    talk.deliver(1, say(1, 1).data_ack(0).option(close));
+    talk.deliver(1, peer(1, 1).data_ack(0).option(close));
     assert!(talk.end.is_closed());
-    let resets = talk.hear();
+    let resets = talk.emitted();
     assert_eq!(resets.len(), 2);
     assert!(resets.iter().all(|text| text.contains("RST")), "{resets:?}");
-    // With a wrong key it is none.
+    // With a wrong key it is ignored.
     let mut talk = two_subflows();
-    talk.deliver(1, say(1, 1).data_ack(0).option(MptcpOption::FastClose { receiver_key: 5 }));
+    talk.deliver(1, peer(1, 1).data_ack(0).option(MptcpOption::FastClose { receiver_key: 5 }));
     assert!(!talk.end.is_closed());
 }
 
@@ -223,11 +225,11 @@ fn a_fast_close_ends_everything() {
 fn an_abort_is_a_fast_close_on_every_subflow() {
     let mut talk = two_subflows();
     talk.end.write(1_428 * 3);
-    talk.hear();
+    talk.emitted();
     talk.end.abort(at(talk.now));
     let expected =
         ["0 RST|ACK 4285 ack 1 fastclose reset(Unspecified)", "1 RST|ACK 1 ack 1 fastclose reset(Unspecified)"];
-    assert_eq!(talk.hear(), expected);
+    assert_eq!(talk.emitted(), expected);
     assert!(talk.end.is_closed() && talk.end.is_over());
 }
 
@@ -235,34 +237,34 @@ fn an_abort_is_a_fast_close_on_every_subflow() {
 fn bytes_of_a_dead_subflow_wait_for_the_other_one_to_recover_and_go_once() {
     let mut talk = Talk::served(two_paths());
     talk.join_syn(1, 2, token(OUR_KEY));
-    talk.hear();
+    talk.emitted();
     talk.wait_until(30);
     let hmac = join_proof(PEER_KEY, OUR_KEY, [PEER_NONCE, talk.nonce])[..20].try_into().unwrap();
-    talk.deliver(1, say(1, 1).option(MptcpOption::JoinAck { hmac }));
-    talk.hear();
-    // The second subflow is the faster one, so the first bytes are there. Neither path answers any more.
+    talk.deliver(1, peer(1, 1).option(MptcpOption::JoinAck { hmac }));
+    talk.emitted();
+    // The second subflow is the faster one, so it carries the first bytes. Neither path delivers any more.
     talk.end.write(1_428 * 20);
-    assert_eq!(loads(&talk.hear_segments()), [10, 10]);
-    assert_eq!(talk.hear_at(30 + 22).len(), 1);
-    assert_eq!(talk.hear_at(30 + 42).len(), 1);
+    assert_eq!(loads(&talk.emitted_segments()), [10, 10]);
+    assert_eq!(talk.emitted_at(30 + 22).len(), 1);
+    assert_eq!(talk.emitted_at(30 + 42).len(), 1);
     sends(&mut talk);
-    // The second times out; the first has no room for its bytes. Then the first times out; the second is gone for good.
-    assert_eq!(talk.hear_at(52 + 210), ["1 ACK 1+1428 ack 1 0@1+1428 data-ack 0"]);
-    assert_eq!(talk.hear_at(72 + 220), ["0 ACK 1+1428 ack 1 14280@1+1428 data-ack 0"]);
+    // The second times out; the first has no room for its bytes. Then the first times out; the second stays dead.
+    assert_eq!(talk.emitted_at(52 + 210), ["1 ACK 1+1428 ack 1 0@1+1428 data-ack 0"]);
+    assert_eq!(talk.emitted_at(72 + 220), ["0 ACK 1+1428 ack 1 14280@1+1428 data-ack 0"]);
     talk.wait_until(300);
-    talk.deliver(1, say(1, 1).flags(Flags::RST | Flags::ACK));
-    assert_eq!(talk.hear(), NOTHING);
+    talk.deliver(1, peer(1, 1).flags(Flags::RST | Flags::ACK));
+    assert_eq!(talk.emitted(), NOTHING);
     sends(&mut talk);
-    // The first is heard of: it got its own bytes, which lack those before.
+    // An acknowledgment arrives on the first: it received its own bytes, which lack those before.
     talk.wait_until(312);
-    talk.deliver(0, say(1, 1 + 14_280).data_ack(0).echo(292));
-    talk.hear();
+    talk.deliver(0, peer(1, 1 + 14_280).data_ack(0).echo(292));
+    talk.emitted();
     let mut offsets: Vec<_> = sends(&mut talk).iter().map(|(_, offset)| offset / 1428).collect();
     for _ in 0..5 {
         talk.wait_until(talk.now + 20);
         let acked = 1 + 14_280 + 1_428 * offsets.len() as u64;
-        talk.deliver(0, say(1, acked).data_ack(0).echo(talk.now - 20));
-        talk.hear();
+        talk.deliver(0, peer(1, acked).data_ack(0).echo(talk.now - 20));
+        talk.emitted();
         offsets.extend(sends(&mut talk).iter().map(|(_, offset)| offset / 1428));
     }
     assert_eq!(offsets, (0..10).collect::<Vec<_>>());

@@ -1,7 +1,7 @@
-//! A peer that says anything at all: random numbers, flags and options, near the edges of what is allowed. Whatever it says, the
-//! endpoint neither panics nor talks for ever, and every segment that it sends can be encoded.
+//! A hostile peer: random numbers, flags and options, near the edges of what is allowed. Whatever it sends, the
+//! endpoint neither panics nor sends without end, and every segment that it sends can be encoded.
 //!
-//! A case is one number; a failure tells it.
+//! A case is one number; a failure prints it.
 
 mod common;
 
@@ -51,21 +51,21 @@ impl Draw {
     }
 }
 
-/// The last segments that each end sent on each path: what a peer may sensibly refer to.
+/// The last segments that each end sent on each path: the ones that a peer may refer to.
 struct Wire {
     now: Instant,
     seen: Vec<(PathId, Segment)>,
     target: Connection,
     /// The first number of the peer, by path.
     first: [SeqNumber; 2],
-    /// The application has not said that it is done.
+    /// The application has not ended its stream.
     writes: bool,
 }
 
 impl Wire {
     fn flush(&mut self) {
         for count in 0.. {
-            assert!(count < 20_000, "it talks for ever: {:?} {:?}", self.seen, self.target);
+            assert!(count < 20_000, "it sends for ever: {:?} {:?}", self.seen, self.target);
             let Some(Transmit { path, segment, .. }) = self.target.poll_transmit(self.now) else { break };
             assert!(segment.options_len() <= MAX_OPTIONS_LEN, "{segment:?}");
             assert!(segment.len() + 20 <= 1500, "{segment:?}");
@@ -197,7 +197,7 @@ impl Wire {
     }
 }
 
-/// A connection in the midst of a transfer, taken off its network.
+/// A connection during a transfer, taken off its network.
 fn established(case: u64, draw: &mut Draw) -> Wire {
     let protocol = if draw.one_in(5) { Protocol::Tcp } else { Protocol::Mptcp };
     let mut ours = config(protocol, 2);
@@ -247,13 +247,13 @@ fn run_cases(cases: std::ops::Range<u64>) {
 }
 
 #[test]
-fn nothing_that_a_peer_says_harms() {
+fn nothing_that_a_peer_sends_harms() {
     run_cases(0..2_000);
 }
 
 #[test]
 #[ignore = "slow suite: 50 000 cases"]
-fn nothing_that_fifty_thousand_peers_say_harms() {
+fn nothing_that_fifty_thousand_peers_send_harms() {
     run_cases(1_000_000..1_050_000);
 }
 

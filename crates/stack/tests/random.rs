@@ -1,4 +1,4 @@
-//! Random networks, transports and misfortunes. A case is one number: everything in it is drawn from that.
+//! Random networks, transports and failures. A case is one number from which everything in it is drawn.
 //!
 //! Whatever happens, every byte arrives exactly once and in order, windows stay at or above one packet, packets
 //! are conserved; and once the network heals, the transfer makes progress to its end.
@@ -135,8 +135,8 @@ fn close(net: &mut Pair) -> Result<(), String> {
     Err(format!("the ends do not close: {:?}\n{:?}", net.server, net.client))
 }
 
-/// One end gives up. The other one learns of it unless everything that says so is lost; in any case nobody panics, and the
-/// end that gave up falls silent.
+/// One end aborts. The other one learns of it unless every segment with the reset is lost; in any case nothing panics,
+/// and the end that aborted sends nothing more.
 fn abort(net: &mut Pair, draw: &mut Draw) -> Result<(), String> {
     heal(net);
     let now = net.now;
@@ -153,7 +153,7 @@ fn abort(net: &mut Pair, draw: &mut Draw) -> Result<(), String> {
     }
 }
 
-/// Runs and checks what must hold at any time. True when the client has everything.
+/// Runs and checks the invariants. True when the client has everything.
 fn run_checked(net: &mut Pair, until: Instant, bytes: u64) -> Result<bool, String> {
     let ended = net.run_until(until, |net| net.received == bytes && net.client.peer_finished());
     // More bytes than were sent would be duplicates; the last check of the case is that there are not fewer.

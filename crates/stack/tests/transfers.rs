@@ -1,4 +1,4 @@
-//! Stories of whole transfers: a server sends, a client reads, and networks misbehave in between.
+//! Whole transfers: a server sends, a client reads, and the networks fail meanwhile.
 
 mod common;
 
@@ -65,9 +65,12 @@ fn losses_are_repaired_without_a_timeout() {
             let is = |e: &&TransportEvent| matches!(e, TransportEvent::SegmentSent { kind, .. } if *kind == wanted);
             events.iter().filter(is).count() as u64
         };
-        let repeated = sent(SendKind::Retransmission) + sent(SendKind::TailLossProbe);
-        // Every loss of data costs one repetition, and hardly anything else does.
-        assert!(repeated >= 20 && repeated <= net.paths[0].down.dropped + 3, "{repeated} repetitions");
+        let retransmitted = sent(SendKind::Retransmission) + sent(SendKind::TailLossProbe);
+        // Every loss of data costs one retransmission, and hardly any more.
+        assert!(
+            retransmitted >= 20 && retransmitted <= net.paths[0].down.dropped + 3,
+            "{retransmitted} retransmissions"
+        );
         let timeouts = events
             .iter()
             .filter(|e| matches!(e, TransportEvent::WindowReduced { cause: anabranch_events::LossCause::Timeout, .. }));
@@ -123,7 +126,7 @@ fn an_interface_that_goes_and_comes_back_gets_a_new_subflow() {
     net.paths[0].cut();
     net.client.handle_path_change(now, anabranch_units::PathId(0), false);
     net.run_until(secs(4), |_| false);
-    assert_eq!(net.server().views().len(), 1, "the server heard of it by REMOVE_ADDR");
+    assert_eq!(net.server().views().len(), 1, "the server learned of it by REMOVE_ADDR");
     net.paths[0].heal();
     let now = net.now;
     net.client.handle_path_change(now, anabranch_units::PathId(0), true);

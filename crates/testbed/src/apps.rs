@@ -1,4 +1,4 @@
-//! What the servers do with a connection: the same applications on our endpoint and on the kernel's sockets.
+//! Applications of the servers: the same ones on our endpoint and on the kernel's sockets.
 
 use crate::flow::Flow;
 use crate::http::Web;
@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Makes an application for each connection of a flow.
+/// Creates an application for each connection of a flow.
 #[derive(Clone)]
 pub(crate) enum Opener {
-    /// The client is a player of ours.
+    /// The client is one of our players.
     Model(Arc<Flow>, Exchanges),
     /// The client is a program that speaks HTTP.
     Web(Arc<Flow>, Option<PathBuf>),
@@ -25,37 +25,37 @@ impl Opener {
         match self {
             Opener::Model(flow, exchanges) => {
                 let http = flow.take_successor().unwrap_or_else(|| HttpServer::new(exchanges.clone()));
-                Box::new(Heard::new(flow, Counted::new(http)))
+                Box::new(Observed::new(flow, Counted::new(http)))
             }
-            Opener::Web(flow, root) => Box::new(Heard::new(flow, Web::new(root.clone()))),
+            Opener::Web(flow, root) => Box::new(Observed::new(flow, Web::new(root.clone()))),
         }
     }
 }
 
-/// An application whose connection is observed.
-struct Heard<A> {
+/// An application with an observed connection.
+struct Observed<A> {
     flow: Arc<Flow>,
     application: A,
-    /// By how much the numbers of its subflows are moved.
+    /// Offset of its subflows' numbers.
     shift: u16,
     acked: u64,
 }
 
-impl<A: Application> Heard<A> {
+impl<A: Application> Observed<A> {
     fn new(flow: &Arc<Flow>, application: A) -> Self {
         let shift = flow.connected(flow.clock.now());
-        Heard { flow: flow.clone(), application, shift, acked: 0 }
+        Observed { flow: flow.clone(), application, shift, acked: 0 }
     }
 }
 
-impl<A> Drop for Heard<A> {
+impl<A> Drop for Observed<A> {
     fn drop(&mut self) {
         let mut state = self.flow.state();
         state.open = state.open.saturating_sub(1);
     }
 }
 
-impl<A: Application> Application for Heard<A> {
+impl<A: Application> Application for Observed<A> {
     fn wants(&self) -> u64 {
         self.application.wants()
     }
@@ -65,7 +65,7 @@ impl<A: Application> Application for Heard<A> {
     }
 
     fn poll(&mut self, progress: Progress) -> Reply {
-        // A program does not tell what it read; what its kernel acknowledged comes nearest.
+        // A program does not report what it read; the bytes acknowledged by its kernel are the closest measure.
         if self.flow.program && progress.acked > self.acked {
             let bytes = progress.acked - self.acked;
             self.acked = progress.acked;
@@ -91,10 +91,10 @@ impl<A: Application> Application for Heard<A> {
     }
 }
 
-/// The server of the simulator, which knows sizes only: its messages are as long as the client's exchanges say.
+/// The server of the simulator, which handles sizes only: the lengths of its messages come from the client's exchanges.
 struct Counted {
     http: HttpServer,
-    /// Bytes that arrived and were not read.
+    /// Bytes received and not read.
     unread: u64,
     ended: bool,
 }
@@ -109,7 +109,7 @@ impl Counted {
 struct Side<'a> {
     unread: &'a mut u64,
     ended: bool,
-    /// What can be taken back of what was written earlier.
+    /// Bytes that can be withdrawn of those written earlier.
     unsent: u64,
     reply: Reply,
 }
@@ -168,7 +168,7 @@ impl Application for Counted {
     }
 }
 
-/// Stands for bytes that nobody reads.
+/// Content of bytes that are never read.
 pub(crate) const FILLER: u8 = b'.';
 
 #[cfg(test)]
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use anabranch_media::{Exchange, HttpClient};
 
-    /// A client's end that only takes note.
+    /// A client's end that only counts.
     #[derive(Default)]
     struct Near(u64);
 

@@ -10,13 +10,14 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// How often a stop is looked for when nothing else happens.
+/// Interval of the checks for a stop without other activity.
 const STOP_INTERVAL: Duration = Duration::from_millis(20);
 
-/// When to look again whether more has arrived while the player leaves bytes unread: the kernel would report the old ones for ever.
+/// Interval of the checks for new data while the player leaves bytes unread: the kernel would report the old ones for
+/// ever.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(2);
 
-/// A player that waits for its time.
+/// A player that starts at a given time.
 pub(crate) struct ModelClient {
     pub flow: Arc<Flow>,
     pub player: Box<dyn Player + Send>,
@@ -24,7 +25,8 @@ pub(crate) struct ModelClient {
 }
 
 impl ModelClient {
-    /// Plays until the player is done, its connection is gone or the run is over. The calling thread is in the client's namespace.
+    /// Plays until the player is done, its connection is closed or the run is over. The calling thread must be in the
+    /// client's namespace.
     pub fn run(mut self) {
         let flow = self.flow.clone();
         if let Err(error) = self.play(&flow) {
@@ -35,7 +37,7 @@ impl ModelClient {
 
     fn play(&mut self, flow: &Flow) -> io::Result<()> {
         sharpen_timers()?;
-        // A player that is woken late would call pictures late that were not.
+        // A player that runs late would count pictures as late that were not.
         run_before_others();
         while flow.clock.now() < flow.start {
             if flow.stopped() {
@@ -63,7 +65,7 @@ impl ModelClient {
         let mut next_sample = next_multiple(flow.clock.now(), flow.sample_interval);
         loop {
             stream.flush();
-            tell(flow, player.log());
+            observe(flow, player.log());
             let now = flow.clock.now();
             if player.finished() {
                 flow.state().finished = Some(now);
@@ -72,21 +74,21 @@ impl ModelClient {
             if flow.stopped() {
                 return Ok(());
             }
-            if stream.is_over() && stream.readable() == 0 && player.next_timer().is_none() {
+            if stream.is_over() && stream.readable() == 0 && player.poll_timeout().is_none() {
                 return stream.failure().map_or(Ok(()), |error| Err(io::Error::new(error.kind(), error.to_string())));
             }
-            flow.starved.store(player.next_timer().is_none(), Ordering::Relaxed);
+            flow.starved.store(player.poll_timeout().is_none(), Ordering::Relaxed);
             let unread = stream.readable() > 0;
             let pause = if unread { RECHECK_INTERVAL } else { STOP_INTERVAL };
-            let wake = player.next_timer().unwrap_or(Instant::FAR_FUTURE).min(next_sample).min(now + pause);
+            let wake = player.poll_timeout().unwrap_or(Instant::FAR_FUTURE).min(next_sample).min(now + pause);
             let listens = !unread && !stream.is_over();
             let ready = wait(&stream.socket, listens, stream.wants_to_write(), wake.since(now).as_nanos())?;
             let now = flow.clock.now();
             if stream.refresh(now) || (listens && ready.readable && stream.look_for_end()) {
                 player.on_readable(now, stream);
             }
-            if player.next_timer().is_some_and(|at| at <= now) {
-                player.on_timer(now, stream);
+            if player.poll_timeout().is_some_and(|at| at <= now) {
+                player.handle_timeout(now, stream);
             }
             if now >= next_sample {
                 player.sample(now);
@@ -96,8 +98,8 @@ impl ModelClient {
     }
 }
 
-/// Lets the observer see what the player said.
-fn tell(flow: &Flow, log: &mut Log<PlayerEvent>) {
+/// Passes the player's events to the observer.
+fn observe(flow: &Flow, log: &mut Log<PlayerEvent>) {
     if !log.is_empty() {
         flow.observer().see_player(log);
     }

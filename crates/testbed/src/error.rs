@@ -1,4 +1,4 @@
-//! Why there is no testbed, or none any more.
+//! Errors of the testbed.
 
 use std::io;
 use thiserror::Error;
@@ -14,23 +14,23 @@ pub enum TestbedError {
     Refused {
         /// The scenario's name.
         scenario: String,
-        /// What it has, and what would be possible.
+        /// Its unsupported property, and the supported ones.
         why: String,
     },
     /// The operating system refused something.
     #[error("{doing}: {source}")]
     System {
-        /// What was attempted.
+        /// The attempted action.
         doing: String,
-        /// Why it failed.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// A part of the testbed failed while it ran.
+    /// A part of the testbed failed during a run.
     #[error("the run failed: {0}")]
     Failed(String),
 }
 
-/// Says what was attempted when an error of the operating system came.
+/// Adds the attempted action to an error of the operating system.
 pub(crate) trait Doing<T> {
     fn doing(self, what: impl Into<String>) -> Result<T, TestbedError>;
 }

@@ -1,4 +1,4 @@
-//! A connection of the scenario as all who work on it share it.
+//! A flow of the scenario, shared by the threads that work on it.
 
 use anabranch_events::{Log, TransportEvent};
 use anabranch_live::Clock;
@@ -10,7 +10,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many subflows of one connection keep names of their own. A program may open many connections, and each counts from zero.
+/// Subflow numbers reserved for each connection. A program may open many connections, and each counts from zero.
 pub(crate) const SUBFLOWS_PER_CONNECTION: u16 = 64;
 
 /// What is known of a flow before it runs, and stays so.
@@ -18,12 +18,12 @@ pub(crate) struct Fixed {
     pub name: String,
     pub start: Instant,
     pub awaited: bool,
-    /// Positions of its paths in the scenario's list.
+    /// Indices of its paths in the scenario's list.
     pub paths: Vec<usize>,
-    /// The same as the emulator numbers them.
+    /// The same paths in the emulator's numbering.
     pub ends: Vec<PathId>,
     pub hints: Hints,
-    /// A program and not a player of ours is its client.
+    /// Whether its client is a program and not one of our players.
     pub program: bool,
     pub port: u16,
     pub clock: Clock,
@@ -35,36 +35,36 @@ pub(crate) struct Flow {
     fixed: Fixed,
     observer: Mutex<Observer>,
     state: Mutex<State>,
-    /// What serves the next connection of a player that opened its connection anew.
+    /// The HTTP server of the next connection of a player that reopened its connection.
     successor: Mutex<Option<HttpServer>>,
-    /// Bytes that the player read, or that a program acknowledged.
+    /// Bytes read by the player, or acknowledged by a program.
     pub bytes: AtomicU64,
-    /// When something arrived last, in nanoseconds.
+    /// When data arrived last, in nanoseconds.
     pub last_arrival: AtomicU64,
-    /// Its player has nothing to do until more arrives.
+    /// Whether its player has nothing to do until more data arrives.
     pub starved: AtomicBool,
-    /// The run is over: whoever works on the flow ends.
+    /// Whether the run is over: all threads of the flow end.
     pub stop: AtomicBool,
 }
 
-/// How far it is.
+/// Current state of a flow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
-    /// When its player was done.
+    /// When its player finished.
     pub finished: Option<Instant>,
-    /// Nothing will happen to it any more.
+    /// Whether the session is over.
     pub over: bool,
-    /// What went wrong.
+    /// The first error.
     pub failure: Option<String>,
-    /// Connections that were opened to its server.
+    /// Number of connections opened to its server.
     pub connections: u16,
-    /// Those of them that have not ended.
+    /// Number of these that are open.
     pub open: u16,
-    /// What the kernel counted on the server's subflows, if the kernel serves.
+    /// The kernel's counters of the server's subflows, if the kernel serves.
     pub counted: Vec<crate::inspect::Subflow>,
 }
 
-/// A lock whose holders do single steps, so what it guards is whole even after a panic.
+/// A lock whose holders do single steps, so its content is consistent even after a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -99,18 +99,18 @@ impl Flow {
         lock(&self.state)
     }
 
-    /// The player opens its connection anew: `http` knows where in their exchanges.
+    /// The player reopened its connection; `http` continues with their exchanges.
     pub fn reopened(&self, now: Instant, http: HttpServer) {
         *lock(&self.successor) = Some(http);
         self.observer().reconnected(now);
     }
 
-    /// What serves the connection that was opened anew, if that is what was just opened.
+    /// The HTTP server of a reopened connection, if the connection just opened is one.
     pub fn take_successor(&self) -> Option<HttpServer> {
         lock(&self.successor).take()
     }
 
-    /// Nobody works on it any more.
+    /// The results, when no thread uses the flow any more.
     pub fn into_parts(self) -> (Observer, State, u64) {
         let own = |error: PoisonError<_>| error.into_inner();
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -137,7 +137,7 @@ impl Flow {
         self.observer().see_receiver(&mut log);
     }
 
-    /// A connection to its server was opened; returns by how much the numbers of its subflows are moved.
+    /// A connection to its server was opened; returns the offset of its subflows' numbers.
     pub fn connected(&self, now: Instant) -> u16 {
         let mut state = self.state();
         let shift = state.connections.saturating_mul(SUBFLOWS_PER_CONNECTION);

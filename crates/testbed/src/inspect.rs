@@ -1,16 +1,16 @@
-//! What a kernel that sends knows about its subflows.
+//! The kernel's counters of a sender's subflows.
 
 use crate::sockopt::{SubflowInfo, TCP_INFO_BYTES, subflow_infos, tcp_info};
-use anabranch_live::lab::MAX_PATHS;
+use anabranch_live::testnet::MAX_PATHS;
 use anabranch_units::Duration;
 use rustix::net::AddressFamily;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
 
-/// A subflow as the kernel of the sender sees it.
+/// A subflow in the kernel of the sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Subflow {
-    /// By which number the kernel calls it; the initial one's is 1.
+    /// The kernel's number of the subflow; the initial one's is 1.
     pub id: u16,
     /// The client's address.
     pub remote: IpAddr,
@@ -24,17 +24,17 @@ pub(crate) struct Subflow {
     pub srtt: Duration,
     /// Payload bytes acknowledged.
     pub acked: u64,
-    /// Payload bytes sent, repetitions included.
+    /// Payload bytes sent, retransmissions included.
     pub bytes: u64,
-    /// Segments with payload sent, repetitions included.
+    /// Segments with payload sent, retransmissions included.
     pub segments: u64,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmissions: u64,
     /// How often the retransmission timer fired.
     pub timeouts: u64,
 }
 
-/// The open subflows behind a socket; none if the kernel does not tell.
+/// The open subflows of a socket; empty if the kernel does not report them.
 pub(crate) fn subflows(socket: impl AsFd + Copy, peer: IpAddr) -> Vec<Subflow> {
     if let Ok(list) = subflow_infos(socket, usize::from(MAX_PATHS)) {
         return list.iter().filter_map(of_subflow).collect();

@@ -8,7 +8,7 @@ use crate::inspect::{Subflow, subflows};
 use crate::socket::{new_socket, wait};
 use crate::sockopt::unacknowledged;
 use anabranch_events::{Log, TransportEvent};
-use anabranch_live::lab::Family;
+use anabranch_live::testnet::Family;
 use anabranch_live::{Application, Netns, Progress};
 use anabranch_units::{Duration, Instant, PathId, SubflowId};
 use socket2::{SockAddr, Socket};
@@ -17,16 +17,16 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// How often a stop is looked for, and the counters are read, when nothing else happens.
+/// Interval of the checks for a stop and of the reads of the counters, without other activity.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 128;
 
-/// Bytes that are moved at once.
+/// Bytes moved at once.
 const CHUNK: usize = 1 << 16;
 
-/// What a kernel shall serve one flow with.
+/// Parameters of a kernel's service of one flow.
 pub(crate) struct Service {
     pub flow: Arc<Flow>,
     pub opener: Opener,
@@ -64,7 +64,7 @@ impl Service {
                 let peer = address.as_socket().map_or(self.family.server(), |address| address.ip());
                 scope.spawn(move || {
                     let mut connection = Connection::new(&self.flow, self.family, socket, peer);
-                    // A client that breaks off is the client's concern.
+                    // A client's abort concerns only the client.
                     let _ = connection.serve(self.opener.open());
                     connection.watch.look(self.flow.clock.now(), &connection.socket);
                 });
@@ -77,7 +77,7 @@ impl Service {
 struct Connection<'a> {
     socket: Socket,
     watch: Watch<'a>,
-    /// Bytes that the application has announced, and that the socket has taken.
+    /// Bytes announced by the application, and bytes accepted by the socket.
     announced: u64,
     sent: u64,
     progress: Progress,
@@ -148,12 +148,12 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// Reads the kernel's counters of a connection and tells the flow's observer what can be told.
+/// Reads the kernel's counters of a connection and reports them to the flow's observer.
 struct Watch<'a> {
     flow: &'a Flow,
     family: Family,
     peer: IpAddr,
-    /// By how much the numbers of its subflows are moved.
+    /// Offset of its subflows' numbers.
     shift: u16,
     next_look: Instant,
     next_sample: Instant,
@@ -161,7 +161,7 @@ struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     fn new(flow: &'a Flow, family: Family, peer: IpAddr) -> Self {
-        // The application that is opened for the connection counts it.
+        // Counted by the application that is opened for the connection.
         let shift = flow.state().connections.saturating_mul(SUBFLOWS_PER_CONNECTION);
         Watch { flow, family, peer, shift, next_look: Instant::ZERO, next_sample: Instant::ZERO }
     }
@@ -190,7 +190,7 @@ impl<'a> Watch<'a> {
         self.flow.observer().see_sender(&mut log);
     }
 
-    /// Keeps the latest counters; whether the subflow is new.
+    /// Stores the latest counters; returns whether the subflow is new.
     fn note(&self, subflow: Subflow) -> bool {
         let counted = &mut self.flow.state().counted;
         match counted.iter_mut().find(|known| known.id == subflow.id) {
@@ -205,7 +205,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The scenario's path that a client's address belongs to.
+    /// The scenario's path of a client's address.
     fn path_of(&self, remote: IpAddr) -> Option<PathId> {
         let at = self.flow.ends.iter().position(|end| self.family.client(*end) == remote.to_canonical())?;
         Some(PathId(self.flow.paths[at] as u16))

@@ -1,12 +1,12 @@
-//! The scenario's links for the emulator, and what happens to them.
+//! The scenario's links for the emulator, and their changes.
 
-use anabranch_live::{BytesPacket, Pipes, Script, Step, Ways, When};
+use anabranch_live::{BytesPacket, Directions, Pipes, Script, Step, When};
 use anabranch_network::{Change, Direction};
-use anabranch_scenario::{Action, Event, Scenario, link_directions};
+use anabranch_scenario::{Action, Direction as LinkSide, Event, Scenario, link_directions};
 use anabranch_units::{Instant, PathId};
 
-/// The scenario's links in its order. They are made as the simulator makes them and draw from the same streams, so with the same seed they
-/// treat the same packets alike.
+/// The scenario's links in its order. They are built as in the simulator and draw from the same streams, so with the
+/// same seed they treat the same packets alike.
 pub fn links(scenario: &Scenario, seed: u64) -> Vec<Pipes> {
     let mut directions = link_directions::<BytesPacket>(scenario, seed).into_iter().map(|link| link.direction);
     let pair =
@@ -15,7 +15,7 @@ pub fn links(scenario: &Scenario, seed: u64) -> Vec<Pipes> {
     pairs.map(|(down, up)| Pipes { up, down, middlebox: Default::default() }).collect()
 }
 
-/// What happens to the links.
+/// The scheduled changes of the links.
 pub(crate) fn script(scenario: &Scenario) -> Script {
     Script::new(scenario.events.iter().flat_map(|event| steps(scenario, event)))
 }
@@ -24,17 +24,18 @@ fn steps(scenario: &Scenario, event: &Event) -> Vec<Step> {
     let Action::Link { link, cut, down, up } = event.action(scenario) else { return Vec::new() };
     let when = When::At(Instant::ZERO + event.at);
     let path = PathId(link as u16);
-    let changes =
-        |of: Option<&anabranch_scenario::Direction>| of.map_or_else(Vec::new, anabranch_scenario::Direction::changes);
-    let of = |changes: Vec<Change>, way| changes.into_iter().map(move |change| Step { when, path, way, change });
+    let changes = |direction: Option<&LinkSide>| direction.map_or_else(Vec::new, LinkSide::changes);
+    let of = |changes: Vec<Change>, directions| {
+        changes.into_iter().map(move |change| Step { when, path, directions, change })
+    };
     let cut = cut.map(|cut| Change::Up(!cut));
-    of(changes(down), Ways::Down)
-        .chain(of(changes(up), Ways::Up))
-        .chain(of(cut.into_iter().collect(), Ways::Both))
+    of(changes(down), Directions::Down)
+        .chain(of(changes(up), Directions::Up))
+        .chain(of(cut.into_iter().collect(), Directions::Both))
         .collect()
 }
 
-/// When which path's interface goes away or comes back: time, position of the path, whether it is up.
+/// The scheduled changes of the interfaces: time, index of the path, whether it is up.
 pub(crate) fn interface_events(scenario: &Scenario) -> Vec<(Instant, usize, bool)> {
     let changes = scenario.events.iter().filter_map(|event| match event.action(scenario) {
         Action::Path { path, down } => Some((Instant::ZERO + event.at, path, !down)),

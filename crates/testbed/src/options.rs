@@ -1,8 +1,8 @@
-//! What a run in the testbed may be asked for.
+//! Options of a run in the testbed.
 
 use std::path::PathBuf;
 
-/// Who serves.
+/// The server of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ServerKind {
     /// Our endpoint, in this process.
@@ -13,7 +13,7 @@ pub enum ServerKind {
 }
 
 impl ServerKind {
-    /// What it is called on the command line.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             ServerKind::Anabranch => "anabranch",
@@ -22,7 +22,7 @@ impl ServerKind {
     }
 }
 
-/// Who watches in the first session. The others, and cross traffic, are always the scenario's players.
+/// The client of the first session. The others, and cross traffic, are always the scenario's players.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientKind {
     /// The scenario's player on a kernel's socket.
@@ -32,19 +32,19 @@ pub enum ClientKind {
     Program,
 }
 
-/// What a run may be asked for.
+/// Options of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Decides what the links do to packets.
+    /// Seed of the links' random effects.
     pub seed: u64,
-    /// Who serves.
+    /// The server.
     pub server: ServerKind,
-    /// Who watches.
+    /// The client of the first session.
     pub client: ClientKind,
-    /// A directory for captures, one file for each path of each client.
+    /// Directory for captures, one file for each path of each client; `None`: no captures.
     pub capture: Option<PathBuf>,
-    /// The directory whose files are served to programs.
+    /// The directory of the files that are served to programs; `None`: no files.
     pub content: Option<PathBuf>,
-    /// Keep every event and make a table of them.
+    /// Whether to keep every event and make a table of them.
     pub record_events: bool,
 }

@@ -2,7 +2,7 @@
 
 use crate::flow::{Flow, State};
 use crate::options::{ClientKind, Options, ServerKind};
-use anabranch_live::{Counters, Report as Emulated};
+use anabranch_live::{Counters, EmulatorReport as Emulated};
 use anabranch_observation::{Ended, Outcome, SessionMetrics};
 use anabranch_observation::{Facts, Over, gather, link_metrics};
 use anabranch_scenario::Scenario;

@@ -12,26 +12,26 @@ use std::sync::Arc;
 
 type Open = Box<dyn FnMut(Opened) -> Box<dyn Application + Send> + Send>;
 
-/// The listener of one flow. Its paths are called as in the scenario.
+/// The listener of one flow. Its paths have the scenario's numbers.
 struct Listener {
     flow: Arc<Flow>,
     server: Server<Open, Box<dyn Application + Send>>,
-    /// Connections that know about their application what there is to know.
+    /// Number of connections that have got the scenario's hints.
     instructed: usize,
 }
 
-/// All listeners. The emulator's paths belong to one flow each.
+/// All listeners. Each path of the emulator belongs to one flow.
 #[derive(Default)]
 pub(crate) struct Servers {
     listeners: Vec<Listener>,
-    /// For each of the emulator's paths, whose it is and what it is called in the scenario.
+    /// For each of the emulator's paths, its flow and its number in the scenario.
     routes: Vec<(usize, PathId)>,
-    /// Listeners that may have something to send.
+    /// Listeners that may have packets to send.
     active: VecDeque<usize>,
 }
 
 impl Servers {
-    /// Adds the listener of a flow, whose configuration has the scenario's names of paths.
+    /// Adds the listener of a flow, whose configuration has the scenario's path numbers.
     pub fn add(&mut self, flow: Arc<Flow>, config: Config, limits: Limits, opener: Opener) -> Result<(), OptionError> {
         let open: Open = Box::new(move |_| opener.open());
         let server = Server::new(config, limits, open)?;
@@ -47,12 +47,12 @@ impl Servers {
         Ok(())
     }
 
-    /// What the listeners counted, one by one.
+    /// The counters of each listener.
     pub fn counters(&self) -> Vec<Counters> {
         self.listeners.iter().map(|listener| listener.server.counters()).collect()
     }
 
-    /// Tells connections that are new what the scenario says about their application.
+    /// Passes the scenario's hints about the application to new connections.
     pub fn instruct(&mut self) {
         for Listener { flow, server, instructed } in &mut self.listeners {
             let open = usize::from(flow.state().connections);
@@ -63,7 +63,7 @@ impl Servers {
         }
     }
 
-    /// Has every connection say how its subflows are.
+    /// Makes every connection emit the state of its subflows.
     pub fn sample(&mut self, now: Instant) {
         for (connection, application) in self.listeners.iter_mut().flat_map(|listener| listener.server.connections()) {
             connection.sample(now);
@@ -77,7 +77,7 @@ impl Servers {
         }
     }
 
-    /// What the emulator calls a flow's path.
+    /// The emulator's number of a flow's path.
     fn end_of(&self, listener: usize, path: PathId) -> PathId {
         let flow = &self.listeners[listener].flow;
         let at = flow.paths.iter().position(|own| PathId(*own as u16) == path);
@@ -116,7 +116,7 @@ impl Host for Servers {
     }
 }
 
-/// What has to be done at its time while the run lasts.
+/// Scheduled actions of a run.
 pub(crate) struct Director {
     pub flows: Vec<Arc<Flow>>,
     pub warm_up: Option<Instant>,
@@ -124,7 +124,7 @@ pub(crate) struct Director {
 }
 
 impl Director {
-    /// Does what is due.
+    /// Runs the due actions.
     pub fn tick(&mut self, servers: &mut Servers, now: Instant) {
         servers.instruct();
         if self.warm_up.is_some_and(|at| at <= now) {

@@ -2,7 +2,7 @@
 
 use crate::error::{Doing, TestbedError};
 use crate::options::ServerKind;
-use anabranch_live::lab::{Family, MAX_NUMBER, MAX_PATHS, Plan, Site, SitePath};
+use anabranch_live::testnet::{Family, MAX_NUMBER, MAX_PATHS, Plan, Site, SitePath};
 use anabranch_live::{Far, Netns, Pipes, Route, Topology};
 use anabranch_scenario::FlowPlan;
 use anabranch_scenario::Scenario;
@@ -19,20 +19,20 @@ const MOST_MTU: u32 = 65_521;
 /// The control that a kernel's server uses if it does not have the scenario's; Linux's default.
 const KERNEL_DEFAULT: &str = "cubic";
 
-/// A flow's namespace and how to change it.
+/// A flow's namespace and its configuration.
 pub(crate) struct Client {
     pub plan: Plan,
     pub namespace: Netns,
 }
 
-/// Everything that has a namespace.
+/// All namespaces.
 pub(crate) struct Sites {
     pub clients: Vec<Client>,
     pub server: Option<Netns>,
     pub network: Topology,
 }
 
-/// The scenario's family of addresses, if the testbed can build the scenario at all.
+/// The scenario's address family, if the testbed can build the scenario.
 pub(crate) fn check(scenario: &Scenario, flows: &[FlowPlan]) -> Result<Family, TestbedError> {
     let refuse = |why: String| Err(TestbedError::Refused { scenario: scenario.name.clone(), why });
     if flows.is_empty() {
@@ -52,14 +52,14 @@ pub(crate) fn check(scenario: &Scenario, flows: &[FlowPlan]) -> Result<Family, T
     Ok(family)
 }
 
-/// The kernel's name of a control, if this kernel has it.
+/// The kernel's name of a control; `None` if this kernel does not have it.
 fn kernel_control(name: &str) -> Option<&'static str> {
     let wanted = ["cubic", "bbr"].into_iter().find(|own| *own == name).or((name == "newreno").then_some("reno"))?;
     let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
     available.split_whitespace().any(|own| own == wanted).then_some(wanted)
 }
 
-/// The control with which a kernel serves a flow, and what to say if it is not the scenario's.
+/// The control with which a kernel serves a flow, and a note if it is not the scenario's.
 pub(crate) fn serving_control(flow: &FlowPlan) -> (String, Option<String>) {
     let name = &flow.transport.congestion_control.name;
     match kernel_control(name) {
@@ -74,14 +74,15 @@ pub(crate) fn serving_control(flow: &FlowPlan) -> (String, Option<String>) {
     }
 }
 
-/// Kernel parameters that follow from how the endpoints of a flow behave.
+/// Kernel parameters for the configuration of a flow's endpoints.
 fn settings(flow: &FlowPlan) -> Vec<(&'static str, String)> {
     let t = &flow.transport;
     // About half of a receive buffer holds payload, the rest the kernel's bookkeeping.
     let receive = format!("4096 {} {}", 2 * t.receive_buffer.initial.0, 2 * t.receive_buffer.max.0);
     let flag = |on: bool| if on { "1" } else { "0" }.to_owned();
     vec![
-        // That of the client, whose requests are short. A namespace may not choose every control; a server's sockets may.
+        // The client's control, whose requests are short. A namespace may not choose every control; a server's sockets
+        // may.
         ("net/ipv4/tcp_congestion_control", "reno".to_owned()),
         ("net/ipv4/tcp_rmem", receive),
         ("net/ipv4/tcp_wmem", format!("4096 {} {}", 16_384.min(t.send_buffer.0), t.send_buffer.0)),
@@ -90,8 +91,8 @@ fn settings(flow: &FlowPlan) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Builds what the flows need. Flow after flow gets the emulator's next paths; the server of the first flow decides what a kernel's server
-/// can be told only once.
+/// Builds the namespaces of the flows. Each flow gets the emulator's next paths; the server of the first flow
+/// determines the settings that a kernel's server has only once.
 pub(crate) fn build(
     scenario: &Scenario,
     flows: &[FlowPlan],
@@ -139,7 +140,7 @@ pub(crate) fn build(
     Ok(Sites { clients, server, network: Topology { links, paths } })
 }
 
-/// Whether the client's sockets speak Multipath TCP.
+/// Whether the client's sockets use Multipath TCP.
 pub(crate) fn is_multipath(flow: &FlowPlan) -> bool {
     flow.transport.protocol == Protocol::Mptcp
 }

@@ -1,4 +1,4 @@
-//! A kernel's socket as a player sees it.
+//! A kernel's socket behind the player's stream interface.
 
 use crate::apps::FILLER;
 use crate::flow::Flow;
@@ -14,10 +14,10 @@ use std::sync::atomic::Ordering;
 /// `IPPROTO_MPTCP`.
 const MPTCP: i32 = 262;
 
-/// Bytes that are moved at once.
+/// Bytes moved at once.
 const CHUNK: usize = 1 << 16;
 
-/// A socket that does not block and sends small messages at once, as players and servers set theirs.
+/// A non-blocking socket that sends small messages at once, as players and servers configure theirs.
 pub(crate) fn new_socket(address: SocketAddr, mptcp: bool) -> io::Result<Socket> {
     let protocol = if mptcp { Protocol::from(MPTCP) } else { Protocol::TCP };
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol))?;
@@ -26,12 +26,12 @@ pub(crate) fn new_socket(address: SocketAddr, mptcp: bool) -> io::Result<Socket>
     Ok(socket)
 }
 
-/// How a player's connections are opened.
+/// Parameters of a player's connections.
 #[derive(Clone)]
 pub(crate) struct Dialer {
     pub server: SocketAddr,
     pub mptcp: bool,
-    /// What the player and its server share.
+    /// The table shared by the player and its server.
     pub exchanges: Exchanges,
 }
 
@@ -46,14 +46,14 @@ impl Dialer {
     }
 }
 
-/// What a wait on a socket brought.
+/// Result of a wait on a socket.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ready {
     pub readable: bool,
     pub writable: bool,
 }
 
-/// Waits until the socket can be read or written, as far as that is of interest, or so many nanoseconds are over.
+/// Waits until the socket can be read or written, as selected, or `nanos` nanoseconds are over.
 pub(crate) fn wait(socket: &Socket, read: bool, write: bool, nanos: u64) -> io::Result<Ready> {
     let mut flags = PollFlags::empty();
     flags.set(PollFlags::IN, read);
@@ -66,12 +66,12 @@ pub(crate) fn wait(socket: &Socket, read: bool, write: bool, nanos: u64) -> io::
     }
     let [file] = list;
     let got = file.revents();
-    // An error or a hang-up is found out by reading, if that is of interest, and by writing.
+    // An error or a hang-up is detected by reading, if selected, and by writing.
     let gone = got.intersects(PollFlags::ERR | PollFlags::HUP);
     Ok(Ready { readable: got.contains(PollFlags::IN) || gone, writable: got.contains(PollFlags::OUT) || gone })
 }
 
-/// A connected socket of a client, of which the player reads only how much there is.
+/// A connected socket of a client, of which the player reads only the number of bytes.
 pub(crate) struct SocketStream<'a> {
     pub socket: Socket,
     dialer: Dialer,
@@ -79,14 +79,14 @@ pub(crate) struct SocketStream<'a> {
     /// Bytes that can be read.
     readable: u64,
     read: u64,
-    /// Bytes that have become readable so far.
+    /// Bytes that became readable so far.
     seen: u64,
     /// Bytes to be written.
     pending: u64,
     finishing: bool,
-    /// The peer has sent everything.
+    /// Whether the peer has ended its stream.
     ended: bool,
-    /// The connection is gone.
+    /// Error of the connection, if it has failed.
     failure: Option<io::Error>,
     buffer: Vec<u8>,
 }
@@ -108,7 +108,7 @@ impl<'a> SocketStream<'a> {
         }
     }
 
-    /// Looks how much has arrived; whether it is more than before, or the end.
+    /// Updates the readable bytes; returns whether there are more than before, or the stream has ended.
     pub fn refresh(&mut self, now: Instant) -> bool {
         match ioctl_fionread(&self.socket) {
             Ok(bytes) => self.readable = bytes,
@@ -121,7 +121,7 @@ impl<'a> SocketStream<'a> {
         news > 0
     }
 
-    /// Looks whether the stream has ended: to be called when the socket can be read although nothing has arrived.
+    /// Checks whether the stream has ended: to be called when the socket can be read although no bytes arrived.
     pub fn look_for_end(&mut self) -> bool {
         if self.readable > 0 || self.ended || self.failure.is_some() {
             return false;
@@ -135,7 +135,7 @@ impl<'a> SocketStream<'a> {
         true
     }
 
-    /// Sends what there is to send, as far as the socket takes it.
+    /// Sends pending bytes, as far as the socket accepts them.
     pub fn flush(&mut self) {
         while self.pending > 0 && self.failure.is_none() {
             let len = self.pending.min(CHUNK as u64) as usize;
@@ -148,7 +148,7 @@ impl<'a> SocketStream<'a> {
         }
         if self.finishing && self.pending == 0 {
             self.finishing = false;
-            // If it fails, the connection is gone, which reading tells.
+            // A failure closes the connection, which reading detects.
             let _ = self.socket.shutdown(std::net::Shutdown::Write);
         }
     }
@@ -161,12 +161,12 @@ impl<'a> SocketStream<'a> {
         self.pending > 0 && self.failure.is_none()
     }
 
-    /// Nothing will arrive any more.
+    /// Whether nothing can arrive any more.
     pub fn is_over(&self) -> bool {
         self.ended || self.failure.is_some()
     }
 
-    /// Why the connection broke, if it did.
+    /// Error of the connection, if it has failed.
     pub fn failure(&self) -> Option<&io::Error> {
         self.failure.as_ref()
     }
@@ -214,7 +214,7 @@ impl Stream for SocketStream<'_> {
             }
         };
         let mut http = HttpServer::new(self.dialer.exchanges.clone());
-        // Before the player asks for more.
+        // Before the player sends a request.
         http.reconnect();
         self.flow.reopened(self.flow.clock.now(), http);
         // The old socket closes; with bytes unread it resets its connection.

@@ -1,19 +1,19 @@
-//! Questions to sockets that no library asks: the kernel's counters of a connection and of each of its subflows.
+//! Socket options without library support: the kernel's counters of a connection and of each of its subflows.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 /// The level of options of Multipath TCP (`linux/mptcp.h`).
 const SOL_MPTCP: libc::c_int = 284;
-/// All about all subflows (`MPTCP_FULL_INFO`, Linux 6.5).
+/// Counters of all subflows (`MPTCP_FULL_INFO`, Linux 6.5).
 const MPTCP_FULL_INFO: libc::c_int = 4;
 
-/// Bytes of `struct tcp_info` that are asked for: all that Linux 6.18 knows, and some. An older kernel fills in fewer.
+/// Bytes of `struct tcp_info` to read: the size in Linux 6.18, and some more. An older kernel fills in fewer.
 pub(crate) const TCP_INFO_BYTES: usize = 264;
 /// Bytes of `struct mptcp_subflow_info`: a number, padding, and two addresses of 128 bytes.
 pub(crate) const SUBFLOW_INFO_BYTES: usize = 264;
 
-/// Reads an option into `buffer` and says how much of it was filled.
+/// Reads an option into `buffer` and returns the number of bytes filled.
 fn get(socket: impl AsFd, level: libc::c_int, name: libc::c_int, buffer: &mut [u8]) -> io::Result<usize> {
     let mut len = buffer.len() as libc::socklen_t;
     let fd = socket.as_fd().as_raw_fd();
@@ -22,7 +22,8 @@ fn get(socket: impl AsFd, level: libc::c_int, name: libc::c_int, buffer: &mut [u
     if failed { Err(io::Error::last_os_error()) } else { Ok(len as usize) }
 }
 
-/// `struct tcp_info` of a TCP socket, or of the only subflow of a connection that fell back; what this kernel does not know is zero.
+/// `struct tcp_info` of a TCP socket, or of the only subflow of a connection that fell back; fields unknown to this
+/// kernel are zero.
 pub(crate) fn tcp_info(socket: impl AsFd) -> io::Result<[u8; TCP_INFO_BYTES]> {
     let mut info = [0; TCP_INFO_BYTES];
     get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info)?;
@@ -48,7 +49,7 @@ pub(crate) type SubflowInfo = ([u8; SUBFLOW_INFO_BYTES], [u8; TCP_INFO_BYTES]);
 /// The open subflows of an MPTCP connection.
 ///
 /// # Errors
-/// If the socket is none, has fallen back, or the kernel is older than the question.
+/// If the socket is not an MPTCP socket, has fallen back, or the kernel does not support the option.
 pub(crate) fn subflow_infos(socket: impl AsFd, most: usize) -> io::Result<Vec<SubflowInfo>> {
     let mut subflows = vec![[0u8; SUBFLOW_INFO_BYTES]; most];
     let mut infos = vec![[0u8; TCP_INFO_BYTES]; most];
@@ -74,7 +75,7 @@ pub(crate) fn subflow_infos(socket: impl AsFd, most: usize) -> io::Result<Vec<Su
     Ok(subflows.into_iter().zip(infos).take(count).collect())
 }
 
-/// Bytes that were handed to the socket and not acknowledged by the peer.
+/// Bytes written to the socket and not acknowledged by the peer.
 pub(crate) fn unacknowledged(socket: impl AsFd) -> io::Result<u64> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: TIOCOUTQ writes an int to where the pointer leads, which outlives the call.

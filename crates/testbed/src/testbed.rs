@@ -1,4 +1,4 @@
-//! The testbed: built, running, taken down.
+//! The testbed: building, running, taking down.
 
 use crate::apps::Opener;
 use crate::client::ModelClient;
@@ -11,8 +11,8 @@ use crate::report::{Machine, Report, Seen};
 use crate::servers::{Director, Servers};
 use crate::sites::{self, Client, Sites};
 use crate::socket::Dialer;
-use anabranch_live::lab::Family;
 use anabranch_live::requirements::missing;
+use anabranch_live::testnet::Family;
 use anabranch_live::{Clock, Emulator, End, Limits, Netns, Tap, run_before_others};
 use anabranch_observation::{Ended, Observer, Waiting, is_stuck, observers};
 use anabranch_scenario::{FlowPlan, Scenario, plan};
@@ -25,20 +25,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-/// The port at which programs find the server.
+/// The server's port for programs.
 const PROGRAM_PORT: u16 = 80;
-/// The port of the first flow's server if the client is a player of ours; the others follow.
+/// The port of the first flow's server if the client is one of our players; the others follow.
 const FIRST_PORT: u16 = 8000;
-/// How often a run is looked at.
+/// Interval of the checks of a run.
 const LOOK_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
 
-/// How long a program's connections may take to end after it: several round trips.
-const GOODBYE: Duration = Duration::from_millis(500);
+/// Time for a program's connections to close after it: several round trips.
+const CLOSING_TIME: Duration = Duration::from_millis(500);
 
-/// What an emulator's thread leaves behind.
+/// Results of an emulator's thread.
 struct Emulated {
     servers: Servers,
-    report: anabranch_live::Report,
+    report: anabranch_live::EmulatorReport,
     realtime: bool,
 }
 
@@ -54,16 +54,16 @@ pub struct Testbed {
     stop: Arc<AtomicBool>,
     emulator: Option<JoinHandle<io::Result<Emulated>>>,
     workers: Vec<JoinHandle<()>>,
-    // Last, so that no device and no socket is left when they go.
+    // Last, so that no device and no socket is left when they are removed.
     clients: Arc<Vec<Client>>,
     server: Option<Netns>,
 }
 
 impl Testbed {
-    /// Builds what the scenario needs and starts it: time runs from now on, and the scenario's players begin at theirs.
+    /// Builds and starts the scenario: time runs from now on, and the scenario's players begin at their start times.
     ///
     /// # Errors
-    /// If the machine lacks something, the scenario has something that cannot be built, or the operating system refuses.
+    /// If the machine lacks a requirement, the scenario has an unsupported property, or the operating system refuses.
     pub fn start(scenario: &Scenario, options: &Options) -> Result<Self, TestbedError> {
         let lacking = missing(&[]);
         if !lacking.is_empty() {
@@ -110,7 +110,7 @@ impl Testbed {
         Ok(testbed)
     }
 
-    /// Makes a flow with its server; returns its player and its number unless a program plays its part.
+    /// Adds a flow with its server; returns its player and its number unless a program is its client.
     fn add(
         &mut self,
         number: usize,
@@ -186,7 +186,7 @@ impl Testbed {
         })
     }
 
-    /// Takes interfaces away and brings them back when the scenario says so.
+    /// Starts the thread that changes the interfaces at the scenario's times.
     fn watch_interfaces(&mut self) {
         let events = interface_events(&self.scenario);
         if events.is_empty() {
@@ -224,12 +224,12 @@ impl Testbed {
         Ok(())
     }
 
-    /// The namespace of the first session's client, as `ip netns exec` wants it.
+    /// The namespace of the first session's client, for `ip netns exec`.
     pub fn namespace(&self) -> &str {
         self.clients[0].namespace.name()
     }
 
-    /// Where a program finds the first session's server: `/bytes/N` there is N bytes, and the rest are files of [`Options::content`].
+    /// URL of the first session's server: `/bytes/N` there is N bytes, and the rest are files of [`Options::content`].
     pub fn url(&self) -> String {
         format!("http://{}", SocketAddr::from((self.family.server(), self.flows[0].port)))
     }
@@ -239,7 +239,8 @@ impl Testbed {
         self.clock.now().since(Instant::ZERO)
     }
 
-    /// Why the run is over, if it is. A program's session never is before the scenario's duration: the caller knows when the program ends.
+    /// The reason for which the run is over, if it is. A program's session is never over before the scenario's
+    /// duration: the caller knows when the program ends.
     ///
     /// # Errors
     /// If a part of the testbed failed.
@@ -276,7 +277,7 @@ impl Testbed {
         is_stuck(self.clock.now(), last_event, self.scenario.stuck_after, sessions)
     }
 
-    /// Waits until the run is over. `progress` hears the seconds now and then, and ends the run by answering false.
+    /// Waits until the run is over. `progress` gets the seconds at intervals, and ends the run by returning false.
     ///
     /// # Errors
     /// If a part of the testbed failed.
@@ -292,7 +293,8 @@ impl Testbed {
         }
     }
 
-    /// Takes everything down and says what was seen. `ended` is what [`Testbed::play`] said, or what the caller knows of its program.
+    /// Takes everything down and returns the metrics. `ended` is the result of [`Testbed::play`], or the caller's for
+    /// its program.
     ///
     /// # Errors
     /// If the emulator failed, or a capture could not be completed.
@@ -302,9 +304,9 @@ impl Testbed {
             && let Some(flow) = self.flows.iter().find(|flow| flow.program)
         {
             flow.state().finished.get_or_insert(now);
-            self.wait_for_goodbyes(flow);
+            self.wait_for_closing(flow);
         }
-        // What the kernel knows of open sockets is read before they go.
+        // The kernel's counters of open sockets are read before these are closed.
         self.stop_workers();
         let emulated = self.stop_emulator().unwrap_or_else(|| Err(io::Error::other("it was not running")));
         let Emulated { servers, report, realtime } = emulated.doing("the emulator failed")?;
@@ -324,10 +326,10 @@ impl Testbed {
         Ok(Report::new(&self.scenario, &self.options, seen, Machine { realtime, notes, settings }))
     }
 
-    /// Gives the connections of a program that has ended the time to say so: their last acknowledgments are under way.
-    fn wait_for_goodbyes(&self, flow: &Flow) {
+    /// Waits for a program's connections to close: their last acknowledgments are in flight.
+    fn wait_for_closing(&self, flow: &Flow) {
         let begin = self.clock.now();
-        while flow.state().open > 0 && self.clock.now().since(begin) < GOODBYE {
+        while flow.state().open > 0 && self.clock.now().since(begin) < CLOSING_TIME {
             std::thread::sleep(LOOK_INTERVAL);
         }
     }
@@ -335,7 +337,7 @@ impl Testbed {
     fn stop_workers(&mut self) {
         self.flows.iter().for_each(|flow| flow.stop.store(true, Ordering::Relaxed));
         for worker in self.workers.drain(..) {
-            // A panic was printed when it happened.
+            // A panic was already printed.
             let _ = worker.join();
         }
     }
@@ -355,13 +357,13 @@ impl Drop for Testbed {
     }
 }
 
-/// One client's connections are no flood.
+/// Limits without effect: one client's connections are not a flood.
 fn limits() -> Limits {
-    // Buffers are the scenario's, and so is how long a path is cut or a player pauses.
+    // Buffers are the scenario's, and so are the lengths of outages and pauses.
     Limits { memory: u64::MAX, stall: Duration::MAX, ..Limits::default() }
 }
 
-/// A capture for each path of each client, if captures are wanted.
+/// A capture for each path of each client, if captures were requested.
 fn tap(scenario: &Scenario, options: &Options, clients: &[Client], plans: &[FlowPlan]) -> Result<Tap, TestbedError> {
     let Some(directory) = &options.capture else { return Ok(Tap::none()) };
     let doing = |path: &PathBuf| format!("cannot write captures to {}", path.display());

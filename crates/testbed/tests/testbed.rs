@@ -1,4 +1,5 @@
-//! Scenarios in real time: the same numbers as simulated, as far as a few seconds tell, and nothing left behind.
+//! Scenarios in real time: the same metrics as simulated, within the precision of a few seconds, and no namespace left
+//! behind.
 
 #![cfg(target_os = "linux")]
 
@@ -61,13 +62,13 @@ fn a_download_over_two_paths_uses_both_whoever_serves() {
         }
         let session = &report.metrics["sessions"][0];
         assert_eq!(session["path_switches"].is_null(), server == ServerKind::Kernel);
-        assert!(session["reorder_delay_s"]["mean"].is_null(), "the client's kernel does not tell");
+        assert!(session["reorder_delay_s"]["mean"].is_null(), "the client's kernel does not report it");
         assert_eq!(report.metrics["engine"], "live");
         assert_eq!(session["bytes"], 3_000_000 + anabranch_media::RESPONSE_HEADER_BYTES);
     }
 }
 
-/// Anything that has a size.
+/// A packet with a size only.
 struct Probe;
 
 impl Packet for Probe {
@@ -83,19 +84,20 @@ impl Packet for Probe {
 /// How many of `packets` packets the simulator's links lose, one direction after the other, if no queue ever fills.
 fn lost_of(scenario: &Scenario, seed: u64, packets: &[u64]) -> Vec<u64> {
     let lines = anabranch_scenario::link_directions::<Probe>(scenario, seed).into_iter().zip(packets);
-    let lost = lines.map(|(mut line, &packets)| {
+    let lost = lines.map(|(mut link, &packets)| {
         let mut now = Instant::ZERO;
         for _ in 0..packets {
-            line.direction.send(now, Probe);
+            link.direction.send(now, Probe);
             now += Duration::from_secs(1);
-            while line.direction.poll_delivery(now).is_some() {}
+            while link.direction.poll_delivery(now).is_some() {}
         }
-        line.direction.stats().dropped(DropCause::Random).packets
+        link.direction.stats().dropped(DropCause::Random).packets
     });
     lost.collect()
 }
 
-/// The k-th packet on a link meets the same fate in both worlds, so the number of packets decides the number of losses.
+/// The k-th packet on a link is lost in both simulation and live run, or in neither, so the number of packets decides
+/// the number of losses.
 #[test]
 fn the_emulator_loses_the_packets_that_the_simulator_loses() {
     if unable() {
@@ -105,7 +107,7 @@ fn the_emulator_loses_the_packets_that_the_simulator_loses() {
     let scenario = scenario(&TWO_PATHS.replace("queue = \"40 kB\"\n", lossy).replace("3 MB", "1 MB"));
     let testbed = Testbed::start(&scenario, &Options { seed: 7, ..Options::default() }).expect("a testbed");
     let ended = testbed.play(&mut |_| true).expect("a run");
-    // What was under way when the player was done arrives meanwhile.
+    // Data in flight when the player was done arrives meanwhile.
     std::thread::sleep(std::time::Duration::from_millis(700));
     let links = testbed.finish(ended).expect("a report").outcome.metrics.links;
     assert!(links.iter().all(|link| link.drops_queue == 0), "no queue is that long");
@@ -220,7 +222,7 @@ const GIVES_UP: &str = "duration = \"14 s\"\n[transport]\nscheduler = \"min-rtt\
 
 #[test]
 #[ignore = "it takes 28 s"]
-fn a_player_that_gives_a_response_up_goes_on_with_another_connection() {
+fn a_player_that_abandons_a_response_continues_with_another_connection() {
     if unable() {
         return;
     }
@@ -228,7 +230,8 @@ fn a_player_that_gives_a_response_up_goes_on_with_another_connection() {
         let report = live(&scenario(GIVES_UP), &Options { server, record_events: true, ..Options::default() });
         let session = &report.outcome.metrics.sessions[0];
         assert!(report.facts.connections >= 2, "{server:?}: {}", report.to_json());
-        // Those of the first connection, and at least the initial one of the second: joins take long while the queues are full.
+        // Those of the first connection, and at least the initial one of the second: joins take long while the queues
+        // are full.
         let subflows = &session.transport.subflows;
         assert!(subflows.len() >= 3 && subflows[2].goodput_bps > 0.0, "{server:?}: {subflows:?}");
     }

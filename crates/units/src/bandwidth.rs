@@ -8,9 +8,9 @@ use core::fmt;
 pub struct Bandwidth(u64);
 
 impl Bandwidth {
-    /// Nothing moves.
+    /// Zero: no packet is ever sent.
     pub const ZERO: Bandwidth = Bandwidth(0);
-    /// No limit.
+    /// No limit: sending takes no time.
     pub const INFINITE: Bandwidth = Bandwidth(u64::MAX);
 
     /// `n` bits per second.
@@ -23,7 +23,7 @@ impl Bandwidth {
         Bandwidth(n * 1_000_000)
     }
 
-    /// The rate that moves `bytes` in `time`; infinite if `time` is zero.
+    /// The rate at which `bytes` take `time`; infinite if `time` is zero.
     pub fn from_bytes_per(bytes: u64, time: Duration) -> Self {
         if time.is_zero() {
             return Bandwidth::INFINITE;
@@ -37,7 +37,7 @@ impl Bandwidth {
         self.0
     }
 
-    /// How long `bytes` take at this rate, rounded up to a nanosecond: a sender that waits this long
+    /// Time to send `bytes` at this rate, rounded up to a nanosecond: a sender that waits this long
     /// never exceeds the rate. [`Duration::MAX`] at rate zero.
     pub fn time_to_send(self, bytes: u64) -> Duration {
         if self.0 == u64::MAX {
@@ -57,7 +57,7 @@ impl Bandwidth {
         }
     }
 
-    /// How many whole bytes pass in `time`.
+    /// Whole bytes sent in `time`.
     pub fn bytes_in(self, time: Duration) -> u64 {
         let bytes = u128::from(self.0) * u128::from(time.as_nanos()) / 8_000_000_000;
         u64::try_from(bytes).unwrap_or(u64::MAX)

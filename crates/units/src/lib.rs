@@ -1,4 +1,4 @@
-//! The units that every part of Anabranch shares.
+//! The units shared by all crates.
 //!
 //! A quantity is a type, so that bits are never taken for bytes nor milliseconds for microseconds.
 //! Everything is stored as an integer; floating point appears only inside a formula, at its end
@@ -16,25 +16,25 @@ pub use sequence::SeqNumber;
 pub use text::{Bytes, Ratio};
 pub use time::{Duration, Instant};
 
-/// The name of a route through the network, as an index into the topology's list of paths.
+/// Identifier of a path (a route through the network): an index into the topology's list of paths.
 ///
 /// Both ends of a connection use the same index for the same route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathId(pub u16);
 
 impl PathId {
-    /// The index as the standard library wants it.
+    /// The index as a `usize`.
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
 }
 
-/// The name of a subflow within its connection: 0 is the initial one, a later one never reuses a name.
+/// Identifier of a subflow within its connection: 0 is the initial one; identifiers are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SubflowId(pub u16);
 
 impl SubflowId {
-    /// The index as the standard library wants it.
+    /// The index as a `usize`.
     pub fn index(self) -> usize {
         usize::from(self.0)
     }

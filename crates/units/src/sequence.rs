@@ -3,15 +3,15 @@
 use core::fmt;
 use core::ops::Add;
 
-/// A TCP sequence number (RFC 9293 section 3.4). It wraps at 2^32, so it has no order of its own; the endpoint
-/// turns it into a 64-bit offset as soon as it arrives, with [`SeqNumber::expand`], and counts in these.
+/// A TCP sequence number (RFC 9293 section 3.4). It wraps at 2^32, so it has no total order; the endpoint
+/// converts it into a 64-bit offset on arrival, with [`SeqNumber::expand`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SeqNumber(pub u32);
 
 impl SeqNumber {
-    /// The 64-bit offset from `initial` that this number means, given that it lies within 2^31 of `near`.
+    /// The 64-bit offset of this number from `initial`, given that it is within 2^31 of `near`.
     ///
-    /// A number before `initial` gives a "negative" offset, which wraps to a huge one and so falls outside every window.
+    /// A number before `initial` gives a "negative" offset, which wraps to a huge one and so is outside every window.
     pub fn expand(self, initial: SeqNumber, near: u64) -> u64 {
         let low = self.0.wrapping_sub(initial.0);
         let delta = low.wrapping_sub(near as u32) as i32;

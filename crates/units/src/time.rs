@@ -15,7 +15,7 @@ pub struct Duration(u64);
 impl Instant {
     /// The beginning of the run.
     pub const ZERO: Instant = Instant(0);
-    /// Later than anything that happens: "never".
+    /// Later than every event: "never".
     pub const FAR_FUTURE: Instant = Instant(u64::MAX);
 
     /// The instant `nanos` after the beginning.
@@ -28,19 +28,19 @@ impl Instant {
         self.0
     }
 
-    /// Seconds since the beginning, for people and formulas.
+    /// Seconds since the beginning, for output and formulas.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// How long ago `earlier` was; zero if it lies ahead.
+    /// Time since `earlier`; zero if that is later than `self`.
     pub const fn since(self, earlier: Instant) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Duration {
-    /// No time at all.
+    /// A length of zero.
     pub const ZERO: Duration = Duration(0);
     /// Longer than any run.
     pub const MAX: Duration = Duration(u64::MAX);
@@ -67,7 +67,7 @@ impl Duration {
 
     /// The nearest whole nanosecond to `s` seconds; negative or undefined values give zero.
     pub fn from_secs_f64(s: f64) -> Self {
-        // `as` saturates and maps NaN to zero, which is just the contract.
+        // `as` saturates and maps NaN to zero, as specified.
         Duration((s * 1e9 + 0.5) as u64)
     }
 
@@ -86,12 +86,12 @@ impl Duration {
         self.0 / 1_000_000
     }
 
-    /// The length in seconds, for people and formulas.
+    /// The length in seconds, for output and formulas.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// Whether this is no time at all.
+    /// Whether the length is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }

@@ -11,8 +11,8 @@
 //! `docs/validation.md` explains method and result.
 
 pub mod claims;
-pub mod laboratory;
 pub mod report;
 pub mod rows;
+pub mod runs;
 pub mod statistics;
 pub mod traces;

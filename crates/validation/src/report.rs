@@ -5,7 +5,7 @@ use crate::statistics::Mean;
 use std::path::Path;
 use std::{fs, io};
 
-/// Replaces what stands between the lines `<!-- begin NAME -->` and `<!-- end NAME -->` of a document.
+/// Replaces the text between the lines `<!-- begin NAME -->` and `<!-- end NAME -->` of a document.
 ///
 /// # Errors
 /// If the file cannot be read or written, or the markers are missing.

@@ -13,9 +13,9 @@ const NORMAL: f64 = 1.960;
 pub struct Mean {
     /// The mean.
     pub mean: f64,
-    /// Half the width; infinite for a single value, of which nothing is known.
+    /// Half the width; infinite for a single value, whose variance is unknown.
     pub half: f64,
-    /// How many values.
+    /// Number of values.
     pub count: usize,
 }
 
@@ -57,7 +57,7 @@ pub fn paired(a: &[f64], b: &[f64]) -> Mean {
 }
 
 /// The area under the curve of hits over false alarms: how likely a case with the outcome has a higher score than one
-/// without; ties count half (Mann and Whitney's U). None if one of the kinds is missing.
+/// without; ties count half (Mann and Whitney's U). `None` if one of the kinds is missing.
 pub fn area_under_curve(mut cases: Vec<(f64, bool)>) -> Option<f64> {
     cases.retain(|(score, _)| !score.is_nan());
     let positive = cases.iter().filter(|(_, outcome)| *outcome).count() as f64;

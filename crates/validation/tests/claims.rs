@@ -1,10 +1,10 @@
-//! The machinery that judges the papers' claims, with short videos and few seeds. No test asserts that a claim holds.
+//! The machinery behind the papers' claims, with short videos and few seeds. No test asserts that a claim holds.
 
 use anabranch_scenario::load;
 use anabranch_validation::claims::Claim;
 use anabranch_validation::claims::reproduction::{Effort, Paper};
 use anabranch_validation::claims::streaming::{Change, Condition, Study, Variant, dash, mptcp_plus};
-use anabranch_validation::laboratory::{set, shipped};
+use anabranch_validation::runs::{set, shipped};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,7 +1,7 @@
 //! The network's physics in the whole simulator, from outside: a scenario goes in, metrics and events come out.
 
 use anabranch_observation::{Outcome, jain};
-use anabranch_validation::laboratory::{Events, simulate, simulate_with_events};
+use anabranch_validation::runs::{Events, simulate, simulate_with_events};
 
 /// One download over one link, counted after ten seconds.
 fn one_link(protocol: &str, control: &str, path: &str, link: &str) -> String {
@@ -74,7 +74,7 @@ fn the_least_round_trip_is_propagation_and_serialisation_to_the_nanosecond() {
         ),
         0.041
     );
-    // What comes to it is the time of the same few bytes, whatever the rate.
+    // The rest is the time of the same few bytes, whatever the rate.
     let bits = |mbps: f64| (handshake_rtt(&format!("rtt = \"50 ms\"\nrate = \"{mbps} Mb/s\"")) - 0.05) * mbps * 1e6;
     let (slow, fast) = (bits(1.0), bits(8.0));
     assert!((slow - fast).abs() < 0.1, "{slow} and {fast} bits");
@@ -153,7 +153,7 @@ fn packets_are_conserved() {
         metrics.links.iter().map(|l| l.drops_queue + l.drops_random + l.drops_outage + l.drops_too_big).sum();
     assert_eq!(events.named("dropped").count() as u64, dropped, "the table and the counters agree");
     assert!(lost > 100, "there was something to lose: {lost}");
-    // The run ends in the instant of the last read; what was sent needlessly before may still be under way.
+    // The run ends at the time of the last read; needless segments sent before may still be in flight.
     let under_way = left - lost - metrics.packets;
     assert!(under_way <= 20, "{left} left, {lost} lost, {} arrived: {under_way} are missing", metrics.packets);
 }
@@ -162,14 +162,14 @@ fn packets_are_conserved() {
 fn the_same_seed_gives_the_same_bytes_and_another_seed_does_not() {
     let json = |seed| {
         let changes = [("duration".into(), "100 s".into())];
-        simulate(anabranch_validation::laboratory::shipped("sticky/3p-50"), &changes, seed).metrics.to_json(None)
+        simulate(anabranch_validation::runs::shipped("sticky/3p-50"), &changes, seed).metrics.to_json(None)
     };
     assert_eq!(json(1), json(1));
     let strip = |text: String| text.replacen("\"seed\": 1", "\"seed\": 2", 1);
     assert_ne!(strip(json(1)), json(2));
 }
 
-/// Found by row 4: the window stood still for good when a repetition was lost while a needless reduction was taken back.
+/// Found by row 4: the window stopped for good when a retransmission was lost while a needless reduction was undone.
 #[test]
 fn no_lossy_download_stands_still() {
     for control in ["cubic", "newreno", "bbr"] {

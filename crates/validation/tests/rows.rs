@@ -1,9 +1,9 @@
 //! The rows of the validation table as tests: few seeds in the normal suite, all of them in the slow one. What each row means and
 //! which checks are reported only is with the rows themselves; `docs/validation/laws.md` shows the measured values.
 
-use anabranch_validation::rows::{Measured, Row, all};
+use anabranch_validation::rows::{LawRow, Measured, all};
 
-fn check(number: u32, seeds: impl Fn(&Row) -> u64) {
+fn check(number: u32, seeds: impl Fn(&LawRow) -> u64) {
     let rows = all().into_iter().filter(|row| row.number == number && seeds(row) > 0);
     let measured: Vec<Measured> = rows.map(|row| (seeds(&row), row)).map(|(seeds, row)| row.measure(seeds)).collect();
     let asserted = measured.iter().flat_map(Measured::results).filter(|(check, _)| check.deviation.is_none()).count();

@@ -1,9 +1,9 @@
-//! Made-up rates against the recordings that they were fitted to, where these are present.
+//! Synthetic rates compared with the recordings that they were fitted to, where these are present.
 
 use anabranch_validation::traces::recorded::GROUPS;
 use anabranch_validation::traces::{STATISTICS, fit, summaries, table};
 
-/// Seeds of the made-up groups.
+/// Seeds of the synthetic groups.
 const SEEDS: u64 = 5;
 
 /// How far a statistic may be off, in units of what counts as a noticeable difference, unless the recordings themselves leave it
@@ -33,7 +33,7 @@ fn fitted_kinds_have_the_recordings_statistics() {
     }
 }
 
-/// The fit's distance tells the kinds apart: none is nearer to another one's recordings than the one that was fitted to them.
+/// The fit's distance separates the kinds: none is nearer to another one's recordings than the one that was fitted to them.
 #[test]
 fn each_kind_is_nearest_to_its_own_recordings() {
     let fitted: Vec<_> = GROUPS.iter().filter(|group| group.fitted).collect();

@@ -54,7 +54,7 @@ pub(crate) fn pseudo_header(source: IpAddr, destination: IpAddr, len: u32) -> Su
 }
 
 /// The checksum of a data sequence mapping (RFC 8684 section 3.3.1): over a pseudo-header with the *whole* data
-/// sequence number, whatever width travels, and the mapped payload. A DATA_FIN counts in `len` but has no payload.
+/// sequence number, whatever width is encoded, and the mapped payload. A DATA_FIN counts in `len` but has no payload.
 #[must_use]
 pub fn mapping(dsn: u64, subflow_offset: u32, len: u16, payload: &[u8]) -> u16 {
     let header = Sum::default().bytes(&dsn.to_be_bytes()).bytes(&subflow_offset.to_be_bytes()).word(len);
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Word by word with end-around carry, as the definition says.
+    /// Word by word with end-around carry, as in the definition.
     fn naive(bytes: &[u8]) -> u16 {
         let mut sum: u16 = 0;
         for pair in bytes.chunks(2) {

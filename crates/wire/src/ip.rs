@@ -11,7 +11,7 @@ pub(crate) const IPV4_HEADER_LEN: usize = 20;
 /// An IPv6 header without extensions, as written here.
 pub(crate) const IPV6_HEADER_LEN: usize = 40;
 
-/// Hops that a packet of ours may take; Linux's default.
+/// Hop limit of our packets; Linux's default.
 const HOP_LIMIT: u8 = 64;
 /// The protocol number of TCP.
 const TCP: u8 = 6;
@@ -20,11 +20,11 @@ const DONT_FRAGMENT: u16 = 0x4000;
 /// "More fragments" and the fragment offset.
 const FRAGMENT: u16 = 0x3fff;
 
-/// What an IP header says.
+/// The decoded fields of an IP header.
 pub(crate) struct Header<'a> {
     pub source: IpAddr,
     pub destination: IpAddr,
-    /// The TCP header and what follows, without any padding behind the packet.
+    /// The TCP header and payload, without padding behind the packet.
     pub body: &'a [u8],
 }
 
@@ -64,7 +64,7 @@ fn decode_v6(packet: &[u8]) -> Result<Header<'_>, DecodeError> {
     read_v6(packet).ok_or(DecodeError::Truncated)?
 }
 
-/// `None` where the packet ends too early.
+/// `None` where the packet is truncated.
 fn read_v6(packet: &[u8]) -> Option<Result<Header<'_>, DecodeError>> {
     let mut r = Reader::new(packet);
     let _version_class_flow = r.u32()?;
@@ -90,7 +90,7 @@ fn read_v6(packet: &[u8]) -> Option<Result<Header<'_>, DecodeError>> {
 
 /// Writes an IPv4 header for `body_len` bytes; both header and body fit into 65 535 bytes.
 ///
-/// The identification is zero: a packet that must not be fragmented needs none (RFC 6864 section 4.1).
+/// The identification is zero: a packet with "don't fragment" needs none (RFC 6864 section 4.1).
 pub(crate) fn encode_v4(w: &mut Writer<'_>, source: Ipv4Addr, destination: Ipv4Addr, body_len: usize) {
     let mut header = [0; IPV4_HEADER_LEN];
     header[0] = 4 << 4 | (IPV4_HEADER_LEN / 4) as u8;

@@ -1,12 +1,12 @@
-//! IP, TCP and Multipath TCP headers as bytes, both ways.
+//! Encoding and decoding of IP, TCP and Multipath TCP headers.
 //!
 //! [`encode`] writes an [`anabranch_segment::Segment`] as a whole IP packet into a buffer of the caller's; [`decode`]
-//! reads one. Nothing here allocates for an ordinary segment, and no input makes it panic: what is wrong with
-//! a packet from the network is a [`DecodeError`].
+//! decodes one. Nothing here allocates for an ordinary segment, and no input causes a panic: a fault in a packet from
+//! the network is a [`DecodeError`].
 //!
-//! The options of a segment stand in the order in which Linux writes them: maximum segment size, timestamps (behind
-//! SACK-permitted or two NOPs), window scale, SACK blocks, MPTCP. The bytes that they take are just
-//! [`anabranch_segment::Segment::options_len`], so that simulated and real packets have the same size.
+//! The options of a segment are encoded in Linux's order: maximum segment size, timestamps (behind SACK-permitted or
+//! two NOPs), window scale, SACK blocks, MPTCP. Their length is exactly [`anabranch_segment::Segment::options_len`], so
+//! that simulated and real packets have the same size.
 //!
 //! [`capture`] writes packets as a pcapng file, which Wireshark and tshark read.
 

@@ -42,7 +42,7 @@ mod dss {
 /// The low bit of the third byte: `B` of MP_JOIN and MP_PRIO, `E` of ADD_ADDR, `T` of MP_TCPRST.
 const LOW_FLAG: u8 = 0x01;
 
-/// What one MPTCP option says.
+/// A decoded MPTCP option.
 pub(crate) enum Decoded {
     Dss(Dss),
     Other(MptcpOption),
@@ -60,7 +60,7 @@ pub(crate) fn decode(body: &[u8]) -> Option<Decoded> {
         subtype::JOIN => decode_join(low, r),
         subtype::ADD_ADDR => decode_add_address(low, r),
         subtype::REMOVE_ADDR => RemovedAddresses::new(r.remaining()).map(MptcpOption::RemoveAddress),
-        // Version 0 had an address identifier behind the flag; version 1 has not.
+        // Version 0 had an address identifier behind the flag; version 1 does not.
         subtype::PRIO => whole(r, MptcpOption::Priority { backup: low & LOW_FLAG != 0 }),
         subtype::FAIL => decode_u64(r).map(|dsn| MptcpOption::Fail { dsn }),
         subtype::FASTCLOSE => decode_u64(r).map(|receiver_key| MptcpOption::FastClose { receiver_key }),
@@ -70,7 +70,7 @@ pub(crate) fn decode(body: &[u8]) -> Option<Decoded> {
     option.map(Decoded::Other)
 }
 
-/// The value, if nothing is left to read.
+/// The value, if no byte is left to read.
 fn whole<T>(r: Reader<'_>, value: T) -> Option<T> {
     r.remaining().is_empty().then_some(value)
 }
@@ -118,7 +118,7 @@ fn decode_join(low: u8, mut r: Reader<'_>) -> Option<MptcpOption> {
     match r.remaining().len() {
         8 => Some(MptcpOption::JoinSyn { backup, address_id, token: r.u32()?, nonce: r.u32()? }),
         12 => Some(MptcpOption::JoinSynAck { backup, address_id, hmac: r.u64()?, nonce: r.u32()? }),
-        // The byte that names the address elsewhere is reserved here.
+        // The byte that holds the address identifier elsewhere is reserved here.
         20 => Some(MptcpOption::JoinAck { hmac: r.array()? }),
         _ => None,
     }

@@ -27,9 +27,9 @@ const MAX_WINDOW_SCALE: u8 = 14;
 /// Reads the options into `segment`.
 ///
 /// Unknown options are skipped. A malformed MPTCP option, and any other known one with a wrong length, is ignored;
-/// an option that claims to end behind the header ends the list. Of two of a kind the last one counts. All this is
-/// what Linux does: a middlebox's nonsense costs the feature, not the segment.
-/// `default_mss` stands for the one that a SYN does not tell (RFC 9293 section 3.7.1).
+/// an option that ends behind the header ends the list. Of two of a kind the last one counts. All this follows Linux: a
+/// middlebox's malformed option costs the feature, not the segment. `default_mss` replaces the option missing on a SYN
+/// (RFC 9293 section 3.7.1).
 pub(crate) fn decode(options: &[u8], default_mss: u16, segment: &mut Segment) {
     if segment.flags.contains(Flags::SYN) {
         segment.syn = Some(SynOptions { mss: default_mss, window_scale: None, sack_permitted: false });
@@ -51,7 +51,7 @@ pub(crate) fn decode(options: &[u8], default_mss: u16, segment: &mut Segment) {
     }
 }
 
-/// The bytes behind an option's kind and length; none if the length is impossible.
+/// The bytes behind an option's kind and length; `None` if the length is impossible.
 fn body<'a>(r: &mut Reader<'a>) -> Option<&'a [u8]> {
     let len = usize::from(r.u8()?).checked_sub(2)?;
     r.take(len)
@@ -79,7 +79,7 @@ fn decode_sack(body: &[u8], segment: &mut Segment) {
     }
     segment.sack = Default::default();
     while let (Some(start), Some(end)) = (r.u32(), r.u32()) {
-        // No more than four fit into a header, so none is refused.
+        // At most four fit into a header, so none is refused.
         segment.sack.push(SackBlock { start: SeqNumber(start), end: SeqNumber(end) });
     }
 }
@@ -118,7 +118,8 @@ fn encode_leading(w: &mut Writer<'_>, segment: &Segment) {
     if sack_permitted {
         w.bytes(&[SACK_PERMITTED, 2]);
     }
-    // Two bytes of padding belong to the timestamps, or to SACK-permitted where there are none; both fill each other's gap.
+    // Two bytes of padding belong to the timestamps, or to SACK-permitted where there are none; each fills the other's
+    // gap.
     if sack_permitted != segment.timestamps.is_some() {
         w.bytes(&[NOP, NOP]);
     }

@@ -10,15 +10,15 @@ use anabranch_units::SeqNumber;
 use core::net::IpAddr;
 use thiserror::Error;
 
-/// What a peer can receive that does not tell (RFC 9293 section 3.7.1), over IPv4 and IPv6.
+/// MSS of a peer that does not announce one (RFC 9293 section 3.7.1), over IPv4 and IPv6.
 const DEFAULT_MSS: (u16, u16) = (536, 1220);
 
 /// A packet from the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// Who sent it.
+    /// Sender's address.
     pub source: IpAddr,
-    /// Whom it is for.
+    /// Receiver's address.
     pub destination: IpAddr,
     /// The TCP header.
     pub segment: Segment,
@@ -26,13 +26,13 @@ pub struct Packet<'a> {
     pub payload: &'a [u8],
 }
 
-/// What is wrong with a packet from the network. The sender, or something on the way, is at fault; the receiver drops the packet.
+/// A fault in a packet from the network. The sender, or a middlebox, is at fault; the receiver drops the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DecodeError {
-    /// It ends within a header, or before its announced end.
+    /// The packet ends within a header, or before the length in its header.
     #[error("the packet ends too early")]
     Truncated,
-    /// Neither IPv4 nor IPv6.
+    /// The version field is neither IPv4 nor IPv6.
     #[error("IP version {0}")]
     IpVersion(u8),
     /// A header's length field is below the least possible.
@@ -41,10 +41,10 @@ pub enum DecodeError {
     /// The IPv4 header's checksum is wrong.
     #[error("wrong IPv4 header checksum")]
     IpChecksum,
-    /// Part of a larger packet; reassembly is not done here, and TCP's path MTU discovery avoids the need.
+    /// The packet is a fragment; reassembly is not supported, and TCP's path MTU discovery avoids the need.
     #[error("a fragment")]
     Fragment,
-    /// Another protocol.
+    /// The protocol is not TCP.
     #[error("IP protocol {0} is not TCP")]
     NotTcp(u8),
     /// The TCP checksum is wrong.
@@ -52,7 +52,7 @@ pub enum DecodeError {
     TcpChecksum,
 }
 
-/// Why a segment cannot be written. The caller is at fault.
+/// Why a segment cannot be encoded. The caller is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum EncodeError {
     /// One address is IPv4, the other IPv6.
@@ -61,7 +61,7 @@ pub enum EncodeError {
     /// The options take more than 40 bytes.
     #[error("{0} bytes of options do not fit into a TCP header")]
     TooManyOptions(u32),
-    /// The packet is larger than IP's length field can tell.
+    /// The packet is larger than IP's length field allows.
     #[error("a payload of {0} bytes does not fit into a packet")]
     PayloadTooLong(u32),
     /// The buffer has fewer bytes than the packet.
@@ -81,7 +81,7 @@ pub fn headers_len(ipv6: bool, segment: &Segment) -> usize {
 /// breaks the forms of RFC 8684 (a receiver's key without the sender's) is written as it is, and [`decode`] will ignore it.
 ///
 /// # Errors
-/// See [`EncodeError`]; then nothing useful is in the buffer and `payload` was not called.
+/// See [`EncodeError`]; then the buffer's content is undefined and `payload` was not called.
 pub fn encode(
     buffer: &mut [u8],
     source: IpAddr,
@@ -110,7 +110,7 @@ pub fn encode(
     Ok(total)
 }
 
-/// The packet's length, if the segment can be written.
+/// The packet's length, if the segment can be encoded.
 fn check(room: usize, source: IpAddr, destination: IpAddr, segment: &Segment) -> Result<usize, EncodeError> {
     if source.is_ipv4() != destination.is_ipv4() {
         return Err(EncodeError::MixedFamilies);
@@ -143,7 +143,7 @@ fn encode_tcp(w: &mut Writer<'_>, segment: &Segment) {
     options::encode(w, segment);
 }
 
-/// Reads a packet and verifies its checksums. Bytes behind the packet's announced end are not looked at.
+/// Decodes a packet and verifies its checksums. Bytes behind the length in its header are ignored.
 ///
 /// # Errors
 /// See [`DecodeError`]. Options are never an error: see the crate's notes on unknown and malformed ones.
@@ -174,7 +174,7 @@ fn decode_tcp(body: &[u8], default_mss: u16) -> Result<(Segment, &[u8]), DecodeE
     Ok((segment, payload))
 }
 
-/// The header without options.
+/// The TCP header without options.
 fn decode_fixed(r: &mut Reader<'_>) -> Option<Segment> {
     let mut segment = Segment::new(Flags::NONE);
     segment.source_port = r.u16()?;

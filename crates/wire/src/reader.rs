@@ -1,6 +1,6 @@
 //! Reading big-endian fields from bytes that may end too early.
 
-/// A cursor over bytes; every read gives `None` once they are exhausted.
+/// A cursor over bytes; every read returns `None` once they are exhausted.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a>(&'a [u8]);
 

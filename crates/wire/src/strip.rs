@@ -1,8 +1,8 @@
-//! What a middlebox does that does not like Multipath TCP.
+//! Removal of Multipath TCP options, as by a middlebox.
 
 use crate::{checksum, ip, mptcp, options};
 
-/// Where the parts of a TCP header stand.
+/// Offsets of the parts of a TCP header.
 const DATA_OFFSET_AT: usize = 12;
 const FLAGS_AT: usize = 13;
 const CHECKSUM_AT: usize = 16;
@@ -10,9 +10,9 @@ const OPTIONS_AT: usize = 20;
 /// The flag SYN.
 const SYN: u8 = 0x02;
 
-/// Overwrites the MPTCP options of an IP packet with no-operation options, as some middleboxes do (RFC 8684 section 6), and
-/// sets the TCP checksum right. Returns whether there was any; a packet that is no TCP segment stays as it is, and so
-/// does one with SYN if `spare_syn` is set.
+/// Overwrites the MPTCP options of an IP packet with no-operation options, as some middleboxes do (RFC 8684 section 6),
+/// and corrects the TCP checksum. Returns whether there was any; a packet without a TCP segment is left unchanged, and
+/// so is one with SYN if `spare_syn` is set.
 pub fn strip_mptcp(packet: &mut [u8], spare_syn: bool) -> bool {
     let Ok(ip::Header { source, destination, body }) = ip::decode(packet) else { return false };
     // The body lies within the packet: padding may follow it.

@@ -18,7 +18,7 @@ impl<'a> Writer<'a> {
         self.at
     }
 
-    /// Overwrites a byte that was written before.
+    /// Overwrites a byte written before.
     pub(crate) fn patch(&mut self, at: usize, value: u8) {
         self.buffer[..self.at][at] = value;
     }

@@ -1,4 +1,4 @@
-//! Bytes that were written by others, or that follow from the figures of RFC 8684 by hand.
+//! Bytes written by other implementations, or derived from the figures of RFC 8684 by hand.
 
 use anabranch_segment::{
     CapableFlags, DataSeq, Dss, Flags, Mapping, MptcpOption, RemovedAddresses, ResetReason, SackBlock, Segment,
@@ -143,14 +143,14 @@ fn tcp_options_stand_in_the_order_of_linux() {
     assert_eq!(ack.options_len(), 36);
 }
 
-/// Reads options that a middlebox or an attacker could write.
+/// Decodes options that a middlebox or an attacker could write.
 fn read_options(flags: Flags, bytes: &[u8]) -> Segment {
     let mut carrier = Segment::new(flags);
     carrier.payload_len = bytes.len() as u32;
     let mut buffer = [0; 256];
     let address = IpAddr::from([127, 0, 0, 1]);
     let len = encode(&mut buffer, address, address, &carrier, |payload| payload.copy_from_slice(bytes)).expect("fits");
-    // Turning payload into options changes one byte of the header; the checksum is mended by its difference.
+    // Turning payload into options changes one byte of the header; the checksum is corrected by its difference.
     let packet = &mut buffer[..len];
     packet[32] = (5 + bytes.len() / 4) as u8 * 16;
     packet[36..38].fill(0);
@@ -173,19 +173,19 @@ fn nonsense_among_options_is_passed_over() {
     assert_eq!(segment.mptcp, []);
     assert_eq!(segment.syn.map(|syn| syn.mss), Some(1460));
 
-    // Lengths below two would make a reader stand still.
+    // Lengths below two could make a reader loop for ever.
     for bad in ["1e000000", "1e010000", "08000000"] {
         assert_eq!(read_options(Flags::ACK, &hex(bad)).mptcp, []);
     }
 
-    // Options of a SYN on another segment mean nothing, and an absent MSS has a default.
+    // Options of a SYN have no effect on another segment, and an absent MSS has a default.
     assert_eq!(read_options(Flags::ACK, &hex("020405b4")).syn, None);
     let silent = SynOptions { mss: 536, window_scale: Some(14), sack_permitted: false };
     assert_eq!(read_options(Flags::SYN, &hex("0303ff00")).syn, Some(silent));
 }
 
 #[test]
-fn packets_that_are_not_ours_are_told_apart() {
+fn packets_of_other_protocols_are_distinguished() {
     let mut buffer = [0; 128];
     let address = IpAddr::from([127, 0, 0, 1]);
     let len = encode(&mut buffer, address, address, &Segment::new(Flags::ACK), |_| {}).expect("fits");
@@ -208,7 +208,7 @@ fn packets_that_are_not_ours_are_told_apart() {
     assert_eq!(decode(&[]), Err(DecodeError::Truncated));
 }
 
-/// Options that Linux 6.18 wrote, client and server, in the order in which a connection needs them.
+/// Options written by Linux 6.18, client and server, in the order in which a connection needs them.
 const FROM_LINUX: [(Flags, &str); 11] = [
     (Flags::SYN, "020405b40402080a88fd1b8b00000000010303071e040101"),
     (Flags::SYN, "020405b40402080a1519db2988fd1b8b010303071e0c01011e7f9a268bcac382"),

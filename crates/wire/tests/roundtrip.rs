@@ -1,4 +1,4 @@
-//! What is written can be read back, and nothing that is read makes the reader panic.
+//! Encoded segments can be decoded again, and no input makes the decoder panic.
 
 use anabranch_segment::{
     CapableFlags, DataSeq, Dss, Flags, MAX_OPTIONS_LEN, Mapping, MptcpOption, RemovedAddresses, ResetReason, SackBlock,
@@ -195,7 +195,7 @@ proptest! {
         let mut bytes = encoded(source, destination, &segment);
         let at = at.index(bytes.len());
         bytes[at] ^= 1 << bit;
-        // IPv6 has no checksum of its own; its traffic class, flow label and hop limit are nobody's business here.
+        // IPv6 has no checksum of its own; its traffic class, flow label and hop limit are not tested here.
         let unprotected = source.is_ipv6() && (at < 4 || at == 7);
         prop_assert!(unprotected || decode(&bytes).is_err());
     }
@@ -240,7 +240,7 @@ proptest! {
         repair_checksum(&mut bytes);
         let packet = decode(&bytes).expect("options are never an error");
         prop_assert_eq!(packet.segment.payload_len, payload_len);
-        // What was understood can be said again, if it still fits once it is laid out tidily.
+        // Decoded options can be encoded again, if they still fit with regular padding.
         if packet.segment.options_len() <= MAX_OPTIONS_LEN {
             let again = encoded(A, B, &packet.segment);
             prop_assert_eq!(decode(&again).expect("valid").segment, packet.segment);

@@ -6,13 +6,13 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// What each asks for.
+/// The request of each client.
 pub const REQUEST: &[u8] = b"GET /zeros HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n";
-/// How often clients with a rate read.
+/// Interval between the reads of clients with a rate.
 const TICK: Duration = Duration::from_millis(20);
-/// Their receive buffers hold half a second of it, so that the server has to keep up.
+/// Their receive buffers hold half a second of data, so that the server has to keep up.
 const BUFFER_SECONDS: f64 = 0.5;
-/// They come one after the other, as clients do.
+/// Time between the connections of two clients.
 const APART: Duration = Duration::from_millis(10);
 
 fn ask() -> TcpStream {
@@ -21,7 +21,7 @@ fn ask() -> TcpStream {
     stream
 }
 
-/// Reads to the end as fast as it comes, from the namespace of the calling thread; returns how many bytes there were.
+/// Reads to the end as fast as possible, from the namespace of the calling thread; returns the number of bytes.
 pub fn download() -> u64 {
     let mut stream = ask();
     let (mut got, mut buffer) = (0, vec![0; 256 << 10]);
@@ -33,10 +33,10 @@ pub fn download() -> u64 {
     }
 }
 
-/// Clients that read no faster than their rate.
+/// Clients that read no faster than a given rate.
 pub struct Load {
     streams: Vec<TcpStream>,
-    /// Bits a second of each.
+    /// Rate of each client, bit/s.
     rate: u64,
 }
 
@@ -53,7 +53,7 @@ impl Load {
         Load { streams: (0..clients).map(connect).collect(), rate }
     }
 
-    /// Reads for so many seconds, and calls `each_second` meanwhile; returns the rate that each client got.
+    /// Reads for `seconds`, and calls `each_second` meanwhile; returns the rate that each client got, bit/s.
     pub fn run(mut self, seconds: u64, mut each_second: impl FnMut()) -> Vec<f64> {
         let began = Instant::now();
         let mut read = vec![0; self.streams.len()];

@@ -1,4 +1,5 @@
-//! How fast the server is: beside the kernel's own through one and the same emulator, and with many clients of a given rate.
+//! Throughput of the server: compared with the kernel's through the same emulator, and with many clients of a given
+//! rate.
 //!
 //! `cargo bench -p anabranch-live` runs both as root; a name (`ratio`, `clients`) picks one. Goodput is wall time, so nothing else should run;
 //! processor time tells more where something does. Recorded in `docs/performance.md`.
@@ -8,8 +9,8 @@ mod common;
 mod load;
 mod threads;
 
-use anabranch_live::lab::{self, Family};
 use anabranch_live::serve::{Content, Process};
+use anabranch_live::testnet::{self, Family};
 use anabranch_live::{Clock, Emulator, Netns, NoHost, Script, Tap, requirements};
 use anabranch_stack::connection::Choice;
 use anabranch_units::{Bandwidth, Duration};
@@ -24,10 +25,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 use threads::Threads;
 
-/// Bytes of one transfer of the comparison, and how many there are of each kind.
+/// Bytes of one transfer of the comparison, and the number of transfers of each kind.
 const TRANSFER: u64 = 600_000_000;
 const ROUNDS: usize = 5;
-/// Clients of the second measurement, bits a second of each, and for how long.
+/// Number of clients in the second measurement, rate of each in bit/s, and duration.
 const CLIENTS: usize = 200;
 const CLIENT_RATE: u64 = 2_000_000;
 const SECONDS: u64 = 30;
@@ -50,7 +51,7 @@ impl Drop for Zeros {
     }
 }
 
-/// Links that limit nothing.
+/// Links without limits.
 const OPEN: Plan = Plan {
     family: Family::V4,
     paths: 2,
@@ -59,7 +60,7 @@ const OPEN: Plan = Plan {
     queue: 10_000_000,
 };
 
-/// One download through links that limit nothing.
+/// One download through links without limits.
 struct Transfer {
     megabits_per_second: f64,
     /// Processor time of the server's threads.
@@ -95,16 +96,16 @@ fn ours(zeros: &Zeros) -> Transfer {
     transfer
 }
 
-/// A server that writes zeros from memory into one of the kernel's sockets: nothing could do less.
+/// A server that writes zeros from memory into one of the kernel's sockets: the least possible work.
 fn kernels() -> Transfer {
-    let client = lab::client(OPEN.family, OPEN.paths, "reno").expect("namespaces");
-    let server = lab::server(OPEN.family, OPEN.paths, "reno").expect("namespaces");
+    let client = testnet::client(OPEN.family, OPEN.paths, "reno").expect("namespaces");
+    let server = testnet::server(OPEN.family, OPEN.paths, "reno").expect("namespaces");
     let (links, client, server) = OPEN.links(client, server);
     let emulator = Emulator::new(Clock::new(), links, NoHost, Script::default(), Tap::none()).expect("links");
     let listener: TcpListener = server.run(|| kernel::listen(MPTCP)).expect("the namespace can be entered");
     let serving = std::thread::Builder::new().name("kernel-server".into()).spawn(move || {
         let (mut stream, _) = listener.accept().expect("a client");
-        // What is not read when a socket is closed turns the close into an RST.
+        // Unread data in a socket turns its close into an RST.
         stream.read_exact(&mut vec![0; load::REQUEST.len()]).expect("a request");
         let zeros = vec![0; 256 << 10];
         for _ in 0..TRANSFER.div_ceil(zeros.len() as u64) {
@@ -125,7 +126,7 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-/// Both kinds in turn, so that whatever else the machine does meets both.
+/// Both kinds in turn, so that other load of the machine affects both.
 fn ratio() {
     let zeros = Zeros::new(TRANSFER);
     let (mut our_rates, mut their_rates, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
@@ -154,11 +155,11 @@ fn ratio() {
 
 /// Many clients, each of which reads no faster than its rate.
 fn clients() {
-    // Nobody comes to the end of it.
+    // The file is too long to be read to its end.
     let zeros = Zeros::new(CLIENT_RATE * SECONDS);
     let plan = Plan { rate: Bandwidth::from_mbps(300), delay: Duration::from_millis(10), queue: 1_500_000, ..OPEN };
-    let client = lab::client(plan.family, plan.paths, "reno").expect("namespaces");
-    let router = lab::router(plan.family, plan.paths).expect("namespaces");
+    let client = testnet::client(plan.family, plan.paths, "reno").expect("namespaces");
+    let router = testnet::router(plan.family, plan.paths).expect("namespaces");
     let (links, client, router) = plan.links(client, router);
     let emulator = Emulator::new(Clock::new(), links, NoHost, Script::default(), Tap::none()).expect("links");
     let idle = Process::now();

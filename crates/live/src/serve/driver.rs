@@ -1,10 +1,11 @@
-//! The real-time loop of a server: devices, clock, endpoint. It runs on a thread of its own and is talked to through [`Wakes`].
+//! The real-time loop of a server: devices, clock, endpoint. It runs on a thread of its own and gets messages through
+//! [`Wakes`].
 
 use super::Listen;
 use super::status::{Board, PathStatus, Status, Traffic};
 use super::stream::StreamApplication;
 use crate::wait::{Waiter, sharpen_timers};
-use crate::{Clock, ConnectionId, Counters, Host, Opened, Server, Tap, Tun, Way};
+use crate::{Clock, ConnectionId, Counters, Heading, Host, Opened, Server, Tap, Tun};
 use anabranch_units::{Duration, Instant, PathId};
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
@@ -14,22 +15,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The largest IP packet.
 const MAX_PACKET: usize = 65_535;
-/// Packets that are read from a device, or sent, before others get their turn: few enough (about 0.1 ms of work) to stay punctual.
+/// Packets read from a device, or sent, before others get their turn: few enough (about 0.1 ms of work) for timely
+/// processing.
 const BATCH: usize = 64;
-/// How often the status is published, and how long the loop sleeps at most.
+/// Interval of the published status, and the longest sleep of the loop.
 const PUBLISH_EVERY: Duration = Duration::from_secs(1);
 
-/// What the loop shall do.
+/// What the loop should do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(super) enum Order {
-    /// Serve.
+    /// Serve clients.
     Run = 0,
-    /// Take no new connections.
+    /// Accept no new connections.
     Refuse = 1,
-    /// The same, and return once no connection is left.
+    /// Accept no new connections, and return when no connection is left.
     Finish = 2,
-    /// End all connections with RST and return.
+    /// Abort all connections with RST and return.
     Abort = 3,
 }
 
@@ -56,18 +58,18 @@ impl Wakes {
         }
     }
 
-    /// Changes what the loop shall do; it never goes back.
+    /// Changes the order; orders are never withdrawn.
     pub(super) fn order(&self, order: Order) {
         self.order.fetch_max(order as u8, Ordering::Relaxed);
         self.ring();
     }
 
     fn ring(&self) {
-        // It fails only if the counter is full, and then the loop is going to wake up anyway.
+        // It fails only if the counter is full, and then the loop wakes up anyway.
         let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
     }
 
-    /// What was pending when it rang.
+    /// Takes the connections that were woken since the last call.
     fn take(&self, into: &mut Vec<ConnectionId>) {
         let _ = rustix::io::read(&self.event, &mut [0u8; 8]);
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,7 +81,7 @@ impl Wakes {
     }
 }
 
-/// A path of the loop's.
+/// A path of the loop.
 #[derive(Debug)]
 pub(super) struct Port {
     device: Tun,
@@ -95,7 +97,7 @@ impl Port {
     }
 
     fn write(&mut self, packet: &[u8]) -> io::Result<()> {
-        // A device that refuses a packet is a network that loses one.
+        // A packet refused by the device counts as a loss of the network.
         match self.device.write(packet)? {
             true => self.sent.count(packet.len()),
             false => self.refused += 1,
@@ -104,7 +106,7 @@ impl Port {
     }
 }
 
-/// Everything that the loop owns.
+/// The state of the loop.
 pub(super) struct Driver<F> {
     pub(super) ports: Vec<Port>,
     pub(super) server: Server<F, StreamApplication>,
@@ -113,7 +115,7 @@ pub(super) struct Driver<F> {
 }
 
 impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
-    /// Serves until it is ordered to end; returns what the server has counted.
+    /// Serves until it is ordered to end; returns the server's counters.
     pub(super) fn run(mut self, wakes: &Wakes) -> io::Result<Counters> {
         sharpen_timers()?;
         let clock = Clock::new();
@@ -168,11 +170,11 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
         wakes.ordered(Order::Abort) || (wakes.ordered(Order::Finish) && self.server.is_idle())
     }
 
-    /// Sends some of what there is to say; returns whether there may be more.
+    /// Sends some of the waiting packets; returns whether there may be more.
     fn send(&mut self, now: Instant, ports: &mut [Port], buffer: &mut [u8]) -> io::Result<bool> {
         for _ in 0..BATCH {
             let Some((path, len)) = self.server.poll_transmit(now, buffer) else { return Ok(false) };
-            self.tap.at_far_end(now, path, Way::Down, &buffer[..len])?;
+            self.tap.at_far_end(now, path, Heading::Down, &buffer[..len])?;
             ports[path.index()].write(&buffer[..len])?;
         }
         Ok(true)
@@ -183,7 +185,7 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
             let Some(len) = port.device.read(buffer)? else { return Ok(()) };
             let now = clock.now();
             port.received.count(len);
-            self.tap.at_far_end(now, path, Way::Up, &buffer[..len])?;
+            self.tap.at_far_end(now, path, Heading::Up, &buffer[..len])?;
             self.server.receive(now, path, &buffer[..len]);
         }
         Ok(())

@@ -14,18 +14,20 @@ use tower_http::services::ServeDir;
 use tower_http::services::fs::ServeFileSystemResponseBody as Body;
 use tower_service::Service as _;
 
-/// A client has this long to say what it wants, counted from the end of the last response.
-const REQUEST_PATIENCE: Duration = Duration::from_secs(75);
+/// Time for a client's request, counted from the end of the last response.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(75);
 
-/// Bytes that are read from a file at a time: each read is a visit to another thread, so they are few.
+/// Bytes of one read from a file. Each read is a message to another thread, so reads are large.
 const CHUNK: usize = 256 << 10;
 
-/// Types of media files that the general list by extension lacks or may lack: DASH (ISO/IEC 23009-1 annex C) and its segments.
+/// Types of media files that the general list by extension lacks or may lack: DASH (ISO/IEC 23009-1 annex C) and its
+/// segments.
 const TYPES: [(&str, &str); 2] = [(".mpd", "application/dash+xml"), (".m4s", "video/iso.segment")];
 
-/// What every answer says besides. Nobody keeps a copy: a media segment that a browser plays a second time crosses the paths a second time,
-/// or the second session measures the browser's memory. And pages of other servers, such as a reference player's, may read and time it all.
-static SAID_ALWAYS: [(HeaderName, HeaderValue); 4] = [
+/// Headers of every response. Responses are not cached: a media segment that a browser plays a second time crosses the
+/// paths a second time, or the second session would measure the browser's cache. Pages of other servers, such as a
+/// reference player's, may read and time all responses.
+static COMMON_HEADERS: [(HeaderName, HeaderValue); 4] = [
     (CACHE_CONTROL, HeaderValue::from_static("no-store")),
     (ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")),
     (ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*")),
@@ -37,11 +39,11 @@ pub(super) fn directory(root: &Path) -> ServeDir {
     ServeDir::new(root).append_index_html_on_directories(false).with_buf_chunk_size(CHUNK)
 }
 
-/// How HTTP is spoken.
+/// Configuration of HTTP.
 pub(super) fn protocol() -> http1::Builder {
     let mut builder = http1::Builder::new();
-    // A client that says no more after its request may still want the answer.
-    builder.half_close(true).timer(TokioTimer::new()).header_read_timeout(REQUEST_PATIENCE);
+    // A client may close its sending side after its request and still want the answer.
+    builder.half_close(true).timer(TokioTimer::new()).header_read_timeout(REQUEST_TIMEOUT);
     builder
 }
 
@@ -54,7 +56,7 @@ pub(super) async fn answer(mut files: ServeDir, request: Request<Incoming>) -> R
     {
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     }
-    for (name, value) in &SAID_ALWAYS {
+    for (name, value) in &COMMON_HEADERS {
         response.headers_mut().insert(name.clone(), value.clone());
     }
     Ok(response)

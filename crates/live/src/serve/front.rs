@@ -1,4 +1,4 @@
-//! The asynchronous side: takes the streams that the loop brings, and answers them.
+//! The asynchronous side: takes the streams from the loop, and answers them.
 
 use super::driver::{Order, Wakes};
 use super::metrics::{self, Shown};
@@ -13,10 +13,10 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tower_http::services::ServeDir;
 
-/// How often the order to stop was given: once to complete what is under way, twice to break it off.
+/// Number of orders to stop: the first one lets running responses complete, the second one aborts them.
 pub(super) type Stops = watch::Receiver<u32>;
 
-/// Answers streams.
+/// Handler of the streams.
 enum Front {
     Files { directory: ServeDir, protocol: http1::Builder, graceful: GracefulShutdown },
     Origin { address: Arc<str>, under_way: mpsc::Sender<()>, ended: mpsc::Receiver<()> },
@@ -31,14 +31,14 @@ impl Front {
                 graceful: GracefulShutdown::new(),
             },
             Content::Origin(origin) => {
-                // Nothing is ever sent; the channel ends when the last stream has dropped its sender.
+                // No message is ever sent; the channel ends when the last stream has dropped its sender.
                 let (under_way, ended) = mpsc::channel(1);
                 Front::Origin { address: origin.as_str().into(), under_way, ended }
             }
         }
     }
 
-    /// A client that breaks off, or speaks something else, is nobody's concern but its own; so no result is looked at.
+    /// Answers a stream. A client's abort or protocol error concerns only itself, so the result is ignored.
     fn take(&self, stream: Stream) {
         match self {
             Front::Files { directory, protocol, graceful } => {
@@ -57,7 +57,7 @@ impl Front {
         }
     }
 
-    /// Waits until all that is under way is complete.
+    /// Waits until all running responses are complete.
     async fn complete(self) {
         match self {
             Front::Files { graceful, .. } => graceful.shutdown().await,
@@ -69,7 +69,7 @@ impl Front {
     }
 }
 
-/// Serves the streams that come until the order to stop does, and then completes what is under way. An error is an error of the
+/// Serves streams until the order to stop, and then completes the running responses. An error is an error of the
 /// operating system.
 pub(super) async fn run(
     options: &Options,
@@ -86,7 +86,7 @@ pub(super) async fn run(
         tokio::select! {
             stream = streams.recv() => match stream {
                 Some(stream) => front.take(stream),
-                // The loop is gone; it tells why when it is joined.
+                // The loop has ended; joining it gives the reason.
                 None => return Ok(()),
             },
             () = stopped(&mut stops, 1) => break,
@@ -95,7 +95,7 @@ pub(super) async fn run(
     wakes.order(Order::Refuse);
     let end = async {
         front.complete().await;
-        // All responses are written; what remains is to get them acknowledged.
+        // All responses are written; they remain to be acknowledged.
         wakes.order(Order::Finish);
         while streams.recv().await.is_some() {}
     };
@@ -107,7 +107,7 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// The order to stop has come so many times; also if nobody is left to give it.
+/// Waits for this number of orders to stop; also ends when no order can come any more.
 async fn stopped(stops: &mut Stops, times: u32) {
     let _ = stops.wait_for(|given| *given >= times).await;
 }

@@ -1,9 +1,9 @@
 //! A server for real Multipath TCP clients: files over HTTP/1.1, or another server behind it.
 //!
-//! One TUN device per path stands between the kernel, which routes the server's address to it, and our endpoint. A thread drives
-//! the endpoint ([`Stream`] is what comes out of it); a second one runs HTTP, or passes the streams on.
+//! One TUN device per path connects the kernel, which routes the server's address to it, with our endpoint. A thread
+//! drives the endpoint and yields a [`Stream`] per connection; a second one runs HTTP, or passes the streams on.
 //!
-//! `docs/how-to/serve.md` describes the setup of devices, addresses and routes; [`crate::lab::router`] does the same in a
+//! `docs/how-to/serve.md` describes the setup of devices, addresses and routes; [`crate::testnet::router`] does the same in a
 //! namespace.
 
 mod driver;

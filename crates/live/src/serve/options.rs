@@ -1,4 +1,4 @@
-//! What to serve, to whom, and how; and what may be wrong with it.
+//! Options of a server, and their errors.
 
 use crate::Limits;
 use anabranch_stack::Config;
@@ -15,18 +15,19 @@ use thiserror::Error;
 /// One path to the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
-    /// The TUN device; one that exists without a process, or a new one.
+    /// The TUN device; an existing one without a process, or a new one.
     pub device: String,
     /// The server's address on this path; the kernel routes it to the device. It may be the same on all paths.
     pub address: IpAddr,
 }
 
-/// Where the bytes come from.
+/// Source of the content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// The files below this directory, over HTTP/1.1.
     Root(PathBuf),
-    /// Another server, `HOST:PORT`: what clients say is passed to it over TCP, and what it says to them, unread.
+    /// Another server, `HOST:PORT`: the bytes of clients are passed to it over TCP, and its bytes to them, without
+    /// inspection.
     Origin(String),
 }
 
@@ -39,38 +40,38 @@ impl fmt::Display for Content {
     }
 }
 
-/// What to serve, to whom, and how.
+/// Options of a server.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The paths; joins are accepted on all of them.
+    /// Paths; joins are accepted on all of them.
     pub listen: Vec<Listen>,
-    /// The port.
+    /// TCP port.
     pub port: u16,
     /// The MTU of the devices in bytes.
     pub mtu: u32,
-    /// What clients get.
+    /// Source of the content.
     pub content: Content,
-    /// Which subflow carries the next data.
+    /// Decides which subflow carries the next data.
     pub scheduler: Choice,
     /// The window of each subflow.
     pub congestion_control: Choice,
     /// Which subflows may carry new data.
     pub path_policy: Choice,
-    /// Bounds for clients and attackers.
+    /// Limits against overload and attacks.
     pub limits: Limits,
     /// Bytes that all connections together may hold written and not acknowledged. Each may have its first
     /// [`FIRST_ROOM`](super::FIRST_ROOM); more only while there is some left.
     pub send_memory: u64,
-    /// How long responses that are under way may take after the order to stop.
+    /// How long running responses may take after the order to stop.
     pub grace: Duration,
-    /// Show metrics to Prometheus at this address, with an ordinary socket of the kernel's.
+    /// Address of the Prometheus metrics page, with an ordinary socket of the kernel's; `None`: no page.
     pub metrics: Option<SocketAddr>,
-    /// Record all packets to this pcapng file.
+    /// File for a pcapng capture of all packets; `None`: no capture.
     pub capture: Option<PathBuf>,
 }
 
-/// The default of [`Options::send_memory`]: with the first room of as many connections as the default limit allows, that is what
-/// a machine with 1 GiB to spare can give away.
+/// The default of [`Options::send_memory`]: with the first room of as many connections as the default limit allows,
+/// this fits a machine with 1 GiB to spare.
 pub const SEND_MEMORY: u64 = 512 << 20;
 
 impl Options {
@@ -81,7 +82,7 @@ impl Options {
         Options {
             listen,
             port: 80,
-            mtu: crate::lab::MTU,
+            mtu: crate::testnet::MTU,
             content,
             scheduler: defaults.scheduler,
             congestion_control: defaults.congestion_control,
@@ -98,7 +99,7 @@ impl Options {
         let paths = self.listen.iter().enumerate().map(|(i, listen)| PathConfig {
             id: PathId(i as u16),
             local: listen.address,
-            // Filled in as clients come.
+            // Set when clients connect.
             remote: listen.address,
             mtu: self.mtu,
             backup: false,
@@ -111,7 +112,7 @@ impl Options {
         config
     }
 
-    /// What can be found out before anything is opened.
+    /// Checks that need no open device or file.
     pub(super) fn check(&self) -> Result<(), ServeError> {
         if self.listen.is_empty() {
             return Err(ServeError::NoPath);
@@ -140,24 +141,24 @@ impl Options {
     }
 }
 
-/// Why nothing is served, or no longer.
+/// Why a server cannot start, or has ended.
 #[derive(Debug, Error)]
 pub enum ServeError {
-    /// No path was given.
+    /// No path is configured.
     #[error("a server needs at least one path: a TUN device and an address")]
     NoPath,
-    /// A device was named for two paths.
+    /// Two paths have the same device.
     #[error("path {number} has the device {device} of an earlier one; each path needs its own")]
     Twice {
-        /// The device.
+        /// Name of the device.
         device: String,
-        /// Which path names it again, from one.
+        /// Number of the second path with it, from one.
         number: usize,
     },
-    /// A scheduler, congestion control or path policy is not as it should be.
+    /// Invalid scheduler, congestion control or path policy.
     #[error(transparent)]
     Option(#[from] OptionError),
-    /// The origin is not written as it must be.
+    /// The origin is not of the form `HOST:PORT`.
     #[error("the origin {0:?} is not HOST:PORT, such as localhost:8080")]
     Origin(String),
     /// A device cannot be opened.
@@ -165,42 +166,42 @@ pub enum ServeError {
         "cannot open the TUN device {name}: {source}; as root, or with CAP_NET_ADMIN, or after `ip tuntap add dev {name} mode tun user USER`"
     )]
     Device {
-        /// Its name.
+        /// Name of the device.
         name: String,
-        /// Why.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The directory cannot be read.
     #[error("cannot serve {}: {source}", path.display())]
     Root {
-        /// Its path.
+        /// Path of the directory.
         path: PathBuf,
-        /// Why.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The metrics cannot be shown there.
+    /// The metrics page cannot listen on its address.
     #[error("cannot show metrics at {address}: {source}")]
     Metrics {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The capture cannot be written.
     #[error("cannot write the capture {}: {source}", path.display())]
     Capture {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// Something else of the operating system's.
+    /// Another error of the operating system.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl ServeError {
-    /// Whether the options are wrong in themselves, on whatever machine.
+    /// Whether the options themselves are wrong, on any machine.
     pub fn is_input(&self) -> bool {
         matches!(self, ServeError::NoPath | ServeError::Twice { .. } | ServeError::Option(_) | ServeError::Origin(_))
     }

@@ -1,12 +1,12 @@
-//! How much of its stream a connection may hold: written, and not acknowledged.
+//! Memory of connections for bytes written and not acknowledged.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// What each connection may hold in any case: twice what 20 Mb/s have under way in 50 ms.
+/// Guaranteed room of each connection: twice the bandwidth-delay product of 20 Mb/s and 50 ms.
 pub const FIRST_ROOM: usize = 256 << 10;
 
-/// Memory that all connections share.
+/// Memory shared by all connections.
 #[derive(Debug)]
 pub(super) struct Budget(AtomicI64);
 
@@ -15,7 +15,7 @@ impl Budget {
         Arc::new(Budget(AtomicI64::new(i64::try_from(bytes).unwrap_or(i64::MAX))))
     }
 
-    /// Takes bytes, unless there are too few left.
+    /// Takes bytes if enough are left; returns whether it did.
     fn take(&self, bytes: usize) -> bool {
         let bytes = bytes as i64;
         self.0
@@ -23,7 +23,7 @@ impl Budget {
             .is_ok()
     }
 
-    /// Takes bytes, even if it goes into debt.
+    /// Takes bytes, even beyond the limit.
     fn owe(&self, bytes: usize) {
         self.0.fetch_sub(bytes as i64, Ordering::Relaxed);
     }
@@ -33,8 +33,8 @@ impl Budget {
     }
 }
 
-/// The room of one connection. It begins small and doubles whenever it, and not the network, has limited what is under way, as
-/// Linux's send buffers do (`tcp_sndbuf_expand`).
+/// The room of one connection. It begins small and doubles whenever it, and not the network, has limited the data in
+/// flight, as Linux's send buffers do (`tcp_sndbuf_expand`).
 #[derive(Debug)]
 pub(super) struct Room {
     bytes: usize,
@@ -43,7 +43,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Room that may become as large as `most`.
+    /// Room that may grow up to `most` bytes.
     pub(super) fn new(most: usize, budget: Arc<Budget>) -> Self {
         let bytes = FIRST_ROOM.min(most);
         budget.owe(bytes);
@@ -54,7 +54,7 @@ impl Room {
         self.bytes
     }
 
-    /// Makes it twice as large, if it may be.
+    /// Doubles the room, if the limits allow.
     pub(super) fn grow(&mut self) {
         let more = self.bytes.min(self.most - self.bytes);
         if more > 0 && self.budget.take(more) {
@@ -80,11 +80,11 @@ mod tests {
         first.grow();
         assert_eq!(first.bytes(), 2 * FIRST_ROOM);
         let mut second = Room::new(1 << 30, budget.clone());
-        // One is left: enough for the second's growth, not for the first's.
+        // One is left: enough for the growth of the second, not of the first.
         first.grow();
         second.grow();
         assert_eq!((first.bytes(), second.bytes()), (2 * FIRST_ROOM, 2 * FIRST_ROOM));
-        // A newcomer has its first room even so, and nobody grows.
+        // A new connection has its first room even so, and no room grows.
         let third = Room::new(1 << 30, budget.clone());
         drop(third);
         second.grow();

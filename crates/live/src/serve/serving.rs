@@ -1,4 +1,4 @@
-//! A server at work, and the reins of it.
+//! A running server and its control.
 
 use super::driver::{Driver, Order, Port, Wakes};
 use super::front::{self, Stops};
@@ -15,17 +15,17 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
-/// Threads that read files, because reading one may block. Most reads are answered from memory, so a few are enough to keep a disk
-/// busy and not so many that they get in each other's way.
+/// Threads that read files, because reading may block. Most reads are served from memory, so a few are enough to keep a
+/// disk busy without contention.
 const READERS: usize = 8;
 
-/// A server at work, on threads of its own. Dropping it breaks all connections off.
+/// A running server, on threads of its own. Dropping it aborts all connections.
 #[derive(Debug)]
 pub struct Serving {
     stops: watch::Sender<u32>,
     board: Arc<Board>,
     metrics: Option<SocketAddr>,
-    /// Ends when the thread does.
+    /// Ends with the thread.
     under_way: Receiver<()>,
     thread: Option<JoinHandle<Result<Counters, ServeError>>>,
 }
@@ -53,28 +53,28 @@ impl Serving {
         Ok(Serving { stops, board, metrics: address, under_way, thread: Some(thread) })
     }
 
-    /// Orders it to stop: the first time, new clients are refused and what is under way is completed within the grace
-    /// period; the second time, it is broken off.
+    /// Orders it to stop: the first time, new clients are refused and running responses are completed within the grace
+    /// period; the second time, they are aborted.
     pub fn stop(&self) {
         self.stops.send_modify(|given| *given += 1);
     }
 
-    /// How it was doing a moment ago, at most a second.
+    /// The latest status, at most a second old.
     pub fn status(&self) -> Status {
         self.board.read()
     }
 
-    /// Where the metrics are shown, if they are; the port is the real one if 0 was asked for.
+    /// The address of the metrics page, with the real port if 0 was configured; `None` without a page.
     pub fn metrics(&self) -> Option<SocketAddr> {
         self.metrics
     }
 
-    /// Waits until it has ended, but not longer than that; tells whether it has.
-    pub fn wait(&self, patience: Duration) -> bool {
-        self.under_way.recv_timeout(patience) == Err(RecvTimeoutError::Disconnected)
+    /// Waits until it has ended, at most for `timeout`; returns whether it has.
+    pub fn wait(&self, timeout: Duration) -> bool {
+        self.under_way.recv_timeout(timeout) == Err(RecvTimeoutError::Disconnected)
     }
 
-    /// Waits until it has ended, by [`Serving::stop`] or by a fault; tells what it counted.
+    /// Waits until it has ended, by [`Serving::stop`] or by an error; returns its counters.
     ///
     /// # Errors
     /// See [`ServeError`].
@@ -90,14 +90,14 @@ impl Drop for Serving {
     fn drop(&mut self) {
         self.stops.send_modify(|given| *given += 2);
         if let Some(thread) = self.thread.take() {
-            // Whoever drops it does not want to know how it ended.
+            // The result is of no interest when it is dropped.
             let _ = thread.join();
         }
     }
 }
 
 fn join(thread: Option<JoinHandle<Result<Counters, ServeError>>>) -> Result<Counters, ServeError> {
-    // Only `finish` and `drop` take the handle, and each has the value to itself.
+    // Only `finish` and `drop` take the handle, and each owns the value.
     let Some(thread) = thread else { return Ok(Counters::default()) };
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
@@ -120,7 +120,7 @@ fn serve(
         std::thread::Builder::new().name("anabranch-loop".into()).spawn(move || driver.run(&wakes))?
     };
     let served = runtime.block_on(front::run(options, streams, wakes, stops, metrics));
-    // Whatever happened here, the loop must end before its devices can vanish.
+    // Whatever the result, the loop must end before its devices are dropped.
     wakes.order(if served.is_ok() { Order::Finish } else { Order::Abort });
     let counters = match thread.join() {
         Ok(result) => result?,
@@ -132,10 +132,10 @@ fn serve(
 
 type Prepared = (Driver<Open>, Arc<Wakes>, mpsc::UnboundedReceiver<Stream>);
 
-/// Opens the devices, and connects the loop with whoever takes its streams.
+/// Opens the devices, and connects the loop with the asynchronous side.
 fn prepare(options: &Options, board: Arc<Board>) -> Result<Prepared, ServeError> {
     let wakes = Arc::new(Wakes::new()?);
-    // Its length is bounded by that of connections.
+    // Its length is bounded by the number of connections.
     let (sender, streams) = mpsc::unbounded_channel();
     let most = usize::try_from(options.limits.memory / 2).unwrap_or(usize::MAX);
     let budget = Budget::new(options.send_memory);
@@ -143,7 +143,7 @@ fn prepare(options: &Options, board: Arc<Board>) -> Result<Prepared, ServeError>
     let open = move |opened| {
         let room = Room::new(most, budget.clone());
         let (application, stream) = stream::pair(opened, room, for_streams.clone());
-        // Nobody takes it any more: the stream is dropped, and that aborts the connection.
+        // Without a receiver the stream is dropped, which aborts the connection.
         let _ = sender.send(stream);
         application
     };

@@ -1,4 +1,4 @@
-//! How a server is doing: what the loop publishes once a second for the metrics page and the status line.
+//! Status of a server, published by the loop once a second for the metrics page and the status line.
 
 use crate::Counters;
 use crate::server::{Gauges, PathCounters};
@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// IP packets and their bytes.
+/// A number of IP packets and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
     /// Their bytes, IP headers included.
     pub bytes: u64,
@@ -22,10 +22,10 @@ impl Traffic {
     }
 }
 
-/// One path.
+/// Status of one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathStatus {
-    /// Its device.
+    /// Name of its device.
     pub device: String,
     /// The server's address on it.
     pub address: IpAddr,
@@ -35,26 +35,26 @@ pub struct PathStatus {
     pub sent: Traffic,
     /// Packets to clients that the kernel refused, as it does while the device is down.
     pub refused: u64,
-    /// Segments with payload.
+    /// Sent segments with payload.
     pub segments: PathCounters,
-    /// Subflows that are open on it.
+    /// Number of open subflows.
     pub subflows: u64,
 }
 
-/// How a server is doing.
+/// Status of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// Since it started.
+    /// Time since it started.
     pub uptime: Duration,
-    /// What it counted.
+    /// Counters since it started.
     pub counters: Counters,
-    /// What there is at the moment.
+    /// Current values.
     pub gauges: Gauges,
-    /// Path by path.
+    /// Status of each path.
     pub paths: Vec<PathStatus>,
 }
 
-/// Where the latest status hangs.
+/// Holds the latest status.
 #[derive(Debug, Default)]
 pub(super) struct Board(Mutex<Status>);
 
@@ -68,17 +68,17 @@ impl Board {
     }
 }
 
-/// What this process uses.
+/// Resources used by this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Process {
     /// Seconds of processor time so far, all threads together.
     pub cpu_seconds: f64,
-    /// Bytes of main memory at the moment.
+    /// Bytes of main memory in use.
     pub resident_bytes: u64,
 }
 
 impl Process {
-    /// This process, now. What the kernel does not tell is zero.
+    /// The current values; zero where the kernel gives none.
     pub fn now() -> Self {
         let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         // The second number of /proc/self/statm is the resident set in pages (proc(5)).

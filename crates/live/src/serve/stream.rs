@@ -11,33 +11,33 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Bytes that wait to be read here; further ones wait in the endpoint's receive buffer, and count in its window. Enough for
-/// any request's head, and for an upload between two turns of the asynchronous side.
+/// Bytes that may wait here to be read; further ones stay in the endpoint's receive buffer, and count in its window.
+/// Enough for the head of any request, and for an upload between two turns of the asynchronous side.
 const READ_ROOM: usize = 256 << 10;
 
-/// What both sides see.
+/// State shared by both sides.
 #[derive(Debug)]
 struct Shared {
-    /// From the peer, not read yet.
+    /// Bytes from the peer, not read yet.
     incoming: VecDeque<u8>,
-    /// Nothing will follow them.
+    /// Whether the peer's stream ends after them.
     ended: bool,
     reader: Option<Waker>,
-    /// Written and not acknowledged; the first byte stands at `acked` in the stream.
+    /// Bytes written and not acknowledged; the first one is at `acked` in the stream.
     outgoing: VecDeque<u8>,
     acked: u64,
-    /// The endpoint knows of the bytes before this offset.
+    /// Offset up to which the endpoint knows of written bytes.
     announced: u64,
     /// Bytes that may be written and not acknowledged.
     room: Room,
     writer: Option<Waker>,
     /// The writer has finished.
     finished: bool,
-    /// The asynchronous side is gone.
+    /// The asynchronous side was dropped.
     abandoned: bool,
-    /// The connection is over.
+    /// The connection is closed.
     closed: bool,
-    /// The loop was told that something is new, and has not looked yet.
+    /// Whether the loop was woken and has not yet run.
     announced_wake: bool,
 }
 
@@ -64,7 +64,7 @@ impl Shared {
         self.room.bytes().saturating_sub(self.outgoing.len())
     }
 
-    /// Whether there is so much room that a writer should be woken up for it.
+    /// Whether there is enough room to wake up a writer.
     fn is_roomy(&self) -> bool {
         self.free() >= self.room.bytes() / 4
     }
@@ -79,15 +79,15 @@ impl Shared {
 }
 
 fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
-    // A panic of the other side leaves a stream that is cut off, which it then is anyway.
+    // A panic of the other side leaves a truncated stream, which it is anyway.
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The loop's side.
+/// The side of the loop.
 #[derive(Debug)]
 pub(super) struct StreamApplication(Arc<Mutex<Shared>>);
 
-/// The byte stream of a connection. Reading ends where the peer's stream does; writing waits while more than the limit is
+/// The byte stream of a connection. Reading ends with the peer's stream; writing waits while more than the limit is
 /// unacknowledged; shutting down ends this side's stream. Dropping it before that aborts the connection.
 #[derive(Debug)]
 pub struct Stream {
@@ -97,7 +97,7 @@ pub struct Stream {
     remote: SocketAddr,
 }
 
-/// Both sides of a connection's stream, which holds as many bytes as there is room until they are acknowledged.
+/// Both sides of a connection's stream, which holds up to `room` unacknowledged bytes.
 pub(super) fn pair(opened: Opened, room: Room, wakes: Arc<Wakes>) -> (StreamApplication, Stream) {
     let shared = Arc::new(Mutex::new(Shared::new(room)));
     let stream = Stream { shared: shared.clone(), wakes, id: opened.id, remote: opened.remote };
@@ -125,7 +125,7 @@ impl Application for StreamApplication {
         let known = shared.outgoing.len();
         shared.outgoing.drain(..known.min(news as usize));
         shared.acked = progress.acked;
-        // A writer that waits for room shall find some worth waking up for.
+        // A waiting writer is woken only when there is much room.
         if shared.is_roomy() || progress.closed {
             shared.wake_writer();
         }
@@ -142,12 +142,12 @@ impl Application for StreamApplication {
 
     fn fill(&self, offset: u64, buffer: &mut [u8]) {
         let mut shared = lock(&self.0);
-        // All that the room holds is under way, so it is the room that limits the connection.
+        // All bytes of the room are in flight, so the room limits the connection.
         let end = shared.acked + shared.outgoing.len() as u64;
         if offset + buffer.len() as u64 == end && !shared.is_roomy() {
             shared.room.grow();
         }
-        // What was acknowledged meanwhile is not sent any more, so every byte that is asked for is here.
+        // Acknowledged bytes are not sent again, so every requested byte is here.
         let Some(at) = offset.checked_sub(shared.acked) else { return };
         let (front, back) = shared.outgoing.as_slices();
         let at = at as usize;
@@ -166,11 +166,11 @@ impl Stream {
         self.remote
     }
 
-    /// Lets the loop look at the stream, once for all that changed until it does.
+    /// Wakes the loop, once for all changes until it runs.
     fn announce(&self, mut shared: MutexGuard<'_, Shared>) {
-        let told = std::mem::replace(&mut shared.announced_wake, true);
+        let pending = std::mem::replace(&mut shared.announced_wake, true);
         drop(shared);
-        if !told {
+        if !pending {
             self.wakes.wake(self.id);
         }
     }
@@ -220,7 +220,7 @@ impl AsyncWrite for Stream {
         Poll::Ready(Ok(n))
     }
 
-    /// Does nothing: what is written leaves as soon as windows allow.
+    /// Does nothing: written bytes are sent as soon as windows allow.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }

@@ -1,9 +1,9 @@
-//! What a server does with a connection.
+//! The application of a connection.
 
 use anabranch_events::{Log, TransportEvent};
 use std::net::{IpAddr, SocketAddr};
 
-/// Names a connection of a server, for ever: a name is not used again.
+/// Identifies a connection of a server. Ids are never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ConnectionId {
     pub(super) index: usize,
@@ -13,67 +13,68 @@ pub struct ConnectionId {
 /// A connection whose handshake is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// Its name.
+    /// Identifier of the connection.
     pub id: ConnectionId,
     /// The server's address and port on the initial subflow.
     pub local: SocketAddr,
-    /// The client's.
+    /// The client's address and port on it.
     pub remote: SocketAddr,
 }
 
-/// How far a connection is.
+/// Progress of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes of the sending stream that the peer has acknowledged; they will not be asked for again.
+    /// Bytes of the send stream that the peer has acknowledged; they are not requested again.
     pub acked: u64,
-    /// Bytes at the end of the sending stream that can still be taken back: they have not left.
+    /// Bytes at the end of the send stream that were not sent and can still be withdrawn.
     pub unsent: u64,
     /// The peer has sent everything, and the application has received it.
     pub ended: bool,
-    /// The connection is over, in order or not; nothing can be sent or will be received any more.
+    /// The connection is closed, in order or not; no data can be sent or received any more.
     pub closed: bool,
 }
 
-/// What a connection's application wants.
+/// Requests of a connection's application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
-    /// Bytes that it appends to its stream; [`Application::fill`] gives them. None once it has finished.
+    /// Bytes that it appends to its stream; [`Application::fill`] returns them. Zero once it has finished.
     pub bytes: u64,
-    /// Bytes that it takes back from the end of its stream before it appends: at most as many as are unsent.
+    /// Bytes that it withdraws from the end of its stream before it appends: at most the unsent ones.
     pub withdraw: u64,
-    /// Nothing will follow.
+    /// The send stream ends here.
     pub finish: bool,
-    /// The connection shall end at once, with RST.
+    /// Abort the connection with RST.
     pub abort: bool,
-    /// The application is gone: what still arrives is thrown away, and the peer has a limited time to end its side.
+    /// The application has ended: further received bytes are discarded, and the peer has a limited time to end its
+    /// side.
     pub leave: bool,
 }
 
 /// The application of one connection. It does not block.
 pub trait Application {
-    /// Bytes that it takes at the moment. The rest waits; the peer is stopped once the receive window is full.
+    /// Bytes that it can receive now. The rest waits; the peer is stopped once the receive window is full.
     fn wants(&self) -> u64 {
         u64::MAX
     }
 
-    /// Bytes arrived, in order; at most as many as it wants.
+    /// Bytes arrived, in order; at most as many as [`Application::wants`].
     fn receive(&mut self, bytes: &[u8]);
 
-    /// What it has to say, now that the connection is this far. It is asked whenever something happened on the connection, and
+    /// The application's requests, given the progress of the connection. Called whenever the connection changes, and
     /// after [`Server::wake`](super::Server::wake).
     fn poll(&mut self, progress: Progress) -> Reply;
 
-    /// Writes the bytes of the sending stream from `offset` on, all of which a [`Reply`] has announced. Any of them may be asked for
-    /// again until the peer has acknowledged them.
+    /// Writes the bytes of the send stream from `offset` on, all of which an earlier [`Reply`] has announced. Any of
+    /// them may be requested again until the peer has acknowledged them.
     fn fill(&self, offset: u64, buffer: &mut [u8]);
 
-    /// What the endpoint said since the last call, its first words included. It is thrown away unless somebody wants it.
+    /// Events of the endpoint since the last call, those of the handshake included. Discarded by default.
     fn observe(&mut self, log: &mut Log<TransportEvent>) {
         log.drain().for_each(drop);
     }
 }
 
-/// So that one server can have applications of several kinds.
+/// Lets one server have applications of several kinds.
 impl<A: Application + ?Sized> Application for Box<A> {
     fn wants(&self) -> u64 {
         (**self).wants()

@@ -1,11 +1,11 @@
-//! What a server counts.
+//! Counters of a server.
 
-use super::slot::Impatience;
+use super::slot::AbortCause;
 
-/// What a server counted.
+/// Counters of a server since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// SYNs that were taken up.
+    /// SYNs that opened a connection.
     pub accepted: u64,
     /// Connections that ended, half-open ones included.
     pub closed: u64,
@@ -13,36 +13,36 @@ pub struct Counters {
     pub refused: u64,
     /// Half-open connections that made room for newer ones.
     pub displaced: u64,
-    /// Connections that were aborted because nothing was heard of the client.
+    /// Connections aborted because no packet of the client arrived for too long.
     pub idle: u64,
-    /// Connections that were aborted because the client took no data.
+    /// Connections aborted because the client acknowledged no data for too long.
     pub stalled: u64,
-    /// Packets that could not be understood.
+    /// Packets that could not be decoded.
     pub undecodable: u64,
     /// Packets for an address that is not the server's on that path.
     pub misdirected: u64,
-    /// Segments that belong to no connection; answered with RST, as far as the limit allows.
+    /// Segments of no connection; answered with RST, as far as the limit allows.
     pub unknown: u64,
-    /// Segments that the endpoint wanted to send and that could not be encoded or had no address: always zero,
+    /// Segments of the endpoint that could not be encoded or had no address: always zero,
     /// unless the endpoint has a fault.
     pub unsendable: u64,
 }
 
 impl Counters {
-    pub(super) fn give_up(&mut self, why: Option<Impatience>) {
-        self.idle += u64::from(why == Some(Impatience::Idle));
-        self.stalled += u64::from(why == Some(Impatience::Stalled));
+    pub(super) fn give_up(&mut self, why: Option<AbortCause>) {
+        self.idle += u64::from(why == Some(AbortCause::Idle));
+        self.stalled += u64::from(why == Some(AbortCause::Stalled));
     }
 }
 
-/// What left with payload on a path, repetitions included.
+/// Segments with payload sent on a path, retransmissions included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathCounters {
     /// Segments.
     pub segments: u64,
     /// Their payload.
     pub bytes: u64,
-    /// Segments whose first byte had left on the same subflow before.
+    /// Segments whose first byte was sent on the same subflow before.
     pub retransmitted_segments: u64,
     /// Their payload.
     pub retransmitted_bytes: u64,
@@ -62,20 +62,20 @@ impl PathCounters {
     }
 }
 
-/// What a server has at a moment.
+/// Current values of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gauges {
     /// Connections whose handshake is complete and that have not ended.
     pub open: u64,
-    /// Those of them that speak Multipath TCP.
+    /// Open connections that use Multipath TCP.
     pub multipath: u64,
-    /// Handshakes under way.
+    /// Handshakes in progress.
     pub half_open: u64,
-    /// Subflows whose end is remembered.
+    /// Subflows in TIME-WAIT.
     pub time_waits: u64,
-    /// Bytes that applications have written and clients have not acknowledged.
+    /// Bytes written by applications and not acknowledged by clients.
     pub send_queue: u64,
-    /// Bytes that clients have sent and applications have not taken.
+    /// Bytes received from clients and not taken by applications.
     pub receive_queue: u64,
     /// Established subflows, by path in the order of the configuration.
     pub subflows: Vec<u64>,

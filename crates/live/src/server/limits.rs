@@ -1,37 +1,38 @@
-//! What a server spends on its clients, and on those who pretend to be.
+//! Limits of a server's resources, against overload and attacks.
 
 use anabranch_stack::Config;
 use anabranch_units::{Bytes, Duration};
 
-/// Bounds that hold whatever arrives. The defaults let a machine with 1 GiB to spare withstand a flood.
+/// Limits that hold for any input. The defaults let a machine with 1 GiB to spare withstand a flood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections with a completed handshake; while there are so many, SYNs are not answered, and clients try again.
+    /// Connections with a completed handshake; at this number, SYNs are not answered, and clients try again.
     /// Default: 1024.
     pub connections: usize,
-    /// Handshakes under way (Linux's `tcp_max_syn_backlog`); a further SYN takes the place of the oldest one. Under a flood of `r` SYNs a second
-    /// a client gets in if its round trip is shorter than `half_open / r`: 41 ms at 100 000 SYNs a second with the default, 4096.
+    /// Handshakes in progress (Linux's `tcp_max_syn_backlog`); a further SYN replaces the oldest one. Under a flood of
+    /// `r` SYNs a second a client gets in if its round trip is shorter than `half_open / r`: 41 ms at 100 000 SYNs a
+    /// second with the default, 4096.
     pub half_open: usize,
     /// Bytes of payload that a connection may hold, half of them received and unread, half of them written and not
     /// acknowledged. It caps the endpoint's buffers. Default: 8 MiB, room for what Linux's default buffers hold.
     pub memory: u64,
-    /// A connection of whose client nothing was heard for so long is aborted. A client that merely pauses answers probes of
-    /// its closed window; only one that is idle between requests, or gone, is silent. Default: 5 min.
+    /// A connection is aborted when no packet of the client arrived for so long. A client that merely pauses answers
+    /// probes of its closed window; only one that is idle between requests, or gone, is silent. Default: 5 min.
     pub idle: Duration,
-    /// A connection whose client has acknowledged nothing for so long, although data waits for it, is aborted; so one that asks
-    /// and never reads does not hold its place for ever. A player that pauses longer asks anew for the rest, as with other
-    /// servers (60 s is nginx's `send_timeout`, and the default).
+    /// A connection is aborted when the client has acknowledged nothing for so long although data waits for it, so that
+    /// a client that requests and never reads does not keep its place for ever. A player that pauses longer requests
+    /// the rest anew, as with other servers (60 s is nginx's `send_timeout`, and the default).
     pub stall: Duration,
-    /// How long a client may take to end its side once the server's is done (Linux's `net.mptcp.close_timeout`, and
+    /// How long a client may take to end its side after the server's (Linux's `net.mptcp.close_timeout`, and
     /// `tcp_fin_timeout`). Default: 60 s.
     pub closing: Duration,
-    /// How long the end of a closed subflow is remembered, so that a repeated FIN is acknowledged and a late segment does no
-    /// harm (TIME-WAIT, RFC 9293 section 3.6; 60 s is Linux's `TCP_TIMEWAIT_LEN`).
+    /// How long the end of a closed subflow is remembered, so that a retransmitted FIN is acknowledged and a late
+    /// segment is harmless (TIME-WAIT, RFC 9293 section 3.6; 60 s is Linux's `TCP_TIMEWAIT_LEN`).
     pub time_wait: Duration,
-    /// Ends that are remembered; beyond, the oldest is forgotten early (Linux's `tcp_max_tw_buckets`). Default: 16 384.
+    /// Subflows in TIME-WAIT; beyond, the oldest is removed early (Linux's `tcp_max_tw_buckets`). Default: 16 384.
     pub time_waits: usize,
-    /// Segments of no connection that are answered with RST in a second; a flood gets no more answers, so that the server is
-    /// no amplifier and wastes no uplink. Default: 200.
+    /// Segments of no connection that are answered with RST per second; the limit keeps the server from being an
+    /// amplifier and from wasting its uplink. Default: 200.
     pub resets_per_second: u32,
 }
 
@@ -52,7 +53,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Caps what the endpoint would buffer.
+    /// Caps the endpoint's buffers.
     pub(super) fn cap(&self, config: &mut Config) {
         let half = Bytes(self.memory / 2);
         let receive = &mut config.transport.receive_buffer;

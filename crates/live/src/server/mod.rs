@@ -1,5 +1,5 @@
-//! A server made of our endpoint: it tells connections apart, turns packets into segments and back, and keeps the bytes that
-//! the endpoint knows only by offset.
+//! A server made of our endpoint: it assigns packets to connections, converts them to segments and back, and stores the
+//! bytes that the endpoint handles only by offset.
 
 mod application;
 mod counters;
@@ -25,9 +25,9 @@ use resets::Answers;
 use slot::{FlowRecord, Slot};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::net::IpAddr;
-use time_wait::{TimeWait, Verdict};
+use time_wait::{Lookup, TimeWait};
 
-/// Where a subflow's packets come from.
+/// Addresses of a subflow's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Flow {
     path: PathId,
@@ -35,7 +35,7 @@ struct Flow {
     remote: (IpAddr, u16),
 }
 
-/// A server that accepts connections on one port and hands each to an application of its own.
+/// A server that accepts connections on one port and gives each an application of its own.
 pub struct Server<F, A> {
     config: Config,
     limits: Limits,
@@ -45,33 +45,34 @@ pub struct Server<F, A> {
     /// Slots that are empty.
     free: Vec<usize>,
     next_serial: u64,
-    /// Connections whose handshake is under way, oldest first, by their serial number.
+    /// Connections with a handshake in progress, oldest first, by their serial number.
     half_open: BTreeMap<u64, usize>,
     flows: HashMap<Flow, usize>,
     tokens: HashMap<u32, usize>,
     timers: BTreeSet<(Instant, usize)>,
-    /// Connections that may have something to send, in the order in which they were touched.
+    /// Connections that may have segments to send, in the order in which they changed.
     active: VecDeque<usize>,
-    /// Segments of no connection.
+    /// Answers to segments of no connection.
     answers: Answers,
     time_wait: TimeWait,
     counters: Counters,
-    /// By path, as the configuration lists them.
+    /// Counters of each path, in the order of the configuration.
     path_counters: Vec<PathCounters>,
 }
 
-/// Subflows that a connection may ever have had; more only serve an attacker.
+/// Subflows of a connection over its lifetime; more only serve an attacker.
 const MAX_FLOWS: usize = 256;
 
 impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
-    /// A server that gives each connection `config` and calls `open` for its application. Of the configuration the local port is the
-    /// one that is listened on, and the paths' local addresses are the server's; the remote ones are filled in as clients come.
+    /// A server that gives each connection `config` and calls `open` for its application. The local port of the
+    /// configuration is the listening port, and the paths' local addresses are the server's; the remote ones are set
+    /// when clients connect.
     ///
     /// # Errors
     /// If the scheduler or a congestion control does not exist or refuses its options.
     pub fn new(mut config: Config, limits: Limits, open: F) -> Result<Self, OptionError> {
         limits.cap(&mut config);
-        // A connection that goes nowhere tries all names and options.
+        // Tries all names and options on a connection that is never used.
         Connection::client(config.clone(), Box::new(SystemEntropy))?;
         let path_counters = vec![PathCounters::default(); config.paths.len()];
         Ok(Server {
@@ -94,17 +95,17 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         })
     }
 
-    /// What was counted so far.
+    /// Counters so far.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// What left on each path, in the order of the configuration.
+    /// Segments sent on each path, in the order of the configuration.
     pub fn path_counters(&self) -> &[PathCounters] {
         &self.path_counters
     }
 
-    /// What there is now.
+    /// Current values.
     pub fn gauges(&self) -> Gauges {
         let mut gauges = Gauges {
             half_open: self.half_open.len() as u64,
@@ -124,7 +125,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         gauges
     }
 
-    /// Where the configuration lists a path.
+    /// The position of a path in the configuration.
     fn position(&self, path: PathId) -> usize {
         self.config.paths.iter().position(|listed| listed.id == path).unwrap_or(0)
     }
@@ -135,12 +136,12 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         open.filter_map(|slot| Some((&mut slot.connection, slot.application.as_mut()?)))
     }
 
-    /// Handshakes under way.
+    /// Number of handshakes in progress.
     pub fn half_open(&self) -> usize {
         self.half_open.len()
     }
 
-    /// Subflows whose end is remembered.
+    /// Number of subflows in TIME-WAIT.
     pub fn time_waits(&self) -> usize {
         self.time_wait.len()
     }
@@ -154,27 +155,27 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         self.slots.len() - self.free.len() - self.half_open.len()
     }
 
-    /// From now on SYNs of new connections are not answered; those that exist go on.
+    /// Stops answering SYNs of new connections; existing ones continue.
     pub fn stop_accepting(&mut self) {
         self.accepting = false;
     }
 
-    /// Ends all connections at once.
+    /// Aborts all connections.
     pub fn abort_all(&mut self, now: Instant) {
         for index in 0..self.slots.len() {
             if let Some(slot) = &mut self.slots[index] {
                 slot.connection.abort(now);
-                slot.let_application_work(now);
+                slot.poll_application(now);
             }
             self.touch(index);
         }
     }
 
-    /// The application of a connection has something to say, or wants more than before. A connection that has ended is passed over.
+    /// Polls the application of a connection again. Has no effect on a connection that has ended.
     pub fn wake(&mut self, now: Instant, id: ConnectionId) {
         let slot = self.slots.get_mut(id.index).and_then(Option::as_mut);
         if let Some(slot) = slot.filter(|slot| slot.serial == id.serial) {
-            slot.let_application_work(now);
+            slot.poll_application(now);
             self.touch(id.index);
         }
     }
@@ -186,7 +187,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
             if !(ended && opens(segment.flags)) {
                 return Some(index);
             }
-            // The client uses its port again; it knows that the old connection is over.
+            // The client reuses its port, so the old connection is closed.
             self.remove(index);
         }
         let token = segment.mptcp.iter().find_map(|option| match option {
@@ -203,13 +204,13 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         Some(index)
     }
 
-    /// Whether the segment asks for a new connection.
+    /// Whether the segment opens a new connection.
     fn asks(&self, flow: Flow, segment: &Segment) -> bool {
         let joins = segment.mptcp.iter().any(|option| matches!(option, MptcpOption::JoinSyn { .. }));
         opens(segment.flags) && !joins && flow.local.1 == self.config.local_port
     }
 
-    /// Takes up a new connection, or not.
+    /// Accepts or refuses a new connection.
     fn accept(&mut self, now: Instant, flow: Flow, segment: &Segment) {
         if !self.accepting || self.established() >= self.limits.connections {
             self.counters.refused += 1;
@@ -250,7 +251,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         }
     }
 
-    /// Hands a segment to its connection, and lets the application work.
+    /// Passes a segment to its connection, and polls the application.
     fn deliver(&mut self, now: Instant, index: usize, path: PathId, segment: &Segment, payload: &[u8]) {
         let Some(slot) = &mut self.slots[index] else { return };
         slot.handle_segment(now, path, segment, payload);
@@ -261,11 +262,11 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
             let opened = Opened { id, local: socket_address(local), remote: socket_address(remote) };
             slot.application = Some((self.open)(opened));
         }
-        slot.let_application_work(now);
+        slot.poll_application(now);
         self.touch(index);
     }
 
-    /// Notes that a connection may have something to send and another deadline.
+    /// Notes that a connection may have segments to send and another timeout.
     fn touch(&mut self, index: usize) {
         let Some(slot) = &mut self.slots[index] else { return };
         if !slot.queued {
@@ -274,15 +275,15 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         }
     }
 
-    /// The connection has nothing more to send for now: notes when to wake it, or removes it if it has ended.
+    /// The connection has no more segments to send for now: notes its timeout, or removes it if it has ended.
     fn settle(&mut self, now: Instant, index: usize) {
         let Some(slot) = &mut self.slots[index] else { return };
         slot.queued = false;
-        slot.let_application_listen();
+        slot.pass_events();
         if slot.connection.is_closed() && slot.forget_at.is_none() {
             slot.forget_at = Some(now + self.limits.closing);
-            // It has ended by itself, so the application does not know.
-            slot.let_application_work(now);
+            // It has closed by itself, so the application does not know.
+            slot.poll_application(now);
         }
         if (slot.connection.is_over() && slot.drained()) || slot.forget_at.is_some_and(|at| at <= now) {
             for record in &slot.flows {
@@ -292,7 +293,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
             }
             return self.remove(index);
         }
-        let timer = slot.deadline(&self.limits);
+        let timer = slot.poll_timeout(&self.limits);
         if timer != slot.timer {
             if let Some(old) = slot.timer {
                 self.timers.remove(&(old, index));
@@ -318,8 +319,8 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         }
     }
 
-    /// A segment that belongs to no connection and asks for none.
-    fn answer_stranger(&mut self, now: Instant, flow: Flow, segment: &Segment) {
+    /// A segment of no connection that does not open one.
+    fn answer_unknown(&mut self, now: Instant, flow: Flow, segment: &Segment) {
         self.counters.unknown += 1;
         self.answers.reset(now, flow, segment);
     }
@@ -363,11 +364,11 @@ impl<A: Application, F: FnMut(Opened) -> A> Host for Server<F, A> {
         if let Some(index) = self.find(flow, &segment) {
             return self.deliver(now, index, path, &segment, payload);
         }
-        match self.time_wait.judge(now, flow, &segment) {
-            Verdict::Answer(answer) => self.answers.push(flow, answer),
-            Verdict::Ignore => {}
-            Verdict::Unknown if self.asks(flow, &segment) => self.accept(now, flow, &segment),
-            Verdict::Unknown => self.answer_stranger(now, flow, &segment),
+        match self.time_wait.look_up(now, flow, &segment) {
+            Lookup::Answer(answer) => self.answers.push(flow, answer),
+            Lookup::Ignore => {}
+            Lookup::Unknown if self.asks(flow, &segment) => self.accept(now, flow, &segment),
+            Lookup::Unknown => self.answer_unknown(now, flow, &segment),
         }
     }
 
@@ -380,7 +381,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Host for Server<F, A> {
             if let Some(slot) = &mut self.slots[index] {
                 slot.timer = None;
                 slot.connection.handle_timeout(now);
-                let why = slot.check_patience(now, &self.limits);
+                let why = slot.check_timeouts(now, &self.limits);
                 self.counters.give_up(why);
             }
             self.touch(index);
@@ -403,7 +404,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Host for Server<F, A> {
     }
 }
 
-/// A SYN and nothing that contradicts it.
+/// A SYN without contradicting flags.
 fn opens(flags: Flags) -> bool {
     flags.contains(Flags::SYN) && ![Flags::ACK, Flags::RST, Flags::FIN].iter().any(|other| flags.contains(*other))
 }

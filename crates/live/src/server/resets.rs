@@ -1,11 +1,11 @@
-//! Answers to segments that belong to nobody, as many as are affordable.
+//! Rate-limited answers to segments of no connection.
 
 use super::Flow;
 use anabranch_segment::{Flags, Segment};
 use anabranch_units::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// Answers that may wait for their turn.
+/// Answers that may wait at most.
 const MAX_WAITING: usize = 64;
 
 /// A token bucket of answers, and those that wait to be sent.
@@ -13,9 +13,9 @@ const MAX_WAITING: usize = 64;
 pub(super) struct Answers {
     waiting: VecDeque<(Flow, Segment)>,
     per_second: u32,
-    /// Resets that may leave now.
+    /// Resets that may be sent now.
     tokens: u32,
-    /// Since when no token was added.
+    /// When the last token was added.
     since: Instant,
 }
 
@@ -39,7 +39,7 @@ impl Answers {
         self.push(flow, reset);
     }
 
-    /// Queues a segment of a flow that has no connection any more; a flood gets no more than may wait.
+    /// Queues a segment of a flow without a connection; their number is limited.
     pub(super) fn push(&mut self, flow: Flow, mut segment: Segment) {
         if self.waiting.len() < MAX_WAITING {
             (segment.source_port, segment.destination_port) = (flow.local.1, flow.remote.1);

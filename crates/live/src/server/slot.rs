@@ -1,6 +1,6 @@
 //! A connection of a server and what belongs to it.
 
-use super::time_wait::End;
+use super::time_wait::FinalNumbers;
 use super::{Application, Flow, Limits, PathCounters, Progress};
 use crate::buffer::ReceiveBuffer;
 use anabranch_segment::{Flags, Segment};
@@ -8,11 +8,11 @@ use anabranch_stack::{Connection, Transmit};
 use anabranch_units::{Duration, Instant, PathId, SeqNumber};
 use anabranch_wire::encode;
 
-/// A subflow's addresses, and what was said on it last.
+/// A subflow's addresses, and the last numbers sent on it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FlowRecord {
     pub(super) flow: Flow,
-    /// The number behind everything that was sent, and the latest acknowledgment.
+    /// The number behind all sent bytes, and the latest acknowledgment.
     sent: Option<(SeqNumber, SeqNumber)>,
     fin_sent: bool,
     fin_received: bool,
@@ -23,7 +23,7 @@ impl FlowRecord {
         FlowRecord { flow, sent: None, fin_sent: false, fin_received: false }
     }
 
-    /// Notes what leaves; tells whether its first byte has left before.
+    /// Records a sent segment; returns whether its first byte was sent before.
     fn note_sent(&mut self, segment: &Segment) -> bool {
         let next = segment.seq + segment.sequence_len();
         let before = self.sent.map(|(before, _)| before);
@@ -34,19 +34,19 @@ impl FlowRecord {
         is_behind(segment.seq)
     }
 
-    /// Where it ended, if both sides said so.
-    pub(super) fn end(&self) -> Option<End> {
+    /// The final numbers, if both sides have ended.
+    pub(super) fn end(&self) -> Option<FinalNumbers> {
         let (next, acked) = self.sent.filter(|_| self.fin_sent && self.fin_received)?;
-        Some(End { next, acked })
+        Some(FinalNumbers { next, acked })
     }
 }
 
-/// Why the server gave a connection up.
+/// Why the server aborts a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Impatience {
-    /// Nothing was heard of the client.
+pub(super) enum AbortCause {
+    /// No packet of the client arrived for too long.
     Idle,
-    /// The client took no data.
+    /// The client acknowledged no data for too long.
     Stalled,
 }
 
@@ -54,27 +54,27 @@ pub(super) enum Impatience {
 pub(super) struct Slot<A> {
     pub(super) serial: u64,
     pub(super) connection: Connection,
-    /// None until the handshake is complete.
+    /// `None` until the handshake is complete.
     pub(super) application: Option<A>,
     received: ReceiveBuffer,
-    /// Its subflows, open ones and those that once were; the first is the initial one.
+    /// Its subflows, open and closed ones; the first is the initial one.
     pub(super) flows: Vec<FlowRecord>,
-    /// Bytes that the application has announced.
+    /// Bytes announced by the application.
     written: u64,
-    /// How many of them the client had acknowledged, and when it acknowledged the last or was owed the first again.
+    /// Acknowledged bytes, and the time of the last acknowledgment or of the first unacknowledged byte.
     taken: (u64, Instant),
-    /// The application has nothing more to say.
+    /// The application has ended its stream.
     finished: bool,
-    /// The application is gone since then.
+    /// When the application ended.
     pub(super) left_at: Option<Instant>,
-    /// When to forget it, once it is closed, though its subflows are not.
+    /// When to drop it, once it is closed but its subflows are not.
     pub(super) forget_at: Option<Instant>,
     pub(super) last_heard: Instant,
-    /// When to look whether the client is still there.
+    /// When to check whether the client is idle.
     pub(super) idle_check: Instant,
     /// The entry in the set of timers, if there is one.
     pub(super) timer: Option<Instant>,
-    /// Whether it stands in the queue of those that may have something to send.
+    /// Whether it is in the queue of connections with segments to send.
     pub(super) queued: bool,
 }
 
@@ -98,7 +98,7 @@ impl<A: Application> Slot<A> {
         }
     }
 
-    /// Hands a segment to the endpoint and keeps its payload.
+    /// Passes a segment to the endpoint and stores its payload.
     pub(super) fn handle_segment(&mut self, now: Instant, path: PathId, segment: &Segment, payload: &[u8]) {
         self.last_heard = now;
         if segment.flags.contains(Flags::FIN)
@@ -116,8 +116,8 @@ impl<A: Application> Slot<A> {
         self.flows.iter_mut().find(|r| r.flow.path == path && (r.flow.local.1, r.flow.remote.1) == (local, remote))
     }
 
-    /// Hands the application what it wants to have, and the endpoint what it has to say.
-    pub(super) fn let_application_work(&mut self, now: Instant) {
+    /// Passes received bytes to the application, and its requests to the endpoint.
+    pub(super) fn poll_application(&mut self, now: Instant) {
         let Slot { connection, application: Some(application), received, .. } = self else { return };
         let len = connection.read(now, application.wants());
         received.consume(len as usize, |bytes| application.receive(bytes));
@@ -130,7 +130,7 @@ impl<A: Application> Slot<A> {
             acked,
             unsent: connection.withdrawable(),
             ended: connection.peer_finished(),
-            // What arrived before the end can still be read.
+            // Data that arrived before the end can still be read.
             closed: closed && connection.readable() == 0,
         };
         let reply = application.poll(progress);
@@ -154,19 +154,19 @@ impl<A: Application> Slot<A> {
         }
     }
 
-    /// Hands the application what the endpoint has said. Before there is one, a handshake has little to say.
-    pub(super) fn let_application_listen(&mut self) {
+    /// Passes the endpoint's events to the application. Before there is one, a handshake emits few.
+    pub(super) fn pass_events(&mut self) {
         if let Some(application) = &mut self.application {
             application.observe(self.connection.log());
         }
     }
 
-    /// The application has everything that it will ever get.
+    /// Whether the application has received everything.
     pub(super) fn drained(&self) -> bool {
         self.application.is_none() || self.connection.readable() == 0
     }
 
-    /// The packet for a segment; none if it does not fit into a header, or its subflow is not known here.
+    /// The packet of a segment; `None` if it does not fit into a header, or its subflow is unknown here.
     pub(super) fn encode(
         &mut self,
         transmit: &Transmit,
@@ -186,13 +186,13 @@ impl<A: Application> Slot<A> {
         encode(buffer, flow.local.0, flow.remote.0, segment, fill).ok()
     }
 
-    /// Bytes that wait to be acknowledged.
+    /// Bytes that wait for acknowledgment.
     pub(super) fn owed(&self) -> u64 {
         self.written.saturating_sub(self.taken.0)
     }
 
-    /// When something must happen even if nothing arrives.
-    pub(super) fn deadline(&self, limits: &Limits) -> Option<Instant> {
+    /// When a timer of the connection or of its limits is due; `None` if no timer runs.
+    pub(super) fn poll_timeout(&self, limits: &Limits) -> Option<Instant> {
         let timers = [self.connection.poll_timeout(), self.forget_at].into_iter().flatten().min();
         if self.connection.is_closed() {
             return timers;
@@ -202,9 +202,9 @@ impl<A: Application> Slot<A> {
         [timers, left, stall, Some(self.idle_check)].into_iter().flatten().min()
     }
 
-    /// Ends the connection if its client has been silent, has taken no data, or has not ended its side, for too long; tells which of the
-    /// first two it was.
-    pub(super) fn check_patience(&mut self, now: Instant, limits: &Limits) -> Option<Impatience> {
+    /// Aborts the connection if its client has been silent, has acknowledged no data, or has not ended its side, for
+    /// too long; returns which of the first two it was.
+    pub(super) fn check_timeouts(&mut self, now: Instant, limits: &Limits) -> Option<AbortCause> {
         if self.connection.is_closed() {
             return None;
         }
@@ -213,9 +213,9 @@ impl<A: Application> Slot<A> {
         }
         let forsaken = self.left_at.is_some_and(|at| at + limits.closing <= now);
         let why = if self.idle_check <= now {
-            Some(Impatience::Idle)
+            Some(AbortCause::Idle)
         } else if self.owed() > 0 && self.taken.1 + limits.stall <= now {
-            Some(Impatience::Stalled)
+            Some(AbortCause::Stalled)
         } else {
             None
         };

@@ -5,31 +5,31 @@ use anabranch_segment::{Flags, Segment};
 use anabranch_units::{Instant, SeqNumber};
 use std::collections::{HashMap, VecDeque};
 
-/// Where a subflow ended.
+/// The final numbers of a subflow.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct End {
+pub(super) struct FinalNumbers {
     /// The number behind this side's FIN.
     pub(super) next: SeqNumber,
     /// The number behind the peer's FIN.
     pub(super) acked: SeqNumber,
 }
 
-/// What to do with a segment of a flow that was looked up.
+/// What to do with a segment of a closed flow.
 #[derive(Debug)]
-pub(super) enum Verdict {
-    /// The flow is not known here.
+pub(super) enum Lookup {
+    /// The flow is unknown here.
     Unknown,
-    /// Nothing; an RST may be a late or a forged one (RFC 1337).
+    /// Ignore the segment; an RST may be a late or a forged one (RFC 1337).
     Ignore,
-    /// The end is told again.
+    /// Send the final acknowledgment again.
     Answer(Segment),
 }
 
-/// The ends of flows, until they are safely forgotten.
+/// The flows in TIME-WAIT.
 #[derive(Debug)]
 pub(super) struct TimeWait {
-    ends: HashMap<Flow, (Instant, End)>,
-    /// When each is forgotten, in order. An entry that was replaced has another time there.
+    ends: HashMap<Flow, (Instant, FinalNumbers)>,
+    /// The end of each TIME-WAIT, ascending. A replaced entry has another time in `ends`.
     order: VecDeque<(Instant, Flow)>,
     most: usize,
 }
@@ -43,8 +43,8 @@ impl TimeWait {
         self.ends.len()
     }
 
-    /// Remembers the end of a flow until then; later calls name later times.
-    pub(super) fn remember(&mut self, until: Instant, flow: Flow, end: End) {
+    /// Keeps a flow in TIME-WAIT until `until`; later calls must not have earlier times.
+    pub(super) fn remember(&mut self, until: Instant, flow: Flow, end: FinalNumbers) {
         while self.order.len() >= self.most.max(1) {
             self.forget_oldest();
         }
@@ -62,25 +62,25 @@ impl TimeWait {
         }
     }
 
-    pub(super) fn judge(&mut self, now: Instant, flow: Flow, segment: &Segment) -> Verdict {
+    pub(super) fn look_up(&mut self, now: Instant, flow: Flow, segment: &Segment) -> Lookup {
         while self.order.front().is_some_and(|(until, _)| *until <= now) {
             self.forget_oldest();
         }
-        let Some(&(_, end)) = self.ends.get(&flow) else { return Verdict::Unknown };
+        let Some(&(_, end)) = self.ends.get(&flow) else { return Lookup::Unknown };
         if segment.flags.contains(Flags::RST) {
-            return Verdict::Ignore;
+            return Lookup::Ignore;
         }
         let newer = (segment.seq.0.wrapping_sub(end.acked.0) as i32) > 0;
         if super::opens(segment.flags) && newer {
-            // The client uses its port again for a new connection, which nothing of the old one can disturb.
+            // The client reuses its port for a new connection, beyond the numbers of the old one.
             self.ends.remove(&flow);
-            return Verdict::Unknown;
+            return Lookup::Unknown;
         }
         if segment.sequence_len() == 0 {
-            return Verdict::Ignore;
+            return Lookup::Ignore;
         }
         let mut answer = Segment::new(Flags::ACK);
         (answer.seq, answer.ack) = (end.next, end.acked);
-        Verdict::Answer(answer)
+        Lookup::Answer(answer)
     }
 }

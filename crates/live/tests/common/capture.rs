@@ -1,4 +1,4 @@
-//! tshark's judgement of a capture.
+//! Checks of a capture by tshark.
 
 use super::kernel::PORT;
 use std::collections::BTreeMap;
@@ -29,9 +29,9 @@ impl Drop for CaptureFile {
 }
 
 fn tshark(file: &Path, arguments: &[&str]) -> String {
-    // Checksums are verified, too; that is off by default because of offloads, which we have not.
+    // Checksums are verified, too; that is off by default because of offloads, which are not used here.
     let checks = ["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"];
-    // The payload is random; without this tshark takes some of it for protocols that it knows.
+    // The payload is random; without this tshark takes some of it for known protocols.
     let payload = format!("tcp.port=={PORT},data");
     let mut command = Command::new("tshark");
     let command = command.args(checks).args(["-n", "-d", &payload, "-r"]).arg(file).args(arguments);
@@ -42,8 +42,8 @@ fn tshark(file: &Path, arguments: &[&str]) -> String {
 
 /// Fails if tshark finds any packet malformed, or marks anything in it as an error.
 pub fn assert_well_formed(file: &Path) {
-    // 0x800000 is the severity "error" of Wireshark's expert information. Linux writes a checksum of zero as 0xffff, its
-    // other form in one's complement, as UDP must; Wireshark holds that against it.
+    // 0x800000 is the severity "error" of Wireshark's expert information. Linux writes a checksum of zero as 0xffff,
+    // its other form in one's complement, as UDP must; Wireshark reports that as an error.
     let filter = "_ws.malformed || _ws.expert.severity >= 8388608 || ip.checksum.status == 0 \
                   || (tcp.checksum.status == 0 && tcp.checksum != 0xffff)";
     let bad = tshark(file, &["-Y", filter, "-V"]);
@@ -51,7 +51,7 @@ pub fn assert_well_formed(file: &Path) {
     assert!(bad.is_empty(), "tshark complains:\n{shown}");
 }
 
-/// How many MPTCP options of each subtype there are, as tshark names subtypes: by number.
+/// The number of MPTCP options of each subtype, which tshark gives as a number.
 pub fn mptcp_options(file: &Path) -> BTreeMap<u8, u64> {
     let text = tshark(file, &["-Y", "tcp.options.mptcp.subtype", "-T", "fields", "-e", "tcp.options.mptcp.subtype"]);
     let mut counts = BTreeMap::new();
@@ -62,7 +62,7 @@ pub fn mptcp_options(file: &Path) -> BTreeMap<u8, u64> {
     counts
 }
 
-/// How many packets a display filter of Wireshark's lets through.
+/// The number of packets that match a display filter of Wireshark's.
 pub fn count(file: &Path, filter: &str) -> usize {
     tshark(file, &["-Y", filter, "-T", "fields", "-e", "frame.number"]).lines().count()
 }

@@ -1,8 +1,8 @@
-//! A byte stream that any place of can be made and checked without the rest.
+//! A byte stream whose bytes at any offset can be generated and checked without the rest.
 
 use sha2::{Digest, Sha256};
 
-/// The 8-byte word at `index`: SplitMix64 (Steele, Lea, Flood 2014), so that no two places look alike.
+/// The 8-byte word at `index`: SplitMix64 (Steele, Lea, Flood 2014), so that all words differ.
 fn word(index: u64) -> [u8; 8] {
     let mut z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -17,16 +17,16 @@ pub const TCP: i32 = 6;
 /// The server's port in all tests.
 pub const PORT: u16 = 7000;
 
-/// What a client asks with; servers wait for its end.
+/// The request of a client; servers read to its end.
 pub const REQUEST: &[u8] = b"GET / HTTP/1.0\r\n\r\n";
 
-/// No transfer here lasts longer; beyond it something hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest possible transfer; beyond it the test fails.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn socket(domain: Domain, protocol: i32) -> Socket {
     let socket = Socket::new(domain, Type::STREAM, Some(Protocol::from(protocol))).expect("a socket");
-    socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-    socket.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+    socket.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
+    socket.set_write_timeout(Some(TIMEOUT)).expect("a timeout");
     socket
 }
 
@@ -37,7 +37,7 @@ pub fn connect(server: IpAddr, protocol: i32) -> TcpStream {
     socket.into()
 }
 
-/// What a client saw.
+/// Results of a client.
 #[derive(Debug, PartialEq)]
 pub struct Download {
     pub bytes: u64,
@@ -46,7 +46,7 @@ pub struct Download {
     pub connecting: Duration,
     /// From the request to the end of the stream.
     pub receiving: Duration,
-    /// Why it ended before the end of the stream, if it did.
+    /// Why it ended before the end of the stream; `None` if it did not.
     pub error: Option<std::io::ErrorKind>,
 }
 
@@ -61,7 +61,7 @@ pub fn download(client: &Netns, server: IpAddr, protocol: i32) -> Download {
     client.run(|| read_all(request(server, protocol, None), |_| {})).expect("the namespace can be entered")
 }
 
-/// The same, with how many bytes had been read by which second after the beginning.
+/// [`download`] with a trace: bytes read by each second after the beginning.
 pub fn download_traced(client: &Netns, server: IpAddr, protocol: i32) -> (Download, Vec<(f64, u64)>) {
     let mut trace = Vec::new();
     let download = client.run(|| {
@@ -71,7 +71,7 @@ pub fn download_traced(client: &Netns, server: IpAddr, protocol: i32) -> (Downlo
     (download.expect("the namespace can be entered"), trace)
 }
 
-/// The same with a small receive buffer, from which it reads in jerks.
+/// [`download`] with a small receive buffer, which is read in bursts.
 pub fn download_slowly(client: &Netns, server: IpAddr, protocol: i32) -> Download {
     let mut reads = 0u32;
     let pause = |_| {
@@ -83,8 +83,8 @@ pub fn download_slowly(client: &Netns, server: IpAddr, protocol: i32) -> Downloa
     client.run(|| read_all(request(server, protocol, Some(SMALL_BUFFER)), pause)).expect("the namespace can be entered")
 }
 
-/// Reads at least so many bytes and closes while more are waiting to be read, which makes the kernel abort the
-/// connection; returns how many it got.
+/// Reads at least `least` bytes and closes while more are waiting to be read, which makes the kernel abort the
+/// connection; returns the number of bytes read.
 pub fn download_part(client: &Netns, server: IpAddr, protocol: i32, least: u64) -> u64 {
     let read = || {
         let mut connected = request(server, protocol, None);
@@ -101,7 +101,7 @@ pub fn download_part(client: &Netns, server: IpAddr, protocol: i32, least: u64) 
 /// Bytes of a receive buffer that is soon full; the kernel doubles it for its own bookkeeping.
 const SMALL_BUFFER: usize = 16_384;
 
-/// A socket whose request has left.
+/// A socket whose request was sent.
 struct Connected {
     socket: Socket,
     connecting: Duration,
@@ -157,7 +157,7 @@ impl Listener {
         Listener(server.run(|| listen(protocol)).expect("the namespace can be entered"))
     }
 
-    /// Takes one connection, reads a request, answers with `len` bytes of content and closes.
+    /// Accepts one connection, reads a request, answers with `len` bytes of content and closes.
     pub fn serve(self, len: u64) {
         let (mut socket, _) = self.0.accept().expect("a client");
         let mut request = vec![0; REQUEST.len()];
@@ -179,7 +179,7 @@ fn output(client: &Netns, program: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Waits until no connection of the namespace is open or being closed, but not for ever: where a path is dead, one may remain.
+/// Waits until no connection of the namespace is open or closing, up to a limit: where a path is dead, one may remain.
 pub fn wait_until_closed(namespace: &Netns) {
     const LONGEST: Duration = Duration::from_secs(5);
     let began = Instant::now();
@@ -189,7 +189,7 @@ pub fn wait_until_closed(namespace: &Netns) {
     }
 }
 
-/// One of the namespace's counters since it was made, such as `TcpInCsumErrors`.
+/// One of the namespace's counters since its creation, such as `TcpInCsumErrors`.
 pub fn counter(namespace: &Netns, name: &str) -> u64 {
     let text = output(namespace, "nstat", &["-asz"]);
     let mut fields = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
@@ -197,7 +197,7 @@ pub fn counter(namespace: &Netns, name: &str) -> u64 {
     found.unwrap_or_else(|| panic!("this kernel has no counter {name}"))[1].parse().expect("a number")
 }
 
-/// The namespace's MPTCP counters since it was made.
+/// The namespace's MPTCP counters since its creation.
 pub fn mptcp_counters(namespace: &Netns) -> BTreeMap<String, u64> {
     // -a: absolute values; -s: leave no history file; -z: zeros, too.
     let text = output(namespace, "nstat", &["-asz"]);
@@ -206,9 +206,9 @@ pub fn mptcp_counters(namespace: &Netns) -> BTreeMap<String, u64> {
     counters.map(|f| (f[0].to_owned(), f[1].parse().expect("a number"))).collect()
 }
 
-/// Fails if the kernel fell back to TCP or found a data sequence signal wrong, ever.
+/// Fails if the kernel ever fell back to TCP or found a data sequence signal wrong.
 pub fn assert_mptcp_held(namespace: &Netns) {
-    /// Parts of the names of counters that tell of a broken or abandoned connection.
+    /// Parts of the names of counters of failed or abandoned connections.
     const BAD: [&str; 10] = [
         "Fallback",
         "DSSNotMatching",

@@ -1,4 +1,4 @@
-//! What the live tests share.
+//! Helpers of the live tests.
 #![allow(dead_code, unused_macros, unused_imports)] // Each test program uses a part of it.
 
 pub mod capture;
@@ -9,11 +9,11 @@ pub mod served;
 pub mod site;
 
 use anabranch_live::requirements::{self, Tool};
-use anabranch_live::{Emulator, Host, Report};
+use anabranch_live::{Emulator, EmulatorReport, Host};
 use anabranch_units::{Duration, Instant};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Why the test cannot run here, if it cannot.
+/// Prints why the test cannot run here; returns whether that is so.
 ///
 /// # Panics
 /// If `ANABRANCH_REQUIRE_LIVE=1`: then a machine that cannot run the live tests fails them.
@@ -39,7 +39,7 @@ macro_rules! require {
 }
 pub(crate) use require;
 
-/// Whether long measurements were asked for (`make matrix`); the slow suite has no time for them.
+/// Whether long measurements were requested (`make matrix`); they are too long for the slow suite.
 pub fn asked_for() -> bool {
     let asked = std::env::var("ANABRANCH_MATRIX").is_ok_and(|value| value == "1");
     if !asked {
@@ -49,7 +49,7 @@ pub fn asked_for() -> bool {
 }
 
 /// Carries traffic on a thread of its own while `work` runs, and returns what came of both.
-pub fn while_emulating<H: Host + Send, T>(emulator: Emulator<H>, work: impl FnOnce() -> T) -> (T, H, Report) {
+pub fn while_emulating<H: Host + Send, T>(emulator: Emulator<H>, work: impl FnOnce() -> T) -> (T, H, EmulatorReport) {
     emulating_until(emulator, |_| true, Duration::ZERO, work)
 }
 
@@ -59,7 +59,7 @@ pub fn emulating_until<H: Host + Send, T>(
     ended: impl Fn(&H) -> bool + Sync,
     longest: Duration,
     work: impl FnOnce() -> T,
-) -> (T, H, Report) {
+) -> (T, H, EmulatorReport) {
     let (stop, worked) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let runner = scope.spawn(|| {

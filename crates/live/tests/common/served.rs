@@ -4,8 +4,8 @@ use super::capture::{self, CaptureFile};
 use super::kernel::{self, Download, PORT};
 use super::{content, emulating_until};
 use anabranch_live::{
-    Application, BytesPacket, Clock, Counters, Emulator, End, Far, Limits, Link, Middlebox, Netns, Progress, Reply,
-    Report, Script, Server, Step, Tap, lab, lab::Family,
+    Application, BytesPacket, Clock, Counters, Emulator, EmulatorReport, End, Far, Limits, Link, Middlebox, Netns,
+    Progress, Reply, Script, Server, Step, Tap, testnet, testnet::Family,
 };
 use anabranch_network::{Direction, DirectionConfig, QueueConfig, Streams};
 use anabranch_stack::Config;
@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use std::io::Read;
 use std::process::Stdio;
 
-/// What every test transfers unless it says otherwise.
+/// Default size of a transfer.
 pub const TEN_MEGABYTES: u64 = 10_000_000;
 
 /// Enough to fill both paths for a second, and for what is not a matter of rare losses or of the time that it takes.
@@ -28,7 +28,7 @@ const LONGEST_CLOSE: Duration = Duration::from_millis(800);
 /// How long packets that are still under way are waited for, so that what they do to the server is counted: a round trip and more.
 const STRAGGLERS: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// Answers a request, once it is complete, with a head and so many bytes of content.
+/// Answers a complete request with a head and a number of bytes of content.
 pub struct Bulk {
     request: Vec<u8>,
     head: Vec<u8>,
@@ -73,19 +73,19 @@ pub struct Case {
     pub queue: u64,
     /// The paths' one-way delays in ms.
     pub delays: Vec<u64>,
-    /// How each direction of each link differs from the plain one.
+    /// Changes of each direction of each link from the plain one.
     pub links: Box<dyn Fn(&mut DirectionConfig) + Sync>,
-    /// Whether to keep what passes for tshark.
+    /// Whether to capture packets for tshark.
     pub capture: bool,
-    /// What stands in the way on each path.
+    /// The middlebox of each path.
     pub middlebox: Box<dyn Fn(usize) -> Middlebox + Sync>,
     pub script: Vec<Step>,
     pub scheduler: &'static str,
     pub congestion_control: &'static str,
-    /// What else is special about our endpoint.
+    /// Changes of our endpoint's configuration.
     pub endpoint: Box<dyn Fn(&mut Config) + Sync>,
     pub len: u64,
-    /// What stands before the content.
+    /// The head before the content.
     pub head: String,
 }
 
@@ -115,7 +115,7 @@ impl Case {
             id: PathId(i),
             local: self.family.server(),
             remote: self.family.client(PathId(i)),
-            mtu: lab::MTU,
+            mtu: testnet::MTU,
             backup: false,
         });
         let mut config = Config::new(Protocol::Mptcp, paths.collect());
@@ -138,7 +138,7 @@ impl Case {
     /// Runs `client` in its namespace against our server.
     pub fn run<T>(&self, client: impl FnOnce(&Netns) -> T) -> Outcome<T> {
         let n = self.delays.len() as u16;
-        let site = lab::client(self.family, n, "reno").unwrap();
+        let site = testnet::client(self.family, n, "reno").unwrap();
         let links = site.devices.into_iter().enumerate().map(|(i, client)| Link {
             client,
             far: Far::Host,
@@ -173,7 +173,7 @@ pub struct Outcome<T> {
     pub result: T,
     /// Bytes that the client's interfaces received.
     pub received: Vec<u64>,
-    pub report: Report,
+    pub report: EmulatorReport,
     pub server: Counters,
     pub namespace: Netns,
     pub file: CaptureFile,
@@ -195,14 +195,15 @@ impl<T> Outcome<T> {
         assert!(self.received.iter().all(|bytes| *bytes >= least), "{:?}", self.received);
     }
 
-    /// Neither the kernel nor tshark nor our own server has anything to complain about.
+    /// Neither the kernel nor tshark nor our own server reports a fault.
     pub fn assert_clean(&self) {
         kernel::assert_mptcp_held(&self.namespace);
         let counters = kernel::mptcp_counters(&self.namespace);
         assert_eq!(counters["MPTcpExtMPCapableSYNACKRX"], 1, "{counters:?}");
         assert_eq!(counters["MPTcpExtMPJoinSynAckRx"], self.received.len() as u64 - 1, "{counters:?}");
-        // Until a client has sent its first DATA_ACK, it has promised no window in its own eyes and drops data that is ahead of
-        // other data, whatever its handshake said. Here some of the first flight always arrives, so that never happens.
+        // Until a client has sent its first DATA_ACK, it counts its window as not advertised and drops data that is
+        // ahead of other data, whatever its handshake advertised. Here some of the first flight always arrives, so that
+        // never happens.
         assert_eq!(counters["MPTcpExtNoDSSInWindow"], 0, "{counters:?}");
         assert_eq!((self.server.undecodable, self.server.unsendable), (0, 0));
         capture::assert_well_formed(self.file.path());
@@ -214,13 +215,13 @@ impl<T> Outcome<T> {
 }
 
 impl<T> Outcome<T> {
-    /// The connection ended, and our server has forgotten it.
+    /// The connection ended, and our server has dropped it.
     pub fn assert_closed(&self) {
         assert_eq!((self.server.accepted, self.server.closed), (1, 1));
     }
 
-    /// It ended in order: nobody had to send RST. That cannot be asked for where the very last packets may be lost or late,
-    /// nor where copies are under way of what the kernel has: it answers them with RST once it has closed.
+    /// It ended in order: without RST. That cannot be required where the very last packets may be lost or late, nor
+    /// where copies of received data are in flight: the kernel answers them with RST once it has closed.
     pub fn assert_closed_in_order(&self) {
         self.assert_closed();
         assert_eq!(self.server.unknown, 0);
@@ -236,7 +237,9 @@ pub fn curl(namespace: &Netns, family: Family) -> Download {
     };
     let url = format!("http://{server}:{PORT}/");
     let mut command = namespace.command("mptcpize");
-    command.args(["run", "curl", "--silent", "--show-error", "--max-time", CURL_PATIENCE, &url]).stdout(Stdio::piped());
+    command
+        .args(["run", "curl", "--silent", "--show-error", "--max-time", CURL_TIMEOUT_S, &url])
+        .stdout(Stdio::piped());
     let began = std::time::Instant::now();
     let mut child = command.spawn().expect("it starts");
     let mut stdout = child.stdout.take().expect("a pipe");
@@ -257,9 +260,9 @@ pub fn curl(namespace: &Netns, family: Family) -> Download {
 }
 
 /// Seconds that a transfer with curl may take.
-const CURL_PATIENCE: &str = "120";
+const CURL_TIMEOUT_S: &str = "120";
 
-/// What HTTP says before `len` bytes of content.
+/// The HTTP head of `len` bytes of content.
 pub fn http_head(len: u64) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {len}\r\nConnection: close\r\n\r\n")
 }

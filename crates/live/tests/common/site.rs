@@ -1,9 +1,9 @@
-//! Client, links, router, and a server at work behind it.
+//! A client, links, a router, and a running server behind it.
 
 use super::kernel::PORT;
 use super::{content, while_emulating};
-use anabranch_live::lab::{self, Family};
 use anabranch_live::serve::{Content, Listen, Options, Serving};
+use anabranch_live::testnet::{self, Family};
 use anabranch_live::{Clock, Emulator, Far, Link, Netns, NoHost, Script, Tap};
 use anabranch_network::{Direction, DirectionConfig, QueueConfig, Streams};
 use anabranch_units::{Bandwidth, Duration};
@@ -42,10 +42,10 @@ impl Drop for Root {
     }
 }
 
-/// What a test has to do with.
+/// The network of a test.
 pub struct Site<'a> {
     pub client: &'a Netns,
-    /// Where the server runs, and its origin may.
+    /// The namespace of the server and of its origin.
     pub router: &'a Netns,
     pub serving: Serving,
 }
@@ -57,7 +57,7 @@ pub struct Plan {
     pub paths: u16,
     /// In each direction of each path.
     pub rate: Bandwidth,
-    /// One way on the first path; each further one has as much more.
+    /// One-way delay of the first path; each further one has this much more.
     pub delay: Duration,
     /// Bytes of each link's queue.
     pub queue: u64,
@@ -69,8 +69,8 @@ impl Plan {
         Plan { family, paths: 2, rate: Bandwidth::from_mbps(20), delay: Duration::from_millis(10), queue: 64_000 }
     }
 
-    /// The links between a client's devices and those at the other end.
-    pub fn links(&self, client: lab::Site, far: lab::Site) -> (Vec<Link>, Netns, Netns) {
+    /// The links between a client's devices and those at the far end.
+    pub fn links(&self, client: testnet::Site, far: testnet::Site) -> (Vec<Link>, Netns, Netns) {
         let direction = |path: usize, way: &str| {
             let mut config = DirectionConfig::new(self.rate, QueueConfig::drop_tail_bytes(self.queue));
             config.delay = Duration::from_nanos(self.delay.as_nanos() * (path as u64 + 1)).into();
@@ -92,15 +92,15 @@ impl Plan {
         Options { port: PORT, ..Options::new((1..=self.paths).map(listen).collect(), content) }
     }
 
-    /// Runs `work` with a server that `adjust` has told its options; returns the client's namespace for its counters.
+    /// Runs `work` with a server whose options `adjust` has changed; returns the client's namespace for its counters.
     pub fn serve<T>(
         &self,
         content: Content,
         adjust: impl FnOnce(&mut Options),
         work: impl FnOnce(Site<'_>) -> T,
     ) -> (T, Netns) {
-        let client = lab::client(self.family, self.paths, "reno").unwrap();
-        let router = lab::router(self.family, self.paths).unwrap();
+        let client = testnet::client(self.family, self.paths, "reno").unwrap();
+        let router = testnet::router(self.family, self.paths).unwrap();
         let (links, client, router) = self.links(client, router);
         let emulator = Emulator::new(Clock::new(), links, NoHost, Script::default(), Tap::none()).unwrap();
         let mut options = self.options(content);

@@ -1,4 +1,4 @@
-//! Counts the bytes that are allocated, because "memory is bounded" is a claim that can be measured.
+//! Counts allocated bytes, to measure that memory is bounded.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

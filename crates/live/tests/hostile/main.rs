@@ -1,4 +1,4 @@
-//! Hostile input: nothing panics, no other client is disturbed, memory stays bounded.
+//! Hostile input: nothing panics, no other client is affected, memory stays bounded.
 
 mod heap;
 mod rogue;
@@ -20,14 +20,14 @@ static HEAP: heap::Counting = heap::Counting;
 
 const LEN: u64 = 3_000_000;
 const EVIL: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 66, 0, 1));
-/// What a half-open connection may cost, endpoint and tables together.
+/// Bytes of a half-open connection at most, endpoint and tables together.
 const HALF_OPEN_COST: i64 = 8 << 10;
 
 fn rng(name: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(name)
 }
 
-/// How long an honest client's download takes when nobody disturbs it.
+/// Duration of an honest client's download without an attack.
 fn undisturbed() -> Duration {
     let mut world = world(Limits::default(), LEN);
     world.add_honest();
@@ -66,7 +66,7 @@ fn a_hundred_thousand_syns() {
             world.forge(PathId((rng.next_u32() % u32::from(PATHS)) as u16), any_address(&mut rng), &syn);
             sent += 1;
         }
-        world.overheard = Vec::new();
+        world.to_attackers = Vec::new();
         most = most.max(heap::held() - before);
     });
     while sent < 100_000 {
@@ -75,7 +75,7 @@ fn a_hundred_thousand_syns() {
             world.forge(PATH, any_address(&mut rng), &rogue::syn(rng.next_u32() as u16));
             sent += 1;
         }
-        world.overheard = Vec::new();
+        world.to_attackers = Vec::new();
         most = most.max(heap::held() - before);
     }
     let counters = world.server.counters();
@@ -84,7 +84,7 @@ fn a_hundred_thousand_syns() {
     let bound = Limits::default().half_open as i64 * HALF_OPEN_COST + (8 << 20);
     eprintln!("{sent} SYNs: {most} bytes at most, bound {bound}");
     assert!(most < bound, "{most} bytes");
-    // Once the flood is over, its traces vanish by themselves.
+    // After the flood its connections are removed by timeouts.
     for _ in 0..400_000 {
         world.step();
     }
@@ -110,7 +110,7 @@ fn random_bytes() {
     assert_eq!(world.server.counters().accepted, 1);
 }
 
-/// A segment of arbitrary content, whose numbers are near those that matter as often as not.
+/// A segment of arbitrary content, of whose numbers half are near the significant ones.
 fn arbitrary(rng: &mut ChaCha8Rng, rogue: &Rogue) -> Segment {
     let near = |rng: &mut ChaCha8Rng| match rng.next_u32() % 4 {
         0 => rng.next_u32(),
@@ -188,7 +188,7 @@ fn arbitrary_segments_on_valid_connections() {
             rogue = Rogue::connect(world, EVIL, port);
             rogue.ask(world);
         }
-        world.overheard = Vec::new();
+        world.to_attackers = Vec::new();
         most = most.max(heap::held() - before);
     });
     eprintln!("{port} connections, {most} bytes, {:?}", world.server.counters());
@@ -209,8 +209,8 @@ fn joins_with_a_wrong_token() {
         }
     });
     assert_eq!(world.server.counters().accepted, 1);
-    let resets = world.overheard.iter().filter(|(_, _, segment)| segment.flags.contains(Flags::RST)).count();
-    assert!(resets > 0 && resets == world.overheard.len(), "each answer was RST");
+    let resets = world.to_attackers.iter().filter(|(_, _, segment)| segment.flags.contains(Flags::RST)).count();
+    assert!(resets > 0 && resets == world.to_attackers.len(), "each answer was RST");
     assert!(resets <= 2 * Limits::default().resets_per_second as usize, "and there were few: {resets}");
 }
 
@@ -219,7 +219,7 @@ fn a_join_with_the_right_token_and_a_wrong_proof() {
     let mut world = world(Limits::default(), LEN);
     let mut port = 0;
     disturb(&mut world, |world| {
-        // The attacker has seen the token of the honest client's connection, but not the keys.
+        // The attacker knows the token of the honest client's connection, but not the keys.
         let victim = world.server.connections().next();
         let Some((token, 2)) = victim.map(|(victim, _)| (victim.token(), victim.views().len())) else { return };
         for _ in 0..20.min(100 - port) {
@@ -234,17 +234,17 @@ fn a_join_with_the_right_token_and_a_wrong_proof() {
 fn join_without_proof<F: FnMut(Opened) -> Bulk>(world: &mut World<F>, port: u16, token: u32) {
     let join = MptcpOption::JoinSyn { backup: false, address_id: 3, token, nonce: 5 };
     world.forge(PathId(1), EVIL, &Segment { mptcp: vec![join], ..rogue::syn(port) });
-    let answer = world.hear(EVIL, port).pop().expect("an answer to the SYN");
+    let answer = world.emitted(EVIL, port).pop().expect("an answer to the SYN");
     assert!(answer.mptcp.iter().any(|option| matches!(option, MptcpOption::JoinSynAck { .. })), "{answer:?}");
     let proof = MptcpOption::JoinAck { hmac: [7; 20] };
     let (seq, ack) = (rogue::syn(port).seq + 1, answer.seq + 1);
     world.forge(PathId(1), EVIL, &Segment { seq, ack, mptcp: vec![proof], ..segment(Flags::ACK, port) });
-    let reset = world.hear(EVIL, port).pop().expect("an answer to the proof");
+    let reset = world.emitted(EVIL, port).pop().expect("an answer to the proof");
     assert!(reset.flags.contains(Flags::RST), "{reset:?}");
     assert_eq!(reset.mptcp, [MptcpOption::Reset { transient: false, reason: ResetReason::Prohibited }]);
 }
 
-/// A rogue in a world with nobody else; the server's answer is `len` bytes long.
+/// A rogue without other clients; the server's answer is `len` bytes long.
 fn alone(len: u64) -> (World<impl FnMut(Opened) -> Bulk>, Rogue) {
     let mut world = world(Limits::default(), len);
     let rogue = Rogue::connect(&mut world, EVIL, 666);
@@ -261,13 +261,13 @@ fn wait<F: FnMut(Opened) -> Bulk>(world: &mut World<F>, ms: u64) {
 #[test]
 fn a_mapping_that_contradicts_another_ends_the_subflow() {
     let (mut world, rogue) = alone(LEN);
-    // Until the first byte has found its place, the server would take strange mappings for a middlebox's work, and fall back.
+    // Until the first byte was placed, the server would take wrong mappings for a middlebox's effect, and fall back.
     rogue.say(&mut world, &rogue.data(0, 0, 50));
     // Bytes 100 to 300 of the subflow are stream bytes 100 to 300; then 200 to 400 are 1200 to 1400.
     rogue.say(&mut world, &rogue.data(100, 100, 200));
-    assert!(world.hear(EVIL, 666).iter().all(|segment| !segment.flags.contains(Flags::RST)));
+    assert!(world.emitted(EVIL, 666).iter().all(|segment| !segment.flags.contains(Flags::RST)));
     rogue.say(&mut world, &rogue.data(200, 1200, 200));
-    let reset = world.hear(EVIL, 666).pop().expect("an answer");
+    let reset = world.emitted(EVIL, 666).pop().expect("an answer");
     assert!(reset.flags.contains(Flags::RST), "{reset:?}");
     assert_eq!(reset.mptcp, [MptcpOption::Reset { transient: false, reason: ResetReason::MptcpError }]);
 }
@@ -279,31 +279,31 @@ fn overlapping_mappings_that_agree_are_taken() {
     rogue.say(&mut world, &rogue.data(200, 200, 300));
     rogue.say(&mut world, &rogue.data(0, 0, 150));
     wait(&mut world, 50);
-    let heard = world.hear(EVIL, 666);
-    assert!(heard.iter().all(|segment| !segment.flags.contains(Flags::RST)));
-    let last = heard.last().expect("an acknowledgment");
+    let emitted = world.emitted(EVIL, 666);
+    assert!(emitted.iter().all(|segment| !segment.flags.contains(Flags::RST)));
+    let last = emitted.last().expect("an acknowledgment");
     assert_eq!(last.ack, rogue.segment(500).seq, "all bytes of the subflow");
     let acked = rogue::initial_data_seq(0x6666_7777_8888_9999).wrapping_add(501);
     assert_eq!(last.dss.and_then(|dss| dss.data_ack), Some(DataSeq { value: acked & 0xffff_ffff, wide: false }));
 }
 
 #[test]
-fn a_data_ack_of_the_future_says_nothing() {
+fn a_data_ack_of_unsent_data_is_ignored() {
     let (mut world, rogue) = alone(LEN);
     rogue.ask(&mut world);
-    let sent: u32 = world.hear(EVIL, 666).iter().map(|segment| segment.payload_len).sum();
+    let sent: u32 = world.emitted(EVIL, 666).iter().map(|segment| segment.payload_len).sum();
     assert!(sent > 10_000);
     for future in [u64::from(sent) + 1, LEN, LEN + 1, 1 << 31, 1 << 40, u64::MAX / 2] {
         rogue.say(&mut world, &Segment { dss: Some(rogue.data_ack(future)), ..rogue.segment(10) });
         let (connection, _) = world.server.connections().next().expect("it lives");
         assert_eq!(connection.acked(), 0, "{future}");
     }
-    // An acknowledgment of the subflow for bytes that were never sent counts as little.
+    // An acknowledgment of the subflow for bytes that were never sent is ignored, too.
     let ahead = Segment { ack: rogue.ack + sent + 1, ..rogue.segment(10) };
     rogue.say(&mut world, &ahead);
-    let new: u32 = world.hear(EVIL, 666).iter().map(|segment| segment.payload_len).sum();
+    let new: u32 = world.emitted(EVIL, 666).iter().map(|segment| segment.payload_len).sum();
     assert_eq!(new, 0, "nothing opened the window");
-    // The truth is still believed.
+    // A valid one is still accepted.
     let honest = Segment { ack: rogue.ack + sent, dss: Some(rogue.data_ack(u64::from(sent))), ..rogue.segment(10) };
     rogue.say(&mut world, &honest);
     assert_eq!(world.server.connections().next().expect("it lives").0.acked(), u64::from(sent));
@@ -318,17 +318,17 @@ fn tiny_segments_with_holes() {
         for at in (1..60_000).step_by(2) {
             rogue.say(&mut world, &rogue.data(at, u64::from(at), 1));
         }
-        world.overheard = Vec::new();
+        world.to_attackers = Vec::new();
     }
     let held = heap::held() - before;
     eprintln!("{held} bytes for 60 000");
     assert!(held < 1 << 20, "{held} bytes");
-    // It goes on: the missing bytes come, then everything again, and the server takes it.
+    // The transfer continues: the missing bytes arrive, then everything again, and the server accepts it.
     for at in (0..60_000).step_by(1000) {
         rogue.say(&mut world, &rogue.data(at, u64::from(at), 1000));
     }
     wait(&mut world, 100);
-    let last = world.hear(EVIL, 666).pop().expect("an answer");
+    let last = world.emitted(EVIL, 666).pop().expect("an answer");
     assert_eq!(last.ack, rogue.segment(60_000).seq);
 }
 
@@ -343,7 +343,7 @@ fn mappings_beyond_every_window_are_not_taken() {
         rogue.say(&mut world, &rogue.data(at, u64::from(at), 1000));
     }
     assert!(heap::held() - before < 100_000);
-    // A DATA_FIN far away is no end.
+    // A DATA_FIN far beyond the window is ignored.
     let far = Mapping { subflow_offset: 0, len: 1, ..rogue.data(0, 1 << 40, 1).dss.unwrap().mapping.unwrap() };
     let dss = Dss { mapping: Some(far), data_fin: true, ..rogue.data_ack(0) };
     rogue.say(&mut world, &Segment { dss: Some(dss), ..rogue.segment(0) });
@@ -356,8 +356,9 @@ fn forged_fast_closes_and_resets_end_nothing() {
     let mut world = world(Limits::default(), LEN);
     let mut rng = rng(5);
     disturb(&mut world, |world| {
-        // The attacker knows the honest client's addresses and ports, but neither its numbers nor its keys. Both would be in a
-        // window of 2^20 by luck once in 4096 tries; that is why RST must hit the window here, too, and 20 are sent.
+        // The attacker knows the honest client's addresses and ports, but neither its numbers nor its keys. A random
+        // number of an RST is in a window of 2^20 once in 4096 tries; that is why RST must hit the window here, too,
+        // and 20 are sent.
         if world.now.as_nanos() % 50_000_000 != 0 {
             return;
         }

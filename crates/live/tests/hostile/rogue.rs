@@ -1,4 +1,4 @@
-//! A client that knows Multipath TCP well and means no good.
+//! A hostile client with a full implementation of Multipath TCP.
 
 use crate::world::{Bulk, PORT, World, segment};
 use anabranch_live::Opened;
@@ -31,7 +31,7 @@ pub struct Rogue {
     pub address: IpAddr,
     pub port: u16,
     pub server_key: u64,
-    /// The server's first number behind its SYN.
+    /// The server's first number after its SYN.
     pub ack: SeqNumber,
     window: u16,
 }
@@ -41,7 +41,7 @@ impl Rogue {
         Rogue::connect_with(world, address, port, u16::MAX)
     }
 
-    /// The same with that window in all its segments.
+    /// [`Rogue::connect`] with a given window in all its segments.
     pub fn connect_with<F: FnMut(Opened) -> Bulk>(
         world: &mut World<F>,
         address: IpAddr,
@@ -49,7 +49,7 @@ impl Rogue {
         window: u16,
     ) -> Self {
         world.forge(PATH, address, &Segment { window, ..syn(port) });
-        let answer = world.hear(address, port).pop().expect("SYN/ACK");
+        let answer = world.emitted(address, port).pop().expect("SYN/ACK");
         assert_eq!((answer.flags, answer.source_port), (Flags::SYN | Flags::ACK, PORT));
         let server_key = answer.mptcp.iter().find_map(|option| match option {
             MptcpOption::Capable { sender_key, .. } => *sender_key,
@@ -60,11 +60,11 @@ impl Rogue {
         world.forge(PATH, address, &Segment { mptcp: vec![keys], ..rogue.segment(0) });
         // The first DSS, with a window.
         world.forge(PATH, address, &Segment { dss: Some(rogue.data_ack(0)), ..rogue.segment(0) });
-        world.hear(address, port);
+        world.emitted(address, port);
         rogue
     }
 
-    /// Says what the first test byte asks for, so that the server answers.
+    /// Sends the first byte as a request, so that the server answers.
     pub fn ask<F: FnMut(Opened) -> Bulk>(&self, world: &mut World<F>) {
         self.say(world, &self.data(0, 0, 10));
     }
@@ -73,12 +73,12 @@ impl Rogue {
         world.forge(PATH, self.address, segment);
     }
 
-    /// An acknowledgment whose number is so many bytes behind the SYN.
+    /// An acknowledgment with a number `at` bytes behind the SYN.
     pub fn segment(&self, at: u32) -> Segment {
         Segment { seq: ISN + 1 + at, ack: self.ack, window: self.window, ..segment(Flags::ACK, self.port) }
     }
 
-    /// The DATA_ACK of so many bytes of the server's.
+    /// The DATA_ACK of `bytes` bytes of the server's.
     pub fn data_ack(&self, bytes: u64) -> Dss {
         let value = initial_data_seq(self.server_key).wrapping_add(1).wrapping_add(bytes);
         Dss { data_ack: Some(DataSeq { value, wide: true }), mapping: None, data_fin: false }

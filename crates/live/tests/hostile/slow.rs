@@ -1,4 +1,4 @@
-//! Clients that ask and do not take.
+//! Clients that request and do not read.
 
 use crate::rogue::Rogue;
 use crate::world::{Bulk, World, world};
@@ -17,35 +17,36 @@ fn a_window_that_stays_closed() {
     let rogues: Vec<_> = (1..=ROGUES).map(|port| Rogue::connect_with(&mut world, EVIL, port, 0)).collect();
     rogues.iter().for_each(|rogue| rogue.ask(&mut world));
     assert!(
-        world.overheard.iter().all(|(_, _, segment)| segment.payload_len == 0),
+        world.to_attackers.iter().all(|(_, _, segment)| segment.payload_len == 0),
         "nothing is sent into a closed window"
     );
     disturb(&mut world, |_| {});
-    // For a quarter of an hour they answer every probe, and nothing more.
+    // For a quarter of an hour they answer every probe, and send nothing more.
     let mut probes = 0;
     for _ in 0..SECONDS {
         wait(&mut world, 1000);
         for rogue in &rogues {
-            for heard in world.hear(EVIL, rogue.port) {
+            for emitted in world.emitted(EVIL, rogue.port) {
                 probes += 1;
-                assert!(heard.payload_len == 0 && !heard.flags.contains(Flags::RST), "{heard:?}");
+                assert!(emitted.payload_len == 0 && !emitted.flags.contains(Flags::RST), "{emitted:?}");
                 rogue.say(&mut world, &Segment { dss: Some(rogue.data_ack(0)), ..rogue.segment(10) });
             }
         }
-        world.overheard = Vec::new();
+        world.to_attackers = Vec::new();
     }
     let (held, alive) = (heap::held() - before, world.server.connections().count());
     eprintln!("{probes} probes, {held} bytes, {alive} connections");
-    // With such a limit a client may keep its window closed for as long as it answers; it only must not cost much.
+    // With such a limit a client may keep its window closed for as long as it answers; it only must not use much
+    // memory.
     assert_eq!(alive, usize::from(ROGUES));
     assert!((10..SECONDS / 5).contains(&(probes / u32::from(ROGUES))), "probes become rarer: {probes}");
     assert!(held < i64::from(ROGUES) * (32 << 10), "{held} bytes");
 }
 
-/// Acknowledges what the server has sent to a rogue, or only part of it; returns how much that was.
+/// Acknowledges the data that the server has sent to a rogue, or a part of it; returns the number of bytes.
 fn acknowledge<F: FnMut(Opened) -> Bulk>(world: &mut World<F>, rogue: &mut Rogue, taken: &mut u64, most: u64) -> u64 {
-    let heard = world.hear(EVIL, rogue.port);
-    let new = heard.iter().map(|segment| u64::from(segment.payload_len)).sum::<u64>().min(most);
+    let emitted = world.emitted(EVIL, rogue.port);
+    let new = emitted.iter().map(|segment| u64::from(segment.payload_len)).sum::<u64>().min(most);
     *taken += new;
     rogue.ack = rogue.ack + new as u32;
     rogue.say(world, &Segment { dss: Some(rogue.data_ack(*taken)), ..rogue.segment(10) });
@@ -60,13 +61,13 @@ fn those_who_ask_and_never_read_lose_their_place() {
     let mut rogues: Vec<_> = (1..=ROGUES).map(|port| Rogue::connect(&mut world, EVIL, port)).collect();
     rogues.iter().for_each(|rogue| rogue.ask(&mut world));
     disturb(&mut world, |_| {});
-    // All but the first answer everything and take nothing; the first takes a little now and then.
+    // All but the first acknowledge everything and read nothing; the first reads a little now and then.
     let seconds = limits.stall.as_nanos() / 1_000_000_000;
     let mut taken = 0;
     for second in 0..seconds + 5 {
         wait(&mut world, 1000);
         for rogue in &mut rogues[1..] {
-            world.hear(EVIL, rogue.port);
+            world.emitted(EVIL, rogue.port);
             rogue.say(&mut world, &Segment { dss: Some(rogue.data_ack(0)), ..rogue.segment(10) });
         }
         if second % 20 == 0 {

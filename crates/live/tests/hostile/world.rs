@@ -1,4 +1,4 @@
-//! A server, honest clients made of our endpoint, and an attacker, in virtual time; no operating system in sight.
+//! A server, honest clients made of our endpoint, and an attacker, in virtual time, without the operating system.
 
 use anabranch_live::{Application, Host, Limits, Opened, Progress, Reply, Server};
 use anabranch_segment::{Flags, Segment};
@@ -14,7 +14,7 @@ use std::net::{IpAddr, Ipv4Addr};
 pub const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 99, 0, 1));
 pub const PORT: u16 = 7000;
 pub const PATHS: u16 = 2;
-/// The honest clients' host; attackers come from elsewhere.
+/// The honest clients' host; attackers have other addresses.
 pub fn honest_address(path: PathId) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(10, (path.0 + 1) as u8, 0, 2))
 }
@@ -47,12 +47,12 @@ impl Application for Bulk {
     }
 
     fn fill(&self, offset: u64, buffer: &mut [u8]) {
-        assert!(offset + buffer.len() as u64 <= self.len, "only what was announced is asked for");
+        assert!(offset + buffer.len() as u64 <= self.len, "only announced bytes are requested");
         buffer.iter_mut().zip(offset..).for_each(|(byte, at)| *byte = content(at));
     }
 }
 
-/// Numbers of a seed, except that the initial sequence numbers are about to wrap.
+/// Seeded numbers, except that the initial sequence numbers are about to wrap.
 struct Seeded(ChaCha8Rng);
 
 impl Entropy for Seeded {
@@ -62,7 +62,7 @@ impl Entropy for Seeded {
     }
 }
 
-/// A client that wants `len` bytes.
+/// A client that requests `len` bytes.
 pub struct Honest {
     pub connection: Connection,
     port: u16,
@@ -106,7 +106,7 @@ impl Honest {
         }
     }
 
-    /// Asks once, and ends its own side when it has everything.
+    /// Sends one request, and ends its own side when it has everything.
     fn ask(&mut self) {
         if self.connection.is_established() && !self.asked {
             self.asked = true;
@@ -123,8 +123,8 @@ pub struct World<F> {
     pub honest: Vec<Honest>,
     up: VecDeque<Packet>,
     down: VecDeque<Packet>,
-    /// What the server said to others than honest clients, of late.
-    pub overheard: Vec<(PathId, IpAddr, Segment)>,
+    /// Recent segments of the server to other addresses than the honest clients'.
+    pub to_attackers: Vec<(PathId, IpAddr, Segment)>,
 }
 
 pub fn world(limits: Limits, len: u64) -> World<impl FnMut(Opened) -> Bulk> {
@@ -134,7 +134,7 @@ pub fn world(limits: Limits, len: u64) -> World<impl FnMut(Opened) -> Bulk> {
     let open = move |_| Bulk { len, asked: false, answered: false };
     let server = Server::new(config, limits, open).expect("a valid configuration");
     let now = Instant::ZERO + STEP;
-    World { now, server, honest: Vec::new(), up: VecDeque::new(), down: VecDeque::new(), overheard: Vec::new() }
+    World { now, server, honest: Vec::new(), up: VecDeque::new(), down: VecDeque::new(), to_attackers: Vec::new() }
 }
 
 impl<F: FnMut(Opened) -> Bulk> World<F> {
@@ -142,20 +142,20 @@ impl<F: FnMut(Opened) -> Bulk> World<F> {
         self.honest.push(Honest::new(self.honest.len() as u16));
     }
 
-    /// A segment of an attacker reaches the server now.
+    /// A segment of an attacker arrives at the server now.
     pub fn forge(&mut self, path: PathId, from: IpAddr, segment: &Segment) {
         let mut packet = vec![0; 65_535];
         let len = encode(&mut packet, from, SERVER, segment, |payload| payload.fill(0x66)).expect("fits");
         self.server.receive(self.now, path, &packet[..len]);
-        self.listen();
+        self.collect_packets();
     }
 
     pub fn forge_bytes(&mut self, path: PathId, packet: &[u8]) {
         self.server.receive(self.now, path, packet);
-        self.listen();
+        self.collect_packets();
     }
 
-    /// A millisecond passes.
+    /// Advances the time by a millisecond.
     pub fn step(&mut self) {
         self.now += STEP;
         let now = self.now;
@@ -171,7 +171,7 @@ impl<F: FnMut(Opened) -> Bulk> World<F> {
         if self.server.poll_timeout().is_some_and(|at| at <= now) {
             self.server.handle_timeout(now);
         }
-        self.listen();
+        self.collect_packets();
         for honest in &mut self.honest {
             honest.ask();
             if honest.connection.poll_timeout().is_some_and(|at| at <= now) {
@@ -187,33 +187,33 @@ impl<F: FnMut(Opened) -> Bulk> World<F> {
         }
     }
 
-    /// Takes what the server has to say.
-    fn listen(&mut self) {
+    /// Takes the server's packets.
+    fn collect_packets(&mut self) {
         let mut buffer = [0; 65_535];
         while let Some((path, len)) = self.server.poll_transmit(self.now, &mut buffer) {
             let packet = decode(&buffer[..len]).expect("the server writes valid packets");
             if packet.destination == honest_address(path) {
                 self.down.push_back((self.now + ONE_WAY, path, buffer[..len].to_vec()));
             } else {
-                self.overheard.push((path, packet.destination, packet.segment));
+                self.to_attackers.push((path, packet.destination, packet.segment));
             }
         }
         assert_eq!(self.server.counters().unsendable, 0);
     }
 
-    /// What the server said to that address and port since the last call.
-    pub fn hear(&mut self, address: IpAddr, port: u16) -> Vec<Segment> {
-        let heard =
-            self.overheard.extract_if(.., |(_, to, segment)| (*to, segment.destination_port) == (address, port));
-        heard.map(|(_, _, segment)| segment).collect()
+    /// The server's segments to that address and port since the last call.
+    pub fn emitted(&mut self, address: IpAddr, port: u16) -> Vec<Segment> {
+        let emitted =
+            self.to_attackers.extract_if(.., |(_, to, segment)| (*to, segment.destination_port) == (address, port));
+        emitted.map(|(_, _, segment)| segment).collect()
     }
 
-    /// All honest clients have got everything.
+    /// Whether all honest clients have received everything.
     pub fn served(&self, len: u64) -> bool {
         self.honest.iter().all(|honest| honest.finished_at.is_some() && honest.received == len)
     }
 
-    /// Runs until all honest clients are served, with an attack in every millisecond; returns how long it took.
+    /// Runs until all honest clients are served, with an attack in every millisecond; returns the duration.
     pub fn run(&mut self, len: u64, mut attack: impl FnMut(&mut Self)) -> Duration {
         let began = self.now;
         while !self.served(len) {

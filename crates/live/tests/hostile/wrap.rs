@@ -1,5 +1,5 @@
-//! Data sequence numbers of 32 bits that begin anew. (Those of 64 bits would have to be near their end, which is a hash of a random key; the
-//! stack's own tests put them there.)
+//! Data sequence numbers of 32 bits that wrap. (Those of 64 bits would have to be near their end, which is a hash of a
+//! random key; the stack's own tests put them there.)
 
 use crate::rogue::{self, Rogue};
 use crate::world::world;
@@ -8,14 +8,14 @@ use anabranch_live::Limits;
 use anabranch_segment::{DataSeq, Flags, MptcpOption, Segment};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// How much of a server's stream may come before its data sequence numbers, 32 bits of them, begin anew: neither nothing nor more
-/// than the stream is long.
+/// How many bytes of a server's stream come before its data sequence numbers, 32 bits of them, wrap: neither none nor
+/// more than the stream is long.
 const BEFORE_THE_WRAP: std::ops::Range<u32> = 100_000..2_000_000;
 
 #[test]
 fn data_sequence_numbers_wrap_at_32_bits() {
     let mut world = world(Limits::default(), LEN);
-    // Keys are random, and their hashes with them; one client in some two thousand is the right one.
+    // Keys are random, and so are their hashes; one client in some two thousand matches.
     let ahead = |rogue: &Rogue| (rogue::initial_data_seq(rogue.server_key) as u32).wrapping_neg();
     let mut port = 0;
     let rogue = loop {
@@ -25,10 +25,10 @@ fn data_sequence_numbers_wrap_at_32_bits() {
         if BEFORE_THE_WRAP.contains(&ahead(&rogue)) {
             break rogue;
         }
-        // A reset alone ends the subflow; the connection would wait for another one, and so many have no room.
+        // A reset alone ends the subflow; the connection would wait for another one, and there is no room for so many.
         let close = MptcpOption::FastClose { receiver_key: rogue.server_key };
         rogue.say(&mut world, &Segment { flags: Flags::RST, mptcp: vec![close], ..rogue.segment(0) });
-        world.overheard.clear();
+        world.to_attackers.clear();
         assert!(port < 100_000, "no luck");
     };
     let (wraps_after, first) = (ahead(&rogue), rogue::initial_data_seq(rogue.server_key).wrapping_add(1));
@@ -36,8 +36,8 @@ fn data_sequence_numbers_wrap_at_32_bits() {
     let (mut taken, mut narrow, mut both_sides) = (0u64, 0, [false; 2]);
     for _ in 0..20_000 {
         wait(&mut world, 1);
-        let heard = world.hear(rogue.address, rogue.port);
-        for segment in heard.iter().filter(|segment| segment.payload_len > 0) {
+        let emitted = world.emitted(rogue.address, rogue.port);
+        for segment in emitted.iter().filter(|segment| segment.payload_len > 0) {
             let mapping = segment.dss.and_then(|dss| dss.mapping).expect("each has its mapping");
             let at = u64::from(mapping.subflow_offset) - 1;
             let expected = first.wrapping_add(at);

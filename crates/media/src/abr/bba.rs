@@ -1,4 +1,4 @@
-//! BBA-0: the bitrate follows the buffer, and only the buffer.
+//! BBA-0: the bitrate is a function of the buffer level only.
 //!
 //! f(B) = R_min                                        B <= r
 //!      = R_min + (R_max - R_min) * (B - r) / cu       r < B < r + cu

@@ -7,8 +7,8 @@
 //! BOLA-FINITE, the default here, near the beginning and the end of a video:
 //! t = min(played, left),  t' = max(t/2, 3p),  Q_D = min(Q_max, t'/p),  V = (Q_D - 1) / (v_M + gp)
 //!
-//! Spiteri, Urgaonkar, Sitaraman: "BOLA: Near-Optimal Bitrate Adaptation for Online Videos", INFOCOM 2016, algorithm 1 and
-//! section IV; gp = 5 as its authors' simulator Sabre has it. Ties go to the higher representation, as in dash.js.
+//! Spiteri, Urgaonkar, Sitaraman: "BOLA: Near-Optimal Bitrate Adaptation for Online Videos", INFOCOM 2016, algorithm 1
+//! and section IV; gp = 5 as in its authors' simulator Sabre. Ties go to the higher representation, as in dash.js.
 //!
 //! Ours: Q_max is at least [`MIN_CAPACITY_SEGMENTS`], since a buffer of one media segment leaves nothing to decide.
 
@@ -17,14 +17,14 @@ use super::{AbrRule, Decision, Entry, View};
 use anabranch_units::Duration;
 
 const NAME: &str = "bola";
-/// gamma*p: how much a stall costs, in units of utility (Sabre).
+/// gamma*p: the weight of stalls, in units of utility (Sabre).
 const GAMMA_P: f64 = 5.0;
 /// Sabre's default buffer.
 const CAPACITY: Duration = Duration::from_secs(25);
 const MIN_CAPACITY_SEGMENTS: f64 = 2.0;
-/// BOLA-FINITE grows the buffer with half of the time that was played, or that is left.
+/// BOLA-FINITE's capacity as a share of the time that was played, or that is left.
 const FINITE_SHARE: f64 = 0.5;
-/// ... but lets it hold three media segments at any time.
+/// The minimum of BOLA-FINITE's capacity, in media segments.
 const FINITE_FLOOR_SEGMENTS: f64 = 3.0;
 
 pub(super) const ENTRY: Entry = Entry {

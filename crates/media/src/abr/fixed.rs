@@ -1,4 +1,4 @@
-//! Always the same representation: the control of every comparison.
+//! Always the same representation: the baseline of comparisons.
 
 use super::{AbrRule, Decision, Entry, View};
 

@@ -1,8 +1,7 @@
-//! Bitrate rules: which representation of the next media segment to fetch, and when to give up on a request.
+//! Bitrate rules: which representation of the next media segment to fetch, and when to abandon a request.
 //!
-//! A rule sees a [`View`] of the player, hears of [`Event`]s and is asked for a [`Decision`] whenever the player is about
-//! to place a request. It knows nothing of transports: what it learns of the network are the times and sizes of
-//! downloads.
+//! A rule sees a [`View`] of the player, receives [`Event`]s and returns a [`Decision`] whenever the player is about to
+//! place a request. It does not see the transport: its knowledge of the network are the times and sizes of downloads.
 //!
 //! To add one: a file beside this one with an [`Entry`], and a line in [`REGISTRY`].
 
@@ -26,9 +25,9 @@ pub use view::{
 use anabranch_registry::Registry;
 use std::fmt;
 
-/// Decides what to fetch.
+/// A bitrate rule.
 ///
-/// Time never runs backwards from call to call. Everything that [`observe`](Self::observe) is told has
+/// Time never decreases from call to call. Every event passed to [`observe`](Self::observe) has
 /// happened before the next [`decide`](Self::decide).
 pub trait AbrRule: fmt::Debug + Send {
     /// A request for media segment [`View::next`] is due: in which representation, and after what pause?
@@ -37,22 +36,23 @@ pub trait AbrRule: fmt::Debug + Send {
     /// segment first and then asks again; the rule must not take that for another media segment.
     fn decide(&mut self, view: &View<'_>) -> Decision;
 
-    /// Something happened.
+    /// Receives an event.
     fn observe(&mut self, _view: &View<'_>, _event: &Event<'_>) {}
 
-    /// More of the running request's body arrived: give it up? The player then aborts the request, adopts the
-    /// representation, reports [`Event::SegmentAborted`], and fetches the same media segment without another decision.
+    /// More of the running request's body arrived: returns whether to abandon it. The player then aborts the request,
+    /// adopts the representation, reports [`Event::SegmentAborted`], and fetches the same media segment without another
+    /// decision.
     fn on_progress(&mut self, _view: &View<'_>, _progress: &Progress) -> Option<Abandon> {
         None
     }
 
-    /// What the parts of a composite rule asked for at the last decision.
+    /// The requests of a composite rule's parts at the last decision.
     fn votes(&self) -> &[Vote] {
         &[]
     }
 }
 
-/// Makes a rule from its options.
+/// Constructor of a rule from its options.
 pub type Constructor = fn(&AbrOptions) -> Result<Box<dyn AbrRule>, AbrOptionError>;
 
 /// A rule's line in the registry.

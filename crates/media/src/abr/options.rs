@@ -1,4 +1,4 @@
-//! What a scenario may say about a bitrate rule.
+//! Options of the bitrate rules.
 
 use anabranch_units::{Duration, text};
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ pub enum Strategy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct AbrOptions {
-    /// dash.js: which rule is heard.
+    /// dash.js: which rule decides.
     pub strategy: Option<Strategy>,
     /// dash.js: the buffer to hold (`stableBufferTime`, `bufferTimeDefault`).
     #[serde(skip)]
@@ -62,31 +62,31 @@ pub struct AbrOptions {
     pub switch_penalty: Option<f64>,
 }
 
-/// An option that the rule does not know or cannot use.
+/// An option that does not apply to the rule or is out of range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AbrOptionError {
-    /// It means nothing to this rule.
+    /// The rule has no such option.
     #[error("bitrate rule `{rule}` has no option `{option}`")]
     Unknown {
-        /// The rule's name.
+        /// Name of the rule.
         rule: &'static str,
-        /// The option's name.
+        /// Name of the option.
         option: &'static str,
     },
-    /// Its value is out of range.
+    /// The value is out of range.
     #[error("bitrate rule `{rule}`: option `{option}` must be {expected}")]
     OutOfRange {
-        /// The rule's name.
+        /// Name of the rule.
         rule: &'static str,
-        /// The option's name.
+        /// Name of the option.
         option: &'static str,
-        /// What it may be.
+        /// The valid range.
         expected: &'static str,
     },
 }
 
 impl AbrOptions {
-    /// The names of the options that were given.
+    /// The names of the options that are set.
     fn given(&self) -> impl Iterator<Item = &'static str> {
         let all = [
             ("strategy", self.strategy.is_some()),
@@ -114,7 +114,7 @@ impl AbrOptions {
     }
 }
 
-/// `value` if it passes, or the error that says what would.
+/// `value` if it passes, or the error with the valid range.
 pub(super) fn check<T: Copy>(
     rule: &'static str,
     option: &'static str,

@@ -1,4 +1,4 @@
-//! Rate-based: the highest representation below what the network is expected to carry.
+//! Rate-based: the highest representation below the predicted throughput.
 //!
 //! C = n / sum(1/c_k) over the last n media segments,  choose max i with R_i <= s*C
 //! c_k = size_k / (last byte - request), bit/s; R_i nominal bitrate; s = 1 and n = 5 by default.
@@ -35,7 +35,7 @@ struct Rate {
     safety: f64,
 }
 
-/// The harmonic mean of the throughput of the last `n` downloads, bit/s; none if there was no download.
+/// The harmonic mean of the throughput of the last `n` downloads, bit/s; `None` if there was no download.
 pub(super) fn harmonic_mean(downloads: &[Download], n: usize) -> Option<f64> {
     let last = &downloads[downloads.len().saturating_sub(n)..];
     let inverse: f64 = last.iter().map(|d| 1.0 / d.throughput_bps()).sum();

@@ -1,4 +1,5 @@
-//! RobustMPC: plans the next media segments against a pessimistic forecast, and takes the first step of the best plan.
+//! RobustMPC: plans the next media segments with a pessimistic throughput prediction, and takes the first step of the
+//! best plan.
 //!
 //! maximise  sum q(R_k) - lambda * sum |q(R_k) - q(R_k-1)| - mu * sum stall_k     over the next N media segments
 //! with B' = min(max(B - d_k/C, 0) + L, B_max),  stall_k = max(d_k/C - B, 0)
@@ -9,9 +10,9 @@
 //! 2015, sections 4 and 5 (N = 5, lambda = 1, mu = 3000, B_max = 30 s); the throughput of a download includes its
 //! latency, and errors are relative to what was measured, as in the code of Pensieve.
 //!
-//! Ours: the search is exact but not exhaustive. A plan is dropped if another one, with no less buffer, has so much more
-//! quality that it could change to the other's representation and still be ahead; or if no continuation could lift it
-//! above what a short-sighted search reaches. That leaves a few out of 20^5. The start-up delay is no part of the
+//! Ours: the search is exact but not exhaustive. A plan is dropped if another one, with no less buffer, has so much
+//! more quality that it could change to the other's representation and still be ahead; or if no continuation could
+//! raise it above the result of a greedy search. That leaves a few out of 20^5. The start-up delay is not part of the
 //! objective. Ties go to the lower first step.
 
 use super::options::check;
@@ -26,9 +27,9 @@ const HORIZON: usize = 5;
 const SWITCH_PENALTY: f64 = 1.0;
 const STALL_PENALTY: f64 = 3_000.0;
 const CAPACITY: Duration = Duration::from_secs(30);
-/// kbit/s: sums that differ by less are taken for equal where plans are dropped.
+/// kbit/s: sums that differ by less are equal where plans are dropped.
 const ROUNDING: f64 = 1e-6;
-/// Beyond this the plan is guesswork, and its search costs.
+/// A longer plan is unreliable, and its search is expensive.
 const MAX_HORIZON: usize = 10;
 
 pub(super) const ENTRY: Entry = Entry {
@@ -60,34 +61,34 @@ struct RobustMpc {
     horizon: usize,
     stall_penalty: f64,
     switch_penalty: f64,
-    /// Seconds.
+    /// Capacity of the buffer in seconds.
     capacity: f64,
-    /// The last harmonic mean, bit/s, until a download shows what it was worth.
+    /// The last harmonic mean, bit/s, until a download shows its error.
     forecast: Option<f64>,
     /// Relative errors, oldest first.
     errors: Vec<f64>,
 }
 
-/// A plan so far: with which first step it began, and where it leads.
+/// A partial plan: its first step and its current state.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     first: usize,
     last: usize,
-    /// Seconds.
+    /// Buffer level in seconds.
     buffer: f64,
     /// The objective so far, kbit/s.
     quality: f64,
 }
 
-/// What is known of the next media segments.
+/// Properties of the next media segments.
 struct Outlook<'a> {
     mpc: &'a RobustMpc,
-    /// kbit/s by representation.
+    /// Quality of each representation, kbit/s.
     kbps: Vec<f64>,
     /// Seconds of download by step and representation.
     downloads: Vec<Vec<f64>>,
     duration: f64,
-    /// The objective that some plan is known to reach.
+    /// The objective that at least one plan reaches.
     reached: f64,
     /// The price of a second of download, kbit/s, no higher than that of a stall; and what the media segments after each
     /// step can add at most at this price.
@@ -143,7 +144,7 @@ impl<'a> Outlook<'a> {
         outlook
     }
 
-    /// The objective that a short-sighted search reaches: of all plans that lead to a representation it keeps only the one
+    /// The result of a greedy search: of all plans that lead to a representation it keeps only the one
     /// of the highest quality so far.
     fn reach(&self, start: Plan) -> f64 {
         let all = 0..self.kbps.len();
@@ -158,8 +159,8 @@ impl<'a> Outlook<'a> {
         plans.iter().map(|plan| plan.quality).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// What the media segments from `ahead` on can add at most if a second of download had this price, and nothing
-    /// else counted.
+    /// Upper bound of the quality of the media segments from `ahead` on if a second of download had this price, and
+    /// nothing else counted.
     fn most_from(&self, ahead: usize, price: f64) -> f64 {
         let best = |row: &Vec<f64>| {
             let worth = |r: usize| self.kbps[r] - price * row[r];
@@ -180,7 +181,7 @@ impl<'a> Outlook<'a> {
         Plan { first: plan.first, last: to, buffer: buffer.min(self.mpc.capacity), quality: plan.quality + gain }
     }
 
-    /// Whether a plan that has made step `ahead` might still be the best, by two bounds of what is left:
+    /// Whether a plan that has made step `ahead` may still be the best, by two bounds of the rest:
     /// - without any stall: to stay, or to go to the top at once; everything else is worth less than one of these;
     /// - with stalls: k downloads of d seconds in all stall for at least d - (B + (k - 1) * L), so with any price p <= mu of
     ///   a second of download they add no more than sum max(q - p * d) + p * (B + (k - 1) * L).
@@ -191,7 +192,7 @@ impl<'a> Outlook<'a> {
         let rises = left * self.kbps[top] - self.change(plan.last, top);
         let time = plan.buffer + (left - 1.0).max(0.0) * self.duration;
         let stalls = self.most[ahead] + self.price * time;
-        // What was added up in another order may differ in the last digits.
+        // Sums in another order may differ in the last digits.
         plan.quality + stays.max(rises).min(stalls) >= self.reached - ROUNDING
     }
 
@@ -391,7 +392,7 @@ mod tests {
         assert!((ENTRY.create)(&least).is_ok());
     }
 
-    /// The value of the best plan that goes on from this one, by trying every one.
+    /// The value of the best continuation of a plan, by exhaustive search.
     fn exhaustive(outlook: &Outlook<'_>, plan: Plan, ahead: usize) -> f64 {
         if ahead == outlook.downloads.len() {
             return plan.quality;

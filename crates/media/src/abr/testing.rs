@@ -1,4 +1,4 @@
-//! Small parts for the rules' tests.
+//! Helpers of the rules' tests.
 
 use super::{Download, Ladder, Mark, Pictures, Playback, View};
 use anabranch_units::{Duration, Instant};
@@ -8,12 +8,12 @@ pub(super) fn ladder(bitrates: &[u64]) -> Ladder {
     Ladder::new(bitrates.to_vec(), Duration::from_secs(1), 100).unwrap()
 }
 
-/// Media segments of two seconds, fifty of them: so that a duration in the wrong place shows.
+/// Media segments of two seconds, fifty of them, to detect a duration in the wrong place.
 pub(super) fn two_second_ladder(bitrates: &[u64]) -> Ladder {
     Ladder::new(bitrates.to_vec(), Duration::from_secs(2), 50).unwrap()
 }
 
-/// A player at the beginning; tests change what they are about.
+/// A player at the beginning, to be changed by the tests.
 pub(super) fn view(ladder: &Ladder) -> View<'_> {
     View {
         ladder,
@@ -34,12 +34,12 @@ pub(super) fn at_ms(ms: u64) -> Instant {
     Instant::from_nanos(ms * 1_000_000)
 }
 
-/// One second at `bps` (rounded down to whole bytes), without any latency.
+/// A download of one second at `bps` (rounded down to whole bytes), without latency.
 pub(super) fn download(bps: u64) -> Download {
     timed(0, 0, 1_000, bps / 8)
 }
 
-/// Requested, first reported (with nothing), complete, in milliseconds.
+/// A download: requested, first reported (without bytes), complete, in milliseconds.
 pub(super) fn timed(requested: u64, first: u64, finished: u64, bytes: u64) -> Download {
     Download {
         index: 0,

@@ -1,8 +1,8 @@
-//! What a bitrate rule sees and what it says.
+//! Input and output of bitrate rules.
 
 use anabranch_units::{Duration, Instant};
 
-/// The representations of one adaptation set: what there is to choose from.
+/// The representations of one adaptation set, from which a rule chooses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ladder {
     bitrates: Vec<u64>,
@@ -15,21 +15,21 @@ pub struct Ladder {
 /// Why a ladder cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LadderError {
-    /// There is nothing to choose from.
+    /// There are no representations.
     #[error("there is no representation")]
     Empty,
-    /// A rule could not tell two representations of one rate apart, and none of rate zero exists.
+    /// Bitrates are zero or not strictly ascending: two representations of one rate cannot be distinguished.
     #[error("the bitrate of representation {0} is not above that of the one before it")]
     NotAscending(usize),
-    /// Media segments without a duration.
+    /// The media segments have no duration.
     #[error("the media segments have no duration")]
     NoDuration,
     /// The table of sizes has the wrong shape.
     #[error("expected the sizes of {representations} representations with {segments} media segments each")]
     Sizes {
-        /// How many rows it must have.
+        /// Expected number of rows.
         representations: usize,
-        /// How many columns each row must have.
+        /// Expected number of columns in each row.
         segments: u64,
     },
 }
@@ -63,13 +63,13 @@ impl Ladder {
         Ok(self)
     }
 
-    /// As a live stream (a dynamic MPD), which some rules treat otherwise.
+    /// As a live stream (a dynamic MPD), which some rules treat differently.
     pub fn live(mut self) -> Self {
         self.live = true;
         self
     }
 
-    /// How many representations there are; at least one.
+    /// Number of representations, at least one.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.bitrates.len()
@@ -80,7 +80,7 @@ impl Ladder {
         &self.bitrates
     }
 
-    /// The nominal rate of a representation, bit/s, as formulas want it.
+    /// The nominal rate of a representation, bit/s, as a float for formulas.
     pub fn bps(&self, representation: usize) -> f64 {
         self.bitrates[representation] as f64
     }
@@ -90,7 +90,7 @@ impl Ladder {
         self.segment_duration
     }
 
-    /// How many media segments there are.
+    /// Number of media segments.
     pub fn segments(&self) -> u64 {
         self.segments
     }
@@ -100,7 +100,7 @@ impl Ladder {
         self.live
     }
 
-    /// The bytes of a media segment: as the table says, or what the nominal rate gives.
+    /// Bytes of a media segment: from the table, or by the nominal rate.
     pub fn segment_bytes(&self, representation: usize, index: u64) -> u64 {
         let known =
             self.sizes.as_ref().and_then(|rows| rows[representation].get(usize::try_from(index).ok()?).copied());
@@ -116,21 +116,21 @@ impl Ladder {
     }
 }
 
-/// How many bytes of a body had arrived at an instant.
+/// The bytes of a body received at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// When.
+    /// Time of the report.
     pub at: Instant,
     /// Bytes of the body so far.
     pub bytes: u64,
 }
 
-/// A request for a media segment that is over: answered in full, or aborted.
+/// A finished request for a media segment: complete or aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Download {
-    /// Which media segment.
+    /// Number of the media segment, from zero.
     pub index: u64,
-    /// Of which representation.
+    /// Rank of the representation.
     pub representation: usize,
     /// When the request was placed.
     pub requested_at: Instant,
@@ -146,24 +146,24 @@ pub struct Download {
 }
 
 impl Download {
-    /// Bytes of the body that were reported.
+    /// Bytes of the body in the last report.
     pub fn bytes(&self) -> u64 {
         self.last_progress.bytes
     }
 
-    /// The rate from the request to the last byte, bit/s: what a rule measures that knows nothing of round trips.
+    /// The rate from the request to the last byte, bit/s, latency included.
     pub fn throughput_bps(&self) -> f64 {
         let seconds = self.finished_at.since(self.requested_at).as_secs_f64().max(1e-9);
         self.bytes() as f64 * 8.0 / seconds
     }
 }
 
-/// A report on a request that is under way.
+/// A progress report on a running request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Which media segment.
+    /// Number of the media segment, from zero.
     pub index: u64,
-    /// Of which representation.
+    /// Rank of the representation.
     pub representation: usize,
     /// When the request was placed.
     pub requested_at: Instant,
@@ -175,7 +175,7 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// The player's idea of its buffer, with its own hysteresis (see [`super::dashjs::BufferWatch`]).
+/// The buffer state of the player, with its own hysteresis (see [`super::dashjs::BufferWatch`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BufferState {
     /// Too little to play.
@@ -184,7 +184,7 @@ pub enum BufferState {
     Loaded,
 }
 
-/// Where the player is.
+/// Phase of the playback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Playback {
     /// Before the first picture, or after a seek.
@@ -202,39 +202,39 @@ pub struct Pictures {
     pub dropped: u64,
 }
 
-/// The state of the player, as a rule sees it.
+/// The state of the player as a rule sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// What there is to choose from.
+    /// The representations to choose from.
     pub ladder: &'a Ladder,
-    /// The present.
+    /// Current time.
     pub now: Instant,
     /// Playing time that is buffered, as the player last measured it.
     pub buffer: Duration,
-    /// The state of the buffer; none until the player has found one.
+    /// The state of the buffer; `None` before the first measurement.
     pub buffer_state: Option<BufferState>,
     /// The level at which the player pauses its requests.
     pub buffer_target: Duration,
-    /// Where the player is.
+    /// Phase of the playback.
     pub playback: Playback,
-    /// The representation that the player has chosen last.
+    /// Rank of the representation chosen last.
     pub current: usize,
-    /// The highest representation that may be chosen (the viewer's screen, a limit of the scenario).
+    /// Rank of the highest representation allowed (the viewer's screen, a limit of the scenario).
     pub top: usize,
-    /// The media segment that the decision is for.
+    /// Number of the media segment to decide for.
     pub next: u64,
-    /// The media segments fetched so far, oldest first, aborted ones left out.
+    /// Completed downloads of media segments, oldest first.
     pub downloads: &'a [Download],
     /// Pictures decoded and dropped.
     pub pictures: Pictures,
 }
 
-/// Something that happened between two decisions.
+/// An event between two decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// A media segment is complete.
     SegmentFinished(&'a Download),
-    /// A request was aborted: the rule asked for it, or the viewer sought.
+    /// A request was aborted: by the rule, or by a seek.
     SegmentAborted(&'a Download),
     /// An initialisation segment is complete.
     InitFinished,
@@ -242,25 +242,25 @@ pub enum Event<'a> {
     BufferMeasured,
     /// The state of the buffer changed to this.
     BufferState(BufferState),
-    /// The viewer sought another place.
+    /// The viewer sought to another position.
     Seeked,
     /// Another representation came on screen.
     Shown {
-        /// What was shown before.
+        /// Rank of the representation shown before.
         from: usize,
-        /// What is shown now.
+        /// Rank of the representation shown now.
         to: usize,
     },
 }
 
-/// What to fetch next, and why.
+/// The next representation, and the reason for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
-    /// The representation.
+    /// Rank of the representation.
     pub representation: usize,
-    /// How long to wait before the request is placed.
+    /// Waiting time before the request is placed.
     pub wait: Duration,
-    /// The reason, for tables and pictures.
+    /// The reason, for tables and figures.
     pub reason: &'static str,
 }
 
@@ -271,21 +271,21 @@ impl Decision {
     }
 }
 
-/// Give up the running request and fetch the same media segment in this representation.
+/// Abandon the running request and fetch the same media segment in this representation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abandon {
-    /// The representation.
+    /// Rank of the representation.
     pub representation: usize,
     /// The reason.
     pub reason: &'static str,
 }
 
-/// What one part of a composite rule asked for.
+/// The request of one part of a composite rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vote {
-    /// The part.
+    /// Name of the part.
     pub rule: &'static str,
-    /// The representation that it asked for.
+    /// Rank of the requested representation.
     pub representation: usize,
 }
 

@@ -1,13 +1,13 @@
-//! What is wrong with a description of content, and where.
+//! Errors in descriptions of content, with their place.
 
 use std::fmt;
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Counted from one.
+    /// Line number, from one.
     pub line: u32,
-    /// Counted from one.
+    /// Column number, from one.
     pub column: u32,
 }
 
@@ -16,9 +16,9 @@ pub struct Place {
 pub struct ContentError {
     /// The file, as the caller named it.
     pub file: String,
-    /// Where in the file, if one place is to blame.
+    /// Position of the fault; `None` if it is not at one place.
     pub place: Option<Place>,
-    /// What is wrong, and what would be right.
+    /// The fault, and what was expected.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! Ladders that ship with the project: Big Buck Bunny in 20 representations, as the DASH papers streamed it.
+//! Shipped ladders: Big Buck Bunny in 20 representations, as the DASH papers streamed it.
 //!
 //! Rates of 1, 2 and 10 s: the file names of the ITEC dataset (Lederer, Mueller, Timmerer, "Dynamic Adaptive Streaming over
 //! HTTP Dataset", MMSys 2012; DASHDataset2014), in bit/s. Those of 6 s: Table I of "Performance of DASH over Multipath TCP"
@@ -15,7 +15,7 @@ use anabranch_units::Duration;
 pub struct NominalLadder {
     /// Playing time of a media segment.
     pub segment: Duration,
-    /// Playing time of all of them.
+    /// Playing time of the whole video.
     pub duration: Duration,
     /// Nominal rates, bit/s.
     pub bitrates: &'static [u64],
@@ -127,10 +127,10 @@ impl NominalLadder {
     }
 }
 
-/// `whole` in parts of `part`, and a last one of what is left.
+/// Divides `whole` into parts of `part`, and a last one with the rest.
 pub(super) fn equal_parts(whole: Duration, part: Duration) -> Vec<Duration> {
     let full = whole.as_nanos() / part.as_nanos().max(1);
-    // One more than is allowed is enough to be refused; a list of billions is not worth its memory.
+    // One more than allowed suffices for a refusal; a list of billions would waste memory.
     let mut parts = vec![part; full.min(u64::from(super::MAX_SEGMENTS) + 1) as usize];
     let rest = whole.as_nanos() % part.as_nanos().max(1);
     if rest > 0 {

@@ -1,13 +1,13 @@
-//! What a DASH player streams: representations, media segments, and how many bytes each has.
+//! Content of a DASH player: representations, media segments, and their sizes in bytes.
 //!
 //! A [`DashVideo`] is the video of one presentation. It comes from
 //! - a shipped ladder ([`LADDERS`]) with nominal sizes,
 //! - an MPD ([`Mpd`]), with the sizes that it states, if it does,
 //! - a table of sizes ([`read_table`]).
 //!
-//! Where sizes are not known they are nominal (bitrate times duration), or varied by a seeded model ([`SegmentVariation`]).
+//! Unknown sizes are nominal (bitrate times duration), or varied by a seeded model ([`SegmentVariation`]).
 //!
-//! Several periods are one after the other; audio is left out; live presentations end where their description ends.
+//! Several periods follow each other; audio is left out; live presentations end where their description ends.
 
 mod error;
 mod ladders;
@@ -29,24 +29,24 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Bytes of an initialisation segment where nothing says otherwise: what the single-file presentations of python-mpegdash's
-/// samples have for video (`Initialization range="0-671"`).
+/// Default size of an initialisation segment: that of the single-file presentations of python-mpegdash's
+/// samples for video (`Initialization range="0-671"`).
 pub const INIT_BYTES: u64 = 672;
-/// Bytes of an MPD where nothing says otherwise: that of Big Buck Bunny in 20 representations (ITEC dataset, 4 s), without
+/// Default size of an MPD: that of Big Buck Bunny in 20 representations (ITEC dataset, 4 s), without
 /// the sizes that AStream added to it.
 pub const MANIFEST_BYTES: u64 = 9_321;
 
 /// Width and height of the pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Resolution {
-    /// Pixels in a line.
+    /// Pixels per line.
     pub width: u32,
-    /// Lines.
+    /// Number of lines.
     pub height: u32,
 }
 
 impl Resolution {
-    /// The least that the DASH-over-MPTCP paper calls high quality.
+    /// The smallest high-quality resolution in the DASH-over-MPTCP paper.
     pub const HIGH_QUALITY: Resolution = Resolution { width: 1280, height: 720 };
 
     /// Whether pictures of this size fit into (or fill) those of `other`.
@@ -110,31 +110,31 @@ impl fmt::Display for Resolution {
 pub struct Representation {
     /// Nominal rate, bit/s.
     pub bitrate: u64,
-    /// Size of its pictures, if that is known.
+    /// Size of its pictures; `None` if unknown.
     pub resolution: Option<Resolution>,
 }
 
-/// Why representations, segments and sizes make no video.
+/// Why representations, segments and sizes do not form a video.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VideoShapeError {
-    /// The representations cannot be told apart.
+    /// The representations do not form a ladder.
     #[error(transparent)]
     Ladder(#[from] LadderError),
-    /// Nothing to play.
+    /// There are no media segments.
     #[error("the video has no media segments")]
     NoSegments,
-    /// A media segment with no playing time.
+    /// A media segment has no playing time.
     #[error("media segment {0} (counted from zero) has no duration")]
     EmptySegment(usize),
-    /// A media segment without bytes: HTTP could answer it, but nothing could be shown.
+    /// A media segment has no bytes.
     #[error("media segment {index} of representation {representation} (both counted from zero) has no bytes")]
     NoBytes {
-        /// The representation.
+        /// Rank of the representation.
         representation: usize,
-        /// The media segment.
+        /// Number of the media segment.
         index: usize,
     },
-    /// More than a player counts.
+    /// More media segments than [`MAX_SEGMENTS`], or too long a playing time.
     #[error("a video may have at most {MAX_SEGMENTS} media segments")]
     TooLong,
 }
@@ -192,19 +192,19 @@ impl DashVideo {
             .live_if(self.ladder.is_live())
     }
 
-    /// With initialisation segments of this size; zero: there are none.
+    /// Sets the size of the initialisation segments; zero: there are none.
     pub fn with_init_bytes(mut self, bytes: u64) -> Self {
         self.init_bytes = bytes;
         self
     }
 
-    /// With an MPD of this size; zero: the player has it already.
+    /// Sets the size of the MPD; zero: the player has it already.
     pub fn with_manifest_bytes(mut self, bytes: u64) -> Self {
         self.manifest_bytes = bytes;
         self
     }
 
-    /// As a live presentation (a dynamic MPD), which some rules treat otherwise.
+    /// Marks it as a live presentation (a dynamic MPD), which some rules treat differently.
     pub fn live_if(mut self, live: bool) -> Self {
         if live {
             self.ladder = self.ladder.live();
@@ -217,17 +217,17 @@ impl DashVideo {
         &self.representations
     }
 
-    /// What bitrate rules see of it.
+    /// The ladder for bitrate rules.
     pub fn ladder(&self) -> &Ladder {
         &self.ladder
     }
 
-    /// How many media segments; at least one.
+    /// Number of media segments, at least one.
     pub fn segments(&self) -> u32 {
         self.ends.len() as u32
     }
 
-    /// Playing time of all of it.
+    /// Playing time of the whole video.
     pub fn duration(&self) -> Duration {
         self.end(self.segments() - 1)
     }
@@ -248,7 +248,7 @@ impl DashVideo {
         self.end(index) - self.start(index)
     }
 
-    /// The media segment that is on screen at playing time `time`; the last one from its begin on.
+    /// The media segment on screen at playing time `time`; the last one from its begin on.
     pub fn at_time(&self, time: Duration) -> u32 {
         (self.ends.partition_point(|&end| end <= time) as u32).min(self.segments() - 1)
     }
@@ -269,8 +269,8 @@ impl DashVideo {
         self.manifest_bytes
     }
 
-    /// The highest representation with at most this bitrate and pictures of at most this size; the lowest one if none
-    /// is. Unknown resolutions fit.
+    /// The highest representation with at most this bitrate and pictures of at most this size; the lowest one if there
+    /// is none. Unknown resolutions count as fitting.
     pub fn highest_within(&self, bitrate: Option<u64>, resolution: Option<Resolution>) -> usize {
         let fits = |r: &Representation| {
             let cheap = bitrate.is_none_or(|most| r.bitrate <= most);
@@ -284,7 +284,7 @@ impl DashVideo {
     }
 }
 
-/// Bytes that a rate (bit/s) gives in a time; at least one.
+/// Bytes at a rate (bit/s) in a time; at least one.
 fn nominal_bytes(bitrate: u64, duration: Duration) -> u64 {
     let bits = u128::from(bitrate) * u128::from(duration.as_nanos());
     u64::try_from(bits / 8_000_000_000).unwrap_or(u64::MAX).max(1)
@@ -308,7 +308,8 @@ fn ends_of(durations: &[Duration]) -> Result<Vec<Duration>, VideoShapeError> {
     Ok(ends.collect())
 }
 
-/// Rules know one duration. The longest is the nominal one: only the last media segment of a period is shorter, as a rule.
+/// Rules use a single duration. The longest is the nominal one: usually only the last media segment of a period is
+/// shorter.
 fn ladder_of(
     representations: &[Representation],
     durations: &[Duration],

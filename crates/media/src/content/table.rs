@@ -1,7 +1,7 @@
 //! Sizes of media segments as a JSON table, in the form that Sabre reads:
 //! `{ "segment_duration_ms": 3000, "bitrates_kbps": [230, ...], "segment_sizes_bits": [[..], ..] }`,
 //! where `segment_sizes_bits[segment][representation]`. `resolutions` may add `[[width, height], ...]` by representation.
-//! Other fields are left alone: such tables carry their source and notes.
+//! Other fields are ignored: such tables carry their source and notes.
 
 use super::{ContentError, DashVideo, Place, Representation, Resolution};
 use anabranch_units::Duration;
@@ -20,7 +20,7 @@ pub fn read_table(file: &str, text: &str) -> Result<DashVideo, ContentError> {
     let table: Table = serde_json::from_str(text).map_err(|error| {
         let place = Place { line: error.line() as u32, column: error.column() as u32 };
         let message = error.to_string();
-        // The library ends its message with the place, which stands in front here.
+        // The library ends its message with the position, which comes first here.
         let what = message.split(" at line ").next().unwrap_or(&message);
         ContentError::new(file, Some(place), format!("not a table of segment sizes: {what}"))
     })?;
@@ -39,7 +39,7 @@ fn milliseconds(ms: f64) -> Option<Duration> {
     (ms > 0.0 && ms <= DAY_MS).then(|| Duration::from_secs_f64(ms / 1_000.0)).filter(|d| !d.is_zero())
 }
 
-/// More than any encoder puts out; so sums cannot overflow.
+/// Above every encoder's output; keeps sums from overflowing.
 const MOST: f64 = 1e15;
 
 fn representations(table: &Table) -> Result<Vec<Representation>, String> {

@@ -1,9 +1,9 @@
-//! Sizes of media segments where only the nominal rate is known.
+//! Synthetic sizes of media segments where only the nominal rate is known.
 //!
-//! size_k = nominal_k * x_k,  scaled so that every representation keeps its bytes in all, and with them its mean rate.
+//! size_k = nominal_k * x_k,  scaled so that every representation keeps its total bytes, and with them its mean rate.
 //! x_k = the mean over media segment k of a process in time: it holds one lognormal value until the next cut;
-//! cuts come at random (Poisson). So long segments vary less than short ones, neighbours are alike, and all
-//! representations vary together, as they show the same scenes.
+//! cuts are a Poisson process. So long segments vary less than short ones, neighbours are similar, and all
+//! representations vary together, because they show the same scenes.
 //!
 //! With values of coefficient of variation v and scenes of mean length T, segments of duration d have
 //! v_d = v * sqrt(2 * (d/T - 1 + exp(-d/T))) / (d/T).
@@ -20,10 +20,10 @@ use crate::frames::lognormal;
 const SCENE_VARIATION: f64 = 0.222;
 /// As for pictures: shots of contemporary films last about four seconds (Cutting, DeLong and Nothelfer 2010).
 const SCENE_LENGTH: Duration = Duration::from_secs(4);
-/// No more is accepted: a lognormal factor with this much is all tail.
+/// The highest accepted value: beyond it a lognormal factor has an extreme tail.
 pub(crate) const VARIATION_MAX: f64 = 10.0;
 
-/// How the sizes of media segments vary.
+/// Variation of the sizes of media segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SegmentVariation {
     /// Coefficient of variation between scenes, 0 to 10. Zero: nominal sizes.
@@ -40,7 +40,7 @@ impl Default for SegmentVariation {
 }
 
 impl SegmentVariation {
-    /// Whether the numbers can be used.
+    /// Whether the parameters are in range.
     pub fn is_valid(&self) -> bool {
         (0.0..=VARIATION_MAX).contains(&self.scene) && !self.scene_length.is_zero()
     }
@@ -64,7 +64,7 @@ impl SegmentVariation {
     }
 }
 
-/// The present scene: how large its segments are, and for how many seconds it goes on.
+/// The current scene: the factor of its segments, and its remaining seconds.
 struct Scene {
     value: f64,
     left: f64,
@@ -74,7 +74,7 @@ fn exponential(mean: f64, rng: &mut impl Rng) -> f64 {
     -mean * libm::log(1.0 - rng.random::<f64>())
 }
 
-/// `sizes` times `factors`, at least one byte each, with the same sum. The rounding is of the sums.
+/// `sizes` times `factors`, at least one byte each, with the same sum. The partial sums are rounded.
 pub(super) fn scale(sizes: &[u64], factors: &[f64]) -> Vec<u64> {
     let weights = || sizes.iter().zip(factors).map(|(&bytes, factor)| bytes as f64 * factor);
     let (total, bytes): (f64, u64) = (weights().sum(), sizes.iter().sum());
@@ -89,7 +89,7 @@ pub(super) fn scale(sizes: &[u64], factors: &[f64]) -> Vec<u64> {
             own + 1
         })
         .collect();
-    // What the last rounding left over, if anything, belongs to the last one.
+    // The rest of the last rounding, if any, is added to the last one.
     if let Some(last) = scaled.last_mut() {
         *last += spare - before;
     }

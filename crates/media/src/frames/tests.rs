@@ -1,4 +1,4 @@
-//! Sizes of made-up videos beside what was measured, and how pictures are found in them.
+//! Sizes of synthetic videos compared with measurements, and lookups of pictures.
 
 use super::*;
 use rand::SeedableRng;

@@ -1,4 +1,4 @@
-//! Both ends on one stream: what each reads and writes, responses that are given up, a connection that is opened anew.
+//! Both ends on one stream: reads and writes, abandoned responses, a reopened connection.
 
 use super::*;
 use crate::testing::Pipe;
@@ -29,7 +29,7 @@ fn the_server_answers_when_the_last_byte_of_the_request_is_there() {
 }
 
 #[test]
-fn the_client_tells_header_from_body_and_stops_at_its_limit() {
+fn the_client_separates_header_and_body_and_stops_at_its_limit() {
     let mut client = HttpClient::new(Exchanges::new());
     let mut near = Pipe::default();
     client.request(&mut near, exchange(100, 10, 1000));
@@ -68,7 +68,7 @@ fn pipelined_responses_are_read_one_at_a_time() {
     );
 }
 
-/// A far end of which only so many of the bytes written last can be taken back.
+/// A far end that can withdraw only a limited number of the bytes written last.
 struct Reluctant(Pipe, u64);
 
 impl Stream for Reluctant {
@@ -108,7 +108,7 @@ fn a_cancelled_response_ends_where_the_server_stopped() {
     client.cancel(&mut near);
     assert_eq!(near.written, 100 + CANCEL_BYTES, "once is enough");
     assert_eq!(client.request(&mut near, exchange(50, 10, 7)), 2, "the cancellation has a number too");
-    // More arrives before the server knows.
+    // More arrives before the server gets the message.
     near.arrive(50);
     assert_eq!(client.receive(&mut near, u64::MAX), Received { body: 50, began: None, completed: None });
     far.0.arrive(CANCEL_BYTES + 50);

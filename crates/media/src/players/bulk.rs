@@ -9,9 +9,9 @@ use anabranch_units::{Duration, Instant};
 
 /// The body of an endless download: a pebibyte, a day at 100 Gb/s.
 const ENDLESS_BYTES: u64 = 1 << 50;
-/// From one request of `on-off` to the next.
+/// Time from one request of `on-off` to the next.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// How long `on-off` goes on asking where no duration is given.
+/// Default duration of `on-off`.
 const ON_OFF_DURATION: Duration = Duration::from_secs(60);
 
 /// Fetches a body, once or at every interval.
@@ -114,14 +114,14 @@ impl Player for Bulk {
         }
     }
 
-    fn on_timer(&mut self, now: Instant, stream: &mut dyn Stream) {
+    fn handle_timeout(&mut self, now: Instant, stream: &mut dyn Stream) {
         if !self.finished && self.end.is_some_and(|end| end <= now) {
             return self.finish(stream);
         }
         self.request(now, stream);
     }
 
-    fn next_timer(&self) -> Option<Instant> {
+    fn poll_timeout(&self) -> Option<Instant> {
         let due = self.due.filter(|_| !self.fetching);
         self.end.into_iter().chain(due).min().filter(|_| !self.finished)
     }
@@ -147,10 +147,10 @@ mod tests {
     fn it_ends_with_the_last_byte() {
         let mut bulk = Bulk::once(1_000, None, Exchanges::new());
         let mut pipe = Pipe::default();
-        let said = watch(&mut bulk, &mut pipe, [(5, RESPONSE_HEADER_BYTES), (7, 999), (9, 1)], at_ms(20));
+        let events = watch(&mut bulk, &mut pipe, [(5, RESPONSE_HEADER_BYTES), (7, 999), (9, 1)], at_ms(20));
         assert_eq!(pipe.written, REQUEST_HEADER_BYTES);
         assert_eq!(
-            said,
+            events,
             [
                 (at_ms(0), PlayerEvent::Requested { request: 0 }),
                 (at_ms(5), PlayerEvent::FirstByte { request: 0 }),
@@ -169,29 +169,29 @@ mod tests {
         let mut pipe = Pipe::default();
         watch(&mut bulk, &mut pipe, steady(0, 1, 1_000, 49), at_ms(49));
         assert!(!bulk.finished());
-        assert_eq!((pipe.readable(), bulk.next_timer()), (0, Some(at_ms(50))));
-        bulk.on_timer(at_ms(50), &mut pipe);
-        assert!(bulk.finished() && pipe.finished && bulk.next_timer().is_none());
+        assert_eq!((pipe.readable(), bulk.poll_timeout()), (0, Some(at_ms(50))));
+        bulk.handle_timeout(at_ms(50), &mut pipe);
+        assert!(bulk.finished() && pipe.finished && bulk.poll_timeout().is_none());
     }
 
-    fn requests(said: &[(Instant, PlayerEvent)]) -> Vec<Instant> {
-        said.iter().filter(|(_, event)| matches!(event, PlayerEvent::Requested { .. })).map(|(at, _)| *at).collect()
+    fn requests(events: &[(Instant, PlayerEvent)]) -> Vec<Instant> {
+        events.iter().filter(|(_, event)| matches!(event, PlayerEvent::Requested { .. })).map(|(at, _)| *at).collect()
     }
 
     #[test]
     fn it_asks_every_second() {
         let mut player = Bulk::every(INTERVAL, 1_000, Duration::from_secs(60), Exchanges::new());
         let whole = RESPONSE_HEADER_BYTES + 1_000;
-        let said = watch(&mut player, &mut Pipe::default(), [(300, whole), (1_200, whole)], at_ms(2_500));
-        assert_eq!(requests(&said), [at_ms(0), at_ms(1_000), at_ms(2_000)]);
+        let events = watch(&mut player, &mut Pipe::default(), [(300, whole), (1_200, whole)], at_ms(2_500));
+        assert_eq!(requests(&events), [at_ms(0), at_ms(1_000), at_ms(2_000)]);
     }
 
     #[test]
     fn a_late_answer_delays_the_next_request_and_no_later_one() {
         let mut player = Bulk::every(INTERVAL, 1_000, Duration::from_secs(60), Exchanges::new());
         let whole = RESPONSE_HEADER_BYTES + 1_000;
-        let said = watch(&mut player, &mut Pipe::default(), [(1_400, whole), (1_500, whole)], at_ms(2_500));
-        assert_eq!(requests(&said), [at_ms(0), at_ms(1_400), at_ms(2_000)]);
+        let events = watch(&mut player, &mut Pipe::default(), [(1_400, whole), (1_500, whole)], at_ms(2_500));
+        assert_eq!(requests(&events), [at_ms(0), at_ms(1_400), at_ms(2_000)]);
     }
 
     #[test]
@@ -199,9 +199,9 @@ mod tests {
         let mut player = Bulk::every(INTERVAL, 1_000, Duration::from_secs(2), Exchanges::new());
         let whole = RESPONSE_HEADER_BYTES + 1_000;
         let mut pipe = Pipe::default();
-        let said = watch(&mut player, &mut pipe, [(300, whole), (1_200, whole)], at_ms(5_000));
-        assert_eq!(requests(&said), [at_ms(0), at_ms(1_000)]);
-        assert!(player.finished() && pipe.finished && player.next_timer().is_none());
+        let events = watch(&mut player, &mut pipe, [(300, whole), (1_200, whole)], at_ms(5_000));
+        assert_eq!(requests(&events), [at_ms(0), at_ms(1_000)]);
+        assert!(player.finished() && pipe.finished && player.poll_timeout().is_none());
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
             watch(&mut player, &mut pipe, [(5, 700)], at_ms(10));
             pipe.peer_finished = true;
             player.on_readable(at_ms(11), &mut pipe);
-            assert!(player.finished() && pipe.finished && player.next_timer().is_none());
+            assert!(player.finished() && pipe.finished && player.poll_timeout().is_none());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Players: what asks for the content and, if it is a video, shows it.
+//! Players: request the content and, if it is a video, play it.
 //!
 //! One player, one file, one line in [`PLAYERS`].
 
@@ -22,44 +22,45 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::sync::Arc;
 
-/// A player as its host drives it. Time is an argument, and no input may lie before an earlier one.
+/// A player as its host drives it. Time is an argument and must never decrease.
 ///
-/// After every call the host asks for the next timer again and may drain the log. A player that opens its connection
-/// anew ([`Stream::reopen`], to abandon a download) goes on with the same stream, which is the new connection's from there.
+/// After every call the host must read the timeout again and may drain the log. A player that reopens its connection
+/// ([`Stream::reopen`], to abandon a download) continues with the same stream, which then belongs to the new
+/// connection.
 pub trait Player {
-    /// The connection stands: place the first request.
+    /// The connection is established: place the first request.
     fn start(&mut self, now: Instant, stream: &mut dyn Stream);
 
     /// More bytes, or the peer's end of data, became readable. Called up to once per packet: constant time, and
-    /// nearly free when the player waits for more than that.
+    /// cheap when the player waits for more.
     fn on_readable(&mut self, now: Instant, stream: &mut dyn Stream);
 
-    /// The instant of [`Player::next_timer`] has come. Too early a call does nothing.
-    fn on_timer(&mut self, now: Instant, stream: &mut dyn Stream);
+    /// The time of [`Player::poll_timeout`] has come. A call before that time has no effect.
+    fn handle_timeout(&mut self, now: Instant, stream: &mut dyn Stream);
 
-    /// When to call [`Player::on_timer`]; it may change with every call of anything else.
-    fn next_timer(&self) -> Option<Instant>;
+    /// When to call [`Player::handle_timeout`]; `None` if never. It may change with every other call.
+    fn poll_timeout(&self) -> Option<Instant>;
 
-    /// Whether it is done for good: everything was played or fetched.
+    /// Whether the session is over: everything was played or fetched.
     fn finished(&self) -> bool;
 
-    /// What it said since the last drain.
+    /// Events since the last drain.
     fn log(&mut self) -> &mut Log<PlayerEvent>;
 
-    /// Says how much is buffered, if it has a buffer: for tables and pictures, at an interval that the host chooses.
+    /// Emits the buffer level, if it has a buffer: for tables and figures, at an interval that the host chooses.
     fn sample(&mut self, now: Instant);
 }
 
-/// What a player is to fetch.
+/// The content of a player.
 #[derive(Clone, Debug)]
 pub enum Content {
-    /// A file of pictures, to be played while it is fetched.
+    /// A file of pictures, played while it is fetched.
     Progressive(Arc<FrameTable>),
-    /// A video in several representations, to be played segment by segment.
+    /// A video in several representations, played segment by segment.
     Dash(Arc<DashVideo>),
-    /// So many bytes.
+    /// This many bytes.
     Bytes(u64),
-    /// More than any run can carry.
+    /// More bytes than any run can transfer.
     Endless,
 }
 
@@ -101,44 +102,44 @@ impl<'de> Deserialize<'de> for PlayerOptions {
 /// What a player is made from.
 #[derive(Clone, Debug)]
 pub struct PlayerSetup {
-    /// What to fetch.
+    /// The content to fetch.
     pub content: Content,
-    /// The table that it shares with the server of its connection.
+    /// The table shared with the server of its connection.
     pub exchanges: Exchanges,
-    /// What the scenario says.
+    /// Options of the scenario.
     pub options: PlayerOptions,
 }
 
-/// Why a player cannot be made.
+/// Why a player cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
-    /// It plays another kind of content.
+    /// The player plays another kind of content.
     #[error("player `{player}` needs {needs}")]
     WrongContent {
-        /// Its name.
+        /// Name of the player.
         player: &'static str,
-        /// What it can play.
+        /// The content that it can play.
         needs: &'static str,
     },
-    /// An option that means nothing to it.
+    /// The player has no such option.
     #[error("player `{player}` has no option `{option}`")]
     UnknownOption {
-        /// Its name.
+        /// Name of the player.
         player: &'static str,
-        /// The option's name.
+        /// Name of the option.
         option: &'static str,
     },
-    /// An option that names a representation which the video does not have.
+    /// An option names a representation that the video does not have.
     #[error("`{option}` is {representation}, but the video has {have} representations, counted from 0")]
     NoSuchRepresentation {
-        /// The option's name.
+        /// Name of the option.
         option: &'static str,
-        /// What it says.
+        /// Its value.
         representation: usize,
-        /// How many there are.
+        /// Number of representations.
         have: usize,
     },
-    /// An option that its bitrate rule cannot use.
+    /// An option that its bitrate rule refuses.
     #[error(transparent)]
     Rule(#[from] AbrOptionError),
 }
@@ -256,7 +257,7 @@ fn refuse(player: &'static str, options: &[(&'static str, bool)]) -> Result<(), 
     }
 }
 
-/// [`HttpClient::receive`], saying which response began and which is complete.
+/// [`HttpClient::receive`], which also emits the begin and the completion of responses.
 #[inline]
 fn receive(
     client: &mut HttpClient,
@@ -289,25 +290,25 @@ mod tests {
         Content::Progressive(Arc::new(FrameTable::from_sizes(FrameRate::from_fps(25).unwrap(), 500, [1_000; 50])))
     }
 
-    /// Whoever adds a player is tested here: each must fetch its content to the end, say so, and ask for no timer after
-    /// it.
+    /// Tests every registered player: each must fetch its content to the end, emit the events of that, and have no
+    /// timeout after it.
     #[test]
     fn every_player_fetches_its_content_and_finishes() {
         for entry in PLAYERS {
             let fits = |c: &Content| (entry.create)(&setup(c.clone())).is_ok();
             let content = [two_seconds(), Content::Bytes(50_500)].into_iter().find(fits);
-            // DASH players ask for many things; their own tests see to it that they get them.
+            // DASH players send many requests, which their own tests check.
             let Some(content) = content else { continue };
             let mut player = (entry.create)(&setup(content)).unwrap();
             let mut pipe = Pipe::default();
-            let said = watch(player.as_mut(), &mut pipe, steady(100, 10, 500, 200), at_ms(60_000));
-            assert!(player.finished() && player.next_timer().is_none() && pipe.finished, "{}", entry.name);
+            let events = watch(player.as_mut(), &mut pipe, steady(100, 10, 500, 200), at_ms(60_000));
+            assert!(player.finished() && player.poll_timeout().is_none() && pipe.finished, "{}", entry.name);
             let complete = PlayerEvent::ResponseComplete {
                 request: 0,
                 bytes: 50_500,
                 end: 50_500 + crate::http::RESPONSE_HEADER_BYTES,
             };
-            assert_eq!(said.iter().filter(|(_, e)| *e == complete).count(), 1, "{}", entry.name);
+            assert_eq!(events.iter().filter(|(_, e)| *e == complete).count(), 1, "{}", entry.name);
             assert!(entry.summary.ends_with('.') && !entry.source.is_empty());
         }
     }

@@ -3,7 +3,7 @@
 //! Bytes flow: socket -> prefetch ring -> demultiplexer -> decoder -> screen.
 //! - The ring (16 MiB, filled by a thread of its own) takes whatever arrives until it is full; then the receive window
 //!   closes.
-//! - The demultiplexer goes in steps of 250 ms: it reads the pictures up to the step's end, waiting inside a picture
+//! - The demultiplexer works in steps of 250 ms: it reads the pictures up to the step's end, waiting inside a picture
 //!   for its bytes, and then announces the step's end as clock reference (PCR). While buffering the steps follow each
 //!   other at once, until the PCRs span more than pts_delay (network-caching, 1 s); later each step waits for its time
 //!   ([`clock`]).
@@ -14,7 +14,7 @@
 //!   above, it only forgets its clock reference, and pictures decoded before the next PCR have no date and are
 //!   discarded.
 //!
-//! Two consequences, found by reading the code and kept:
+//! Two consequences of the code that are kept:
 //! - After a reset the first PCR, and so the reference, comes at the *end* of a step whose pictures lie before it. When
 //!   playing resumes these are overdue: the first is shown, those more than half a period late are discarded (four of
 //!   six at 24 fps).
@@ -40,19 +40,19 @@ use clock::InputClock;
 use screen::Screen;
 use std::sync::Arc;
 
-/// How far a step of the MP4 demultiplexer goes.
+/// Length of a step of the MP4 demultiplexer.
 const STEP: Duration = Duration::from_millis(250);
-/// Above this many bytes in the decoders' queues the clock reads no further ahead (es_out.c).
+/// Above this many bytes in the decoders' queues the clock does not read ahead (es_out.c).
 const DECODER_QUEUE_LIMIT: u64 = 10 << 20;
-/// No playout delay above this is taken (INPUT_PTS_DELAY_MAX).
+/// The highest playout delay (INPUT_PTS_DELAY_MAX).
 const PTS_DELAY_MAX: Duration = Duration::from_secs(60);
 /// The demultiplexer does not wait for bytes.
 const NOTHING: u64 = u64::MAX;
 
-/// What may differ between VLC's versions and settings.
+/// Differences between VLC's versions and settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VlcOptions {
-    /// Bytes of the prefetch ring (`--prefetch-buffer-size`); zero: no such stage.
+    /// Bytes of the prefetch ring (`--prefetch-buffer-size`); zero: there is none.
     pub ring: u64,
     /// `--network-caching`.
     pub caching: Duration,
@@ -72,14 +72,14 @@ impl VlcOptions {
     }
 }
 
-/// What became of the pictures so far. Each is in exactly one count.
+/// Counts of pictures by outcome. Each picture is in exactly one count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrameCounts {
     /// Decoded in time: shown, or due to be shown.
     pub shown: u32,
     /// Decoded too late, or without a date.
     pub discarded: u32,
-    /// Thrown away when the player began to buffer anew.
+    /// Discarded unshown when the player began to buffer anew.
     pub flushed: u32,
     /// Not decoded yet.
     pub left: u32,
@@ -93,7 +93,7 @@ enum Demux {
     Reading,
     /// Between two steps.
     Pacing { until: Instant },
-    /// There is nothing more to read.
+    /// Everything was read.
     Drained,
 }
 
@@ -102,28 +102,28 @@ pub struct Vlc {
     options: VlcOptions,
     frames: Arc<FrameTable>,
     client: HttpClient,
-    /// Bytes of the file that left the socket.
+    /// Bytes of the file read from the socket.
     fetched: u64,
-    /// Bytes of the file that left the ring.
+    /// Bytes of the file read from the ring.
     demuxed: u64,
-    /// How much must be fetched before the demultiplexer can go on, or `NOTHING`.
+    /// Offset that must be fetched before the demultiplexer can continue, or `NOTHING`.
     wanted: u64,
-    /// The server hung up before the file was complete.
+    /// The server closed the connection before the file was complete.
     cut_short: bool,
     demux: Demux,
     /// The next picture to be read.
     next: u32,
-    /// The playing time up to which the present step reads.
+    /// The playing time up to which the current step reads.
     step_end: Duration,
     clock: InputClock,
     buffering: bool,
-    /// The next decoded picture is shown however late it is.
+    /// The next decoded picture is shown even if it is late.
     force: bool,
     /// The first picture that was read since the last (re)buffering began.
     epoch: u32,
-    /// The first picture that was read but has not got its fate: the decoder waits, or the instant is not over.
+    /// The first picture read but not yet counted: the decoder waits, or later events of this instant may flush it.
     unsettled: u32,
-    /// When the last picture that will be shown has had its time.
+    /// When the last picture that will be shown has been shown in full.
     shown_until: Instant,
     counts: FrameCounts,
     screen: Screen,
@@ -150,7 +150,7 @@ pub(super) fn build(
 }
 
 impl Vlc {
-    /// A player for this video, whose server reads the same table of exchanges.
+    /// A player for this video. Its server must use the same table of exchanges.
     pub fn new(options: VlcOptions, frames: Arc<FrameTable>, exchanges: Exchanges) -> Self {
         Vlc {
             options,
@@ -176,18 +176,18 @@ impl Vlc {
         }
     }
 
-    /// What became of the pictures so far.
+    /// Counts of pictures by outcome, so far.
     pub fn frame_counts(&self) -> FrameCounts {
         let FrameCounts { shown, discarded, flushed, .. } = self.counts;
         FrameCounts { left: self.frames.len() - shown - discarded - flushed, ..self.counts }
     }
 
-    /// The playout delay (pts_delay) at present.
+    /// The current playout delay (pts_delay).
     pub fn playout_delay(&self) -> Duration {
         self.clock.pts_delay()
     }
 
-    /// The ring's thread: takes from the socket what the ring has room for, and what the demultiplexer waits for.
+    /// The ring's thread: reads from the socket up to the ring's free space, and what the demultiplexer waits for.
     #[inline]
     fn fetch(&mut self, now: Instant, stream: &mut dyn Stream) {
         let demand = if self.wanted == NOTHING { 0 } else { self.wanted };
@@ -197,11 +197,11 @@ impl Vlc {
         }
         let received = receive(&mut self.client, stream, limit - self.fetched, now, &mut self.log);
         self.fetched += received.body;
-        // The last bytes and the end of data may come in one call, so both are looked at in each.
+        // The last bytes and the end of data may come in one call, so both are checked in each.
         self.cut_short |= self.fetched < limit && stream.is_finished();
     }
 
-    /// Everything that can happen now happens.
+    /// Processes everything that is possible now.
     fn advance(&mut self, now: Instant, stream: &mut dyn Stream) {
         self.screen.advance(now, &mut self.log);
         while self.step(now, stream) {}
@@ -210,7 +210,7 @@ impl Vlc {
         }
         self.screen.expect_next_before(self.too_late_for_next());
         self.screen.advance(now, &mut self.log);
-        // What was demultiplexed made room in the ring.
+        // Demultiplexing made room in the ring.
         self.fetch(now, stream);
         if self.screen.is_over() && !self.hung_up {
             self.hung_up = true;
@@ -218,7 +218,7 @@ impl Vlc {
         }
     }
 
-    /// Lets the demultiplexer make one move; false if it must wait.
+    /// One step of the demultiplexer; false if it must wait.
     fn step(&mut self, now: Instant, stream: &mut dyn Stream) -> bool {
         match self.demux {
             Demux::Opening => {
@@ -259,7 +259,7 @@ impl Vlc {
         true
     }
 
-    /// Takes the file up to `end` out of the ring; false if that is not there yet.
+    /// Reads the file up to `end` from the ring; false if that is not there yet.
     fn take(&mut self, end: u64, now: Instant, stream: &mut dyn Stream) -> bool {
         if self.fetched < end {
             self.wanted = end;
@@ -276,7 +276,7 @@ impl Vlc {
         true
     }
 
-    /// The step's pictures are read: announce its end, and decide when the next step begins.
+    /// The step's pictures are read: announces its end, and schedules the next step.
     fn on_pcr(&mut self, now: Instant) {
         let queued = self.demuxed - self.frames.start(self.frames.at_time(self.position(now))).min(self.demuxed);
         let late = self.clock.on_pcr(self.step_end, now, queued < DECODER_QUEUE_LIMIT);
@@ -287,8 +287,8 @@ impl Vlc {
         } else if let Some(late) = late {
             self.underflow(late, now);
         }
-        let wake_up = self.clock.wake_up().filter(|_| !self.buffering);
-        self.demux = Demux::Pacing { until: wake_up.unwrap_or(now) };
+        let next_step = self.clock.poll_timeout().filter(|_| !self.buffering);
+        self.demux = Demux::Pacing { until: next_step.unwrap_or(now) };
     }
 
     fn begin_playout(&mut self, now: Instant) {
@@ -316,7 +316,7 @@ impl Vlc {
         self.epoch = self.next;
     }
 
-    /// Throws away what the decoder has not finished.
+    /// Flushes the pictures that the decoder has not finished.
     fn flush(&mut self, now: Instant) {
         let (first, count) = (self.unsettled, self.next - self.unsettled);
         if count > 0 {
@@ -326,7 +326,7 @@ impl Vlc {
         self.unsettled = self.next;
     }
 
-    /// Decodes what was read.
+    /// Decodes the pictures read.
     fn settle(&mut self, now: Instant) {
         let late_bound = self.late_bound();
         while self.unsettled < self.next {
@@ -349,7 +349,7 @@ impl Vlc {
         self.shown_until = at + self.frames.frame_rate().period();
     }
 
-    /// There will be no more pictures: play what there is.
+    /// There will be no more pictures: play those that are there.
     fn drain(&mut self, now: Instant) {
         self.demux = Demux::Drained;
         self.wanted = NOTHING;
@@ -363,7 +363,7 @@ impl Vlc {
         self.screen.end(self.shown_until.max(now));
     }
 
-    /// A picture that is later than this is discarded.
+    /// The lateness above which a picture is discarded.
     fn late_bound(&self) -> Duration {
         self.frames.frame_rate().period() / 2
     }
@@ -404,13 +404,13 @@ impl Player for Vlc {
         }
     }
 
-    fn on_timer(&mut self, now: Instant, stream: &mut dyn Stream) {
-        if self.next_timer().is_some_and(|due| due <= now) {
+    fn handle_timeout(&mut self, now: Instant, stream: &mut dyn Stream) {
+        if self.poll_timeout().is_some_and(|due| due <= now) {
             self.advance(now, stream);
         }
     }
 
-    fn next_timer(&self) -> Option<Instant> {
+    fn poll_timeout(&self) -> Option<Instant> {
         let step = match self.demux {
             Demux::Pacing { until } => Some(until),
             _ => None,

@@ -1,4 +1,4 @@
-//! What the tests of bitrate rules share.
+//! Helpers of the tests of bitrate rules.
 
 #![allow(dead_code, reason = "every test target uses its own part of this")]
 

@@ -1,15 +1,15 @@
-//! A network of seeded moods for tests of bitrate rules: a rate that holds for a while and then changes, and a latency.
+//! Random networks for tests of bitrate rules: a rate that holds for a while and then changes, and a latency.
 
 use anabranch_units::{Duration, Instant};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-/// How the rate changes.
+/// Parameters of the changes of rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Mood {
     /// Lowest and highest rate, bit/s; rates are drawn evenly over the logarithm.
     pub bps: (f64, f64),
-    /// By how much a new rate may differ from the last one, as a factor; infinite: not bound to it.
+    /// The largest factor between consecutive rates; infinite: no limit.
     pub step: f64,
     /// How long a rate holds at most, ms.
     pub hold_ms: u64,
@@ -17,7 +17,7 @@ pub struct Mood {
     pub latency_ms: u64,
 }
 
-/// The rate as a function of time, drawn as time goes on.
+/// The rate as a function of time, generated as time passes.
 #[derive(Debug)]
 pub struct Network {
     mood: Mood,

@@ -1,5 +1,5 @@
-//! A player reduced to what bitrate rules see, over a [`Network`]. It takes every turn that a player may take (pauses,
-//! seeks, replaced and abandoned media segments, stalls) and writes down what it told the rule and what the rule said.
+//! A player reduced to the interface of bitrate rules, over a [`Network`]. It makes every move of a player (pauses,
+//! seeks, replaced and abandoned media segments, stalls) and records the events and the rule's answers.
 
 use super::network::Network;
 use anabranch_media::abr::dashjs::{BufferWatch, Release};
@@ -10,7 +10,7 @@ use anabranch_units::{Duration, Instant};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-/// What does not change within a session.
+/// The constant parameters of a session.
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub ladder: Ladder,
@@ -18,7 +18,7 @@ pub struct Setup {
     pub stable_buffer: Duration,
     /// The buffer to hold at the top representation.
     pub top_buffer: Duration,
-    /// The target that the rule hears of, if it is not the true one (a stale metric of dash.js 2.2).
+    /// The target that the rule gets, if it is not the true one (a stale metric of dash.js 2.2).
     pub stated_target: Option<Duration>,
     pub top: usize,
     pub initial: usize,
@@ -29,7 +29,7 @@ pub struct Setup {
     pub dropped_percent: u64,
 }
 
-/// Something the rule was told, or asked and answered.
+/// An event for the rule, or a question with its answer.
 #[derive(Clone, Debug)]
 pub enum Step {
     Level(Duration),
@@ -43,7 +43,7 @@ pub enum Step {
     Shown { from: usize, to: usize, pictures: Pictures },
 }
 
-/// How a request ended.
+/// The end of a request.
 enum Outcome {
     Complete,
     Abandoned(usize),
@@ -51,7 +51,7 @@ enum Outcome {
 }
 
 const PICTURES_PER_SECOND: u64 = 25;
-/// A player that finds its buffer full looks again after this (dash.js: `startScheduleTimer(500)`).
+/// Time until a player with a full buffer checks again (dash.js: `startScheduleTimer(500)`).
 const RETRY: Duration = Duration::from_millis(500);
 
 pub struct Session {
@@ -60,7 +60,7 @@ pub struct Session {
     network: Network,
     rng: ChaCha8Rng,
     now: Instant,
-    /// The buffer, and what of it was measured last.
+    /// The buffer level, and its last measurement.
     level: Duration,
     measured: Duration,
     watch: BufferWatch,
@@ -100,7 +100,7 @@ impl Session {
         }
     }
 
-    /// Fetches so many media segments.
+    /// Fetches this many media segments.
     pub fn fetch(&mut self, segments: usize) {
         self.measure();
         while self.downloads.len() < segments {
@@ -132,7 +132,7 @@ impl Session {
         self.setup.stated_target.unwrap_or(self.target())
     }
 
-    fn tell(&mut self, event: &Event<'_>) {
+    fn emit(&mut self, event: &Event<'_>) {
         let (rule, view) = self.rule_and_view();
         rule.observe(&view, event);
     }
@@ -157,14 +157,14 @@ impl Session {
     fn measure(&mut self) {
         self.measured = self.level;
         self.note(Step::Level(self.level));
-        self.tell(&Event::BufferMeasured);
+        self.emit(&Event::BufferMeasured);
         if let Some(state) = self.watch.measure(self.level, self.begun, false) {
             self.note(Step::State(state));
-            self.tell(&Event::BufferState(state));
+            self.emit(&Event::BufferState(state));
         }
     }
 
-    /// Lets time pass, measuring now and then, as a browser's `timeupdate` makes dash.js do.
+    /// Lets time pass, with measurements as by dash.js at a browser's `timeupdate`.
     fn play(&mut self, length: Duration) {
         let end = self.now + length;
         while self.now < end {
@@ -195,7 +195,7 @@ impl Session {
         self.playing = self.playing || (!self.level.is_zero() && !stalled);
     }
 
-    /// Asks for a decision, and again for as long as a new representation must be initialised first; the wait.
+    /// Asks for a decision, and again for as long as a new representation must be initialised first; returns the wait.
     fn decide(&mut self) -> Duration {
         loop {
             let (rule, view) = self.rule_and_view();
@@ -216,7 +216,7 @@ impl Session {
         let latency = self.network.latency(&mut self.rng);
         self.play(latency);
         self.note(Step::Init);
-        self.tell(&Event::InitFinished);
+        self.emit(&Event::InitFinished);
     }
 
     fn fetch_next(&mut self) {
@@ -247,7 +247,7 @@ impl Session {
         let to = self.current;
         if let Some(from) = self.shown.replace(to).filter(|&from| from != to) {
             self.note(Step::Shown { from, to, pictures: self.pictures });
-            self.tell(&Event::Shown { from, to });
+            self.emit(&Event::Shown { from, to });
         }
     }
 
@@ -294,15 +294,15 @@ impl Session {
         let abandon = rule.on_progress(&view, &progress).map(|a| a.representation);
         self.note(Step::Reported { progress, abandon });
         if let Some(representation) = abandon {
-            // The rule sees the abort from where it leads.
+            // The rule sees the abort after its effects.
             self.current = representation;
             self.note(Step::Aborted(download));
-            self.tell(&Event::SegmentAborted(&download));
+            self.emit(&Event::SegmentAborted(&download));
             return Some(Outcome::Abandoned(representation));
         }
         if progress.bytes == progress.total {
             self.note(Step::Finished(download));
-            self.tell(&Event::SegmentFinished(&download));
+            self.emit(&Event::SegmentFinished(&download));
             self.downloads.push(download);
             return Some(Outcome::Complete);
         }
@@ -315,12 +315,12 @@ impl Session {
 
     fn seek(&mut self, running: Download) {
         self.note(Step::Seek);
-        self.tell(&Event::Seeked);
+        self.emit(&Event::Seeked);
         self.note(Step::Aborted(running));
-        self.tell(&Event::SegmentAborted(&running));
+        self.emit(&Event::SegmentAborted(&running));
         self.level = Duration::ZERO;
         self.playing = false;
-        // Sometimes the very media segment that was under way.
+        // Sometimes the very media segment that was being fetched.
         self.next += self.rng.random_range(0..4u64);
         self.measure();
     }

@@ -13,8 +13,8 @@ use crate::draws::Probability;
 use anabranch_units::Instant;
 use rand_chacha::ChaCha8Rng;
 
-/// The mean burst, in packets, of a model that is made from a loss rate alone: the shortest whole number
-/// that independent losses do not have as well.
+/// The mean burst, in packets, of a model that is made from a loss rate alone: the smallest whole number that differs
+/// from independent losses.
 const DEFAULT_BURST: f64 = 2.0;
 
 pub(super) const ENTRY: LossEntry = LossEntry {
@@ -28,7 +28,7 @@ pub(super) const ENTRY: LossEntry = LossEntry {
 fn simple_gilbert(rate: Probability) -> LossConfig {
     let r = 1.0 / DEFAULT_BURST;
     let share = rate.as_f64();
-    // From share = p / (p + r). High shares need a p beyond one, which is capped.
+    // From share = p / (p + r). High shares would need p above one, which is capped.
     let p = r * share / (1.0 - share);
     LossConfig::GilbertElliott {
         good_to_bad: Probability::clamped(p),

@@ -1,15 +1,17 @@
-//! Gilbert-Elliott loss whose states last for a time, not for a number of packets: a radio fades whether or not it is used.
+//! Gilbert-Elliott loss whose states last for a time, not for a number of packets: a radio fades whether it is used or
+//! not.
 //!
 //! ```text
-//! lambda = 1 / good, mu = 1 / bad: a Markov chain in continuous time; g = exp(-(lambda + mu) dt) is what it remembers after dt
+//! lambda = 1 / good, mu = 1 / bad: a Markov chain in continuous time; g = exp(-(lambda + mu) dt): correlation after dt
 //! share of bad b = lambda / (lambda + mu) = bad / (good + bad)
 //! P(bad after dt | good) = b (1 - g);   P(bad after dt | bad) = b + (1 - b) g
 //! loss = (1 - b) loss in good + b loss in bad
 //! ```
 //!
-//! The transition probabilities of the two-state chain are in Norris, Markov Chains, 1997, example 2.1.3; loss by such a chain in Yajnik,
-//! Moon, Kurose, Towsley, INFOCOM 1999. The chain is looked at when a packet's transmission begins (or, at the entry, when it
-//! enters), and starts in the good state. Between two packets that leave at the same time it does not move.
+//! The transition probabilities of the two-state chain are in Norris, Markov Chains, 1997, example 2.1.3; loss by such
+//! a chain in Yajnik, Moon, Kurose, Towsley, INFOCOM 1999. The chain is evaluated when a packet's transmission begins
+//! (or, at the entry, when it enters), and starts in the good state. Two packets sent at the same time see the same
+//! state.
 
 use super::{LossConfig, LossEntry, LossModel};
 use crate::draws::Probability;
@@ -31,7 +33,7 @@ pub(super) const ENTRY: LossEntry = LossEntry {
 fn simple_gilbert(rate: Probability) -> LossConfig {
     let share = rate.as_f64();
     LossConfig::GilbertElliottTime {
-        // Without loss the good state is as long as it can be; with nothing else it has no length.
+        // Without loss the good state is as long as possible; at a loss of 1 it has no length.
         good: DEFAULT_BAD.mul_f64((1.0 - share) / share),
         bad: DEFAULT_BAD,
         loss_in_good: Probability::ZERO,
@@ -53,12 +55,12 @@ impl GilbertElliottTime {
     pub(super) fn new(good: Duration, bad: Duration, loss_in_good: Probability, loss_in_bad: Probability) -> Self {
         let (good, bad) = (good.as_secs_f64(), bad.as_secs_f64());
         let share_of_bad = if bad == 0.0 { 0.0 } else { bad / (good + bad) };
-        // A state without length is left at once: the chain forgets in no time.
+        // A state without length is left at once: the correlation time is zero.
         let rate = if good == 0.0 || bad == 0.0 { f64::INFINITY } else { 1.0 / good + 1.0 / bad };
         GilbertElliottTime { bad: false, seen: Instant::ZERO, rate, share_of_bad, loss_in_good, loss_in_bad }
     }
 
-    /// How likely the bad state is at this time.
+    /// The probability of the bad state at `now`.
     fn chance_of_bad(&self, now: Instant) -> f64 {
         let passed = now.since(self.seen);
         if passed.is_zero() {
@@ -104,7 +106,7 @@ mod tests {
         }
     }
 
-    /// From one packet's fate to the next one's: the formulas' probabilities for a gap of a third of both states.
+    /// From one packet to the next: the formulas' probabilities for a gap of a third of both states.
     #[test]
     fn the_next_packet_s_fate_follows_the_chain() {
         let fates = fates(300, 150, 100, 4_000_000);

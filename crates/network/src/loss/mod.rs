@@ -1,7 +1,7 @@
-//! Loss models: which packets disappear.
+//! Loss models: which packets are lost.
 //!
-//! The fate of the k-th packet that a model sees depends on the stream's seed and name, the model's parameters and k
-//! alone; never on size, and on time only where the model says so. So the simulator and the emulator lose the same packets.
+//! Whether the k-th packet of a model is lost depends on the stream's seed and name, the model's parameters and k only;
+//! never on size, and on time only where the model uses it. So the simulator and the emulator lose the same packets.
 
 mod bernoulli;
 mod every_nth;
@@ -14,16 +14,16 @@ use anabranch_units::{Duration, Instant};
 use core::num::NonZeroU32;
 use rand_chacha::ChaCha8Rng;
 
-/// Decides about one packet after the other.
+/// Decides for one packet after the other.
 pub trait LossModel: Send {
-    /// Whether the next packet, at this time, is lost. Takes the same amount of randomness for every packet.
+    /// Whether the next packet, at time `now`, is lost. Takes the same amount of randomness for every packet.
     fn lost(&mut self, now: Instant, rng: &mut ChaCha8Rng) -> bool;
 }
 
-/// Which packets are lost.
+/// The loss model of a link and its parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LossConfig {
-    /// None.
+    /// No loss.
     #[default]
     None,
     /// Each with the same probability, independently.
@@ -39,7 +39,7 @@ pub enum LossConfig {
         /// 1 - h: the probability of loss in the bad state; one in the "simple Gilbert" model.
         loss_in_bad: Probability,
     },
-    /// Every n-th.
+    /// Every n-th packet.
     EveryNth(NonZeroU32),
     /// In bursts that last for a time, as a radio's fades do: the link alternates between a good and a bad state, whatever is
     /// sent.
@@ -56,7 +56,7 @@ pub enum LossConfig {
 }
 
 impl LossConfig {
-    /// The share of packets that is lost in the long run.
+    /// The share of packets lost in the long run, 0 to 1.
     pub fn long_run_rate(&self) -> f64 {
         match *self {
             LossConfig::None => 0.0,
@@ -76,7 +76,7 @@ impl LossConfig {
         }
     }
 
-    /// The model, before its first packet.
+    /// The model in its initial state; `None` for [`LossConfig::None`].
     pub fn build(&self) -> Option<Box<dyn LossModel>> {
         match *self {
             LossConfig::None => None,
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use crate::Streams;
 
-    /// Every model, by name, at the rate that it was asked for, and the same fates again from the same seed.
+    /// Every model at the rate that was asked for, and the same losses again from the same seed.
     #[test]
     fn registered_models_lose_what_was_asked_and_repeat() {
         for kind in LOSS_MODELS {

@@ -1,22 +1,22 @@
-//! CoDel: keeps the time that packets wait near a target, by dropping from the head.
+//! CoDel: keeps the waiting time of packets near a target by dropping from the head.
 //!
 //! When every packet of the last `interval` has waited longer than `target`, it drops one; and as long as that goes on,
 //! the n-th further drop follows the one before it after `interval / sqrt(n)`, so that the senders' rate falls linearly.
 //! RFC 8289; the pseudocode of its section 5 decides here packet by packet instead of in a loop over the queue.
 //! Nothing is dropped while at most one full packet waits. Arrivals beyond the limit are dropped at the tail.
 
-use super::{Backlog, Queue, QueueConfig, QueueEntry, QueueLimit, QueuedPacket, Verdict};
+use super::{Backlog, Departure, Queue, QueueConfig, QueueEntry, QueueLimit, QueuedPacket};
 use crate::config::ConfigError;
 use anabranch_units::{Duration, Instant};
 
 /// Parameters of CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoDelConfig {
-    /// How much may wait at all.
+    /// The largest queue.
     pub limit: QueueLimit,
-    /// The acceptable time to wait.
+    /// The acceptable waiting time.
     pub target: Duration,
-    /// How long a longer wait is tolerated: about the longest usual round trip.
+    /// How long a longer waiting time is tolerated: about the longest usual round trip.
     pub interval: Duration,
 }
 
@@ -45,16 +45,16 @@ pub(super) const ENTRY: QueueEntry = QueueEntry {
     create: |limit| QueueConfig::CoDel(CoDelConfig::new(limit)),
 };
 
-/// Where the control loop stands.
+/// State of the control loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The wait is acceptable, or not yet too long for long enough.
+    /// The waiting time is acceptable, or not yet too long for an interval.
     Passing,
-    /// It dropped its first packet; the next one passes unquestioned.
+    /// The first packet was dropped; the next one passes without a check.
     Entering,
     /// Drops are due at `next_drop`.
     Dropping,
-    /// It dropped just now; if the next packet has waited too long as well, a further drop is scheduled.
+    /// A packet was just dropped; if the next one has waited too long as well, a further drop is scheduled.
     Dropped,
 }
 
@@ -62,12 +62,12 @@ pub(super) struct CoDel {
     config: CoDelConfig,
     max_packet: u64,
     state: State,
-    /// When the wait will have been too long for an interval.
+    /// When the waiting time will have been too long for an interval.
     first_above: Option<Instant>,
     next_drop: Instant,
-    /// Drops since the control loop entered its dropping state, which set the pace.
+    /// Drops since the control loop entered its dropping state; it sets the drop rate.
     count: u32,
-    /// The count with which it entered.
+    /// `count` when the dropping state was entered.
     last_count: u32,
 }
 
@@ -84,7 +84,7 @@ impl CoDel {
         }
     }
 
-    /// The RFC's `dodequeue`: whether the wait has been too long for an interval.
+    /// The RFC's `dodequeue`: whether the waiting time has been too long for an interval.
     fn may_drop(&mut self, now: Instant, packet: QueuedPacket, behind: Backlog) -> bool {
         if now.since(packet.entered) < self.config.target || behind.bytes <= self.max_packet {
             self.first_above = None;
@@ -95,7 +95,7 @@ impl CoDel {
     }
 
     fn enter(&mut self, now: Instant) {
-        // Soon after the last episode its pace is a good start; the RFC asks for 16 intervals.
+        // Soon after the last episode its drop rate is a good start; the RFC asks for 16 intervals.
         let delta = self.count.wrapping_sub(self.last_count);
         let recent = now.since(self.next_drop) < self.config.interval * 16;
         self.count = if delta > 1 && recent { delta } else { 1 };
@@ -109,14 +109,14 @@ impl CoDel {
         from + self.config.interval.mul_f64(1.0 / f64::from(self.count).sqrt())
     }
 
-    fn drop_if_due(&mut self, now: Instant) -> Verdict {
+    fn drop_if_due(&mut self, now: Instant) -> Departure {
         if now < self.next_drop {
             self.state = State::Dropping;
-            return Verdict::Send;
+            return Departure::Send;
         }
         self.count += 1;
         self.state = State::Dropped;
-        Verdict::Drop
+        Departure::Drop
     }
 }
 
@@ -125,20 +125,20 @@ impl Queue for CoDel {
         self.config.limit.admits(waiting, bytes)
     }
 
-    fn depart(&mut self, now: Instant, packet: QueuedPacket, behind: Backlog) -> Verdict {
+    fn depart(&mut self, now: Instant, packet: QueuedPacket, behind: Backlog) -> Departure {
         let may_drop = self.may_drop(now, packet, behind);
         match (self.state, may_drop) {
             (State::Entering, _) => {
                 self.state = State::Dropping;
-                Verdict::Send
+                Departure::Send
             }
             (_, false) => {
                 self.state = State::Passing;
-                Verdict::Send
+                Departure::Send
             }
             (State::Passing, true) => {
                 self.enter(now);
-                Verdict::Drop
+                Departure::Drop
             }
             (State::Dropping, true) => self.drop_if_due(now),
             (State::Dropped, true) => {
@@ -168,12 +168,12 @@ mod tests {
         CoDel::new(CoDelConfig::new(QueueLimit::Packets(1000)), 1500)
     }
 
-    /// Packets depart every 100 us from `from` to `to` after this wait; the times of the drops.
+    /// Packets depart every 100 us from `from` to `to` after this waiting time; the times of the drops.
     fn drops(codel: &mut CoDel, from: u64, to: u64, wait: Duration) -> Vec<u64> {
         let mut drops = Vec::new();
         for us in (from..to).step_by(100) {
             let packet = QueuedPacket { entered: at(us) - wait, bytes: 1500 };
-            while codel.depart(at(us), packet, BEHIND) == Verdict::Drop {
+            while codel.depart(at(us), packet, BEHIND) == Departure::Drop {
                 drops.push(us);
             }
         }
@@ -200,7 +200,7 @@ mod tests {
         assert!(drops(&mut codel, 1_000_000, 2_000_000, Duration::from_micros(4_999)).is_empty());
         for us in (2_000_000..3_000_000).step_by(100) {
             let packet = QueuedPacket { entered: Instant::ZERO, bytes: 1500 };
-            assert_eq!(codel.depart(at(us), packet, Backlog { packets: 1, bytes: 1500 }), Verdict::Send);
+            assert_eq!(codel.depart(at(us), packet, Backlog { packets: 1, bytes: 1500 }), Departure::Send);
         }
     }
 

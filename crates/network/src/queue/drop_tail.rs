@@ -1,4 +1,4 @@
-//! Drop-tail: whatever fits may wait, the rest is dropped on arrival.
+//! Drop-tail: packets that fit may wait, others are dropped on arrival.
 
 use super::{Backlog, Queue, QueueConfig, QueueEntry, QueueLimit};
 use anabranch_units::Instant;
@@ -6,7 +6,7 @@ use anabranch_units::Instant;
 /// A queue that drops what does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DropTailConfig {
-    /// How much may wait.
+    /// The largest queue.
     pub limit: QueueLimit,
 }
 

@@ -1,12 +1,12 @@
-//! Queues: which packets may wait, and which of them are sent.
+//! Queues: which packets may wait, and which are sent or dropped.
 //!
 //! All are first in, first out, so the link keeps the packets itself and a queue only decides: whether an arriving packet
 //! may wait, and whether the packet at the head is sent or dropped when the server is free. A queue that reorders flows
 //! (such as fair queueing) does not fit this trait.
 //!
-//! What counts as waiting: packets behind the one in service. The packet in service counts nowhere, like the one that a
-//! network card is sending below a Linux queueing discipline. Sizes are those of the network layer, without the
-//! link's overhead. So a 64 kB queue behind a packet in service holds 64 000 bytes of IP packets.
+//! Waiting packets are those behind the one in service. The packet in service is not counted, like the one that a
+//! network card is sending below a Linux queueing discipline. Sizes are those of the network layer, without the link's
+//! overhead. So a 64 kB queue behind a packet in service holds 64 000 bytes of IP packets.
 
 mod codel;
 mod drop_tail;
@@ -21,12 +21,12 @@ use anabranch_registry::{Entry, Registry};
 use anabranch_units::{Bandwidth, Instant};
 use rand_chacha::ChaCha8Rng;
 
-/// What waits.
+/// Size of the waiting packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Their bytes at the network layer.
+    /// Bytes at the network layer.
     pub bytes: u64,
 }
 
@@ -44,12 +44,12 @@ impl Backlog {
     }
 }
 
-/// How much may wait.
+/// The largest queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
-    /// Bytes at the network layer.
+    /// Limit in bytes at the network layer.
     Bytes(u64),
-    /// Packets of any size.
+    /// Limit in packets of any size.
     Packets(u64),
 }
 
@@ -91,37 +91,37 @@ impl QueueLimit {
     }
 }
 
-/// A packet at the head of the queue.
+/// The packet at the head of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueuedPacket {
-    /// When it entered.
+    /// When it entered the queue.
     pub entered: Instant,
-    /// Its size at the network layer.
+    /// Bytes at the network layer.
     pub bytes: u32,
 }
 
-/// What becomes of the packet at the head.
+/// A queue's decision about the packet at the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Departure {
     /// The server takes it.
     Send,
-    /// It is dropped, and the next one is looked at.
+    /// It is dropped, and the next packet is considered.
     Drop,
 }
 
-/// A queue's decisions. Times never decrease.
+/// A queue's decisions. The times passed to it never decrease.
 pub trait Queue: Send {
-    /// Whether an arriving packet may join what waits. It is asked about every packet, also when nothing waits and the
-    /// server is idle.
+    /// Whether an arriving packet may join the waiting ones. It is called for every packet, also when none waits and
+    /// the server is idle.
     fn admit(&mut self, now: Instant, waiting: Backlog, bytes: u32) -> bool;
 
-    /// Whether the packet at the head is sent, now that the server is free. `behind` is what waits after it.
-    fn depart(&mut self, now: Instant, packet: QueuedPacket, behind: Backlog) -> Verdict {
+    /// Whether the packet at the head is sent, now that the server is free. `behind` are the packets after it.
+    fn depart(&mut self, now: Instant, packet: QueuedPacket, behind: Backlog) -> Departure {
         let _ = (now, packet, behind);
-        Verdict::Send
+        Departure::Send
     }
 
-    /// The server is free and nothing waits; or everything that waited was lost in an outage.
+    /// The server is free and no packet waits; or all waiting packets were lost in an outage.
     fn emptied(&mut self, now: Instant) {
         let _ = now;
     }
@@ -132,10 +132,10 @@ pub trait Queue: Send {
     }
 }
 
-/// Which queue, and how large. There is no default size: it decides too much.
+/// The queue of a link and its limit. The limit has no default because it has a large effect.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueueConfig {
-    /// Drops what does not fit.
+    /// Drops packets that do not fit.
     DropTail(DropTailConfig),
     /// Random early detection.
     Red(RedConfig),
@@ -154,7 +154,7 @@ impl QueueConfig {
         QueueConfig::DropTail(DropTailConfig { limit: QueueLimit::Packets(packets) })
     }
 
-    /// How much may wait.
+    /// The largest queue.
     pub fn limit(&self) -> QueueLimit {
         match self {
             QueueConfig::DropTail(config) => config.limit,
@@ -172,7 +172,7 @@ impl QueueConfig {
         }
     }
 
-    /// The queue, empty, of a link with this MTU and mean rate. Random decisions draw from `rng`.
+    /// The empty queue of a link with this MTU and mean rate. Random decisions draw from `rng`.
     pub fn build(&self, mtu: u32, rate: Bandwidth, rng: ChaCha8Rng) -> Box<dyn Queue> {
         match self {
             QueueConfig::DropTail(config) => Box::new(drop_tail::DropTail::new(*config)),

@@ -29,7 +29,7 @@ use rand_chacha::ChaCha8Rng;
 /// Parameters of RED.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedConfig {
-    /// How much may wait at all; its unit is also that of the thresholds.
+    /// The largest queue; its unit is also that of the thresholds.
     pub limit: QueueLimit,
     /// Below this average nothing is dropped.
     pub min: u64,
@@ -39,9 +39,9 @@ pub struct RedConfig {
     pub max_probability: Probability,
     /// Whether the probability grows on from `max` to twice `max`, instead of jumping to one at `max`.
     pub gentle: bool,
-    /// The average's weight is 2 to the minus this.
+    /// Exponent e of the average's weight 2^-e.
     pub weight_exponent: u32,
-    /// The size of a typical packet in bytes, which tells how many could have left during an idle time.
+    /// The size of a typical packet in bytes, from which the number of departures during an idle time is estimated.
     pub mean_packet: u32,
 }
 
@@ -115,7 +115,7 @@ pub(super) struct Red {
     average: u64,
     /// Packets admitted since the last drop, while the average has been above `min`.
     count: u64,
-    /// Since when nothing waits.
+    /// Since when no packet waits.
     empty_since: Option<Instant>,
     time_per_packet: Duration,
 }
@@ -179,9 +179,9 @@ impl Queue for Red {
         true
     }
 
-    fn depart(&mut self, now: Instant, _: super::QueuedPacket, behind: Backlog) -> super::Verdict {
+    fn depart(&mut self, now: Instant, _: super::QueuedPacket, behind: Backlog) -> super::Departure {
         self.empty_since = (behind.packets == 0).then_some(now);
-        super::Verdict::Send
+        super::Departure::Send
     }
 
     fn emptied(&mut self, now: Instant) {

@@ -1,8 +1,8 @@
-//! Servers: how long a link takes over a packet.
+//! Servers: how long a link takes to send a packet.
 //!
-//! A server works on one packet at a time. It is told when a packet begins and says when its last bit leaves; if the
-//! rate changes meanwhile, the host interrupts it and hands what is left of the packet to the new one.
-//! Work is counted in billionths of a bit, so that a rate in bits per second times nanoseconds is exact.
+//! A server works on one packet at a time. It gets the start of a packet and returns the end of its transmission; if
+//! the rate changes meanwhile, the host interrupts it and passes the rest of the packet to the new one. Work is counted
+//! in billionths of a bit, so that a rate in bits per second times nanoseconds is exact.
 
 mod opportunities;
 mod table;
@@ -25,19 +25,19 @@ pub(crate) struct Work(pub(crate) u64);
 impl Work {
     pub(crate) const NONE: Work = Work(0);
 
-    /// What `bytes` need. Exact up to 2.3 GB; packets and bursts are far below.
+    /// The work for `bytes`. Exact up to 2.3 GB; packets and bursts are far below.
     pub(crate) const fn of(bytes: u64) -> Self {
         Work(bytes.saturating_mul(8_000_000_000))
     }
 
-    /// What this rate does in this time.
+    /// The work done at `rate` in `time`.
     #[inline]
     pub(crate) fn done(rate: Bandwidth, time: Duration) -> Self {
         let bits = u128::from(rate.as_bps()) * u128::from(time.as_nanos());
         Work(u64::try_from(bits).unwrap_or(u64::MAX))
     }
 
-    /// How long it takes at this rate, rounded up to a nanosecond; [`Duration::MAX`] at rate zero.
+    /// The time for this work at `rate`, rounded up to a nanosecond; [`Duration::MAX`] at rate zero.
     #[inline]
     pub(crate) fn time(self, rate: Bandwidth) -> Duration {
         match rate {
@@ -53,18 +53,18 @@ impl Work {
     }
 }
 
-/// How fast a link sends. Every packet counts with the link's overhead.
+/// The transmission rate of a link. Every packet counts with the link's overhead.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RateConfig {
-    /// The same rate all the time; [`Bandwidth::INFINITE`] takes no time, [`Bandwidth::ZERO`] keeps packets waiting.
+    /// Constant; [`Bandwidth::INFINITE`] takes no time, [`Bandwidth::ZERO`] keeps packets waiting.
     Constant(Bandwidth),
     /// A shaper that lets bursts pass, like tc's tbf and HTB.
     TokenBucket(TokenBucketConfig),
-    /// A recorded rate over time, from the moment when the link gets it.
+    /// A recorded rate over time, starting when the link gets it.
     Table(Arc<Steps<Bandwidth>>),
-    /// Mahimahi's recorded delivery opportunities, from the moment when the link gets them.
+    /// Mahimahi's recorded delivery opportunities, starting when the link gets them.
     Opportunities(Arc<Opportunities>),
-    /// A made-up rate over time, from the moment when the link gets it. It draws from its own stream.
+    /// A synthetic rate over time, starting when the link gets it. It draws from its own stream.
     Synthetic(SyntheticConfig),
 }
 
@@ -75,7 +75,7 @@ impl From<Bandwidth> for RateConfig {
 }
 
 impl RateConfig {
-    /// The rate in the long run: of a recording, its mean over one pass; of a made-up rate, the mean that was asked for.
+    /// The mean rate: of a recording, over one pass; of a synthetic rate, the configured mean.
     pub fn mean(&self) -> Bandwidth {
         match self {
             RateConfig::Constant(rate) => *rate,
@@ -108,18 +108,18 @@ impl Kind {
     }
 }
 
-/// What takes the rate's time over every packet.
+/// The server of a link, with the packet in service.
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
     kind: Kind,
     /// When the packet in service began, or continued after a change.
     began: Instant,
-    /// What was left of it then.
+    /// The rest of its work then.
     work: Work,
 }
 
 impl Server {
-    /// A server whose made-up rates follow the run of these streams.
+    /// A server whose synthetic rates draw from `streams`.
     pub(crate) fn new(config: &RateConfig, streams: &Streams, now: Instant) -> Self {
         Server { kind: Kind::new(config, streams, now), began: now, work: Work::NONE }
     }
@@ -131,8 +131,8 @@ impl Server {
         self.serve(now, Work::of(bytes))
     }
 
-    /// Puts a new rate in force. The packet in service, if there is one, keeps what is left of it; returns when it will
-    /// leave now. A token bucket that follows a token bucket keeps its tokens.
+    /// Sets a new rate. The packet in service, if there is one, keeps its remaining work; returns when it will now
+    /// be sent. A token bucket that follows a token bucket keeps its tokens.
     pub(crate) fn change(
         &mut self,
         config: &RateConfig,
@@ -151,7 +151,7 @@ impl Server {
         Some(self.serve(now, left?))
     }
 
-    /// Takes the packet in service away, without it having left, and returns what is left of it at `now`.
+    /// Removes the unfinished packet in service, and returns its remaining work at `now`.
     pub(crate) fn interrupt(&mut self, now: Instant) -> Work {
         let (began, work) = (self.began, self.work);
         match &mut self.kind {

@@ -1,7 +1,7 @@
-//! A server that moves packets at recorded moments, as Mahimahi's mm-link does.
+//! A server that sends packets at recorded times, as Mahimahi's mm-link does.
 //!
-//! Every opportunity moves up to 1500 bytes: several small packets, or a part of one that spans opportunities. What an
-//! opportunity does not use, because nothing waits, is lost.
+//! Every opportunity sends up to 1500 bytes: several small packets, or a part of one that spans opportunities. Capacity
+//! that an opportunity does not use, because no packet waits, is lost.
 //!
 //! Ours: Mahimahi counts four bytes of its tunnel's header per packet in slots of 1504; give the link an overhead of 0.
 
@@ -10,25 +10,25 @@ use crate::trace::{OPPORTUNITY_BYTES, Opportunities};
 use anabranch_units::{Duration, Instant};
 use std::sync::Arc;
 
-/// What one opportunity moves.
+/// Capacity of one opportunity.
 const OPPORTUNITY: Work = Work::of(OPPORTUNITY_BYTES as u64);
 
 #[derive(Clone, Debug)]
 pub(super) struct OpportunityServer {
     trace: Arc<Opportunities>,
     place: Place,
-    /// The place when the packet in service began.
+    /// The position in the trace when the packet in service began.
     before: Place,
 }
 
-/// How far the trace is used up.
+/// The used part of the trace.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// When the present pass of the trace began.
+    /// When the current pass of the trace began.
     pass_began: Instant,
     /// The first opportunity of this pass that is unused.
     next: usize,
-    /// What is left of the opportunity at `rest_at`, for packets that begin at just this moment.
+    /// Unused capacity of the opportunity at `rest_at`, for packets that begin at exactly this time.
     rest: Work,
     rest_at: Instant,
 }
@@ -57,7 +57,7 @@ impl OpportunityServer {
         }
     }
 
-    /// Takes the packet away that began at `began` with `work` to send. The opportunities until now, inclusive, have
+    /// Removes the packet that began at `began` with `work` to send. The opportunities until now, inclusive, have
     /// moved a part of it, and are used up.
     pub(super) fn interrupt(&mut self, began: Instant, work: Work, now: Instant) -> Work {
         let times = self.trace.times();
@@ -79,7 +79,7 @@ impl Place {
         self.pass_began + Duration::from_nanos(times[self.next])
     }
 
-    /// Uses the next opportunity, and says when it comes.
+    /// Uses the next opportunity, and returns its time.
     fn take_next(&mut self, times: &[u64], period: Duration) -> Instant {
         self.rest = OPPORTUNITY;
         self.rest_at = self.next_at(times);
@@ -155,7 +155,7 @@ mod tests {
         // 100 bytes are left of the first opportunity: the packet spans both.
         assert_eq!(serve(&mut server, 5, 700), at(10));
         assert_eq!(serve(&mut server, 10, 900), at(10));
-        // A packet that comes later finds nothing left of it.
+        // A packet that arrives later finds no capacity left.
         assert_eq!(serve(&mut server, 11, 1), at(15));
     }
 

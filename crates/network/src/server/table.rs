@@ -10,9 +10,9 @@ pub(super) struct TableServer {
     steps: Arc<Steps<Bandwidth>>,
     /// When the table's first step began.
     origin: Instant,
-    /// What one pass does; packets that need more skip whole passes.
+    /// Work of one pass; packets that need more skip whole passes.
     per_pass: u128,
-    /// Where the last packet was, to save a search.
+    /// The step of the last packet, to save a search.
     hint: usize,
 }
 
@@ -26,7 +26,7 @@ impl TableServer {
         let mut at = now;
         let mut left = u128::from(work.0);
         if self.steps.at_end() == AtEnd::Loop && left > self.per_pass {
-            // A loop that does nothing never finishes; else leave at most one pass for the walk below.
+            // A loop with a rate of zero never finishes; else leave at most one pass for the walk below.
             let Some(passes) = (left - 1).checked_div(self.per_pass) else {
                 return Instant::FAR_FUTURE;
             };
@@ -48,7 +48,7 @@ impl TableServer {
         }
     }
 
-    /// What the table does between two moments, of which a packet used all.
+    /// The work done by the table between two times, all of it for one packet.
     pub(super) fn done(&self, from: Instant, to: Instant) -> Work {
         let mut at = from;
         let mut done = 0;
@@ -62,7 +62,7 @@ impl TableServer {
     }
 }
 
-/// What a rate can do in this time, in 10^-9 bits.
+/// The work of a rate in this time, in 10^-9 bits.
 fn capacity(rate: Bandwidth, time: Duration) -> u128 {
     u128::from(rate.as_bps()) * u128::from(time.as_nanos())
 }

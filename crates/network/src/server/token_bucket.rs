@@ -1,10 +1,10 @@
-//! A token bucket: the long-run rate is bounded, bursts pass.
+//! A token bucket: the long-run rate is bounded, bursts are not delayed.
 //!
-//! Tokens gather at `rate` up to `burst` bytes. A packet leaves as soon as there are as many tokens as it has bytes, and
-//! takes them; not before its bits have passed at the `peak` rate either. So in any interval of length t at most
-//! `burst + rate * t` bytes leave (Turner 1986; tc-tbf(8), tc-htb(8)). The bucket is full at the start.
+//! Tokens accumulate at `rate` up to `burst` bytes. A packet is sent as soon as there are as many tokens as it has
+//! bytes, and takes them; not before its bits have passed at the `peak` rate either. So in any interval of length t at
+//! most `burst + rate * t` bytes leave (Turner 1986; tc-tbf(8), tc-htb(8)). The bucket is full at the start.
 //!
-//! Deviation from tbf: it drops packets larger than the burst. Here such a packet waits until the bucket has
+//! Deviation from tbf: tbf drops packets larger than the burst. Here such a packet waits until the bucket has
 //! gathered its size, and the bound holds with the packet's size in place of the burst;
 //! [`DirectionConfig::validate`](crate::DirectionConfig::validate) refuses a burst smaller than the MTU anyway.
 
@@ -14,9 +14,9 @@ use anabranch_units::{Bandwidth, Instant};
 /// A shaper's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucketConfig {
-    /// The rate at which tokens gather.
+    /// The rate at which tokens accumulate.
     pub rate: Bandwidth,
-    /// How many bytes may leave at once after an idle time.
+    /// Bytes that may be sent at once after an idle time.
     pub burst: u64,
     /// The rate within a burst; [`Bandwidth::INFINITE`] if it is not limited.
     pub peak: Bandwidth,
@@ -33,13 +33,13 @@ impl TokenBucketConfig {
 pub(super) struct TokenBucket {
     config: TokenBucketConfig,
     level: Level,
-    /// The level as if the packet in service had never come, for interruptions.
+    /// The level without the packet in service, for interruptions.
     without_packet: Level,
-    /// The tokens that the packet in service takes when it leaves.
+    /// The tokens that the packet in service consumes.
     price: Work,
 }
 
-/// How many tokens there are, at a moment.
+/// The number of tokens at a time.
 #[derive(Clone, Copy, Debug)]
 struct Level {
     tokens: Work,
@@ -58,21 +58,21 @@ impl TokenBucket {
         self.resume(now, work)
     }
 
-    /// Continues the packet that was interrupted: `work` is left to send, but all of its size is still to be paid.
+    /// Continues the interrupted packet: `work` is left to send, but it still consumes tokens for its whole size.
     pub(super) fn resume(&mut self, now: Instant, work: Work) -> Instant {
         let price = self.price;
         self.without_packet = self.level;
         let level = self.level_at(now, Work::of(self.config.burst));
         let gathered = now + price.minus(level.tokens).time(self.config.rate);
         let leaves = gathered.max(now + work.time(self.config.peak));
-        // While a packet larger than the burst waits, the bucket holds as much as it needs.
+        // While a packet larger than the burst waits, the bucket's capacity is the packet's size.
         let level = self.level_at(leaves, Work::of(self.config.burst).max(price));
         self.level = Level { tokens: level.tokens.minus(price), at: leaves };
         leaves
     }
 
-    /// Takes the packet away that began at `began` with `work` to send, and returns what is left. Without a peak rate
-    /// a packet leaves all at once, so all of it is left.
+    /// Removes the packet that began at `began` with `work` to send, and returns the rest. Without a peak rate
+    /// a packet is sent all at once, so all of it is left.
     pub(super) fn interrupt(&mut self, began: Instant, work: Work, now: Instant) -> Work {
         self.level = self.without_packet;
         self.level = self.level_at(now, Work::of(self.config.burst));
@@ -83,7 +83,7 @@ impl TokenBucket {
     }
 
     pub(super) fn change(&mut self, config: TokenBucketConfig, now: Instant) {
-        // What a smaller bucket cannot hold spills as soon as its level is looked at.
+        // Tokens beyond the capacity of a smaller bucket are dropped at its next update.
         self.level = self.level_at(now, Work::of(self.config.burst));
         self.config = config;
     }
@@ -124,7 +124,7 @@ mod tests {
             })
             .collect();
         assert_eq!(leaves, [at(0), at(0), at(0), at(1), at(2)]);
-        // 7 idle milliseconds fill the bucket, but not beyond its brim.
+        // 7 idle milliseconds fill the bucket, but not beyond its capacity.
         let later: Vec<_> = (0..4).map(|_| bucket.serve(at(9), kilobytes(1))).collect();
         assert_eq!(later, [at(9), at(9), at(9), at(10)]);
     }

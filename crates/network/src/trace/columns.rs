@@ -1,8 +1,8 @@
 //! Tables of time and rate: one sample per line, separated by commas, semicolons, tabs or spaces.
 //!
 //! A sample's rate holds from its time until the next sample's. Times are counted from the first sample, so a table may
-//! begin at second 0 or at second 1. The last sample holds as long as the one before it. Samples at equal times occur in
-//! recordings; the last of them counts. A first line whose time is no number is a heading.
+//! begin at second 0 or at second 1. The last sample holds as long as the one before it. Of samples at equal times,
+//! which occur in recordings, the last counts. A first line whose time is not a number is a heading.
 
 use super::{AtEnd, Steps, TraceError, content, excerpt};
 use anabranch_units::{Bandwidth, Duration};
@@ -26,7 +26,7 @@ pub enum RateUnit {
     BytesPerSecond,
 }
 
-/// No link carries more (10 Tb/s), so a larger rate is in another unit than was said.
+/// No link is faster (10 Tb/s), so a larger rate is in another unit than stated.
 const MOST_BPS: f64 = 1e13;
 
 /// 292 years, about what 63 bits of nanoseconds hold; later times are milliseconds or less since 1970.
@@ -41,12 +41,12 @@ impl RateUnit {
         ("B/s", RateUnit::BytesPerSecond),
     ];
 
-    /// Its name.
+    /// Name in scenarios and on the command line.
     pub fn name(self) -> &'static str {
         RateUnit::NAMES.iter().find(|(_, unit)| *unit == self).map_or("", |(name, _)| name)
     }
 
-    /// The unit that a column's heading ends with, such as `wifi_mbps`, if it does.
+    /// The unit at the end of a column's heading, such as `wifi_mbps`; `None` if there is none.
     fn of_heading(heading: &str) -> Option<Self> {
         const ENDINGS: [(&str, RateUnit); 4] = [
             ("kbps", RateUnit::KilobitsPerSecond),
@@ -58,8 +58,8 @@ impl RateUnit {
         ENDINGS.iter().find(|(ending, _)| heading.ends_with(ending)).map(|(_, unit)| *unit)
     }
 
-    /// The unit that the heading of a table says for this column, if there is a heading and it does.
-    pub(super) fn said_in(text: &str, column: usize) -> Option<Self> {
+    /// The unit in the heading of column `column`; `None` without a heading or a unit.
+    pub(super) fn in_heading(text: &str, column: usize) -> Option<Self> {
         let (_, first) = content(text).next()?;
         if !is_heading(first) {
             return None;
@@ -77,12 +77,12 @@ impl RateUnit {
     }
 }
 
-/// How a table is to be read.
+/// The format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnFormat {
     /// The unit of the rates. Times are in seconds.
     pub unit: RateUnit,
-    /// Which column holds the rates; the times are column 0.
+    /// The column of the rates; column 0 has the times.
     pub column: usize,
     /// What follows the last sample.
     pub at_end: AtEnd,
@@ -104,7 +104,8 @@ struct Sample {
 impl Steps<Bandwidth> {
     /// Reads a table of time and rate.
     ///
-    /// Errors name the line: too few columns, not a number, a negative or impossible rate, a time before the previous one.
+    /// Errors give the line: too few columns, not a number, a negative or impossible rate, a time before the previous
+    /// one.
     pub fn parse_columns(text: &str, format: ColumnFormat) -> Result<Self, TraceError> {
         let mut samples: Vec<Sample> = Vec::new();
         for (nth, (number, line)) in content(text).enumerate() {
@@ -151,7 +152,7 @@ fn parse_line(number: usize, line: &str, format: ColumnFormat) -> Result<Sample,
     Ok(Sample { at: Duration::from_secs_f64(seconds), rate })
 }
 
-/// A number from 0 to what is possible.
+/// A number from 0 to `most`.
 fn number_in(line: usize, what: &str, field: &str, most: f64) -> Result<f64, TraceError> {
     let problem = match field.parse::<f64>() {
         Ok(value) if (0.0..=most).contains(&value) => return Ok(value),
@@ -164,10 +165,10 @@ fn number_in(line: usize, what: &str, field: &str, most: f64) -> Result<f64, Tra
     Err(TraceError::at(line, problem).expecting("a finite number that is not negative"))
 }
 
-/// How long each sample holds.
+/// The duration of each sample.
 fn lengths(samples: &[Sample]) -> Vec<(Duration, Bandwidth)> {
     let gaps: Vec<Duration> = samples.windows(2).map(|pair| pair[1].at - pair[0].at).collect();
-    // A single sample has no gap to repeat; its length is then without meaning.
+    // A single sample has no gap to take; its length then has no meaning.
     let last = gaps.iter().rev().find(|gap| !gap.is_zero()).copied().unwrap_or(Duration::from_secs(1));
     gaps.into_iter().chain([last]).zip(samples.iter().map(|sample| sample.rate)).collect()
 }
@@ -235,11 +236,11 @@ mod tests {
 
     #[test]
     fn headings_say_the_unit() {
-        let said = |text| RateUnit::said_in(text, 1);
-        assert_eq!(said("t_s,att_mbps\n0,1"), Some(RateUnit::MegabitsPerSecond));
-        assert_eq!(said("# from a phone\ntime rate_bps\n0 1"), Some(RateUnit::BitsPerSecond));
-        assert_eq!(said("t,KBPS\n"), Some(RateUnit::KilobitsPerSecond));
-        assert_eq!(said("t,bytes_per_s\n"), Some(RateUnit::BytesPerSecond));
-        assert_eq!([said("t,rate\n0,1"), said("0,1"), said("t\n0,1"), said("")], [None; 4]);
+        let unit_of = |text| RateUnit::in_heading(text, 1);
+        assert_eq!(unit_of("t_s,att_mbps\n0,1"), Some(RateUnit::MegabitsPerSecond));
+        assert_eq!(unit_of("# from a phone\ntime rate_bps\n0 1"), Some(RateUnit::BitsPerSecond));
+        assert_eq!(unit_of("t,KBPS\n"), Some(RateUnit::KilobitsPerSecond));
+        assert_eq!(unit_of("t,bytes_per_s\n"), Some(RateUnit::BytesPerSecond));
+        assert_eq!([unit_of("t,rate\n0,1"), unit_of("0,1"), unit_of("t\n0,1"), unit_of("")], [None; 4]);
     }
 }

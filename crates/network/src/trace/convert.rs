@@ -1,15 +1,16 @@
 //! Writes recordings: as Mahimahi's opportunities, tables and JSON lists.
 //!
-//! A table becomes opportunities by counting: as soon as the table has moved another 1500 bytes, there is one, rounded up to
-//! a millisecond; the last one closes the trace, so at any time both have moved the same up to one packet. Opportunities
-//! become a table by counting them in buckets. Between tables and JSON lists nothing is lost, but that tables have no latency.
+//! A table becomes opportunities by counting: one for every 1500 bytes that the table has moved, rounded up to a
+//! millisecond; the last one closes the trace, so at any time both have moved the same up to one packet. Opportunities
+//! become a table by counting them in buckets. Conversion between tables and JSON lists is exact, except that tables
+//! have no latency.
 
 use super::steps::check_entries;
 use super::{AtEnd, OPPORTUNITY_BYTES, Opportunities, RecordedRate, Recording, Steps, TraceError, TraceKind};
 use anabranch_units::{Bandwidth, Duration};
 use std::fmt::Write;
 
-/// What one opportunity moves, in 10^-9 bits.
+/// Capacity of one opportunity, in 10^-9 bits.
 const OPPORTUNITY_NANOBITS: u128 = OPPORTUNITY_BYTES as u128 * 8 * NANOS_PER_S;
 
 const NANOS_PER_S: u128 = 1_000_000_000;
@@ -17,7 +18,7 @@ const NANOS_PER_S: u128 = 1_000_000_000;
 impl Recording {
     /// The text of a file of this kind. `bucket` is the length of a step where opportunities become a table.
     ///
-    /// Errors: a rate of zero throughout has no opportunities; too many entries; a bucket without length.
+    /// Errors: a rate of zero throughout has no opportunities; too many entries; a bucket of length zero.
     pub fn write(&self, kind: TraceKind, bucket: Duration) -> Result<String, TraceError> {
         match kind {
             TraceKind::Mahimahi => self.opportunities().map(|trace| write_opportunities(&trace)),
@@ -28,7 +29,7 @@ impl Recording {
 
     /// The rate as a table; opportunities are counted in buckets of this length.
     ///
-    /// Errors: a bucket without length; too many buckets.
+    /// Errors: a bucket of length zero; too many buckets.
     pub fn table(&self, bucket: Duration) -> Result<Steps<Bandwidth>, TraceError> {
         match &self.rate {
             RecordedRate::Table(steps) => Ok(steps.clone()),
@@ -38,7 +39,7 @@ impl Recording {
 
     /// The rate as opportunities.
     ///
-    /// Errors: a rate of zero throughout has none; there are too many.
+    /// Errors: a rate of zero throughout; too many opportunities.
     pub fn opportunities(&self) -> Result<Opportunities, TraceError> {
         match &self.rate {
             RecordedRate::Table(steps) => steps.opportunities(),
@@ -48,8 +49,8 @@ impl Recording {
 }
 
 impl Opportunities {
-    /// The rate in buckets of this length; the last one may be shorter. An opportunity between two buckets belongs to the
-    /// later one, the one that closes the trace to the last.
+    /// The rate in buckets of this length; the last one may be shorter. An opportunity at the boundary of two buckets
+    /// belongs to the later one, the one that closes the trace to the last.
     fn counted(&self, bucket: Duration) -> Result<Steps<Bandwidth>, TraceError> {
         if bucket.is_zero() {
             return Err(TraceError::whole("the buckets have no length").expecting("a time above zero"));
@@ -100,7 +101,7 @@ impl Steps<Bandwidth> {
     }
 }
 
-/// What a rate moves in this time, in 10^-9 bits.
+/// The bytes moved at a rate in this time, in 10^-9 bits.
 fn moved(length: Duration, rate: Bandwidth) -> u128 {
     u128::from(length.as_nanos()) * u128::from(rate.as_bps())
 }
@@ -114,7 +115,7 @@ fn write_opportunities(trace: &Opportunities) -> String {
     let mut text = String::new();
     let ms = trace.times().iter().map(|time| time.div_ceil(1_000_000));
     let closing = trace.period().as_nanos().div_ceil(1_000_000);
-    // The last line says when the trace begins again.
+    // The last line is the time at which the trace repeats.
     let closes = ms.clone().next_back() == Some(closing);
     for ms in ms.chain((!closes).then_some(closing)) {
         writeln!(text, "{ms}").expect("a string takes all");

@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 /// A trace of rate and, where recorded, latency.
 ///
-/// What the latency means is the recording's matter: in sabre's collections it is added once per request, a round trip,
-/// so half of it (`latency.map(|rtt| rtt / 2)`) makes a one-way delay.
+/// The meaning of the latency depends on the recording: in sabre's collections it is added once per request, a round
+/// trip, so half of it (`latency.map(|rtt| rtt / 2)`) makes a one-way delay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateAndLatency {
     /// The rate over time.
@@ -20,7 +20,7 @@ pub struct RateAndLatency {
 /// 292 years, about what 63 bits of nanoseconds hold.
 const MOST_MS: f64 = 9.2e12;
 
-/// 10 Tb/s: faster links are not built.
+/// 10 Tb/s, beyond every existing link.
 const MOST_KBPS: f64 = 1e10;
 
 #[derive(Deserialize)]
@@ -34,7 +34,7 @@ struct Period {
 impl RateAndLatency {
     /// Reads a JSON list of periods.
     ///
-    /// Errors name the line where the JSON is malformed or a field is missing, unknown or no number; or the period
+    /// Errors give the line where the JSON is malformed or a field is missing, unknown or not a number; or the period
     /// (counted from one) with a negative value.
     pub fn parse_json(text: &str, at_end: AtEnd) -> Result<Self, TraceError> {
         let expected = "a list of objects with `duration_ms`, `bandwidth_kbps` and, if there is one, `latency_ms`";
@@ -87,7 +87,7 @@ fn milliseconds(ms: f64) -> Duration {
     Duration::from_secs_f64(ms / 1e3)
 }
 
-/// The line on which the list's object with this index begins. The text is known to be a list of flat objects whose
+/// The line on which the list's object with this index begins. The text is a valid list of flat objects whose
 /// strings are field names, so every brace opens one.
 fn line_of_object(text: &str, index: usize) -> usize {
     let before = text.match_indices('{').nth(index).map_or(0, |(at, _)| at);

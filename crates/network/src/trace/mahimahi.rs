@@ -1,28 +1,28 @@
 //! Mahimahi's packet-delivery traces (Netravali et al., USENIX ATC 2015; recorded with the Saturator of Winstein et
-//! al., NSDI 2013): every line is a moment, in milliseconds, at which the link can move up to 1500 bytes.
+//! al., NSDI 2013): every line is a time, in milliseconds, at which the link can send up to 1500 bytes.
 
 use super::steps::check_entries;
 use super::{TraceError, content, excerpt};
 use anabranch_units::{Bandwidth, Duration};
 
-/// What a delivery opportunity can move.
+/// Bytes that one delivery opportunity can send.
 pub const OPPORTUNITY_BYTES: u32 = 1500;
 
 /// 292 years, about what 63 bits of nanoseconds hold.
 const MOST_MS: u64 = 9_200_000_000_000;
 
-/// Moments at which a link can move 1500 bytes each. After the last one the trace begins again, so that a
+/// Times at which a link can send 1500 bytes each. After the last one the trace repeats, so that a
 /// trace which holds only "1" gives one opportunity in every millisecond.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opportunities {
-    /// Ascending, in nanoseconds from the beginning of the trace, none after its end.
+    /// Ascending, in nanoseconds from the start of the trace, none after its end.
     times: Vec<u64>,
-    /// When the trace begins again.
+    /// When the trace repeats, in nanoseconds.
     period: u64,
 }
 
 impl Opportunities {
-    /// Opportunities at these times after the beginning, which must not descend; the last one is also the period of
+    /// Opportunities at these times after the start, which must not descend; the last one is also the period of
     /// the loop, so it must not be zero.
     pub fn new(times: impl IntoIterator<Item = Duration>) -> Result<Self, TraceError> {
         let times: Vec<u64> = times.into_iter().map(Duration::as_nanos).collect();
@@ -30,7 +30,7 @@ impl Opportunities {
         Opportunities::with_period(times, Duration::from_nanos(period))
     }
 
-    /// The same with a time, in nanoseconds, at which the trace begins again; none may lie after it.
+    /// Opportunities with an explicit period, in nanoseconds; none may be after it.
     pub(super) fn with_period(times: Vec<u64>, period: Duration) -> Result<Self, TraceError> {
         let period = period.as_nanos();
         if !times.is_sorted() {
@@ -69,17 +69,17 @@ impl Opportunities {
         Opportunities::new(times)
     }
 
-    /// How long the trace is.
+    /// Length of the trace.
     pub fn period(&self) -> Duration {
         Duration::from_nanos(self.period)
     }
 
-    /// The rate of a sender that uses every opportunity in full.
+    /// The mean rate if every opportunity is used in full.
     pub fn mean_rate(&self) -> Bandwidth {
         Bandwidth::from_bytes_per(self.times.len() as u64 * u64::from(OPPORTUNITY_BYTES), self.period())
     }
 
-    /// The same from `offset` on; after the end come those from the beginning.
+    /// The trace from `offset` on; the part before `offset` follows after the end.
     pub fn shifted(&self, offset: Duration) -> Self {
         let offset = offset.as_nanos() % self.period;
         let first = self.times.partition_point(|time| *time < offset);
@@ -88,7 +88,7 @@ impl Opportunities {
         Opportunities { times: later.chain(earlier).collect(), period: self.period }
     }
 
-    /// Those until `length`; if it is longer than the trace, with those of its repetitions.
+    /// The opportunities until `length`; beyond the end of the trace, those of its next passes.
     ///
     /// Errors: there is none, or there are too many.
     pub fn lasting(&self, length: Duration) -> Result<Self, TraceError> {
@@ -103,7 +103,8 @@ impl Opportunities {
         Opportunities::with_period(times, length)
     }
 
-    /// So many times as many, at the same moments: after k of the trace's come `factor` k, rounded down.
+    /// `factor` times as many opportunities, at the same times: after k of the trace's, `factor` k have come, rounded
+    /// down.
     ///
     /// Errors: none is left, or there are too many.
     pub fn scaled(&self, factor: f64) -> Result<Self, TraceError> {
@@ -114,7 +115,7 @@ impl Opportunities {
         Opportunities::with_period(times, self.period())
     }
 
-    /// When they come, in nanoseconds from the beginning.
+    /// Times in nanoseconds from the start.
     pub(crate) fn times(&self) -> &[u64] {
         &self.times
     }

@@ -1,11 +1,12 @@
-//! Recorded networks: values that change over time, and where they are read from.
+//! Recorded networks: values that change over time, and their file formats.
 //!
 //! Three formats: Mahimahi's delivery opportunities ([`Opportunities::parse`]), tables of time and rate
 //! ([`Steps::parse_columns`]), and JSON lists of periods with rate and latency ([`RateAndLatency::parse_json`]).
-//! [`Recording::read`] takes a file of any of them, and recognises which. Errors name the line and what would be right.
+//! [`Recording::read`] reads a file of any of them and detects the format. Errors give the line and the expected
+//! content.
 //!
-//! Where nothing was recorded, [`SyntheticConfig`] makes a rate up that has a recorded one's statistics, and [`Summary`]
-//! says what these are.
+//! Without a recording, [`SyntheticConfig`] generates a rate with the statistics of recorded ones, and [`Summary`]
+//! computes these statistics.
 
 mod columns;
 mod convert;
@@ -26,14 +27,14 @@ pub use synthetic::{SYNTHETIC_KINDS, SyntheticConfig, SyntheticEntry, SyntheticM
 
 use std::fmt;
 
-/// What is wrong with a trace, and where.
+/// A fault in a trace, and its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceError {
-    /// Counted from one; none if it is no single line's fault.
+    /// Line number from one; `None` if the fault is not in a single line.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// The fault.
     pub problem: String,
-    /// What would be right; empty where the problem says it.
+    /// The expected content; empty where the problem implies it.
     pub expected: String,
 }
 
@@ -66,7 +67,7 @@ impl fmt::Display for TraceError {
 
 impl std::error::Error for TraceError {}
 
-/// The lines that say something, with their numbers from one: neither empty nor a comment after `#`.
+/// The lines with content, numbered from one: neither empty nor a comment after `#`.
 fn content(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))

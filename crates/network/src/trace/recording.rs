@@ -1,4 +1,4 @@
-//! A file with a recorded rate, of whichever format.
+//! A file with a recorded rate, in any of the formats.
 
 use super::{AtEnd, ColumnFormat, Opportunities, RateAndLatency, RateUnit, Steps, TraceError, content};
 use anabranch_units::{Bandwidth, Duration};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TraceKind {
-    /// Milliseconds at which 1500 bytes can leave.
+    /// Times in milliseconds at which 1500 bytes can be sent.
     Mahimahi,
     /// Time and rate per line.
     Columns,
@@ -22,12 +22,13 @@ impl TraceKind {
     pub const NAMES: [(&'static str, TraceKind); 3] =
         [("mahimahi", TraceKind::Mahimahi), ("columns", TraceKind::Columns), ("json", TraceKind::Json)];
 
-    /// Its name.
+    /// Name in scenarios and on the command line.
     pub fn name(self) -> &'static str {
         TraceKind::NAMES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
     }
 
-    /// What the ending of a file's name says, if it does. Mahimahi's traces end in the direction that they were recorded in.
+    /// The format given by a file name's ending, if known. Mahimahi's traces end with the direction that they were
+    /// recorded in.
     pub fn of_name(name: &str) -> Option<Self> {
         match name.rsplit_once('.')?.1.to_lowercase().as_str() {
             "csv" | "tsv" | "txt" => Some(TraceKind::Columns),
@@ -37,7 +38,7 @@ impl TraceKind {
         }
     }
 
-    /// What a text looks like: JSON begins with a bracket, and Mahimahi's lines are single numbers.
+    /// The format that a text seems to have: JSON begins with a bracket, and Mahimahi's lines are single numbers.
     pub fn of(text: &str) -> Self {
         let Some((_, first)) = content(text).next() else { return TraceKind::Columns };
         if first.starts_with(['[', '{']) {
@@ -50,7 +51,7 @@ impl TraceKind {
     }
 }
 
-/// How a file was read.
+/// The format in which a file was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceFormat {
     /// See [`TraceKind::Mahimahi`].
@@ -59,7 +60,7 @@ pub enum TraceFormat {
     Columns {
         /// The unit of the rates.
         unit: RateUnit,
-        /// Which column holds them, counted from zero.
+        /// The column of the rates, counted from zero.
         column: usize,
     },
     /// See [`TraceKind::Json`].
@@ -67,7 +68,7 @@ pub enum TraceFormat {
 }
 
 impl TraceFormat {
-    /// The name of its kind.
+    /// Name of the format's kind.
     pub fn name(self) -> &'static str {
         match self {
             TraceFormat::Mahimahi => TraceKind::Mahimahi.name(),
@@ -77,14 +78,14 @@ impl TraceFormat {
     }
 }
 
-/// What is known about a file before it is read; the rest is recognised.
+/// What the caller knows about a file; the rest is detected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceHints {
-    /// Its kind.
+    /// Format; detected where absent.
     pub kind: Option<TraceKind>,
-    /// The unit of a table's rates; where absent, the heading must say it.
+    /// The unit of a table's rates; where absent, the heading must have it.
     pub unit: Option<RateUnit>,
-    /// Which column of a table holds the rates, counted from zero; 1 where absent.
+    /// The column of a table's rates, counted from zero; 1 where absent.
     pub column: Option<usize>,
     /// What follows the last sample.
     pub at_end: AtEnd,
@@ -95,26 +96,26 @@ pub struct TraceHints {
 pub enum RecordedRate {
     /// Constant in steps.
     Table(Steps<Bandwidth>),
-    /// Moments at which a packet can leave.
+    /// Times at which a packet can be sent.
     Opportunities(Opportunities),
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
-    /// How it was read.
+    /// The format in which it was read.
     pub format: TraceFormat,
     /// The rate over time.
     pub rate: RecordedRate,
-    /// The latency over time, where it was recorded.
+    /// The latency over time, if it was recorded.
     pub latency: Option<Steps<Duration>>,
 }
 
 impl Recording {
     /// Reads a file. A byte-order mark and carriage returns are accepted.
     ///
-    /// Errors: what [`Opportunities::parse`], [`Steps::parse_columns`] and [`RateAndLatency::parse_json`] say; no text; a
-    /// table whose unit nobody says; a unit or a column of what is no table.
+    /// Errors: those of [`Opportunities::parse`], [`Steps::parse_columns`] and [`RateAndLatency::parse_json`]; not a
+    /// text; a table without a known unit; a unit or a column for a format other than a table.
     pub fn read(bytes: &[u8], hints: &TraceHints) -> Result<Self, TraceError> {
         let text = text_of(bytes)?;
         let looks_like = TraceKind::of(text);
@@ -131,7 +132,7 @@ impl Recording {
         read.map_err(|error| if kind == looks_like { error } else { suspect(error, kind, looks_like) })
     }
 
-    /// How long it is.
+    /// Length of the recording.
     pub fn period(&self) -> Duration {
         match &self.rate {
             RecordedRate::Table(steps) => steps.period(),
@@ -139,7 +140,7 @@ impl Recording {
         }
     }
 
-    /// The same from `offset` on; after its end it goes on with its beginning, unless it holds its last value.
+    /// The recording from `offset` on; after its end its beginning follows, unless it holds its last value.
     pub fn shifted(&self, offset: Duration) -> Self {
         let rate = match &self.rate {
             RecordedRate::Table(steps) => RecordedRate::Table(steps.shifted(offset)),
@@ -148,9 +149,9 @@ impl Recording {
         Recording { rate, latency: self.latency.as_ref().map(|latency| latency.shifted(offset)), ..*self }
     }
 
-    /// The first part of this length, or, if that is longer, with what follows.
+    /// The first part of this length; beyond the end, its continuation.
     ///
-    /// Errors: a part without length or without a packet, or too large a one.
+    /// Errors: a part of length zero or without a packet, or too large a one.
     pub fn lasting(&self, length: Duration) -> Result<Self, TraceError> {
         let rate = match &self.rate {
             RecordedRate::Table(steps) => RecordedRate::Table(steps.lasting(length)?),
@@ -186,7 +187,7 @@ impl From<RateAndLatency> for Recording {
 
 fn read_table(text: &str, hints: &TraceHints) -> Result<Recording, TraceError> {
     let column = hints.column.unwrap_or(1);
-    let Some(unit) = hints.unit.or_else(|| RateUnit::said_in(text, column)) else {
+    let Some(unit) = hints.unit.or_else(|| RateUnit::in_heading(text, column)) else {
         let names: Vec<&str> = RateUnit::NAMES.iter().map(|(name, _)| *name).collect();
         let problem = "nothing says in which unit the table's rates are";
         return Err(TraceError::whole(problem).expecting(format!("a unit, one of {}", names.join(", "))));
@@ -196,13 +197,13 @@ fn read_table(text: &str, hints: &TraceHints) -> Result<Recording, TraceError> {
     Ok(Recording { format, rate: RecordedRate::Table(steps), latency: None })
 }
 
-/// The error of a text that looks like another format than it was said to be.
+/// The error for a text that seems to have another format than the stated one.
 fn suspect(error: TraceError, kind: TraceKind, looks_like: TraceKind) -> TraceError {
     let expected = format!("the format {}; this looks like {}", kind.name(), looks_like.name());
     error.expecting(expected)
 }
 
-/// The text of a file, without a byte-order mark. What is no text is refused by its first such line.
+/// The text of a file, without a byte-order mark. A file that is not a text is refused with the first bad line.
 fn text_of(bytes: &[u8]) -> Result<&str, TraceError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let not_text = |at: usize| {
@@ -259,14 +260,14 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_format_is_told_with_the_right_one() {
-        let said = |kind| TraceHints { kind: Some(kind), ..TraceHints::default() };
-        let table = TraceHints { unit: Some(RateUnit::BytesPerSecond), ..said(TraceKind::Columns) };
-        assert!(error(b"0,1\n1,2\n", said(TraceKind::Mahimahi)).ends_with("this looks like columns"));
+    fn a_wrong_format_is_reported_with_the_right_one() {
+        let hinted = |kind| TraceHints { kind: Some(kind), ..TraceHints::default() };
+        let table = TraceHints { unit: Some(RateUnit::BytesPerSecond), ..hinted(TraceKind::Columns) };
+        assert!(error(b"0,1\n1,2\n", hinted(TraceKind::Mahimahi)).ends_with("this looks like columns"));
         assert!(error(b"1\n2\n", table).ends_with("this looks like mahimahi"));
         assert!(error(b"[{}]", table).ends_with("this looks like json"));
-        assert!(error(b"1\n2\n", said(TraceKind::Json)).ends_with("this looks like mahimahi"));
-        assert!(error(b"0 1\n", said(TraceKind::Columns)).ends_with("one of b/s, kb/s, Mb/s, B/s"));
+        assert!(error(b"1\n2\n", hinted(TraceKind::Json)).ends_with("this looks like mahimahi"));
+        assert!(error(b"0 1\n", hinted(TraceKind::Columns)).ends_with("one of b/s, kb/s, Mb/s, B/s"));
         assert!(error(b"1\n", TraceHints { column: Some(2), ..TraceHints::default() }).contains("no columns"));
     }
 

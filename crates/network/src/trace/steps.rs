@@ -16,7 +16,7 @@ pub enum AtEnd {
     Hold,
 }
 
-/// More than this, hours of packets at gigabits per second, is a mistake and would fill the memory.
+/// A larger trace, hours of packets at gigabits per second, is a mistake and would fill the memory.
 pub(super) const MOST_ENTRIES: usize = 20_000_000;
 
 /// Refuses a trace that becomes too large.
@@ -28,10 +28,10 @@ pub(super) fn check_entries(entries: usize) -> Result<(), TraceError> {
     Err(TraceError::whole(problem).expecting("a shorter duration or a lower rate"))
 }
 
-/// A value over time, constant in steps. It begins at the moment when a link gets it.
+/// A value over time, constant in steps. Time starts when a link gets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Steps<T> {
-    /// When each step begins, in nanoseconds; the first is 0, each later one is larger.
+    /// The start of each step, in nanoseconds; the first is 0, each later one is larger.
     starts: Vec<u64>,
     values: Vec<T>,
     /// When the last step ends.
@@ -39,19 +39,19 @@ pub struct Steps<T> {
     at_end: AtEnd,
 }
 
-/// A step as it was found: its value, and how long it still lasts.
+/// A step with its value and its remaining time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step<T> {
     pub(crate) value: T,
     pub(crate) index: usize,
-    /// [`Duration::MAX`]: for ever.
+    /// [`Duration::MAX`]: no end.
     pub(crate) left: Duration,
 }
 
 impl<T: Copy> Steps<T> {
-    /// These values for these times, one after the other. Steps of no length are left out.
+    /// These values for these times, one after the other. Steps of length zero are dropped.
     ///
-    /// Errors: no step has a length, or together they are longer than 2^63 ns (292 years).
+    /// Errors: no step has a length, or the total exceeds 2^63 ns (292 years).
     pub fn new(steps: impl IntoIterator<Item = (Duration, T)>, at_end: AtEnd) -> Result<Self, TraceError> {
         let mut made = Steps { starts: Vec::new(), values: Vec::new(), period: 0, at_end };
         for (length, value) in steps {
@@ -71,7 +71,7 @@ impl<T: Copy> Steps<T> {
         }
     }
 
-    /// How long all steps last together.
+    /// Total length of the steps.
     pub fn period(&self) -> Duration {
         Duration::from_nanos(self.period)
     }
@@ -81,7 +81,7 @@ impl<T: Copy> Steps<T> {
         self.at_end
     }
 
-    /// Every step: how long it lasts, and its value.
+    /// The steps, each with its length and value.
     pub fn iter(&self) -> impl Iterator<Item = (Duration, T)> + '_ {
         let ends = self.starts.iter().skip(1).copied().chain([self.period]);
         let lengths = self.starts.iter().zip(ends).map(|(start, end)| Duration::from_nanos(end - start));
@@ -94,8 +94,8 @@ impl<T: Copy> Steps<T> {
         Steps { starts: self.starts.clone(), values, period: self.period, at_end: self.at_end }
     }
 
-    /// The same from `offset` on. What loops goes on with its beginning after its end, so it is as long as before;
-    /// what holds its last value is shorter, and nothing but this value from its end on.
+    /// The steps from `offset` on. A loop continues with its beginning after its end, so its length is unchanged;
+    /// steps that hold the last value become shorter, and have this value from the end on.
     pub fn shifted(&self, offset: Duration) -> Self {
         let step = self.step_at(offset, 0);
         let first = step.left.min(Duration::from_nanos(self.end_of(step.index) - self.starts[step.index]));
@@ -112,9 +112,9 @@ impl<T: Copy> Steps<T> {
         shifted.expect("a part of what lasts, and no longer")
     }
 
-    /// The first part of this length; if it is longer than the steps, what follows on them.
+    /// The first part of this length; beyond the end, its continuation.
     ///
-    /// Errors: no length, or too many steps.
+    /// Errors: a length of zero, or too many steps.
     pub fn lasting(&self, length: Duration) -> Result<Self, TraceError> {
         let mut steps: Vec<(Duration, T)> = Vec::new();
         let (mut left, mut at) = (length, Duration::ZERO);

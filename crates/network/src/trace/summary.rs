@@ -1,6 +1,7 @@
-//! What characterises a recorded rate.
+//! Statistics of a recorded rate.
 //!
-//! The rate is averaged over whole seconds, as most recordings have it, and all but the mean is said of these samples x_1 .. x_n:
+//! The rate is averaged over whole seconds, as in most recordings; all statistics but the mean use these samples x_1 ..
+//! x_n:
 //!
 //! ```text
 //! coefficient of variation = s / m,   s^2 = sum (x_i - m)^2 / n
@@ -9,13 +10,13 @@
 //! ```
 //!
 //! The autocorrelation is the usual, biased estimate (Box, Jenkins, Reinsel, Time Series Analysis, 2.1.5). A share of the mean,
-//! rather than a rate, defines an outage, so that scaling a trace does not change how it is characterised.
+//! rather than a rate, defines an outage, so that scaling a trace does not change its statistics.
 
 use super::steps::check_entries;
 use super::{OPPORTUNITY_BYTES, Opportunities, RecordedRate, Recording, Steps, TraceError};
 use anabranch_units::{Bandwidth, Duration};
 
-/// Below this share of the mean rate a trace is said to be out: video that suits the mean does not get through.
+/// Below this share of the mean rate a trace counts as out: video that suits the mean cannot be transferred.
 pub const OUTAGE_SHARE_OF_MEAN: f64 = 0.05;
 
 const SECOND: u64 = 1_000_000_000;
@@ -23,39 +24,39 @@ const SECOND: u64 = 1_000_000_000;
 /// A trace's statistics. Rates are in bits per second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// The mean over the whole trace.
+    /// The mean over the whole trace, in bits per second.
     pub mean_bps: f64,
-    /// The samples, in the order of time: means over whole seconds; of a trace shorter than a second its mean.
+    /// Means over whole seconds, in the order of time; of a trace shorter than a second its mean.
     pub samples_bps: Vec<f64>,
-    /// The same in the order of size.
+    /// The samples in ascending order.
     sorted_bps: Vec<f64>,
-    /// The standard deviation over the mean.
+    /// Coefficient of variation: the standard deviation over the mean.
     pub variation: f64,
-    /// How many outages there are.
+    /// Number of outages.
     pub outages: usize,
-    /// Which share of the time they take.
+    /// The share of time in outages, 0 to 1.
     pub outage_share: f64,
-    /// How long the longest is, in seconds.
+    /// Length of the longest outage, in whole seconds.
     pub longest_outage_s: usize,
-    /// The recorded latency, if there is one.
+    /// The recorded latency; `None` if there is none.
     pub latency: Option<Latency>,
 }
 
-/// A recorded latency, weighed by time, in seconds.
+/// A recorded latency, weighted by time, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Latency {
-    /// The mean.
+    /// Mean in seconds.
     pub mean_s: f64,
-    /// The least.
+    /// Minimum in seconds.
     pub min_s: f64,
-    /// The largest.
+    /// Maximum in seconds.
     pub max_s: f64,
 }
 
 impl Summary {
     /// The statistics of a recording.
     ///
-    /// Errors: it lasts for more seconds than can be kept.
+    /// Errors: it has more seconds than the limit of entries.
     pub fn of(recording: &Recording) -> Result<Self, TraceError> {
         check_entries(usize::try_from(recording.period().as_nanos() / SECOND).unwrap_or(usize::MAX))?;
         let samples = match &recording.rate {
@@ -70,7 +71,7 @@ impl Summary {
         Ok(Summary { latency, ..Summary::of_samples(mean.as_bps() as f64, samples) })
     }
 
-    /// The statistics of samples, of which there is at least one, whose mean is known.
+    /// The statistics of at least one sample with a known mean.
     fn of_samples(mean_bps: f64, samples: Vec<f64>) -> Self {
         let samples = if samples.is_empty() { vec![mean_bps] } else { samples };
         let mut sorted = samples.clone();
@@ -88,7 +89,7 @@ impl Summary {
         }
     }
 
-    /// The rate below which this share of the samples lies, from 0 to 1, interpolated between samples.
+    /// The rate that this share of the samples, from 0 to 1, does not exceed, interpolated between samples.
     pub fn quantile_bps(&self, share: f64) -> f64 {
         let place = share.clamp(0.0, 1.0) * (self.sorted_bps.len() - 1) as f64;
         let below = place as usize;
@@ -97,8 +98,8 @@ impl Summary {
         self.sorted_bps[below] * (1.0 - part) + self.sorted_bps[above] * part
     }
 
-    /// How alike samples this many seconds apart are, from -1 to 1; none if there are not at least three times as many
-    /// samples, or if they are all the same.
+    /// Autocorrelation at a lag of `seconds`, from -1 to 1; `None` if there are fewer than three times as many
+    /// samples, or if they are all equal.
     pub fn autocorrelation(&self, seconds: usize) -> Option<f64> {
         let (x, n) = (&self.samples_bps, self.samples_bps.len());
         let variance = variance(x);
@@ -159,7 +160,7 @@ impl Opportunities {
     }
 }
 
-/// How long each run of samples below a threshold is.
+/// The lengths of the runs of samples below a threshold.
 fn runs_below(samples: &[f64], threshold: f64) -> Vec<usize> {
     let runs = samples.chunk_by(|a, b| (*a < threshold) == (*b < threshold));
     runs.filter(|run| run[0] < threshold).map(<[f64]>::len).collect()

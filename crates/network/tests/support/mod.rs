@@ -1,4 +1,4 @@
-//! A host for tests: it drives one direction through a script and writes down what it sees.
+//! A host for tests: it drives one direction through a script and records the results.
 #![allow(dead_code)] // Every test file uses another part of it.
 
 use anabranch_events::{DropCause, LinkEvent};
@@ -22,20 +22,20 @@ impl Packet for Numbered {
     }
 }
 
-/// What a host does to a link.
+/// An action of a host on a link.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Sends a packet of this size.
     Send(u32),
     Change(Change),
-    /// Looks for deliveries although none was announced.
+    /// Polls for deliveries before the link's timeout.
     Look,
 }
 
-/// What a host saw.
+/// Results that a host observed.
 #[derive(Debug, PartialEq)]
 pub struct Seen {
-    /// When which packet arrived.
+    /// Arrival times and packets.
     pub arrivals: Vec<(Instant, u32)>,
     pub log: Vec<(Instant, LinkEvent)>,
     /// Sent, duplicated, delivered, dropped.
@@ -73,8 +73,8 @@ pub struct Bench {
     sent: u32,
     arrivals: Vec<(Instant, u32)>,
     log: Vec<(Instant, LinkEvent)>,
-    /// Packets and bytes that the log said were dropped, by cause.
-    told: BTreeMap<String, (u64, u64)>,
+    /// Packets and bytes of the drop events, by cause.
+    dropped: BTreeMap<String, (u64, u64)>,
 }
 
 impl Bench {
@@ -85,20 +85,20 @@ impl Bench {
     pub fn seeded(config: &DirectionConfig, seed: u64) -> Self {
         config.validate().unwrap();
         let link = Direction::new(config, Streams::new(seed, "link/test/down"));
-        Bench { link, sent: 0, arrivals: Vec::new(), log: Vec::new(), told: BTreeMap::new() }
+        Bench { link, sent: 0, arrivals: Vec::new(), log: Vec::new(), dropped: BTreeMap::new() }
     }
 
-    /// Takes every delivery at the moment that the link announces, up to `until`.
+    /// Takes every delivery at the link's timeout, up to `until`.
     pub fn run_until(&mut self, until: Instant) -> &mut Self {
-        while let Some(next) = self.link.next_delivery().filter(|next| *next <= until) {
+        while let Some(next) = self.link.poll_timeout().filter(|next| *next <= until) {
             self.look(next);
-            let later = self.link.next_delivery();
-            assert!(later.is_none_or(|later| later > next), "no progress: {later:?} announced at {next}");
+            let later = self.link.poll_timeout();
+            assert!(later.is_none_or(|later| later > next), "no progress: {later:?} is the timeout at {next}");
         }
         self
     }
 
-    /// Looks for deliveries now.
+    /// Polls for deliveries now.
     pub fn look(&mut self, now: Instant) -> &mut Self {
         while let Some(packet) = self.link.poll_delivery(now) {
             self.arrivals.push((now, packet.number));
@@ -107,19 +107,19 @@ impl Bench {
         self
     }
 
-    /// Keeps what the link said, and checks that its counters say the same.
+    /// Records the link's events, and checks that its counters agree.
     fn note_log(&mut self) {
         for (time, event) in self.link.log().drain() {
             if let LinkEvent::Dropped { cause, bytes } = event {
-                let count = self.told.entry(format!("{cause:?}")).or_default();
+                let count = self.dropped.entry(format!("{cause:?}")).or_default();
                 *count = (count.0 + 1, count.1 + u64::from(bytes));
             }
             self.log.push((time, event));
         }
         for cause in [DropCause::Queue, DropCause::Random, DropCause::Outage, DropCause::TooBig] {
             let counted = self.link.stats().dropped(cause);
-            let told = self.told.get(&format!("{cause:?}")).copied().unwrap_or_default();
-            assert_eq!((counted.packets, counted.bytes), told, "{cause:?}");
+            let dropped = self.dropped.get(&format!("{cause:?}")).copied().unwrap_or_default();
+            assert_eq!((counted.packets, counted.bytes), dropped, "{cause:?}");
         }
     }
 
@@ -145,8 +145,8 @@ impl Bench {
                 self.change(now, change.clone());
             }
             Step::Look => {
-                let announced = self.run_until(now).arrivals.len();
-                assert_eq!(self.look(now).arrivals.len(), announced, "something arrived unannounced");
+                let due = self.run_until(now).arrivals.len();
+                assert_eq!(self.look(now).arrivals.len(), due, "something arrived before its timeout");
             }
         }
     }
@@ -163,7 +163,7 @@ impl Bench {
         }
     }
 
-    /// Every packet is somewhere: in packets and in bytes.
+    /// Checks that every packet is accounted for: in packets and in bytes.
     pub fn assert_conserved(&self) {
         let (stats, inside) = (self.link.stats(), self.link.inside());
         let (sent, copies, out) = (stats.sent, stats.duplicated, stats.delivered);
@@ -172,7 +172,7 @@ impl Bench {
         assert_eq!(sent.bytes + copies.bytes, out.bytes + dropped.bytes + inside.bytes);
     }
 
-    /// What was seen until now.
+    /// The results so far.
     pub fn seen(&mut self) -> Seen {
         self.note_log();
         let stats = self.link.stats();

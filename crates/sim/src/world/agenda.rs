@@ -1,12 +1,12 @@
-//! When each component wants to be woken, and which one is next.
+//! The timeouts of the components, and the earliest of them.
 //!
 //! A tournament tree: the leaves hold one time per component, every inner node the winner of its two children. Setting a time
-//! replays the matches on one way to the root, O(log n), without allocation; asking for the next is O(1).
+//! replays the matches on one way to the root, O(log n), without allocation; reading the earliest is O(1).
 //! Ties go to the component with the lower index, so a run has one order whatever was set in which order.
 
 use anabranch_units::Instant;
 
-/// The next wake time of each of a fixed number of components.
+/// The timeouts of a fixed number of components.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
     /// One per leaf; [`Instant::FAR_FUTURE`]: never. Padded to a power of two.
@@ -16,7 +16,7 @@ pub(crate) struct Agenda {
 }
 
 impl Agenda {
-    /// For components `0..count`, none of which wants to be woken.
+    /// For components `0..count`, all without a timeout.
     pub fn new(count: usize) -> Self {
         let leaves = count.next_power_of_two().max(2);
         let mut winners = vec![0; leaves];
@@ -27,7 +27,7 @@ impl Agenda {
         Agenda { times: vec![Instant::FAR_FUTURE; leaves], winners }
     }
 
-    /// Says when a component wants to be woken; [`Instant::FAR_FUTURE`] if never.
+    /// Sets the timeout of a component; [`Instant::FAR_FUTURE`] if it has none.
     #[inline]
     pub fn set(&mut self, component: usize, at: Instant) {
         if self.times[component] == at {
@@ -38,7 +38,7 @@ impl Agenda {
         let mut node = (leaves + component) / 2;
         while node >= 1 {
             let winner = self.play(node);
-            // Whoever won above against another component still does, for only this one's time has changed.
+            // A winner above against another component is unchanged, for only this one's time has changed.
             if self.winners[node] == winner && winner as usize != component {
                 break;
             }
@@ -47,7 +47,7 @@ impl Agenda {
         }
     }
 
-    /// The component that is next, and when. At [`Instant::FAR_FUTURE`] nobody wants anything.
+    /// The earliest timeout and its component; [`Instant::FAR_FUTURE`] if there is none.
     #[inline]
     pub fn next(&self) -> (Instant, usize) {
         let component = self.winners[1] as usize;

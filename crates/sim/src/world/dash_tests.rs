@@ -1,4 +1,4 @@
-//! Whole DASH sessions: every player, what is said and measured of them, several viewers.
+//! Whole DASH sessions: every player, its events and metrics, several viewers.
 
 use super::tests::{scenario, simulate};
 use super::*;
@@ -19,12 +19,12 @@ fn every_dash_player_streams_over_two_paths() {
         let dash = session.dash.as_ref().unwrap();
         assert_eq!(outcome.metrics.ended, Ended::Finished, "{player}");
         assert!((session.viewer.played_s - 60.0).abs() < 1e-6, "{player}: {}", session.viewer.played_s);
-        // A connection that is opened anew has two subflows more.
+        // A reopened connection has two subflows more.
         let subflows = &session.transport.subflows;
         let connections = 1 + dash.abandoned_requests as usize;
         assert_eq!(subflows.iter().filter(|s| s.path == "a").count(), connections, "{player}");
         assert_eq!(subflows.iter().filter(|s| s.path == "b").count(), connections, "{player}");
-        // What was played came over the paths, and no more than they carry.
+        // The played bytes came over the paths, and are no more than these carry.
         let mean = dash.mean_bitrate_bps.unwrap();
         assert!((45_652.0..2e6).contains(&mean), "{player}: {mean}");
         let media: u64 = dash.media_segments.iter().map(|s| s.bytes).sum();
@@ -37,7 +37,7 @@ fn every_dash_player_streams_over_two_paths() {
 }
 
 #[test]
-fn a_dash_session_says_in_its_events_what_it_did() {
+fn a_dash_session_emits_events_of_all_its_actions() {
     let scenario = scenario(DASH);
     let outcome = run(&scenario, &RunOptions { seed: 1, record_events: true }, &mut |_| true);
     let events = outcome.events.unwrap();
@@ -45,14 +45,14 @@ fn a_dash_session_says_in_its_events_what_it_did() {
     let Column::Text { words, codes } = column("event") else { panic!() };
     let count = |word: &str| codes.iter().filter(|code| words[code.unwrap() as usize] == word).count();
     let dash = outcome.metrics.sessions[0].dash.as_ref().unwrap();
-    // What replaces a media segment may come too late for it.
+    // A replacement of a media segment may come too late for it.
     assert!((30..=dash.media_segments.len()).contains(&count("segment-appended")));
     assert_eq!(count("segment-shown"), 30);
     assert!(count("representation-chosen") >= 30 && count("buffer-state-changed") >= 1);
 }
 
 #[test]
-fn a_request_that_is_given_up_leaves_its_place_to_the_next() {
+fn an_abandoned_request_leaves_its_place_to_the_next() {
     // 4.2 Mb/s over 2 x 1 Mb/s: the first requests cannot come in time.
     let wasted = |give_up: &str| {
         let player =
@@ -64,7 +64,7 @@ fn a_request_that_is_given_up_leaves_its_place_to_the_next() {
         assert!(dash.abandoned_requests > 0, "{give_up}");
         assert_eq!(dash.media_segments.len(), 30, "{give_up}");
         let media: u64 = dash.media_segments.iter().map(|s| s.bytes).sum();
-        // What the client read: bodies, the wasted ones among them, and headers, initialisation segments and the MPD.
+        // The bytes read by the client: bodies, wasted ones included, and headers, initialisation segments and the MPD.
         let rest = session.bytes - media - dash.wasted_bytes;
         assert!((9_321..50_000).contains(&rest), "{give_up}: {rest}");
         dash.wasted_bytes
@@ -80,7 +80,7 @@ fn shipped(name: &str, overrides: &[(&str, &str)]) -> Metrics {
     run(&scenario, &RunOptions { seed: 1, record_events: false }, &mut |_| true).metrics
 }
 
-/// Means over the media segments of the wait in all, and of that for other subflows.
+/// Means over the media segments of the total wait, and of that for other subflows.
 fn waits(session: &SessionMetrics) -> (f64, f64) {
     let list = &session.dash.as_ref().unwrap().media_segments;
     let mean = |of: fn(&anabranch_media::MediaSegmentReport) -> Option<f64>| {
@@ -108,7 +108,7 @@ fn media_segments_wait_for_the_slow_path_over_two_paths_and_only_for_repairs_ove
 }
 
 #[test]
-fn what_pud_and_mcc_did_stands_in_the_metrics() {
+fn the_metrics_count_the_actions_of_pud_and_mcc() {
     let overrides = [("transport.path_policy", "pud"), ("transport.congestion_control", "mcc")];
     let metrics = shipped("dash/ratio-1-5", &overrides);
     let session = &metrics.sessions[0];
@@ -154,7 +154,7 @@ fn four_viewers_finish_and_none_is_starved() {
     let (sum, squares) = (bitrates.iter().sum::<f64>(), bitrates.iter().map(|x| x * x).sum::<f64>());
     assert_eq!(fairness.viewers, 4);
     assert!((fairness.jain_mean_bitrate.unwrap() - sum * sum / (4.0 * squares)).abs() < 1e-12);
-    // What they stream in all lies below what both links carry, and each has at least half of an equal share of it.
+    // Their total rate is below that of both links, and each has at least half of an equal share of it.
     assert!(sum < 12e6, "{bitrates:?}");
     assert!(bitrates.iter().all(|bitrate| *bitrate > sum / 8.0), "{bitrates:?}");
     let alone = shipped("dash/ratio-1-1", &[]);

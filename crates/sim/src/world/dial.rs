@@ -1,8 +1,8 @@
-//! A session's connections one after the other: a player may close its connection and open another one.
+//! Consecutive connections of a session: a player may close its connection and open another one.
 //!
-//! The old one is aborted, as a browser closes a socket with unread data: its client sends a reset, and until that arrives
-//! the server goes on sending. So both of its ends stay until they are over, and what is under way still takes the links'
-//! time. Connections of one session differ in the client's ports.
+//! The old one is aborted, as a browser closes a socket with unread data: its client sends a reset, and until that
+//! arrives the server continues to send. So both of its ends stay until they are closed, and data in flight still uses
+//! the links. Connections of one session differ in the client's ports.
 
 use super::flow::Side;
 use anabranch_events::{Log, TransportEvent};
@@ -18,9 +18,9 @@ use rand_chacha::rand_core::Rng;
 const FIRST_EPHEMERAL_PORT: u16 = 49_152;
 /// Ports of one connection: one for each of its subflows, also for those that replace others.
 const PORTS_PER_CONNECTION: u16 = 64;
-/// After so many connections the ports are taken again; the first one is long forgotten by then.
+/// After this many connections the ports are used again; the first connection is closed by then.
 const PORT_BLOCKS: u32 = ((u16::MAX - FIRST_EPHEMERAL_PORT) / PORTS_PER_CONNECTION) as u32;
-/// Numbers that are left free for subflows that the server of an aborted connection may still accept.
+/// Numbers reserved for subflows that the server of an aborted connection may still accept.
 const SPARE_NUMBERS: u16 = 8;
 
 /// Keys, sequence numbers and nonces from the run's seed.
@@ -32,7 +32,7 @@ impl Entropy for SeededEntropy {
     }
 }
 
-/// Makes a session's connections.
+/// Opens a session's connections.
 pub(super) struct Dialer {
     client: Config,
     server: Config,
@@ -42,7 +42,7 @@ pub(super) struct Dialer {
     dialed: u32,
 }
 
-/// What a server is made from.
+/// Parameters of the server's end.
 pub(super) struct Listener {
     config: Config,
     entropy: SeededEntropy,
@@ -53,10 +53,10 @@ impl Dialer {
         Dialer { client, server, seed, name: name.replace(' ', "/"), dialed: 0 }
     }
 
-    /// The client's end of the next connection, and what its server will be made from.
+    /// The client's end of the next connection, and the parameters of its server's end.
     ///
     /// # Panics
-    /// If the transport refuses options that were accepted when the scenario was read.
+    /// If the transport refuses options that were accepted when the scenario was loaded.
     pub fn dial(&mut self) -> (Connection, Listener) {
         let stream = if self.dialed == 0 { "entropy".to_string() } else { format!("entropy/{}", self.dialed) };
         let entropy = |side: &str| {
@@ -70,14 +70,14 @@ impl Dialer {
         (client.expect("the scenario's options were checked"), listener)
     }
 
-    /// How many connections there were before the present one.
+    /// Number of earlier connections.
     pub fn present(&self) -> u32 {
         self.dialed - 1
     }
 }
 
 impl Listener {
-    /// The server's end, if it takes this SYN.
+    /// The server's end, if it accepts this SYN.
     pub fn accept(self, now: Instant, path: PathId, syn: &Segment) -> Option<Connection> {
         Connection::accept(self.config, Box::new(self.entropy), now, path, syn).ok()
     }
@@ -89,9 +89,9 @@ fn first_port(connection: u32) -> u16 {
 
 /// A connection that was replaced.
 pub(super) struct Retired {
-    /// Which one of the session's.
+    /// Number of the connection in the session.
     number: u32,
-    /// By how much its subflows' numbers are raised in the session's events.
+    /// Offset of its subflows' numbers in the session's events.
     first_subflow: u16,
     client: Connection,
     server: Option<Connection>,
@@ -102,12 +102,12 @@ impl Retired {
         Retired { number, first_subflow, client, server }
     }
 
-    /// By how much the numbers of the next connection's subflows are to be raised.
+    /// Offset of the subflows' numbers of the next connection.
     pub fn next_first(observer: &Observer) -> u16 {
         observer.subflows_seen() + SPARE_NUMBERS
     }
 
-    /// Whether a segment on its way to `side` is of this connection.
+    /// Whether a segment to `side` belongs to this connection.
     pub fn takes(&self, side: Side, segment: &Segment) -> bool {
         let port = if side == Side::Client { segment.destination_port } else { segment.source_port };
         port.checked_sub(first_port(self.number)).is_some_and(|offset| offset < PORTS_PER_CONNECTION)
@@ -117,7 +117,7 @@ impl Retired {
         if side == Side::Client { Some(&mut self.client) } else { self.server.as_mut() }
     }
 
-    pub fn next_wake(&self, side: Side) -> Option<Instant> {
+    pub fn poll_timeout(&self, side: Side) -> Option<Instant> {
         if side == Side::Client { self.client.poll_timeout() } else { self.server.as_ref()?.poll_timeout() }
     }
 
@@ -125,12 +125,12 @@ impl Retired {
         self.end(side)?.poll_transmit(now)
     }
 
-    /// Nothing will come of it any more.
+    /// Whether both ends are closed.
     pub fn is_over(&self) -> bool {
         self.client.is_over() && self.server.as_ref().is_none_or(Connection::is_over)
     }
 
-    /// Lets the observer see what its end said.
+    /// Passes the events of an end to the observer.
     pub fn drain_events(&mut self, side: Side, observer: &mut Observer) {
         let first = self.first_subflow;
         let Some(log) = self.end(side).map(Connection::log) else { return };
@@ -138,7 +138,7 @@ impl Retired {
     }
 }
 
-/// Lets the observer see what one end of a connection said.
+/// Passes the events of one end of a connection to the observer.
 pub(super) fn see(observer: &mut Observer, side: Side, log: &mut Log<TransportEvent>, first_subflow: u16) {
     if first_subflow > 0 && !log.is_empty() {
         let mut raised = Log::default();

@@ -1,4 +1,4 @@
-//! One session: a connection with both its endpoints, the player and the server behind them.
+//! A session: a connection with both its endpoints, the player and the server.
 
 use super::dial::{Dialer, Listener, Retired, see};
 use anabranch_media::{HttpServer, Player, Stream};
@@ -8,13 +8,13 @@ use anabranch_segment::{Flags, Segment};
 use anabranch_stack::connection::{Connection, Transmit};
 use anabranch_stack::view::Hints;
 use anabranch_units::{Instant, PathId};
-/// One end of a connection with the bytes that its application moved.
+/// One end of a connection with the byte count of its application.
 struct End {
     connection: Connection,
     moved: u64,
 }
 
-/// The server: before the first SYN arrives there is only what it will be made from.
+/// The server's end; before the first SYN arrives there are only its parameters.
 enum Server {
     Listening(Box<Listener>),
     Accepted(Box<End>),
@@ -22,7 +22,7 @@ enum Server {
     Failed,
 }
 
-/// Which end of a flow.
+/// An end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Client,
@@ -47,17 +47,17 @@ pub(super) struct Flow {
     http: HttpServer,
     hints: Hints,
     dialer: Dialer,
-    /// By how much the numbers of the present connection's subflows are raised in the session's events.
+    /// Offset of the current connection's subflow numbers in the session's events.
     first_subflow: u16,
-    /// Connections that the player gave up and that are not over.
+    /// Replaced connections that are not closed.
     retired: Vec<Retired>,
-    /// Bytes that the player read from earlier connections.
+    /// Bytes read by the player from earlier connections.
     read_before: u64,
-    /// The connection was opened: its time has come.
+    /// Whether the connection was opened.
     begun: bool,
-    /// The player was told that the connection stands.
+    /// Whether the player was started on the established connection.
     playing: bool,
-    /// When the player was done.
+    /// When the player finished.
     finished: Option<Instant>,
     /// When payload arrived last, in order or not.
     last_arrival: Instant,
@@ -98,12 +98,12 @@ impl Stream for AppStream<'_> {
     }
 }
 
-/// The connection as the player sees it: it counts what is read, to know whether anything moves, and may be replaced.
+/// The connection as the player sees it: it counts the bytes read, to detect progress, and may be replaced.
 struct PlayerStream<'a> {
     app: AppStream<'a>,
     dialer: &'a mut Dialer,
     http: &'a mut HttpServer,
-    /// The connection that was there before, and what the new one's server will be made from.
+    /// The replaced connection, and the parameters of the new one's server.
     replaced: &'a mut Option<(Connection, Listener)>,
 }
 
@@ -129,7 +129,7 @@ impl Stream for PlayerStream<'_> {
         let (client, listener) = self.dialer.dial();
         let mut old = std::mem::replace(&mut self.app.end.connection, client);
         old.abort(self.app.now);
-        // Before the player asks for more.
+        // Before the player sends a request.
         self.http.reconnect();
         *self.replaced = Some((old, listener));
         true
@@ -145,7 +145,7 @@ impl Stream for PlayerStream<'_> {
 }
 
 impl Flow {
-    /// A flow that begins at its time.
+    /// A flow that begins at its start time.
     pub fn new(plan: FlowPlan, observer: Observer, seed: u64) -> Self {
         let mut dialer = Dialer::new(plan.client, plan.server, seed, &plan.name);
         let (connection, listener) = dialer.dial();
@@ -169,13 +169,13 @@ impl Flow {
         }
     }
 
-    /// When this end wants to be woken.
-    pub fn next_wake(&self, side: Side) -> Instant {
-        let earlier = self.retired.iter().filter_map(|old| old.next_wake(side)).min();
-        self.next_wake_of_present(side).min(earlier.unwrap_or(Instant::FAR_FUTURE))
+    /// The next timeout of this end; [`Instant::FAR_FUTURE`] if there is none.
+    pub fn poll_timeout(&self, side: Side) -> Instant {
+        let earlier = self.retired.iter().filter_map(|old| old.poll_timeout(side)).min();
+        self.poll_timeout_of_current(side).min(earlier.unwrap_or(Instant::FAR_FUTURE))
     }
 
-    fn next_wake_of_present(&self, side: Side) -> Instant {
+    fn poll_timeout_of_current(&self, side: Side) -> Instant {
         let connection = match (side, &self.server) {
             (Side::Client, _) if !self.begun => return self.start,
             (Side::Client, _) => &self.client.connection,
@@ -184,17 +184,17 @@ impl Flow {
         };
         let transport = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
         match side {
-            Side::Client => transport.min(self.player_timer()),
+            Side::Client => transport.min(self.player_timeout()),
             Side::Server => transport,
         }
     }
 
-    fn player_timer(&self) -> Instant {
-        if self.playing { self.player.next_timer().unwrap_or(Instant::FAR_FUTURE) } else { Instant::FAR_FUTURE }
+    fn player_timeout(&self) -> Instant {
+        if self.playing { self.player.poll_timeout().unwrap_or(Instant::FAR_FUTURE) } else { Instant::FAR_FUTURE }
     }
 
-    /// The time of this end has come.
-    pub fn wake(&mut self, now: Instant, side: Side) {
+    /// Runs the due timers of this end.
+    pub fn handle_timeout(&mut self, now: Instant, side: Side) {
         if side == Side::Client && !self.begun {
             self.begun = true;
             return;
@@ -209,12 +209,12 @@ impl Flow {
         {
             connection.handle_timeout(now);
         }
-        if side == Side::Client && self.player_timer() <= now {
-            self.with_player(now, |player, stream| player.on_timer(now, stream));
+        if side == Side::Client && self.player_timeout() <= now {
+            self.with_player(now, |player, stream| player.handle_timeout(now, stream));
         }
     }
 
-    /// Lets the player act on the connection, and does what follows if it replaced it.
+    /// Calls the player with the connection, and retires a connection that it replaced.
     #[inline]
     fn with_player(&mut self, now: Instant, act: impl FnOnce(&mut dyn Player, &mut dyn Stream)) {
         let mut replaced = None;
@@ -228,7 +228,7 @@ impl Flow {
         }
     }
 
-    /// The player has a new connection; this was the old one.
+    /// The player has a new connection; retires the old one.
     fn retire(&mut self, now: Instant, client: Connection, listener: Listener) {
         let server = match std::mem::replace(&mut self.server, Server::Listening(Box::new(listener))) {
             Server::Accepted(end) => Some(end.connection),
@@ -275,7 +275,7 @@ impl Flow {
         }
     }
 
-    /// Lets the application of this end take what is there; then come the segments of [`Flow::poll_transmit`].
+    /// Lets the application of this end read the available data; then come the segments of [`Flow::poll_transmit`].
     #[inline]
     pub fn run_application(&mut self, now: Instant, side: Side) {
         match (side, &mut self.server) {
@@ -305,7 +305,7 @@ impl Flow {
         }
         if self.player.finished() {
             self.finished = Some(now);
-            // A download that was given up leaves bytes under way that nobody will read.
+            // An abandoned download leaves bytes in flight that are never read.
             let written = if let Server::Accepted(end) = &self.server { end.moved } else { 0 };
             if self.client.moved < written {
                 self.client.connection.abort(now);
@@ -327,7 +327,7 @@ impl Flow {
         }
     }
 
-    /// The client's interface on a path went away or came back.
+    /// The client's interface on a path went down or came up.
     pub fn interface_changed(&mut self, now: Instant, path: PathId, up: bool) {
         self.client.connection.handle_path_change(now, path, up);
         for client in self.retired.iter_mut().filter_map(|old| old.end(Side::Client)) {
@@ -335,7 +335,7 @@ impl Flow {
         }
     }
 
-    /// Lets the observer see what this end said since the last call.
+    /// Passes the events of this end to the observer.
     #[inline]
     pub fn drain_events(&mut self, side: Side) {
         self.drain_retired(side);
@@ -359,7 +359,7 @@ impl Flow {
         }
     }
 
-    /// Has both endpoints and the player say how they are.
+    /// Makes both endpoints and the player emit samples.
     pub fn sample(&mut self, now: Instant) {
         if let Server::Accepted(end) = &mut self.server {
             end.connection.sample(now);
@@ -372,20 +372,20 @@ impl Flow {
         self.drain_events(Side::Server);
     }
 
-    /// Bytes that the player read so far.
+    /// Bytes read by the player so far.
     pub fn bytes_read(&self) -> u64 {
         self.read_before + self.client.moved
     }
 
-    /// When the player was done, if it is.
+    /// When the player finished, if it has.
     pub fn finished(&self) -> Option<Instant> {
         self.finished
     }
 
-    /// Nothing will happen to this flow's viewer any more: the player is done, or its connection is gone and nothing
-    /// that was received is left to be played.
+    /// Whether the session is over: the player has finished, or its connection is closed and nothing
+    /// received is left to be played.
     pub fn is_over(&self) -> bool {
-        self.finished.is_some() || (self.client.connection.is_closed() && self.player_timer() == Instant::FAR_FUTURE)
+        self.finished.is_some() || (self.client.connection.is_closed() && self.player_timeout() == Instant::FAR_FUTURE)
     }
 
     /// When payload arrived last, in order or not; the start if none did.
@@ -393,12 +393,12 @@ impl Flow {
         self.last_arrival
     }
 
-    /// The player has nothing to do until more arrives.
+    /// Whether the player has nothing to do until more data arrives.
     pub fn is_starved(&self) -> bool {
-        self.begun && self.player_timer() == Instant::FAR_FUTURE
+        self.begun && self.player_timeout() == Instant::FAR_FUTURE
     }
 
-    /// The paths that it may use.
+    /// The paths of the flow.
     pub fn paths(&self) -> &[PathId] {
         self.observer.paths()
     }

@@ -1,9 +1,9 @@
-//! The world in virtual time: links, endpoints, players and a schedule, woken one after the other.
+//! The simulation: links, endpoints, players and a schedule, processed in the order of their timeouts.
 //!
-//! Every component tells one next wake time. The world takes the earliest one (ties: the lower component, in the order
-//! schedule, links, endpoints, sampler), lets it do what is due, and drains what follows from it: a packet that arrives
-//! goes to its endpoint, the endpoint's application takes what became readable, and the segments that the endpoint then
-//! wants to send enter their first links. Nothing else happens, so time jumps from wake to wake.
+//! Every component has one timeout. The simulation takes the earliest one (ties: the lower component, in the order
+//! schedule, links, endpoints, sampler), processes what is due, and all its consequences: a packet that arrives goes to
+//! its endpoint, the endpoint's application reads the available data, and the segments that the endpoint then sends
+//! enter their first links. Nothing happens between, so time jumps from timeout to timeout.
 
 mod agenda;
 #[cfg(test)]
@@ -24,40 +24,40 @@ use anabranch_units::{Duration, Instant, PathId};
 use flow::{Flow, Side};
 use packet::{Network, Packet};
 
-/// What a run may be asked for.
+/// Options of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunOptions {
-    /// Decides all that is random: the same seed gives the same run.
+    /// Seed of all random numbers: the same seed gives the same run.
     pub seed: u64,
-    /// Keep every event and make a table of them.
+    /// Whether to keep every event and make a table of them.
     pub record_events: bool,
 }
 
-/// How often the caller hears of the progress, in simulated time.
+/// Interval of the progress reports, in simulated time.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// More wakes than this at one instant are an endless loop, not a busy network.
+/// More timeouts than this at one instant are an endless loop, not a busy network.
 const MOST_WAKES_AT_ONE_INSTANT: u64 = 50_000_000;
 
 /// The component of the schedule; the links follow, then the endpoints, then the sampler.
 const SCHEDULE: usize = 0;
 
-/// Simulates a scenario. `progress` hears the simulated seconds about once per simulated second, and ends the run by
-/// answering false.
+/// Simulates a scenario. `progress` gets the simulated seconds about once per simulated second, and ends the run by
+/// returning false.
 ///
 /// # Panics
-/// If the scenario was not made by [`load`](anabranch_scenario::load), or a part of the world misbehaves.
+/// If the scenario was not made by [`load`](anabranch_scenario::load), or a component misbehaves.
 pub fn run(scenario: &Scenario, options: &RunOptions, progress: &mut dyn FnMut(f64) -> bool) -> Outcome {
     let mut world = World::new(scenario, options);
     let ended = world.run(progress);
     world.finish(ended)
 }
 
-/// What happens at its time.
+/// A scheduled action.
 enum Scheduled {
     /// An event of the scenario, by position.
     Event(usize),
-    /// Counting begins.
+    /// The warm-up ends: counting begins.
     WarmUpOver,
 }
 
@@ -67,7 +67,7 @@ struct World<'a> {
     agenda: Agenda,
     network: Network,
     flows: Vec<Flow>,
-    /// What happens when, in order, and how much of it has happened.
+    /// Scheduled actions in order, and the number of those done.
     schedule: Vec<(Instant, Scheduled)>,
     happened: usize,
     /// Whether the client's interface on each path is up.
@@ -76,7 +76,7 @@ struct World<'a> {
     now: Instant,
     /// Data packets that arrived at an endpoint.
     data_packets: u64,
-    /// Packets that endpoints sent, that arrived at one, and that arrived at an interface that was down.
+    /// Packets sent by endpoints, arrived at one, and arrived at an interface that was down.
     counts: Counts,
     /// The links' rows of the table of events, and the names of all sources.
     rows: Option<Vec<Row>>,
@@ -121,7 +121,7 @@ impl<'a> World<'a> {
         };
         world.plan_schedule();
         for flow in 0..world.flows.len() {
-            world.agenda.set(world.component(flow, Side::Client), world.flows[flow].next_wake(Side::Client));
+            world.agenda.set(world.component(flow, Side::Client), world.flows[flow].poll_timeout(Side::Client));
         }
         world.agenda.set(world.sampler(), Instant::ZERO + scenario.sample_interval);
         world
@@ -151,11 +151,11 @@ impl<'a> World<'a> {
             if component == SCHEDULE {
                 self.follow_schedule(now);
             } else if component < links {
-                self.wake_link(now, component);
+                self.handle_link_timeout(now, component);
             } else if component < sampler {
                 let endpoint = component - links;
                 let side = if endpoint % 2 == 0 { Side::Client } else { Side::Server };
-                self.flows[endpoint / 2].wake(now, side);
+                self.flows[endpoint / 2].handle_timeout(now, side);
                 self.pump(now, endpoint / 2, side);
             } else if let Some(ended) = self.sample(now, progress) {
                 return ended;
@@ -164,7 +164,7 @@ impl<'a> World<'a> {
     }
 
     #[inline]
-    fn wake_link(&mut self, now: Instant, component: usize) {
+    fn handle_link_timeout(&mut self, now: Instant, component: usize) {
         while let Some(packet) = self.network.poll_arrival(now, component, &mut self.agenda) {
             self.arrive(now, &packet);
         }
@@ -185,7 +185,7 @@ impl<'a> World<'a> {
         self.pump(now, flow, side);
     }
 
-    /// Lets an end of a flow do all that follows from what it was just told.
+    /// Processes the consequences of an event at an end of a flow.
     #[inline]
     fn pump(&mut self, now: Instant, flow: usize, side: Side) {
         let component = self.component(flow, side);
@@ -202,7 +202,7 @@ impl<'a> World<'a> {
             }
         }
         end.drain_events(side);
-        self.agenda.set(component, end.next_wake(side));
+        self.agenda.set(component, end.poll_timeout(side));
     }
 
     fn plan_schedule(&mut self) {
@@ -243,7 +243,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Takes a sample, and looks whether the run is over.
+    /// Takes a sample, and checks whether the run is over.
     fn sample(&mut self, now: Instant, progress: &mut dyn FnMut(f64) -> bool) -> Option<Ended> {
         for flow in &mut self.flows {
             flow.sample(now);
@@ -275,7 +275,7 @@ impl<'a> World<'a> {
         (over || !anything_to_come || self.is_stuck(now)).then_some(Ended::Stuck)
     }
 
-    /// No session that is not over can receive anything any more, as far as one can know.
+    /// Whether no unfinished session can receive anything any more, as far as that can be known.
     fn is_stuck(&self, now: Instant) -> bool {
         let last_event = self.schedule.last().map_or(Instant::ZERO, |(at, _)| *at);
         let sessions = self.flows.iter().filter(|flow| flow.awaited && !flow.is_over()).map(|flow| Waiting {
@@ -286,16 +286,16 @@ impl<'a> World<'a> {
         is_stuck(now, last_event, self.scenario.stuck_after, sessions)
     }
 
-    /// Nothing passes on this path.
+    /// Whether no packet passes on this path.
     fn is_dead(&self, path: PathId) -> bool {
         !self.interfaces[path.index()] || self.network.is_cut(path)
     }
 
     fn drain_links(&mut self) {
         let rows = &mut self.rows;
-        self.network.drain_logs(|line, at, event| {
+        self.network.drain_logs(|direction, at, event| {
             if let Some(rows) = rows {
-                rows.push(Row::link(at, line as u32, event));
+                rows.push(Row::link(at, direction as u32, event));
             }
         });
     }

@@ -8,19 +8,19 @@ use anabranch_scenario::{LinkDirection, link_directions};
 use anabranch_segment::Segment;
 use anabranch_units::{Instant, PathId};
 
-/// A segment on its way, in its IP packet.
+/// A segment in its IP packet.
 #[derive(Clone, Debug)]
 pub(super) struct Packet {
     pub segment: Segment,
     /// Size with the IP header.
     pub bytes: u32,
-    /// Whose it is.
+    /// Number of its flow.
     pub flow: u32,
-    /// Which route it takes.
+    /// Its route.
     pub path: PathId,
-    /// Towards the client.
+    /// Whether it goes to the client.
     pub down: bool,
-    /// How many links lie behind it, the present one not counted.
+    /// Number of links passed, the current one not counted.
     pub hop: u8,
 }
 
@@ -60,19 +60,19 @@ impl Network {
     /// The scenario's links. Their components are `first` and following, two per link: down, up.
     pub fn new(scenario: &Scenario, seed: u64, first: usize) -> Self {
         let routes = scenario.paths.iter().map(|path| Route {
-            up: scenario.links_of(path).into_iter().map(|link| down_line(link) + 1).collect(),
-            down: scenario.links_of(path).into_iter().rev().map(down_line).collect(),
+            up: scenario.links_of(path).into_iter().map(|link| down_direction(link) + 1).collect(),
+            down: scenario.links_of(path).into_iter().rev().map(down_direction).collect(),
             ip_header: ip_header(path.ip),
         });
         Network { directions: link_directions(scenario, seed), routes: routes.collect(), first }
     }
 
-    /// How many components the links are.
+    /// Number of components of the links.
     pub fn len(&self) -> usize {
         self.directions.len()
     }
 
-    /// A segment leaves an endpoint.
+    /// Sends a segment from an endpoint.
     #[inline]
     pub fn enter(
         &mut self,
@@ -86,7 +86,7 @@ impl Network {
         self.forward(now, Packet { segment, bytes, flow, path, down, hop: 0 }, agenda);
     }
 
-    /// Puts a packet on the link that its hop says.
+    /// Sends a packet into the link of its hop.
     #[inline]
     fn forward(&mut self, now: Instant, packet: Packet, agenda: &mut Agenda) {
         let route = &self.routes[packet.path.index()];
@@ -94,11 +94,11 @@ impl Network {
         let at = way[usize::from(packet.hop)] as usize;
         let direction = &mut self.directions[at].direction;
         direction.send(now, packet);
-        agenda.set(self.first + at, direction.next_delivery().unwrap_or(Instant::FAR_FUTURE));
+        agenda.set(self.first + at, direction.poll_timeout().unwrap_or(Instant::FAR_FUTURE));
     }
 
     /// The next packet that has arrived at its endpoint over the link of this component. Packets that have only arrived
-    /// at their next link are forwarded. Call until there is none.
+    /// at their next link are forwarded. Call until it returns `None`.
     #[inline]
     pub fn poll_arrival(&mut self, now: Instant, component: usize, agenda: &mut Agenda) -> Option<Packet> {
         let at = component - self.first;
@@ -110,19 +110,19 @@ impl Network {
             packet.hop += 1;
             self.forward(now, packet, agenda);
         }
-        let next = self.directions[at].direction.next_delivery();
+        let next = self.directions[at].direction.poll_timeout();
         agenda.set(component, next.unwrap_or(Instant::FAR_FUTURE));
         None
     }
 
     /// Changes a direction of a link.
     pub fn change(&mut self, now: Instant, link: usize, down: bool, changes: Vec<Change>, agenda: &mut Agenda) {
-        let at = down_line(link) as usize + usize::from(!down);
+        let at = down_direction(link) as usize + usize::from(!down);
         let direction = &mut self.directions[at].direction;
         for change in changes {
             direction.change(now, change);
         }
-        agenda.set(self.first + at, direction.next_delivery().unwrap_or(Instant::FAR_FUTURE));
+        agenda.set(self.first + at, direction.poll_timeout().unwrap_or(Instant::FAR_FUTURE));
     }
 
     /// Whether a link of the path is cut in either direction.
@@ -131,7 +131,7 @@ impl Network {
         route.up.iter().chain(&route.down).any(|at| !self.directions[*at as usize].direction.is_up())
     }
 
-    /// Drains what the links said since the last call.
+    /// Drains the events of the links since the last call.
     pub fn drain_logs(&mut self, mut see: impl FnMut(usize, Instant, LinkEvent)) {
         for (at, link) in self.directions.iter_mut().enumerate() {
             for (when, event) in link.direction.log().drain() {
@@ -150,7 +150,7 @@ impl Network {
 }
 
 /// The position of a link's downlink; its uplink follows.
-fn down_line(link: usize) -> u32 {
+fn down_direction(link: usize) -> u32 {
     2 * link as u32
 }
 
@@ -166,7 +166,7 @@ mod tests {
         (Network::new(&scenario, 1, 0), Agenda::new(2 * scenario.links.len()))
     }
 
-    /// Runs until nothing is under way and says when which packet arrived.
+    /// Runs until no packet is in flight and returns the arrivals.
     fn arrivals(network: &mut Network, agenda: &mut Agenda) -> Vec<(u64, u32, bool)> {
         let mut seen = Vec::new();
         loop {

@@ -43,8 +43,9 @@ fn loss(rng: &mut ChaCha8Rng) -> String {
         1 => format!(
             "{{ kind = \"gilbert-elliott\", good_to_bad = \"0.{} %\", bad_to_good = \"{} %\" }}",
             rng.random_range(1..9),
-            // The state changes with packets, not with time: a lone repetition in the bad one is lost whenever it stays bad, and
-            // fifteen of them end a connection. So it must be left soon enough that no case of tens of thousands sees that.
+            // The state changes with packets, not with time: a single retransmission in the bad state is lost whenever
+            // the state stays bad, and fifteen of them end a connection. So it must be left soon enough that no case of
+            // tens of thousands sees that.
             rng.random_range(60..100)
         ),
         2 => format!(
@@ -89,7 +90,7 @@ fn outages(rng: &mut ChaCha8Rng, links: usize, paths: usize, multipath: bool) ->
     for _ in 0..rng.random_range(0..4) {
         let (from, to) = (rng.random_range(0.0..HEALED_S), rng.random_range(0.0..HEALED_S));
         let (from, to) = (from.min(to), from.max(to) + 0.001);
-        // The interface of the first path stays: plain TCP has no other, and who loses all paths at once is dead.
+        // The interface of the first path stays: plain TCP has no other, and a client without any path cannot recover.
         let what = if multipath && paths > 1 && rng.random_bool(0.4) {
             format!("path = \"p{}\"", rng.random_range(1..paths))
         } else {
@@ -140,10 +141,10 @@ fn scenario_of(case: u64) -> String {
     text + &outages(rng, links, links, multipath)
 }
 
-/// When a client has given up that begins at once: after seven SYNs, the first of which is repeated after a second.
+/// When a client gives up that begins at once: after seven SYNs, the first retransmitted after a second.
 const SYNS_IN_VAIN: Duration = Duration::from_secs(127);
 
-/// What is wrong with a case, if anything.
+/// Checks a case; the error describes the fault.
 fn check(case: u64) -> Result<(), String> {
     let text = scenario_of(case);
     let scenario = anabranch_scenario::load(&text, "random", None, &[]).map_err(|error| format!("{error}\n{text}"))?;
@@ -162,7 +163,8 @@ fn check(case: u64) -> Result<(), String> {
     if counts.sent + duplicated != counts.arrived + counts.lost_at_interface + gone {
         return wrong(format!("packets are not conserved: {counts:?}, {duplicated} copies, {gone} dropped or inside"));
     }
-    // A client whose SYNs are all lost gives up, as Linux does: then no server ever opened a subflow, and the run ends with nobody to wait for.
+    // A client whose SYNs are all lost gives up, as Linux does: then no server ever opened a subflow, and the run ends
+    // without a session.
     let refused = |session: &SessionMetrics| {
         session.transport.subflows.is_empty() && session.bytes == 0 && now >= Instant::ZERO + SYNS_IN_VAIN
     };

@@ -53,8 +53,8 @@ fn the_least_round_trip_is_that_of_the_links_to_the_nanosecond() {
     assert_eq!(opened[0], 0.05048, "{opened:?}");
 }
 
-/// A network with everything: two paths with a common link, loss, reordering, duplication, jitter, an outage, an interface
-/// that goes away, cross traffic.
+/// A network with all effects: two paths with a common link, loss, reordering, duplication, jitter, an outage, an
+/// interface that goes down, cross traffic.
 const WILD: &str = r#"
 duration = "40 s"
 [transport]
@@ -244,16 +244,16 @@ fn the_recording_holds_a_sample_per_interval_and_its_rates_add_up() {
 }
 
 #[test]
-fn the_caller_hears_of_the_progress_and_can_stop() {
-    let mut heard = Vec::new();
+fn the_caller_gets_the_progress_and_can_stop() {
+    let mut progress = Vec::new();
     let scenario = scenario(ONE_PATH);
     let outcome = run(&scenario, &RunOptions::default(), &mut |seconds| {
-        heard.push(seconds);
+        progress.push(seconds);
         seconds < 10.0
     });
     assert_eq!(outcome.metrics.ended, Ended::Stopped);
-    assert!((10.0..11.5).contains(heard.last().unwrap()), "{heard:?}");
-    assert_eq!(outcome.metrics.sim_seconds, *heard.last().unwrap());
+    assert!((10.0..11.5).contains(progress.last().unwrap()), "{progress:?}");
+    assert_eq!(outcome.metrics.sim_seconds, *progress.last().unwrap());
 }
 
 #[test]

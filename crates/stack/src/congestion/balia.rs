@@ -1,4 +1,4 @@
-//! BALIA: between LIA and OLIA: gentle to others, yet quick to move.
+//! BALIA, a balance of LIA and OLIA: friendly to other flows and quick to shift load.
 //!
 //! ```text
 //! increase per acknowledged packet   w_i += x_i / (rtt_i · (Σ x_k)²) · (1 + a)/2 · (4 + a)/5

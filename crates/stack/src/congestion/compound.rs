@@ -13,7 +13,7 @@
 //! Windows, `diff` and γ (packets), `rtt` least of the round and `base` least of all round trips (s); α = 1/8, β = 1/2, k = 3/4,
 //! η = 1. Tan, Song, Zhang, Sridharan, "A Compound TCP Approach for High-Speed and Long Distance Networks", INFOCOM 2006;
 //! draft-sridharan-tcpm-ctcp-02. As the draft's implementation, it is NewReno below [`LOW_WINDOW`] packets; fewer than three
-//! samples in a round say nothing. A round's gain is spread over the next round, so that it does not leave as a burst.
+//! samples in a round are ignored. A round's gain is spread over the next round, so that it does not leave as a burst.
 //!
 //! The handoff and the sticky-schedulers papers print eq. 3 with `α dwnd^k` (we take `win^k`, INFOCOM's and the
 //! deployed form: theirs is −1 from `dwnd = 0` and so can never begin), per acknowledgment (it is per round trip), without
@@ -57,9 +57,9 @@ struct Compound {
     round_least: Option<Duration>,
     samples: u32,
     delay_window: Packets,
-    /// What `delay_window` was before the last reduction.
+    /// The delay window before the last reduction.
     prior_delay_window: Packets,
-    /// What this round may still add to the delay window, and what it might in all.
+    /// The remaining and the whole increase of the delay window in this round.
     rise_left: Packets,
     rise: Packets,
     gamma: Packets,
@@ -86,7 +86,7 @@ impl Default for Compound {
     }
 }
 
-/// What an uncongested round adds to the delay window.
+/// Increase of the delay window by an uncongested round, in packets.
 fn gain(win: f64) -> f64 {
     // win^(3/4) by square roots, which are exact on every machine.
     (ALPHA * win.sqrt() * win.sqrt().sqrt() - 1.0).max(0.0)
@@ -246,7 +246,7 @@ mod tests {
         round(&mut cc, &mut window, 0, 0.1);
         let before = window.cwnd.as_f64();
         round(&mut cc, &mut window, 1, 0.1);
-        // NewReno's packet (a little less, as the window grows under way), and the gain but for the last acknowledgment.
+        // NewReno's packet (a little less, as the window grows meanwhile), and the gain but for the last acknowledgment.
         assert_near(window.cwnd.as_f64() - before, 1.0 + gain(before), 0.03);
         assert_near(cc.delay_window.as_f64(), gain(before), 0.03);
     }

@@ -1,4 +1,4 @@
-//! What every registered controller must hold to, whatever happens to its subflow.
+//! The contract of every registered controller, checked on arbitrary sequences of events.
 
 use super::testing::{at, view};
 use super::{Ack, CongestionControl, LossCause, MIN_SSTHRESH, REGISTRY, RateSample, Siblings, Window};
@@ -7,7 +7,7 @@ use crate::view::{Packets, Phase, SubflowView};
 use anabranch_units::Duration;
 use proptest::prelude::*;
 
-/// Something that happens to a subflow.
+/// An event of a subflow's life.
 #[derive(Clone, Debug)]
 enum Event {
     Ack {

@@ -11,7 +11,7 @@ pub(super) struct Path {
     pub(super) rtt: f64,
     /// Payload bytes between losses: the larger of those since the last one and those between the last two.
     pub(super) loss_interval: f64,
-    /// Whether it is the controller's own.
+    /// Whether it is the controller's own path.
     pub(super) own: bool,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn total_window(paths: impl Iterator<Item = Path>) -> f64 {
     paths.map(|p| p.window).sum()
 }
 
-/// The own path, or nothing while its round trip is unknown: coupling then has nothing to weigh.
+/// The own path; `None` while its round trip is unknown, because the coupled sums then have no weight for it.
 pub(super) fn own_path(siblings: Siblings<'_>, window: &Window) -> Option<Path> {
     paths(siblings, window).find(|p| p.own && p.rtt > 0.0)
 }

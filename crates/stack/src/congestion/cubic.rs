@@ -58,9 +58,9 @@ const LINUX: Constants =
     Constants { c: 410.0 / 1024.0, beta: 717.0 / 1024.0, alpha: 8.0 / 15.0, late_alpha: 8.0 / 15.0 };
 const RFC_9438: Constants = Constants { c: 0.4, beta: 0.7, alpha: 9.0 / 17.0, late_alpha: 1.0 };
 
-/// The most that the window grows per acknowledged packet.
+/// The largest growth of the window per acknowledged packet, in packets.
 const MOST_GROWTH: f64 = 0.5;
-/// The least that it grows per acknowledged packet while no loss was seen.
+/// The smallest growth per acknowledged packet while no loss was seen, in packets.
 const SEARCHING_GROWTH: f64 = 1.0 / 20.0;
 /// Windows per packet of growth while the cubic function lies below the window.
 const PLATEAU: f64 = 100.0;
@@ -72,7 +72,7 @@ struct Cubic {
     constants: Constants,
     hystart: Option<HyStart>,
     min_rtt: Option<Duration>,
-    /// Where the cubic function is flat; zero while no loss was seen.
+    /// Window at which the cubic function is flat; zero while no loss was seen.
     w_max: Packets,
     /// The window before the last loss.
     w_prior: Packets,
@@ -102,7 +102,7 @@ impl Epoch {
         c * t * t * t + self.origin.as_f64()
     }
 
-    /// The same in whole packets: what the cube adds to the origin, or takes from it, is rounded down.
+    /// W in whole packets: the cubic term is rounded towards the origin.
     fn whole(&self, now: Instant, ahead: Duration, c: f64) -> u32 {
         let origin = f64::from(self.origin.floor());
         let cube = self.cubic(now, ahead, c) - self.origin.as_f64();

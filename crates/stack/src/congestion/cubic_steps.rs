@@ -20,7 +20,7 @@ const EIGHTHS_PER_STEP: u32 = 15;
 const PLATEAU: u32 = 100;
 /// The most acknowledged packets per step while no loss was seen: 5 % per round trip.
 const SEARCHING: u32 = 20;
-/// The fewest: 1.5 times per round trip.
+/// The fewest acknowledged packets per step: 1.5 times per round trip.
 const FEWEST: u32 = 2;
 
 /// The state of the counting.
@@ -32,7 +32,7 @@ pub(super) struct Steps {
     estimate: u32,
     /// Acknowledged packets per step of the window.
     count: u32,
-    /// The window that the count was computed for, and when.
+    /// The window for which `count` was computed, and the time.
     computed: Option<(u32, Instant)>,
     /// Acknowledged packets that count towards the next step of the window.
     credit: u32,

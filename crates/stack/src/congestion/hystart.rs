@@ -10,7 +10,7 @@
 //! bursts at the pacing rate, at most 1 ms. Ha, Rhee, "Taming the Elephants: New TCP Slow Start", Computer Networks 2011;
 //! thresholds as in Linux's `tcp_cubic.c` 2.3. This is the classic algorithm, not HyStart++ (RFC 9406).
 //!
-//! Once it has fired it rests until a retransmission timeout.
+//! After it has fired it is off until a retransmission timeout.
 
 use super::rounds::Rounds;
 use super::{Ack, Window};
@@ -28,7 +28,7 @@ const MOST_RISE: Duration = Duration::from_millis(16);
 const OFFLOAD_BURST: u64 = 65_536;
 const MOST_ACK_DELAY: Duration = Duration::from_millis(1);
 
-/// What is known of the current round.
+/// Measurements of the current round.
 #[derive(Debug, Default)]
 pub(super) struct HyStart {
     rounds: Rounds,

@@ -1,4 +1,4 @@
-//! LIA: together, no greedier than one TCP on the best path, and on no path greedier than one TCP there.
+//! LIA: all subflows together are no more aggressive than one TCP on the best path, and none is on its own path.
 //!
 //! ```text
 //! increase per acknowledged packet   w_i += min(α / Σw, 1 / w_i)

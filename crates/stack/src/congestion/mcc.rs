@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(acknowledge(1, 10, Some(100)), [1, 0]);
         assert_eq!(acknowledge(5, 15, Some(700)), [1, 0]);
         assert_eq!(acknowledge(11, 20, Some(100)), [2, 0]);
-        // The acknowledgment that ends this round is of a repeated packet only, and so is the whole next round.
+        // The acknowledgment that ends this round is of a retransmitted packet only, and so is the whole next round.
         assert_eq!(acknowledge(15, 25, Some(400)), [2, 0]);
         assert_eq!(acknowledge(21, 30, None), [3, 1]);
         assert_eq!(acknowledge(31, 40, None), [3, 1]);

@@ -70,19 +70,19 @@ pub fn create(name: &str, options: &Options, seed: u64) -> Result<Box<dyn Conges
 /// The smallest window after a loss that acknowledgments showed (RFC 5681 equation 4).
 pub const MIN_SSTHRESH: f64 = 2.0;
 
-/// What a controller may set. The subflow owns it; recovery (RFC 6937) and timeouts write `cwnd` too.
+/// The values that a controller may set. The subflow owns it; recovery (RFC 6937) and timeouts write `cwnd` too.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// Congestion window.
+    /// Congestion window in packets.
     pub cwnd: Packets,
-    /// Slow-start threshold.
+    /// Slow-start threshold in packets; [`Packets::INFINITE`] before the first loss.
     pub ssthresh: Packets,
-    /// The rate at which packets must be paced, for controllers that need it.
+    /// The rate at which packets must be paced; `None` if the controller sets none.
     pub pacing_rate: Option<Bandwidth>,
 }
 
 impl Window {
-    /// The window before anything is known.
+    /// The window of a new connection: no round trip and no loss was measured.
     pub fn initial(packets: u32) -> Self {
         Window { cwnd: Packets::whole(packets), ssthresh: Packets::INFINITE, pacing_rate: None }
     }
@@ -134,30 +134,30 @@ pub struct RateSample {
     pub interval: Duration,
     /// The count of all delivered packets when the acknowledged packet was sent: identifies its round.
     pub prior_delivered: u64,
-    /// The sender had nothing to send, so the path may be faster.
+    /// The sender had no data to send, so the path may be faster than the sample.
     pub app_limited: bool,
 }
 
-/// What one acknowledgment of new data says.
+/// The contents of one acknowledgment of new data.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
-    /// When it arrived.
+    /// Time of arrival.
     pub now: Instant,
     /// Packets that it newly acknowledged, cumulatively or selectively.
     pub delivered: u32,
     /// All packets delivered so far, these included.
     pub total_delivered: u64,
-    /// The round trip that it measured, unless it acknowledges only repeated packets.
+    /// The round trip that it measured; `None` if it acknowledges only retransmitted packets.
     pub rtt: Option<Duration>,
-    /// Whether the window may grow: it limited the sender, and no repair is under way.
+    /// Whether the window may grow: it limited the sender, and no repair is in progress.
     pub may_grow: bool,
-    /// Packets in flight before and after.
+    /// Packets in flight before the acknowledgment.
     pub prior_in_flight: u32,
-    /// Packets in flight after it.
+    /// Packets in flight after the acknowledgment.
     pub in_flight: u32,
     /// Packets that it showed to be lost.
     pub lost: u32,
-    /// The subflow's first unacknowledged byte: with `sent_offset`, for controllers that count rounds.
+    /// The subflow's first unacknowledged byte, for controllers that count rounds.
     pub acked_offset: u64,
     /// The subflow's next byte to send.
     pub sent_offset: u64,
@@ -223,7 +223,7 @@ pub trait CongestionControl: fmt::Debug + Send {
         false
     }
 
-    /// How often the controller did what only it does, by name; for reports, never for decisions.
+    /// Counters of the controller's own decisions, by name; for reports, never for decisions.
     fn counters(&self) -> &[(&'static str, u64)] {
         &[]
     }

@@ -38,7 +38,7 @@ impl CongestionControl for NewReno {
 mod tests {
     use super::super::testing::window;
 
-    /// The counter of Linux's `tcp_cong_avoid_ai`, by itself.
+    /// The counter of Linux's `tcp_cong_avoid_ai`, isolated.
     #[derive(Default)]
     struct Counter(u32);
 

@@ -1,4 +1,4 @@
-//! OLIA: one TCP's worth together as LIA, but moving windows from congested paths to the best ones.
+//! OLIA: an aggregate of one TCP's throughput as with LIA, but windows move from congested paths to the best ones.
 //!
 //! ```text
 //! increase per acknowledged packet   w_i += (w_i / rtt_i²) / (Σ w_k / rtt_k)² + α_i / w_i        never below 1

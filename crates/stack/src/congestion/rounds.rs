@@ -19,7 +19,7 @@ impl Rounds {
         ended
     }
 
-    /// Begins a round at this acknowledgment, whatever became of the last one.
+    /// Begins a round at this acknowledgment, even if the last one has not ended.
     pub(super) fn restart(&mut self, ack: &Ack) {
         self.end = ack.sent_offset;
     }

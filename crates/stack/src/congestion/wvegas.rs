@@ -10,7 +10,8 @@
 //! ```
 //! `w` window, `diff` and `α` queued packets (packets), `rtt` mean and `base` least round trip (s), `q` queueing delay (s),
 //! `x = w/rtt` rates (packets/s). `diff` and `α` are compared as whole packets, which leaves a dead band of one. Fewer than three
-//! samples in a round say nothing: NewReno then. After a repair α begins again at 2; after an idle time `base` is forgotten.
+//! samples in a round are ignored: NewReno then. After a repair α begins again at 2; after an idle time `base` is
+//! forgotten.
 //! Cao, Xu, Fu, "Delay-based Congestion Control for Multipath TCP", ICNP 2012; draft-xu-mptcp-congestion-control-05.
 //!
 //! Ours: siblings weigh in with window over smoothed round trip; Linux's Multipath TCP v0.9x takes their rate when they last
@@ -41,7 +42,7 @@ pub(super) const ENTRY: Entry = Entry {
 
 /// Packets that all subflows together keep queued.
 const TOTAL_ALPHA: f64 = 10.0;
-/// The least α, and the first one.
+/// The smallest α, in packets, which is the initial one.
 const MIN_ALPHA: f64 = 2.0;
 /// Queued packets that end slow start.
 const GAMMA: f64 = 1.0;
@@ -51,7 +52,7 @@ const MIN_SAMPLES: u64 = 3;
 /// Linux restarts the window, and wVegas forgets its measurements.
 const MIN_RTO_VARIANCE: Duration = Duration::from_millis(200);
 
-/// When the drain rule applies.
+/// The condition of the drain rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Drain {
     AtTarget,
@@ -62,7 +63,7 @@ enum Drain {
 struct WVegas {
     drain: Drain,
     rounds: Rounds,
-    /// Sum and number of this round's samples.
+    /// Sum of this round's samples.
     sum: Duration,
     samples: u64,
     base: Option<Duration>,
@@ -153,7 +154,7 @@ impl WVegas {
     }
 }
 
-/// The own part of the total rate: its own by this round's mean round trip.
+/// The own share of the total rate, with this round's mean round trip for the own path.
 fn share_of_own(rtt: Duration, window: &Window, siblings: Siblings<'_>) -> f64 {
     let own_rate = window.cwnd.as_f64() / rtt.as_secs_f64();
     let others: f64 = coupled::paths(siblings, window).filter(|p| !p.own).map(|p: Path| p.rate()).sum();
@@ -306,7 +307,7 @@ mod tests {
             cc.on_ack(&ack, &mut window, Siblings::new(&all, 0));
         }
         // The first acknowledgment ends a round of two samples: NewReno, 41. Two more: 43. The mean of 0.2, 0.2 and 0.2
-        // against 0.1 then says that 21.5 packets left uncongested: 21 and one.
+        // against 0.1 then show that 21.5 packets left uncongested: 21 and one.
         assert_near(window.cwnd.as_f64(), 22.0, 1e-9);
         assert_near(window.ssthresh.as_f64(), 21.0, 1e-9);
     }

@@ -1,8 +1,8 @@
-//! Addresses that the ends tell each other (RFC 8684 section 3.4): announced with a proof, echoed, taken back.
+//! Address advertisement (RFC 8684 section 3.4): ADD_ADDR with an HMAC, its echo, REMOVE_ADDR.
 //!
-//! An announcement is repeated until it is echoed, at most three times, after the longest timeout among the subflows,
-//! doubled each time (Linux since 6.18). An announced address opens the paths that lead to it. Nothing echoes an address that
-//! is taken back: that is repeated in the same way, unless the address comes back first.
+//! ADD_ADDR is retransmitted until it is echoed, at most three times, after the longest timeout among the subflows,
+//! doubled each time (Linux since 6.18). An advertised address opens the paths that lead to it. REMOVE_ADDR has no
+//! echo: it is retransmitted in the same way, unless the address is advertised again first.
 
 use super::keys::address_hmac;
 use super::{Connection, Mode, PathConfig, Role};
@@ -11,16 +11,16 @@ use anabranch_units::{Duration, Instant, PathId};
 use core::net::IpAddr;
 use subtle::ConstantTimeEq;
 
-/// Repetitions of an announcement that is not echoed (Linux `ADD_ADDR_RETRANS_MAX`).
+/// Retransmissions of an ADD_ADDR that is not echoed (Linux `ADD_ADDR_RETRANS_MAX`).
 const MAX_REPETITIONS: u32 = 3;
-/// The longest pause before one (Linux `net.mptcp.add_addr_timeout`).
+/// The longest pause before a retransmission (Linux `net.mptcp.add_addr_timeout`).
 const LONGEST_PAUSE: Duration = Duration::from_secs(120);
-/// Addresses of the peer that are remembered; a flood gets no more.
+/// Addresses of the peer that are stored at most, a bound against floods.
 const MAX_LEARNED: usize = 8;
-/// Options that may wait on one subflow; a flood of announcements is echoed no further.
+/// Options that may wait on one subflow, a bound against floods of ADD_ADDR to echo.
 const MAX_SIGNALS: usize = 8;
 
-/// An address with its name and, where it differs from the connection's, its port.
+/// An address with its address ID and, where it differs from the connection's, its port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Address {
     id: u8,
@@ -28,7 +28,7 @@ struct Address {
     port: Option<u16>,
 }
 
-/// What the peer is told.
+/// The option to send to the peer: ADD_ADDR or REMOVE_ADDR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum News {
     Added(Address),
@@ -36,7 +36,7 @@ enum News {
 }
 
 impl News {
-    /// The name of the address.
+    /// The address ID.
     fn id(self) -> u8 {
         match self {
             News::Added(address) => address.id,
@@ -45,16 +45,16 @@ impl News {
     }
 }
 
-/// One of our addresses that the peer was told or is to be told of.
+/// One of this end's addresses that was or will be advertised.
 #[derive(Clone, Copy, Debug)]
 struct Announcement {
     news: News,
     sent: u32,
-    /// When it leaves, again; none once it was echoed or was sent too often.
+    /// Time of the next transmission; `None` once it was echoed or the retransmissions are used up.
     due: Option<Instant>,
 }
 
-/// What each end knows of the other's addresses beyond those of the subflows.
+/// Advertised addresses of both ends, beyond those of the subflows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Addresses {
     announced: Vec<Announcement>,
@@ -62,19 +62,19 @@ pub(super) struct Addresses {
 }
 
 impl Connection {
-    /// Tells the peer of another address of this end, under a name that no other one has. It is repeated until the peer
-    /// echoes it. Before Multipath TCP is established it waits.
+    /// Advertises another address of this end under an address ID that is not in use. ADD_ADDR is retransmitted until
+    /// the peer echoes it. It waits until Multipath TCP is established.
     pub fn announce_address(&mut self, now: Instant, address_id: u8, address: IpAddr, port: Option<u16>) {
         let address = Address { id: address_id, ip: address, port };
         self.tell(now, News::Added(address));
     }
 
-    /// Takes an address of this end back: the peer closes the subflows that use it and opens no more.
+    /// Withdraws an address of this end: the peer closes the subflows that use it and opens no more.
     pub fn withdraw_address(&mut self, now: Instant, address_id: u8) {
         self.tell(now, News::Removed(address_id));
     }
 
-    /// What was to be told of the address before is out of date.
+    /// Replaces an earlier advertisement or withdrawal of the same address.
     fn tell(&mut self, now: Instant, news: News) {
         self.forget_news_of(news.id());
         self.addresses.announced.push(Announcement { news, sent: 0, due: Some(now) });
@@ -85,7 +85,7 @@ impl Connection {
         self.addresses.announced.retain(|other| other.news.id() != address_id);
     }
 
-    /// The interface under a path is back. Only the client joins, so a server tells it where.
+    /// The interface under a path is back. Only the client joins, so a server advertises the address.
     pub(super) fn restore_path(&mut self, now: Instant, id: PathId) {
         let Some(at) = self.config.paths.iter().position(|path| path.id == id) else { return };
         self.addresses.announced.retain(|told| told.news != News::Removed(at as u8));
@@ -95,7 +95,7 @@ impl Connection {
         }
     }
 
-    /// Puts the announcements that are due on a subflow.
+    /// Queues the address options that are due on a subflow.
     pub(super) fn send_announcements(&mut self, now: Instant) {
         let Some((at, key)) = self.announcer().zip(self.remote_key) else { return };
         let longest = self.subflows.iter().map(|s| s.sender.rtt().base_rto()).max().unwrap_or(LONGEST_PAUSE);
@@ -120,20 +120,20 @@ impl Connection {
         }
     }
 
-    /// The subflow that carries announcements.
+    /// The subflow that carries the address options.
     fn announcer(&self) -> Option<usize> {
         let ready = self.mode == Mode::Multipath && self.confirmed && !self.closed;
         let works = |at: &usize| ready && self.subflows[*at].is_established() && !self.subflows[*at].closing;
         (0..self.subflows.len()).filter(works).min_by_key(|at| self.subflows[*at].potentially_failed)
     }
 
-    /// When an announcement is due.
+    /// When the next address option is due.
     pub(super) fn announcement_deadline(&self) -> Option<Instant> {
         let due = self.addresses.announced.iter().filter_map(|announcement| announcement.due).min()?;
         self.announcer().map(|_| due)
     }
 
-    /// The peer announces an address. Without the right proof it was not the peer.
+    /// An ADD_ADDR arrived. Without the right HMAC it is ignored: the peer did not send it.
     pub(super) fn on_address_announced(&mut self, now: Instant, at: usize, option: &MptcpOption) {
         let MptcpOption::AddAddress { echo, address_id, address, port, hmac } = *option else { return };
         let told = Address { id: address_id, ip: address, port };
@@ -163,14 +163,14 @@ impl Connection {
             return;
         }
         learned.push(told);
-        // What failed before may succeed now.
+        // A path that failed before may work now.
         for path in self.config.paths.iter().filter(|path| path.remote == told.ip) {
             self.path_manager.on_address_known(now, path.id);
         }
         self.mend_mesh(now);
     }
 
-    /// The peer takes addresses back: no path leads there any more, until it announces them again.
+    /// The peer withdrew addresses: no path leads there until it advertises them again.
     pub(super) fn forget_addresses(&mut self, ids: &[u8]) {
         let Addresses { learned, .. } = &mut self.addresses;
         for gone in learned.iter().filter(|address| ids.contains(&address.id)) {
@@ -181,14 +181,16 @@ impl Connection {
         learned.retain(|address| !ids.contains(&address.id));
     }
 
-    /// Whether the peer is known to have the address to which a path leads: that of the first path, or an announced one.
+    /// Whether the peer is known to have the address to which a path leads: that of the first path, or an advertised
+    /// one.
     pub(super) fn knows_remote(&self, path: &PathConfig) -> bool {
         let initial = self.config.paths[0].remote;
         let known = if path.remote == initial { !self.initial_denied } else { self.config.join_unannounced };
         known || self.announced_port(path).is_some()
     }
 
-    /// The port under which the peer announced the address to which a path leads; `Some(None)` for the connection's own.
+    /// The port with which the peer advertised the address to which a path leads; `Some(None)` for the connection's
+    /// own.
     pub(super) fn announced_port(&self, path: &PathConfig) -> Option<Option<u16>> {
         self.addresses.learned.iter().find(|address| address.ip == path.remote).map(|address| address.port)
     }

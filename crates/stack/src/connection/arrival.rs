@@ -1,4 +1,5 @@
-//! A segment arrived: RFC 9293 section 3.10.7's ordered checks, one function each, and what RFC 8684 adds to them.
+//! Processing of an arriving segment: RFC 9293 section 3.10.7's ordered checks, one function each, and RFC 8684's
+//! additions.
 
 use super::fallback::BadMapping;
 use super::numbers::{expand, told_blocks};
@@ -9,12 +10,12 @@ use anabranch_events::{CloseReason, FallbackReason, LossCause, TransportEvent};
 use anabranch_segment::{DataSeq, Dss, Flags, Mapping, MptcpOption, Segment};
 use anabranch_units::{Instant, PathId};
 
-/// A segment that starts this far from what is expected belongs to no window that any end could have announced
-/// (RFC 7323 section 2.3).
+/// A segment that starts this far from the expected number is outside every window that either end could have
+/// advertised (RFC 7323 section 2.3).
 const MAX_WINDOW: u64 = 1 << 30;
 
 impl Connection {
-    /// A segment arrived on `path`. Returns where its payload belongs, if it is new.
+    /// Processes a segment that arrived on `path`. Returns where its payload belongs, if it is new.
     pub fn handle_segment(&mut self, now: Instant, path: PathId, segment: &Segment) -> Option<Placed> {
         let Some(at) = self.find_subflow(path, segment) else {
             let joins = segment.flags == Flags::SYN && self.accept_join(now, path, segment);
@@ -72,8 +73,8 @@ impl Connection {
         placed
     }
 
-    /// Whether a reset is to be believed: only if its number is the very one that is expected. One elsewhere in the window is
-    /// answered, so that a peer that means it can say so with the right number; others are dropped (RFC 5961 section 3.2).
+    /// Whether to accept a reset: only with exactly the expected number. One elsewhere in the window gets a challenge
+    /// ACK, so that the peer can repeat the reset with the right number; others are dropped (RFC 5961 section 3.2).
     fn check_reset(&mut self, now: Instant, at: usize, start: u64) -> bool {
         let promised = self.incoming.promised();
         let subflow = &mut self.subflows[at];
@@ -84,32 +85,32 @@ impl Connection {
         start == next
     }
 
-    /// First check: the sequence number. What lies outside every window is answered, not taken.
+    /// First check: the sequence number. A segment outside every window is acknowledged but not accepted.
     fn check_sequence(&mut self, at: usize, start: u64, segment: &Segment) -> bool {
         let subflow = &mut self.subflows[at];
         let next = subflow.receiver.next();
         if segment.flags.contains(Flags::SYN) {
-            // A repeated SYN or SYN/ACK: our answer to it was lost.
+            // A retransmitted SYN or SYN/ACK: our answer to it was lost.
             match subflow.state {
                 State::SynReceived | State::JoinSent => subflow.repeat_handshake(),
                 _ => subflow.receiver.acknowledge_now(),
             }
             return false;
         }
-        // A start before the first number of all is a huge one here.
+        // A start before the initial number is a huge offset here.
         if !(start <= next + MAX_WINDOW && start + MAX_WINDOW >= next) {
             subflow.receiver.acknowledge_now();
             return false;
         }
         if segment.sequence_len() == 0 && start < next {
-            // A probe of our window, or an old acknowledgment: either way the answer tells where we are.
+            // A window probe, or an old segment: the acknowledgment resynchronises the peer in either case.
             subflow.receiver.acknowledge_now();
         }
         true
     }
 
-    /// What acknowledges that which was never sent, or what no window can have covered, is not taken, but answered (RFC 9293
-    /// section 3.10.7.4, fifth check; RFC 5961 section 5.2).
+    /// An acknowledgment of data that was never sent, or of data older than every window, is not accepted but answered
+    /// (RFC 9293 section 3.10.7.4, fifth check; RFC 5961 section 5.2).
     fn check_acknowledgment(&mut self, at: usize, segment: &Segment) -> bool {
         let subflow = &mut self.subflows[at];
         let acked = segment.ack.expand(subflow.isn, subflow.sender.acked());
@@ -120,8 +121,8 @@ impl Connection {
         sane
     }
 
-    /// A server that means Multipath TCP puts DSS on its first segment. Without it, the options were stripped on the
-    /// way: the connection is plain TCP (RFC 8684 section 3.7).
+    /// A Multipath TCP server puts DSS on its first segment. Without it, the options were removed on the path: the
+    /// connection is plain TCP (RFC 8684 section 3.7).
     fn check_options(&mut self, now: Instant, at: usize, segment: &Segment) {
         let silent = segment.dss.is_none() && segment.mptcp.is_empty();
         if silent && !self.confirmed && self.mode == Mode::Multipath && self.subflows.len() == 1 && at == 0 {
@@ -142,7 +143,7 @@ impl Connection {
         self.subflows[at].state = State::Closed(CloseReason::ResetByPeer);
     }
 
-    /// Options that stand for themselves.
+    /// Processes MPTCP options that do not depend on the payload.
     fn take_signals(&mut self, now: Instant, at: usize, segment: &Segment) {
         for option in &segment.mptcp {
             match option {
@@ -170,7 +171,7 @@ impl Connection {
         }
     }
 
-    /// The subflow's own acknowledgment.
+    /// Processes the subflow-level acknowledgment.
     fn take_acknowledgment(&mut self, now: Instant, at: usize, segment: &Segment) {
         let subflow = &mut self.subflows[at];
         let (isn, acked_before, next) = (subflow.isn, subflow.sender.acked(), subflow.sender.next());
@@ -225,7 +226,7 @@ impl Connection {
         u64::from(segment.window) << scale
     }
 
-    /// DATA_ACK, and the shared window that counts from it.
+    /// Processes DATA_ACK and the shared window, which counts from it.
     fn take_data_acknowledgment(&mut self, now: Instant, at: usize, segment: &Segment) {
         let Some(ack) = segment.dss.and_then(|dss| dss.data_ack).filter(|_| self.mode == Mode::Multipath) else {
             return;
@@ -234,7 +235,7 @@ impl Connection {
             self.confirm(now);
         }
         let offset = self.own_offset(ack);
-        // An acknowledgment of what was never sent says nothing about the window either.
+        // The window of an acknowledgment of data that was never sent is ignored, too.
         if offset > self.outgoing.sent_end() {
             return;
         }
@@ -245,12 +246,12 @@ impl Connection {
         self.outgoing.on_window(offset.min(self.outgoing.next) + window);
     }
 
-    /// The offset in our stream that a data sequence number of ours means.
+    /// The offset in our stream for one of our data sequence numbers.
     fn own_offset(&self, number: DataSeq) -> u64 {
         expand(number, self.local_key.idsn.wrapping_add(1), self.outgoing.unacked())
     }
 
-    /// The offset in the peer's stream that a data sequence number of the peer's means.
+    /// The offset in the peer's stream for one of the peer's data sequence numbers.
     fn peer_offset(&self, number: DataSeq) -> u64 {
         let idsn = self.remote_key.map_or(0, |key| key.idsn);
         expand(number, idsn.wrapping_add(1), self.incoming.next())
@@ -269,7 +270,7 @@ impl Connection {
         let (stream_offset, mapped) = match self.locate(now, at, start, segment) {
             Ok(found) => found,
             Err(BadMapping::Missing) if start > expected => {
-                // The segment with the mapping may be the one that is missing; this one will come again.
+                // The segment with the mapping may be missing; this segment will be retransmitted.
                 self.subflows[at].receiver.acknowledge_now();
                 return None;
             }
@@ -279,7 +280,7 @@ impl Connection {
             }
         };
         let end = end.min(start + mapped);
-        // Bytes beyond what this end promised to take are not acknowledged: the peer has to send them again.
+        // Bytes beyond the advertised window are not acknowledged: the peer has to send them again.
         if self.beyond_promise(stream_offset, end - start) {
             self.subflows[at].receiver.acknowledge_now();
             return None;
@@ -297,8 +298,9 @@ impl Connection {
         subflow.receiver.adapt_delay(now, segment.payload_len, rtt, window, widened);
         subflow.receiver.note_push(segment.flags.contains(Flags::PSH), segment.payload_len);
         let new = subflow.receiver.on_data(now, start, end, stream_offset, rtt, window);
-        // What the stream has already is not placed again. Linux probes a window of zero with the data sequence number before the next
-        // and whatever byte is at hand (`mptcp_sendmsg_frag`), so a repetition need not say the same.
+        // Bytes that the stream has already are not placed again. Linux probes a window of zero with the previous data
+        // sequence number and an arbitrary byte (`mptcp_sendmsg_frag`), so a retransmission need not have the same
+        // content.
         let known = expected.saturating_sub(start).max(self.incoming.next().saturating_sub(stream_offset));
         self.drain_subflow(now, at);
         (new && known < end - start).then(|| Placed {
@@ -343,7 +345,7 @@ impl Connection {
         self.subflows[at].learn(KnownMapping { start: map_start, end, stream_offset }).map_err(|()| BadMapping::Wrong)
     }
 
-    /// What the subflow has in order goes to the connection.
+    /// Moves the subflow's data that is in order to the connection.
     fn drain_subflow(&mut self, now: Instant, at: usize) {
         let held: u64 = self.subflows.iter().map(|s| s.receiver.ahead()).sum();
         let (subflow, incoming, log) = (&mut self.subflows[at], &mut self.incoming, &mut self.log);
@@ -357,7 +359,7 @@ impl Connection {
         }
     }
 
-    /// The end of the subflow, or of the data.
+    /// Processes the FIN of the subflow, or DATA_FIN.
     fn take_end(&mut self, now: Instant, at: usize, start: u64, segment: &Segment) {
         if self.mode == Mode::Multipath
             && let Some(Dss { mapping, data_fin: true, .. }) = segment.dss
@@ -375,7 +377,7 @@ impl Connection {
         self.close_when_done(now);
     }
 
-    /// The peer closes a subflow but not the connection: this end follows, and its data takes other ways.
+    /// The peer closes a subflow but not the connection: this end closes it too, and its data moves to other subflows.
     fn answer_subflow_end(&mut self, at: usize) {
         let subflow = &mut self.subflows[at];
         if self.mode == Mode::Multipath && subflow.receiver.finished() && !subflow.closing {

@@ -1,34 +1,34 @@
-//! What a connection remembers from one call to the next, besides its streams and subflows.
+//! State that a connection keeps between calls, besides its streams and subflows.
 
 use anabranch_units::{Duration, Instant, SubflowId};
 
-/// Guards against data that every subflow had acknowledged and the peer's connection never did.
+/// Guards against data that is acknowledged on every subflow but never at the connection level.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
     pub deadline: Option<Instant>,
     pub backoff: u32,
-    /// The head of the line was repeated on a faster subflow up to here.
+    /// The first unacknowledged data was retransmitted on a faster subflow up to this offset.
     pub repeated_head: Option<u64>,
-    /// Upstream Linux's period between two looks at the head of the line.
+    /// Upstream Linux's period between two checks of the first unacknowledged data.
     pub period: Duration,
     pub opportunistic: u64,
-    /// No subflow is left since then.
+    /// Time since which the connection has no subflow.
     pub lonely_since: Option<Instant>,
 }
 
-/// The subflows of the last segments, to tell path switches.
+/// The subflows of the last segments, to count path switches.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Switches {
     pub last: Option<SubflowId>,
     pub last_new: Option<SubflowId>,
 }
 
-/// What keeps data back at this moment.
+/// Reasons for which data is waiting now.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Waits {
     pub window_limited: bool,
     pub scheduler_waiting: bool,
     pub scheduler_until: Option<Instant>,
-    /// A subflow has room, but its pacing does not let the next packet leave before this.
+    /// A subflow has room, but its pacing does not allow the next packet before this time.
     pub paced_until: Option<Instant>,
 }

@@ -1,5 +1,5 @@
-//! What do I send next? Decides, in a fixed order, and builds nothing: handshakes and resets, repetitions, data that a
-//! subflow was given, data that the scheduler places, the end, acknowledgments.
+//! Chooses the next segment to send, in a fixed order, and builds nothing: handshakes and resets, retransmissions, data
+//! queued on a subflow, data placed by the scheduler, DATA_FIN and FIN, acknowledgments.
 
 use super::{Commit, Connection, Failover, Mode};
 use crate::scheduler::{Decision, SubflowSet, Trigger, View};
@@ -8,24 +8,24 @@ use crate::view::SubflowView;
 use anabranch_events::{SendKind, TransportEvent};
 use anabranch_units::{Instant, SubflowId};
 
-/// What to send, on the subflow at a position.
+/// The segment to send; `at` and plain numbers are the subflow's position.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Choice {
-    /// The handshake segment that the subflow's state asks for.
+    /// The handshake segment for the subflow's state.
     Handshake(usize),
     /// RST.
     Reset(usize),
-    /// A packet of the subflow's own again.
+    /// A retransmission of a packet of the same subflow.
     Repeat { at: usize, position: u64, record: Record, kind: SendKind },
     /// Bytes of the stream.
     Data { at: usize, chunk: Chunk },
-    /// The end of the data.
+    /// DATA_FIN.
     End(usize),
-    /// The end of the subflow.
+    /// The subflow's FIN.
     Fin(usize),
-    /// An old number, to make the peer tell its window.
+    /// A segment with an old number, to make the peer advertise its window.
     WindowProbe(usize),
-    /// An acknowledgment, or an option that wants to be heard.
+    /// An acknowledgment, or an option that must be sent.
     Ack(usize),
 }
 
@@ -44,7 +44,7 @@ impl Connection {
         choice
     }
 
-    /// Schedulers and congestion controls decide by the views, so these must tell how the subflows are.
+    /// Schedulers and congestion controls decide by the views, so these must match the subflows.
     fn stale_view(&self) -> Option<(SubflowView, SubflowView)> {
         let pairs = (0..self.subflows.len()).map(|at| (self.views[at], self.subflows[at].view(self.full_payload(at))));
         pairs.into_iter().find(|(view, truth)| view != truth)
@@ -88,12 +88,12 @@ impl Connection {
         }
     }
 
-    /// Nothing is to be sent, repeated or waited for: what a mere receiver finds at every packet.
+    /// Nothing is to be sent, retransmitted or waited for: the usual state of a pure receiver.
     fn has_no_data(&self) -> bool {
         self.outgoing.is_idle() && self.subflows.iter().all(|s| s.sender.board().is_empty() && s.queue.is_empty())
     }
 
-    /// Whether the subflow may send data at this moment; notes when pacing alone stands against it.
+    /// Whether the subflow may send data now; records when only pacing prevents it.
     fn may_send_now(&mut self, now: Instant, at: usize) -> bool {
         let subflow = &self.subflows[at];
         if !subflow.is_established() {
@@ -110,7 +110,7 @@ impl Connection {
         false
     }
 
-    /// Data that a subflow was given ahead of time.
+    /// Data that was queued on a subflow.
     fn choose_queued(&mut self, now: Instant) -> Option<Choice> {
         for at in 0..self.subflows.len() {
             if self.subflows[at].queue.is_empty() || !self.may_send_now(now, at) {
@@ -137,7 +137,7 @@ impl Connection {
         None
     }
 
-    /// A subflow that is about to send after a pause decays its window first.
+    /// Decays the window of a subflow that is about to send after a pause.
     fn wake(&mut self, now: Instant, at: usize) {
         if self.subflows[at].sender.board().is_empty() {
             let decay = self.config.transport.idle_restart;
@@ -146,7 +146,7 @@ impl Connection {
         }
     }
 
-    /// Places bytes: those of failed subflows first, then new ones.
+    /// Places bytes on subflows: those of failed subflows first, then new ones.
     fn schedule(&mut self, now: Instant) -> Scheduled {
         if self.mode == Mode::Negotiating || self.subflows.is_empty() {
             return Scheduled::Nothing;
@@ -163,7 +163,7 @@ impl Connection {
         }
         let unsent = self.outgoing.unsent();
         let under_way = self.outgoing.next > self.outgoing.unacked();
-        if unsent == 0 && !(under_way && self.scheduler.repeats()) {
+        if unsent == 0 && !(under_way && self.scheduler.duplicates()) {
             self.note_waits(now, false, false);
             return Scheduled::Nothing;
         }
@@ -230,7 +230,7 @@ impl Connection {
         self.hand_over(at, Chunk { stream_offset: start, len, kind: SendKind::Duplicate })
     }
 
-    /// Where data commits at the window it leaves at once, otherwise it goes into the subflow's queue.
+    /// Where data commits at the window it is sent now, otherwise it is added to the subflow's queue.
     fn hand_over(&mut self, at: usize, chunk: Chunk) -> Scheduled {
         if self.config.transport.commit == Commit::AtWindow {
             return Scheduled::Send(Choice::Data { at, chunk });
@@ -259,7 +259,7 @@ impl Connection {
     }
 
     /// The subflows that can take data: usable, not held back by pacing, with room; backups only if nothing else is usable.
-    /// As if the subflow named `without` did not exist.
+    /// Ignores the subflow `without`.
     fn candidates(&mut self, now: Instant, without: Option<SubflowId>) -> SubflowSet {
         // Plain TCP has no other subflow on which new data could avoid the repair after a timeout.
         let alone = self.mode == Mode::Plain;
@@ -279,7 +279,7 @@ impl Connection {
         set
     }
 
-    /// Whether new data had better wait until the subflow has room for a burst.
+    /// Whether new data should wait until the subflow has room for a burst.
     fn gathers(&mut self, now: Instant, at: usize) -> bool {
         let gathers = self.subflows[at].sender.gathers(now, self.outgoing.unsent(), self.views[at].mss);
         if gathers {
@@ -293,7 +293,7 @@ impl Connection {
         self.config.transport.commit == Commit::IntoBuffer || (self.may_send_now(now, at) && !self.gathers(now, at))
     }
 
-    /// Whether the peer's window keeps new data back. A rest smaller than a segment waits while anything is under way
+    /// Whether the peer's window blocks new data. A remainder smaller than a segment waits while anything is in flight
     /// (sender-side silly-window avoidance, RFC 9293 section 3.8.6.2.1).
     fn window_blocks(&self, unsent: u64) -> bool {
         let space = self.outgoing.window_end().saturating_sub(self.outgoing.next);
@@ -303,7 +303,8 @@ impl Connection {
     }
 
     /// Opportunistic retransmission and penalisation (Raiciu et al., NSDI 2012; legacy `mptcp_rcv_buf_optimization`): the
-    /// segment that blocks the window is repeated on the fastest subflow with room, and the subflow that holds it is slowed.
+    /// segment that blocks the window is retransmitted on the fastest subflow with room, and the window of the subflow
+    /// that holds it is halved.
     fn relieve_window(&mut self, now: Instant, candidates: SubflowSet) -> Scheduled {
         let head = self.outgoing.unacked();
         if !self.config.transport.opportunistic_retransmission || self.progress.repeated_head == Some(head) {
@@ -319,7 +320,7 @@ impl Connection {
         if self.config.transport.penalisation {
             self.penalise(now, slow, fast_view);
         }
-        // Not worth it while the slow copy will be there about as soon (legacy condition).
+        // Not worth it if the copy arrives no earlier than the original (legacy condition).
         if slow_view.cwnd.floor() > 4 && fast_view.srtt * 4 >= slow_view.srtt {
             return Scheduled::Nothing;
         }
@@ -348,7 +349,7 @@ impl Connection {
     }
 
     fn choose_end(&mut self) -> Option<Choice> {
-        // Before that, the keys take the room of the end.
+        // Before that, the keys take the option space of DATA_FIN.
         let may_tell = self.mode == Mode::Multipath && self.confirmed;
         if self.outgoing.end_pending() && may_tell && !self.end_told {
             self.end_told = true;
@@ -385,7 +386,7 @@ impl Connection {
         (0..self.subflows.len()).find(wants).map(Choice::Ack)
     }
 
-    /// Everything that could leave has left.
+    /// Everything that could be sent was sent.
     fn end_burst(&mut self, now: Instant) {
         let unsent = self.outgoing.unsent() > 0;
         let decay = self.config.transport.idle_restart;
@@ -412,12 +413,12 @@ impl Connection {
     }
 }
 
-/// What placing bytes came to.
+/// Placement result.
 enum Scheduled {
-    /// They leave now.
+    /// The bytes are sent now.
     Send(Choice),
-    /// They stand in a subflow's queue.
+    /// The bytes are in a subflow's queue.
     Queued,
-    /// Nothing can be placed.
+    /// No bytes can be placed.
     Nothing,
 }

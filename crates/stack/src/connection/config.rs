@@ -1,10 +1,11 @@
-//! What the host decides before a connection begins.
+//! Configuration of a connection, chosen by the host before it begins.
 
 use super::transport::{Choice, Protocol, Transport};
 use anabranch_units::PathId;
 use core::net::IpAddr;
 
-/// Random numbers for keys, initial sequence numbers and nonces: the operating system's live, the seed's in simulation.
+/// Random numbers for keys, initial sequence numbers and nonces: from the operating system live, from the seed in
+/// simulation.
 pub trait Entropy: Send {
     /// The next 64 random bits.
     fn next_u64(&mut self) -> u64;
@@ -13,20 +14,20 @@ pub trait Entropy: Send {
 /// One path that the connection may use.
 #[derive(Clone, Copy, Debug)]
 pub struct PathConfig {
-    /// Its name.
+    /// Identifier of the path.
     pub id: PathId,
     /// This end's address.
     pub local: IpAddr,
     /// The peer's address.
     pub remote: IpAddr,
-    /// The largest IP packet.
+    /// The largest IP packet, in bytes.
     pub mtu: u32,
-    /// Use it only when no other works.
+    /// Whether to use the path only when no other works.
     pub backup: bool,
 }
 
 impl PathConfig {
-    /// Bytes of IP header on this path.
+    /// Bytes of the IP header on this path, without options.
     pub fn ip_header(&self) -> u32 {
         if self.local.is_ipv4() { 20 } else { 40 }
     }
@@ -40,7 +41,7 @@ pub struct Config {
     /// Paths whose subflows have another congestion control.
     pub path_congestion_control: Vec<(PathId, Choice)>,
     /// A client joins to the remote addresses of all its paths; otherwise only to that of the first path and to those
-    /// that the server announced, as a host must that knows no more.
+    /// that the server advertised, as a host without other knowledge must.
     pub join_unannounced: bool,
     /// This end's port: the listening one of a server, the first ephemeral one of a client.
     pub local_port: u16,

@@ -1,4 +1,4 @@
-//! Builds the segment that was chosen, and keeps the books of what left.
+//! Builds the chosen segment and records the transmission.
 
 use super::choose::Choice;
 use super::{Connection, Mode, Role, Transmit};
@@ -100,7 +100,7 @@ impl Connection {
 
     fn syn_ack(&mut self, now: Instant, at: usize) -> Segment {
         let mut segment = self.bare(at, Flags::SYN | Flags::ACK, 0);
-        // Only what the peer offered is agreed to.
+        // Only options that the peer offered are accepted.
         let peer = self.subflows[at].peer;
         segment.syn = Some(self.syn_options(at, peer.scales_windows, peer.sack));
         segment.timestamps = self.timestamps(now, at);
@@ -136,14 +136,14 @@ impl Connection {
 
     // Data.
 
-    /// Bytes that the subflow has not carried before take its next numbers, and stay on record until they are acknowledged.
+    /// New bytes on a subflow take its next sequence numbers and are recorded until they are acknowledged.
     fn encode_data(&mut self, now: Instant, at: usize, chunk: Chunk) -> Transmit {
         let start = self.subflows[at].sender.next();
         let mut segment = self.data_segment(now, at, start, chunk.stream_offset, chunk.len as u32, Flags::ACK);
         let last = self.outgoing.unsent() == 0 && self.subflows[at].queue.is_empty();
         let subflow = &mut self.subflows[at];
         subflow.sender.on_sent(now, chunk.stream_offset, chunk.len as u32, false);
-        // Linux marks the end of what it has to send, and of every burst that segmentation offload takes apart.
+        // Linux sets PSH at the end of its data and of every burst for segmentation offload.
         if last || subflow.sender.burst_ended() {
             segment.flags = segment.flags | Flags::PSH;
         }
@@ -152,7 +152,7 @@ impl Connection {
         self.transmit(at, segment, chunk.stream_offset)
     }
 
-    /// What the subflow carried once, with the same numbers and the same mapping.
+    /// A retransmission, with the same sequence numbers and the same mapping.
     fn encode_repetition(
         &mut self,
         now: Instant,
@@ -172,8 +172,8 @@ impl Connection {
         self.transmit(at, segment, record.stream_offset)
     }
 
-    /// A segment with `len` bytes of the stream from `stream_offset` on, at the subflow's offset `start`; what room is left goes
-    /// to the acknowledgment.
+    /// A segment with `len` bytes of the stream from `stream_offset` on, at the subflow's offset `start`; the
+    /// acknowledgment fills the remaining option space.
     fn data_segment(
         &mut self,
         now: Instant,
@@ -193,7 +193,7 @@ impl Connection {
                 segment.dss = Some(self.dss(start, stream_offset, len));
             }
         } else if let Some(from) = self.subflows[at].infinite_from.filter(|from| start <= *from && len > 0) {
-            // What was mapped before stays mapped.
+            // Data keeps its first mapping.
             let mapped = if start == from { 0 } else { len };
             let mut dss = self.dss(start, stream_offset, len);
             dss.mapping = dss.mapping.map(|mapping| Mapping { len: mapped as u16, ..mapping });
@@ -219,7 +219,7 @@ impl Connection {
         self.number(self.local_key.idsn.wrapping_add(1).wrapping_add(offset))
     }
 
-    /// The next number that we expect of the peer.
+    /// The next data sequence number expected from the peer.
     fn peer_number(&self) -> DataSeq {
         let idsn = self.remote_key.map_or(0, |key| key.idsn);
         self.number(idsn.wrapping_add(1).wrapping_add(self.incoming.acknowledged()))
@@ -230,7 +230,7 @@ impl Connection {
         DataSeq { value: if wide { value } else { value & 0xffff_ffff }, wide }
     }
 
-    /// Until the server answers with DSS, the client repeats both keys (RFC 8684 section 3.1).
+    /// Until the server answers with DSS, the client sends both keys again (RFC 8684 section 3.1).
     fn owes_keys(&self, at: usize) -> bool {
         self.role == Role::Client && !self.confirmed && self.subflows[at].opening == Opening::Initial
     }
@@ -239,7 +239,7 @@ impl Connection {
         capable(Some(self.local_key.value), self.remote_key.map(|key| key.value), data_len)
     }
 
-    /// Payload of a full segment on the subflow, by the options that data carries there.
+    /// Payload of a full segment on the subflow, given the options that data carries there.
     pub(super) fn full_payload(&self, at: usize) -> u32 {
         let subflow = &self.subflows[at];
         let timestamps = if subflow.peer.timestamps { TIMESTAMPS_LEN } else { 0 };
@@ -253,7 +253,7 @@ impl Connection {
         subflow.payload_room(timestamps + mptcp)
     }
 
-    /// Data and acknowledgment left: what is to be told of it?
+    /// Records a segment with data or an acknowledgment, and emits its events.
     fn note_sent(&mut self, now: Instant, at: usize, kind: SendKind, offset: u64, bytes: u32) {
         let subflow = self.subflows[at].id;
         self.log.emit(now, TransportEvent::SegmentSent { subflow, kind, bytes, offset });
@@ -280,7 +280,7 @@ impl Connection {
 
     // Ends and acknowledgments.
 
-    /// The end of the data at the connection's level, which takes no number of the subflow's.
+    /// DATA_FIN, which takes no sequence number of the subflow.
     fn encode_end(&mut self, now: Instant, at: usize) -> Transmit {
         let next = self.subflows[at].sender.next();
         let mut segment = self.bare_acknowledgment(now, at, next);
@@ -290,7 +290,7 @@ impl Connection {
         self.transmit(at, segment, 0)
     }
 
-    /// The end of the subflow, which takes one of its numbers: like data, it stays on record until it is acknowledged.
+    /// The subflow's FIN, which takes one sequence number: like data, it is recorded until it is acknowledged.
     fn encode_fin(&mut self, now: Instant, at: usize) -> Transmit {
         let start = self.subflows[at].sender.next();
         let end = self.outgoing.end();
@@ -302,7 +302,7 @@ impl Connection {
     }
 
     fn encode_reset(&mut self, now: Instant, at: usize) -> Transmit {
-        // Behind the SYN in any case, or the peer would not take it.
+        // After the SYN in any case, or the peer would not accept it.
         let next = self.subflows[at].sender.next().max(1);
         let mut segment = self.bare(at, Flags::RST | Flags::ACK, next);
         segment.timestamps = self.timestamps(now, at);
@@ -322,13 +322,13 @@ impl Connection {
         transmit
     }
 
-    /// A segment without payload whose number is at `offset`, and with the next option that wants to be heard.
+    /// A segment without payload with the number of `offset` and the next option that waits to be sent.
     fn acknowledgment(&mut self, now: Instant, at: usize, offset: u64) -> Segment {
         let mut segment = self.bare_acknowledgment(now, at, offset);
         if self.may_signal(at)
             && let Some(signal) = self.subflows[at].signals.pop_front()
         {
-            // An address with its proof takes the place of everything else (RFC 8684 section 3.4.1).
+            // ADD_ADDR with its HMAC takes the place of all other options (RFC 8684 section 3.4.1).
             if segment.options_len() + signal.encoded_len() > MAX_OPTIONS_LEN {
                 segment.dss = None;
             }
@@ -347,12 +347,12 @@ impl Connection {
         !self.owes_keys(at)
     }
 
-    /// The same with nothing but what every segment of the subflow tells.
+    /// An acknowledgment with only the options of every segment of the subflow.
     fn bare_acknowledgment(&mut self, now: Instant, at: usize, offset: u64) -> Segment {
         let mut segment = self.bare(at, Flags::ACK, offset);
         segment.timestamps = self.timestamps(now, at);
         if self.mode == Mode::Multipath {
-            // Later segments than the first imply that the keys have been told.
+            // Segments after the first imply that the keys were received.
             if self.owes_keys(at) && self.subflows[at].sender.next() == 1 {
                 segment.mptcp.push(self.keys(None));
             } else {
@@ -362,7 +362,7 @@ impl Connection {
         segment
     }
 
-    /// The selective part of the acknowledgment, as far as there is room for options.
+    /// The selective part of the acknowledgment, as far as the option space allows.
     fn fill_acknowledgment(&mut self, now: Instant, at: usize, segment: &mut Segment, room: u32) {
         let space = room.saturating_sub(segment.options_len());
         let subflow = &mut self.subflows[at];

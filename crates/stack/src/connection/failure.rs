@@ -1,4 +1,4 @@
-//! When things go wrong: subflows that time out or die, data that nobody acknowledges, addresses that vanish, the end.
+//! Failures: timeouts and ends of subflows, unacknowledged data, removed addresses, the end of the connection.
 
 use super::{Connection, Failover, Mode};
 use crate::subflow::{Reinjection, State};
@@ -6,12 +6,12 @@ use anabranch_events::{CloseReason, TransportEvent};
 use anabranch_segment::ResetReason;
 use anabranch_units::{Duration, Instant, PathId, SubflowId};
 
-/// No subflow has this name: a reinjection that any subflow may carry.
+/// An id that no subflow has: a reinjection that any subflow may carry.
 pub(super) const NOBODY: SubflowId = SubflowId(u16::MAX);
 
 impl Connection {
-    /// The subflow's retransmission timer fired. Its data goes to the others as well, and it gets no new data until it
-    /// is heard of again (legacy Multipath TCP's "potentially failed").
+    /// The subflow's retransmission timer fired. The others retransmit its data, and it gets no new data until an
+    /// acknowledgment arrives on it (legacy Multipath TCP's "potentially failed").
     pub(super) fn on_subflow_timeout(&mut self, now: Instant, at: usize) {
         let (subflow, in_a_row) = (self.subflows[at].id, self.subflows[at].sender.timeouts());
         self.log.emit(now, TransportEvent::TimeoutFired { subflow, in_a_row });
@@ -19,7 +19,7 @@ impl Connection {
             self.subflows[at].state = State::Closed(CloseReason::TimedOut);
             return;
         }
-        // One that the path policy forbids counts: it may be allowed again because this one fails.
+        // A subflow that the path policy forbids counts: it may be allowed again because this one fails.
         let alternative = self.views.iter().enumerate().any(|(i, view)| i != at && view.works());
         if self.mode == Mode::Multipath && self.config.transport.failover == Failover::Legacy && alternative {
             self.reinject_from(at);
@@ -27,7 +27,7 @@ impl Connection {
         }
     }
 
-    /// Hands everything that the subflow holds to the others, once.
+    /// Moves all data of the subflow to the others, once.
     pub(super) fn reinject_from(&mut self, at: usize) {
         let (subflow, outgoing) = (&mut self.subflows[at], &mut self.outgoing);
         let until = subflow.reinjected_until;
@@ -39,7 +39,7 @@ impl Connection {
         self.reinject_queue(at);
     }
 
-    /// Hands what the subflow has not sent to the others.
+    /// Moves the subflow's unsent data to the others.
     pub(super) fn reinject_queue(&mut self, at: usize) {
         let (subflow, outgoing) = (&mut self.subflows[at], &mut self.outgoing);
         for chunk in subflow.queue.drain(..) {
@@ -57,7 +57,7 @@ impl Connection {
         self.arm_progress(now);
     }
 
-    /// Watches over data that is under way, or an end that must be told, or a window that is closed.
+    /// Starts the timer that watches data in flight, an unacknowledged DATA_FIN, or a closed window.
     pub(super) fn arm_progress(&mut self, now: Instant) {
         let waiting = self.outgoing.next > self.outgoing.unacked()
             || self.outgoing.unsent() > 0
@@ -71,16 +71,16 @@ impl Connection {
                 self.progress.deadline = Some(now + self.period());
                 return;
             }
-            // Twice the slowest subflow's timeout: the subflows' own repairs come first.
+            // Twice the slowest subflow's timeout: the subflows' own retransmissions come first.
             let wait = slowest.unwrap_or(Duration::from_secs(1)) * 2;
-            // Linux tells the end again and again at the pace of its timeout; a window may stay closed for long.
+            // Linux retransmits DATA_FIN at the pace of its timeout; a window may stay closed for long.
             let only_end = self.outgoing.next == self.outgoing.unacked() && self.outgoing.unsent() == 0;
             let most = if only_end { 2 } else { 6 };
             self.progress.deadline = Some(now + (wait * (1 << self.progress.backoff.min(most))));
         }
     }
 
-    /// Data, the end or the window made no progress for long.
+    /// The data, DATA_FIN or the window made no progress for a timeout.
     pub(super) fn on_no_progress(&mut self, now: Instant) {
         self.progress.deadline = None;
         self.progress.backoff += 1;
@@ -93,7 +93,7 @@ impl Connection {
             s.is_established() && s.sender.board().is_empty() && s.queue.is_empty() && !s.fin_sent
         };
         if head == next && self.outgoing.unsent() > 0 {
-            // Nothing is under way, so the window must be closed: ask on every subflow.
+            // Nothing is in flight, so the window must be closed: probe on every subflow.
             self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.window_probe = true);
         } else if self.looks_for_stale() {
             self.mend_head();
@@ -101,7 +101,8 @@ impl Connection {
             && self.outgoing.next_reinjection().is_none()
             && self.subflows.iter().any(idle)
         {
-            // Every subflow that could repeat the head by itself is done: the peer's connection did not take it.
+            // Every subflow that held the first unacknowledged data has finished: the peer's connection did not accept
+            // it.
             let holder = self.subflows.iter().find(|s| s.sender.board().carries_near_front(head));
             let avoid = holder.map_or(NOBODY, |s| s.id);
             let mss = self.views.iter().map(|view| u64::from(view.mss)).max().unwrap_or(1);
@@ -110,7 +111,7 @@ impl Connection {
         self.arm_progress(now);
     }
 
-    /// The host's interface under the path is gone.
+    /// The host lost the interface of the path.
     pub(super) fn drop_path(&mut self, now: Instant, path: PathId) {
         let mut removed = None;
         for subflow in self.subflows.iter_mut().filter(|s| s.path.id == path) {
@@ -123,7 +124,7 @@ impl Connection {
         self.remove_dead(now);
     }
 
-    /// The peer took addresses back: the subflows that use them are gone.
+    /// The peer withdrew addresses: closes the subflows that use them.
     pub(super) fn on_addresses_removed(&mut self, ids: &[u8]) {
         for subflow in self.subflows.iter_mut().filter(|s| ids.contains(&s.remote_address_id)) {
             subflow.state = State::Closed(CloseReason::PathDown);
@@ -132,7 +133,7 @@ impl Connection {
         self.forget_addresses(ids);
     }
 
-    /// Removes subflows that ended, and hands their data to the others.
+    /// Removes closed subflows, and moves their data to the others.
     pub(super) fn remove_dead(&mut self, now: Instant) {
         let mut at = 0;
         while at < self.subflows.len() {
@@ -186,7 +187,7 @@ impl Connection {
         if done {
             for subflow in &mut self.subflows {
                 subflow.closing = true;
-                // One that is still being opened has nothing to say any more; what the peer says on it is refused.
+                // A subflow that is still opening has nothing more to send; segments that arrive on it are refused.
                 if !subflow.is_established() {
                     subflow.state = State::Closed(CloseReason::Finished);
                 }
@@ -198,7 +199,7 @@ impl Connection {
         }
     }
 
-    /// Ends everything at once: RST on each subflow, with MP_FASTCLOSE where it is understood.
+    /// Aborts the connection: RST on each subflow, with MP_FASTCLOSE where the peer supports it.
     pub(super) fn abort_all(&mut self, now: Instant) {
         for subflow in &mut self.subflows {
             match subflow.state {

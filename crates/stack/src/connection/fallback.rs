@@ -1,21 +1,21 @@
-//! Giving up on Multipath TCP in the midst of a connection (RFC 8684 section 3.7).
+//! Fallback to plain TCP during a connection (RFC 8684 section 3.7).
 
 use super::Connection;
 use anabranch_events::FallbackReason;
 use anabranch_segment::{MptcpOption, ResetReason, Segment};
 use anabranch_units::Instant;
 
-/// Why payload has no place in the stream.
+/// Why payload cannot be placed in the stream.
 #[derive(Clone, Copy)]
 pub(super) enum BadMapping {
-    /// No mapping that was seen covers it.
+    /// No mapping received so far covers it.
     Missing,
     /// Its own mapping does not cover it, or contradicts another.
     Wrong,
 }
 
 impl Connection {
-    /// The peer gives up on MPTCP: from here on the single subflow is the connection (RFC 8684 section 3.7).
+    /// The peer falls back: from here on the single subflow is the connection (RFC 8684 section 3.7).
     pub(super) fn accept_infinite_mapping(
         &mut self,
         now: Instant,
@@ -30,8 +30,8 @@ impl Connection {
         Ok((start - 1, u64::from(segment.payload_len)))
     }
 
-    /// A mapping is missing or contradicts another. Where it is missing on the only subflow, before the first byte, a
-    /// middlebox strips options: fall back. Otherwise the subflow cannot be trusted any more.
+    /// A mapping is missing or contradicts another. If it is missing on the only subflow, before the first byte, a
+    /// middlebox removes options: fall back. Otherwise the subflow is reset.
     pub(super) fn on_bad_mapping(&mut self, now: Instant, at: usize, reason: BadMapping) {
         let untouched = self.incoming.next() == 0 && self.subflows[at].receiver.next() == 1;
         if matches!(reason, BadMapping::Missing) && untouched && self.may_fall_back(at) {
@@ -41,8 +41,8 @@ impl Connection {
         }
     }
 
-    /// The peer cannot trust our mappings from `dsn` on (a middlebox changes payload, and with it checksums). On the only
-    /// subflow it is told the same, and everything new stands under one infinite mapping (RFC 8684 section 3.7).
+    /// The peer rejects our mappings from `dsn` on (a middlebox changes payload, and with it checksums). On the only
+    /// subflow this end answers with MP_FAIL, and all new data has one infinite mapping (RFC 8684 section 3.7).
     pub(super) fn on_peer_failed(&mut self, now: Instant, at: usize, dsn: u64) {
         if self.may_fall_back(at) {
             let subflow = &mut self.subflows[at];
@@ -54,7 +54,7 @@ impl Connection {
         }
     }
 
-    /// Whether the subflow alone is the connection so far: both streams are its own, from their first bytes on.
+    /// Whether the subflow has been the only one so far: both streams are its own, from their first bytes on.
     pub(super) fn may_fall_back(&self, at: usize) -> bool {
         let subflow = &self.subflows[at];
         let given = self.outgoing.next - subflow.queued.min(self.outgoing.next);

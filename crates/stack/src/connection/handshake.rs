@@ -1,4 +1,4 @@
-//! How subflows open: MP_CAPABLE for the first (RFC 8684 section 3.1), MP_JOIN for the others (section 3.2).
+//! Opening of subflows: MP_CAPABLE for the first (RFC 8684 section 3.1), MP_JOIN for the others (section 3.2).
 
 use super::keys::{Key, join_hmac, leftmost_64, leftmost_160};
 use super::{Connection, Failover, Mode, PathConfig, Protocol, Role};
@@ -10,9 +10,9 @@ use anabranch_segment::{CapableFlags, Flags, MptcpOption, ResetReason, Segment};
 use anabranch_units::{Instant, PathId, SeqNumber, SubflowId};
 use subtle::ConstantTimeEq;
 
-/// What a peer can reasonably ask for: below it, a connection costs more than it carries (Linux `TCP_MIN_MSS`).
+/// The smallest MSS that is accepted: below it, overhead exceeds the payload (Linux `TCP_MIN_MSS`).
 const LEAST_MSS: u32 = 88;
-/// More subflows than this only serve an attacker.
+/// Subflows of a connection at most, a bound against attacks.
 const MAX_SUBFLOWS: usize = 16;
 
 impl Connection {
@@ -59,13 +59,13 @@ impl Connection {
         Ok(at)
     }
 
-    /// A server takes up a first SYN.
+    /// A server accepts a first SYN.
     pub(super) fn accept_initial(&mut self, now: Instant, path: PathId, syn: &Segment) -> Result<(), OptionError> {
         let path = *self.config.path(path).unwrap_or(&self.config.paths[0]);
         let at = self.open(now, path, State::SynReceived, Opening::Initial, Some(syn.source_port))?;
         self.learn_peer(at, syn);
         self.outgoing.on_window(u64::from(syn.window));
-        // This end computes no checksums over payload that it never sees; a peer that insists on them gets TCP.
+        // This end never sees payload, so it cannot compute checksums; a peer that requires them gets plain TCP.
         let takes = |flags: &CapableFlags| flags.hmac_sha256 && !flags.checksum_required;
         let offered =
             syn.mptcp.iter().any(|o| matches!(o, MptcpOption::Capable { version: 1.., flags, .. } if takes(flags)));
@@ -90,7 +90,7 @@ impl Connection {
         };
     }
 
-    /// The answer to our SYN.
+    /// The SYN/ACK to our SYN arrived.
     pub(super) fn on_syn_ack(&mut self, now: Instant, at: usize, segment: &Segment) {
         let subflow = &mut self.subflows[at];
         let answers_syn = segment.flags.contains(Flags::ACK) && segment.ack == subflow.isn + 1;
@@ -112,7 +112,7 @@ impl Connection {
         }
     }
 
-    /// The first SYN is about to leave. After so many without an answer, the option may be what keeps it from arriving.
+    /// The first SYN is about to be sent. After this many without an answer, the option may be the reason for the loss.
     pub(super) fn doubt_capable(&mut self, now: Instant, at: usize) {
         let subflow = &self.subflows[at];
         let tries = self.config.transport.capable_retries.saturating_add(1);
@@ -165,7 +165,7 @@ impl Connection {
         subflow.handshake.due = Some(now);
     }
 
-    /// The proof that the third segment of a join carries.
+    /// The HMAC in the third segment of a join.
     pub(super) fn join_proof(&self, at: usize) -> [u8; 20] {
         match (self.subflows[at].opening, self.remote_key) {
             (Opening::Join { local_nonce, remote_nonce }, Some(key)) => {
@@ -175,12 +175,12 @@ impl Connection {
         }
     }
 
-    /// The short proof that the SYN/ACK of a join carries.
+    /// The truncated HMAC in the SYN/ACK of a join.
     pub(super) fn short_join_proof(&self, local_nonce: u32, remote_nonce: u32) -> u64 {
         self.remote_key.map_or(0, |key| leftmost_64(&join_hmac(self.local_key, key, local_nonce, remote_nonce)))
     }
 
-    /// A SYN on no known subflow: a join, if it names this connection. Returns whether it is taken.
+    /// A SYN on no known subflow: a join, if its token is this connection's. Returns whether it is accepted.
     pub(super) fn accept_join(&mut self, now: Instant, path: PathId, syn: &Segment) -> bool {
         let join = syn.mptcp.iter().find_map(|option| match option {
             MptcpOption::JoinSyn { backup, address_id, token, nonce } => Some((*backup, *address_id, *token, *nonce)),
@@ -205,13 +205,13 @@ impl Connection {
         true
     }
 
-    /// What a subflow that is not established yet makes of a segment. True if the segment may be processed further.
+    /// Processes a segment of a subflow that is not established. True if the segment may be processed further.
     pub(super) fn check_opening(&mut self, now: Instant, at: usize, segment: &Segment) -> bool {
         match self.subflows[at].state {
             State::Established => true,
             State::SynReceived => self.on_third_segment(now, at, segment),
             State::JoinSent => {
-                // Any acknowledgment of our SYN without one is the fourth segment.
+                // Any acknowledgment of our SYN without an option is the fourth segment.
                 let acknowledged = segment.ack == self.subflows[at].isn + 1;
                 if acknowledged {
                     self.establish(now, at);
@@ -239,7 +239,7 @@ impl Connection {
                     MptcpOption::JoinAck { hmac } => Some(*hmac),
                     _ => None,
                 });
-                // Without a proof it is not the third segment; that one was lost, and will come again.
+                // Without an HMAC it is not the third segment; that one was lost and will be retransmitted.
                 let (Some(proof), Some(key)) = (proof, self.remote_key) else { return false };
                 let expected = leftmost_160(&join_hmac(key, self.local_key, remote_nonce, local_nonce));
                 let subflow = &mut self.subflows[at];
@@ -277,7 +277,8 @@ impl Connection {
         let (id, path, rtt) = (subflow.id, subflow.path.id, subflow.sender.rtt().srtt());
         subflow.state = State::Established;
         subflow.handshake = Default::default();
-        // The client owes the third segment. The server's first DSS is what makes a client join: it should not have to wait.
+        // The client must send the third segment. The server's first DSS makes a client join, so it should not be
+        // delayed.
         subflow.receiver.acknowledge_now();
         self.alone &= subflow.opening == Opening::Initial;
         self.path_manager.on_opened(path);
@@ -291,7 +292,7 @@ impl Connection {
         self.apply_policy(now);
     }
 
-    /// The peer speaks DSS: the connection is truly Multipath TCP, and further subflows may join.
+    /// The peer sends DSS: Multipath TCP is confirmed, and further subflows may join.
     pub(super) fn confirm(&mut self, now: Instant) {
         self.confirmed = true;
         self.mend_mesh(now);
@@ -325,15 +326,15 @@ impl Connection {
             && !self.closing()
     }
 
-    /// Whether a path lacks a subflow and leads to an address that the peer is known to have.
+    /// Whether a path lacks a subflow and leads to a known address of the peer.
     fn wants_join(&self, path: &PathConfig) -> bool {
         let taken = self.subflows.iter().any(|s| s.path.id == path.id && !matches!(s.state, State::Closed(_)));
         !taken && self.knows_remote(path)
     }
 
-    /// When the path manager wants to try again.
+    /// When the path manager retries a join.
     pub(super) fn mesh_deadline(&self) -> Option<Instant> {
         let wants = |id: PathId| self.config.path(id).is_some_and(|path| self.wants_join(path));
-        self.may_join().then(|| self.path_manager.deadline(wants)).flatten()
+        self.may_join().then(|| self.path_manager.poll_timeout(wants)).flatten()
     }
 }

@@ -1,4 +1,4 @@
-//! The receiving half of a connection: one stream out of several subflows, and the window that they share.
+//! The receiving half of a connection: one stream from several subflows, and their shared window.
 
 use crate::connection::transport::ReceiveBuffer;
 use crate::reassembly::{Note, Piece, Reassembly};
@@ -6,7 +6,7 @@ use crate::subflow::max_pieces;
 use anabranch_events::{Log, TransportEvent};
 use anabranch_units::{Bytes, Duration, Instant};
 
-/// When bytes arrived, and when their subflow had everything before them.
+/// When bytes arrived, and when they were in order on their subflow.
 #[derive(Clone, Copy, Debug)]
 struct Arrived {
     at: Instant,
@@ -25,21 +25,21 @@ pub(crate) struct Incoming {
     /// Next byte expected in order; one more than all bytes once the end of data was received.
     next: u64,
     ahead: Reassembly<Arrived>,
-    /// The stream ends here, if the peer said so.
+    /// Length of the stream; `None` until DATA_FIN arrived.
     end: Option<u64>,
-    /// Bytes that the application took.
+    /// Bytes read by the application.
     consumed: u64,
     buffer: u64,
-    /// Whether the real size of packets is known.
+    /// Whether the real memory size of packets is known.
     measured: bool,
     max_buffer: u64,
-    /// One past the last byte that was ever allowed; never moves back.
+    /// One past the last byte that was ever advertised; never moves back.
     edge: u64,
     tuning: Tuning,
 }
 
-/// Dynamic right-sizing: the window should hold twice what the application takes per round trip, more while that grows, and what waits
-/// ahead of a hole (Linux's `tcp_rcvbuf_grow` and `mptcp_rcvbuf_grow` since 6.16).
+/// Dynamic right-sizing: the window should hold twice what the application reads per round trip, more while that grows,
+/// and the data beyond a hole (Linux's `tcp_rcvbuf_grow` and `mptcp_rcvbuf_grow` since 6.16).
 #[derive(Clone, Copy, Debug)]
 struct Tuning {
     since: Instant,
@@ -47,19 +47,19 @@ struct Tuning {
     per_round: u64,
 }
 
-/// What right-sizing needs to know about the subflows.
+/// State of the subflows that right-sizing needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Surroundings {
     /// The longest round trip, as a receiver sees it.
     pub rtt: Duration,
-    /// How far beyond a hole of its own a TCP connection has received.
+    /// How far beyond its own hole a TCP connection has received, in bytes.
     pub reach: u64,
-    /// Packets arrived on each of them.
+    /// Whether packets arrived on every subflow.
     pub all_heard: bool,
 }
 
-/// By what share of itself a buffer grows when its packets are known: Linux counts half of its memory as payload until it has
-/// seen one, and then as much as there is in a packet, 1448 of 2304 bytes or five eighths (`tcp_measure_rcv_mss`).
+/// Relative growth of a buffer when the packets' memory size is known: Linux counts half of its memory as payload until
+/// the first packet, and then the share in a packet, 1448 of 2304 bytes or five eighths (`tcp_measure_rcv_mss`).
 const MEASURED_GROWTH: u64 = 4;
 
 impl Incoming {
@@ -78,8 +78,8 @@ impl Incoming {
         }
     }
 
-    /// Takes bytes in the order in which a subflow has them. What lies beyond the promised window is refused.
-    /// `held` is what subflows hold beyond their own holes.
+    /// Accepts bytes in the order in which a subflow has them. Bytes beyond the advertised window are refused. `held`
+    /// is what subflows hold beyond their own holes.
     pub fn on_bytes(
         &mut self,
         now: Instant,
@@ -116,14 +116,14 @@ impl Incoming {
         log.emit(now, TransportEvent::Delivered { bytes: bytes as u32, waited, across });
     }
 
-    /// The peer's stream ends at `offset`. An end before what arrived, or beyond what was ever allowed, is none.
+    /// DATA_FIN at `offset`. An end before received data or beyond the advertised window is ignored.
     pub fn on_end(&mut self, offset: u64) {
         if (self.next..=self.edge).contains(&offset) {
             self.end.get_or_insert(offset);
         }
     }
 
-    /// What DATA_ACK says: the next byte, or one more once the end of data was received.
+    /// The offset for DATA_ACK: the next byte, or one more once DATA_FIN was received.
     pub fn acknowledged(&self) -> u64 {
         self.next + u64::from(self.ended())
     }
@@ -176,34 +176,35 @@ impl Incoming {
         (self.tuning.since, self.tuning.consumed) = (now, self.consumed);
     }
 
-    /// The real size of packets is known: with the first one over TCP. A Multipath TCP connection asks its subflows when it measures what is
-    /// read per round trip, and believes the most pessimistic, which is one that has not received any yet (Linux's
-    /// `mptcp_rcv_space_adjust`).
+    /// The real memory size of packets is known: with the first one over TCP. A Multipath TCP connection asks its
+    /// subflows when it measures the reading rate, and takes the most pessimistic, which is one without packets so far
+    /// (Linux's `mptcp_rcv_space_adjust`).
     pub fn measure(&mut self) {
         self.buffer = self.widest();
         self.measured = true;
     }
 
-    /// How far the window of a subflow may open: each has a buffer of its own beside that of the connection, and knows the size of its
-    /// packets from the first one on.
+    /// Limit of a subflow's window: each subflow has a buffer of its own beside that of the connection, and knows the
+    /// memory size of its packets from the first one on.
     pub fn widest(&self) -> u64 {
         let growth = if self.measured { 0 } else { self.buffer / MEASURED_GROWTH };
         (self.buffer + growth).min(self.max_buffer)
     }
 
-    /// The window that a subflow announces whose own has opened so far: never more than there is room in the buffer beside what waits
-    /// to be read or for a hole to be filled (Linux's `__tcp_select_window` and `mptcp_space`), nor less than was promised.
+    /// The window to advertise on a subflow whose own window has opened to `opened`: at most the free buffer beside
+    /// data that waits to be read or for a hole to be filled (Linux's `__tcp_select_window` and `mptcp_space`), at
+    /// least the window advertised before.
     pub fn window(&self, opened: u64) -> u64 {
         let room = self.buffer.saturating_sub(self.readable() + self.ahead.bytes());
         (self.next + room.min(opened)).max(self.edge) - self.next
     }
 
-    /// The window that the peer knows of.
+    /// The window advertised last.
     pub fn promised(&self) -> u64 {
         self.edge - self.next
     }
 
-    /// The window to announce, see [`Incoming::window`], in units of `1 << scale`; remembers the promise.
+    /// The window to advertise, see [`Incoming::window`], in units of `1 << scale`; records it.
     pub fn promise(&mut self, opened: u64, scale: u8) -> u16 {
         let units = (self.window(opened) >> scale).min(u64::from(u16::MAX));
         self.edge = self.edge.max(self.next + (units << scale));
@@ -259,7 +260,8 @@ mod tests {
             incoming.read(now, u64::MAX, Surroundings::default());
         };
         assert_eq!(incoming.window(4_000), 10_000, "never less than was promised");
-        // 3000 bytes beyond a hole: the next bytes in order move the window by what is free, and that is no more than was promised.
+        // 3000 bytes beyond a hole: the next bytes in order move the window by the free space, no more than was
+        // advertised.
         take(&mut incoming, 2_000, 5_000);
         assert_eq!(incoming.window(20_000), 10_000);
         take(&mut incoming, 0, 1_000);

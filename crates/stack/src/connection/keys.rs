@@ -1,14 +1,14 @@
-//! Keys, tokens and proofs (RFC 8684 section 3.1 to 3.4).
+//! Keys, tokens and HMACs (RFC 8684 section 3.1 to 3.4).
 
 use core::net::IpAddr;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
-/// What follows from one side's key.
+/// Values derived from one side's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub value: u64,
-    /// Names the connection in a join: the first 32 bits of the key's hash.
+    /// Identifies the connection in a join: the first 32 bits of the key's hash.
     pub token: u32,
     /// The initial data sequence number: the last 64 bits of the hash.
     pub idsn: u64,
@@ -16,8 +16,8 @@ pub(crate) struct Key {
 
 #[cfg(test)]
 thread_local! {
-    /// In place of every initial data sequence number of this thread: no key could be found by trial whose number lies just
-    /// before 2^64.
+    /// For tests: replaces every initial data sequence number of this thread. No key can be found by trial whose number
+    /// is just before 2^64.
     pub(crate) static FIRST_NUMBER: std::cell::Cell<Option<u64>> = const { std::cell::Cell::new(None) };
 }
 
@@ -36,7 +36,7 @@ impl Key {
     }
 }
 
-/// The proof by the owner of `signer` that it knows both keys.
+/// HMAC by the owner of `signer`, which shows that it knows both keys.
 fn hmac(signer: Key, peer: Key, message: &[u8]) -> [u8; 32] {
     let mut key = [0; 16];
     key[..8].copy_from_slice(&signer.value.to_be_bytes());
@@ -54,8 +54,8 @@ pub(crate) fn join_hmac(signer: Key, peer: Key, signer_nonce: u32, peer_nonce: u
     hmac(signer, peer, &message)
 }
 
-/// The proof of an announced address: the rightmost 64 bits of the HMAC over its name, the address and its port, zero if there
-/// is none (RFC 8684 section 3.4.1).
+/// HMAC of ADD_ADDR: the rightmost 64 bits, over the address ID, the address and its port, zero if there is none (RFC
+/// 8684 section 3.4.1).
 pub(crate) fn address_hmac(signer: Key, peer: Key, id: u8, address: IpAddr, port: Option<u16>) -> u64 {
     let mut message = vec![id];
     match address {

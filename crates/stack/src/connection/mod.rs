@@ -1,12 +1,14 @@
-//! The data level of the endpoint, and its face to the host.
+//! The data level of the endpoint and its public interface.
 //!
 //! Four kinds of method. *Inputs* ([`Connection::handle_segment`], [`Connection::handle_timeout`],
-//! [`Connection::handle_path_change`]) tell what happened. *Commands* ([`Connection::write`], [`Connection::read`], ...) are the
-//! application's. *Polls* say what to do: after any input or command, call [`Connection::poll_transmit`] until it
-//! gives nothing, then ask [`Connection::poll_timeout`] when to come back. *Getters* change nothing.
+//! [`Connection::handle_path_change`]) report what happened. *Commands* ([`Connection::write`], [`Connection::read`],
+//! ...) are the application's. *Polls* return what to do: after any input or command, call
+//! [`Connection::poll_transmit`] until it returns `None`, then [`Connection::poll_timeout`] for the time of the next
+//! call. *Getters* change nothing.
 //!
-//! The files: `addresses` (told and taken back), `arrival` (a segment arrived: ordered checks), `handshake`, `choose` (what do I send next: decides, builds nothing),
-//! `encode` (builds, decides nothing), `failure` (reinjection, subflows that die), `stale` (the same as upstream Linux does it), `incoming` and `outgoing` (the two streams).
+//! The files: `addresses` (ADD_ADDR, REMOVE_ADDR), `arrival` (ordered checks of a segment), `handshake`, `choose`
+//! (chooses the next segment, builds nothing), `encode` (builds, decides nothing), `failure` (reinjection, closed
+//! subflows), `stale` (failures as in upstream Linux), `incoming` and `outgoing` (the two streams).
 
 mod addresses;
 mod arrival;
@@ -52,33 +54,33 @@ use std::collections::VecDeque;
 /// A segment to send.
 #[derive(Clone, Debug)]
 pub struct Transmit {
-    /// On this path.
+    /// Path to send it on.
     pub path: PathId,
-    /// What to send.
+    /// Headers and options.
     pub segment: Segment,
-    /// Where its payload starts in the send stream.
+    /// Offset of the payload's first byte in the send stream.
     pub stream_offset: u64,
 }
 
-/// Where payload of a received segment belongs.
+/// The place of a received segment's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// In the receive stream.
+    /// Offset in the receive stream.
     pub stream_offset: u64,
-    /// In the segment's payload.
+    /// First new byte within the segment's payload.
     pub payload_start: u32,
-    /// How many bytes.
+    /// Number of bytes.
     pub len: u32,
 }
 
-/// Which end of the connection this is.
+/// The end's role in the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Client,
     Server,
 }
 
-/// What is spoken.
+/// The protocol in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// MP_CAPABLE was offered; the peer has not answered.
@@ -95,18 +97,18 @@ pub struct Connection {
     entropy: Box<dyn Entropy>,
     role: Role,
     mode: Mode,
-    /// There has never been another subflow than the first.
+    /// Only the initial subflow ever existed.
     alone: bool,
     /// The peer asked not to be joined at its initial address and port (`C` of MP_CAPABLE).
     initial_denied: bool,
-    /// The peer proved that it speaks Multipath TCP beyond the handshake: joins make sense.
+    /// The peer has sent DSS after the handshake: joins may be sent.
     confirmed: bool,
     local_key: Key,
     remote_key: Option<Key>,
     outgoing: Outgoing,
     incoming: Incoming,
     subflows: Vec<Subflow>,
-    /// What the replaceable parts see of each subflow, in the same order; kept up to date after every change.
+    /// The state of each subflow for the replaceable parts, in the same order; kept up to date after every change.
     views: Vec<SubflowView>,
     scheduler: Box<dyn Scheduler>,
     path_manager: FullMesh,
@@ -116,12 +118,12 @@ pub struct Connection {
     next_subflow: u16,
     established: bool,
     closed: bool,
-    /// The end of data was told at least once.
+    /// DATA_FIN was sent at least once.
     end_told: bool,
     progress: Progress,
     switches: Switches,
     waits: Waits,
-    /// Answers to segments of no subflow.
+    /// Resets for segments of no subflow.
     answers: VecDeque<stray::Answer>,
     addresses: addresses::Addresses,
 }
@@ -207,7 +209,7 @@ impl Connection {
 
     // Inputs.
 
-    /// A deadline of [`Connection::poll_timeout`] has come.
+    /// Runs the timers that are due; to be called at the time of [`Connection::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Instant) {
         for at in 0..self.subflows.len() {
             self.handle_subflow_timeout(now, at);
@@ -247,7 +249,8 @@ impl Connection {
         self.refresh(at);
     }
 
-    /// The host's interface under a path went away or came back. A silent loss of a radio is no such thing: nobody tells.
+    /// The host's interface under a path went down or came up. A radio outage that the host does not notice is not
+    /// reported here.
     pub fn handle_path_change(&mut self, now: Instant, path: PathId, up: bool) {
         self.path_manager.on_path_change(now, path, up);
         if up {
@@ -265,13 +268,13 @@ impl Connection {
         self.outgoing.write(bytes);
     }
 
-    /// The application takes back up to `bytes` that it wrote last; returns how many it got. What a subflow was given cannot
-    /// be taken back, and after [`Connection::finish`] nothing can.
+    /// The application withdraws up to `bytes` that it wrote last; returns how many. Bytes given to a subflow, and any
+    /// bytes after [`Connection::finish`], cannot be withdrawn.
     pub fn withdraw(&mut self, bytes: u64) -> u64 {
         self.outgoing.withdraw(bytes)
     }
 
-    /// How many bytes [`Connection::withdraw`] would take back at most.
+    /// The largest number of bytes that [`Connection::withdraw`] would return.
     pub fn withdrawable(&self) -> u64 {
         self.outgoing.withdrawable()
     }
@@ -283,7 +286,7 @@ impl Connection {
 
     /// The application takes up to `max` bytes that arrived in order; returns how many it got.
     pub fn read(&mut self, now: Instant, max: u64) -> u64 {
-        // Over TCP what waits for a hole is the subflow's.
+        // Over TCP the data beyond a hole is held by the subflow.
         let plain = self.subflows.first().filter(|_| self.mode == Mode::Plain);
         let around = Surroundings {
             rtt: self.subflows.iter().map(Subflow::round_trip).max().unwrap_or_default(),
@@ -293,7 +296,7 @@ impl Connection {
         let mss = self.views.first().map_or(1460, |view| view.mss);
         let promised = self.incoming.promised();
         let taken = self.incoming.read(now, max, around);
-        // A window that was small and is twice as large now is news to the peer (Linux `tcp_cleanup_rbuf`).
+        // A small window that has doubled is advertised at once (Linux `tcp_cleanup_rbuf`).
         let opened = self.subflows.iter().map(|subflow| subflow.receiver.opened()).max().unwrap_or_default();
         let window = self.incoming.window(opened);
         if taken > 0 && promised * 2 <= window && promised < u64::from(mss) * 16 {
@@ -305,13 +308,13 @@ impl Connection {
         taken
     }
 
-    /// Ends the connection at once.
+    /// Aborts the connection.
     pub fn abort(&mut self, now: Instant) {
         self.abort_all(now);
         self.remove_dead(now);
     }
 
-    /// What the application knows about its data.
+    /// The application's hints about its data.
     pub fn set_hints(&mut self, hints: Hints) {
         self.hints = hints;
     }
@@ -337,7 +340,7 @@ impl Connection {
 
     // Polls.
 
-    /// The next segment to send; call until it gives nothing.
+    /// The next segment to send; to be called until it returns `None`.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         if let Some(answer) = self.next_answer() {
             return Some(answer);
@@ -346,7 +349,8 @@ impl Connection {
         Some(self.encode(now, choice))
     }
 
-    /// When to call [`Connection::handle_timeout`], and [`Connection::poll_transmit`] after it.
+    /// When to call [`Connection::handle_timeout`], and [`Connection::poll_transmit`] after it; `None` if no timer
+    /// runs.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let mut next = Instant::FAR_FUTURE;
         let mut consider = |at: Option<Instant>| next = next.min(at.unwrap_or(Instant::FAR_FUTURE));
@@ -365,7 +369,7 @@ impl Connection {
         (next != Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// What happened since the log was last drained.
+    /// Events since the log was last drained.
     pub fn log(&mut self) -> &mut Log<TransportEvent> {
         &mut self.log
     }
@@ -382,13 +386,13 @@ impl Connection {
         self.established
     }
 
-    /// Whether the connection is over, one way or the other.
+    /// Whether the connection is closed, in order or by an abort.
     pub fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Whether the connection is over and every subflow, too: the host may forget it. A host that forgets earlier leaves
-    /// the peer's last segments unanswered.
+    /// Whether the connection and all its subflows are closed: the host may drop it. A host that drops it earlier
+    /// leaves the peer's last segments unanswered.
     pub fn is_over(&self) -> bool {
         self.closed && self.subflows.iter().all(|s| s.finished() || matches!(s.state, State::Closed(_)))
     }
@@ -398,17 +402,17 @@ impl Connection {
         self.incoming.ended() && self.incoming.readable() == 0
     }
 
-    /// The token by which the peer's joins name this connection.
+    /// The token in the peer's joins.
     pub fn token(&self) -> u32 {
         self.local_key.token
     }
 
-    /// Whether Multipath TCP is spoken.
+    /// Whether Multipath TCP is in use.
     pub fn is_multipath(&self) -> bool {
         self.mode == Mode::Multipath
     }
 
-    /// The live subflows as schedulers see them, oldest first.
+    /// The open subflows as schedulers see them, oldest first.
     pub fn views(&self) -> &[SubflowView] {
         &self.views
     }
@@ -418,7 +422,7 @@ impl Connection {
         self.outgoing.unacked()
     }
 
-    // What the parts share.
+    // Shared by the other files.
 
     fn refresh(&mut self, at: usize) {
         let mss = self.full_payload(at);
@@ -447,7 +451,7 @@ impl Connection {
     }
 }
 
-/// Emits what the subflow's congestion control counted, if it changed since it was told last.
+/// Emits the counters of the subflow's congestion control, if they changed since the last emission.
 fn tell_counts(now: Instant, subflow: &mut Subflow, log: &mut Log<TransportEvent>) {
     let counters = subflow.sender.control_counters();
     let sum = counters.iter().map(|(_, count)| count).sum();

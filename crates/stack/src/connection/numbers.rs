@@ -1,9 +1,9 @@
-//! Numbers as they arrive, turned into offsets.
+//! Conversion of sequence numbers to offsets.
 
 use anabranch_segment::{DataSeq, SackBlocks};
 use anabranch_units::SeqNumber;
 
-/// The offset that a data sequence number means, `first` being the number of offset 0; a narrow one is taken near `near`.
+/// The offset of a data sequence number, `first` being the number of offset 0; a 32-bit number is resolved near `near`.
 pub(super) fn expand(number: DataSeq, first: u64, near: u64) -> u64 {
     if number.wide {
         return number.value.wrapping_sub(first);
@@ -13,7 +13,7 @@ pub(super) fn expand(number: DataSeq, first: u64, near: u64) -> u64 {
     near.wrapping_add_signed(i64::from(delta))
 }
 
-/// SACK blocks in offsets, a duplicate one set apart (RFC 2883 section 4).
+/// SACK blocks in offsets, a duplicate one apart (RFC 2883 section 4).
 pub(super) struct Told {
     pub blocks: [(u64, u64); SackBlocks::CAPACITY],
     pub count: usize,
@@ -37,7 +37,7 @@ pub(super) fn told_blocks(sack: &SackBlocks, expand: impl Fn(SeqNumber) -> u64, 
             told.count += 1;
         }
     }
-    // The latest run comes first in the option; in sequence order, no run looks as if it came after a later one.
+    // The latest run comes first in the option; in sequence order, no run seems to follow a later one.
     told.blocks[..told.count].sort_unstable();
     told
 }
@@ -73,7 +73,7 @@ mod tests {
         // What was acknowledged before, and what a second block contains, arrived twice (RFC 2883 section 4).
         assert_eq!(told(&[(50, 60), (200, 300)]), (vec![(200, 300)], Some((50, 60))));
         assert_eq!(told(&[(220, 240), (200, 300)]), (vec![(200, 300)], Some((220, 240))));
-        // Runs that are none, or lie beyond what was sent.
+        // Empty runs, or runs beyond the data sent.
         assert_eq!(told(&[(300, 200), (900, 1001), (150, 160)]), (vec![(150, 160)], None));
     }
 }

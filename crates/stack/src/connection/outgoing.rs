@@ -1,4 +1,5 @@
-//! The sending half of a connection: what the application wrote, what the peer acknowledged at the data level, and what must be sent again.
+//! The sending half of a connection: bytes written by the application, acknowledged at the data level, and to be sent
+//! again.
 
 use super::failure::NOBODY;
 use crate::subflow::Reinjection;
@@ -9,9 +10,9 @@ use std::collections::VecDeque;
 pub(crate) struct Outgoing {
     /// First byte that the peer has not acknowledged.
     unacked: u64,
-    /// First byte that no subflow was given.
+    /// First byte not yet given to a subflow.
     pub next: u64,
-    /// Bytes that the application wrote.
+    /// Bytes written by the application.
     written: u64,
     /// The application wrote everything.
     finished: bool,
@@ -33,14 +34,14 @@ impl Outgoing {
         self.written = self.written.saturating_add(bytes);
     }
 
-    /// Takes back up to `bytes` of the end, as far as no subflow was given them; returns how many.
+    /// Withdraws up to `bytes` at the end that no subflow was given; returns how many.
     pub fn withdraw(&mut self, bytes: u64) -> u64 {
         let taken = bytes.min(self.withdrawable());
         self.written -= taken;
         taken
     }
 
-    /// Bytes that can be taken back.
+    /// Bytes that can be withdrawn.
     pub fn withdrawable(&self) -> u64 {
         if self.finished { 0 } else { self.written - self.next }
     }
@@ -67,7 +68,7 @@ impl Outgoing {
         self.next == self.unacked && self.unsent() == 0 && self.reinjections.is_empty()
     }
 
-    /// How much may be written and not acknowledged from now on.
+    /// Sets the limit of bytes written and not acknowledged.
     pub fn set_buffer(&mut self, bytes: u64) {
         self.send_buffer = bytes;
     }
@@ -77,27 +78,27 @@ impl Outgoing {
         self.finished && self.next == self.written
     }
 
-    /// One past the last number that the peer can have received: that of the end of data, once this can have been told.
+    /// One past the last number that the peer can have received: that of DATA_FIN, once this can have been sent.
     pub fn sent_end(&self) -> u64 {
         self.next + u64::from(self.exhausted())
     }
 
-    /// The end of data must be told and was not acknowledged.
+    /// DATA_FIN must be sent or was not acknowledged.
     pub fn end_pending(&self) -> bool {
         self.exhausted() && !self.end_acked
     }
 
-    /// Everything, the end of data included, was acknowledged.
+    /// All data and DATA_FIN were acknowledged.
     pub fn done(&self) -> bool {
         self.end_acked
     }
 
-    /// The end of the stream, once it is known.
+    /// Length of the stream, once it is known.
     pub fn end(&self) -> u64 {
         self.written
     }
 
-    /// DATA_ACK: everything before `offset` arrived. Ignores what was never sent. Returns whether it is news.
+    /// DATA_ACK: everything before `offset` arrived. Offsets of unsent data are ignored. Returns whether it advances.
     pub fn on_ack(&mut self, offset: u64) -> bool {
         if self.exhausted() && offset == self.written + 1 {
             let news = !self.end_acked;
@@ -116,14 +117,14 @@ impl Outgoing {
         self.window_end = self.window_end.max(end);
     }
 
-    /// Bytes of a failed subflow: what is not acknowledged of them must be sent again.
+    /// Bytes of a failed subflow: those not acknowledged must be sent again.
     pub fn reinject(&mut self, bytes: Reinjection) {
         if bytes.end > self.unacked {
             self.reinjections.push_back(bytes);
         }
     }
 
-    /// Everything that was given to subflows and is not acknowledged must be sent again, by any of them.
+    /// All bytes given to subflows and not acknowledged must be sent again, on any subflow.
     pub fn reinject_everything(&mut self) {
         self.reinjections.clear();
         self.reinject(Reinjection { start: self.unacked, end: self.next, avoid: NOBODY });
@@ -168,6 +169,6 @@ mod tests {
         outgoing.write(50);
         assert_eq!(outgoing.unsent(), 50, "the stream goes on where it was cut");
         outgoing.finish();
-        assert_eq!(outgoing.withdraw(50), 0, "the end may have been told");
+        assert_eq!(outgoing.withdraw(50), 0, "DATA_FIN may have been sent");
     }
 }

@@ -1,4 +1,5 @@
-//! The path policy at work: who may carry new data, what happens to the data of those who may not, and what the peer is told.
+//! Applies the path policy: which subflows may carry new data, where the data of the others goes, and MP_PRIO to the
+//! peer.
 
 use super::{Connection, Mode};
 use crate::scheduler::SubflowSet;
@@ -7,7 +8,7 @@ use anabranch_segment::MptcpOption;
 use anabranch_units::Instant;
 
 impl Connection {
-    /// Asks the policy and carries out what it decides.
+    /// Asks the policy and applies its decision.
     pub(super) fn apply_policy(&mut self, now: Instant) {
         if self.mode != Mode::Multipath || self.subflows.is_empty() {
             return;
@@ -29,24 +30,25 @@ impl Connection {
         let allowed = set.contains(at);
         let subflow = &mut self.subflows[at];
         subflow.allowed = allowed;
-        if self.path_policy.tells_peer() && subflow.is_established() {
+        if self.path_policy.signals_peer() && subflow.is_established() {
             subflow.signals.push_back(MptcpOption::Priority { backup: !allowed });
             subflow.receiver.acknowledge_now();
         }
         self.log.emit(now, TransportEvent::PathUse { subflow: subflow.id, allowed });
         self.refresh(at);
-        // What is under way there is repeated elsewhere, so that nothing waits for a path that is given up.
+        // Data in flight there is retransmitted on other subflows, so that the stream does not wait for an abandoned
+        // path.
         if !allowed {
             self.reinject_from(at);
         }
     }
 
-    /// When the policy wants to be asked; while nothing moves it has nothing to measure.
+    /// When to ask the policy again; while no data moves it has nothing to measure.
     pub(super) fn policy_deadline(&self) -> Option<Instant> {
         let moving = self.outgoing.next > self.outgoing.unacked() || self.outgoing.unsent() > 0;
         let asks = moving && self.mode == Mode::Multipath && self.established && !self.closed;
-        // Without a subflow there is nothing to ask about, and the deadline would stay in the past.
+        // Without a subflow the policy has no input, and its timeout would stay in the past.
         let asks = asks && !self.subflows.is_empty();
-        asks.then(|| self.path_policy.deadline()).flatten()
+        asks.then(|| self.path_policy.poll_timeout()).flatten()
     }
 }

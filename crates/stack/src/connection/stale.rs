@@ -1,11 +1,11 @@
-//! Upstream Linux's way with a subflow that goes silent (`net/mptcp`: `__mptcp_retrans`, `mptcp_subflow_get_retrans`,
+//! Silent subflows as upstream Linux treats them (`net/mptcp`: `__mptcp_retrans`, `mptcp_subflow_get_retrans`,
 //! `mptcp_pm_subflow_chk_stale`, `__mptcp_retransmit_pending_data`).
 //!
-//! The connection has a timer of its own. Its period is the longest time until the timer of an active subflow, as of the last time
-//! that data was placed; every progress of DATA_ACK starts it anew. When it fires, each subflow with data under way is asked
-//! whether it was heard of since the last time, and the first fragment of what is not acknowledged is repeated on a subflow
-//! that is idle, if there is one. After more than four silent periods a subflow is stale, if another one works: it gets nothing new
-//! until it is heard of, and everything that is not acknowledged goes to the others.
+//! The connection has a timer of its own. Its period is the longest time until the timer of an active subflow, as of
+//! the last time that data was placed; every progress of DATA_ACK restarts it. When it fires, each subflow with data in
+//! flight is checked for acknowledgments since the last time, and the first unacknowledged fragment is retransmitted on
+//! an idle subflow, if there is one. After more than four silent periods a subflow is stale, if another one works: it
+//! gets no new data until an acknowledgment arrives on it, and the others retransmit everything.
 
 use super::{Connection, Failover, Mode};
 use crate::subflow::{Chunk, Subflow};
@@ -16,15 +16,16 @@ use anabranch_units::{Duration, Instant};
 const STALE_LOSS_COUNT: u32 = 4;
 /// A subflow with fewer silent periods is an alternative (`stale_loss_cnt - 1`).
 const ALTERNATIVE_LOSS_COUNT: u32 = STALE_LOSS_COUNT - 1;
-/// A backup repeats the head once every other subflow had more silent periods than this.
+/// A backup retransmits the first unacknowledged data once every other subflow had more silent periods than this.
 const BACKUP_LOSS_COUNT: u32 = 1;
 /// The period while no subflow has a timer (Linux `TCP_RTO_MIN`).
 const LEAST_PERIOD: Duration = Duration::from_millis(200);
-/// The head of the line is a fragment of the send queue: at most so many bytes (32 KiB, the pages that Linux takes at once).
+/// The first unacknowledged data is a fragment of the send queue: at most this many bytes (32 KiB, the pages that Linux
+/// takes at once).
 const FRAGMENT: u64 = 32_768;
 
 impl Connection {
-    /// Whether subflows fail as upstream Linux has it.
+    /// Whether subflows fail as in upstream Linux.
     pub(super) fn looks_for_stale(&self) -> bool {
         self.mode == Mode::Multipath && self.config.transport.failover == Failover::Upstream
     }
@@ -69,7 +70,7 @@ impl Connection {
         }
     }
 
-    /// The first fragment of what is not acknowledged is repeated on an idle subflow.
+    /// Retransmits the first unacknowledged fragment on an idle subflow.
     fn repeat_head(&mut self, at: usize) {
         let (head, next) = (self.outgoing.unacked(), self.outgoing.next);
         let end = next.min((head / FRAGMENT + 1) * FRAGMENT);
@@ -79,7 +80,7 @@ impl Connection {
         }
     }
 
-    /// Another period has passed while data was under way on the subflow. True if that makes it stale.
+    /// Another period has passed with data in flight on the subflow. True if that makes it stale.
     fn check_silence(&mut self, at: usize) -> bool {
         let subflow = &mut self.subflows[at];
         if subflow.silent_periods == 0 {

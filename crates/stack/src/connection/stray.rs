@@ -1,14 +1,14 @@
-//! Segments that belong to no subflow: of one that is gone here while the peer still speaks on it, or a join that is not
-//! taken. Each is answered with RST, so that the peer does not go on in vain (RFC 9293 section 3.10.7.1).
+//! Segments of no subflow: of one that is closed here while the peer still sends on it, or a join that is refused. Each
+//! is answered with RST, so that the peer stops (RFC 9293 section 3.10.7.1).
 
 use super::{Connection, Transmit};
 use anabranch_segment::{Flags, MptcpOption, ResetReason, Segment};
 use anabranch_units::PathId;
 
-/// Answers that may wait; a flood gets no more.
+/// Resets that may wait, a bound against floods.
 const MAX_ANSWERS: usize = 8;
 
-/// An answer to send.
+/// A reset to send.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     path: PathId,
@@ -16,7 +16,7 @@ pub(super) struct Answer {
 }
 
 impl Connection {
-    /// A segment arrived that no subflow takes.
+    /// A segment arrived for no subflow.
     pub(super) fn refuse(&mut self, path: PathId, segment: &Segment) {
         if segment.flags.contains(Flags::RST) || self.answers.len() == MAX_ANSWERS {
             return;
@@ -35,7 +35,7 @@ impl Connection {
         self.answers.push_back(Answer { path, segment: reset });
     }
 
-    /// The next of these answers.
+    /// The next reset to send.
     pub(super) fn next_answer(&mut self) -> Option<Transmit> {
         let Answer { path, segment } = self.answers.pop_front()?;
         Some(Transmit { path, segment, stream_offset: 0 })

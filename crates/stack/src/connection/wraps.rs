@@ -1,5 +1,5 @@
-//! Numbers that wrap in the midst of a transfer: data sequence numbers at 2^32 and 2^64, and those of subflows at 2^32, in both
-//! directions, with losses and packets out of order. The harness checks every byte's place.
+//! Sequence numbers that wrap during a transfer: data sequence numbers at 2^32 and 2^64, and those of subflows at 2^32,
+//! in both directions, with losses and packets out of order. The harness checks every byte's place.
 
 #[path = "../../tests/common/mod.rs"]
 mod common;
@@ -50,7 +50,7 @@ fn disturbed(net: &mut Pair) {
     }
 }
 
-/// How many numbers in the trace lie on either side of the wrap, in one direction.
+/// How many numbers in the trace are on either side of the wrap, in one direction.
 fn sides(net: &Pair, down: bool, number: impl Fn(&Segment) -> Option<DataSeq>) -> [usize; 2] {
     let mut sides = [0; 2];
     let trace = net.trace.as_ref().expect("kept");
@@ -74,7 +74,8 @@ const ENOUGH: usize = 10;
 
 #[test]
 fn data_numbers_wrap_at_both_widths() {
-    // 2^32 with narrow numbers; the same in the lower half of wide ones, where nothing may happen; and 2^64 with both.
+    // 2^32 with 32-bit numbers; the same in the lower half of 64-bit ones, where nothing may happen; and 2^64 with
+    // both.
     let places = [(7 << 32) - 150_000, 0_u64.wrapping_sub(150_000)];
     for (seed, (first, wide)) in places.iter().flat_map(|first| [(*first, false), (*first, true)]).enumerate() {
         for seed in [3 * seed as u64, 3 * seed as u64 + 1, 3 * seed as u64 + 2] {
@@ -97,7 +98,7 @@ fn data_numbers_wrap_at_both_widths() {
 
 #[test]
 fn the_wrap_may_fall_anywhere_around_the_end_of_data() {
-    // The last byte, the end of data, or the acknowledgment of it carries number zero.
+    // The last byte, DATA_FIN, or the acknowledgment of it has number zero.
     for wide in [false, true] {
         for behind in 0..4 {
             transfer(0_u64.wrapping_sub(BYTES + 2).wrapping_add(behind), wide, behind, disturbed);

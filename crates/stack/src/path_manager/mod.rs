@@ -2,7 +2,7 @@
 
 use anabranch_units::{Duration, Instant, PathId};
 
-/// The first pause before a join is tried again, doubled up to the last.
+/// Pause before the first retry of a join; it doubles with each retry.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_secs(60);
 
@@ -16,9 +16,9 @@ pub(crate) struct FullMesh {
 struct Entry {
     path: PathId,
     up: bool,
-    /// The peer has not taken back the address at its end.
+    /// The path leads to an address that the peer has not withdrawn.
     leads: bool,
-    /// No join before then.
+    /// Earliest time of the next join.
     not_before: Instant,
     failures: u32,
 }
@@ -48,7 +48,7 @@ impl FullMesh {
         }
     }
 
-    /// The peer took the address at the end of the path back.
+    /// The peer withdrew the address at the end of the path.
     pub fn on_address_gone(&mut self, path: PathId) {
         if let Some(entry) = self.entry(path) {
             entry.leads = false;
@@ -76,8 +76,8 @@ impl FullMesh {
         self.paths.iter().any(|entry| entry.path == path && entry.open() && entry.not_before <= now)
     }
 
-    /// When the pause of a path that `lacks` a subflow ends.
-    pub fn deadline(&self, lacks: impl Fn(PathId) -> bool) -> Option<Instant> {
+    /// When the pause of a path that `lacks` a subflow ends; `None` if no pause is running.
+    pub fn poll_timeout(&self, lacks: impl Fn(PathId) -> bool) -> Option<Instant> {
         self.paths.iter().filter(|entry| entry.open() && lacks(entry.path)).map(|entry| entry.not_before).min()
     }
 

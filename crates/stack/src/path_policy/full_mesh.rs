@@ -25,7 +25,7 @@ impl PathPolicy for FullMesh {
         all
     }
 
-    fn deadline(&self) -> Option<Instant> {
+    fn poll_timeout(&self) -> Option<Instant> {
         None
     }
 }

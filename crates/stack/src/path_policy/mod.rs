@@ -1,7 +1,7 @@
 //! Path policies: which of the subflows may carry new data.
 //!
 //! The path manager opens subflows; a policy decides which of them to use. A subflow that is not allowed keeps its TCP
-//! alive and repeats what it lost, but gets nothing new, and leaves the sums of coupled congestion controls.
+//! alive and retransmits its losses, but gets no new data, and leaves the sums of coupled congestion controls.
 //!
 //! To add one: a file beside this one with an [`Entry`], and a line in [`REGISTRY`].
 
@@ -38,15 +38,15 @@ pub fn create(name: &str, options: &Options) -> Result<Box<dyn PathPolicy>, Opti
 
 /// Decides which subflows may carry new data.
 pub trait PathPolicy: fmt::Debug + Send {
-    /// The subflows that may carry new data, by their positions. Called at every [`PathPolicy::deadline`] and when subflows came
-    /// or went. A policy should never forbid all of them; a connection ignores such a decision.
+    /// The subflows that may carry new data, by position. Called at every [`PathPolicy::poll_timeout`] and when a
+    /// subflow opened or closed. A policy should never forbid all of them; a connection ignores such a decision.
     fn decide(&mut self, now: Instant, subflows: &[SubflowView]) -> SubflowSet;
 
-    /// When to decide again, if ever.
-    fn deadline(&self) -> Option<Instant>;
+    /// When to decide again; `None` if only changes of the subflows matter.
+    fn poll_timeout(&self) -> Option<Instant>;
 
-    /// Whether the peer shall be told, with MP_PRIO, not to send on subflows that are not allowed.
-    fn tells_peer(&self) -> bool {
+    /// Whether to ask the peer, by MP_PRIO, not to send on subflows that are not allowed.
+    fn signals_peer(&self) -> bool {
         false
     }
 }
@@ -64,7 +64,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the subflows do: somebody may send, only existing ones are named, and time moves on.
+        /// For any states of the subflows: at least one may send, only existing ones are named, and the timeout
+        /// advances.
         #[test]
         fn every_policy_keeps_somebody_and_moves_on(
             rounds in prop::collection::vec(prop::collection::vec((1u32..200, 0u64..500, any::<bool>()), 1..5), 1..300)
@@ -78,7 +79,7 @@ mod tests {
                     let allowed = policy.decide(now, &views);
                     prop_assert!(!allowed.is_empty(), "{}", entry.name);
                     prop_assert!(allowed.iter().all(|at| at < views.len()));
-                    let Some(next) = policy.deadline() else { break };
+                    let Some(next) = policy.poll_timeout() else { break };
                     prop_assert!(next > now, "{}", entry.name);
                     now = next;
                 }

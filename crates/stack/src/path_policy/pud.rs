@@ -1,6 +1,6 @@
 //! PUD, the path-use decision of MPTCP+: a path whose throughput is far below the best one's is not used.
 //!
-//! Every tick, for each subflow with something under way:
+//! Every tick, for each subflow with something in flight:
 //!
 //! ```text
 //! raw_i  = mss * cwnd / srtt                          (bytes per second)
@@ -12,12 +12,12 @@
 //! Source: "MPTCP+", Algorithm 1. What it prints has errors, and it leaves questions open. We read it so:
 //! - samples are taken for all subflows at one tick, not in a loop over subflows; the maximum is taken over complete means;
 //! - the moving average is over *raw* values, as the text says;
-//! - the sampling period is not stated: `period`, 100 ms of time in which something is under way, so the first decision
+//! - the sampling period is not stated: `period`, 100 ms of time in which something is in flight, so the first decision
 //!   falls after 15 s; later ones slide, every n/10 ticks;
 //! - how a path comes back is not stated. `readmit = "degraded"` (the default): its mean stays as it was, and it is used again when
 //!   that exceeds rho times the best one's, or at once when no allowed path works; `"never"`: the literal text;
 //!   `"probe"`: besides, it is tried for n/10 ticks every 30 s, which renews its mean;
-//! - the paper sets cwnd = 0. Here the subflow gets no new data; zero would keep it from repeating what it lost.
+//! - the paper sets cwnd = 0. Here the subflow gets no new data; zero would keep it from retransmitting its losses.
 
 use super::{Entry, PathPolicy};
 use crate::scheduler::SubflowSet;
@@ -41,7 +41,7 @@ pub(super) const ENTRY: Entry = Entry {
             rho: options.number("rho", 0.6, 0.0..=1.0)?,
             period: Duration::from_secs_f64(options.number("period_ms", 100.0, 1.0..=60_000.0)? / 1e3),
             readmit,
-            tell_peer: options.flag("tell_peer", false)?,
+            signal_peer: options.flag("tell_peer", false)?,
             next_tick: Instant::ZERO,
             tick: 0,
             meters: Vec::new(),
@@ -67,7 +67,7 @@ struct Pud {
     rho: f64,
     period: Duration,
     readmit: Readmit,
-    tell_peer: bool,
+    signal_peer: bool,
     next_tick: Instant,
     tick: u64,
     meters: Vec<Meter>,
@@ -143,13 +143,13 @@ impl Pud {
     fn evaluate(&mut self, now: Instant) {
         let n = self.n;
         for meter in &mut self.meters {
-            // A forbidden path keeps its last mean; one on trial is judged by the samples of the trial.
+            // A forbidden path keeps its last mean; one on trial is measured by the samples of the trial.
             if meter.active(self.tick) {
                 let least = if meter.allowed { n } else { SMOOTHED };
                 meter.mean = meter.weighted_mean(least).or(meter.mean);
             }
         }
-        // Nothing is decided before every subflow has been measured: a start-up's spike must not set the mark.
+        // No decision before every subflow has been measured: a start-up's spike must not set the threshold.
         if self.meters.iter().any(|meter| meter.mean.is_none()) {
             return;
         }
@@ -205,12 +205,12 @@ impl PathPolicy for Pud {
         self.allowed(subflows)
     }
 
-    fn deadline(&self) -> Option<Instant> {
+    fn poll_timeout(&self) -> Option<Instant> {
         Some(self.next_tick)
     }
 
-    fn tells_peer(&self) -> bool {
-        self.tell_peer
+    fn signals_peer(&self) -> bool {
+        self.signal_peer
     }
 }
 
@@ -225,7 +225,7 @@ impl Pud {
                 works |= subflow.established && !subflow.potentially_failed;
             }
         }
-        // Every allowed path is dead: better a slow one than none.
+        // Every allowed path has failed: a slow path is better than none.
         if !works && self.readmit != Readmit::Never || set.is_empty() {
             (0..subflows.len().min(64)).for_each(|at| set.insert(at));
         }
@@ -256,7 +256,7 @@ mod tests {
         let mut allowed = SubflowSet::EMPTY;
         for _ in 0..ticks {
             allowed = policy.decide(now, views);
-            now = policy.deadline().unwrap();
+            now = policy.poll_timeout().unwrap();
         }
         (now, allowed.iter().collect())
     }
@@ -316,7 +316,7 @@ mod tests {
         let (now, allowed) = run(&mut *policy, Instant::ZERO, 50, &[at_rate(0, 100), at_rate(1, 50)]);
         assert_eq!(allowed, [0]);
         let better = [at_rate(0, 100), at_rate(1, 90)];
-        // 30 s are 300 ticks; the trial lasts five more, and is judged at the next fifth tick.
+        // 30 s are 300 ticks; the trial lasts five more, and is evaluated at the next fifth tick.
         let (now, allowed) = run(&mut *policy, now, 290, &better);
         assert_eq!(allowed, [0]);
         let (now, _) = run(&mut *policy, now, 20, &better);

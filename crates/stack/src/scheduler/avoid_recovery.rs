@@ -1,11 +1,11 @@
-//! Around any scheduler: keep data off a subflow that is in fast recovery.
+//! A wrapper of any scheduler that keeps data off a subflow in fast recovery.
 //!
-//! A window that repairs a loss is about to shrink, and what is sent now queues behind the repair. So subflows in fast
+//! A window in loss recovery is about to shrink, and new data queues behind the retransmissions. So subflows in fast
 //! recovery are hidden from the scheduler inside, unless no other subflow has room.
 //!
 //! Source: Nagayama et al., "TCP State Driven MPTCP Packet Scheduling for Streaming Video", Evolving Internet 2018.
-//! Ours: hidden means hidden. The scheduler inside neither uses such a subflow nor waits for it, which matters for
-//! those that compare a slow subflow with a fast full one (BLEST, ECF, Linux).
+//! Ours: the scheduler inside neither uses a hidden subflow nor waits for it, which matters for those that compare a
+//! slow subflow with a fast full one (BLEST, ECF, Linux).
 
 use super::{Decision, Scheduler, SubflowSet, Trigger, View};
 use crate::view::{Phase, SubflowView};
@@ -14,7 +14,7 @@ use crate::view::{Phase, SubflowView};
 #[derive(Debug)]
 pub(super) struct AvoidRecovery {
     inner: Box<dyn Scheduler>,
-    /// What the scheduler inside is shown, kept to reuse its memory.
+    /// The subflows visible to the scheduler inside, kept to reuse the allocation.
     shown: Vec<SubflowView>,
 }
 
@@ -44,8 +44,8 @@ impl Scheduler for AvoidRecovery {
         self.inner.decide(&View { subflows: &self.shown, candidates: healthy, ..*view }, trigger)
     }
 
-    fn repeats(&self) -> bool {
-        self.inner.repeats()
+    fn duplicates(&self) -> bool {
+        self.inner.duplicates()
     }
 }
 
@@ -102,8 +102,8 @@ mod tests {
     }
 
     #[test]
-    fn the_wrapper_repeats_if_the_scheduler_inside_does() {
-        assert!(avoiding("redundant").scheduler.repeats());
-        assert!(!avoiding("min-rtt").scheduler.repeats());
+    fn the_wrapper_duplicates_if_the_scheduler_inside_does() {
+        assert!(avoiding("redundant").scheduler.duplicates());
+        assert!(!avoiding("min-rtt").scheduler.duplicates());
     }
 }

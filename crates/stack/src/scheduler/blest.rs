@@ -1,4 +1,4 @@
-//! BLEST: do not let a slow subflow block the shared window for the fast one.
+//! BLEST: keeps a slow subflow from blocking the shared window for the fast one.
 //!
 //! Let f be the contender with the lowest round trip and s the candidate with the lowest one. If they differ (f is
 //! full), a segment on s occupies the peer's window until s delivers it. If f would use that space meanwhile, wait for
@@ -10,8 +10,8 @@
 //!
 //! In bytes, X_f: what f sends meanwhile. M: the peer's window from the first unacknowledged byte. b: the segment. y_s:
 //! what was given to s and not acknowledged on it. lambda in [1.0, 1.3] corrects the estimate; it starts at 1.2 and, at
-//! most once per least srtt_s and only when f and s differ, rises by 0.04 if the full window made the connection repeat
-//! its head of line since, else falls by 0.01.
+//! most once per least srtt_s and only when f and s differ, rises by 0.04 if the full window made the connection
+//! retransmit its first unacknowledged data since, else falls by 0.01.
 //!
 //! With `formula = "kernel"` (default), in whole numbers, w and h being window and slow-start threshold of f in
 //! packets:
@@ -136,7 +136,7 @@ fn bytes_meanwhile(fast: &SubflowView, time: Duration, round: Duration) -> u128 
     packets.saturating_mul(u128::from(fast.mss))
 }
 
-/// The same by the paper's formula: rounds are not rounded, and growth is linear.
+/// [`bytes_meanwhile`] by the paper's formula: rounds are not rounded, and growth is linear.
 fn bytes_meanwhile_in_paper(slow: &SubflowView, fast: &SubflowView) -> u128 {
     // Without a sample of the fast one assume a single round, as the kernel does.
     let rounds = if fast.srtt.is_zero() { 1.0 } else { slow.srtt.as_secs_f64() / fast.srtt.as_secs_f64() };
@@ -170,8 +170,8 @@ impl Extremes {
 struct Lambda {
     thousandths: u32,
     adapted_at: Option<Instant>,
-    /// Head-of-line repetitions counted when it was last adapted.
-    repetitions: u64,
+    /// Retransmissions of the first unacknowledged data, counted when lambda was last adapted.
+    retransmissions: u64,
 }
 
 impl Lambda {
@@ -180,25 +180,28 @@ impl Lambda {
     const MOST: u32 = 1_300;
     /// Added when the window was blocked.
     const RISE: u32 = 40;
-    /// Taken off when it was not.
+    /// Subtracted when the window was not blocked.
     const FALL: u32 = 10;
 
-    /// Starts the clock of the first adaptation.
+    /// Sets the time of the first adaptation.
     fn begin(&mut self, view: &View<'_>) {
         self.adapted_at.get_or_insert(view.connection.now);
     }
 
-    /// Adapts, unless that was done less than `interval` ago.
+    /// Adapts lambda, unless that was done less than `interval` ago.
     fn adapt(&mut self, view: &View<'_>, interval: Duration) {
         let now = view.connection.now;
         if self.adapted_at.is_some_and(|then| now.since(then) < interval) {
             return;
         }
-        let repetitions = view.connection.opportunistic_retransmissions;
-        let next =
-            if repetitions > self.repetitions { self.thousandths + Self::RISE } else { self.thousandths - Self::FALL };
+        let retransmissions = view.connection.opportunistic_retransmissions;
+        let next = if retransmissions > self.retransmissions {
+            self.thousandths + Self::RISE
+        } else {
+            self.thousandths - Self::FALL
+        };
         self.thousandths = next.clamp(Self::LEAST, Self::MOST);
-        self.repetitions = repetitions;
+        self.retransmissions = retransmissions;
         self.adapted_at = Some(now);
     }
 
@@ -209,7 +212,7 @@ impl Lambda {
 
 impl Default for Lambda {
     fn default() -> Self {
-        Lambda { thousandths: Self::INITIAL, adapted_at: None, repetitions: 0 }
+        Lambda { thousandths: Self::INITIAL, adapted_at: None, retransmissions: 0 }
     }
 }
 
@@ -346,9 +349,9 @@ mod tests {
     fn lambda_rises_after_a_blocked_window_and_falls_otherwise_once_per_round_trip() {
         let mut bed = window(full_fast_path(Bed::new("blest")), 10_000);
         let mut blest = Blest { formula: Formula::Kernel, lambda: Lambda::default(), extremes: PerSubflow::default() };
-        let mut after = |bed: &mut Bed, now, repetitions| {
+        let mut after = |bed: &mut Bed, now, retransmissions| {
             bed.connection.now = at(now);
-            bed.connection.opportunistic_retransmissions = repetitions;
+            bed.connection.opportunistic_retransmissions = retransmissions;
             bed.ask(&mut blest, Trigger::NewData);
             blest.lambda.thousandths
         };

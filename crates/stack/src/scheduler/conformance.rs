@@ -1,4 +1,4 @@
-//! What every scheduler in the registry owes the connection, checked on arbitrary sequences of views.
+//! The contract of every scheduler in the registry, checked on arbitrary sequences of views.
 
 use super::testing::options;
 use super::{AVOID_RECOVERY, Decision, REGISTRY, Scheduler, SubflowSet, Trigger, View, create};
@@ -75,10 +75,10 @@ fn unknown_names_and_options_are_refused() {
     }
 }
 
-/// What happens between two rounds of questions.
+/// Changes between two rounds of questions.
 #[derive(Clone, Debug)]
 struct Step {
-    /// Every subflow that there ever is; `alive` says which of them live now.
+    /// Every subflow of the sequence; `alive` marks those that exist in this step.
     subflows: Vec<SubflowView>,
     alive: u8,
     /// Which contenders have room.
@@ -88,8 +88,8 @@ struct Step {
     acknowledged: u64,
     opened: u64,
     written: u64,
-    repetitions: u64,
-    /// Whether one segment goes at a time, whatever a decision says.
+    retransmissions: u64,
+    /// Whether one segment is sent at a time, whatever the decision allows.
     at_the_window: bool,
     trigger: Trigger,
 }
@@ -146,14 +146,14 @@ prop_compose! {
         (alive, room) in (any::<u8>(), any::<u8>()),
         elapsed in prop_oneof![Just(Duration::ZERO), (0..500_000_000_u64).prop_map(Duration::from_nanos)],
         (acknowledged, opened, written) in (0..100_000_u64, 0..100_000_u64, 0..100_000_u64),
-        repetitions in 0..2_u64,
+        retransmissions in 0..2_u64,
         at_the_window in any::<bool>(),
         trigger in prop_oneof![4 => Just(Trigger::NewData), 1 => Just(Trigger::Reinjection)],
     ) -> Step {
         for (index, subflow) in (0_u16..).zip(&mut subflows) {
             subflow.id = SubflowId(index);
         }
-        Step { subflows, alive, room, elapsed, acknowledged, opened, written, repetitions, at_the_window, trigger }
+        Step { subflows, alive, room, elapsed, acknowledged, opened, written, retransmissions, at_the_window, trigger }
     }
 }
 
@@ -163,7 +163,7 @@ fn advance(connection: &mut ConnectionView, step: &Step) {
     connection.unacked = connection.next.min(connection.unacked + step.acknowledged);
     connection.window_end += step.opened;
     connection.unsent += step.written;
-    connection.opportunistic_retransmissions += step.repetitions;
+    connection.opportunistic_retransmissions += step.retransmissions;
 }
 
 /// The subflows that live in a step, and the candidates among them: contenders with room, at least one if there is any.
@@ -221,7 +221,7 @@ fn ask(pair: &mut [Box<dyn Scheduler>; 2], connection: &mut ConnectionView, step
     let (subflows, candidates) = population(connection, step);
     for _ in 0..QUESTIONS {
         let view = View { connection, subflows: &subflows, candidates };
-        let useful = step.trigger == Trigger::Reinjection || view.new_bytes() > 0 || pair[0].repeats();
+        let useful = step.trigger == Trigger::Reinjection || view.new_bytes() > 0 || pair[0].duplicates();
         if !useful {
             return Ok(());
         }
@@ -256,7 +256,7 @@ fn lone_subflow_gets_data(
     let healthy = &mut subflows[lone];
     (healthy.established, healthy.potentially_failed, healthy.phase) = (true, false, Phase::Open);
     let mss = u64::from(healthy.mss);
-    // A scheduler may first repeat what is under way: here, up to ten segments.
+    // A scheduler may first duplicate data in flight: here, up to ten segments.
     connection.unacked = connection.unacked.max(connection.next.saturating_sub(10 * mss));
     connection.unsent += 10_000;
     connection.window_end = connection.next + 10_000;

@@ -1,4 +1,4 @@
-//! ECF, earliest completion first: wait for the fast subflow if all that remains is through sooner that way.
+//! ECF, earliest completion first: waits for the fast subflow if all remaining data completes sooner that way.
 //!
 //! Let f be the contender with the lowest round trip and s the candidate with the lowest one. If they differ (f is
 //! full), compare finishing on f alone, after a round of waiting, with using s:
@@ -8,9 +8,9 @@
 //! (2)  srtt_s * x_s        >= W_s * (2 * srtt_f + delta)                       x_s = max(k, W_s)
 //! ```
 //!
-//! Both hold: wait, and set waiting to 1. (1) fails: use s, and set waiting to 0. Only (2) fails: use s. k: bytes that
-//! no subflow was given. W: window in bytes. delta: the larger deviation of the two round trips. beta = 1/4: who waits
-//! already goes on waiting a little beyond the threshold.
+//! Both hold: wait, and set waiting to 1. (1) fails: use s, and set waiting to 0. Only (2) fails: use s. k: bytes not
+//! yet given to a subflow. W: window in bytes. delta: the larger deviation of the two round trips. beta = 1/4: a
+//! hysteresis that prolongs a wait a little beyond the threshold.
 //!
 //! Source: Lim et al., "ECF: An MPTCP Path Scheduler to Manage Heterogeneous Paths", CoNEXT 2017; multipath-tcp.org
 //! v0.95, `mptcp_ecf.c`.

@@ -10,8 +10,8 @@
 //!
 //! m_i: bytes given to subflow i and not yet acknowledged on it. pace_i: its pacing rate in bytes per second, a
 //! multiple of window over round trip. avg_i starts at pace_i. A full subflow takes part too: if its queue is the one
-//! that drains soonest, nobody gets data. So a slow subflow gets its next burst only when what it holds drains as soon
-//! as the fast one's full queue, and with all queues empty the initial subflow wins whatever its rate.
+//! that drains soonest, no subflow gets data. So a slow subflow gets its next burst only when what it holds drains as
+//! soon as the fast one's full queue, and with all queues empty the initial subflow wins whatever its rate.
 //!
 //! Source: Linux 6.12, `net/mptcp/protocol.c`, `mptcp_subflow_get_send` and `__mptcp_push_pending`.
 //!
@@ -43,7 +43,7 @@ const MAX_BURST: u64 = 65_536 - 20 - 40 - 40 - 8;
 
 #[derive(Debug)]
 struct Linux {
-    /// Whether a burst outlives the instant at which it was chosen.
+    /// Whether a burst continues after the instant at which it was chosen.
     kept: bool,
     burst: Option<Burst>,
     /// Average pacing rate in bits per second; zero until there is one.
@@ -77,7 +77,7 @@ impl Scheduler for Linux {
 }
 
 impl Linux {
-    /// More of the burst that is under way, if its subflow can take it.
+    /// More of the current burst, if its subflow can take it.
     fn running_burst(&self, view: &View<'_>) -> Option<Decision> {
         let burst = self.burst.filter(|b| self.kept || b.chosen_at == view.connection.now)?;
         let subflow = view.position_of(burst.subflow).filter(|position| view.candidates.contains(*position))?;
@@ -85,13 +85,13 @@ impl Linux {
         (rest > 0).then_some(Decision::Send { subflow, bytes: rest })
     }
 
-    /// Whose queue drains soonest; none if no subflow has a pacing rate.
+    /// The subflow whose queue drains soonest; `None` if no subflow has a pacing rate.
     fn least_linger<'a>(&mut self, subflows: impl Iterator<Item = (usize, &'a SubflowView)>) -> Option<usize> {
         let lingers = subflows.filter_map(|(position, subflow)| Some((position, self.linger(subflow)?)));
         lingers.min_by_key(|(_, linger)| *linger).map(|(position, _)| position)
     }
 
-    /// How long the subflow's queue lingers, in units of 2^-32 s; nothing without a pacing rate.
+    /// How long the subflow's queue lingers, in units of 2^-32 s; `None` without a pacing rate.
     fn linger(&mut self, subflow: &SubflowView) -> Option<u128> {
         let average = self.average.of(subflow.id);
         if *average == 0 {

@@ -1,7 +1,7 @@
 //! Schedulers: which subflow carries the next data.
 //!
 //! A scheduler sees plain values ([`View`]) and answers with a [`Decision`]. It is asked again until it waits, so it
-//! decides one step at a time. Nothing here names TCP or DSS: another multipath transport could stand behind it.
+//! decides one step at a time. The interface names neither TCP nor DSS, so that it fits other multipath transports.
 //!
 //! To add one: a file beside this one with an [`Entry`], and a line in [`REGISTRY`]. The conformance tests pick it up.
 //!
@@ -76,9 +76,9 @@ pub fn create(name: &str, options: &Options) -> Result<Box<dyn Scheduler>, Optio
 /// Why the scheduler is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
-    /// Data that was never sent waits.
+    /// New data is waiting: bytes that were never sent.
     NewData,
-    /// Data of a failed subflow waits to be sent again; subflows that carried it already are no candidates.
+    /// Data of a failed subflow is waiting to be sent again; subflows that carried it already are no candidates.
     Reinjection,
 }
 
@@ -87,7 +87,7 @@ pub enum Trigger {
 pub struct SubflowSet(u64);
 
 impl SubflowSet {
-    /// Nobody.
+    /// The empty set.
     pub const EMPTY: SubflowSet = SubflowSet(0);
 
     /// Adds the subflow at a position below 64.
@@ -105,7 +105,7 @@ impl SubflowSet {
         position < 64 && self.0 & (1 << position) != 0
     }
 
-    /// Whether nobody belongs to the set.
+    /// Whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -123,10 +123,10 @@ impl SubflowSet {
     }
 }
 
-/// What a scheduler sees.
+/// The state on which a scheduler decides.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// The connection.
+    /// State of the connection.
     pub connection: &'a ConnectionView,
     /// Every live subflow, oldest first; the initial one is position 0 while it lives.
     pub subflows: &'a [SubflowView],
@@ -165,7 +165,8 @@ impl<'a> View<'a> {
         pick.map(|(position, _)| position)
     }
 
-    /// Where the subflow of that name stands, while it lives. Positions shift when a subflow dies; names do not.
+    /// The position of subflow `id`; `None` if it does not exist any more. Positions shift when a subflow closes; ids
+    /// do not.
     pub fn position_of(&self, id: SubflowId) -> Option<usize> {
         self.subflows.iter().position(|s| s.id == id)
     }
@@ -193,22 +194,23 @@ pub enum Decision {
     Send {
         /// Position of a candidate.
         subflow: usize,
-        /// Most bytes to give.
+        /// Largest number of bytes to give.
         bytes: u64,
     },
-    /// Send bytes again that another subflow was given before, then ask again. Does not move the stream on.
-    /// Carried out in full: a scheduler may take them as sent. Ours never ask for more than a segment.
+    /// Send bytes again that another subflow was given before, then ask again. Does not advance the stream. The
+    /// connection sends all of them, so a scheduler may take them as sent. The built-in schedulers never ask for more
+    /// than a segment.
     Duplicate {
         /// Position of a candidate.
         subflow: usize,
-        /// First byte, not before the first unacknowledged one.
+        /// Stream offset of the first byte, not before the first unacknowledged one.
         offset: u64,
-        /// How many, at most up to the first unsent byte.
+        /// Number of bytes, at most up to the first unsent byte.
         bytes: u64,
     },
-    /// Nothing now. The scheduler is asked again after the next acknowledgment or other change, or at `until`.
+    /// Send nothing now. The scheduler is asked again after the next acknowledgment or other change, or at `until`.
     Wait {
-        /// When to ask again if nothing else happens.
+        /// When to ask again if nothing else changes.
         until: Option<Instant>,
     },
 }
@@ -219,9 +221,9 @@ pub trait Scheduler: fmt::Debug + Send {
     /// Called only while there is something to send that the peer's window allows, and at least one candidate.
     fn decide(&mut self, view: &View<'_>, trigger: Trigger) -> Decision;
 
-    /// Whether to ask also while no new data can be sent, so that data under way can be
+    /// Whether to ask also while no new data can be sent, so that data in flight can be
     /// [duplicated](Decision::Duplicate).
-    fn repeats(&self) -> bool {
+    fn duplicates(&self) -> bool {
         false
     }
 }

@@ -1,16 +1,16 @@
-//! What a scheduler remembers of each subflow, by name, because positions shift when a subflow dies.
+//! State of a scheduler for each subflow, by id, because positions shift when a subflow closes.
 
 use crate::view::SubflowView;
 use anabranch_units::SubflowId;
 
-/// A value per living subflow. A connection has a handful of them, so a short list is searched faster than a table.
+/// A value per open subflow. A connection has a handful of them, so a short list is searched faster than a table.
 #[derive(Debug, Default)]
 pub(super) struct PerSubflow<T> {
     entries: Vec<(SubflowId, T)>,
 }
 
 impl<T: Default> PerSubflow<T> {
-    /// The value of one subflow; the default one for a newcomer.
+    /// The value of one subflow; the default value for a new one.
     pub(super) fn of(&mut self, id: SubflowId) -> &mut T {
         let index = match self.entries.iter().position(|(key, _)| *key == id) {
             Some(index) => index,
@@ -22,14 +22,14 @@ impl<T: Default> PerSubflow<T> {
         &mut self.entries[index].1
     }
 
-    /// Forgets subflows that died. Names are never used again, so a late clean-up costs memory only.
+    /// Removes closed subflows. Ids are never used again, so a late removal costs memory only.
     pub(super) fn forget_dead(&mut self, living: &[SubflowView]) {
         if self.entries.len() > living.len() {
             self.entries.retain(|(id, _)| living.iter().any(|s| s.id == *id));
         }
     }
 
-    /// How many subflows are remembered.
+    /// Number of subflows with a value.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.entries.len()

@@ -1,10 +1,10 @@
-//! Everything on every subflow: the first copy to arrive counts.
+//! Redundant: sends everything on every subflow; the first copy to arrive counts.
 //!
 //! Each subflow has its own place in the stream, its cursor c_i: the first byte that it has not carried yet, never
 //! before the first unacknowledged one. Subflows with room take turns; subflow i sends the segment at c_i. Where c_i
-//! lies before the first byte that nobody has sent, that is a copy of what another subflow sent; there, it is new data.
-//! So a fast subflow runs ahead and a slow one follows, jumping over what the peer acknowledged meanwhile. A full
-//! subflow holds nobody up.
+//! lies before the first byte that no subflow has sent, that is a copy of another subflow's data; there, it is new
+//! data. So a fast subflow runs ahead and a slow one follows, skipping data that the peer acknowledged meanwhile. A
+//! full subflow does not block the others.
 //!
 //! Source: multipath-tcp.org v0.95, `mptcp_redundant.c`; Froemmgen et al., "ReMP TCP: Low Latency Multipath TCP", ICC
 //! 2016. (A forerunner queued the copies, which a full path then stalled or lost.)
@@ -32,9 +32,9 @@ pub(super) const ENTRY: Entry = Entry {
 struct Redundant {
     /// One past the last byte that the subflow carried.
     cursor: PerSubflow<u64>,
-    /// Who sent last.
+    /// The subflow that sent last.
     last: Option<SubflowId>,
-    /// Who was granted new data, and where the stream stood; how much went shows when the scheduler is asked again.
+    /// The subflow that was granted new data, and the stream's next offset then; the next call shows how much was sent.
     granted: Option<(SubflowId, u64)>,
 }
 
@@ -53,7 +53,7 @@ impl Scheduler for Redundant {
         Decision::Wait { until: None }
     }
 
-    fn repeats(&self) -> bool {
+    fn duplicates(&self) -> bool {
         true
     }
 }

@@ -1,4 +1,4 @@
-//! In turns: each subflow a fixed number of segments per round.
+//! Round robin: each subflow sends a fixed number of segments per round.
 //!
 //! A subflow may send `num_segments` segments per round. A subflow in the middle of its turn goes on; otherwise the
 //! oldest one that had no turn yet; when all that are considered had theirs, a new round begins for these. With
@@ -43,12 +43,12 @@ struct RoundRobin {
     granted: Option<Granted>,
 }
 
-/// The latest grant, whose use shows when the scheduler is asked again.
+/// The latest grant; the next call shows how much of it was used.
 #[derive(Clone, Copy, Debug)]
 struct Granted {
     to: SubflowId,
     mss: u32,
-    /// Where the stream stood.
+    /// The stream's next offset at the grant.
     next: u64,
 }
 
@@ -68,7 +68,7 @@ impl Scheduler for RoundRobin {
 }
 
 impl RoundRobin {
-    /// Counts what was made of the latest grant.
+    /// Counts the used part of the latest grant.
     fn settle(&mut self, view: &View<'_>) {
         self.used.forget_dead(view.subflows);
         if let Some(granted) = self.granted.take() {
@@ -78,7 +78,7 @@ impl RoundRobin {
         }
     }
 
-    /// Whose turn it is among the subflows that are considered.
+    /// The subflow whose turn it is among those considered.
     fn next_turn<'a, I>(&mut self, considered: impl Fn() -> I) -> Option<usize>
     where
         I: Iterator<Item = (usize, &'a SubflowView)>,

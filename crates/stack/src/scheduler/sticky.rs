@@ -16,7 +16,7 @@
 //!
 //! Source: Nagayama et al., "Managing Path Switching in Multipath Video Streaming", section V.
 //!
-//! Ours, where the paper is silent:
+//! Ours, where the paper leaves it open:
 //! - lambda is the estimate of the authors' earlier schedulers.
 //! - The paper prints rtt_i < rtt_j, yet its analysis says that a change from a short to a long round trip is the one
 //!   that drains the buffer, which would call for rtt_i > rtt_j. `tr_sense = "printed"` (default) or `"analysis"`
@@ -76,7 +76,7 @@ enum Stickiness {
     ThroughputAndRtt(Sense),
 }
 
-/// Which way the round trips must compare.
+/// The sense of the comparison of round trips.
 #[derive(Clone, Copy, Debug)]
 enum Sense {
     /// The old one's is shorter.
@@ -154,13 +154,13 @@ mod tests {
 
     const ALL: [&str; 3] = ["gr-sty", "tp-sty", "tr-sty"];
 
-    /// Leaves subflow 0 (full) for subflow 1, makes room on 0 again, and tells whether the scheduler stuck to 1.
+    /// Leaves subflow 0 (full) for subflow 1, makes room on 0 again, and returns whether the scheduler stuck to 1.
     fn sticks(mut bed: Bed) -> bool {
         assert_eq!(bed.decide(), send(0, 1_000));
         bed.fill(0);
         assert_eq!(bed.decide(), send(1, 1_000));
         bed.load(0, 0);
-        // Subflow 0 must be the better one by round trip, or coming back to it would prove nothing.
+        // Subflow 0 must be the better one by round trip, or a return to it would prove nothing.
         bed.subflows[0].srtt = bed.subflows[1].srtt / 2;
         match bed.decide() {
             decision if decision == send(1, 1_000) => true,

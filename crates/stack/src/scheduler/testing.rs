@@ -1,4 +1,4 @@
-//! What the tests of this folder share: a bed of subflows whose state a test sets by hand.
+//! Helpers of this folder's tests: a set of subflows whose state a test sets by hand.
 //!
 //! Segments have 1000 bytes, so that hand-computed values stay readable.
 
@@ -118,7 +118,7 @@ impl Bed {
         self.connection.unsent -= bytes;
     }
 
-    /// Has the scheduler place one new segment; tells on whom. It leaves at once and is acknowledged at once.
+    /// Lets the scheduler place one new segment, which leaves and is acknowledged at once; returns its subflow.
     pub(super) fn send_segment(&mut self) -> usize {
         match self.decide() {
             Decision::Send { subflow, .. } => {

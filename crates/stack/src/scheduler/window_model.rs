@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 /// A path: round trip in milliseconds, window in packets.
 type Path = (u64, u32);
 
-/// How the application writes.
+/// The application's pattern of writes.
 #[derive(Clone, Copy)]
 enum Source {
     /// Everything at the start.
@@ -20,7 +20,7 @@ enum Source {
     Bursts { segments: u64, every: Duration },
 }
 
-/// An acknowledgment under way. The order of sending breaks ties.
+/// An acknowledgment in flight. The order of sending breaks ties.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Ack {
     arrives: Instant,
@@ -38,7 +38,7 @@ struct Model {
     received: BTreeMap<u64, u64>,
     /// When the latest acknowledgment of each subflow arrives.
     busy: Vec<Instant>,
-    /// Bytes that each subflow carried.
+    /// Bytes carried by each subflow.
     carried: Vec<u64>,
     last: Option<usize>,
     switches: u64,
@@ -101,7 +101,7 @@ impl Model {
             let Bed { scheduler, connection, subflows } = &mut self.bed;
             let candidates = candidates(connection, subflows);
             let view = View { connection, subflows, candidates };
-            if candidates.is_empty() || view.new_bytes() == 0 && !scheduler.repeats() {
+            if candidates.is_empty() || view.new_bytes() == 0 && !scheduler.duplicates() {
                 return;
             }
             match scheduler.decide(&view, Trigger::NewData) {

@@ -1,4 +1,4 @@
-//! One TCP of the connection: its handshake, its two halves, and what it was given to send.
+//! One TCP connection of the Multipath TCP connection: its handshake, its two halves, and its queue.
 
 mod rate;
 mod receiver;
@@ -22,33 +22,33 @@ use anabranch_segment::{MptcpOption, ResetReason};
 use anabranch_units::{Duration, Instant, SeqNumber, SubflowId};
 use std::collections::VecDeque;
 
-/// The payload that a peer takes if it does not say (RFC 9293 section 3.7.1).
+/// The MSS of a peer that does not announce one (RFC 9293 section 3.7.1).
 pub(crate) const DEFAULT_MSS: u32 = 536;
-/// Repetitions of a SYN before the subflow is given up (Linux `tcp_syn_retries`).
+/// Retransmissions of a SYN before the subflow fails (Linux `tcp_syn_retries`).
 const MAX_HANDSHAKE_TRIES: u32 = 6;
-/// Timeouts in a row before a subflow is given up (Linux `tcp_retries2`).
+/// Consecutive timeouts before a subflow fails (Linux `tcp_retries2`).
 const MAX_TIMEOUTS: u32 = 15;
 /// The first timeout of a handshake (RFC 6298 section 2.1).
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Linux's `TCP_INIT_CWND` (RFC 6928), whatever window a connection begins with: send buffers have room for it at least, and idle
-/// and unused windows decay no further.
+/// Linux's `TCP_INIT_CWND` (RFC 6928), independent of the configured initial window: the smallest send buffer in
+/// packets, and the lower bound of idle and unused windows.
 const INITIAL_WINDOW: u32 = 10;
-/// The least time between two answers to doubtful resets (Linux `tcp_invalid_ratelimit`).
+/// The shortest time between two challenge ACKs (Linux `tcp_invalid_ratelimit`).
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Where a subflow is in its life. Closing is told by the halves: [`Sender`] knows its FIN, [`Receiver`] the peer's.
+/// State of a subflow. Closing is part of the halves: [`Sender`] has its own FIN, [`Receiver`] the peer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Active open: the SYN is to leave, or left.
+    /// Active open: the SYN is to be sent, or was sent.
     SynSent,
-    /// Passive open: the SYN/ACK is to leave, or left.
+    /// Passive open: the SYN/ACK is to be sent, or was sent.
     SynReceived,
-    /// Active join: its third segment is to leave, or left; data must wait for the fourth (RFC 8684 section 3.2).
+    /// Active join: its third segment is to be sent, or was sent; data must wait for the fourth (RFC 8684 section 3.2).
     JoinSent,
-    /// Data may flow.
+    /// Data may be sent.
     Established,
-    /// Gone; the connection removes it at the next opportunity.
+    /// Closed; the connection removes it at the next opportunity.
     Closed(CloseReason),
 }
 
@@ -57,22 +57,22 @@ pub(crate) enum State {
 pub(crate) enum Opening {
     /// The connection's first.
     Initial,
-    /// A further one, with both nonces.
+    /// A join, with both nonces.
     Join { local_nonce: u32, remote_nonce: u32 },
 }
 
-/// The handshake segment that the state asks for, and its timer.
+/// The handshake segment of the current state, and its timer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Handshake {
-    /// The segment must leave at this time.
+    /// When the segment must be sent; `None` if it must not.
     pub due: Option<Instant>,
-    /// How often it left.
+    /// How often it was sent.
     pub tries: u32,
-    /// When it first left.
+    /// When it was first sent.
     pub first_sent: Instant,
 }
 
-/// Bytes of the stream that the subflow was given and has not sent.
+/// Bytes of the stream that were given to the subflow and not sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk {
     pub stream_offset: u64,
@@ -80,12 +80,12 @@ pub(crate) struct Chunk {
     pub kind: SendKind,
 }
 
-/// What the peer's SYN offered.
+/// Options of the peer's SYN.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Peer {
     pub mss: u32,
     pub window_scale: u8,
-    /// It scales windows, and so may this end (RFC 7323 section 2.2).
+    /// It offers window scaling, so this end may use it (RFC 7323 section 2.2).
     pub scales_windows: bool,
     pub sack: bool,
     pub timestamps: bool,
@@ -113,45 +113,45 @@ pub(crate) struct Subflow {
     pub queued: u64,
     /// The most that may be queued or outstanding where data commits into the buffer.
     pub send_buffer: u64,
-    /// Mappings that may concern bytes still to come: a mapping may span several segments.
+    /// Mappings that may cover bytes still to come: a mapping may span several segments.
     pub mappings: VecDeque<KnownMapping>,
     pub backup_here: bool,
     pub backup_there: bool,
     pub allowed: bool,
     pub potentially_failed: bool,
-    /// Periods of the connection's timer in which nothing was heard while data was under way, and when the subflow had been
-    /// heard of last as these began (upstream Linux's `stale_count` and `stale_rcv_tstamp`).
+    /// Periods of the connection's timer without an acknowledgment while data was in flight, and the time of the last
+    /// acknowledgment when they began (upstream Linux's `stale_count` and `stale_rcv_tstamp`).
     pub silent_periods: u32,
     pub silent_since: Instant,
     /// When the last acknowledgment arrived.
     pub heard_at: Instant,
     /// A timeout alone keeps new data off (legacy Multipath TCP).
     pub rests_in_loss: bool,
-    /// Everything before this offset was handed to other subflows already.
+    /// Everything before this offset was moved to other subflows already.
     pub reinjected_until: u64,
     /// Options that the next segment must carry.
     pub signals: VecDeque<MptcpOption>,
-    /// The third segment of the first handshake must leave, on its own and before any data: so does Linux's, because
-    /// its application learns of the connection later.
+    /// The third segment of the first handshake must be sent on its own and before any data, as Linux does, whose
+    /// application learns of the connection later.
     pub third_due: bool,
-    /// The subflow must end with RST.
+    /// The subflow must be closed with RST.
     pub reset: Option<ResetReason>,
-    /// This end wants to close the subflow; and did send its FIN.
+    /// This end wants to close the subflow; and has sent its FIN.
     pub closing: bool,
     pub fin_sent: bool,
-    /// The end of data must be told on this subflow.
+    /// DATA_FIN must be sent on this subflow.
     pub tell_end: bool,
-    /// A probe of the peer's closed window must leave.
+    /// A probe of the peer's closed window must be sent.
     pub window_probe: bool,
-    /// Something left since the end of the last burst.
+    /// Something was sent since the end of the last burst.
     pub sent_in_burst: bool,
-    /// From this offset on, data stands under an infinite mapping, which its first segment tells (RFC 8684 section 3.7).
+    /// From this offset on, data has an infinite mapping, which its first segment carries (RFC 8684 section 3.7).
     pub infinite_from: Option<u64>,
-    /// When a doubtful reset was answered last.
+    /// When the last challenge ACK was sent.
     pub challenged_at: Option<Instant>,
     /// When the scheduler last penalised this subflow for blocking the window.
     pub penalised_at: Option<Instant>,
-    /// The sum of the control's counters when they were told last. They only grow, so it shows whether one changed.
+    /// The sum of the control's counters at their last emission. They only grow, so it shows whether one changed.
     pub counts_told: u64,
 }
 
@@ -164,7 +164,7 @@ pub(crate) struct KnownMapping {
     pub stream_offset: u64,
 }
 
-/// How a subflow comes to be.
+/// Parameters of a new subflow.
 pub(crate) struct Origin {
     pub id: SubflowId,
     pub path: PathConfig,
@@ -226,7 +226,7 @@ impl Subflow {
         self.state == State::Established
     }
 
-    /// The handshake segment left; the next try is due later.
+    /// The handshake segment was sent; schedules its retransmission.
     pub fn on_handshake_sent(&mut self, now: Instant) {
         let handshake = &mut self.handshake;
         if handshake.tries == 0 {
@@ -236,8 +236,8 @@ impl Subflow {
         handshake.tries += 1;
     }
 
-    /// The peer repeats its part of the handshake, so ours was lost: it leaves again at once. That the peer asked for it
-    /// does not count as a try of our own.
+    /// The peer retransmitted its handshake segment, so ours was lost: it is sent again at once. This does not count as
+    /// a retry.
     pub fn repeat_handshake(&mut self) {
         self.handshake.due = Some(Instant::ZERO);
         // One try remains counted, because a second answer makes the round trip ambiguous.
@@ -252,31 +252,32 @@ impl Subflow {
         self.silent_periods = 0;
     }
 
-    /// Whether the handshake was repeated in vain.
+    /// Whether the retransmissions of the handshake are used up.
     pub fn handshake_failed(&self) -> bool {
         self.handshake.tries > MAX_HANDSHAKE_TRIES
     }
 
-    /// Whether data was repeated in vain.
+    /// Whether the retransmissions of data are used up.
     pub fn timed_out(&self) -> bool {
         self.sender.timeouts() >= MAX_TIMEOUTS
     }
 
-    /// The handshake is complete, as far as this end's numbers go.
+    /// The handshake is complete as far as this end's sequence numbers go.
     pub fn on_numbers_agreed(&mut self, now: Instant) {
-        // A repeated SYN leaves open which one was answered (Karn).
+        // After a retransmitted SYN it is unknown which one was answered (Karn).
         let rtt = (self.handshake.tries == 1).then(|| now.since(self.handshake.first_sent));
         self.sender.on_established(now, rtt);
         self.handshake = Handshake::default();
     }
 
-    /// The round trip as the receiver sees it, zero before it saw one; without timestamps it sees none, so the sender's must do.
+    /// The round trip measured by the receiver, zero before the first sample; without timestamps the sender's.
     pub fn round_trip(&self) -> Duration {
         if self.peer.timestamps { self.receiver.rtt() } else { self.sender.rtt().srtt() }
     }
 
-    /// Linux's autotuning of the send buffer (`tcp_sndbuf_expand`): memory for twice the window, where a packet is reckoned with
-    /// its headers in a power of two, and never less than before. Bulk data fills that memory almost entirely with payload.
+    /// Linux's autotuning of the send buffer (`tcp_sndbuf_expand`): memory for twice the window, where a packet counts
+    /// with its headers as a power of two, and never less than before. Bulk data fills that memory almost entirely with
+    /// payload.
     pub fn expand_send_buffer(&mut self, mss: u32, most: u64) {
         /// Room for headers in front of a packet, and for the kernel's record behind it (`MAX_TCP_HEADER`, `skb_shared_info`).
         const HEADERS: u32 = 320 + 320;
@@ -287,7 +288,7 @@ impl Subflow {
         self.send_buffer = self.send_buffer.max((2 * packet * packets).min(most));
     }
 
-    /// Whether a doubtful reset may be answered now; an attacker's many are not.
+    /// Whether a challenge ACK may be sent now; their rate is limited.
     pub fn may_challenge(&mut self, now: Instant) -> bool {
         let may = self.challenged_at.is_none_or(|at| now.since(at) >= CHALLENGE_INTERVAL);
         if may {
@@ -302,7 +303,7 @@ impl Subflow {
         local.min(self.peer.mss).saturating_sub(options).max(1)
     }
 
-    /// What the replaceable parts see. `mss` is the payload of a full segment.
+    /// The subflow as the replaceable parts see it. `mss` is the payload of a full segment.
     pub fn view(&self, mss: u32) -> SubflowView {
         let rtt = self.sender.rtt();
         let (acked_since_loss, acked_between_losses) = self.sender.loss_intervals();
@@ -332,7 +333,7 @@ impl Subflow {
         }
     }
 
-    /// Gives the subflow bytes to send.
+    /// Queues bytes to send.
     pub fn give(&mut self, chunk: Chunk) {
         self.queued += chunk.len;
         match self.queue.back_mut() {
@@ -343,7 +344,7 @@ impl Subflow {
         }
     }
 
-    /// Takes up to `max` bytes off the front of what was given.
+    /// Removes up to `max` bytes from the front of the queue.
     pub fn take(&mut self, max: u64) -> Option<Chunk> {
         let front = self.queue.front_mut()?;
         let taken = Chunk { len: front.len.min(max), ..*front };
@@ -363,9 +364,9 @@ impl Subflow {
         Some((mapping.stream_offset.wrapping_add(offset - mapping.start), mapping.end - offset))
     }
 
-    /// Remembers a mapping. An error if it contradicts one that is still of interest.
+    /// Stores a mapping. An error if it contradicts one that is still stored.
     pub fn learn(&mut self, mapping: KnownMapping) -> Result<(), ()> {
-        /// A peer that maps every segment needs none of the old ones; this many bound a hostile one.
+        /// A peer that maps every segment needs no old ones; the limit bounds a hostile peer.
         const REMEMBERED: usize = 16;
         if self.mappings.back() == Some(&mapping) {
             return Ok(());
@@ -380,7 +381,7 @@ impl Subflow {
                 return Err(());
             }
         }
-        // Only a mapping that reaches beyond its own segment has to be kept; the caller asks for no other.
+        // Only a mapping that reaches beyond its own segment has to be stored; the caller passes no other.
         if self.mappings.len() == REMEMBERED {
             self.mappings.pop_front();
         }

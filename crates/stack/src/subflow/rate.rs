@@ -7,16 +7,16 @@ use super::scoreboard::Newest;
 use crate::congestion::RateSample;
 use anabranch_units::{Duration, Instant};
 
-/// What was known when a packet left.
+/// State when a packet was sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SendState {
     /// Packets delivered until then.
     delivered: u64,
     /// When the last of them was delivered.
     delivered_at: Instant,
-    /// When the first packet of the present flight left.
+    /// When the first packet of the current flight was sent.
     first_sent_at: Instant,
-    /// The sender had nothing to send.
+    /// The sender had no data to send.
     app_limited: bool,
 }
 
@@ -35,7 +35,7 @@ impl RateSampler {
         self.delivered
     }
 
-    /// A packet leaves; `idle` if nothing is in flight.
+    /// A packet is sent; `idle` if nothing is in flight.
     pub fn on_sent(&mut self, now: Instant, idle: bool) -> SendState {
         if idle {
             self.first_sent_at = now;

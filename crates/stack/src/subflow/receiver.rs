@@ -1,4 +1,4 @@
-//! The receiving half of a subflow: what arrived, and when to say so.
+//! The receiving half of a subflow: what has arrived, and when to acknowledge it.
 //!
 //! Delayed and quick acknowledgments follow Linux: every packet is answered while a sender probably is in slow start, and
 //! while a hole is open; otherwise every second one, or the delayed-acknowledgment timer.
@@ -22,13 +22,13 @@ const UNCOMPRESSED: u32 = 3;
 /// Bytes of the smallest segment that opens the window.
 const LEAST_OPENING: u32 = 128;
 
-/// Pieces beyond a hole that a window may consist of: packets of 256 bytes on average, and some more. Only a hostile peer
-/// sends smaller ones in such numbers; the rest of these is not acknowledged, and so has to be sent again.
+/// Limit of the pieces beyond a hole: packets of 256 bytes on average, and some more. Only a hostile peer sends that
+/// many smaller ones; the rest of these is not acknowledged, so the peer has to send it again.
 pub(crate) fn max_pieces(window: u64) -> usize {
     (window / 256) as usize + 1024
 }
 
-/// Where in the connection's stream a run of subflow bytes belongs, and when it arrived.
+/// Where a run of subflow bytes belongs in the connection's stream, and when it arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival {
     pub stream_offset: u64,
@@ -56,21 +56,22 @@ pub(crate) struct Receiver {
     /// Next offset expected in order; 0 is the SYN.
     next: u64,
     ahead: Reassembly<Arrival>,
-    /// The peer's FIN stands here.
+    /// Offset of the peer's FIN.
     fin_at: Option<u64>,
     /// Runs beyond `next`, the latest first (RFC 2018 section 4).
     blocks: Vec<(u64, u64)>,
-    /// A run that arrived twice, to be told once.
+    /// A run that arrived twice, to be reported once.
     duplicate: Option<(u64, u64)>,
     pending: Pending,
-    /// What `next` was when the last acknowledgment left.
+    /// `next` when the last acknowledgment was sent.
     last_acknowledged: u64,
     /// The largest packet seen lately: what counts as a full one.
     full_size: u32,
     quick_acks: u32,
-    /// The window of this subflow: it opens with what arrives (Linux's `rcv_ssthresh`), and the connection's is the furthest of all.
+    /// The window of this subflow: it opens with arriving data (Linux's `rcv_ssthresh`); the connection's is the
+    /// largest of all.
     opened: u64,
-    /// The sender pushed something since the last acknowledgment, so it may wait for the next one.
+    /// A PSH arrived since the last acknowledgment, so the sender may wait for the next one.
     pushed: bool,
     delay: Duration,
     last_arrival: Option<Instant>,
@@ -119,7 +120,8 @@ impl Receiver {
         self.opened
     }
 
-    /// A segment arrived: the window opens by twice its size, up to the `widest` (Linux's `tcp_grow_window`). Returns whether it did.
+    /// A segment arrived: the window opens by twice its size, up to `widest` (Linux's `tcp_grow_window`). Returns
+    /// whether it did.
     pub fn widen(&mut self, len: u32, widest: u64) -> bool {
         let opens = len >= LEAST_OPENING && self.opened < widest;
         if opens {
@@ -133,8 +135,9 @@ impl Receiver {
         self.rtt
     }
 
-    /// Data echoes the timestamp of an acknowledgment of ours (Linux's `tcp_rcv_rtt_measure_ts`). Only the first full packet
-    /// that echoes it answers it; those behind waited for the sender's window or its link. A shorter round trip counts at once.
+    /// Data echoes the timestamp of one of our acknowledgments (Linux's `tcp_rcv_rtt_measure_ts`). Only the first full
+    /// packet with that echo is a sample; later ones waited for the sender's window or its link. A shorter round trip
+    /// counts at once.
     pub fn measure(&mut self, now: Instant, echo: u32, len: u32) {
         let elapsed = timestamp(now).wrapping_sub(echo);
         if echo == self.measured_echo || len < self.full_size || elapsed > u32::MAX / 2 {
@@ -167,7 +170,7 @@ impl Receiver {
         self.ahead.bytes()
     }
 
-    /// How far what arrived reaches beyond what is in order.
+    /// How far the received data reaches beyond the data in order, in bytes.
     pub fn reach(&self) -> u64 {
         self.ahead.end().saturating_sub(self.next)
     }
@@ -183,13 +186,13 @@ impl Receiver {
         }
     }
 
-    /// The timestamps of a segment that leaves now.
+    /// The timestamps of a segment that is sent now.
     pub fn timestamps(&self, now: Instant) -> Timestamps {
         Timestamps { value: timestamp(now), echo: self.recent_timestamp }
     }
 
-    /// Payload arrived: bytes `start..end` of the subflow, the first of which stands at `stream_offset`. `rtt` is this
-    /// end's estimate, `window` what it accepts. Returns whether any of it is new.
+    /// Payload arrived: bytes `start..end` of the subflow, the first of which is at `stream_offset`. `rtt` is this
+    /// end's estimate, `window` the bytes it accepts. Returns whether any of it is new.
     pub fn on_data(
         &mut self,
         now: Instant,
@@ -211,7 +214,7 @@ impl Receiver {
         let piece = Piece { start, end, note: Arrival { stream_offset, at: now } };
         let new = self.ahead.insert(piece);
         if new == 0 {
-            // The block that tells of the first arrival comes right behind (RFC 2883 section 4).
+            // The block of the first arrival comes right behind (RFC 2883 section 4).
             self.note_block(start, end);
             self.duplicate = Some((start, end));
             self.acknowledge_now();
@@ -228,14 +231,14 @@ impl Receiver {
         true
     }
 
-    /// The peer's FIN stands at `offset`. It does not move once everything before it has arrived.
+    /// The peer's FIN is at `offset`. It does not move once everything before it has arrived.
     pub fn on_fin(&mut self, offset: u64) {
         if !self.finished() {
             self.fin_at = Some(offset);
             self.take_fin();
         }
         if offset > self.next {
-            // Ahead of a hole it is a run of one number, which tells the sender of the hole.
+            // Ahead of a hole it is a run of one number, which shows the hole to the sender.
             self.note_block(offset, offset + 1);
         }
         self.acknowledge_now();
@@ -258,7 +261,7 @@ impl Receiver {
         Some(piece)
     }
 
-    /// Bytes arrived again that were acknowledged before: the acknowledgment was lost, or the sender waited too little.
+    /// Bytes acknowledged before arrived again: the acknowledgment was lost, or the sender's timeout was too short.
     pub fn on_repetition(&mut self, start: u64, end: u64) {
         self.duplicate = Some((start, end));
         self.quick_acks = MAX_QUICK_ACKS;
@@ -307,22 +310,23 @@ impl Receiver {
         self.blocks.insert(0, merged);
     }
 
-    /// A segment ends what its sender had to say for the moment: it says so, or is not full (Linux's `tcp_measure_rcv_mss`).
+    /// Notes whether a segment ends the sender's current data: it has PSH, or is not full (Linux's
+    /// `tcp_measure_rcv_mss`).
     pub fn note_push(&mut self, pushed: bool, len: u32) {
         self.pushed |= pushed || len < self.full_size;
     }
 
-    /// The application has read everything. A sender that pushed is answered now (Linux's `tcp_cleanup_rbuf`).
+    /// The application has read everything. Data with PSH is acknowledged now (Linux's `tcp_cleanup_rbuf`).
     pub fn on_drained(&mut self) {
         if self.pushed && self.compressed == 0 && matches!(self.pending, Pending::Delayed(_)) {
             self.acknowledge_now();
         }
     }
 
-    /// Linux's `tcp_event_data_recv`, for every packet before [`on_data`](Self::on_data): the delay follows the gaps between
-    /// packets; after a pause the sender probably starts slowly again, so it gets quick answers, and so it does while the window
-    /// opens, the connection's or its own. The bit that says so is Linux's (`tcp_grow_window`): an even number of quick answers
-    /// is not used up meanwhile.
+    /// Linux's `tcp_event_data_recv`, for every packet before [`on_data`](Self::on_data): the delay follows the gaps
+    /// between packets. After a pause the sender probably begins with slow start, so it gets quick acknowledgments, as
+    /// it does while the window opens, the connection's or its own. The criterion is Linux's (`tcp_grow_window`): an
+    /// even number of quick acknowledgments, which is not used up meanwhile.
     pub fn adapt_delay(&mut self, now: Instant, len: u32, rtt: Duration, window: u64, opens: bool) {
         let quick =
             |full: u32| u32::try_from(window / (2 * u64::from(full))).unwrap_or(u32::MAX).clamp(2, MAX_QUICK_ACKS);
@@ -354,7 +358,7 @@ impl Receiver {
         self.pending = Pending::Now;
     }
 
-    /// Whether an acknowledgment must leave now.
+    /// Whether an acknowledgment must be sent now.
     pub fn wants_ack(&self, now: Instant) -> bool {
         match self.pending {
             Pending::Nothing => false,
@@ -363,7 +367,7 @@ impl Receiver {
         }
     }
 
-    /// When a delayed acknowledgment must leave.
+    /// When a delayed acknowledgment must be sent; `None` if none is pending.
     pub fn deadline(&self) -> Option<Instant> {
         match self.pending {
             Pending::Delayed(at) => Some(at),
@@ -371,7 +375,8 @@ impl Receiver {
         }
     }
 
-    /// A segment leaves, and with it the acknowledgment. The runs that it should tell go to `tell`, most urgent first.
+    /// A segment is sent, and with it the acknowledgment. The SACK blocks go to `tell`, most urgent first; it returns
+    /// false when there is no more room.
     pub fn on_ack_sent(&mut self, now: Instant, mut tell: impl FnMut(u64, u64) -> bool) {
         let twice = self.duplicate.take();
         if let Some((start, end)) = twice {
@@ -393,7 +398,7 @@ impl Receiver {
         self.compressed = 0;
     }
 
-    /// An acknowledgment of something new left; the last quick one ends the haste.
+    /// An acknowledgment of new data was sent; after the last quick one acknowledgments are delayed again.
     fn use_quick_ack(&mut self) {
         if self.quick_acks == 1 {
             self.delay = MIN_DELAY;

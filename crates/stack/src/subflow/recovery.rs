@@ -1,5 +1,5 @@
-//! Loss detection and repair: RACK-TLP (RFC 8985), proportional rate reduction (RFC 6937), timeouts (RFC 6298), and taking back
-//! reductions that were unnecessary (Eifel by timestamps, RFC 3522 and 4015; duplicate SACK, RFC 3708; RFC 5682's evidence).
+//! Loss detection and repair: RACK-TLP (RFC 8985), proportional rate reduction (RFC 6937), timeouts (RFC 6298), and
+//! undoing unnecessary reductions (Eifel by timestamps, RFC 3522 and 4015; duplicate SACK, RFC 3708; F-RTO, RFC 5682).
 
 use super::scoreboard::{Delivery, Record};
 use super::sender::{AckOutcome, Acknowledgment, Reduction, Sender, TimerKind, timestamp};
@@ -19,10 +19,11 @@ const LONE_PACKET_ALLOWANCE: Duration = Duration::from_millis(200);
 /// Added to the timers of RACK and of probes (Linux `TCP_TIMEOUT_MIN_US`).
 const TIMER_ALLOWANCE: Duration = Duration::from_millis(2);
 
-/// Time-based loss detection: a packet is lost if one that left later, by more than the reordering window, has arrived.
+/// Time-based loss detection: a packet is lost if one that was sent later, by more than the reordering window, has
+/// arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
-    /// When the latest of the delivered packets left, and its end.
+    /// When the latest of the delivered packets was sent, and its end.
     sent_at: Instant,
     end: u64,
     /// Its round trip.
@@ -54,12 +55,12 @@ impl Default for Rack {
 }
 
 impl Rack {
-    /// Learns from what an acknowledgment delivered.
+    /// Updates with the delivery of an acknowledgment.
     pub fn advance(&mut self, now: Instant, delivery: &Delivery, min_rtt: Duration) {
         self.reordering_seen |= delivery.reordered;
         let Some(newest) = delivery.newest else { return };
         let rtt = now.since(newest.sent_at);
-        // An answer within less than the least round trip is to the original, not to the repetition.
+        // An answer within less than the least round trip is to the original, not to the retransmission.
         if newest.repeated && rtt < min_rtt {
             return;
         }
@@ -70,7 +71,7 @@ impl Rack {
         }
     }
 
-    /// Widens the reordering window once per round in which a duplicate SACK showed a needless repetition.
+    /// Widens the reordering window once per round in which a duplicate SACK showed a needless retransmission.
     pub fn adapt(&mut self, rate: &RateSample, delivered: u64) {
         if rate.prior_delivered == 0 {
             return;
@@ -111,19 +112,19 @@ pub(crate) struct Prr {
     /// The window when recovery began.
     prior: u32,
     delivered: u32,
-    /// Packets sent since, repeated or new.
+    /// Packets sent since, retransmitted or new.
     pub sent: u32,
 }
 
-/// What is needed to take a reduction back.
+/// State for undoing a reduction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Undo {
     window: Window,
-    /// The first unacknowledged offset when the episode began: what arrived twice before it says nothing.
+    /// The first unacknowledged offset when the episode began: duplicates before it are ignored.
     since: u64,
-    /// When the first repetition of the episode left.
+    /// When the first retransmission of the episode was sent.
     first_repetition: Option<Instant>,
-    /// Repetitions that no duplicate SACK showed to be needless; none before the first repetition.
+    /// Retransmissions that no duplicate SACK showed to be needless; `None` before the first retransmission.
     needed: Option<u32>,
 }
 
@@ -133,13 +134,13 @@ impl Undo {
         self.needed = Some(self.needed.unwrap_or(0) + 1);
     }
 
-    /// Every repetition turned out to be needless.
+    /// Whether every retransmission turned out to be needless.
     fn all_needless(&self) -> bool {
         self.needed == Some(0)
     }
 
-    /// The peer answers an original transmission, so what was missing was late and not lost; or nothing was repeated, and
-    /// it arrived nevertheless.
+    /// Whether the missing data was late and not lost: the peer answers an original transmission, or the data arrived
+    /// without a retransmission.
     fn delayed(&self, echo: Option<u32>) -> bool {
         let Some(first_repetition) = self.first_repetition else { return true };
         // Strictly before: within one tick the two cannot be told apart.
@@ -147,19 +148,19 @@ impl Undo {
     }
 }
 
-/// Which packet arrived twice.
+/// The packet that arrived twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Duplicate {
-    /// That of the tail-loss probe.
+    /// The tail-loss probe's packet.
     OfProbe,
     /// Any other.
     Other,
 }
 
-/// Tail-loss probe: when acknowledgments stop, one packet leaves ahead of the timeout to provoke an answer.
+/// Tail-loss probe: when acknowledgments stop, one packet is sent before the timeout to trigger an acknowledgment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TailProbe {
-    /// The probe leaves as soon as possible.
+    /// The probe is sent as soon as possible.
     due: bool,
     /// The episode ends when this offset is acknowledged.
     high_mark: Option<u64>,
@@ -172,14 +173,14 @@ impl TailProbe {
 }
 
 impl Sender {
-    /// A run arrived twice (RFC 2883). If it was repeated in this episode, the repetition was needless. RACK waits longer
-    /// afterwards if reordering may have misled it, which is no matter of probes: these follow a timer.
+    /// A run arrived twice (RFC 2883). If it was retransmitted in this episode, the retransmission was needless. RACK
+    /// waits longer afterwards if reordering may have misled it; this does not apply to probes, which follow a timer.
     pub(super) fn on_duplicate_arrival(&mut self, (start, end): (u64, u64)) -> Duplicate {
         let of_probe = self.probe.high_mark == Some(end);
         let packets = self.packets_of(end.saturating_sub(start));
         self.duplicates += u64::from(packets);
         if self.duplicates > self.repetitions {
-            // The network itself makes copies.
+            // The network duplicated the packet.
             return Duplicate::Other;
         }
         self.rack.duplicate_seen |= self.rack.reordering_seen && !of_probe;
@@ -212,7 +213,7 @@ impl Sender {
             Phase::Open | Phase::Disorder => {}
         }
         if self.phase != Phase::Loss && self.undo.is_some_and(|undo| undo.all_needless()) {
-            // Also when it turns out after the end of the recovery.
+            // Also if that turns out after the end of the recovery.
             self.undo_reduction(now, outcome);
         }
         let repetitions = self.board.repeated();
@@ -225,13 +226,13 @@ impl Sender {
                 let doubtful = self.board.sacked() > 0 || repeated;
                 self.phase = if doubtful { Phase::Disorder } else { Phase::Open };
             }
-            // What a timeout repeated is lost as well: that is a congestion of its own.
+            // A packet that a timeout retransmitted is lost as well: this is a second congestion episode.
             Phase::Loss if lost_again => self.enter_recovery(now, siblings, outcome),
             Phase::Loss | Phase::Recovery => {}
         }
     }
 
-    /// Marks what RACK deems lost and arms the reordering timer for what it cannot tell yet.
+    /// Marks packets that RACK considers lost and arms the reordering timer for undecided ones.
     fn detect_losses(&mut self, now: Instant) {
         self.rack.deadline = None;
         if !self.rack.advanced {
@@ -245,7 +246,8 @@ impl Sender {
                 break;
             }
             if record.sent_at + patience > now {
-                // Those behind it left until `rack.sent_at`: one timer for all of them (RFC 8985 section 6.2 step 5).
+                // Those behind it were sent until `rack.sent_at`: one timer for all of them (RFC 8985 section 6.2 step
+                // 5).
                 self.rack.deadline = Some(self.rack.sent_at + patience + TIMER_ALLOWANCE);
                 break;
             }
@@ -262,10 +264,10 @@ impl Sender {
         outcome.reduced = Some(reduction);
     }
 
-    /// Asks the control for the new threshold and remembers how to take it back.
+    /// Asks the control for the new threshold and stores the state for an undo.
     fn reduce(&mut self, now: Instant, cause: LossCause, siblings: Siblings<'_>) -> Reduction {
         let prior = Window { ssthresh: self.current_ssthresh(), ..self.window };
-        // Repetitions under way, that of a probe included, may yet turn out to be needless.
+        // Retransmissions in flight, that of a probe included, may yet turn out to be needless.
         let under_way = self.board.repeated() + u32::from(self.probe.high_mark.is_some());
         let needed = Some(under_way).filter(|n| *n > 0);
         self.undo = Some(Undo { window: prior, since: self.acked, first_repetition: None, needed });
@@ -299,7 +301,7 @@ impl Sender {
             let bonus = u32::from(advanced && newly_lost == 0);
             (target - in_flight).min(bound + bonus)
         };
-        // The first repetition leaves at once.
+        // The first retransmission is sent at once.
         let allowed = allowed.max(u32::from(self.prr.sent == 0));
         self.window.cwnd = Packets::whole((in_flight + allowed).max(1));
     }
@@ -317,8 +319,8 @@ impl Sender {
         self.control.on_recovery_end(now, &mut self.window);
     }
 
-    /// A partial acknowledgment that answers an original transmission: if no repetition is under way that may tell
-    /// otherwise, the whole episode was needless.
+    /// A partial acknowledgment answers an original transmission: if no retransmission in flight can contradict, the
+    /// whole episode was needless.
     fn try_undo_partially(&mut self, now: Instant, echo: Option<u32>, advanced: bool, outcome: &mut AckOutcome) {
         if advanced && self.board.repeated() == 0 && self.undo.is_some_and(|undo| undo.delayed(echo)) {
             self.board.unmark_lost();
@@ -326,7 +328,7 @@ impl Sender {
         }
     }
 
-    /// After a timeout: the peer answers an original transmission, so nothing was lost but time.
+    /// After a timeout: the peer answers an original transmission, so the timeout was spurious.
     fn try_undo_timeout(
         &mut self,
         now: Instant,
@@ -336,7 +338,7 @@ impl Sender {
         outcome: &mut AckOutcome,
     ) -> bool {
         let proven = self.doubt_timeout && delivery.original_delivered;
-        // Whatever arrives first after the timeout decides (RFC 5682 step 2): later arrivals prove nothing.
+        // The first arrival after the timeout decides (RFC 5682 step 2): later arrivals prove nothing.
         self.doubt_timeout &= !advanced;
         let justified = advanced && self.undo.is_some_and(|undo| undo.all_needless() || undo.delayed(echo));
         if proven || justified {
@@ -346,7 +348,7 @@ impl Sender {
         proven || justified
     }
 
-    /// Takes the last reduction back: it was needless.
+    /// Undoes the last reduction, which was needless.
     fn undo_reduction(&mut self, now: Instant, outcome: &mut AckOutcome) {
         let Some(undo) = self.undo.take() else { return };
         self.window.cwnd = self.window.cwnd.max(undo.window.cwnd);
@@ -390,7 +392,7 @@ impl Sender {
             let lost = (self.board.marked() - marked) as u32;
             if lost > 0 && self.phase != Phase::Recovery {
                 self.enter_recovery(now, siblings, &mut outcome);
-                // The timer stands in for the acknowledgment that would have shown the loss.
+                // The timer replaces the acknowledgment that would have shown the loss.
                 if !self.control.governs_itself() {
                     self.reduce_proportionally(1, lost, false);
                 }
@@ -426,7 +428,7 @@ impl Sender {
         let first_of_episode = matches!(self.phase, Phase::Open | Phase::Disorder)
             || self.acked >= self.high_mark
             || (self.phase == Phase::Loss && self.timeouts == 0);
-        // A timeout in the midst of a recovery that acknowledgments began is no surprise (Linux's condition for F-RTO).
+        // A timeout during a recovery that acknowledgments began is expected (Linux's condition for F-RTO).
         self.doubt_timeout = matches!(self.phase, Phase::Open | Phase::Disorder) || self.timeouts > 0;
         if first_of_episode {
             outcome.reduced = Some(self.reduce(now, LossCause::Timeout, siblings));
@@ -435,17 +437,18 @@ impl Sender {
         self.high_mark = self.next;
         self.probe = TailProbe::default();
         self.rack.deadline = None;
-        // Packets that left so recently that RACK would not call them lost may well be under way.
+        // Packets sent so recently that RACK would not mark them lost may well be in flight.
         let patience = if self.rack.advanced { self.rack.rtt } else { Duration::ZERO };
         self.board.mark_all_lost(now - patience);
-        // Also for a control that governs itself: Linux does so for BBR, which restores its window when the repair is complete.
+        // Also for a control with `governs_itself`: Linux does so for BBR, which restores its window when the repair is
+        // complete.
         self.window.cwnd = Packets::whole(self.board.in_flight() + 1);
         self.timeouts += 1;
         self.rtt.back_off();
         self.arm_timeout(now);
     }
 
-    /// Sets the timer after progress: a probe if one makes sense, else the timeout; none if nothing is under way.
+    /// Sets the timer after progress: a probe if possible, else the timeout; `None` if nothing is in flight.
     pub(super) fn arm_timer(&mut self, now: Instant) {
         if self.board.is_empty() {
             self.timer = None;
@@ -458,8 +461,8 @@ impl Sender {
         self.timer = Some((TimerKind::Timeout, now + self.rtt.rto()));
     }
 
-    /// Two round trips without an answer ask for a probe, as long as no loss is known (RFC 8985 section 7.2). `progress`
-    /// tells whether an acknowledgment restarts the clock, or a packet that leaves.
+    /// Two round trips without an acknowledgment trigger a probe, as long as no loss is known (RFC 8985 section 7.2).
+    /// `progress`: an acknowledgment restarts the timer, not a transmission.
     pub(super) fn arm_probe(&mut self, now: Instant, progress: bool) -> bool {
         let calm = self.phase == Phase::Open && self.board.sacked() == 0;
         if !calm || !self.rtt.has_sample() || self.probe.high_mark.is_some() {
@@ -469,7 +472,7 @@ impl Sender {
         let lone = self.board.packets_out() == 1;
         let allowance = if lone { LONE_PACKET_ALLOWANCE } else { TIMER_ALLOWANCE };
         let probe_at = now + self.rtt.srtt() * 2 + allowance;
-        // Packets that follow must not put the probe off beyond the timeout of the first one.
+        // Later packets must not postpone the probe beyond the timeout of the first one.
         let timeout_at = if progress { now } else { first.sent_at } + self.rtt.rto();
         let at = if timeout_at > now { probe_at.min(timeout_at) } else { probe_at };
         self.timer = Some((TimerKind::Probe, at));
@@ -477,10 +480,10 @@ impl Sender {
     }
 }
 
-/// Which timer fired.
+/// The timer that fired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimerOutcome {
-    /// None that the connection needs to know of; a probe may leave.
+    /// A timer that does not concern the connection; a probe may be sent.
     None,
     /// The retransmission timer.
     Timeout,

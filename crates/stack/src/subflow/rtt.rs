@@ -1,4 +1,4 @@
-//! How long a round trip takes, and how long to wait for one (RFC 6298, with Linux's differences).
+//! Round-trip time estimation and the retransmission timeout (RFC 6298, with Linux's differences).
 //!
 //! Linux puts the floor of 200 ms on the *variance term*, not on the whole timeout, so the timeout is at least one round
 //! trip plus 200 ms; and it lets the deviation fall more slowly when the round trip itself falls.
@@ -11,7 +11,7 @@ const INITIAL_RTO: Duration = Duration::from_secs(1);
 const MIN_VARIANCE_TERM: Duration = Duration::from_millis(200);
 /// The ceiling of the timeout (Linux `TCP_RTO_MAX`).
 const MAX_RTO: Duration = Duration::from_secs(120);
-/// The least round trip is forgotten after this long (Linux `tcp_min_rtt_wlen`).
+/// The least round trip expires after this long (Linux `tcp_min_rtt_wlen`).
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 
 /// The estimator of one subflow.
@@ -54,7 +54,7 @@ impl RttEstimator {
         // A sample of zero would read as "none yet".
         let sample = sample.max(Duration::from_nanos(1));
         self.latest = sample;
-        // Only a sample tells that the peer answers in time again (Karn).
+        // Only a sample shows that the peer answers in time again (Karn).
         self.backoff = 0;
         if self.srtt.is_zero() {
             self.srtt = sample;
@@ -68,7 +68,7 @@ impl RttEstimator {
         let error = if falling { self.srtt - sample } else { sample - self.srtt };
         self.srtt = if falling { self.srtt - error / 8 } else { self.srtt + error / 8 };
         if error > self.deviation {
-            // A fall of the round trip is good news: it raises the deviation at an eighth of the usual gain.
+            // A falling round trip raises the deviation at an eighth of the usual gain.
             let gain = if falling { 32 } else { 4 };
             self.deviation += (error - self.deviation) / gain;
         } else {
@@ -85,7 +85,7 @@ impl RttEstimator {
         }
     }
 
-    /// Learns the least round trip from the latest packet that an acknowledgment tells of, which waited least for it.
+    /// Updates the least round trip with the latest packet that an acknowledgment covers, which waited least for it.
     pub fn update_min(&mut self, now: Instant, sample: Duration) {
         let sample = sample.max(Duration::from_nanos(1));
         if sample <= self.min || now.since(self.min_at) > MIN_RTT_WINDOW {
@@ -133,7 +133,7 @@ impl RttEstimator {
         self.backoff = self.backoff.saturating_add(1);
     }
 
-    /// Takes back the doubling: the peer answers again.
+    /// Resets the back-off: the peer answers again.
     pub fn reset_backoff(&mut self) {
         self.backoff = 0;
     }

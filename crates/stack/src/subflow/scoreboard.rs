@@ -1,37 +1,37 @@
-//! What left and was not acknowledged: the retransmission queue with its marks (RFC 6675, RFC 8985).
+//! Packets sent and not acknowledged: the retransmission queue with its marks (RFC 6675, RFC 8985).
 //!
-//! Records stand in sequence order, one per packet, contiguous. A second queue holds transmissions in the order of their
-//! times, so that RACK finds the oldest without a search; an entry whose record was acknowledged, marked or sent again since
-//! is skipped when it comes up. Every operation costs amortised constant time per packet, whatever the window, apart
-//! from binary searches and from the repair after a timeout, which walks the queue once.
+//! Records are in sequence order, one per packet, contiguous. A second queue holds transmissions in the order of their
+//! times, so that RACK finds the oldest without a search; an entry whose record was acknowledged, marked or sent again
+//! since is skipped when it is reached. Every operation costs amortised constant time per packet, whatever the window,
+//! apart from binary searches and from the repair after a timeout, which walks the queue once.
 
 use super::rate::SendState;
 use anabranch_units::{Instant, SubflowId};
 use std::collections::VecDeque;
 
-/// One packet under way.
+/// One packet in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record {
     /// The subflow's offset of the first byte.
     pub start: u64,
-    /// Where that byte stands in the connection's stream.
+    /// Offset of that byte in the connection's stream.
     pub stream_offset: u64,
     /// Payload bytes.
     pub len: u32,
-    /// The packet carries the subflow's FIN, which takes one number.
+    /// The packet carries the subflow's FIN, which takes one sequence number.
     pub fin: bool,
     flags: u8,
-    /// When it last left.
+    /// When it was last sent.
     pub sent_at: Instant,
-    /// What was delivered when it last left; for rate samples.
+    /// Delivery state when it was last sent; for rate samples.
     pub send_state: SendState,
 }
 
 const SACKED: u8 = 1;
 const LOST: u8 = 2;
-/// A repetition is under way; only what is lost is repeated.
+/// A retransmission is in flight; only lost packets are retransmitted.
 const REPEATED: u8 = 4;
-/// It was repeated at some time, so a round trip measured from it would be ambiguous (Karn).
+/// It was retransmitted at some time, so a round trip measured from it would be ambiguous (Karn).
 const EVER_REPEATED: u8 = 8;
 
 impl Record {
@@ -39,7 +39,7 @@ impl Record {
         Record { start, stream_offset, len, fin, flags: 0, sent_at, send_state }
     }
 
-    /// One past its last number.
+    /// One past its last sequence number.
     pub fn end(&self) -> u64 {
         self.start + u64::from(self.len) + u64::from(self.fin)
     }
@@ -53,7 +53,7 @@ impl Record {
     }
 }
 
-/// The packet that RACK compares others with: the latest one known to be delivered, by time of transmission.
+/// The packet that RACK compares others with: of the delivered ones, that with the latest transmission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Newest {
     pub sent_at: Instant,
@@ -62,28 +62,28 @@ pub(crate) struct Newest {
     pub send_state: SendState,
 }
 
-/// What one acknowledgment did to the scoreboard.
+/// Effect of one acknowledgment on the scoreboard.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Delivery {
     /// Packets newly delivered.
     pub packets: u32,
     /// Payload bytes newly acknowledged cumulatively.
     pub bytes: u64,
-    /// Send times of the first and the last packet newly acknowledged cumulatively that were never repeated.
+    /// Send times of the first and the last packet newly acknowledged cumulatively that were never retransmitted.
     pub acked: Option<(Instant, Instant)>,
     /// The same for packets newly acknowledged selectively.
     pub sacked: Option<(Instant, Instant)>,
-    /// A packet that had been repeated was acknowledged cumulatively.
+    /// A retransmitted packet was acknowledged cumulatively.
     pub repeated_acked: bool,
-    /// A packet that was never repeated was delivered although it was sent before `high_mark` (F-RTO's evidence).
+    /// A packet that was never retransmitted was delivered although it was sent before `high_mark` (F-RTO's evidence).
     pub original_delivered: bool,
-    /// Some packet was newly acknowledged selectively.
+    /// At least one packet was newly acknowledged selectively.
     pub any_sacked: bool,
     /// A packet arrived after one that was sent later: the network reorders.
     pub reordered: bool,
     pub newest: Option<Newest>,
-    /// Up to where packets were known to have arrived before this acknowledgment. One that tells of several at once says nothing
-    /// about their order.
+    /// The highest offset known to have arrived before this acknowledgment. The order of packets that one
+    /// acknowledgment covers is unknown.
     known: u64,
 }
 
@@ -115,11 +115,11 @@ fn span(times: &mut Option<(Instant, Instant)>, sent_at: Instant) {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
     records: VecDeque<Record>,
-    /// The position of the front record, counted since the beginning: names records while the queue moves.
+    /// The position of the front record, counted since the beginning: identifies records while the queue moves.
     first: u64,
-    /// Transmissions by time: position of the record, and when.
+    /// Transmissions by time: position of the record, and the time.
     by_time: VecDeque<(u64, Instant)>,
-    /// Records to repeat, in sequence order; Linux, too, repeats the earliest hole first.
+    /// Records to retransmit, in sequence order; Linux also retransmits the earliest hole first.
     lost_queue: VecDeque<u64>,
     /// Runs of whole records known to be delivered selectively, ascending and disjoint.
     sacked_runs: VecDeque<(u64, u64)>,
@@ -132,7 +132,7 @@ pub(crate) struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Packets under way, by the marks: sent, less delivered, less lost, plus repeated.
+    /// Packets in flight by their marks: sent, less delivered, less lost, plus retransmitted.
     pub fn in_flight(&self) -> u32 {
         (self.records.len() as u32 + self.repeated).saturating_sub(self.sacked + self.lost)
     }
@@ -159,7 +159,7 @@ impl Scoreboard {
         self.lost
     }
 
-    /// Repetitions under way.
+    /// Retransmissions in flight.
     pub fn repeated(&self) -> u32 {
         self.repeated
     }
@@ -169,7 +169,7 @@ impl Scoreboard {
         self.marked
     }
 
-    /// What the next acknowledgment delivers; nothing yet.
+    /// An empty delivery for the next acknowledgment.
     pub fn delivery(&self) -> Delivery {
         Delivery { known: self.highest_sacked, ..Delivery::default() }
     }
@@ -182,7 +182,7 @@ impl Scoreboard {
         self.records.front()
     }
 
-    /// Adds a packet that leaves for the first time.
+    /// Adds a packet that is sent for the first time.
     pub fn push(&mut self, record: Record) {
         debug_assert!(self.records.back().is_none_or(|last| last.end() == record.start));
         self.by_time.push_back((self.first + self.records.len() as u64, record.sent_at));
@@ -206,7 +206,7 @@ impl Scoreboard {
             delivery.bytes += u64::from(record.len);
             delivery.repeated_acked |= record.has(EVER_REPEATED);
             if record.has(SACKED) {
-                // It arrived long ago: this acknowledgment says nothing about its round trip.
+                // It arrived long ago: its round trip is unknown.
                 self.sacked -= 1;
                 continue;
             }
@@ -221,7 +221,7 @@ impl Scoreboard {
         }
     }
 
-    /// The peer acknowledged a part of a packet: the rest is what a repetition must carry.
+    /// The peer acknowledged a part of a packet: a retransmission must carry the rest.
     fn trim(record: &mut Record, acked: u64) -> u64 {
         let cut = acked.saturating_sub(record.start).min(u64::from(record.len));
         record.start += cut;
@@ -235,8 +235,8 @@ impl Scoreboard {
         self.repeated -= u32::from(record.has(REPEATED));
     }
 
-    /// The bytes from `start` up to `end` were delivered although earlier ones are missing. Only whole packets count, so
-    /// that a peer cannot fill the list of runs with crumbs; what it received in parts it tells in one block later.
+    /// The bytes from `start` up to `end` were delivered although earlier ones are missing. Only whole packets count,
+    /// so that a peer cannot fill the list of runs with tiny ones; parts are reported in one block later.
     pub fn selectively_acknowledge(&mut self, start: u64, end: u64, high_mark: u64, delivery: &mut Delivery) {
         let first = self.records.partition_point(|record| record.start < start);
         let behind = self.records.partition_point(|record| record.end() <= end);
@@ -246,7 +246,7 @@ impl Scoreboard {
         let (start, end) = (self.records[first].start, self.records[behind - 1].end());
         let mut at = self.sacked_runs.partition_point(|run| run.1 < start);
         let mut from = start;
-        // Only what no earlier block told is walked over: a block mostly repeats the last one and adds a packet.
+        // Only the parts beyond earlier blocks are walked: a block is mostly the last one plus a packet.
         let mut merged = (start, end);
         let first_merged = at;
         while let Some(&(run_start, run_end)) = self.sacked_runs.get(at) {
@@ -293,7 +293,7 @@ impl Scoreboard {
         }
     }
 
-    /// The transmission that left first of those that may still be under way.
+    /// The oldest transmission of those that may still be in flight.
     pub fn oldest_transmission(&mut self) -> Option<(u64, Record)> {
         while let Some(&(position, sent_at)) = self.by_time.front() {
             if let Some(record) = self.get(position)
@@ -334,9 +334,9 @@ impl Scoreboard {
         }
     }
 
-    /// After a timeout: marks as lost whatever was not delivered, except transmissions that left after `recent`, which may
-    /// well be under way; the first packet in any case. If the peer had told of the first packet it has thrown it
-    /// away since, so nothing that it told can be trusted (RFC 2018 section 8).
+    /// After a timeout: marks every undelivered packet as lost, except transmissions sent after `recent`, which may
+    /// well be in flight; the first packet in any case. If the peer had reported the first packet by SACK it has
+    /// dropped it since, so no SACK can be trusted (RFC 2018 section 8).
     pub fn mark_all_lost(&mut self, recent: Instant) {
         if self.front().is_some_and(|first| first.has(SACKED)) {
             self.forget_selective();
@@ -356,26 +356,26 @@ impl Scoreboard {
         self.order_by_time();
     }
 
-    /// Takes back every mark of loss: the losses were none.
+    /// Removes every mark of loss: the losses were spurious.
     pub fn unmark_lost(&mut self) {
-        // A repetition counts as the packet itself from now on.
+        // From now on a retransmission counts as the packet itself.
         self.records.iter_mut().for_each(|record| record.flags &= !(LOST | REPEATED));
         (self.lost, self.repeated) = (0, 0);
         self.lost_queue.clear();
         self.order_by_time();
     }
 
-    /// Finds the transmissions anew that count as under way: entries of some were dropped when they were marked.
+    /// Rebuilds the list of transmissions in flight: some entries were dropped when they were marked.
     fn order_by_time(&mut self) {
         let (records, first) = (&self.records, self.first);
         let under_way = records.iter().enumerate().filter(|(_, record)| !record.has(SACKED));
         self.by_time.clear();
         self.by_time.extend(under_way.map(|(at, record)| (first + at as u64, record.sent_at)));
-        // Stable: at equal times the order is that of the sequence, as RACK wants it.
+        // Stable: at equal times the order is that of the sequence, as RACK requires.
         self.by_time.make_contiguous().sort_by_key(|(_, sent_at)| *sent_at);
     }
 
-    /// The next packet to repeat.
+    /// The next packet to retransmit.
     pub fn next_lost(&mut self) -> Option<(u64, Record)> {
         while let Some(&position) = self.lost_queue.front() {
             if let Some(record) = self.get(position)
@@ -395,15 +395,15 @@ impl Scoreboard {
         Some((self.first + self.records.len() as u64 - 1, *last))
     }
 
-    /// The packet at `position` leaves again. Returns whether that repairs a loss; a probe repeats a packet that still counts
-    /// as under way, and so adds nothing to what is.
+    /// The packet at `position` is sent again. Returns whether that repairs a loss; a probe retransmits a packet that
+    /// still counts as in flight, and does not change that count.
     pub fn mark_repeated(&mut self, position: u64, now: Instant, send_state: SendState) -> bool {
         let Some(record) = position.checked_sub(self.first).and_then(|at| self.records.get_mut(at as usize)) else {
             return false;
         };
         debug_assert!(
             !record.has(SACKED) && !record.has(REPEATED),
-            "what arrived or is repeated already is not repeated"
+            "a packet that arrived or is being retransmitted is not retransmitted"
         );
         let repairs = record.has(LOST);
         if repairs {
@@ -422,8 +422,8 @@ impl Scoreboard {
         self.first
     }
 
-    /// Where bytes of the connection's stream at `offset` are under way on this subflow, if they are; looks at
-    /// the first few packets only, because a head of the line that is missing is among these.
+    /// Whether the bytes of the connection's stream at `offset` are in flight on this subflow; checks the first few
+    /// packets only, because the first unacknowledged data is among these.
     pub fn carries_near_front(&self, offset: u64) -> bool {
         const NEAR: usize = 16;
         let covers = |r: &Record| r.stream_offset <= offset && offset < r.stream_offset + u64::from(r.len);

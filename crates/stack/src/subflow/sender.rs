@@ -1,4 +1,4 @@
-//! The sending half of a subflow: what is acknowledged, what is lost, how much may be under way.
+//! The sending half of a subflow: acknowledged data, lost data, and the data that may be in flight.
 //!
 //! Offsets count the subflow's sequence space from its initial number: 0 is the SYN, 1 the first byte. One acknowledgment goes
 //! through the steps of [`Sender::on_ack`] in Linux's order; loss detection and repair are in `recovery.rs`, the pace and bursts in
@@ -18,7 +18,7 @@ use anabranch_units::{Duration, Instant};
 use pacing::Burst;
 use usage::WindowUsage;
 
-/// What an acknowledgment says, in offsets.
+/// The contents of an acknowledgment, in offsets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acknowledgment<'a> {
     /// Everything before this arrived.
@@ -29,11 +29,11 @@ pub(crate) struct Acknowledgment<'a> {
     pub duplicate: Option<(u64, u64)>,
     /// The echoed timestamp, in milliseconds of this end's clock.
     pub echo: Option<u32>,
-    /// The segment carried data, or changed the window: it is no mere duplicate acknowledgment.
+    /// The segment carried data, or changed the window: it is not a duplicate acknowledgment.
     pub more_than_ack: bool,
 }
 
-/// What an acknowledgment did.
+/// Effect of an acknowledgment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckOutcome {
     /// The first unacknowledged offset moved.
@@ -52,7 +52,7 @@ pub(crate) struct Reduction {
     pub to: Packets,
 }
 
-/// What the retransmission timer waits for.
+/// The purpose of the retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimerKind {
     Timeout,
@@ -88,27 +88,27 @@ pub(crate) struct Sender {
     /// When the window last decayed because nothing was sent.
     decayed_at: Instant,
     pub(super) manner: Manner,
-    /// Room in the window was left for the sake of a burst.
+    /// Room in the window was left free for a burst.
     gathering: bool,
     burst: Option<Burst>,
-    /// With pacing: not before then.
+    /// With pacing: earliest time of the next packet.
     pub(super) paced_until: Instant,
     acked_bytes: u64,
     acked_since_loss: u64,
     acked_between_losses: u64,
-    /// Linux's pace; follows acknowledgments.
+    /// Linux's pacing rate; updated by acknowledgments.
     pace: Pace,
-    /// The largest payload that left: what counts as a full packet.
+    /// The largest payload sent: the size of a full packet.
     largest: u32,
-    /// Packets that were sent again, and packets of which the peer said that they arrived again.
+    /// Packets that were sent again, and packets reported by the peer as arrived again.
     pub(super) repetitions: u64,
     pub(super) duplicates: u64,
 }
 
-/// Which habits of Linux's the sender has.
+/// Linux behaviours of the sender that can be switched.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner {
-    /// Packets leave at Linux's pacing rate even if the control does not ask for it.
+    /// Packets are sent at Linux's pacing rate even if the control does not ask for it.
     pub paces: bool,
     /// After a reduction, windows are whole numbers of packets.
     pub whole_windows: bool,
@@ -174,17 +174,17 @@ impl Sender {
         }
     }
 
-    /// Which of its habits the sender has.
+    /// Sets the sender's behaviours.
     pub fn behave(&mut self, manner: Manner) {
         self.manner = manner;
     }
 
-    /// What the control counted.
+    /// The control's counters.
     pub fn control_counters(&self) -> &[(&'static str, u64)] {
         self.control.counters()
     }
 
-    /// The control learns the round trip of the handshake.
+    /// Passes the round trip of the handshake to the control.
     pub fn start_control(&mut self, now: Instant, siblings: Siblings<'_>) {
         self.control.on_established(now, &mut self.window, siblings);
     }
@@ -232,8 +232,9 @@ impl Sender {
         outcome
     }
 
-    /// Whether selectively acknowledged data left before the first missing packet last did. Only then do these acknowledgments
-    /// say that the network still works on that packet, so that the timeout may wait for it anew.
+    /// Whether selectively acknowledged data was sent before the last transmission of the first missing packet. Only
+    /// then do these acknowledgments show that the network still works on that packet, so that the timeout may be
+    /// restarted.
     fn front_outlived(&self, delivery: &Delivery) -> bool {
         delivery.sacked.zip(self.board.front()).is_some_and(|((first, _), front)| first < front.sent_at)
     }
@@ -249,8 +250,8 @@ impl Sender {
         self.acked_since_loss += bytes;
     }
 
-    /// Learns the round trip and returns the sample for the congestion control. The estimator takes the earliest packet of
-    /// the acknowledgment, so that delayed acknowledgments count; the control takes the latest.
+    /// Measures the round trip and returns the sample for the congestion control. The estimator takes the earliest
+    /// packet of the acknowledgment, so that delayed acknowledgments count; the control takes the latest.
     fn measure(
         &mut self,
         now: Instant,
@@ -263,7 +264,7 @@ impl Sender {
         let by_clock = || {
             // The echo answers the segment that moved the edge; otherwise it may be arbitrarily old (RFC 7323 section 4.1).
             let echo = ack.echo.filter(|_| advanced)?;
-            // The clock ticks in milliseconds; a difference of zero says only that it was below one.
+            // The clock ticks in milliseconds; a difference of zero means only that it was below one.
             let elapsed = timestamp(now).wrapping_sub(echo);
             (elapsed < u32::MAX / 2).then(|| Duration::from_millis(u64::from(elapsed.max(1))))
         };
@@ -312,12 +313,12 @@ impl Sender {
         }
     }
 
-    /// Whether one more packet may leave.
+    /// Whether one more packet may be sent.
     pub fn has_room(&self) -> bool {
         self.board.in_flight() < self.window.cwnd.floor()
     }
 
-    /// A packet with new data leaves. Returns its offset.
+    /// A packet with new data is sent. Returns its offset.
     pub fn on_sent(&mut self, now: Instant, stream_offset: u64, len: u32, fin: bool) -> u64 {
         let idle = self.board.is_empty();
         if idle && self.next > 1 {
@@ -336,7 +337,7 @@ impl Sender {
         start
     }
 
-    /// The packet at `position` leaves again.
+    /// The packet at `position` is sent again.
     pub fn on_repeated(&mut self, now: Instant, position: u64, len: u32) {
         let state = self.rate.on_sent(now, false);
         self.repetitions += 1;
@@ -359,13 +360,13 @@ impl Sender {
         }
         let own = || self.manner.paces.then(|| self.pace().rate(self.largest)).filter(|_| self.rtt.has_sample());
         if let Some(rate) = self.window.pacing_rate.or_else(own) {
-            /// What a packet adds to its payload on the wire, roughly; pacing rates count packets, not payload.
+            /// Approximate header bytes of a packet on the wire; pacing rates count packets, not payload.
             const HEADERS: u64 = 60;
             self.paced_until = self.paced_until.max(now) + rate.time_to_send(u64::from(len) + HEADERS);
         }
     }
 
-    /// The next packet to repeat, if the window has room for it.
+    /// The next packet to retransmit, if the window has room for it.
     pub fn next_repetition(&mut self) -> Option<(u64, Record, SendKind)> {
         if self.probe.take_due()
             && let Some((position, record)) = self.board.last_missing()
@@ -378,7 +379,7 @@ impl Sender {
         self.board.next_lost().map(|(position, record)| (position, record, SendKind::Retransmission))
     }
 
-    /// A loss begins: for OLIA, what was acknowledged since the last one becomes the last interval.
+    /// A loss begins: for OLIA, the bytes acknowledged since the last one become the last interval.
     pub(super) fn note_loss_interval(&mut self) {
         self.acked_between_losses = self.acked_since_loss;
         self.acked_since_loss = 0;
@@ -433,12 +434,12 @@ impl Sender {
         self.timeouts
     }
 
-    /// When the timeout or the probe is due.
+    /// When the timeout or the probe is due; `None` if no timer runs.
     pub fn timer_at(&self) -> Option<Instant> {
         self.timer.map(|(_, at)| at)
     }
 
-    /// When to call [`Sender::on_timer`].
+    /// When to call [`Sender::on_timer`]; `None` if no timer runs.
     pub fn deadline(&self) -> Option<Instant> {
         [self.timer.map(|(_, at)| at), self.rack.deadline()].into_iter().flatten().min()
     }

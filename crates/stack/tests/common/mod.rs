@@ -1,4 +1,4 @@
-//! A client and a server endpoint joined by paths, in virtual time: the smallest network on which stories can be told.
+//! A client and a server endpoint joined by paths, in virtual time: the smallest network for whole transfers.
 #![allow(dead_code)] // Every test program uses a part of it.
 
 pub mod talk;
@@ -9,7 +9,7 @@ use anabranch_stack::{Config, Connection, Transmit};
 use anabranch_units::{Bandwidth, Duration, Instant, PathId};
 use std::collections::VecDeque;
 
-/// A seeded generator (SplitMix64): keys, and the fate of packets.
+/// A seeded generator (SplitMix64) for keys and for the losses of packets.
 pub struct Seeded(pub u64);
 
 impl Seeded {
@@ -32,7 +32,7 @@ impl Entropy for Seeded {
     }
 }
 
-/// One direction of a path: a rate, a queue that never overflows unless told, a delay, and losses.
+/// One direction of a path: a rate, a queue without a limit unless one is set, a delay, and losses.
 pub struct Pipe {
     pub rate: Bandwidth,
     pub delay: Duration,
@@ -47,7 +47,7 @@ pub struct Pipe {
     pub delivered: u64,
     pub duplicated: u64,
     free_at: Instant,
-    /// Arrival time, segment, and where its payload stands in the sender's stream.
+    /// Arrival time, segment, and the offset of its payload in the sender's stream.
     flying: VecDeque<(Instant, Segment, u64)>,
 }
 
@@ -127,7 +127,7 @@ pub fn config(protocol: Protocol, paths: usize) -> Config {
     Config::new(protocol, (0..paths).map(path).collect())
 }
 
-/// What a host does for its endpoint: it keeps the bytes that arrive. Here, that they did.
+/// The host's part for its endpoint: storing the bytes that arrive. Here only their ranges are recorded.
 #[derive(Default)]
 pub struct Host {
     placed: Vec<bool>,
@@ -135,7 +135,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Hands a segment to the endpoint and keeps its payload where the endpoint says. The sender knows better.
+    /// Passes a segment to the endpoint and records where the payload belongs; the sender's offset is the reference.
     fn deliver(&mut self, end: &mut Connection, now: Instant, path: PathId, segment: &Segment, offset: u64) {
         let Some(placed) = end.handle_segment(now, path, segment) else { return };
         assert_eq!(placed.stream_offset, offset + u64::from(placed.payload_start), "misplaced: {segment:?}");
@@ -155,14 +155,14 @@ impl Host {
     }
 }
 
-/// The whole network. The client sends a request, the server what it is told to; both read whatever arrives.
+/// The whole network. The client sends a request, the server sends `to_send` bytes; both read whatever arrives.
 pub struct Pair {
     pub now: Instant,
     pub client: Connection,
     pub server: Option<Connection>,
     pub paths: Vec<Path>,
     pub server_config: Config,
-    /// What the server draws from, if not from the seed.
+    /// The server's entropy, if not from the seed.
     pub server_entropy: Option<Box<dyn Entropy>>,
     pub fate: Seeded,
     pub received: u64,
@@ -211,7 +211,7 @@ impl Pair {
         self.server.as_mut().expect("the server exists once the SYN has arrived")
     }
 
-    /// The client asks before the server answers; `finish` if the client then has nothing more to say.
+    /// The client sends a request of `bytes`; with `finish` it then ends its stream.
     pub fn ask(&mut self, bytes: u64, finish: bool) {
         self.request = bytes;
         self.client.write(bytes);
@@ -222,7 +222,7 @@ impl Pair {
 
     /// Runs until `done` or until `limit`; true if done.
     pub fn run_until(&mut self, limit: Instant, mut done: impl FnMut(&mut Pair) -> bool) -> bool {
-        /// So many events at one instant mean that a timer is due and makes no progress.
+        /// This many events at one instant mean that a timer is due and makes no progress.
         const TOO_MANY: u32 = 10_000;
         let mut at_this_instant = 0;
         self.flush();
@@ -246,7 +246,7 @@ impl Pair {
         let pipes = self.paths.iter().flat_map(|p| [&p.up, &p.down]);
         let arrivals = pipes.filter_map(|pipe| pipe.flying.front().map(|(at, ..)| *at));
         let server = self.server.as_ref().and_then(Connection::poll_timeout);
-        // A deadline that has passed already is due now.
+        // A timeout that has passed already is due now.
         let timers = [self.client.poll_timeout(), server].into_iter().flatten().map(|at| at.max(self.now));
         arrivals.chain(timers).min()
     }
@@ -256,7 +256,7 @@ impl Pair {
         for at in 0..self.paths.len() {
             let id = PathId(at as u16);
             while let Some((segment, offset)) = arrive(&mut self.paths[at].up, now) {
-                // A listener knows nothing of a connection that ended before it began.
+                // A listener does not know a connection that ended before it began.
                 let stillborn = |server: &Connection| server.is_closed() && !server.is_established();
                 match self.server.as_mut().filter(|server| !stillborn(server)) {
                     Some(server) => self.server_host.deliver(server, now, id, &segment, offset),
@@ -283,7 +283,7 @@ impl Pair {
         self.flush();
     }
 
-    /// The client's application takes what is there.
+    /// The client's application reads all available bytes.
     pub fn read(&mut self) {
         self.received += self.client_host.read(&mut self.client, self.now);
     }
@@ -305,7 +305,7 @@ impl Pair {
         let entropy = self.server_entropy.take().unwrap_or_else(|| Box::new(Seeded(self.seed ^ 2)));
         let server = Connection::accept(self.server_config.clone(), entropy, self.now, path, syn);
         self.server = Some(server.expect("a valid configuration"));
-        // A server may be tried in vain before.
+        // A server may time out before.
         (self.answered, self.requested, self.server_host) = (false, 0, Host::default());
         self.serve();
     }

@@ -1,5 +1,5 @@
-//! A dialogue with one endpoint: the test plays the peer, segment by segment, and reads what it hears as text. All numbers are
-//! relative: offsets on the subflow (0 is the SYN), bytes of the stream from zero.
+//! A dialogue with one endpoint: the test plays the peer, segment by segment, and reads the endpoint's segments as
+//! text. All numbers are relative: offsets on the subflow (0 is the SYN), bytes of the stream from zero.
 
 use super::{Seeded, config};
 use anabranch_segment::{
@@ -22,7 +22,7 @@ pub const PEER_NONCE: u32 = 0x5555;
 pub const CAPABLE: CapableFlags =
     CapableFlags { checksum_required: false, deny_join_initial: false, hmac_sha256: true };
 
-/// Draws what the test wrote down, then seeded numbers.
+/// Returns the numbers of the test first, then seeded numbers.
 pub struct Scripted(pub VecDeque<u64>);
 
 impl Scripted {
@@ -45,7 +45,7 @@ pub fn idsn(key: u64) -> u64 {
     u64::from_be_bytes(Sha256::digest(key.to_be_bytes())[24..].try_into().unwrap())
 }
 
-/// RFC 8684 section 3.2, worked out independently of the endpoint.
+/// HMAC of RFC 8684 section 3.2, computed independently of the endpoint.
 pub fn proof(signer: u64, other: u64, message: &[u8]) -> [u8; 32] {
     let key = [signer.to_be_bytes(), other.to_be_bytes()].concat();
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
@@ -57,7 +57,7 @@ pub fn join_proof(signer: u64, other: u64, nonces: [u32; 2]) -> [u8; 32] {
     proof(signer, other, &[nonces[0].to_be_bytes(), nonces[1].to_be_bytes()].concat())
 }
 
-/// One endpoint and its peer's memory.
+/// One endpoint and the state of its peer.
 pub struct Talk {
     pub end: Connection,
     pub now: u64,
@@ -77,9 +77,9 @@ pub fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
 }
 
-/// What the peer says, in relative numbers.
+/// A segment of the peer, in relative numbers.
 #[derive(Clone)]
-pub struct Say {
+pub struct PeerSegment {
     segment: Segment,
     seq: u64,
     ack: u64,
@@ -91,12 +91,12 @@ pub struct Say {
 }
 
 /// A segment with an acknowledgment of everything before `ack` at the peer's `seq`.
-pub fn say(seq: u64, ack: u64) -> Say {
+pub fn peer(seq: u64, ack: u64) -> PeerSegment {
     let segment = Segment::new(Flags::ACK);
-    Say { segment, seq, ack, blocks: Vec::new(), data_ack: None, map: None, data_fin: false, echo: None }
+    PeerSegment { segment, seq, ack, blocks: Vec::new(), data_ack: None, map: None, data_fin: false, echo: None }
 }
 
-impl Say {
+impl PeerSegment {
     pub fn flags(mut self, flags: Flags) -> Self {
         self.segment.flags = flags;
         self
@@ -172,37 +172,38 @@ impl Talk {
         talk
     }
 
-    /// Multipath TCP is established as a server on path 0 with 20 ms of round trip at time 20; the first DSS was heard.
+    /// Multipath TCP is established as a server on path 0 with 20 ms of round trip at time 20; the first DSS was
+    /// received.
     pub fn served(config: Config) -> Self {
         let mut talk = Self::server(config, &[OUR_KEY, 0, 1_000], &[capable(None, None, None)], |_| {});
-        talk.hear();
+        talk.emitted();
         talk.wait_until(20);
         let keys = capable(Some(PEER_KEY), Some(OUR_KEY), None);
-        talk.deliver(0, say(1, 1).option(keys));
-        talk.hear();
+        talk.deliver(0, peer(1, 1).option(keys));
+        talk.emitted();
         talk
     }
 
     /// Multipath TCP is established as a client on path 0 with 20 ms of round trip at time 40, the peer's first DSS included.
     pub fn connected(config: Config) -> Self {
         let mut talk = Self::client(config, &[OUR_KEY, 0, 1_000, 0x4444, 0, 2_000]);
-        talk.hear();
+        talk.emitted();
         talk.wait_until(20);
         talk.syn_ack(0, &[capable(Some(PEER_KEY), None, None)]);
-        talk.hear();
+        talk.emitted();
         talk.wait_until(40);
-        talk.deliver(0, say(1, 1).data_ack(0));
+        talk.deliver(0, peer(1, 1).data_ack(0));
         talk
     }
 
     /// The peer joins on `path`, in the time since the last call, and sees its round trip of 20 ms.
     pub fn join(&mut self, path: usize, address_id: u8) {
         self.join_syn(path, address_id, token(OUR_KEY));
-        self.hear();
+        self.emitted();
         self.wait_until(self.now + 20);
         let hmac = join_proof(PEER_KEY, OUR_KEY, [PEER_NONCE, self.nonce])[..20].try_into().unwrap();
-        self.deliver(path, say(1, 1).option(MptcpOption::JoinAck { hmac }));
-        self.hear();
+        self.deliver(path, peer(1, 1).option(MptcpOption::JoinAck { hmac }));
+        self.emitted();
     }
 
     pub fn join_syn(&mut self, path: usize, address_id: u8, token: u32) {
@@ -221,11 +222,11 @@ impl Talk {
     }
 
     pub fn syn_ack_with(&mut self, path: usize, options: &[MptcpOption], adapt: impl FnOnce(&mut Segment)) {
-        let mut say = say(0, 1).flags(Flags::SYN | Flags::ACK);
-        say.segment.syn = Some(peer_syn());
-        say.segment.mptcp = options.to_vec();
-        adapt(&mut say.segment);
-        self.deliver(path, say);
+        let mut peer = peer(0, 1).flags(Flags::SYN | Flags::ACK);
+        peer.segment.syn = Some(peer_syn());
+        peer.segment.mptcp = options.to_vec();
+        adapt(&mut peer.segment);
+        self.deliver(path, peer);
     }
 
     pub fn wait_until(&mut self, ms: u64) {
@@ -233,54 +234,55 @@ impl Talk {
         self.now = ms;
     }
 
-    pub fn deliver(&mut self, path: usize, say: Say) -> Option<Placed> {
-        let segment = self.resolve(path, say);
+    pub fn deliver(&mut self, path: usize, peer: PeerSegment) -> Option<Placed> {
+        let segment = self.resolve(path, peer);
         self.end.handle_segment(at(self.now), PathId(path as u16), &segment)
     }
 
-    fn resolve(&self, path: usize, say: Say) -> Segment {
-        let mut segment = say.segment;
+    fn resolve(&self, path: usize, peer: PeerSegment) -> Segment {
+        let mut segment = peer.segment;
         let (isn, port) = self.ours[path];
         (segment.source_port, segment.destination_port) = (self.ports[path], port);
-        segment.seq = SeqNumber(PEER_ISN[path]).at(say.seq);
-        segment.ack = isn.at(say.ack);
+        segment.seq = SeqNumber(PEER_ISN[path]).at(peer.seq);
+        segment.ack = isn.at(peer.ack);
         segment.window = self.window;
         if self.timestamps {
-            segment.timestamps = Some(Timestamps { value: self.now as u32, echo: say.echo.unwrap_or(self.now) as u32 });
+            segment.timestamps =
+                Some(Timestamps { value: self.now as u32, echo: peer.echo.unwrap_or(self.now) as u32 });
         }
-        for (start, end) in say.blocks {
+        for (start, end) in peer.blocks {
             segment.sack.push(SackBlock { start: isn.at(start), end: isn.at(end) });
         }
         let number = |key: u64, offset: u64| {
             let value = idsn(key).wrapping_add(1).wrapping_add(offset);
             DataSeq { value: if self.wide { value } else { value & 0xffff_ffff }, wide: self.wide }
         };
-        let mapping = say.map.map(|(stream, subflow, len)| Mapping {
+        let mapping = peer.map.map(|(stream, subflow, len)| Mapping {
             dsn: number(PEER_KEY, stream),
             subflow_offset: subflow,
             len,
             checksum: None,
         });
-        let data_ack = say.data_ack.map(|offset| number(OUR_KEY, offset));
+        let data_ack = peer.data_ack.map(|offset| number(OUR_KEY, offset));
         if data_ack.is_some() || mapping.is_some() {
-            segment.dss = Some(Dss { data_ack, mapping, data_fin: say.data_fin });
+            segment.dss = Some(Dss { data_ack, mapping, data_fin: peer.data_fin });
         }
         segment
     }
 
-    /// Everything that the endpoint sends now.
-    pub fn hear_segments(&mut self) -> Vec<(usize, Segment)> {
-        let mut heard = Vec::new();
+    /// All segments that the endpoint sends now.
+    pub fn emitted_segments(&mut self) -> Vec<(usize, Segment)> {
+        let mut emitted = Vec::new();
         while let Some(transmit) = self.end.poll_transmit(at(self.now)) {
             let (path, segment) = (transmit.path.index(), transmit.segment);
             if segment.flags.contains(Flags::SYN) {
                 self.ours[path] = (segment.seq, segment.source_port);
                 self.note_nonce(&segment);
             }
-            heard.push((path, segment));
-            assert!(heard.len() < 10_000, "it talks for ever");
+            emitted.push((path, segment));
+            assert!(emitted.len() < 10_000, "it sends for ever");
         }
-        heard
+        emitted
     }
 
     fn note_nonce(&mut self, segment: &Segment) {
@@ -292,32 +294,32 @@ impl Talk {
     }
 
     /// The same as text: see [`Talk::describe`].
-    pub fn hear(&mut self) -> Vec<String> {
-        self.hear_segments().iter().map(|(path, segment)| self.describe(*path, segment)).collect()
+    pub fn emitted(&mut self) -> Vec<String> {
+        self.emitted_segments().iter().map(|(path, segment)| self.describe(*path, segment)).collect()
     }
 
-    /// The endpoint's timers run; nothing leaves until `ms`, and what leaves then is returned.
-    pub fn hear_at(&mut self, ms: u64) -> Vec<String> {
+    /// Runs the endpoint's timers; no segment is sent before `ms`, and the segments sent then are returned.
+    pub fn emitted_at(&mut self, ms: u64) -> Vec<String> {
         loop {
             let due = self.end.poll_timeout().expect("something is waited for");
             assert!(due <= at(ms), "nothing is due at {ms} ms but at {due}");
             self.now = self.now.max(due.as_nanos().div_ceil(1_000_000));
             self.end.handle_timeout(due.max(at(self.now)));
-            let heard = self.hear();
-            if !heard.is_empty() {
-                assert_eq!(self.now, ms, "earlier than expected: {heard:?}");
-                return heard;
+            let emitted = self.emitted();
+            if !emitted.is_empty() {
+                assert_eq!(self.now, ms, "earlier than expected: {emitted:?}");
+                return emitted;
             }
             assert!(self.now < ms, "nothing at {ms} ms");
         }
     }
 
-    /// The endpoint says nothing until `ms`.
+    /// The endpoint sends nothing until `ms`.
     pub fn silence_until(&mut self, ms: u64) {
         while let Some(due) = self.end.poll_timeout().filter(|due| *due < at(ms)) {
             self.now = self.now.max(due.as_nanos().div_ceil(1_000_000));
             self.end.handle_timeout(due.max(at(self.now)));
-            assert_eq!(self.hear(), Vec::<String>::new(), "at {} ms", self.now);
+            assert_eq!(self.emitted(), Vec::<String>::new(), "at {} ms", self.now);
         }
         self.now = ms;
     }
@@ -326,7 +328,7 @@ impl Talk {
     pub fn describe(&self, path: usize, segment: &Segment) -> String {
         let (isn, _) = self.ours[path];
         let offset = |seq: SeqNumber, first: SeqNumber| seq.0.wrapping_sub(first.0) as i32;
-        // Push marks the ends of bursts; a test of its own is about that.
+        // PSH marks the ends of bursts; it has a test of its own.
         let flags = Flags(segment.flags.0 & !Flags::PSH.0);
         let mut text = format!("{path} {flags:?} {}", offset(segment.seq, isn));
         if segment.payload_len > 0 {

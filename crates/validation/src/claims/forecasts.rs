@@ -8,17 +8,18 @@
 use super::Tick;
 use super::study::{Cell, STICKY, cells};
 use super::verdict::{Claim, Finding};
-use crate::laboratory::{Events, shipped, simulate_with_events};
+use crate::runs::{Events, shipped, simulate_with_events};
 use crate::statistics::{Mean, area_under_curve};
 use rayon::prelude::*;
 
-/// How soon after a switch an underflow has to come, in seconds: VLC's second of caching and as much for queues and repetitions.
+/// How soon after a switch an underflow has to come, in seconds: VLC's second of caching and as much for queues and
+/// retransmissions.
 pub const HORIZON_S: f64 = 2.0;
 
-/// The areas of one cell and seed.
+/// The areas of one condition and seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Areas {
-    /// The cell.
+    /// The condition.
     pub cell: Cell,
     /// The underflow condition's; none without underflows, or with one after every switch.
     pub underflow: Option<f64>,
@@ -26,7 +27,7 @@ pub struct Areas {
     pub discard: Option<f64>,
 }
 
-/// Measures all cells of the sticky schedulers' paper with the seeds from 1; none if it was stopped.
+/// Measures all conditions of the sticky schedulers' paper with the seeds from 1; `None` if it was stopped.
 pub fn measure(seeds: u64, tick: Tick<'_>) -> Option<Vec<Areas>> {
     let runs: Vec<(Cell, u64)> = cells(STICKY).flat_map(|cell| (1..=seeds).map(move |seed| (cell, seed))).collect();
     let observe = |(cell, seed)| {

@@ -73,7 +73,7 @@ fn h3(study: &Study) -> Claim {
 }
 
 /// The share of a flow's segments that are retransmissions.
-fn repeated(study: &Study, c: Cell, flow: usize) -> Mean {
+fn retransmitted(study: &Study, c: Cell, flow: usize) -> Mean {
     Mean::of(&study.values(c, |o| o.paths[flow].retransmissions / o.paths[flow].segments.max(1.0)))
 }
 
@@ -87,7 +87,7 @@ fn h4(study: &Study) -> Claim {
     for control in ["olia", "compound"] {
         for flow in [0, 1] {
             let c = cell(LIMITED, control, DFT);
-            let share = repeated(study, c, flow);
+            let share = retransmitted(study, c, flow);
             findings.push(Finding::new(repeated_text(c, flow, &share), share.low() > SIGNIFICANT));
         }
     }
@@ -104,7 +104,7 @@ fn h5(study: &Study) -> Claim {
     for control in CONTROLS {
         for flow in [0, 1] {
             let c = cell(LIMITED, control, GR);
-            let share = repeated(study, c, flow);
+            let share = retransmitted(study, c, flow);
             findings.push(Finding::new(repeated_text(c, flow, &share), share.high() < VERY_FEW));
         }
     }

@@ -1,13 +1,13 @@
 //! The claims' JSON, for `anabranch reproduce --json`.
 
-use super::reproduction::{Reproduction, Row, Under};
+use super::reproduction::{ClaimRow, Reproduction, Under};
 use super::streaming::Quantity;
 use super::verdict::Finding;
 use serde_json::{Value, json};
 
 /// A paper's rows. Field names are a contract: scripts depend on them.
 pub fn rows(measured: &Reproduction) -> Value {
-    let row = |row: &Row| {
+    let row = |row: &ClaimRow| {
         let claim = &row.claim;
         json!({
             "paper": measured.paper.name(),
@@ -31,7 +31,7 @@ fn finding(finding: &Finding) -> Value {
     json!({ "text": finding.text, "holds": finding.holds })
 }
 
-/// A number that is none becomes null.
+/// NaN and infinity become null.
 fn quantity(quantity: &Quantity) -> Value {
     json!({
         "what": quantity.what,

@@ -1,8 +1,9 @@
-//! What four papers say happens to a video, measured and judged.
+//! Claims of four papers about a video's playback, measured and compared with written criteria.
 //!
-//! "Sticky schedulers" (claims S1 to S11) and "handoff" (H1 to H10): every scenario, congestion control and scheduler of theirs is
-//! a cell that is simulated with several seeds. A seed decides the random losses and the video's sequence of picture sizes,
-//! so that cells with the same seed play the same video through the same luck, and differences are taken seed by seed.
+//! "Sticky schedulers" (claims S1 to S11) and "handoff" (H1 to H10): every scenario, congestion control and scheduler
+//! of theirs is a condition that is simulated with several seeds. A seed decides the random losses and the video's
+//! sequence of picture sizes, so that conditions with the same seed have the same video and losses, and differences are
+//! taken seed by seed.
 //! The two DASH papers (D1 to D9, P1 to P11) are in [`streaming`].
 //!
 //! Every verdict comes from findings, comparisons that hold or do not: all hold, *reproduced*; some, *partly*; none,

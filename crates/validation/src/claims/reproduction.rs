@@ -21,10 +21,10 @@ pub enum Paper {
 }
 
 impl Paper {
-    /// In the order of reports.
+    /// All papers in the order of reports.
     pub const ALL: [Paper; 4] = [Paper::Sticky, Paper::Handoff, Paper::MptcpPlus, Paper::Dash];
 
-    /// As a heading.
+    /// Title in headings.
     pub fn title(self) -> &'static str {
         match self {
             Paper::Sticky => "Sticky schedulers",
@@ -39,7 +39,7 @@ impl Paper {
         Paper::ALL.into_iter().find(|paper| paper.name() == name)
     }
 
-    /// On the command line.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Paper::Sticky => "sticky",
@@ -50,7 +50,7 @@ impl Paper {
     }
 }
 
-/// Runs work whose parallel parts use so many threads.
+/// Runs work whose parallel parts use `jobs` threads.
 ///
 /// # Panics
 /// If the system grants no threads.
@@ -59,7 +59,7 @@ pub fn on_threads<R: Send>(jobs: usize, work: impl FnOnce() -> R + Send) -> R {
     pool.install(work)
 }
 
-/// How much to measure.
+/// Amount of measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// Seeds of each condition, at least two: an interval needs them.
@@ -68,7 +68,7 @@ pub struct Effort {
     pub sensitivity: bool,
 }
 
-/// Seeds of a variant, at most: it only has to tell whether a verdict changes.
+/// Most seeds of a variant: it only has to show whether a verdict changes.
 const VARIANT_SEEDS: u64 = 4;
 /// Seeds of the forecasts, which record every event, at most.
 const FORECAST_SEEDS: u64 = 3;
@@ -79,22 +79,22 @@ const AS_SHIPPED: &str = "as shipped";
 /// A claim's verdict under another assumption.
 #[derive(Clone, Debug)]
 pub struct Under {
-    /// What is different.
+    /// Name of the changed assumption.
     pub variant: &'static str,
-    /// With how many seeds.
+    /// Number of seeds.
     pub seeds: u64,
     /// The verdict then.
     pub verdict: Verdict,
-    /// How many findings are as claimed.
+    /// Number of findings that are as claimed.
     pub holding: usize,
 }
 
-/// A claim, judged.
+/// A claim with its verdict.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct ClaimRow {
     /// The claim with its findings.
     pub claim: Claim,
-    /// With how many seeds.
+    /// Number of seeds.
     pub seeds: u64,
     /// Measured values, beside the paper's where it gives them.
     pub quantities: Vec<Quantity>,
@@ -102,8 +102,8 @@ pub struct Row {
     pub under: Vec<Under>,
 }
 
-impl Row {
-    /// One sentence.
+impl ClaimRow {
+    /// The explanation of the verdict in one sentence.
     pub fn why(&self) -> &'static str {
         explanations::of(self.claim.id, self.claim.verdict())
     }
@@ -115,13 +115,13 @@ impl Row {
     }
 }
 
-/// What was measured for a paper.
+/// Results of a paper.
 pub struct Reproduction {
     /// The paper.
     pub paper: Paper,
     /// Its claims.
-    pub rows: Vec<Row>,
-    /// What the rows follow from.
+    pub rows: Vec<ClaimRow>,
+    /// The measurements behind the rows.
     pub details: Details,
 }
 
@@ -142,7 +142,7 @@ impl Effort {
         self.seeds.min(VARIANT_SEEDS)
     }
 
-    /// How often [`Effort::reproduce`] will say that it got on.
+    /// Number of calls of `tick` during [`Effort::reproduce`].
     pub fn ticks(&self, paper: Paper) -> u64 {
         let (conditions, variants, more) = match paper {
             Paper::Sticky => {
@@ -160,7 +160,7 @@ impl Effort {
         conditions as u64 * (self.seeds + variants as u64 * self.variant_seeds()) + more
     }
 
-    /// Measures a paper's claims; none if `tick` ended it.
+    /// Measures a paper's claims; `None` if `tick` ended it.
     pub fn reproduce(&self, paper: Paper, tick: Tick<'_>) -> Option<Reproduction> {
         match paper {
             Paper::Sticky | Paper::Handoff => self.vlc(paper, tick),
@@ -184,7 +184,7 @@ impl Effort {
         let areas = if sticky { forecasts::measure(self.seeds.min(FORECAST_SEEDS), tick)? } else { Vec::new() };
         if sticky {
             let seeds = self.seeds.min(FORECAST_SEEDS);
-            let row = Row { claim: forecasts::claim(&areas), seeds, quantities: Vec::new(), under: Vec::new() };
+            let row = ClaimRow { claim: forecasts::claim(&areas), seeds, quantities: Vec::new(), under: Vec::new() };
             // S10 goes between S9 and S11.
             rows.insert(rows.len() - 1, row);
         }
@@ -216,15 +216,15 @@ impl Effort {
         Some(Reproduction { paper, rows, details: Details::Streaming(shipped) })
     }
 
-    fn rows(&self, claims: Vec<Claim>, quantities: &[Quantity]) -> Vec<Row> {
+    fn rows(&self, claims: Vec<Claim>, quantities: &[Quantity]) -> Vec<ClaimRow> {
         let row = |claim: Claim| {
             let own = quantities.iter().filter(|quantity| quantity.claim == claim.id).cloned().collect();
-            Row { claim, seeds: self.seeds, quantities: own, under: Vec::new() }
+            ClaimRow { claim, seeds: self.seeds, quantities: own, under: Vec::new() }
         };
         claims.into_iter().map(row).collect()
     }
 
-    fn add(&self, rows: &mut [Row], variant: &'static str, claims: Vec<Claim>) {
+    fn add(&self, rows: &mut [ClaimRow], variant: &'static str, claims: Vec<Claim>) {
         for (row, claim) in rows.iter_mut().zip(claims) {
             let (verdict, holding) = (claim.verdict(), claim.holding());
             row.under.push(Under { variant, seeds: self.variant_seeds(), verdict, holding });

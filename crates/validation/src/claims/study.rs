@@ -1,7 +1,7 @@
-//! Cells, what varies between them, and what was observed in each.
+//! Conditions, variants of studies, and the results of each condition.
 
 use super::Tick;
-use crate::laboratory::{set, shipped, simulate};
+use crate::runs::{set, shipped, simulate};
 use anabranch_observation::{Ended, Metrics, Outcome, Recording};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ pub struct Cell {
 /// An assumption in another place than the shipped scenarios have it.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
-    /// What is different, for the head of a column.
+    /// Name of the change, for the head of a column.
     pub name: &'static str,
     /// Changes of a scenario.
     change: fn(&str) -> Vec<(String, String)>,
@@ -85,7 +85,7 @@ fn queues(scenario: &str, times: f64) -> Vec<(String, String)> {
     links.iter().map(|link| set(format!("link.{link}.queue"), format!("\"{} {unit}\"", size * times))).collect()
 }
 
-/// WiFi's own loss comes to what the emulator adds. Paths 1 and 2 of the sticky scenarios are WiFi.
+/// The sum of WiFi's own loss and the emulator's. Paths 1 and 2 of the sticky scenarios are WiFi.
 fn wifi_loss(scenario: &str) -> Vec<(String, String)> {
     let loss = |link: &str, share: &str| set(format!("link.{link}.loss"), format!("\"{share} %\""));
     match scenario {
@@ -104,23 +104,23 @@ fn early_cut(scenario: &str) -> Vec<(String, String)> {
     if scenario.ends_with("-handoff") { vec![set("event.0.at", "\"120 s\"")] } else { Vec::new() }
 }
 
-/// What one session did on one path.
+/// Results of one session on one path.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PathObservation {
     /// Acknowledged payload over the session's time.
     pub throughput_bps: f64,
-    /// TCP's repetitions; what another subflow repeats is none.
+    /// TCP's retransmissions; reinjections on another subflow are not counted.
     pub retransmissions: f64,
-    /// Segments with payload, repetitions included.
+    /// Segments with payload, retransmissions included.
     pub segments: f64,
 }
 
-/// What one session showed.
+/// Results of one session.
 #[derive(Clone, Debug)]
 pub struct Observation {
     /// Late clock references.
     pub underflows: f64,
-    /// Pictures that came too late.
+    /// Pictures decoded too late.
     pub discards: f64,
     /// Frozen intervals, and their sum in seconds.
     pub stalls: f64,
@@ -130,7 +130,7 @@ pub struct Observation {
     pub switches: f64,
     /// Retransmissions on all paths.
     pub retransmissions: f64,
-    /// The same before and after the cut; zero without one.
+    /// Retransmissions before and after the cut; zero without one.
     pub around_cut: (f64, f64),
     /// By path, in the scenario's order.
     pub paths: Vec<PathObservation>,
@@ -183,16 +183,16 @@ fn recovery_s(recording: &Recording) -> f64 {
     begin as f64 * recording.interval_s
 }
 
-/// Every cell of a paper under one variant.
+/// Every condition of a paper under one variant.
 pub struct Study {
     /// The variant.
     pub variant: Variant,
-    /// How many seeds each cell has.
+    /// Number of seeds of each condition.
     pub seeds: u64,
     cells: BTreeMap<Cell, Vec<Observation>>,
 }
 
-/// The cells of a group, in the order of its lists.
+/// The conditions of a group, in the order of its lists.
 pub fn cells(group: Group) -> impl Iterator<Item = Cell> {
     group.scenarios.iter().flat_map(move |scenario| {
         CONTROLS.iter().flat_map(move |control| {
@@ -202,7 +202,7 @@ pub fn cells(group: Group) -> impl Iterator<Item = Cell> {
 }
 
 impl Cell {
-    /// The changes that make the shipped scenario this cell, for one seed.
+    /// The changes that turn the shipped scenario into this condition, for one seed.
     pub fn changes(&self, seed: u64) -> Vec<(String, String)> {
         vec![
             set("transport.congestion_control", self.control),
@@ -211,19 +211,19 @@ impl Cell {
         ]
     }
 
-    /// The same with another scheduler.
+    /// The condition with another scheduler.
     pub fn with_scheduler(self, scheduler: &'static str) -> Self {
         Cell { scheduler, ..self }
     }
 
-    /// The same in another scenario.
+    /// The condition in another scenario.
     pub fn in_scenario(self, scenario: &'static str) -> Self {
         Cell { scenario, ..self }
     }
 }
 
 impl Study {
-    /// Simulates every cell of a group with the seeds from 1; none if it was stopped.
+    /// Simulates every condition of a group with the seeds from 1; `None` if it was stopped.
     pub fn run(variant: Variant, group: Group, seeds: u64, tick: Tick<'_>) -> Option<Self> {
         let runs: Vec<(Cell, u64)> = cells(group).flat_map(|cell| (1..=seeds).map(move |seed| (cell, seed))).collect();
         let observe = |(cell, seed): &(Cell, u64)| {
@@ -240,28 +240,28 @@ impl Study {
         Some(Study { variant, seeds, cells })
     }
 
-    /// The same with fewer seeds, the first ones.
+    /// The study restricted to the first `seeds` seeds.
     pub fn first(&self, seeds: u64) -> Self {
         let some =
             |(cell, seen): (&Cell, &Vec<Observation>)| (*cell, seen.iter().take(seeds as usize).cloned().collect());
         Study { variant: self.variant, seeds: self.seeds.min(seeds), cells: self.cells.iter().map(some).collect() }
     }
 
-    /// What was observed in a cell, by seed.
+    /// The results of a condition, by seed.
     ///
     /// # Panics
-    /// If the cell is not the study's.
+    /// If the condition is not the study's.
     pub fn cell(&self, cell: Cell) -> &[Observation] {
         &self.cells[&cell]
     }
 
-    /// How many sessions were not played to the end, of how many.
+    /// Number of sessions that were not played to the end, and of all.
     pub fn unfinished(&self) -> (usize, usize) {
         let all = || self.cells.values().flatten();
         (all().filter(|seen| !seen.finished).count(), all().count())
     }
 
-    /// One quantity of a cell, by seed.
+    /// One quantity of a condition, by seed.
     pub fn values(&self, cell: Cell, of: impl Fn(&Observation) -> f64) -> Vec<f64> {
         self.cell(cell).iter().map(of).collect()
     }

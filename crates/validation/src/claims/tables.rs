@@ -1,13 +1,13 @@
 //! The claims' Markdown.
 
 use super::forecasts::{Areas, HORIZON_S};
-use super::reproduction::{Details, Paper, Reproduction, Row, Under};
+use super::reproduction::{ClaimRow, Details, Paper, Reproduction, Under};
 use super::streaming::Quantity;
 use super::study::{Cell, Group, HANDOFF, Observation, STICKY, Study, cells};
 use crate::report::{interval, number, table};
 use crate::statistics::Mean;
 
-/// The means of one group's cells.
+/// The means of one group's conditions.
 pub fn cells_table(study: &Study, group: Group) -> String {
     let handoff = group.schedulers.len() == HANDOFF.schedulers.len();
     let paths = if handoff { 2 } else { 3 };
@@ -46,9 +46,9 @@ pub fn unfinished(missing: usize, all: usize) -> String {
 }
 
 /// The verdicts of a paper's claims.
-pub fn verdicts_table(rows: &[Row]) -> String {
+pub fn verdicts_table(rows: &[ClaimRow]) -> String {
     let head = ["id", "the paper's claim", "criterion", "findings that hold", "verdict", "why"];
-    let line = |row: &Row| {
+    let line = |row: &ClaimRow| {
         let claim = &row.claim;
         let score = claim.score();
         [claim.id, claim.claim, claim.criterion, &score, claim.verdict().word(), row.why()].map(collapse).to_vec()
@@ -57,7 +57,7 @@ pub fn verdicts_table(rows: &[Row]) -> String {
 }
 
 /// Which assumptions change which verdict.
-pub fn variants_table(rows: &[Row]) -> String {
+pub fn variants_table(rows: &[ClaimRow]) -> String {
     let mut varied = rows.iter().filter(|row| !row.under.is_empty()).peekable();
     let Some(first) = varied.peek() else { return String::new() };
     let names: Vec<&str> = first.under[1..].iter().map(|under| under.variant).collect();
@@ -67,7 +67,7 @@ pub fn variants_table(rows: &[Row]) -> String {
     format!("{intro}\n\n{}", table(&head, &lines))
 }
 
-fn variants_line(row: &Row) -> Vec<String> {
+fn variants_line(row: &ClaimRow) -> Vec<String> {
     let words = |under: &Under| format!("{}: {} ({})", under.variant, under.verdict.word(), under.holding);
     let flips: Vec<String> = row.flips().map(words).collect();
     let variants = row.under.len() - 1;
@@ -83,7 +83,7 @@ fn variants_line(row: &Row) -> Vec<String> {
 }
 
 /// Measured values beside the paper's.
-pub fn quantities_table(rows: &[Row]) -> String {
+pub fn quantities_table(rows: &[ClaimRow]) -> String {
     let line = |quantity: &Quantity| {
         let paper = if quantity.paper.is_empty() { "–" } else { quantity.paper };
         [quantity.claim, &quantity.what, paper, &interval(&quantity.ours)].map(String::from).to_vec()
@@ -93,9 +93,9 @@ pub fn quantities_table(rows: &[Row]) -> String {
 }
 
 /// Every finding, under its claim.
-pub fn findings_list(rows: &[Row]) -> String {
+pub fn findings_list(rows: &[ClaimRow]) -> String {
     let mut text = String::new();
-    for Row { claim, .. } in rows {
+    for ClaimRow { claim, .. } in rows {
         text.push_str(&format!("- **{}** ({})\n", claim.id, claim.verdict().word()));
         for finding in &claim.findings {
             let mark = if finding.holds { "holds" } else { "does not hold" };

@@ -1,4 +1,4 @@
-//! Findings and what follows from them.
+//! Findings, and verdicts that follow from them.
 //!
 //! - *A is lower than B*: the 95 % interval of the mean of the differences A − B, taken seed by seed, lies below zero.
 //! - *A is like B*: that interval lies within 10 % of B's mean around zero, or within one underflow, one second of pictures (24) or
@@ -18,9 +18,9 @@ const ALIKE: f64 = 0.1;
 /// A quantity of a session, with the difference that does not matter.
 #[derive(Clone, Copy)]
 pub struct Metric {
-    /// Its name in sentences.
+    /// Name in sentences.
     pub name: &'static str,
-    /// What it is.
+    /// Reads the quantity.
     pub of: fn(&Observation) -> f64,
     /// A difference this small is none.
     pub negligible: f64,
@@ -30,7 +30,7 @@ pub struct Metric {
 pub const UNDERFLOWS: Metric = Metric { name: "underflows", of: |o| o.underflows, negligible: FEW_UNDERFLOWS };
 /// Discarded pictures.
 pub const DISCARDS: Metric = Metric { name: "discards", of: |o| o.discards, negligible: FEW_DISCARDS };
-/// Both: what the papers judge a video by.
+/// Both measures of quality in the papers.
 pub const QUALITY: [Metric; 2] = [UNDERFLOWS, DISCARDS];
 /// Path switches.
 pub const SWITCHES: Metric = Metric { name: "switches", of: |o| o.switches, negligible: 0.0 };
@@ -40,7 +40,7 @@ pub const RETRANSMISSIONS: Metric = Metric { name: "retransmissions", of: |o| o.
 /// A comparison.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// In words.
+    /// The comparison in words.
     pub text: String,
     /// Whether it is as claimed.
     pub holds: bool,
@@ -53,7 +53,7 @@ impl Finding {
     }
 }
 
-/// What the findings amount to.
+/// Result of the findings of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Every finding is as claimed.
@@ -62,12 +62,12 @@ pub enum Verdict {
     Partly,
     /// None is.
     NotReproduced,
-    /// There are no findings: simulation cannot tell.
+    /// There are no findings: simulation cannot test the claim.
     NotTestable,
 }
 
 impl Verdict {
-    /// As the reports write it.
+    /// The word in reports.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Reproduced => "reproduced",
@@ -81,13 +81,13 @@ impl Verdict {
 /// A claim with its findings.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// Such as `S1`.
+    /// Identifier, such as `S1`.
     pub id: &'static str,
-    /// What the paper says.
+    /// The paper's claim.
     pub claim: &'static str,
-    /// What has to hold.
+    /// The criterion.
     pub criterion: &'static str,
-    /// What holds.
+    /// The comparisons of the criterion.
     pub findings: Vec<Finding>,
 }
 
@@ -102,18 +102,18 @@ impl Claim {
         }
     }
 
-    /// How many findings are as claimed.
+    /// Number of findings that are as claimed.
     pub fn holding(&self) -> usize {
         self.findings.iter().filter(|finding| finding.holds).count()
     }
 
-    /// The same, of how many.
+    /// Number of findings as claimed, of all.
     pub fn score(&self) -> String {
         format!("{} of {}", self.holding(), self.findings.len())
     }
 }
 
-/// The mean of the differences between two cells.
+/// The mean of the differences between two conditions.
 pub fn difference(study: &Study, a: Cell, b: Cell, metric: Metric) -> Mean {
     paired(&study.values(a, metric.of), &study.values(b, metric.of))
 }
@@ -134,13 +134,13 @@ pub fn alike(study: &Study, a: Cell, b: Cell, metric: Metric) -> Finding {
     Finding::new(text, d.low() >= -margin && d.high() <= margin)
 }
 
-/// A cell within its claim: the scenario without the paper's name, and the scheduler.
+/// Name of a condition within its claim: the scenario without the paper's name, and the scheduler.
 fn name(cell: Cell) -> String {
     let scenario = cell.scenario.split('/').next_back().unwrap_or(cell.scenario);
     format!("{scenario} {}", cell.scheduler)
 }
 
-/// The viewer of a cell is not disturbed.
+/// The viewer of a condition is not disturbed.
 pub fn undisturbed(study: &Study, cell: Cell) -> Finding {
     let [underflows, discards] = QUALITY.map(|metric| Mean::of(&study.values(cell, metric.of)));
     let text = format!(
@@ -155,7 +155,7 @@ pub fn undisturbed(study: &Study, cell: Cell) -> Finding {
     Finding::new(text, underflows.high() <= FEW_UNDERFLOWS && discards.high() <= FEW_DISCARDS)
 }
 
-/// The viewer of a cell is disturbed: more than that, for certain.
+/// The viewer of a condition is disturbed: the lower end of the interval exceeds those limits.
 pub fn disturbed(study: &Study, cell: Cell) -> Finding {
     let [underflows, discards] = QUALITY.map(|metric| Mean::of(&study.values(cell, metric.of)));
     let holds = underflows.low() > FEW_UNDERFLOWS && discards.low() > FEW_DISCARDS;

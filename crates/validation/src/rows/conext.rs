@@ -7,8 +7,8 @@
 //! - the queues hold a quarter of the bandwidth-delay product, and in scenario A, where one path has two queues and the others
 //!   have one, these others get a fixed delay of what the other queue adds. A first run measures it.
 
-use super::{Check, Row};
-use crate::laboratory::{TCP_PAYLOAD, queue_delay_s, set, shipped, simulate, wire_rate};
+use super::{Check, LawRow};
+use crate::runs::{TCP_PAYLOAD, queue_delay_s, set, shipped, simulate, wire_rate};
 use anabranch_observation::{Metrics, SessionMetrics};
 
 /// How many times faster than the testbed's the links are.
@@ -23,7 +23,7 @@ const C2_TOTAL: f64 = 10e6;
 const USERS: u64 = 10;
 const TOLERANCE: f64 = 0.08;
 
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<LawRow> {
     let mut rows = Vec::new();
     for (r, target) in [(1, 0.739), (2, 0.590), (3, 0.500)] {
         rows.push(scenario_a("lia", r, Some(target)));
@@ -68,7 +68,7 @@ fn share(metrics: &Metrics) -> f64 {
 /// What a probe of one packet per round trip on each path of the multipath users takes from each of the others, over C2.
 fn probe(metrics: &Metrics, r: u64) -> f64 {
     let rtts = metrics.sessions.iter().filter_map(second_rtt);
-    let rates: Vec<f64> = rtts.map(|rtt| crate::laboratory::PACKET * 8.0 / rtt).collect();
+    let rates: Vec<f64> = rtts.map(|rtt| crate::runs::PACKET * 8.0 / rtt).collect();
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
     r as f64 * mean / (C2_TOTAL * SCALE as f64 / USERS as f64)
 }
@@ -77,7 +77,7 @@ fn second_rtt(session: &SessionMetrics) -> Option<f64> {
     session.transport.subflows.get(1)?.mean_srtt_s
 }
 
-fn scenario_a(control: &'static str, r: u64, target: Option<f64>) -> Row {
+fn scenario_a(control: &'static str, r: u64, target: Option<f64>) -> LawRow {
     let run = move |control: &str, seed| {
         let mut list = changes(control, r, "server", "shared");
         let first = simulate(shipped("conext/scenario-a"), &list, seed).metrics;
@@ -90,7 +90,7 @@ fn scenario_a(control: &'static str, r: u64, target: Option<f64>) -> Row {
     row(10, 'A', control, r, target, "z + r z²/(1 + 2z²) = C2/C1, y = z C1", run)
 }
 
-fn scenario_c(control: &'static str, r: u64, target: Option<f64>) -> Row {
+fn scenario_c(control: &'static str, r: u64, target: Option<f64>) -> LawRow {
     let run = move |control: &str, seed| {
         simulate(shipped("conext/scenario-c"), &changes(control, r, "ap1", "ap2"), seed).metrics
     };
@@ -106,7 +106,7 @@ fn row(
     target: Option<f64>,
     formula: &'static str,
     run: impl Fn(&str, u64) -> Metrics + Send + Sync + 'static,
-) -> Row {
+) -> LawRow {
     let checks = match target {
         Some(target) => vec![Check::near("y/C2", formula, target, TOLERANCE)],
         None => vec![
@@ -114,7 +114,7 @@ fn row(
             Check::at_least("y over that with LIA", "less aggressive on the bad path than LIA", 1.0),
         ],
     };
-    Row {
+    LawRow {
         number,
         network: format!("CoNEXT'12 scenario {scenario}, {control}, N1/N2 = {r}"),
         checks,

@@ -1,8 +1,8 @@
 //! Rows 6 to 9: coupled controllers on two paths with losses of their own.
 
 use super::single_path::{SMALL_WINDOWS, measure as measure_tcp, random};
-use super::{Check, Row};
-use crate::laboratory::{IDEAL_SENDER, MPTCP_PAYLOAD, Windows, ideal_pipe, simulate, timing, windows};
+use super::{Check, LawRow};
+use crate::runs::{IDEAL_SENDER, MPTCP_PAYLOAD, Windows, ideal_pipe, simulate, timing, windows};
 
 /// A controller's row: its number and name, the total over NewReno's at equal losses, and the windows at unequal ones.
 struct Law {
@@ -24,7 +24,7 @@ const LAWS: [Law; 4] = [
 
 const TOLERANCE: f64 = 0.08;
 
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<LawRow> {
     LAWS.iter().flat_map(|law| [equal(law), unequal(law), wider(law)]).collect()
 }
 
@@ -39,9 +39,9 @@ fn measure(control: &str, losses: [f64; 2], seconds: f64, seed: u64) -> Vec<Wind
     windows(&simulate(&text, &[], seed), MPTCP_PAYLOAD)
 }
 
-fn equal(law: &Law) -> Row {
+fn equal(law: &Law) -> LawRow {
     let control = law.control;
-    Row {
+    LawRow {
         number: law.number,
         network: format!("{control}, p = 0.001 and 0.001"),
         checks: vec![Check::near("total over NewReno's", "window model", law.total, TOLERANCE)],
@@ -55,11 +55,11 @@ fn equal(law: &Law) -> Row {
     }
 }
 
-fn unequal(law: &Law) -> Row {
+fn unequal(law: &Law) -> LawRow {
     let control = law.control;
     let near = |what: &str, value| Check::near(what, "window model", value, TOLERANCE);
     let second = near("congestion window on the second", law.windows[1]);
-    Row {
+    LawRow {
         number: law.number,
         network: format!("{control}, p = 0.001 and 0.004"),
         checks: vec![
@@ -76,11 +76,11 @@ fn unequal(law: &Law) -> Row {
     }
 }
 
-fn wider(law: &Law) -> Row {
+fn wider(law: &Law) -> LawRow {
     let control = law.control;
     let near = |what: &str, value| Check::near(what, "reference program", value, TOLERANCE);
     let second = near("congestion window on the second", law.wider[1]);
-    Row {
+    LawRow {
         number: law.number,
         network: format!("{control}, p = 0.0001 and 0.0004"),
         checks: vec![

@@ -6,11 +6,11 @@
 //! convergence, 7 to 13 % below, and stays there. So to find the cycle of the closed form a run has to begin just below it. The
 //! pipe is first a bottleneck that overflows there; right after a loss it opens, and from then on every n-th packet is lost.
 
-use super::{Check, Row};
-use crate::laboratory::{
+use super::{Check, LawRow};
+use crate::rows::single_path;
+use crate::runs::{
     EXACT_CUBIC, Events, IDEAL_SENDER, PACKET, RTT_S, TCP_PAYLOAD, simulate, simulate_with_events, windows,
 };
-use crate::rows::single_path;
 
 /// RFC 9438 tables 1 and 2, for a round trip of 0.1 s: packets per loss and average window, the larger of CUBIC's and Reno's.
 const TABLE: [(u32, f64); 5] = [(100, 12.0), (1000, 38.0), (10_000, 187.0), (100_000, 1054.0), (1_000_000, 5926.0)];
@@ -19,21 +19,21 @@ const TABLE: [(u32, f64); 5] = [(100, 12.0), (1000, 38.0), (10_000, 187.0), (100
 const START: f64 = 0.98;
 /// How near to that they have to be.
 const START_TOLERANCE: f64 = 0.01;
-/// Slow start and what follows from its overshoot are over after this many losses.
+/// Slow start and its overshoot are over after this many losses.
 const SETTLED: usize = 4;
-/// Losses that are left out, and losses that are watched.
+/// Numbers of losses that are left out and used.
 const CYCLES: (f64, f64) = (2.0, 12.0);
 
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<LawRow> {
     TABLE.map(|(n, average)| row(n, average)).into()
 }
 
-fn row(n: u32, average: f64) -> Row {
+fn row(n: u32, average: f64) -> LawRow {
     let check = Check::near("delivered per round trip", "RFC 9438 tables 1 and 2", average, 0.05);
     // Up to a loss per thousand packets the Reno-friendly window decides, which finds its cycle from anywhere.
     let friendly = n <= 1000;
     let check = if n == 100 { check.deviating(single_path::SMALL_WINDOWS) } else { check };
-    Row {
+    LawRow {
         number: 3,
         network: format!("CUBIC, every {n}th packet lost"),
         checks: vec![check],

@@ -1,19 +1,19 @@
 //! Rows 5 and 14, which are exact: CUBIC's K, and Compound below its low window.
 
-use super::{Check, Row};
-use crate::laboratory::{Events, set, shipped, simulate_with_events};
+use super::{Check, LawRow};
+use crate::runs::{Events, set, shipped, simulate_with_events};
 use anabranch_observation::Column;
 use anabranch_stack::congestion::{Ack, LossCause, REGISTRY, RateSample, Siblings, Window};
 use anabranch_stack::options::{Options, Value};
 use anabranch_stack::view::{Packets, SubflowView};
 use anabranch_units::{Duration, Instant};
 
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<LawRow> {
     vec![cubic_k(), compound_is_newreno()]
 }
 
-fn cubic_k() -> Row {
-    Row {
+fn cubic_k() -> LawRow {
+    LawRow {
         number: 5,
         network: "CUBIC's controller, one loss at 100 packets".into(),
         checks: vec![
@@ -85,8 +85,8 @@ fn view(rtt: Duration) -> SubflowView {
 /// Below this window Compound's delay window is off.
 const LOW_WINDOW: f64 = 38.0;
 
-fn compound_is_newreno() -> Row {
-    Row {
+fn compound_is_newreno() -> LawRow {
+    LawRow {
         number: 14,
         network: "sticky/3p-50 with queues of 9 kB, Compound and NewReno".into(),
         checks: vec![

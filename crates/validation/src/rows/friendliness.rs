@@ -1,7 +1,7 @@
 //! Row 13: the goals of RFC 6356, section 2.1.
 
-use super::{Check, Row};
-use crate::laboratory::{MPTCP_PAYLOAD, TCP_PAYLOAD, set, shipped, simulate, wire_rate};
+use super::{Check, LawRow};
+use crate::runs::{MPTCP_PAYLOAD, TCP_PAYLOAD, set, shipped, simulate, wire_rate};
 
 /// RFC 6356 is LIA's; OLIA and BALIA promise the same. MCC's promise is a paper's claim.
 const CONTROLS: [&str; 4] = ["lia", "olia", "balia", "mcc"];
@@ -12,7 +12,7 @@ const DROP_TAIL: &str = "100 kB";
 /// From seed to seed the competitor starts this much later: no multiple of the round trip or of a packet's time.
 const PHASE_S: f64 = 0.137;
 
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<LawRow> {
     let mut rows = Vec::new();
     for control in CONTROLS {
         rows.push(improve_throughput(control));
@@ -50,7 +50,7 @@ start = "2 s"
 "#;
 
 /// Goal 1: a multipath user gets at least what plain TCP would get on the best of the paths, against the same competitors.
-fn improve_throughput(control: &'static str) -> Row {
+fn improve_throughput(control: &'static str) -> LawRow {
     let measure = move |seed| {
         let session = |changes: &[(String, String)], payload| {
             wire_rate(&simulate(TWO_LINKS, changes, seed).metrics.sessions, payload)
@@ -66,7 +66,7 @@ fn improve_throughput(control: &'static str) -> Row {
         let best = alone("fast").max(alone("slow"));
         vec![session(&[set("transport.congestion_control", control)], MPTCP_PAYLOAD) / best]
     };
-    Row {
+    LawRow {
         number: 13,
         network: format!("{control} over 20 Mb/s and 10 Mb/s, one NewReno on each (RED)"),
         checks: vec![Check::at_least("total over the best path's TCP", "RFC 6356, goal 1", 0.9)],
@@ -77,7 +77,7 @@ fn improve_throughput(control: &'static str) -> Row {
 }
 
 /// Goal 2: on a bottleneck that all its paths share, a multipath user takes no more than one TCP.
-fn do_no_harm(control: &'static str, drop_tail: bool) -> Row {
+fn do_no_harm(control: &'static str, drop_tail: bool) -> LawRow {
     let measure = move |seed| {
         // Without a random queue only the phase of the two downloads varies; so the competitor starts at another time each.
         let start = format!("{} s", 1.0 + PHASE_S * seed as f64);
@@ -89,7 +89,7 @@ fn do_no_harm(control: &'static str, drop_tail: bool) -> Row {
         vec![wire_rate(&metrics.sessions, MPTCP_PAYLOAD) / wire_rate(&metrics.traffic, TCP_PAYLOAD)]
     };
     let queue = if drop_tail { "drop-tail" } else { "RED" };
-    Row {
+    LawRow {
         number: 13,
         network: format!("{control} with both paths through one bottleneck ({queue}), one NewReno beside it"),
         checks: vec![Check::at_most("share over the TCP's", "RFC 6356, goal 2", 1.15)],

@@ -44,7 +44,7 @@ impl Target {
 /// One comparison of a row.
 #[derive(Clone, Debug)]
 pub struct Check {
-    /// What is measured.
+    /// The measured quantity.
     pub what: String,
     /// Where the target comes from.
     pub formula: &'static str,
@@ -76,7 +76,7 @@ impl Check {
 type Measure = Box<dyn Fn(u64) -> Vec<f64> + Send + Sync>;
 
 /// One network with its checks.
-pub struct Row {
+pub struct LawRow {
     /// The row of the specification's table.
     pub number: u32,
     /// The network, in a few words.
@@ -85,20 +85,20 @@ pub struct Row {
     pub checks: Vec<Check>,
     /// How many seeds the report uses; one where nothing is random.
     pub seeds: u64,
-    /// How many the normal suite uses; zero if the row is left to the slow suite.
+    /// Number of seeds in the normal suite; zero if the row is left to the slow suite.
     pub quick_seeds: u64,
     measure: Measure,
 }
 
-/// What a row gave.
+/// Results of a row.
 pub struct Measured {
     /// The row.
-    pub row: Row,
+    pub row: LawRow,
     /// Values by check, then by seed.
     pub values: Vec<Vec<f64>>,
 }
 
-impl Row {
+impl LawRow {
     /// Measures with the seeds from 1.
     pub fn measure(self, seeds: u64) -> Measured {
         let by_seed: Vec<Vec<f64>> = (1..=seeds).into_par_iter().map(|seed| (self.measure)(seed)).collect();
@@ -119,7 +119,7 @@ impl Measured {
         let missed =
             self.results().filter(|(check, mean)| check.deviation.is_none() && !check.target.is_met(mean.mean));
         let words = |(check, mean): (&Check, Mean)| {
-            let Row { number, network, .. } = &self.row;
+            let LawRow { number, network, .. } = &self.row;
             format!("row {number}, {network}, {}: {:.4} misses {:?}", check.what, mean.mean, check.target)
         };
         missed.map(words).collect()
@@ -127,7 +127,7 @@ impl Measured {
 }
 
 /// Every row, in the order of the table.
-pub fn all() -> Vec<Row> {
+pub fn all() -> Vec<LawRow> {
     let mut rows = single_path::rows();
     rows.extend(cubic_cycle::rows());
     rows.extend(exact::rows());

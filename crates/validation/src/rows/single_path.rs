@@ -1,7 +1,7 @@
 //! Rows 1, 2 and 4: one sender, one path, losses that do not depend on it.
 
-use super::{Check, Row};
-use crate::laboratory::{EXACT_CUBIC, IDEAL_SENDER, TCP_PAYLOAD, Windows, ideal_pipe, simulate, timing, windows};
+use super::{Check, LawRow};
+use crate::runs::{EXACT_CUBIC, IDEAL_SENDER, TCP_PAYLOAD, Windows, ideal_pipe, simulate, timing, windows};
 
 /// The windows of a plain TCP download over the ideal pipe.
 pub(super) fn measure(control: &str, loss: &str, seconds: f64, seed: u64) -> Windows {
@@ -22,7 +22,7 @@ pub(super) fn random(p: f64) -> String {
 pub(super) const SMALL_WINDOWS: &str = "whole packets only (0.4 of a packet per round trip lie idle), the receiver delays its \
     acknowledgment of the last odd packet, lost packets are not delivered, none grows a window while a loss is repaired";
 
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<LawRow> {
     let mut rows = Vec::new();
     // About two thousand losses per seed.
     for (p, constant, tolerance, seconds, seeds, quick_seeds) in [
@@ -50,8 +50,8 @@ pub(super) fn rows() -> Vec<Row> {
     rows
 }
 
-fn newreno_random(p: f64, constant: f64, tolerance: f64, seconds: f64, seeds: u64, quick_seeds: u64) -> Row {
-    Row {
+fn newreno_random(p: f64, constant: f64, tolerance: f64, seconds: f64, seeds: u64, quick_seeds: u64) -> LawRow {
+    LawRow {
         number: 1,
         network: format!("NewReno, random loss p = {p}"),
         checks: vec![Check::near("x rtt √p", "window model", constant, tolerance)],
@@ -61,7 +61,7 @@ fn newreno_random(p: f64, constant: f64, tolerance: f64, seconds: f64, seeds: u6
     }
 }
 
-fn newreno_periodic(n: u32, seconds: f64, quick_seeds: u64) -> Row {
+fn newreno_periodic(n: u32, seconds: f64, quick_seeds: u64) -> LawRow {
     let root = f64::from(n).sqrt();
     let check = Check::near("w √p", "√(3/2), Mathis et al.", 1.5_f64.sqrt(), 0.03);
     let check = match n {
@@ -70,7 +70,7 @@ fn newreno_periodic(n: u32, seconds: f64, quick_seeds: u64) -> Row {
         ),
         _ => check,
     };
-    Row {
+    LawRow {
         number: 2,
         network: format!("NewReno, every {n}th packet lost"),
         checks: vec![check],
@@ -90,7 +90,7 @@ fn cubic_random(
     seconds: f64,
     seeds: u64,
     quick_seeds: u64,
-) -> Row {
+) -> LawRow {
     let delivered = Check::near("delivered per round trip", "window model", target, 0.07);
     let small = p > 0.01;
     let delivered = if small { delivered.deviating(SMALL_WINDOWS) } else { delivered };
@@ -98,7 +98,7 @@ fn cubic_random(
     if small {
         checks.push(Check::near("congestion window", "window model", target, 0.07));
     }
-    Row {
+    LawRow {
         number: 4,
         network: format!("CUBIC with the constants of {name}, random loss p = {p}"),
         checks,

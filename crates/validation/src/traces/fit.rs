@@ -1,18 +1,18 @@
-//! Finds a model's parameters: those whose made-up group has statistics nearest to the recorded group's.
+//! Finds a model's parameters: those whose synthetic group has statistics nearest to the recorded group's.
 //!
-//! The distance is the sum of squared differences, each in units of its statistic's scale. Made-up groups are averaged over
-//! a few seeds, the same for all parameters, so the distance is a function of the parameters alone; a pattern search (Hooke,
-//! Jeeves, JACM 8(2), 1961: one parameter after the other, with steps that are halved when none helps) goes down from where it
-//! is let off. The method is that of simulated moments (McFadden, Econometrica 57(5), 1989).
+//! The distance is the sum of squared differences, each in units of its statistic's scale. Synthetic groups are
+//! averaged over a few seeds, the same for all parameters, so the distance is a function of the parameters alone; a
+//! pattern search (Hooke, Jeeves, JACM 8(2), 1961: one parameter after the other, with steps that are halved when none
+//! helps) descends from the given start. The method is that of simulated moments (McFadden, Econometrica 57(5), 1989).
 
-use super::{STATISTICS, made_up, means};
+use super::{STATISTICS, means, synthetic_group};
 use anabranch_network::{Summary, SyntheticModel};
 use anabranch_units::Duration;
 
-/// Seeds that are averaged.
+/// Number of seeds in the average.
 const SEEDS: u64 = 8;
 
-/// How often steps are halved: from a half to a hundredth.
+/// Number of halvings of the step: from a half to a hundredth.
 const HALVINGS: usize = 6;
 
 /// The parameters as the search sees them: times and deviations by their logarithms, so that a step is a factor.
@@ -48,7 +48,7 @@ fn model(point: &Point) -> SyntheticModel {
 /// How far a model is from a recorded group.
 pub fn distance(model: &SyntheticModel, real: &[Summary]) -> f64 {
     let target = means(real);
-    let groups: Vec<Vec<f64>> = (0..SEEDS).map(|seed| means(&made_up(model, real, seed))).collect();
+    let groups: Vec<Vec<f64>> = (0..SEEDS).map(|seed| means(&synthetic_group(model, real, seed))).collect();
     let difference = |(i, statistic): (usize, &super::Statistic)| {
         let known: Vec<f64> = groups.iter().map(|group| group[i]).filter(|x| !x.is_nan()).collect();
         if target[i].is_nan() || known.is_empty() {

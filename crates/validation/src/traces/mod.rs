@@ -1,8 +1,8 @@
-//! Made-up rates beside recorded ones.
+//! Synthetic rates compared with recorded ones.
 //!
 //! A group of recordings is one kind of network. Every statistic is computed per trace, relative to the trace's own mean rate,
-//! and averaged over the group. The made-up group has as many traces, of the same lengths, because short traces vary less around
-//! their own mean and correlate less than long ones; it is made once per seed.
+//! and averaged over the group. The synthetic group has as many traces, of the same lengths, because short traces vary
+//! less around their own mean and correlate less than long ones; it is generated once per seed.
 
 pub mod fit;
 pub mod recorded;
@@ -13,17 +13,17 @@ use anabranch_network::{Recording, Summary, SyntheticConfig, SyntheticModel};
 use anabranch_units::{Bandwidth, Duration};
 use rayon::prelude::*;
 
-/// A statistic of a trace: its name, how it is computed, and what difference counts as one in the fit.
+/// A statistic of a trace: its name, its computation, and the difference that counts as one in the fit.
 pub struct Statistic {
-    /// What the table calls it.
+    /// Name in the table.
     pub name: &'static str,
-    /// Its value; none where the trace is too short or has no outage.
+    /// Its value; `None` where the trace is too short or has no outage.
     pub of: fn(&Summary) -> Option<f64>,
     /// A noticeable difference.
     pub scale: f64,
 }
 
-/// What is compared.
+/// The compared statistics.
 pub const STATISTICS: &[Statistic] = &[
     Statistic { name: "coefficient of variation", of: |s| Some(s.variation), scale: 0.05 },
     Statistic { name: "5 % quantile / mean", of: |s| Some(s.quantile_bps(0.05) / s.mean_bps), scale: 0.05 },
@@ -70,8 +70,8 @@ pub fn summaries(recordings: &[Recording]) -> Vec<Summary> {
     recordings.iter().map(summary).collect()
 }
 
-/// A made-up group with traces of the lengths of the real ones.
-pub fn made_up(model: &SyntheticModel, like: &[Summary], seed: u64) -> Vec<Summary> {
+/// A synthetic group with traces of the lengths of the real ones.
+pub fn synthetic_group(model: &SyntheticModel, like: &[Summary], seed: u64) -> Vec<Summary> {
     let made = |(index, real): (usize, &Summary)| {
         let config = SyntheticConfig {
             model: *model,

@@ -4,17 +4,17 @@ use anabranch_network::{RateUnit, Recording, TraceHints};
 use anabranch_units::Duration;
 use std::path::{Path, PathBuf};
 
-/// Where recordings are looked for.
+/// The folder of the recordings.
 pub const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/traces");
 
-/// Shorter ones say little about outages and slow swings.
+/// Shorter ones have too few outages and slow swings for statistics.
 const SHORTEST: Duration = Duration::from_secs(90);
 
 /// Recordings of one kind of network.
 pub struct Group {
-    /// What the table calls it.
+    /// Name in the table.
     pub name: &'static str,
-    /// The kind of made-up rates that is compared with it.
+    /// The kind of synthetic rates that is compared with it.
     pub kind: &'static str,
     /// Whether the kind's parameters were fitted to it.
     pub fitted: bool,
@@ -71,7 +71,7 @@ pub const GROUPS: &[Group] = &[
 ];
 
 impl Group {
-    /// Its recordings of at least 90 s, in order; none where they are absent.
+    /// Its recordings of at least 90 s, in order; empty where they are absent.
     ///
     /// # Panics
     /// If one cannot be read.

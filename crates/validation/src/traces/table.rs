@@ -1,22 +1,22 @@
 //! The comparison as a table.
 
 use super::recorded::{GROUPS, Group};
-use super::{STATISTICS, made_up, means, summaries, values};
+use super::{STATISTICS, means, summaries, synthetic_group, values};
 use crate::statistics::Mean;
 use anabranch_network::{SYNTHETIC_KINDS, Summary, SyntheticEntry, SyntheticModel};
 use std::fmt::Write;
 
 /// One line: a statistic, recorded and synthetic.
-pub struct Row {
+pub struct StatisticRow {
     /// The statistic's name.
     pub name: &'static str,
     /// Over the recorded traces; none where no trace has a value.
     pub real: Option<Mean>,
-    /// Over seeds, of the mean over the made-up traces.
+    /// Over seeds, of the mean over the synthetic traces.
     pub made: Option<Mean>,
 }
 
-/// The kind of made-up rates that a group is compared with.
+/// The kind of synthetic rates that a group is compared with.
 ///
 /// # Panics
 /// If there is no such kind, which would be a mistake in the list of groups.
@@ -24,11 +24,11 @@ pub fn kind(group: &Group) -> &'static SyntheticEntry {
     SYNTHETIC_KINDS.find(group.kind).expect("groups name kinds")
 }
 
-/// Every statistic of a group and of made-up groups like it.
-pub fn compare(real: &[Summary], model: &SyntheticModel, seeds: u64) -> Vec<Row> {
-    let groups: Vec<Vec<f64>> = (1..=seeds).map(|seed| means(&made_up(model, real, seed))).collect();
+/// Every statistic of a group and of synthetic groups like it.
+pub fn compare(real: &[Summary], model: &SyntheticModel, seeds: u64) -> Vec<StatisticRow> {
+    let groups: Vec<Vec<f64>> = (1..=seeds).map(|seed| means(&synthetic_group(model, real, seed))).collect();
     let some = |values: Vec<f64>| (!values.is_empty()).then(|| Mean::of(&values));
-    let row = |(i, statistic): (usize, &super::Statistic)| Row {
+    let row = |(i, statistic): (usize, &super::Statistic)| StatisticRow {
         name: statistic.name,
         real: some(values(real, statistic)),
         made: some(groups.iter().map(|group| group[i]).filter(|value| !value.is_nan()).collect()),

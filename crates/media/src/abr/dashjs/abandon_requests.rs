@@ -1,4 +1,4 @@
-//! AbandonRequestsRule: give up a download that takes too long, for one that does not.
+//! AbandonRequestsRule: abandons a download that takes too long in favour of a lower representation.
 //!
 //! bw [kbit/s] = round(8 * loaded / elapsed)                             2.0 to 2.2, once 500 ms have elapsed
 //!             = round(mean of that over all reports), at least 5        2.3 to 2.9, after 500 ms
@@ -11,7 +11,7 @@
 //! Once per media segment; from 2.6 on only while B <= the stable buffer time. dash.js 2.2.0, 2.9.3, 5.2.1,
 //! rules/abr/AbandonRequestsRule.js. A consequence: with media segments of one second, one must take more than 1.8 s.
 //!
-//! 2.x keys its notes by the media segment, not by the request: the notes of a request that was aborted otherwise
+//! 2.x indexes its notes by the media segment, not by the request: the notes of a request that was aborted otherwise
 //! (by a seek) are used again if the same media segment is fetched anew. We keep that.
 
 use super::super::view::{Mark, Progress, View};
@@ -32,14 +32,14 @@ const MIN_SAMPLES_2_9: usize = 5;
 /// `minThroughputSamplesThreshold` of 5.x.
 const MIN_REPORTS_5: u32 = 6;
 
-/// What 2.x notes of a media segment at its first report.
+/// State of 2.x for a media segment, from its first report on.
 #[derive(Clone, Copy, Debug)]
 struct Note {
     first_ms: f64,
     total: u64,
 }
 
-/// The notes of 2.x on running requests.
+/// State of 2.x for running requests.
 #[derive(Debug, Default)]
 struct Notes {
     running: BTreeMap<u64, Note>,
@@ -47,7 +47,7 @@ struct Notes {
 }
 
 impl Notes {
-    /// The note of this media segment, and whether it is a new one; none if there is nothing (more) to do.
+    /// The note of this media segment, and whether it is a new one; `None` if there is nothing (more) to do.
     fn open(&mut self, progress: &Progress) -> Option<(Note, bool)> {
         let first = progress.first_progress?;
         let fresh = Note { first_ms: date_ms(first.at), total: progress.total };
@@ -83,7 +83,7 @@ pub(super) struct AbandonRequests22 {
 }
 
 impl AbandonRequests22 {
-    /// The representation to go on with.
+    /// The representation to fetch instead; `None` to keep the request.
     pub(super) fn request(&mut self, view: &View<'_>, progress: &Progress) -> Option<usize> {
         let (note, _) = self.notes.open(progress)?;
         let elapsed = date_ms(view.now) - note.first_ms;
@@ -108,7 +108,7 @@ impl AbandonRequests22 {
 /// 2.3 to 2.9.
 #[derive(Debug)]
 pub(super) struct AbandonRequests29 {
-    /// Seconds.
+    /// Stable buffer time in seconds.
     stable_buffer: f64,
     notes: Notes,
     /// Sum and number of the running averages of the media segment noted last, kbit/s.
@@ -120,7 +120,7 @@ impl AbandonRequests29 {
         AbandonRequests29 { stable_buffer: stable_buffer.as_secs_f64(), notes: Notes::default(), samples: (0.0, 0) }
     }
 
-    /// The representation to go on with.
+    /// The representation to fetch instead; `None` to keep the request.
     pub(super) fn request(&mut self, view: &View<'_>, progress: &Progress) -> Option<usize> {
         if level_s(view.buffer) > self.stable_buffer {
             return None;
@@ -153,7 +153,7 @@ impl AbandonRequests29 {
     }
 }
 
-/// The reports on the running request, as 5.x has them in `request.traces`.
+/// The reports on the running request, as 5.x keeps them in `request.traces`.
 #[derive(Clone, Copy, Debug)]
 struct Traces {
     index: u64,
@@ -165,7 +165,7 @@ struct Traces {
 /// 5.x.
 #[derive(Debug)]
 pub(super) struct AbandonRequests5 {
-    /// Seconds.
+    /// Stable buffer time in seconds.
     stable_buffer: f64,
     traces: Option<Traces>,
     abandoned: BTreeSet<u64>,
@@ -185,7 +185,8 @@ impl AbandonRequests5 {
         traces
     }
 
-    /// The representation to go on with. `abandoned` is noted even if the player cannot follow.
+    /// The representation to fetch instead; `None` to keep the request. `abandoned` is noted even if the player cannot
+    /// follow.
     pub(super) fn request(&mut self, view: &View<'_>, progress: &Progress) -> Option<usize> {
         let traces = self.count(progress, progress.first_progress?);
         if self.abandoned.contains(&progress.index) || level_s(view.buffer) > self.stable_buffer {
@@ -232,7 +233,7 @@ mod tests {
         View { now: at_ms(ms), current: 3, buffer: Duration::from_secs(5), ..view(ladder) }
     }
 
-    /// Reports every 100 ms from 200 ms on, at so many kbit/s, until the first abandonment: (when, where to).
+    /// Reports every 100 ms from 200 ms on, at `kbps`, until the first abandonment: its time and representation.
     fn first_abandonment(
         mut request: impl FnMut(&View<'_>, &Progress) -> Option<usize>,
         kbps: u64,
@@ -281,9 +282,9 @@ mod tests {
         let ladder = rates();
         let mut rule = AbandonRequests29::new(Duration::from_secs(12));
         let bytes = [20_000, 20_000, 15_000, 20_000, 25_000, 30_000];
-        let said: Vec<_> =
+        let answers: Vec<_> =
             (1..).zip(bytes).map(|(n, b)| rule.request(&at(&ladder, 100 + n * 100), &progress(7, b))).collect();
-        assert_eq!(said, [None, None, None, None, None, Some(1)]);
+        assert_eq!(answers, [None, None, None, None, None, Some(1)]);
     }
 
     #[test]
@@ -304,14 +305,14 @@ mod tests {
             let ladder = rates();
             let mut two = AbandonRequests29::new(Duration::from_secs(12));
             let mut five = AbandonRequests5::new(Duration::from_secs(12));
-            let mut said = (None, None);
+            let mut answers = (None, None);
             for n in 1..=8 {
                 let mut view = at(&ladder, 100 + n * 100);
                 change(&mut view);
-                said = (two.request(&view, &progress(7, n * 1_000)), five.request(&view, &progress(7, n * 1_000)));
+                answers = (two.request(&view, &progress(7, n * 1_000)), five.request(&view, &progress(7, n * 1_000)));
             }
             // Only the first abandonment counts; it is before the last report.
-            (said, two.notes.abandoned.len(), five.abandoned.len())
+            (answers, two.notes.abandoned.len(), five.abandoned.len())
         };
         assert_eq!(slow(&|_| ()), ((None, None), 1, 1));
         assert_eq!(slow(&|v| v.buffer = Duration::from_millis(12_001)), ((None, None), 0, 0));

@@ -1,6 +1,6 @@
-//! For how long an abandoned request makes dash.js careful: `ABANDON_LOAD`, for 10 s (`abandonLoadTimeout`).
+//! How long dash.js reacts to an abandoned request: `ABANDON_LOAD`, for 10 s (`abandonLoadTimeout`).
 //!
-//! A second one within this time begins the 10 s anew. In 2.0 to 2.5 the first timer goes on all the same, and ends the
+//! A second one within this time restarts the 10 s. In 2.0 to 2.5 the first timer continues all the same, and ends the
 //! state when it fires (AbrController.onFragmentLoadProgress, 2.2.0).
 
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ const ABANDON_LOAD_TIMEOUT_MS: f64 = 10_000.0;
 #[derive(Debug)]
 pub(super) struct Abandonment {
     restarts: bool,
-    /// When timers fire, ms, in order.
+    /// When timers fire, ms, ascending.
     timers: VecDeque<f64>,
     active: bool,
 }

@@ -1,4 +1,4 @@
-//! BOLA as dash.js has it (BOLA-E): the algorithm of `abr/bola.rs` over a buffer that is partly imagined.
+//! BOLA as in dash.js (BOLA-E): the algorithm of `abr/bola.rs` over a buffer with a virtual part, the placeholder.
 //!
 //! u_i = ln b_i - ln b_0 + 1,  T = max(stable, 10 + 2 * M),  gp = (u_max - 1) / (T/10 - 1),  Vp = 10 / gp
 //! choose max (Vp * (u_i + gp) - (B + P)) / b_i          2.6 to 2.9
@@ -35,21 +35,21 @@ const MINIMUM_BUFFER_PER_BITRATE_LEVEL_S: f64 = 2.0;
 /// `PLACEHOLDER_BUFFER_DECAY`.
 const PLACEHOLDER_BUFFER_DECAY: f64 = 0.99;
 
-/// What the throughput says to BOLA.
+/// Input from the throughput rule.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sustainable {
-    /// Whether anything was measured.
+    /// Whether a throughput was measured.
     pub(super) known: bool,
-    /// The representation that it allows.
+    /// The highest representation within the throughput.
     pub(super) representation: usize,
 }
 
 #[derive(Debug)]
 pub(super) struct Bola {
     generation: Generation,
-    /// Seconds.
+    /// Stable buffer time in seconds.
     stable_buffer: f64,
-    /// From the first decision on; with one representation there is none.
+    /// Set at the first decision; `None` with a single representation.
     state: Option<State>,
 }
 
@@ -62,7 +62,7 @@ struct State {
     gp: f64,
     vp: f64,
     placeholder: f64,
-    /// The choice or the download that came last; in 5.x also the change.
+    /// The representation of the last choice or download; in 5.x also of the last change.
     last: usize,
     /// The last change of the representation (2.x).
     changed_to: Option<usize>,
@@ -72,13 +72,13 @@ struct State {
     last_call_ms: Option<f64>,
 }
 
-/// How long to wait, seconds.
+/// Waiting time in seconds.
 pub(super) type DelayS = f64;
 
 impl State {
     fn new(generation: Generation, stable_buffer: f64, view: &View<'_>) -> Option<State> {
         let all = view.ladder.bitrates();
-        // 5.x does not see what the limits forbid.
+        // 5.x ignores representations above the limits.
         let visible = if generation == Generation::V5 { &all[..=view.top] } else { all };
         let bitrates: Vec<f64> = visible.iter().map(|&b| b as f64).collect();
         let logarithms: Vec<f64> = bitrates.iter().map(|&b| libm::log(b)).collect();
@@ -125,7 +125,7 @@ impl State {
         (0..i).map(against).fold(0.0, f64::max)
     }
 
-    /// Pauses that the network did not cause are made up for.
+    /// Adds pauses that the network did not cause to the placeholder.
     fn lengthen_placeholder(&mut self, now_ms: f64) {
         if let Some(since) = self.last_finished_ms.or(self.last_call_ms) {
             self.placeholder += (0.001 * (now_ms - since)).max(0.0);
@@ -145,7 +145,7 @@ impl Bola {
     }
 
     pub(super) fn request(&mut self, view: &View<'_>, allowed: Sustainable) -> Option<(Request, DelayS)> {
-        // 5.x begins anew when the limit changes.
+        // 5.x restarts when the limit changes.
         let limited_otherwise = |s: &State| self.generation == Generation::V5 && s.bitrates.len() != view.top + 1;
         if self.state.as_ref().is_none_or(limited_otherwise) {
             self.state = State::new(self.generation, self.stable_buffer, view);
@@ -197,7 +197,7 @@ impl Bola {
         }
     }
 
-    /// A request was aborted, and the player noted when (5.x).
+    /// A request was aborted, and the player recorded it (5.x).
     pub(super) fn noted_abort(&mut self, download: &Download) {
         if let Some(state) = self.state.as_mut() {
             state.last_finished_ms = Some(date_ms(download.finished_at));

@@ -236,7 +236,7 @@ fn only_five_leaves_out_what_the_limit_forbids() {
         bola.request(&View { top: 1, ..view(&ladder) }, allows(0));
         assert_eq!(state(&bola).bitrates.len(), visible);
     }
-    // And begins anew when the limit changes; what comes in the meantime does no harm.
+    // And restarts when the limit changes; events in between have no effect.
     let mut bola = Bola::new(Generation::V5, Duration::from_secs(12));
     bola.request(&View { top: 1, ..view(&ladder) }, allows(1));
     bola.finished(&view(&ladder), &Download { representation: 2, ..timed(0, 0, 0, 1) });
@@ -245,7 +245,7 @@ fn only_five_leaves_out_what_the_limit_forbids() {
 }
 
 #[test]
-fn with_one_representation_there_is_nothing_to_say() {
+fn with_one_representation_there_is_nothing_to_decide() {
     let ladder = ladder(&[1_000_000]);
     let mut bola = Bola::new(Generation::V2, Duration::from_secs(12));
     assert!(bola.request(&view(&ladder), allows(0)).is_none());

@@ -1,4 +1,4 @@
-//! BufferOccupancyRule of dash.js 2.0 to 2.4: with a rich buffer, the highest.
+//! BufferOccupancyRule of dash.js 2.0 to 2.4: the highest representation while the buffer is rich.
 //!
 //! level - target > 20 s  ->  the highest representation, strongly; silent for 10 s after an abandoned request
 //!
@@ -15,8 +15,8 @@ const RICH_BUFFER_THRESHOLD_S: f64 = 20.0;
 
 pub(super) fn request(view: &View<'_>, abandoning: bool) -> Option<Request> {
     let rich = level_s(view.buffer) - view.buffer_target.as_secs_f64() > RICH_BUFFER_THRESHOLD_S;
-    let heard = !abandoning && view.buffer_state.is_some() && view.ladder.len() > 1;
-    (heard && rich).then(|| Request::strong(NAME, view.ladder.len() - 1))
+    let applies = !abandoning && view.buffer_state.is_some() && view.ladder.len() > 1;
+    (applies && rich).then(|| Request::strong(NAME, view.ladder.len() - 1))
 }
 
 #[cfg(test)]

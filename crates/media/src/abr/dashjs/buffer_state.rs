@@ -1,9 +1,9 @@
-//! When dash.js calls its buffer empty or loaded.
+//! When dash.js considers its buffer empty or loaded.
 //!
 //! 2.0 to 2.6:  empty below 0.5 s, otherwise loaded
 //! 2.7 to 2.9:  empty below 0.5 s, loaded from the stable buffer time (12 s) on, unchanged between
 //! 5.x:         empty up to 0.3 s, otherwise loaded
-//! From 2.8 on it is not called empty before playing has begun. When everything is buffered it is loaded.
+//! From 2.8 on it is not empty before playing has begun. When everything is buffered it is loaded.
 //!
 //! dash.js 2.2.0, 2.9.3, 5.2.1, controllers/BufferController.js, checkIfSufficientBuffer and notifyBufferStateChanged.
 
@@ -15,7 +15,7 @@ const STALL_THRESHOLD_2: Duration = Duration::from_millis(500);
 /// `buffer.stallThreshold`.
 const STALL_THRESHOLD_5: Duration = Duration::from_millis(300);
 
-/// The hysteresis between the two states, for a player to run whenever it measures its buffer.
+/// The hysteresis between the two states, to be updated whenever the player measures its buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct BufferWatch {
     release: Release,
@@ -29,7 +29,7 @@ impl BufferWatch {
         BufferWatch { release, stable_buffer, state: None }
     }
 
-    /// The state now, if it changed. `begun`: the playhead has left the beginning; `complete`: nothing is left to fetch.
+    /// The new state if it changed. `begun`: the playhead has left the beginning; `complete`: nothing is left to fetch.
     pub fn measure(&mut self, level: Duration, begun: bool, complete: bool) -> Option<BufferState> {
         let empty = match self.release {
             Release::V2_2 | Release::V2_9 => level < STALL_THRESHOLD_2,
@@ -59,28 +59,28 @@ mod tests {
     use super::*;
     use BufferState::{Empty, Loaded};
 
-    /// What is said at levels in milliseconds, all after the beginning.
-    fn said(release: Release, levels: &[u64]) -> Vec<Option<BufferState>> {
+    /// The changes at levels in milliseconds, all after the beginning.
+    fn changes(release: Release, levels: &[u64]) -> Vec<Option<BufferState>> {
         let mut watch = BufferWatch::new(release, Duration::from_secs(12));
         levels.iter().map(|&ms| watch.measure(Duration::from_millis(ms), true, false)).collect()
     }
 
     #[test]
     fn the_first_releases_have_one_threshold() {
-        assert_eq!(said(Release::V2_2, &[499, 0, 500, 400]), [Some(Empty), None, Some(Loaded), Some(Empty)]);
+        assert_eq!(changes(Release::V2_2, &[499, 0, 500, 400]), [Some(Empty), None, Some(Loaded), Some(Empty)]);
     }
 
     #[test]
     fn an_empty_buffer_must_reach_the_stable_level_in_2_9() {
         assert_eq!(
-            said(Release::V2_9, &[5_000, 499, 500, 11_999, 12_000, 500, 499]),
+            changes(Release::V2_9, &[5_000, 499, 500, 11_999, 12_000, 500, 499]),
             [None, Some(Empty), None, None, Some(Loaded), None, Some(Empty)]
         );
     }
 
     #[test]
     fn three_tenths_of_a_second_are_empty_in_5() {
-        assert_eq!(said(Release::V5, &[300, 301, 300]), [Some(Empty), Some(Loaded), Some(Empty)]);
+        assert_eq!(changes(Release::V5, &[300, 301, 300]), [Some(Empty), Some(Loaded), Some(Empty)]);
     }
 
     #[test]

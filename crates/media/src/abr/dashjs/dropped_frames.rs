@@ -1,4 +1,4 @@
-//! DroppedFramesRule: a representation that this machine cannot show in time is too high.
+//! DroppedFramesRule: excludes representations whose pictures this machine drops.
 //!
 //! the first i >= 1 with more than 375 pictures and dropped / all > 0.15: the limit is i - 1
 //!
@@ -77,7 +77,7 @@ mod tests {
         Pictures { total, dropped }
     }
 
-    /// After so many pictures of one representation, counted from zero.
+    /// The limit after this many pictures of one representation, counted from zero.
     fn limit(on_screen: usize, total: u64, dropped: u64) -> Option<usize> {
         let mut rule = DroppedFrames::new(Generation::V5);
         rule.shown(9, on_screen, pictures(0, 0));

@@ -1,17 +1,17 @@
-//! DYNAMIC: the throughput decides while the buffer is short, BOLA once it is long.
+//! DYNAMIC: the throughput rule decides while the buffer is short, BOLA when it is long.
 //!
 //! 2.6 to 2.9:  on if B > 12 s (the stable buffer time), off if B <= 6 s
 //! 5.x:         on if B >= 12 s (`hybridSwitchBufferTime`), off if B < 6 s
-//! B buffered, judged whenever it is measured; it begins with the throughput.
+//! B buffered, compared whenever it is measured; it begins with the throughput.
 //!
 //! dash.js 2.9.3, AbrController.updateIsUsingBufferOccupancyABR; 5.2.1, AbrController._updateDynamicAbrStrategy. With
-//! `ABR_STRATEGY_BOLA` 2.x listens to BOLA from the first measurement on, 5.x (only `bolaRule` active) from the start.
+//! `ABR_STRATEGY_BOLA` 2.x uses BOLA from the first measurement on, 5.x (only `bolaRule` active) from the start.
 
 use super::super::options::Strategy;
 use super::js::millis;
 use anabranch_units::Duration;
 
-/// The share of the level to switch on at which it switches off.
+/// The level to switch off, as a share of the level to switch on.
 const OFF_SHARE: f64 = 0.5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(super) enum Generation {
 pub(super) struct Dynamic {
     strategy: Strategy,
     generation: Generation,
-    /// Seconds.
+    /// Level to switch on, in seconds.
     on: f64,
     bola: bool,
 }
@@ -47,7 +47,7 @@ impl Dynamic {
         };
     }
 
-    /// Whether BOLA is heard; otherwise the throughput.
+    /// Whether BOLA decides; otherwise the throughput rule.
     pub(super) fn bola(&self) -> bool {
         self.bola
     }
@@ -57,35 +57,35 @@ impl Dynamic {
 mod tests {
     use super::*;
 
-    /// Whether BOLA is heard at the beginning and after each level in milliseconds.
-    fn heard(strategy: Strategy, generation: Generation, levels: &[u64]) -> Vec<bool> {
+    /// Whether BOLA decides at the beginning and after each level in milliseconds.
+    fn decides(strategy: Strategy, generation: Generation, levels: &[u64]) -> Vec<bool> {
         let mut dynamic = Dynamic::new(strategy, generation, Duration::from_secs(12));
-        let mut heard = vec![dynamic.bola()];
+        let mut decides = vec![dynamic.bola()];
         for &ms in levels {
             dynamic.measured(Duration::from_millis(ms));
-            heard.push(dynamic.bola());
+            decides.push(dynamic.bola());
         }
-        heard
+        decides
     }
 
     #[test]
     fn it_switches_on_at_twelve_and_off_at_six() {
         let levels = [11_999, 12_000, 12_001, 6_001, 6_000, 5_999, 12_000];
         assert_eq!(
-            heard(Strategy::Dynamic, Generation::V2, &levels),
+            decides(Strategy::Dynamic, Generation::V2, &levels),
             [false, false, false, true, true, false, false, false]
         );
         assert_eq!(
-            heard(Strategy::Dynamic, Generation::V5, &levels),
+            decides(Strategy::Dynamic, Generation::V5, &levels),
             [false, false, true, true, true, true, false, true]
         );
     }
 
     #[test]
     fn the_other_strategies_do_not_switch() {
-        assert_eq!(heard(Strategy::Throughput, Generation::V2, &[50_000]), [false, false]);
-        assert_eq!(heard(Strategy::Throughput, Generation::V5, &[50_000]), [false, false]);
-        assert_eq!(heard(Strategy::Bola, Generation::V2, &[0]), [false, true]);
-        assert_eq!(heard(Strategy::Bola, Generation::V5, &[0]), [true, true]);
+        assert_eq!(decides(Strategy::Throughput, Generation::V2, &[50_000]), [false, false]);
+        assert_eq!(decides(Strategy::Throughput, Generation::V5, &[50_000]), [false, false]);
+        assert_eq!(decides(Strategy::Bola, Generation::V2, &[0]), [false, true]);
+        assert_eq!(decides(Strategy::Bola, Generation::V5, &[0]), [true, true]);
     }
 }

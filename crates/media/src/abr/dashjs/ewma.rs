@@ -1,4 +1,4 @@
-//! How dash.js 5 estimates throughput: the lower of two exponentially weighted averages.
+//! Throughput estimate of dash.js 5: the lower of two exponentially weighted averages.
 //!
 //! a = 0.5^(w / H);  E <- (1 - a) * sample + a * E;  W <- W + w;  estimate = E / (1 - 0.5^(W / H))
 //! average = round(min over H = 3 s and 8 s);  safe average = 0.9 * average
@@ -19,10 +19,11 @@ const HALF_LIVES_S: [f64; 2] = [3.0, 8.0];
 const WEIGHT_PER_MS: f64 = 0.0015;
 /// `cacheLoadThresholds.video`, ms.
 const CACHE_LOAD_THRESHOLD_MS: f64 = 10.0;
-/// What `transferSize` adds to the body for the response's header, whatever its length (Resource Timing, section 4.5).
+/// Bytes that `transferSize` adds to the body for the response's header, whatever its length (Resource Timing, section
+/// 4.5).
 const TRANSFER_SIZE_HEADER_BYTES: u64 = 300;
 
-/// Where times and sizes come from.
+/// Source of times and sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Timing {
     /// The Resource Timing entry.
@@ -37,7 +38,7 @@ pub(super) struct Ewma {
     weight_s: f64,
 }
 
-/// (kbit/s, ms) as the player measures them; none if it cannot.
+/// (kbit/s, ms) as the player measures them; `None` if it cannot.
 fn measure(download: &Download, timing: Timing) -> Option<(f64, f64)> {
     let (bytes, ms) = match timing {
         Timing::Resource => {
@@ -45,7 +46,7 @@ fn measure(download: &Download, timing: Timing) -> Option<(f64, f64)> {
             (download.bytes() + TRANSFER_SIZE_HEADER_BYTES, ms)
         }
         Timing::Progress => {
-            // A body that came with one report has no second one to measure from.
+            // A body with a single report has no second one to measure from.
             let first = download.first_progress?;
             if download.last_progress.at == first.at && download.bytes() == first.bytes {
                 return None;
@@ -77,7 +78,7 @@ impl Ewma {
         self.weight_s += weight;
     }
 
-    /// kbit/s, rounded; none before the first sample.
+    /// kbit/s, rounded; `None` before the first sample.
     pub(super) fn average(&self) -> Option<f64> {
         if self.weight_s <= 0.0 {
             return None;

@@ -1,4 +1,4 @@
-//! InsufficientBufferRule: nothing that could empty the buffer.
+//! InsufficientBufferRule: limits the representation so that the buffer does not run empty.
 //!
 //! 2.0 to 2.5:  empty -> the lowest, strongly; at most one look per second
 //! 2.6 to 2.9:  empty -> the lowest; otherwise at most throughput * Q/L * 0.5, with the latency's share taken off
@@ -6,8 +6,8 @@
 //! Q buffered s, L duration of a media segment s, throughput the average without safety factor.
 //!
 //! dash.js 2.2.0, 2.9.3, 5.2.1, rules/abr/InsufficientBufferRule.js. 2.x is silent until the buffer was once loaded, and
-//! again after a seek; 5.x counts its two media segments anew after a seek. The average of 2.9 is always that of recorded
-//! video (four samples), even live, because the rule does not say which it wants.
+//! again after a seek; 5.x counts its two media segments again after a seek. The average of 2.9 is always that of
+//! recorded video (four samples), even live, because the rule does not pass the type of stream.
 
 use super::super::view::{BufferState, View};
 use super::js::{date_ms, level_s};
@@ -66,7 +66,7 @@ impl InsufficientBuffer29 {
             return Some(Request::new(NAME, 0));
         }
         let segments = level_s(view.buffer) / view.ladder.segment_duration().as_secs_f64();
-        // Without an average there is no number, and what is no number allows the lowest only.
+        // Without an average the value is NaN, and NaN allows the lowest only.
         let kbps = average.unwrap_or(f64::NAN) * segments * SAFETY_FACTOR_2_9;
         Some(Request::new(NAME, allowed_2(view.ladder, kbps, latency)))
     }

@@ -1,4 +1,4 @@
-//! The arithmetic of a browser, where decisions hang on its last digit.
+//! JavaScript's arithmetic, for decisions that depend on its last digit.
 
 use anabranch_units::{Duration, Instant};
 
@@ -30,7 +30,7 @@ pub(super) fn fixed2(x: f64) -> f64 {
         return x;
     }
     let floor = scaled.floor();
-    // The product was rounded; what it lost decides when it fell upon a half.
+    // The product was rounded; its rounding error decides where it is exactly a half.
     let lost = libm::fma(x, 100.0, -scaled);
     let above_half = (scaled - floor - 0.5) + lost >= 0.0;
     (if above_half { floor + 1.0 } else { floor }) / 100.0

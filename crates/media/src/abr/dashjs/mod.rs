@@ -1,4 +1,4 @@
-//! dash.js: its rules, one file each, and the way its controllers join them.
+//! dash.js: its rules, one file each, and their combination by its controllers.
 //!
 //! | name | stands for | rules |
 //! |---|---|---|
@@ -7,8 +7,8 @@
 //! | `dash.js-5` | 5.x, current | DYNAMIC: throughput (EWMA) or BOLA; insufficient buffer, switch history, abandon (1.8) |
 //!
 //! Thresholds and quirks are those of 2.2.0, 2.9.3 and 5.2.1, read in their npm packages; the rules of 2.9.3 and 5.2.1 are
-//! compared with the originals, decision by decision, in `tests/dashjs.rs`. What a player does with its buffer and its
-//! requests is not here, but [`BufferWatch`] is, because rules depend on it.
+//! compared with the originals, decision by decision, in `tests/dashjs.rs`. The player's handling of its buffer and its
+//! requests is elsewhere, but [`BufferWatch`] is here because rules depend on it.
 //!
 //! Not modelled: low-latency live playback, several periods, and limits of the lowest bitrate.
 
@@ -40,7 +40,7 @@ pub(super) use v5::ENTRY as ENTRY_5;
 use super::options::{AbrOptionError, check};
 use anabranch_units::Duration;
 
-/// The releases that differ.
+/// The groups of releases with different rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
     /// 2.0 to 2.2.
@@ -62,7 +62,7 @@ impl Release {
     }
 }
 
-/// The stable buffer time of an option, or the release's own.
+/// The option's stable buffer time, or the release's own.
 fn stable_buffer(rule: &'static str, given: Option<Duration>, release: Release) -> Result<Duration, AbrOptionError> {
     let value = given.unwrap_or(release.stable_buffer());
     check(rule, "stable_buffer", "longer than no time", value, |length| !length.is_zero())

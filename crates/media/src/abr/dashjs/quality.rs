@@ -1,4 +1,4 @@
-//! Which representation a throughput allows.
+//! The highest representation within a throughput.
 //!
 //! 2.x:  max i with 1000 * kbps * (1 - latency/L) >= bandwidth_i, else 0; 0 if latency > L   (latency from 2.6 on)
 //! 5.x:  max i with bandwidth_i / 1000 <= kbps, else 0; no latency
@@ -8,7 +8,7 @@
 
 use super::super::view::Ladder;
 
-/// 2.x. What is not a number allows only the lowest; a latency that is none, or zero, is not counted.
+/// 2.x. NaN allows only the lowest; a latency of NaN or zero is ignored.
 pub(super) fn allowed_2(ladder: &Ladder, kbps: f64, latency_ms: Option<f64>) -> usize {
     let mut kbps = kbps;
     if let Some(latency_ms) = latency_ms {
@@ -22,7 +22,7 @@ pub(super) fn allowed_2(ladder: &Ladder, kbps: f64, latency_ms: Option<f64>) -> 
     (0..ladder.len()).rev().find(|&i| kbps * 1_000.0 >= ladder.bps(i)).unwrap_or(0)
 }
 
-/// 5.x, among the representations up to `top`.
+/// 5.x, up to the representation `top`.
 pub(super) fn allowed_5(ladder: &Ladder, top: usize, kbps: f64) -> usize {
     (0..=top).rev().find(|&i| ladder.bps(i) / 1_000.0 <= kbps).unwrap_or(0)
 }

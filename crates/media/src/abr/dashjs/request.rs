@@ -1,4 +1,4 @@
-//! What a rule of dash.js asks for, and how requests are combined.
+//! Switch requests of dash.js's rules, and their combination.
 //!
 //! 2.0 to 2.4:  the *highest* representation of the highest priority that was used (RulesController.applyRules with the
 //!              override function of AbrController.getPlaybackQuality, 2.2.0)

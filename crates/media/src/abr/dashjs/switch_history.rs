@@ -1,4 +1,4 @@
-//! SwitchHistoryRule: if requests to go down were frequent, do not go up to where they began.
+//! SwitchHistoryRule: after frequent requests to switch down, limits switches up to below their origin.
 //!
 //! Over the last 8 decisions, i from the lowest representation up, D = sum of drops from 0..=i, N = of the others:
 //! the first i with D + N >= s and D / N > 0.075 is the limit, or i - 1 if i itself was dropped from
@@ -50,7 +50,7 @@ impl SwitchHistory {
             let dropped_here = here(true);
             drops += dropped_here;
             others += here(false);
-            // Without others the ratio is infinite, and without either it is no number: as in JavaScript.
+            // Without others the ratio is infinite, and without either it is NaN: as in JavaScript.
             if drops + others >= self.samples && f64::from(drops) / f64::from(others) > MAX_SWITCH {
                 let limit = if dropped_here > 0 { i.saturating_sub(1) } else { i };
                 return Some(Request::new(NAME, limit));

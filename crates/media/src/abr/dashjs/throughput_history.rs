@@ -1,4 +1,4 @@
-//! How dash.js 2.6 to 2.9 estimates throughput and latency.
+//! Throughput and latency estimates of dash.js 2.6 to 2.9.
 //!
 //! sample = round(8 * bytes / (finish - first))  [kbit/s = bit/ms],  latency = first - request, each time at least 1 ms
 //! average = mean of the last n samples; n = 4 (live 3), and one more for every jump of 1.3 or 1/1.3 among neighbours
@@ -9,7 +9,7 @@
 //!   request counts as the first byte: the round trip is then part of the download (net/HTTPLoader.js).
 //! - A download of less than 50 ms is taken for a cached one: it is kept only as long as there are no others, and the
 //!   first other one clears everything.
-//! - The jumps are sought among the *oldest* of the 20 samples kept, while the mean is of the newest. 2.6 looked for them
+//! - The jumps are searched among the *oldest* of the 20 samples kept, while the mean is of the newest. 2.6 searched
 //!   at negative indices, which are undefined in JavaScript: it never found one.
 //!
 //! The EWMA (`movingAverageMethod`) is an option of dash.js that is off by default; it is in `ewma.rs` for dash.js 5.
@@ -29,7 +29,7 @@ const CACHE_LOAD_THRESHOLD_MS: f64 = 50.0;
 /// `BANDWIDTH_SAFETY_FACTOR` of MediaPlayerModel, in all versions.
 pub(super) const SAFETY_FACTOR: f64 = 0.9;
 
-/// How a mean over unsteady samples is widened.
+/// How a mean over unsteady samples takes more samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Widening {
     /// 2.6.
@@ -41,14 +41,14 @@ pub(super) enum Widening {
 #[derive(Debug)]
 pub(super) struct ThroughputHistory {
     widening: Widening,
-    /// kbit/s, oldest first.
+    /// Samples in kbit/s, oldest first.
     throughput: VecDeque<f64>,
-    /// ms, oldest first.
+    /// Samples in ms, oldest first.
     latency: VecDeque<f64>,
     holds_cached: bool,
 }
 
-/// Milliseconds as the player knows them: request to first report, and from there to the end; at least one each.
+/// Milliseconds as the player measures them: request to first report, and from there to the end; at least one each.
 pub(super) fn latency_and_download_ms(download: &Download) -> (f64, f64) {
     let requested = date_ms(download.requested_at);
     let first = download.first_progress.map_or(requested, |mark| date_ms(mark.at));
@@ -107,7 +107,7 @@ impl ThroughputHistory {
         size
     }
 
-    /// kbit/s; none before the first sample.
+    /// kbit/s; `None` before the first sample.
     pub(super) fn average(&self, live: bool) -> Option<f64> {
         mean_of_last(&self.throughput, self.sample_size(live))
     }
@@ -117,7 +117,7 @@ impl ThroughputHistory {
         self.average(live).map(|average| average * SAFETY_FACTOR)
     }
 
-    /// ms.
+    /// Mean latency in ms; `None` before the first sample.
     pub(super) fn latency(&self) -> Option<f64> {
         mean_of_last(&self.latency, SAMPLES_LATENCY)
     }
@@ -128,7 +128,7 @@ mod tests {
     use super::super::super::testing::timed;
     use super::*;
 
-    /// A history of samples of so many kbit/s, each measured over one second.
+    /// A history of samples in kbit/s, each measured over one second.
     fn of(widening: Widening, kbps: &[u64]) -> ThroughputHistory {
         let mut history = ThroughputHistory::new(widening);
         for k in kbps {

@@ -1,4 +1,4 @@
-//! ThroughputRule: the highest representation that the throughput allows.
+//! ThroughputRule: the highest representation within the throughput.
 //!
 //! 2.0 to 2.2:  round(0.9 * mean of the last 3 (live 2) samples / 1000) kbit/s; a sample is round(8 * bytes) / (finish -
 //!              first) of the last media segment, taken when a decision is due, left out if it equals the one before
@@ -6,8 +6,8 @@
 //! 5.x:         0.9 * average of `ewma.rs`
 //! Silent while the buffer is not loaded (unless live) and for 10 s after an abandoned request.
 //!
-//! dash.js 2.2.0, 2.9.3, 5.2.1, rules/abr/ThroughputRule.js. In 2.0 to 2.4 the rule looks at the last HTTP request, and is
-//! silent if that fetched an initialisation segment: right after a switch it does not decide. Its array of samples
+//! dash.js 2.2.0, 2.9.3, 5.2.1, rules/abr/ThroughputRule.js. In 2.0 to 2.4 the rule reads the last HTTP request, and is
+//! silent if that was for an initialisation segment: right after a switch it does not decide. Its array of samples
 //! is shortened by one per decision, so that at most four are in it and three count.
 
 use super::super::view::{BufferState, Download, View};
@@ -29,7 +29,7 @@ fn may_act(view: &View<'_>, abandoning: bool) -> bool {
 /// 2.0 to 2.2.
 #[derive(Debug, Default)]
 pub(super) struct ThroughputRule22 {
-    /// bit/s, oldest first.
+    /// Samples in bit/s, oldest first.
     samples: Vec<f64>,
     last_was_init: bool,
 }
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(request_2_9(&view, false, Some(210.0), Some(100.0)), Some(Request::new(NAME, 0)));
     }
 
-    /// Decides once per media segment of so many kbit/s, fetched in a second after 500 ms of latency.
+    /// Decides once per media segment at each of these kbit/s, fetched in a second after 500 ms of latency.
     fn decide_22(kbps: &[u64], live: bool) -> Vec<usize> {
         let ladder = if live { ladder(&RATES).live() } else { ladder(&RATES) };
         let mut rule = ThroughputRule22::default();

@@ -1,8 +1,8 @@
 //! dash.js 2.7 to 2.9: AbrController and ABRRulesCollection of 2.9.3.
 //!
-//! The lowest request wins. For 10 s after an abandoned request the throughput is not asked and only changes upwards
-//! are made. Every decision enters the switch history, one for no change as one that did not drop; an abandonment
-//! clears the history and enters it first.
+//! The lowest request wins. For 10 s after an abandoned request the throughput rule is not used and only changes
+//! upwards are made. Every decision enters the switch history, one for no change as one that did not drop; an
+//! abandonment clears the history and enters it first.
 
 use super::super::options::AbrOptions;
 use super::super::view::{Abandon, Decision, Event, Progress, View, Vote};

@@ -34,7 +34,7 @@ fn slow_progress() -> Progress {
     }
 }
 
-/// Has a request at 2400 kbit/s abandoned at 600 ms for what 800 kbit/s allow: 600.
+/// Makes the rule abandon a request at 2400 kbit/s at 600 ms in favour of the highest within 800 kbit/s: 600.
 fn abandon(rule: &mut DashJs29, view: &View<'_>) -> Option<Abandon> {
     (1..=6).find_map(|n| {
         let progress = Progress { bytes: n * 10_000, ..slow_progress() };
@@ -74,7 +74,7 @@ fn an_empty_buffer_asks_for_the_lowest_and_a_seek_silences_it() {
 }
 
 #[test]
-fn bola_is_heard_above_the_stable_buffer() {
+fn bola_decides_above_the_stable_buffer() {
     let ladder = rates();
     let mut rule = fast();
     let at = loaded(&ladder, 13);
@@ -169,12 +169,12 @@ fn bola_forgets_its_placeholder_when_the_buffer_is_empty() {
 fn what_does_not_concern_it_changes_nothing() {
     let ladder = rates();
     let at = loaded(&ladder, 12);
-    let (mut told, mut untold) = (fast(), fast());
+    let (mut informed, mut uninformed) = (fast(), fast());
     let download = timed(0, 0, 1_000, 1);
     for event in [Event::InitFinished, Event::SegmentAborted(&download), Event::BufferState(BufferState::Loaded)] {
-        told.observe(&at, &event);
+        informed.observe(&at, &event);
     }
-    assert_eq!(told.decide(&at), untold.decide(&at));
+    assert_eq!(informed.decide(&at), uninformed.decide(&at));
 }
 
 #[test]

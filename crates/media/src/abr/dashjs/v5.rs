@@ -1,7 +1,7 @@
 //! dash.js 5: AbrController and ABRRulesCollection of 5.2.1.
 //!
-//! The lowest request wins. For 10 s after an abandoned request the throughput is not asked and only changes *downwards*
-//! are made. A decision that some rule asked for enters the switch history; an abandonment clears it.
+//! The lowest request wins. For 10 s after an abandoned request the throughput rule is not used and only changes
+//! *downwards* are made. A decision that some rule asked for enters the switch history; an abandonment clears it.
 
 use super::super::options::AbrOptions;
 use super::super::view::{Abandon, Decision, Event, Progress, View, Vote};

@@ -24,7 +24,7 @@ fn fast(options: AbrOptions) -> DashJs5 {
     rule
 }
 
-/// Has a request at 2400 kbit/s abandoned at 600 ms for what 800 kbit/s allow: 600.
+/// Makes the rule abandon a request at 2400 kbit/s at 600 ms in favour of the highest within 800 kbit/s: 600.
 fn abandon(rule: &mut DashJs5, view: &View<'_>) -> Option<Abandon> {
     let first_progress = Some(Mark { at: Instant::ZERO, bytes: 0 });
     (0..=6).find_map(|n| {
@@ -81,7 +81,7 @@ fn the_first_two_media_segments_are_not_limited_by_the_buffer_nor_those_after_a_
 }
 
 #[test]
-fn bola_is_heard_from_twelve_seconds_on_whatever_the_stable_buffer() {
+fn bola_decides_from_twelve_seconds_on_whatever_the_stable_buffer() {
     let ladder = rates();
     let mut rule = fast(AbrOptions { stable_buffer: Some(Duration::from_secs(30)), ..AbrOptions::default() });
     let at = loaded(&ladder, 12);
@@ -182,10 +182,10 @@ fn bola_forgets_its_placeholder_when_the_buffer_is_empty() {
 fn what_does_not_concern_it_changes_nothing() {
     let ladder = rates();
     let at = loaded(&ladder, 12);
-    let (mut told, mut untold) = (fast(AbrOptions::default()), fast(AbrOptions::default()));
-    told.observe(&at, &Event::InitFinished);
-    told.observe(&at, &Event::BufferState(BufferState::Loaded));
-    assert_eq!(told.decide(&at), untold.decide(&at));
+    let (mut informed, mut uninformed) = (fast(AbrOptions::default()), fast(AbrOptions::default()));
+    informed.observe(&at, &Event::InitFinished);
+    informed.observe(&at, &Event::BufferState(BufferState::Loaded));
+    assert_eq!(informed.decide(&at), uninformed.decide(&at));
 }
 
 #[test]

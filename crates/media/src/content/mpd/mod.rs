@@ -4,8 +4,8 @@
 //! SegmentBase, with inheritance; sizes from `mediaRange` and from AStream's SegmentSize. Not read: URLs (a model needs
 //! sizes, not names), remote elements (xlink), updates of live MPDs, segment sequences.
 //!
-//! The XML parser is roxmltree, because it knows the line of everything; typed MPD crates lose it, and those that we tried
-//! build hundreds of crates.
+//! The XML parser is roxmltree, because it gives the line of every element; typed MPD crates do not, and the tested
+//! ones depend on hundreds of crates.
 
 mod segments;
 mod select;
@@ -30,7 +30,7 @@ pub struct Mpd {
     pub live: bool,
     /// `mediaPresentationDuration`.
     pub duration: Option<Duration>,
-    /// Its periods, in order.
+    /// Periods, in order.
     pub periods: Vec<MpdPeriod>,
 }
 
@@ -38,9 +38,9 @@ pub struct Mpd {
 #[derive(Clone, Debug, PartialEq)]
 pub struct MpdPeriod {
     place: Place,
-    /// `start`.
+    /// `start`; `None` if absent.
     pub start: Option<Duration>,
-    /// How long it is: as it says, or until the next one or the presentation's end.
+    /// Length: stated, or until the next period or the presentation's end; `None` if it has no end.
     pub duration: Option<Duration>,
     /// Its adaptation sets, in order.
     pub sets: Vec<AdaptationSet>,
@@ -50,16 +50,16 @@ pub struct MpdPeriod {
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdaptationSet {
     place: Place,
-    /// What it contains.
+    /// Type of its content.
     pub kind: MediaKind,
     /// Its representations, in order.
     pub representations: Vec<MpdRepresentation>,
 }
 
-/// What an adaptation set contains.
+/// Type of an adaptation set's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediaKind {
-    /// Moving pictures, perhaps with sound.
+    /// Video, perhaps with sound.
     Video,
     /// Sound only.
     Audio,
@@ -75,7 +75,7 @@ pub struct MpdRepresentation {
     pub id: String,
     /// Nominal rate, bit/s.
     pub bandwidth: u64,
-    /// Size of its pictures.
+    /// Size of its pictures; `None` if unknown.
     pub resolution: Option<Resolution>,
     segments: Segments,
     stated: Vec<StatedSize>,
@@ -101,7 +101,7 @@ impl Mpd {
     }
 }
 
-/// ISO/IEC 23009-1, 5.3.2.1: a period ends where it says, where the next one starts, or with the presentation.
+/// ISO/IEC 23009-1, 5.3.2.1: a period ends at its stated end, at the next one's start, or with the presentation.
 fn resolve_durations(periods: &mut [MpdPeriod], whole: Option<Duration>) {
     let mut start = Some(Duration::ZERO);
     for n in 0..periods.len() {
@@ -126,7 +126,7 @@ fn read_set(period: &Element<'_>, set: &Element<'_>) -> Result<AdaptationSet, Co
     Ok(AdaptationSet { place: set.place(), kind, representations })
 }
 
-/// What the set says it is: by its content type, its components, its MIME type, or the size of its pictures.
+/// The type of the set: by its content type, its components, its MIME type, or the size of its pictures.
 fn kind(set: &Element<'_>, representations: &[Element<'_>]) -> MediaKind {
     let component = set.children("ContentComponent").filter_map(|c| c.text("contentType"));
     let mime = std::iter::once(set).chain(representations).filter_map(|e| e.text("mimeType"));

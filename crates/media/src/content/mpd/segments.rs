@@ -1,6 +1,6 @@
-//! How a representation is divided: SegmentTemplate, SegmentList or SegmentBase, with what it inherits.
+//! Segments of a representation: SegmentTemplate, SegmentList or SegmentBase, with inheritance.
 //!
-//! ISO/IEC 23009-1, 5.3.9: the elements may stand in Period, AdaptationSet and Representation; attributes of an inner
+//! ISO/IEC 23009-1, 5.3.9: the elements may occur in Period, AdaptationSet and Representation; attributes of an inner
 //! one of the same kind replace those of an outer one, and the innermost kind counts.
 
 use super::super::{ContentError, ladders::equal_parts};
@@ -9,7 +9,7 @@ use super::xml::Element;
 use crate::content::MAX_SEGMENTS;
 use anabranch_units::Duration;
 
-/// What an MPD says about the media segments of one representation.
+/// The media segments of one representation, as described by the MPD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Division {
     /// A SegmentTimeline.
@@ -21,7 +21,7 @@ pub(super) enum Division {
     },
     /// Segments of one duration; `count` if it is stated (a SegmentList's length, `endNumber`).
     Equal { duration: Duration, count: Option<u64> },
-    /// So many segments without any durations: a single one fills the period.
+    /// A number of segments without durations: a single one fills the period.
     Undated { count: u64 },
     /// One file with an index that is not in the MPD.
     Indexed,
@@ -30,18 +30,18 @@ pub(super) enum Division {
 /// An S element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    /// Where it begins, if that is stated.
+    /// Start in ticks, if stated.
     pub at: Option<u64>,
     pub ticks: u64,
-    /// How many segments after the first one; none: until the next run or the period's end.
+    /// Number of segments after the first one; `None`: until the next run or the period's end.
     pub repeats: Option<u64>,
 }
 
-/// The division, and the bytes of what is stated about segments and the initialisation segment.
+/// The division, and the stated sizes of segments and of the initialisation segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Segments {
     pub division: Division,
-    /// Empty, or by segment.
+    /// Empty, or one entry per segment.
     pub sizes: Vec<Option<u64>>,
     pub init_bytes: Option<u64>,
 }
@@ -104,7 +104,7 @@ pub(super) fn read(levels: &[Element<'_>]) -> Result<Segments, ContentError> {
     }
 }
 
-/// Without $Number$ or $Time$ all segments would be one.
+/// Without $Number$ or $Time$ all segments would have the same URL.
 fn check_template(template: &Inherited<'_>) -> Result<(), ContentError> {
     let Some(owner) = template.owner("media") else { return Ok(()) };
     let media = owner.text("media").unwrap_or_default();
@@ -147,16 +147,16 @@ fn read_run(s: &Element<'_>) -> Result<Run, ContentError> {
     Ok(Run { at: s.number("t", WHOLE)?, ticks, repeats: u64::try_from(repeats).ok() })
 }
 
-/// Why there are no durations to play.
+/// Why the durations are unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unplayable {
     /// The period has no end, and the segments have none.
     Endless,
     /// The segments are described in the media file only.
     NeedsIndex,
-    /// Several segments, and no word about their durations.
+    /// Several segments without durations.
     NoDurations,
-    /// More than [`MAX_SEGMENTS`], or a duration that is none.
+    /// More than [`MAX_SEGMENTS`], or an invalid duration.
     TooMany,
 }
 
@@ -189,10 +189,10 @@ fn equal(part: Duration, count: Option<u64>, period: Option<Duration>) -> Result
     Ok(parts)
 }
 
-/// What begins at or after the period's end is no part of it; what goes beyond it is cut.
+/// Segments at or after the period's end are dropped; one that crosses it is cut.
 fn timeline(runs: &[Run], timescale: u64, offset: u64, period: Option<Duration>) -> Result<Vec<Duration>, Unplayable> {
     let period_ticks = period.map(|p| u128::from(p.as_nanos()) * u128::from(timescale) / 1_000_000_000);
-    // Rounding down must not add a segment of no length at the end.
+    // Rounding down must not add a segment of length zero at the end.
     let end = period_ticks.map(|ticks| u64::try_from(ticks).unwrap_or(u64::MAX).saturating_add(offset));
     let mut durations = Vec::new();
     let mut at = runs.first().and_then(|run| run.at).unwrap_or(offset);

@@ -5,17 +5,17 @@ use super::{AdaptationSet, MediaKind, Mpd, MpdPeriod, MpdRepresentation};
 use crate::content::{ContentError, DashVideo, INIT_BYTES, Place, Representation, nominal_bytes};
 use anabranch_units::Duration;
 
-/// What to take from an MPD, where there is a choice, and what to assume where it says nothing.
+/// Which parts of an MPD to use, and the assumptions for missing information.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MpdSelection {
-    /// Only this period, counted from one. None: all of them, one after the other.
+    /// Only this period, counted from one. `None`: all of them, one after the other.
     pub period: Option<usize>,
-    /// This adaptation set of each period, counted from one. None: of those with video the one with the highest
+    /// This adaptation set of each period, counted from one. `None`: of those with video the one with the highest
     /// bitrate, as dash.js chooses; the first of equals.
     pub adaptation_set: Option<usize>,
-    /// Play no more than this. A period without end (a live presentation) is taken to be this long.
+    /// Longest playing time. A period without end (a live presentation) is assumed to be this long.
     pub duration: Option<Duration>,
-    /// How long media segments are where only the media file's index says it (SegmentBase).
+    /// Duration of media segments where only the media file's index has it (SegmentBase).
     pub segment_duration: Option<Duration>,
 }
 
@@ -23,7 +23,7 @@ pub struct MpdSelection {
 struct Part<'a> {
     place: Place,
     durations: Vec<Duration>,
-    /// By bitrate, each once.
+    /// Ascending by bitrate, each bitrate once.
     representations: Vec<&'a MpdRepresentation>,
 }
 
@@ -146,7 +146,7 @@ fn complaint(why: Unplayable) -> &'static str {
     }
 }
 
-/// Leaves what lies within the first `limit`.
+/// Keeps only the first `limit`.
 fn cut(parts: &mut Vec<Part<'_>>, limit: Duration) {
     let mut left = limit;
     for part in parts.iter_mut() {
@@ -160,7 +160,7 @@ fn cut(parts: &mut Vec<Part<'_>>, limit: Duration) {
 }
 
 impl Part<'_> {
-    /// The bytes of the representation of this rank: as the MPD says, or nominal.
+    /// The sizes in bytes of the representation of this rank: stated or nominal.
     fn sizes(&self, rank: usize) -> Vec<u64> {
         let representation = self.representations[rank];
         let size = |(index, &duration): (usize, &Duration)| {

@@ -2,14 +2,14 @@
 //! per media segment, in order.
 //!
 //! Its kilo is 1024: the numbers are eight times the KiB of a directory listing. The public file of them (Big Buck Bunny,
-//! 4 s) says "Mbits" in 143 places where the number is in kilobits; a segment of a thousand times its nominal size is
+//! 4 s) has "Mbits" in 143 places where the number is in kilobits; a segment of a thousand times its nominal size is
 //! taken for that error.
 
 use super::super::ContentError;
 use super::xml::Element;
 
 const KILO: f64 = 1_024.0;
-/// Between 2, which encoders reach, and 1000, which the error gives.
+/// Ratio of a stated size to the nominal one: between 2, which encoders reach, and 1000, which the error gives.
 const IMPLAUSIBLE: f64 = 100.0;
 
 /// A stated size, bits.
@@ -42,7 +42,7 @@ fn read_one(element: &Element<'_>) -> Result<StatedSize, ContentError> {
 }
 
 impl StatedSize {
-    /// Bytes, where `nominal` is what the bitrate gives.
+    /// Bytes, where `nominal` is the size by the bitrate.
     pub fn bytes(self, nominal: u64) -> u64 {
         let mistaken = self.mega && self.bits / 8.0 > IMPLAUSIBLE * nominal as f64;
         let bits = if mistaken { self.bits / KILO } else { self.bits };

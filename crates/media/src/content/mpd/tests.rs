@@ -156,7 +156,7 @@ fn the_set_with_the_highest_rate_is_chosen_or_the_named_one() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
+fn errors_give_their_position() {
     let with = |inside: &str| {
         let representation = "<Representation bandwidth=\"1\"/>";
         message(

@@ -1,4 +1,4 @@
-//! Durations and ticks of an MPD.
+//! Durations and ticks in MPDs.
 
 use anabranch_units::Duration;
 
@@ -52,7 +52,7 @@ fn seconds_of(number: &str, unit: u64) -> Option<Duration> {
     Some(Duration::from_secs(whole) + Duration::from_nanos(nanos) * unit)
 }
 
-/// `ticks` of a clock that runs `timescale` times a second, rounded down to nanoseconds; none if that is longer than two
+/// `ticks` of a clock with `timescale` ticks per second, rounded down to nanoseconds; `None` if that is longer than two
 /// centuries.
 pub(super) fn from_ticks(ticks: u64, timescale: u64) -> Option<Duration> {
     let nanos = u128::from(ticks) * 1_000_000_000 / u128::from(timescale.max(1));

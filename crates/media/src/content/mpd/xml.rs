@@ -1,4 +1,4 @@
-//! Elements and attributes of an MPD, with errors that say where.
+//! Elements and attributes of an MPD, with errors that give their position.
 
 use super::super::{ContentError, Place};
 use super::time::read_duration;
@@ -6,7 +6,7 @@ use anabranch_units::Duration;
 use roxmltree::{Document, Node};
 use std::str::FromStr;
 
-/// An element of a document, in a file that messages name.
+/// An element of a document, with the file's name for messages.
 #[derive(Clone, Copy)]
 pub(super) struct Element<'a> {
     file: &'a str,
@@ -15,12 +15,12 @@ pub(super) struct Element<'a> {
 
 /// The text as a document.
 pub(super) fn document<'a>(file: &str, text: &'a str) -> Result<Document<'a>, ContentError> {
-    // Some MPDs declare entities; none of those that we read needs more than a document type without them.
+    // Some MPDs declare entities; none of those tested needs more than a document type without them.
     let options = roxmltree::ParsingOptions { allow_dtd: true, ..roxmltree::ParsingOptions::default() };
     Document::parse_with_options(text, options).map_err(|error| {
         let pos = error.pos();
         let message = error.to_string();
-        // The library ends its messages with the place, which stands in front here.
+        // The library ends its messages with the position, which comes first here.
         let what = message.rsplit_once(" at ").map_or(message.as_str(), |(what, _)| what);
         ContentError::new(file, Some(Place { line: pos.row, column: pos.col }), format!("not well-formed XML: {what}"))
     })

@@ -1,6 +1,6 @@
-//! What is buffered: which representation of which media segment.
+//! The playout buffer: which representation of which media segment it holds.
 //!
-//! Segments are appended in order, or replace one that is there; so what is buffered ends at one place.
+//! Segments are appended in order, or replace one in the buffer; so the buffer has no gaps.
 
 /// A media segment in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,27 +16,27 @@ pub(super) struct MediaBuffer {
 }
 
 impl MediaBuffer {
-    /// Empty, for a video of so many media segments.
+    /// An empty buffer for a video of `total` media segments.
     pub fn new(total: u32) -> Self {
         MediaBuffer { held: Vec::with_capacity(total as usize), total }
     }
 
-    /// The first media segment that is not there.
+    /// The first media segment that is not in the buffer.
     pub fn end(&self) -> u32 {
         self.held.len() as u32
     }
 
-    /// Whether the whole video is there.
+    /// Whether the whole video is in the buffer.
     pub fn is_complete(&self) -> bool {
         self.end() >= self.total
     }
 
-    /// How many media segments the video has, as far as it can be had.
+    /// Number of media segments that can be fetched.
     pub fn total(&self) -> u32 {
         self.total
     }
 
-    /// There will be no more.
+    /// Ends the video at the end of the buffer.
     pub fn close(&mut self) {
         self.total = self.end();
     }

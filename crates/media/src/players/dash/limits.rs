@@ -1,11 +1,11 @@
-//! What a scenario says about a player, after its defaults.
+//! Options of a player with its defaults applied.
 
 use super::options::{DashOptions, GiveUp};
 use super::profile::Profile;
 use crate::content::DashVideo;
 use anabranch_units::{Bandwidth, Duration};
 
-/// What was configured, after defaults.
+/// The limits in force, defaults included.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub top: usize,
@@ -26,7 +26,7 @@ impl Limits {
         Limits {
             top: video.highest_within(bitrate, options.max_resolution),
             buffer,
-            // Less than below the top would never end a stall of 2.9.
+            // A lower value would never end a stall of 2.9.
             buffer_at_top: at_top.max(buffer),
             startup: options.startup.unwrap_or(Duration::ZERO),
             resume: options.resume.unwrap_or(Duration::ZERO),

@@ -1,20 +1,20 @@
 //! DASH players: dash.js in three generations, and the plain players of the bitrate rules' papers.
 //!
 //! A player fetches the MPD, then one media segment after the other over one persistent connection; a bitrate rule
-//! ([`AbrRule`]) says in which representation, and may give up a request. In what the players differ stands in
+//! ([`AbrRule`]) chooses the representations, and may abandon a request. The differences between the players are in
 //! [`profile`].
 //!
-//! A step of the scheduler: is there room in the buffer? ask the rule; fetch the representation's initialisation segment
-//! if it was never fetched; fetch the media segment, perhaps after a pause that the rule wants. When it is complete it
-//! is appended, the buffer is measured, and the next step follows at once.
+//! A step of the scheduler: if there is room in the buffer, ask the rule; fetch the representation's initialisation
+//! segment if it was never fetched; fetch the media segment, perhaps after a pause set by the rule. When it is complete
+//! it is appended, the buffer is measured, and the next step follows at once.
 //!
-//! A request that is given up: dash.js aborts the XMLHttpRequest, and the browser closes the connection and opens
-//! another one. So does the player here; or it cancels the response or drains it on the same connection ([`GiveUp`]). What
-//! arrived of it counts as wasted.
+//! An abandoned request: dash.js aborts the XMLHttpRequest, and the browser closes the connection and opens another
+//! one. The player does the same; or it cancels the response or drains it on the same connection ([`GiveUp`]). The
+//! bytes received count as wasted.
 //!
-//! Sound, if there is any, is asked for together with each media segment and on the same connection, just ahead of it: it
-//! costs its bytes and no round trip. (A browser takes a second connection, where the two share the rate; either way
-//! the pictures get what the sound leaves, and the sound is never what is missing.)
+//! Audio, if there is any, is requested together with each media segment and on the same connection, just ahead of it:
+//! it costs its bytes and no round trip. (A browser uses a second connection, where the two share the rate; either way
+//! the video gets the rest of the rate, and audio never causes a stall.)
 //!
 //! Not modelled: decoding (no pictures are dropped), seeking, several periods, the limit of the browser's source
 //! buffer, updates of live MPDs.
@@ -43,7 +43,7 @@ use anabranch_units::{Duration, Instant};
 use buffer::{Held, MediaBuffer};
 use limits::{Limits, first_representation};
 use playback::{Due, Playback};
-use profile::{Profile, Told};
+use profile::{BufferOption, Profile};
 use request::{Kind, Pending};
 use scheduler::Scheduler;
 use std::collections::VecDeque;
@@ -57,18 +57,18 @@ pub struct Dash {
     hung_up: bool,
 }
 
-/// All of the player but what decides.
+/// The player's state apart from the rule and the scheduler.
 struct Core {
     profile: Profile,
     video: Arc<DashVideo>,
     limits: Limits,
     client: HttpClient,
-    /// Requests whose responses are missing, oldest first.
+    /// Requests without a complete response, oldest first.
     pending: VecDeque<Pending>,
     buffer: MediaBuffer,
     playback: Playback,
     watch: Option<BufferWatch>,
-    /// The level of the buffer when it was measured last.
+    /// The buffer level at the last measurement.
     measured: Duration,
     current: usize,
     /// The next media segment to be fetched.
@@ -114,7 +114,7 @@ builder!(robust_mpc, profile::ROBUST_MPC);
 builder!(rate, profile::RATE);
 builder!(fixed, profile::FIXED);
 
-/// Representations that are named must exist.
+/// Ranks in the options must exist.
 fn check_ranks(options: &DashOptions, have: usize) -> Result<(), SetupError> {
     let named =
         [("initial_representation", options.initial_representation), ("representation", options.rule.representation)];
@@ -126,14 +126,14 @@ fn check_ranks(options: &DashOptions, have: usize) -> Result<(), SetupError> {
     Ok(())
 }
 
-/// The rule hears of the player's buffer, where it has an option for it.
+/// Passes the player's buffer to the rule, where it has an option for it.
 fn rule_options(profile: &Profile, options: &DashOptions) -> abr::AbrOptions {
     let mut rule = options.rule;
     let buffer = options.buffer.unwrap_or(profile.buffer);
-    match profile.told {
-        Told::Stable => rule.stable_buffer = rule.stable_buffer.or(Some(buffer)),
-        Told::Capacity => rule.capacity = rule.capacity.or(Some(buffer)),
-        Told::Nothing => {}
+    match profile.buffer_option {
+        BufferOption::Stable => rule.stable_buffer = rule.stable_buffer.or(Some(buffer)),
+        BufferOption::Capacity => rule.capacity = rule.capacity.or(Some(buffer)),
+        BufferOption::Nothing => {}
     }
     rule
 }
@@ -166,7 +166,7 @@ impl Dash {
         Dash { rule, core, scheduler, hung_up: false }
     }
 
-    /// Everything that the clock alone brings about, up to now.
+    /// Processes everything that depends on the clock only, up to now.
     fn advance(&mut self, now: Instant) {
         while let Some(due) = self.core.playback.due(&self.core.video).filter(|due| due.at() <= now) {
             match due {
@@ -179,7 +179,7 @@ impl Dash {
         }
     }
 
-    /// The media segment on screen is over: show the next one, or stall, or end.
+    /// The media segment on screen has ended: show the next one, or stall, or end.
     fn end_segment(&mut self, at: Instant) {
         let next = self.core.playback.on_screen().map_or(0, |index| index + 1);
         if next >= self.core.buffer.total() {
@@ -194,7 +194,7 @@ impl Dash {
         }
     }
 
-    /// The media segment at the position is on screen.
+    /// Shows the media segment at the current position.
     fn show(&mut self, held: Held, at: Instant) {
         let index = self.core.playback.on_screen().unwrap_or(0);
         let before = index.checked_sub(1).and_then(|before| self.core.buffer.get(before));
@@ -210,7 +210,7 @@ impl Dash {
         self.core.log.emit(at, PlayerEvent::StallBegan);
     }
 
-    /// The player looks at its buffer: the rule hears of it, and dash.js 2 may stop the video or let it go on.
+    /// Measures the buffer: the rule gets the level, and dash.js 2 may stop the video or resume it.
     fn measure(&mut self, at: Instant) {
         let core = &mut self.core;
         core.measured = core.level(at);
@@ -229,7 +229,7 @@ impl Dash {
         }
     }
 
-    /// Begins, or goes on, if there is enough and nothing is in the way. `full`: more than there is will not be fetched.
+    /// Starts or resumes if enough is buffered and nothing prevents it. `full`: no more will be fetched.
     fn try_to_play(&mut self, now: Instant, full: bool) {
         let core = &mut self.core;
         if core.playback.is_moving() || core.playback.is_over() || core.playback.stopped {
@@ -256,7 +256,7 @@ impl Dash {
         }
     }
 
-    /// The response that is being read cannot be completed: the server hung up.
+    /// The response being read cannot be completed: the server closed the connection.
     fn give_up(&mut self, now: Instant) {
         self.core.pending.clear();
         self.scheduler.stop();
@@ -279,7 +279,7 @@ impl Dash {
         }
     }
 
-    /// Tells the rule what has arrived of the media segment, if it is time to; the rule may give the request up.
+    /// Reports the progress of the media segment to the rule, if a report is due; the rule may abandon the request.
     #[inline]
     fn report(&mut self, now: Instant, stream: &mut dyn Stream) {
         let Some(Pending { number, kind: Kind::Media(media) }) = self.core.pending.front_mut() else { return };
@@ -319,7 +319,7 @@ impl Dash {
 }
 
 impl Core {
-    /// Playing time at the end of what is buffered.
+    /// Playing time at the end of the buffer.
     fn end_of_buffer(&self) -> Duration {
         self.video.start(self.buffer.end())
     }
@@ -381,23 +381,23 @@ impl Player for Dash {
         self.hang_up_at_the_end(stream);
     }
 
-    fn on_timer(&mut self, now: Instant, stream: &mut dyn Stream) {
-        if self.next_timer().is_none_or(|due| due > now) {
+    fn handle_timeout(&mut self, now: Instant, stream: &mut dyn Stream) {
+        if self.poll_timeout().is_none_or(|due| due > now) {
             return;
         }
         self.advance(now);
         self.report(now, stream);
-        self.on_schedule_timer(now, stream);
+        self.handle_schedule_timeout(now, stream);
         self.hang_up_at_the_end(stream);
     }
 
-    fn next_timer(&self) -> Option<Instant> {
+    fn poll_timeout(&self) -> Option<Instant> {
         let report = match self.core.pending.front() {
             Some(Pending { kind: Kind::Media(media), .. }) => media.report_due(),
             _ => None,
         };
         let playback = self.core.playback.due(&self.core.video).map(Due::at);
-        [report, playback, self.scheduler.timer()].into_iter().flatten().min()
+        [report, playback, self.scheduler.poll_timeout()].into_iter().flatten().min()
     }
 
     fn finished(&self) -> bool {

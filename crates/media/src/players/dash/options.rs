@@ -1,4 +1,4 @@
-//! What a scenario may say about a DASH player.
+//! Options of the DASH players.
 
 use crate::abr::AbrOptions;
 use crate::content::Resolution;
@@ -10,15 +10,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GiveUp {
-    /// The connection is closed and another one opened, as browsers abort an XMLHttpRequest over HTTP/1.1: what is under way
-    /// still crosses the network, and the next request waits for a handshake and begins with a slow start. Where the host
-    /// has no further connection, as `Drain`.
+    /// The connection is closed and another one opened, as browsers abort an XMLHttpRequest over HTTP/1.1: bytes in
+    /// flight still cross the network, and the next request waits for a handshake and begins with a slow start. Where
+    /// the host has no further connection, as `Drain`.
     #[default]
     Close,
-    /// The server is told, and takes back what has not left yet; what is under way still arrives, in front of the next
-    /// response. So does HTTP/2.
+    /// The server withdraws unsent bytes; bytes in flight still arrive, in front of the next response. As in HTTP/2.
     Cancel,
-    /// All of it still arrives, in front of the next response.
+    /// The whole response still arrives, in front of the next one.
     Drain,
 }
 
@@ -48,11 +47,11 @@ pub struct DashOptions {
     pub max_bitrate: Option<Bandwidth>,
     /// No representation with larger pictures (dash.js: `limitBitrateByPortal`).
     pub max_resolution: Option<Resolution>,
-    /// A sound track of this bitrate is fetched alongside. Nothing said: there is none.
+    /// Bitrate of an audio track that is fetched alongside. `None`: there is none.
     pub audio: Option<Bandwidth>,
-    /// What happens to a response that is given up.
+    /// Handling of an abandoned response.
     pub give_up: Option<GiveUp>,
-    /// dash.js 5: replace what is buffered in a lower representation after a switch upwards.
+    /// dash.js 5: after a switch upwards, replace buffered segments of a lower representation.
     pub fast_switch: Option<bool>,
 }
 

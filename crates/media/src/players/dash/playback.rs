@@ -1,8 +1,8 @@
-//! The video element: pictures move at rate one, or not at all.
+//! The video element: plays at rate one, or not at all.
 //!
-//! It plays as soon as there is something to play, and stalls where it ends. A `timeupdate` comes every 250 ms while the
-//! pictures move (HTML, 4.8.11.8 allows 15 to 250 ms; Chromium and Firefox take the longest): that is when dash.js measures
-//! its buffer, and when it may stop the video.
+//! It plays as soon as there is data, and stalls at the end of the buffer. A `timeupdate` comes every 250 ms during
+//! playback (HTML, 4.8.11.8 allows 15 to 250 ms; Chromium and Firefox take the longest): then dash.js measures its
+//! buffer, and may stop the video.
 
 use crate::content::DashVideo;
 use anabranch_units::{Duration, Instant};
@@ -13,7 +13,7 @@ const TIME_UPDATE: Duration = Duration::from_millis(250);
 enum State {
     /// Before the first picture.
     Waiting,
-    /// Pictures have moved since then.
+    /// Playing.
     Moving {
         since: Instant,
     },
@@ -21,7 +21,7 @@ enum State {
     Over,
 }
 
-/// What happens next to a moving video.
+/// The next event of a playing video.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// The media segment on screen ends.
@@ -40,12 +40,12 @@ impl Due {
 #[derive(Clone, Debug)]
 pub(super) struct Playback {
     state: State,
-    /// The playing time reached, as of the last change of the state.
+    /// The playing time reached, at the last change of state.
     reached: Duration,
-    /// The media segment that is on screen, or was last.
+    /// The media segment on screen, or the last one shown.
     index: u32,
     next_update: Instant,
-    /// The player does not let it play (`setStallState`).
+    /// The player stopped it (`setStallState`).
     pub stopped: bool,
 }
 
@@ -55,7 +55,7 @@ impl Playback {
         Playback { state: State::Waiting, reached, index: 0, next_update, stopped: false }
     }
 
-    /// The playing time that the viewer has reached.
+    /// The playing time reached.
     pub fn position(&self, now: Instant) -> Duration {
         match self.state {
             State::Moving { since } => self.reached + now.since(since),
@@ -63,7 +63,7 @@ impl Playback {
         }
     }
 
-    /// The media segment on screen, or the last one that was; none before the first picture.
+    /// The media segment on screen, or the last one shown; `None` before the first picture.
     pub fn on_screen(&self) -> Option<u32> {
         (self.state != State::Waiting).then_some(self.index)
     }
@@ -80,14 +80,14 @@ impl Playback {
         self.state == State::Over
     }
 
-    /// What comes next, if the pictures move. Of two at once the end of the segment comes first.
+    /// The next event, if the video plays. Of two at one time the end of the segment comes first.
     pub fn due(&self, video: &DashVideo) -> Option<Due> {
         let State::Moving { since } = self.state else { return None };
         let end = since + (video.end(self.index) - self.reached);
         Some(if end <= self.next_update { Due::SegmentEnd(end) } else { Due::TimeUpdate(self.next_update) })
     }
 
-    /// Lets the pictures move.
+    /// Starts playback.
     pub fn start(&mut self, now: Instant) {
         self.state = State::Moving { since: now };
         self.next_update = now + TIME_UPDATE;

@@ -1,11 +1,11 @@
-//! In what the DASH players differ: facts of dash.js's releases, and the parameters of the papers' players.
+//! Differences between the DASH players: facts of dash.js's releases, and the parameters of the papers' players.
 //!
 //! | | 2.2 | 2.9 | 5 | others |
 //! |---|---|---|---|---|
 //! | buffer, s | 12 | 12 | 18 | the paper's |
 //! | at the highest representation, s | 30, from 600 s of video on 60 | same | same | as below it |
 //! | a request is placed when | level < target | same | level + segment < target | the segment fits |
-//! | otherwise it looks again | after 500 ms | same | same | when it fits |
+//! | otherwise the next check | after 500 ms | same | same | when it fits |
 //! | decisions per media segment | one | one more after each initialisation segment | one | one |
 //! | initialisation segment | after the first media segment that needs it | before | before | before |
 //! | stall | level < 0.5 s | level < 0.5 s | empty | empty |
@@ -14,11 +14,11 @@
 //!
 //! dash.js 2.2.0, 2.9.3, 5.2.1: controllers/ScheduleController.js, BufferController.js, PlaybackController.js,
 //! AbrController.js, StreamProcessor.js, rules/scheduling/BufferLevelRule.js, models/VideoModel.js, core/Settings.js.
-//! What we found there beyond the table:
+//! Findings beyond the table:
 //! - An initialisation segment is fetched once per representation and kept; a later switch back appends it from there.
 //! - 2.2 states its buffer target as 0 to the rules: `bufferTarget` is never set. So its BufferOccupancyRule holds the
 //!   top as long as more than 20 s are buffered, not 20 s above the target.
-//! - 5 does not stop the video itself (`syntheticStallEvents` is off): the element runs dry.
+//! - 5 does not stop the video itself (`syntheticStallEvents` is off): the element runs out of data.
 
 use crate::abr::dashjs::Release;
 use anabranch_units::{Bandwidth, Duration};
@@ -38,12 +38,12 @@ const BBA_BUFFER: Duration = Duration::from_secs(240);
 const BOLA_BUFFER: Duration = Duration::from_secs(25);
 /// Yin et al., SIGCOMM 2015, section 7.1: B_max = 30 s.
 const MPC_BUFFER: Duration = Duration::from_secs(30);
-/// Pensieve's simulator: 60 s; for rules that say nothing of a buffer.
+/// Pensieve's simulator: 60 s; for rules without a buffer parameter.
 const PLAIN_BUFFER: Duration = Duration::from_secs(60);
 
-/// Which option of its rule says how much is buffered.
+/// Which option of its rule takes the buffer length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum BufferOption {
     Stable,
     Capacity,
     Nothing,
@@ -52,33 +52,33 @@ pub(super) enum Told {
 /// A player of the registry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Profile {
-    /// The player's name, and its rule's.
+    /// Name of the player and of its rule.
     pub name: &'static str,
-    /// dash.js; none: a player that does only what the table's last column says.
+    /// Release of dash.js; `None`: a player with only the table's last column.
     pub release: Option<Release>,
     pub buffer: Duration,
-    pub told: Told,
+    pub buffer_option: BufferOption,
 }
 
-pub(super) const DASHJS_2_2: Profile = dashjs("dash.js-2.2", Release::V2_2, Told::Nothing);
-pub(super) const DASHJS_2_9: Profile = dashjs("dash.js-2.9", Release::V2_9, Told::Stable);
-pub(super) const DASHJS_5: Profile = dashjs("dash.js-5", Release::V5, Told::Stable);
-pub(super) const BBA_0: Profile = plain("bba-0", BBA_BUFFER, Told::Capacity);
-pub(super) const BOLA: Profile = plain("bola", BOLA_BUFFER, Told::Capacity);
-pub(super) const ROBUST_MPC: Profile = plain("robust-mpc", MPC_BUFFER, Told::Capacity);
-pub(super) const RATE: Profile = plain("rate", PLAIN_BUFFER, Told::Nothing);
-pub(super) const FIXED: Profile = plain("fixed", PLAIN_BUFFER, Told::Nothing);
+pub(super) const DASHJS_2_2: Profile = dashjs("dash.js-2.2", Release::V2_2, BufferOption::Nothing);
+pub(super) const DASHJS_2_9: Profile = dashjs("dash.js-2.9", Release::V2_9, BufferOption::Stable);
+pub(super) const DASHJS_5: Profile = dashjs("dash.js-5", Release::V5, BufferOption::Stable);
+pub(super) const BBA_0: Profile = plain("bba-0", BBA_BUFFER, BufferOption::Capacity);
+pub(super) const BOLA: Profile = plain("bola", BOLA_BUFFER, BufferOption::Capacity);
+pub(super) const ROBUST_MPC: Profile = plain("robust-mpc", MPC_BUFFER, BufferOption::Capacity);
+pub(super) const RATE: Profile = plain("rate", PLAIN_BUFFER, BufferOption::Nothing);
+pub(super) const FIXED: Profile = plain("fixed", PLAIN_BUFFER, BufferOption::Nothing);
 
-const fn dashjs(name: &'static str, release: Release, told: Told) -> Profile {
-    Profile { name, release: Some(release), buffer: release.stable_buffer(), told }
+const fn dashjs(name: &'static str, release: Release, buffer_option: BufferOption) -> Profile {
+    Profile { name, release: Some(release), buffer: release.stable_buffer(), buffer_option }
 }
 
-const fn plain(name: &'static str, buffer: Duration, told: Told) -> Profile {
-    Profile { name, release: None, buffer, told }
+const fn plain(name: &'static str, buffer: Duration, buffer_option: BufferOption) -> Profile {
+    Profile { name, release: None, buffer, buffer_option }
 }
 
 impl Profile {
-    /// The buffer at the highest representation, where `buffer` is what it is below.
+    /// The buffer at the highest representation, given the one below.
     pub fn buffer_at_top(&self, buffer: Duration, content: Duration) -> Duration {
         match self.release {
             None => buffer,
@@ -87,7 +87,7 @@ impl Profile {
         }
     }
 
-    /// The bitrate that the first representation may have; none: the lowest one.
+    /// The highest bitrate of the first representation; `None`: the lowest one.
     pub fn initial_bitrate(&self) -> Option<Bandwidth> {
         self.release.map(|_| INITIAL)
     }
@@ -97,12 +97,12 @@ impl Profile {
         matches!(self.release, Some(Release::V5) | None)
     }
 
-    /// Whether the player stops the video itself when it finds its buffer empty.
+    /// Whether the player itself stops the video when its buffer is empty.
     pub fn stops_video(&self) -> bool {
         matches!(self.release, Some(Release::V2_2 | Release::V2_9))
     }
 
-    /// Whether an initialisation segment is fetched only when a media segment needs it to be appended.
+    /// Whether an initialisation segment is fetched only when a media segment is waiting for it.
     pub fn initialises_late(&self) -> bool {
         self.release == Some(Release::V2_2)
     }
@@ -112,19 +112,19 @@ impl Profile {
         self.release == Some(Release::V2_9)
     }
 
-    /// Whether it can replace what is buffered in a lower representation. (2.x can too, but does not by default, and in
+    /// Whether it can replace buffered segments of a lower representation. (2.x can too, but not by default, and in
     /// another way, which is not modelled.)
     pub fn can_switch_fast(&self) -> bool {
         self.release == Some(Release::V5)
     }
 
-    /// Whether its rules are told a buffer target of zero.
+    /// Whether its rules get a buffer target of zero.
     pub fn states_no_target(&self) -> bool {
         self.release == Some(Release::V2_2)
     }
 
     /// Whether a media segment that is fetched again waits for room like any other.
-    pub fn repeats_within_target(&self) -> bool {
+    pub fn refetches_within_target(&self) -> bool {
         !matches!(self.release, Some(Release::V2_2 | Release::V2_9))
     }
 }

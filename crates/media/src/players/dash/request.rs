@@ -1,15 +1,15 @@
-//! Requests under way, and when a browser reports their progress.
+//! Running requests, and the times of a browser's progress reports.
 //!
-//! XMLHttpRequest reports the first bytes of a body at once and later ones at most every 50 ms: what comes within that time
-//! is reported at its end (XHR, "receive response body"; Chromium's XMLHttpRequestProgressEventThrottle). The end of a body
-//! is told by the completion itself.
+//! XMLHttpRequest reports the first bytes of a body at once and later ones at most every 50 ms: bytes that arrive
+//! within that time are reported at its end (XHR, "receive response body"; Chromium's
+//! XMLHttpRequestProgressEventThrottle). The end of a body is reported by the completion itself.
 
 use crate::abr::{Download, Mark, Progress};
 use anabranch_units::{Duration, Instant};
 
 const REPORT_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A request whose response was not read to its end.
+/// A request whose response is incomplete.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pending {
     pub number: u32,
@@ -22,10 +22,10 @@ pub(super) enum Kind {
     Init {
         representation: usize,
     },
-    /// Sound, or its initialisation segment.
+    /// Audio, or its initialisation segment.
     Audio,
     Media(Media),
-    /// Given up: its bytes are read and thrown away.
+    /// Abandoned: its bytes are read and discarded.
     Drained,
 }
 
@@ -60,7 +60,7 @@ impl Media {
         self.first_byte_at = Some(now);
     }
 
-    /// When to report what arrived since the last report.
+    /// When the bytes since the last report are to be reported.
     #[inline]
     pub fn report_due(&self) -> Option<Instant> {
         if self.bytes == 0 || self.bytes == self.total {
@@ -72,7 +72,7 @@ impl Media {
         }
     }
 
-    /// Reports.
+    /// Makes a report.
     pub fn report(&mut self, now: Instant) -> Progress {
         let mark = Mark { at: now, bytes: self.bytes };
         self.first_progress.get_or_insert(mark);
@@ -87,7 +87,7 @@ impl Media {
         }
     }
 
-    /// What a rule gets to know when it is over, complete or given up.
+    /// The record for the rule when it is over, complete or abandoned.
     pub fn download(&self, now: Instant) -> Download {
         Download {
             index: u64::from(self.index),

@@ -1,4 +1,4 @@
-//! When the player asks for what: dash.js's ScheduleController (and, in 5, its StreamProcessor).
+//! When the player requests which segment: dash.js's ScheduleController (and, in 5, its StreamProcessor).
 
 use super::Dash;
 use super::buffer::Held;
@@ -11,22 +11,22 @@ use crate::stream::Stream;
 use anabranch_events::PlayerEvent;
 use anabranch_units::{Duration, Instant};
 
-/// A player that finds no room looks again after this (`startScheduleTimer(500)`; 5: `scheduling.defaultTimeout`).
+/// Time until the next check for room (`startScheduleTimer(500)`; 5: `scheduling.defaultTimeout`).
 const RETRY: Duration = Duration::from_millis(500);
-/// 2.9 asks its rules anew after every initialisation segment, also after those that it has already. Rules that answered
-/// differently each time would go on forever in one instant, where a browser needs some milliseconds each time.
+/// 2.9 asks its rules again after every initialisation segment, also after those already fetched. Rules that answered
+/// differently each time would go on forever at one instant, where a browser needs some milliseconds each time.
 const MOST_DECISIONS: u32 = 8;
 
-/// What the scheduler waits for.
+/// The event for which the scheduler waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waiting {
     /// A response.
     Response,
-    /// To look for room again.
+    /// The next check for room.
     Retry(Instant),
     /// The end of the pause before a media segment.
     Pause(Instant),
-    /// Nothing: all is fetched.
+    /// None: everything is fetched.
     Done,
 }
 
@@ -39,12 +39,12 @@ pub(super) struct Scheduler {
     /// A media segment that waits for its initialisation segment (2.2).
     held_back: Option<(u32, Held)>,
     /// A media segment to be fetched again.
-    repeat: Option<u32>,
-    /// Whether the rule shall be asked before the next request.
+    refetch: Option<u32>,
+    /// Whether to ask the rule before the next request.
     ask: bool,
-    /// The pause that the rule wanted.
+    /// The pause set by the rule.
     pause: Duration,
-    /// The next segment of the sound to be fetched.
+    /// The next audio segment to be fetched.
     next_audio: u32,
 }
 
@@ -55,14 +55,14 @@ impl Scheduler {
             initialised: None,
             fetched_init: vec![false; representations],
             held_back: None,
-            repeat: None,
+            refetch: None,
             ask: true,
             pause: Duration::ZERO,
             next_audio: 0,
         }
     }
 
-    pub fn timer(&self) -> Option<Instant> {
+    pub fn poll_timeout(&self) -> Option<Instant> {
         match self.waiting {
             Waiting::Retry(at) | Waiting::Pause(at) => Some(at),
             Waiting::Response | Waiting::Done => None,
@@ -73,9 +73,9 @@ impl Scheduler {
         self.waiting = Waiting::Done;
     }
 
-    /// A request for this media segment was given up.
+    /// A request for this media segment was abandoned.
     pub fn abandoned(&mut self, index: u32) {
-        self.repeat = Some(index);
+        self.refetch = Some(index);
         self.ask = false;
     }
 }
@@ -90,7 +90,7 @@ impl Dash {
         }
     }
 
-    /// The player knows what there is.
+    /// The MPD is complete: begins with the content.
     fn begin(&mut self, now: Instant, stream: &mut dyn Stream) {
         // 2.2 fetches the first initialisation segment before it asks its rules for anything.
         if !(self.core.profile.initialises_late() && self.fetch_init(now, stream)) {
@@ -98,7 +98,7 @@ impl Dash {
         }
     }
 
-    pub(super) fn on_schedule_timer(&mut self, now: Instant, stream: &mut dyn Stream) {
+    pub(super) fn handle_schedule_timeout(&mut self, now: Instant, stream: &mut dyn Stream) {
         match self.scheduler.waiting {
             Waiting::Retry(at) if at <= now => self.schedule(now, stream),
             Waiting::Pause(at) if at <= now => self.fetch_media(now, stream),
@@ -121,7 +121,7 @@ impl Dash {
                 }
             }
             Kind::Media(media) => self.finish_media(now, stream, &media),
-            // The media segment that it goes with was requested together with it, and comes next.
+            // The media segment of the same number was requested together with it, and comes next.
             Kind::Audio | Kind::Drained => {}
         }
     }
@@ -142,7 +142,7 @@ impl Dash {
     }
 
     fn append(&mut self, now: Instant, stream: &mut dyn Stream, index: u32, held: Held) {
-        // What replaces the picture on screen, or one before it, comes too late.
+        // A replacement of the segment on screen, or of an earlier one, comes too late.
         if self.core.playback.on_screen().is_none_or(|on_screen| index > on_screen) || index == self.core.buffer.end() {
             self.core.buffer.put(index, held);
             let (representation, buffered) = (held.representation as u16, self.core.level(now));
@@ -156,7 +156,7 @@ impl Dash {
     /// A step: what to fetch next, if anything.
     pub(super) fn schedule(&mut self, now: Instant, stream: &mut dyn Stream) {
         for round in 0.. {
-            if self.scheduler.repeat.is_none() && self.core.next >= self.core.buffer.total() {
+            if self.scheduler.refetch.is_none() && self.core.next >= self.core.buffer.total() {
                 self.scheduler.waiting = Waiting::Done;
                 return;
             }
@@ -166,8 +166,8 @@ impl Dash {
                 self.try_to_play(now, true);
                 return;
             }
-            let repeating = self.scheduler.repeat.is_some();
-            let ask = self.scheduler.ask && !repeating && round < MOST_DECISIONS;
+            let refetching = self.scheduler.refetch.is_some();
+            let ask = self.scheduler.ask && !refetching && round < MOST_DECISIONS;
             if ask && self.decide(now) && self.core.profile.release == Some(Release::V5) {
                 self.scheduler.ask = false;
                 self.replace_lower(now);
@@ -183,11 +183,11 @@ impl Dash {
         self.pause_or_fetch(now, stream);
     }
 
-    /// When to look again, if there is no room now.
+    /// When to check again, if there is no room now.
     fn retry_at(&self, now: Instant) -> Option<Instant> {
         let core = &self.core;
         let first = self.scheduler.initialised.is_none();
-        if first || (self.scheduler.repeat.is_some() && !core.profile.repeats_within_target()) {
+        if first || (self.scheduler.refetch.is_some() && !core.profile.refetches_within_target()) {
             return None;
         }
         let target = core.target();
@@ -197,7 +197,7 @@ impl Dash {
             let reserved = if core.profile.reserves_segment() && target > segment { segment } else { Duration::ZERO };
             return (core.measured + reserved >= target).then_some(now + RETRY);
         }
-        let index = self.scheduler.repeat.unwrap_or(core.next);
+        let index = self.scheduler.refetch.unwrap_or(core.next);
         let excess = (core.level(now) + core.video.duration_of(index)) - target;
         // An empty buffer has room for anything.
         if excess.is_zero() || core.level(now).is_zero() {
@@ -206,7 +206,7 @@ impl Dash {
         Some(now + if core.playback.is_moving() { excess.min(core.level(now)) } else { RETRY })
     }
 
-    /// Asks the rule; whether the representation changes.
+    /// Asks the rule; returns whether the representation changes.
     fn decide(&mut self, now: Instant) -> bool {
         if self.core.profile.release.is_none() {
             self.measure(now);
@@ -223,19 +223,19 @@ impl Dash {
         changed
     }
 
-    /// Fast switch: go back to the media segment on screen if it is in a lower representation.
+    /// Fast switch: returns to the media segment on screen if it is in a lower representation.
     ///
-    /// dash.js 5.2.1 means to leave one and a half media segments as they are, but takes their duration from an object that
-    /// does not know it yet (`fragmentDuration` is null in what `getVoRepresentations` makes anew for the rules), which
-    /// makes that zero: in Chromium it fetches again what is on screen, and what comes of it is too late. It also asks
-    /// that no request was given up in the last 10 s, when its rules switch only downwards.
+    /// dash.js 5.2.1 intends to leave one and a half media segments as they are, but takes their duration from an
+    /// object without it (`fragmentDuration` is null in what `getVoRepresentations` creates for the rules), which makes
+    /// that zero: in Chromium it fetches the segment on screen again, too late to be shown. It also requires that no
+    /// request was abandoned in the last 10 s, when its rules switch only downwards.
     fn replace_lower(&mut self, now: Instant) {
         let core = &mut self.core;
         if !core.limits.fast_switch {
             return;
         }
         let index = core.video.at_time(core.playback.position(now));
-        // It looks at what was fetched last of it, also where that came too late: nothing is fetched three times.
+        // It checks the last fetch of the segment, also if that came too late: no segment is fetched three times.
         let fetched = core.downloads.iter().rev().find(|download| download.index == u64::from(index));
         if fetched.is_some_and(|download| download.representation < core.current) {
             core.next = index;
@@ -243,20 +243,20 @@ impl Dash {
     }
 
     fn pause_or_fetch(&mut self, now: Instant, stream: &mut dyn Stream) {
-        // In 2.x what is fetched again does not wait; the pause stays for the next one.
-        let exempt = self.scheduler.repeat.is_some() && !self.core.profile.repeats_within_target();
+        // In 2.x a segment that is fetched again does not wait; the pause stays for the next one.
+        let exempt = self.scheduler.refetch.is_some() && !self.core.profile.refetches_within_target();
         let pause = if exempt { Duration::ZERO } else { std::mem::take(&mut self.scheduler.pause) };
         if pause.is_zero() {
             self.fetch_media(now, stream);
         } else {
             self.scheduler.waiting = Waiting::Pause(now + pause);
-            // A rule that pauses finds the buffer full: it counts on the level to fall.
+            // A rule that pauses expects the buffer level to fall.
             self.try_to_play(now, true);
         }
     }
 
     fn fetch_media(&mut self, now: Instant, stream: &mut dyn Stream) {
-        let index = self.scheduler.repeat.take().unwrap_or(self.core.next);
+        let index = self.scheduler.refetch.take().unwrap_or(self.core.next);
         self.fetch_audio_until(now, stream, index);
         let core = &mut self.core;
         let rank = core.current;
@@ -269,8 +269,8 @@ impl Dash {
         self.core.log.emit(now, PlayerEvent::SegmentRequested { request, index, representation });
     }
 
-    /// Asks for the sound that goes with the media segments up to `last`, if there is any. What a player gives up arrives
-    /// after its sound, so none is fetched twice.
+    /// Requests the audio segments up to `last`, if there are any. The audio segment arrives before an abandoned media
+    /// segment, so none is fetched twice.
     fn fetch_audio_until(&mut self, now: Instant, stream: &mut dyn Stream, last: u32) {
         let Some(rate) = self.core.limits.audio else { return };
         if self.scheduler.next_audio == 0 && self.core.video.init_bytes() > 0 {
@@ -289,7 +289,7 @@ impl Dash {
         self.fetch_init_of(now, stream, self.core.current)
     }
 
-    /// Fetches an initialisation segment, or appends the one that was fetched before; whether it must be fetched.
+    /// Fetches an initialisation segment, or appends the one fetched before; returns whether it must be fetched.
     fn fetch_init_of(&mut self, now: Instant, stream: &mut dyn Stream, representation: usize) -> bool {
         self.scheduler.ask = self.core.profile.asks_again() || self.core.profile.initialises_late();
         let bytes = self.core.video.init_bytes();

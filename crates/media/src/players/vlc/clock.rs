@@ -1,9 +1,9 @@
-//! VLC's input clock: which picture is due when, how far ahead to read, and how late the input is.
+//! VLC's input clock: due times of pictures, how far ahead to read, and lateness of the input.
 //!
 //! It maps stream time s (PCR, playing time) to system time through one reference point:
 //! - expected(s) = system_ref + (s - stream_ref): when a PCR should be read;
 //! - due(s) = expected(s) + pts_delay: when a picture should be shown;
-//! - late(s) = now - pts_delay - expected(s): how late the PCR is that is read now, if positive.
+//! - late(s) = now - pts_delay - expected(s): lateness of the PCR that is read now, if positive.
 //!
 //! Source: VLC 3.0, src/input/clock.c, as facts. Integers are nanoseconds where VLC has microseconds. Left out: drift
 //! (only for sources that set their own pace), pausing, and the 300 ms that a new reference keeps from the last time
@@ -11,19 +11,19 @@
 
 use anabranch_units::{Duration, Instant};
 
-/// Share by which VLC reads faster than it plays until it is ahead enough, in 256ths (CR_BUFFERING_RATE).
+/// How much faster than playing VLC reads until it is ahead enough, in 256ths (CR_BUFFERING_RATE).
 const READ_AHEAD_RATE: i64 = 48;
-/// How far ahead it gets that way (CR_BUFFERING_TARGET).
+/// How far ahead it reads, in nanoseconds (CR_BUFFERING_TARGET).
 const READ_AHEAD_MAX: i64 = 100_000_000;
 /// A first picture is shown this long after the end of buffering (the wake-up delay in es_out.c).
 const WAKE_UP_DELAY: i64 = 10_000_000;
-/// How many late values the median is taken from (INPUT_CLOCK_LATE_COUNT).
+/// Number of late values in the median (INPUT_CLOCK_LATE_COUNT).
 const LATES: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
 struct Reference {
     stream: i64,
-    /// May lie before the run began, by up to the playout delay.
+    /// System time in nanoseconds; up to the playout delay before the run's start.
     system: i64,
 }
 
@@ -73,7 +73,7 @@ impl InputClock {
         Some(Duration::from_nanos(late as u64))
     }
 
-    /// Forgets the reference; the lateness stays known.
+    /// Drops the reference; the late values are kept.
     pub(super) fn reset(&mut self) {
         self.reference = None;
     }
@@ -96,7 +96,7 @@ impl InputClock {
     }
 
     /// When the next step of reading should begin: when the last PCR was expected, less the read-ahead.
-    pub(super) fn wake_up(&self) -> Option<Instant> {
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let expected = self.expected(self.last_stream)?;
         Some(Instant::from_nanos((expected - self.read_ahead).max(0) as u64))
     }
@@ -118,8 +118,8 @@ impl InputClock {
         Duration::from_nanos(self.pts_delay as u64)
     }
 
-    /// The playout delay that the recent lateness asks for: the present one and the median of the last three lates.
-    /// They are zero at first, so the first late PCR of a session asks for nothing more.
+    /// The playout delay for the recent lateness: the current one plus the median of the last three late values.
+    /// These are zero at first, so the first late PCR of a session has no effect.
     pub(super) fn wanted_delay(&self) -> Duration {
         Duration::from_nanos((self.pts_delay + self.lates.median()) as u64)
     }
@@ -157,7 +157,7 @@ impl Lates {
         sorted[LATES / 2]
     }
 
-    /// Keeps what would still have been late with so much more delay, at the front of the ring.
+    /// Keeps the values that would still have been late with so much more delay, at the front of the ring.
     fn lower_by(&mut self, more: i64) {
         let old = *self;
         *self = Lates::default();
@@ -179,14 +179,14 @@ mod tests {
     #[test]
     fn dates_follow_the_reference() {
         let mut clock = InputClock::new(ms(1000));
-        assert_eq!((clock.due(ms(0)), clock.wake_up()), (None, None));
+        assert_eq!((clock.due(ms(0)), clock.poll_timeout()), (None, None));
         assert_eq!(clock.on_pcr(ms(0), at_ms(300), true), None);
         assert_eq!(clock.on_pcr(ms(1250), at_ms(400), false), None);
         assert_eq!(clock.buffered(), ms(1250));
         clock.begin_playout(at_ms(400));
         assert_eq!(clock.due(ms(0)), Some(at_ms(410)));
         assert_eq!(clock.due(ms(1250)), Some(at_ms(1660)));
-        assert_eq!(clock.wake_up(), Some(at_ms(660)), "expected at 410 - 1000 + 1250");
+        assert_eq!(clock.poll_timeout(), Some(at_ms(660)), "expected at 410 - 1000 + 1250");
         assert_eq!(clock.playing(at_ms(660)), Some(ms(250)));
     }
 

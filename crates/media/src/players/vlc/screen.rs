@@ -1,6 +1,6 @@
-//! What the viewer sees: nothing yet, moving pictures, a frozen one, the end.
+//! The screen: blank, moving pictures, a frozen picture, the end.
 //!
-//! The picture counts as frozen from the first instant at which the picture that is due could no longer be shown, which
+//! The picture counts as frozen from the first instant at which the due picture could no longer be shown, which
 //! is half a frame period after its date; so the start of a stall and a discard are the same lateness, and jitter below
 //! it is neither.
 
@@ -15,13 +15,13 @@ enum State {
     Over,
 }
 
-/// The screen and the changes that are known to lie ahead of it.
+/// The screen and its scheduled changes.
 #[derive(Debug)]
 pub(super) struct Screen {
     state: State,
-    /// When the picture will move (again).
+    /// When the picture will start to move.
     moves_at: Option<Instant>,
-    /// When the picture will freeze unless another one comes before.
+    /// When the picture will freeze unless another one is shown before.
     freezes_at: Option<Instant>,
     /// When the last picture will have been shown.
     ends_at: Option<Instant>,
@@ -39,12 +39,12 @@ impl Screen {
         }
     }
 
-    /// A moving picture will freeze at `at`, unless this is called again before. None: no picture is awaited.
+    /// A moving picture will freeze at `at`, unless this is called again before. `None`: no picture is expected.
     pub(super) fn expect_next_before(&mut self, at: Option<Instant>) {
         self.freezes_at = at;
     }
 
-    /// The buffered pictures are gone.
+    /// The buffered pictures were flushed.
     pub(super) fn freeze(&mut self, now: Instant, log: &mut Log<PlayerEvent>) {
         self.moves_at = None;
         self.freezes_at = None;
@@ -62,7 +62,7 @@ impl Screen {
         }
     }
 
-    /// The next change that lies ahead.
+    /// The time of the next change.
     pub(super) fn next_change(&self) -> Option<Instant> {
         [self.moves_at, self.freezes_at, self.ends_at].into_iter().flatten().min()
     }
@@ -71,7 +71,7 @@ impl Screen {
         self.state == State::Over
     }
 
-    /// Makes the changes that are due, in their order.
+    /// Applies the due changes in their order.
     pub(super) fn advance(&mut self, now: Instant, log: &mut Log<PlayerEvent>) {
         while let Some(at) = self.next_change().filter(|&at| at <= now) {
             if self.moves_at == Some(at) {

@@ -1,4 +1,4 @@
-//! Dialogues with the player, computed by hand, and what holds for every arrival pattern.
+//! Dialogues with the player, computed by hand, and invariants for every arrival pattern.
 //!
 //! The video has 25 pictures a second (40 ms each) of 1000 bytes, after a header of 500: 25 bytes a millisecond. A step
 //! of 250 ms ends with picture 6, 12, 18, 25, 31, ... (the last with a time stamp up to the step's end).
@@ -23,19 +23,19 @@ fn vlc(pictures: usize) -> Vlc {
     Vlc::new(VlcOptions::version_3(), video(pictures), Exchanges::new())
 }
 
-/// What it said, without the HTTP exchange.
+/// The player's events, without the HTTP exchange.
 fn play(player: &mut Vlc, arrivals: impl IntoIterator<Item = (u64, u64)>) -> Vec<(Instant, PlayerEvent)> {
-    let said = watch(player, &mut Pipe::default(), arrivals, FOREVER);
+    let events = watch(player, &mut Pipe::default(), arrivals, FOREVER);
     let http = |e: &PlayerEvent| {
         use PlayerEvent::{FirstByte, Requested, ResponseComplete};
         matches!(e, Requested { .. } | FirstByte { .. } | ResponseComplete { .. })
     };
-    said.into_iter().filter(|(_, e)| !http(e)).collect()
+    events.into_iter().filter(|(_, e)| !http(e)).collect()
 }
 
-fn report(said: &[(Instant, PlayerEvent)], end: Instant) -> ViewerReport {
+fn report(events: &[(Instant, PlayerEvent)], end: Instant) -> ViewerReport {
     let mut metrics = ViewerMetrics::new(Instant::ZERO);
-    said.iter().for_each(|(at, event)| metrics.observe(*at, event));
+    events.iter().for_each(|(at, event)| metrics.observe(*at, event));
     metrics.finish(end)
 }
 
@@ -59,8 +59,8 @@ fn it_starts_when_more_than_a_second_is_demultiplexed_and_plays_to_the_end() {
     // ms, is the first above 1000; its last picture, 31, comes at 120 + 31 * 20 = 740. The first picture is shown 10 ms
     // later, and the 100 pictures last 4 s.
     let mut player = vlc(100);
-    let said = play(&mut player, [(100, HEADERS)].into_iter().chain(steady(120, 20, 1_000, 100)));
-    assert_eq!(said, [(at_ms(750), PlaybackStarted), (at_ms(4_750), PlaybackEnded)]);
+    let events = play(&mut player, [(100, HEADERS)].into_iter().chain(steady(120, 20, 1_000, 100)));
+    assert_eq!(events, [(at_ms(750), PlaybackStarted), (at_ms(4_750), PlaybackEnded)]);
     assert_eq!(player.frame_counts(), FrameCounts { shown: 100, ..FrameCounts::default() });
 }
 
@@ -71,9 +71,9 @@ fn steps_are_paced_by_the_clock_with_a_tenth_of_a_second_ahead() {
     let mut player = vlc(100);
     let mut pipe = Pipe::default();
     watch(&mut player, &mut pipe, [(100, HEADERS + 100_000)], at_ms(259));
-    assert_eq!((player.next, player.next_timer()), (32, Some(at_ms(260))));
-    player.on_timer(at_ms(260), &mut pipe);
-    assert_eq!((player.next, player.next_timer()), (38, Some(at_ms(510))));
+    assert_eq!((player.next, player.poll_timeout()), (32, Some(at_ms(260))));
+    player.handle_timeout(at_ms(260), &mut pipe);
+    assert_eq!((player.next, player.poll_timeout()), (38, Some(at_ms(510))));
 }
 
 #[test]
@@ -81,8 +81,8 @@ fn a_pause_that_the_ring_bridges_is_not_seen() {
     // 200 pictures at once, playing from 110 on. Picture 200 belongs to the step that ends with PCR 8000 (its own time
     // stamp), which is due at 8110 like the picture. If the rest comes at 8110, nothing happened.
     let mut player = vlc(250);
-    let said = play(&mut player, [(100, HEADERS + 200_000), (8_110, 50_000)]);
-    assert_eq!(said, [(at_ms(110), PlaybackStarted), (at_ms(10_110), PlaybackEnded)]);
+    let events = play(&mut player, [(100, HEADERS + 200_000), (8_110, 50_000)]);
+    assert_eq!(events, [(at_ms(110), PlaybackStarted), (at_ms(10_110), PlaybackEnded)]);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_millisecond_more_is_an_underflow_that_costs_pictures() {
     // 8071: discarded. 206 was due at 8111: shown. Picture 249, time stamp 9960, is due at 8121 + 1710 and stays for 40
     // ms.
     let mut player = vlc(250);
-    let said = play(&mut player, [(100, HEADERS + 200_000), (8_111, 50_000)]);
+    let events = play(&mut player, [(100, HEADERS + 200_000), (8_111, 50_000)]);
     let t = at_ms(8_111);
     let expected = [
         (at_ms(110), PlaybackStarted),
@@ -107,9 +107,9 @@ fn a_millisecond_more_is_an_underflow_that_costs_pictures() {
         (t, StallEnded),
         (at_ms(9_871), PlaybackEnded),
     ];
-    assert_eq!(said, expected);
+    assert_eq!(events, expected);
     assert_eq!(player.frame_counts(), FrameCounts { shown: 245, discarded: 4, flushed: 1, left: 0 });
-    assert_eq!(report(&said, FOREVER).stalls, 0, "the picture jumped but did not stand still");
+    assert_eq!(report(&events, FOREVER).stalls, 0, "the picture jumped but did not stand still");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_longer_pause_freezes_the_picture_and_buffers_a_second_anew() {
     // 9500, whose last picture, 237, comes 37 * 40 ms later, at 11 480. Then the reference 8250 is due at 11 490, and
     // 206 (8240) at 11 480. Picture 299 (11 960) is due at 11 490 + 3710 and stays for 40 ms.
     let mut player = vlc(300);
-    let said = play(&mut player, [(100, HEADERS + 200_000)].into_iter().chain(steady(10_000, 40, 1_000, 100)));
+    let events = play(&mut player, [(100, HEADERS + 200_000)].into_iter().chain(steady(10_000, 40, 1_000, 100)));
     let t = at_ms(11_480);
     let expected = [
         (at_ms(110), PlaybackStarted),
@@ -133,8 +133,8 @@ fn a_longer_pause_freezes_the_picture_and_buffers_a_second_anew() {
         (t, StallEnded),
         (at_ms(15_240), PlaybackEnded),
     ];
-    assert_eq!(said, expected);
-    let report = report(&said, FOREVER);
+    assert_eq!(events, expected);
+    let report = report(&events, FOREVER);
     assert_eq!((report.stalls, report.buffer_underflows, report.pictures_flushed), (1, 1, 1));
     assert!((report.stall_s - 3.35).abs() < 1e-6 && (report.played_s - (8.02 + 3.76)).abs() < 1e-6);
 }
@@ -146,7 +146,7 @@ fn only_pictures_later_than_half_a_period_are_discarded() {
     // time: no PCR is late.
     let mut player = vlc(250);
     let arrivals = [(100, HEADERS + 195_000), (7_930, 1_000), (7_971, 1_000), (8_010, 1_000), (8_030, 52_000)];
-    let said = play(&mut player, arrivals);
+    let events = play(&mut player, arrivals);
     let expected = [
         (at_ms(110), PlaybackStarted),
         (at_ms(7_970) + Duration::from_nanos(1), StallBegan),
@@ -154,7 +154,7 @@ fn only_pictures_later_than_half_a_period_are_discarded() {
         (at_ms(8_010), StallEnded),
         (at_ms(10_110), PlaybackEnded),
     ];
-    assert_eq!(said, expected);
+    assert_eq!(events, expected);
 }
 
 /// Plays with an outage for each of `lates` that ends so many milliseconds after the next PCR was due; between two
@@ -163,22 +163,22 @@ fn after_outages(clock_jitter: Duration, lates: &[u64]) -> (Vec<PlayerEvent>, Vl
     let options = VlcOptions { clock_jitter, ..VlcOptions::version_3() };
     let mut player = Vlc::new(options, video(2_000), Exchanges::new());
     let mut pipe = Pipe::default();
-    let mut said = watch(&mut player, &mut pipe, [(100, HEADERS + 200_000)], at_ms(100));
+    let mut events = watch(&mut player, &mut pipe, [(100, HEADERS + 200_000)], at_ms(100));
     for late in lates {
         // Play until the player waits for a picture, then let `late` pass since its step's PCR was due.
-        while let Some(due) = player.next_timer().filter(|_| player.demux != Demux::Reading) {
-            player.on_timer(due, &mut pipe);
+        while let Some(due) = player.poll_timeout().filter(|_| player.demux != Demux::Reading) {
+            player.handle_timeout(due, &mut pipe);
         }
         let due = player.clock.due(player.step_end).unwrap();
-        while let Some(at) = player.next_timer().filter(|&at| at <= due + ms(*late)) {
-            player.on_timer(at, &mut pipe);
+        while let Some(at) = player.poll_timeout().filter(|&at| at <= due + ms(*late)) {
+            player.handle_timeout(at, &mut pipe);
         }
         pipe.arrive(200_000);
         player.on_readable(due + ms(*late), &mut pipe);
     }
-    said.extend(player.log().drain());
+    events.extend(player.log().drain());
     let kept = |e: &PlayerEvent| matches!(e, PlayerEvent::BufferUnderflow { .. } | PlayoutDelayRaised { .. });
-    (said.into_iter().map(|(_, e)| e).filter(kept).collect(), player)
+    (events.into_iter().map(|(_, e)| e).filter(kept).collect(), player)
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn the_delay_grows_by_the_median_of_the_last_three_lates() {
     // Lates 2000, 500: the median of 0, 500, 2000 is 500. Against the new delay 1500 the first late would have been
     // 1500, the second 0. Then 700: median of 0, 700, 1500. Against 2200 there remain 800 and 0. Then 300: median of 0,
     // 300, 800.
-    let (said, player) = after_outages(ms(5_000), &[2_000, 500, 700, 300]);
+    let (events, player) = after_outages(ms(5_000), &[2_000, 500, 700, 300]);
     let expected = [
         underflow(2_000),
         underflow(500),
@@ -196,7 +196,7 @@ fn the_delay_grows_by_the_median_of_the_last_three_lates() {
         underflow(300),
         PlayoutDelayRaised { to: ms(2_500) },
     ];
-    assert_eq!(said, expected);
+    assert_eq!(events, expected);
     assert_eq!(player.playout_delay(), ms(2_500));
 }
 
@@ -214,8 +214,8 @@ fn a_wish_above_the_limit_is_ignored_and_only_the_clock_is_reset() {
     // Two lates of 6000 ms want a delay of 7000, above 1000 + 5000. The delay stays. The second time nothing is
     // buffered anew: the next PCR, in the same instant, is the new reference, due a second later; and as it is expected
     // now, one more step is read now.
-    let (said, mut player) = after_outages(ms(5_000), &[6_000, 6_000]);
-    assert_eq!(said, [underflow(6_000), underflow(6_000)]);
+    let (events, mut player) = after_outages(ms(5_000), &[6_000, 6_000]);
+    assert_eq!(events, [underflow(6_000), underflow(6_000)]);
     assert_eq!(player.playout_delay(), ms(1_000));
     assert!(!player.buffering);
     assert_eq!(player.clock.buffered(), ms(250));
@@ -224,16 +224,16 @@ fn a_wish_above_the_limit_is_ignored_and_only_the_clock_is_reset() {
     let resumed_at = player.clock.due(player.step_end - ms(250)).unwrap() - ms(1_000);
     let moves_again = player.screen.next_change().unwrap();
     assert!([ms(760), ms(790)].contains(&moves_again.since(resumed_at)), "{moves_again} after {resumed_at}");
-    while let Some(due) = player.next_timer().filter(|&due| due <= moves_again) {
-        player.on_timer(due, &mut Pipe::default());
+    while let Some(due) = player.poll_timeout().filter(|&due| due <= moves_again) {
+        player.handle_timeout(due, &mut Pipe::default());
     }
     assert!(player.log().drain().any(|(at, e)| at == moves_again && e == StallEnded));
 }
 
 #[test]
 fn no_delay_above_a_minute_is_taken() {
-    let (said, player) = after_outages(ms(100_000), &[70_000, 70_000]);
-    assert_eq!((said, player.playout_delay()), (vec![underflow(70_000), underflow(70_000)], ms(1_000)));
+    let (events, player) = after_outages(ms(100_000), &[70_000, 70_000]);
+    assert_eq!((events, player.playout_delay()), (vec![underflow(70_000), underflow(70_000)], ms(1_000)));
     let (_, player) = after_outages(ms(100_000), &[58_000, 58_000]);
     assert_eq!(player.playout_delay(), ms(59_000));
 }
@@ -245,7 +245,7 @@ fn full_decoder_queues_stop_the_reading_ahead() {
     let mut player = Vlc::new(VlcOptions::version_3(), Arc::new(frames), Exchanges::new());
     watch(&mut player, &mut Pipe::default(), [(100, HEADERS + 50_000_000)], at_ms(110));
     let expected = at_ms(110 + 1_250 - 1_000);
-    assert_eq!(player.next_timer(), Some(expected - Duration::from_micros(46_875)));
+    assert_eq!(player.poll_timeout(), Some(expected - Duration::from_micros(46_875)));
 }
 
 #[test]
@@ -259,13 +259,13 @@ fn pictures_without_a_date_are_discarded() {
     // At 17 870 it comes with three of the next step: late 1000, median of 0, 1000, 1000: wish 2000, limit 1000:
     // ignored.
     let arrivals = [(100, HEADERS + 200_000), (9_110, 200_000), (17_870, 4_000), (17_900, 196_000)];
-    let said = play(&mut player, arrivals);
-    let lost: Vec<_> = said.iter().filter(|(at, _)| *at >= at_ms(17_870)).map(|(_, e)| *e).collect();
+    let events = play(&mut player, arrivals);
+    let lost: Vec<_> = events.iter().filter(|(at, _)| *at >= at_ms(17_870)).map(|(_, e)| *e).collect();
     let expected =
         [underflow(1_000), discarded(400), discarded(401), discarded(402), discarded(403), StallEnded, PlaybackEnded];
     assert_eq!(lost, expected);
     // PCR 16 250 at 17 900 is the reference, due a second later; 404 (16 160) is due 90 ms before that.
-    let resumed = said.iter().rfind(|(_, e)| *e == StallEnded).unwrap();
+    let resumed = events.iter().rfind(|(_, e)| *e == StallEnded).unwrap();
     assert_eq!(resumed.0, at_ms(18_810));
 }
 
@@ -277,17 +277,17 @@ fn late_pcrs_while_buffering_count_for_the_median() {
     // 3950.
     let mut player = vlc(2_000);
     let mut pipe = Pipe::default();
-    let mut said =
+    let mut events =
         watch(&mut player, &mut pipe, [(100, HEADERS)].into_iter().chain(steady(100, 200, 1_000, 32)), at_ms(6_300));
-    assert!(!player.buffering && said.len() == 2, "a request and its first byte: {said:?}");
-    while let Some(due) = player.next_timer() {
-        player.on_timer(due, &mut pipe);
+    assert!(!player.buffering && events.len() == 2, "a request and its first byte: {events:?}");
+    while let Some(due) = player.poll_timeout() {
+        player.handle_timeout(due, &mut pipe);
     }
     // PCR 1500 waits for the pictures 32..=37. Playing began at 6310, so it is due at 7810.
     pipe.arrive(100_000);
     player.on_readable(at_ms(7_910), &mut pipe);
-    said.extend(player.log().drain());
-    let kept: Vec<_> = said
+    events.extend(player.log().drain());
+    let kept: Vec<_> = events
         .iter()
         .map(|(_, e)| *e)
         .filter(|e| matches!(e, PlayerEvent::BufferUnderflow { .. } | PlayoutDelayRaised { .. }))
@@ -302,8 +302,8 @@ fn windowed(player: &mut Vlc, rate: u64, window: u64, size: u64, outages: &[(u64
     player.start(Instant::ZERO, &mut pipe);
     let (mut left, mut metrics) = (size, ViewerMetrics::new(Instant::ZERO));
     for now in 1..200_000 {
-        while let Some(due) = player.next_timer().filter(|&due| due <= at_ms(now)) {
-            player.on_timer(due, &mut pipe);
+        while let Some(due) = player.poll_timeout().filter(|&due| due <= at_ms(now)) {
+            player.handle_timeout(due, &mut pipe);
         }
         if !outages.iter().any(|&(from, to)| (from..to).contains(&now)) {
             let fits = window.saturating_sub(pipe.readable()).min(rate).min(left);
@@ -361,8 +361,8 @@ fn a_server_that_hangs_up_ends_the_video_early() {
     pipe.arrive(500);
     pipe.peer_finished = true;
     player.on_readable(at_ms(1_000), &mut pipe);
-    while let Some(due) = player.next_timer() {
-        player.on_timer(due, &mut pipe);
+    while let Some(due) = player.poll_timeout() {
+        player.handle_timeout(due, &mut pipe);
     }
     assert_eq!(player.log().drain().last(), Some((at_ms(4_110), PlaybackEnded)));
     assert_eq!(player.frame_counts(), FrameCounts { shown: 100, left: 900, ..FrameCounts::default() });
@@ -383,8 +383,8 @@ fn a_server_that_hangs_up_before_the_start_ends_it_at_once() {
 fn a_video_shorter_than_the_delay_is_played() {
     // Ten pictures, 400 ms: buffering never spans a second, but there is no more to wait for.
     let mut player = vlc(10);
-    let said = play(&mut player, [(100, HEADERS + 10_000)]);
-    assert_eq!(said, [(at_ms(110), PlaybackStarted), (at_ms(510), PlaybackEnded)]);
+    let events = play(&mut player, [(100, HEADERS + 10_000)]);
+    assert_eq!(events, [(at_ms(110), PlaybackStarted), (at_ms(510), PlaybackEnded)]);
 }
 
 #[test]
@@ -443,16 +443,16 @@ proptest! {
         let options = VlcOptions { ring, clock_jitter: ms(jitter), ..VlcOptions::version_3() };
         let run = || {
             let mut player = Vlc::new(options, video(pictures), Exchanges::new());
-            let said = play(&mut player, schedule(&gaps, HEADERS + 1_000 * pictures as u64));
-            (said, player)
+            let events = play(&mut player, schedule(&gaps, HEADERS + 1_000 * pictures as u64));
+            (events, player)
         };
-        let (said, player) = run();
+        let (events, player) = run();
         prop_assert!(player.finished());
 
         let counts = player.frame_counts();
         prop_assert_eq!(counts.left, 0);
         let mut fate = vec![0; pictures];
-        for (_, event) in &said {
+        for (_, event) in &events {
             match *event {
                 PlayerEvent::PictureDiscarded { frame } => fate[frame as usize] += 1,
                 PlayerEvent::PicturesFlushed { first, count } => (first..first + count).for_each(|f| fate[f as usize] += 1),
@@ -464,28 +464,28 @@ proptest! {
         prop_assert_eq!(lost, counts.discarded + counts.flushed);
         prop_assert_eq!(counts.shown + lost, pictures as u32);
 
-        let end = said.last().unwrap();
+        let end = events.last().unwrap();
         prop_assert_eq!(end.1, PlaybackEnded);
-        let report = report(&said, FOREVER);
+        let report = report(&events, FOREVER);
         let sum = report.startup_s.unwrap() + report.played_s + report.stall_s;
         prop_assert!((sum - end.0.as_secs_f64()).abs() < 1e-6, "{} of {}", sum, end.0);
 
-        let delays: Vec<_> = said.iter().filter_map(|(_, e)| match e {
+        let delays: Vec<_> = events.iter().filter_map(|(_, e)| match e {
             PlayoutDelayRaised { to } => Some(*to),
             _ => None,
         }).collect();
         prop_assert!(delays.windows(2).all(|d| d[0] < d[1]));
         prop_assert!(player.playout_delay() <= ms(1_000 + jitter));
 
-        prop_assert_eq!(said, run().0);
+        prop_assert_eq!(events, run().0);
     }
 
     #[test]
     fn more_bytes_earlier_never_start_later(gaps in arrivals(), pictures in 50..400usize) {
         let size = HEADERS + 1_000 * pictures as u64;
         let start = |list: Vec<(u64, u64)>| {
-            let said = play(&mut vlc(pictures), list);
-            said.iter().find(|(_, e)| *e == PlaybackStarted).map(|(at, _)| *at)
+            let events = play(&mut vlc(pictures), list);
+            events.iter().find(|(_, e)| *e == PlaybackStarted).map(|(at, _)| *at)
         };
         let early = gaps.iter().map(|&(gap, bytes)| (gap / 2, bytes)).collect::<Vec<_>>();
         prop_assert!(start(schedule(&early, size)) <= start(schedule(&gaps, size)));

@@ -1,6 +1,6 @@
 //! The kinds of networks whose statistics were fitted.
 //!
-//! `cargo run --release -p anabranch-validation --bin traces -- --fit` fits them again where the recordings are.
+//! `cargo run --release -p anabranch-validation --bin traces -- --fit` fits them again from the recordings.
 
 use super::SyntheticModel;
 use anabranch_registry::{Entry, Registry};

@@ -1,8 +1,8 @@
-//! Rates that were not recorded, but have the statistics of recordings of WiFi and of mobile networks.
+//! Synthetic rates with the statistics of recordings of WiFi and of mobile networks.
 //!
-//! The quality of a radio link wanders (shadowing decorrelates exponentially over distance: Gudmundson, Electronics Letters
-//! 27(23), 1991), and the rate follows it between nothing and what the fastest modulation carries; other users and the
-//! scheduler add what differs from second to second; now and then there is no service at all. In steps of one second:
+//! The quality of a radio link varies (shadowing decorrelates exponentially over distance: Gudmundson, Electronics
+//! Letters 27(23), 1991), and the rate follows it between zero and the rate of the fastest modulation; other users and
+//! the scheduler add variation from second to second; at times there is no service. In steps of one second:
 //!
 //! ```text
 //! z_0 ~ N(0, 1),  z_(k+1) = a z_k + sqrt(1 - a^2) N(0, 1),  a = exp(-1 s / correlation_time)      (an Ornstein-Uhlenbeck process)
@@ -33,29 +33,29 @@ pub struct SyntheticModel {
     pub headroom: f64,
     /// The standard deviation of that logit.
     pub spread: f64,
-    /// After which time the quality's correlation has fallen to 1/e.
+    /// The time after which the quality's correlation has fallen to 1/e.
     pub correlation_time: Duration,
-    /// The standard deviation of the logarithm of what differs from second to second.
+    /// The standard deviation of the logarithm of the variation from second to second.
     pub noise: f64,
     /// The mean time from an outage's end to the next one's beginning.
     pub between_outages: Duration,
-    /// The mean length of an outage; zero: there is none.
+    /// The mean length of an outage; zero: there are none.
     pub outage: Duration,
 }
 
-/// A rate to be made up.
+/// Configuration of a synthetic rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SyntheticConfig {
-    /// How it varies.
+    /// The model of its variation.
     pub model: SyntheticModel,
-    /// Its mean in the long run. A realisation's differs from it.
+    /// Its mean in the long run. The mean of a realisation differs from it.
     pub mean: Bandwidth,
-    /// After which time it begins again, in whole seconds.
+    /// The time after which it repeats, in whole seconds.
     pub period: Duration,
-    /// Which of the possible ones: whoever has the same name in a run with the same seed gets the same one. Both directions
+    /// The name of the realisation: the same name in a run with the same seed gives the same rates. Both directions
     /// of a link should have the same, because they are one radio.
     pub stream: String,
-    /// Instead of the run's seed.
+    /// Seed in place of the run's.
     pub seed: Option<u64>,
 }
 
@@ -94,7 +94,7 @@ impl SyntheticModel {
         [within_step(self.between_outages), within_step(self.outage)]
     }
 
-    /// The share of the time with service.
+    /// The share of time with service, 0 to 1.
     pub fn service(&self) -> f64 {
         let [begin, end] = self.transitions();
         end / (begin + end)
@@ -122,7 +122,7 @@ impl SyntheticModel {
 }
 
 impl SyntheticConfig {
-    /// Whether it can be made: the model's parameters, and the period.
+    /// Checks the model's parameters and the period.
     pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
         if self.period < STEP || self.period > LONGEST {
             return Err(("period", "is not between one second and a week"));
@@ -130,7 +130,7 @@ impl SyntheticConfig {
         self.model.check()
     }
 
-    /// Makes it up.
+    /// Generates the rate.
     ///
     /// # Panics
     /// If the period is shorter than a second, which [`check`](Self::check) refuses.
@@ -156,7 +156,7 @@ impl SyntheticConfig {
         Steps::new((0..steps).map(step), AtEnd::Loop).expect("there is a step, and not too many")
     }
 
-    /// The same as a file's content would be.
+    /// The rate as the content of a file.
     pub fn recording(&self, run_seed: u64) -> Result<super::Recording, TraceError> {
         self.check().map_err(|(key, problem)| TraceError::whole(format!("`{key}` {problem}")))?;
         let rate = super::RecordedRate::Table(self.generate(&Streams::new(run_seed, "")));

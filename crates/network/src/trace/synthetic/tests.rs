@@ -79,7 +79,7 @@ fn with_little_headroom_it_is_log_normal() {
 
 /// The chain leaves an outage with 1 - exp(-1/4) per second, so its mean length is the inverse.
 #[test]
-fn outages_last_as_long_as_said() {
+fn outages_have_the_configured_length() {
     let model = SyntheticModel { between_outages: Duration::from_secs(40), outage: Duration::from_secs(4), ..plain() };
     let made = summary(model, 3);
     let length = made.outage_share * 1e5 / made.outages as f64;

@@ -13,7 +13,7 @@
 //! `extra` covers aggregated acknowledgments (see `aggregation.rs`) and three bursts of segmentation offload. A repair begins with
 //! a round trip of packet conservation and ends with the window from before. A policed path is recognised (`policer.rs`).
 //! Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016; behaviour and
-//! constants of Linux's `tcp_bbr.c`. Coupled with nobody: each subflow takes its share of its own bottleneck.
+//! constants of Linux's `tcp_bbr.c`. Not coupled: each subflow takes its share of its own bottleneck.
 //!
 //! Needs pacing and delivery-rate samples. Ours: the maximum of the bandwidth is exact, where Linux keeps three samples; packets
 //! are counted as in flight until acknowledged, with none waiting in a pacing layer; a delayed acknowledgment may renew an
@@ -28,7 +28,7 @@ use super::{Ack, CongestionControl, Entry, LossCause, RateSample, Siblings, Wind
 use crate::view::{Packets, SubflowView};
 use aggregation::Aggregation;
 use anabranch_units::{Duration, Instant};
-use policer::{Observation, Policer, Totals, Verdict};
+use policer::{AckSample, Action, Policer, Totals};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rate::{MaxFilter, Rate};
@@ -62,7 +62,7 @@ enum Mode {
         since: Instant,
     },
     ProbeRtt {
-        /// When it may end, once few enough packets are in flight.
+        /// End of the phase, once few enough packets are in flight.
         until: Option<Instant>,
         round_passed: bool,
     },
@@ -193,7 +193,7 @@ impl Bbr {
     }
 
     fn observe_policer(&mut self, loss: bool, app_limited: bool) {
-        let seen = Observation {
+        let seen = AckSample {
             totals: self.totals,
             loss,
             app_limited,
@@ -201,14 +201,14 @@ impl Bbr {
             cycling: matches!(self.mode, Mode::ProbeBw { .. }),
             mss: self.mss,
         };
-        if self.policer.observe(&seen) == Verdict::Resume {
+        if self.policer.observe(&seen) == Action::Resume {
             self.begin_cycle(self.totals.now);
         }
     }
 
     fn update_bandwidth(&mut self, sample: &RateSample) {
         let rate = Rate::new(u64::from(sample.delivered), sample.interval);
-        // A sender without data is slower than its path; it says something only if it was faster than all before.
+        // A sender without data is slower than its path: its sample counts only if it exceeds all earlier ones.
         if !sample.app_limited || rate >= self.bandwidth.max() {
             self.bandwidth.add(self.round, rate);
         }

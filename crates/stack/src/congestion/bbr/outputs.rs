@@ -1,4 +1,4 @@
-//! What follows from BBR's model: the pacing rate and the window.
+//! The pacing rate and the window that follow from BBR's model.
 
 use super::rate::Rate;
 use super::{Bbr, CYCLE, MIN_WINDOW, Mode, Repair};

@@ -26,23 +26,23 @@ pub(super) struct Totals {
     pub(super) lost: u64,
 }
 
-/// What an acknowledgment adds to the search.
+/// The counters' change at one acknowledgment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Observation {
+pub(super) struct AckSample {
     pub(super) totals: Totals,
-    /// It shows a loss.
+    /// The acknowledgment shows a loss.
     pub(super) loss: bool,
     pub(super) app_limited: bool,
-    /// It begins a round trip.
+    /// The acknowledgment begins a round trip.
     pub(super) round_start: bool,
     /// The controller is cycling its gains.
     pub(super) cycling: bool,
     pub(super) mss: u32,
 }
 
-/// What the controller must do next.
+/// The policer's instruction to the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Action {
     Nothing,
     /// The policed rate was used long enough: probe for bandwidth again.
     Resume,
@@ -53,7 +53,7 @@ enum State {
     /// No loss was seen: a policer would still have tokens.
     #[default]
     Waiting,
-    /// An interval is under way; `previous` is the rate of the one before.
+    /// An interval is running; `previous` is the rate of the one before.
     Sampling { previous: Option<Rate>, from: Totals, rounds: u32 },
     /// The path is policed at this rate.
     Policed { rate: Rate, rounds: u32 },
@@ -78,14 +78,14 @@ impl Policer {
         self.state = State::Waiting;
     }
 
-    pub(super) fn observe(&mut self, seen: &Observation) -> Verdict {
+    pub(super) fn observe(&mut self, seen: &AckSample) -> Action {
         match &mut self.state {
             State::Policed { rounds, .. } => {
                 if seen.cycling && seen.round_start {
                     *rounds += 1;
                     if *rounds >= ROUNDS_IN_USE {
                         self.reset();
-                        return Verdict::Resume;
+                        return Action::Resume;
                     }
                 }
             }
@@ -96,10 +96,10 @@ impl Policer {
             }
             State::Sampling { .. } => self.sample(seen),
         }
-        Verdict::Nothing
+        Action::Nothing
     }
 
-    fn sample(&mut self, seen: &Observation) {
+    fn sample(&mut self, seen: &AckSample) {
         let State::Sampling { previous, from, rounds } = &mut self.state else { return };
         // A sender that ran out of data underestimates the rate.
         if seen.app_limited {
@@ -113,13 +113,13 @@ impl Policer {
             return self.reset();
         }
         let (previous, from) = (*previous, *from);
-        // Only a loss says that the tokens are used up.
+        // Only a loss shows that the tokens are used up.
         if seen.loss && is_lossy(&from, &seen.totals) && seen.totals.now.since(from.now) >= MIN_INTERVAL {
             self.finish_interval(previous, &from, seen);
         }
     }
 
-    fn finish_interval(&mut self, previous: Option<Rate>, from: &Totals, seen: &Observation) {
+    fn finish_interval(&mut self, previous: Option<Rate>, from: &Totals, seen: &AckSample) {
         let rate = Rate::new(seen.totals.delivered - from.delivered, seen.totals.now.since(from.now));
         self.state = match previous {
             Some(previous) if is_same(rate, previous, seen.mss) => {
@@ -157,13 +157,13 @@ mod tests {
             Path { policer: Policer::default(), totals: Totals::default(), rounds: 0 }
         }
 
-        fn round(&mut self, delivered: u64, lost: u64, app_limited: bool) -> Verdict {
+        fn round(&mut self, delivered: u64, lost: u64, app_limited: bool) -> Action {
             self.rounds += 1;
             self.totals.now = at(f64::from(self.rounds) * 0.1);
             self.totals.delivered += delivered;
             self.totals.lost += lost;
             let totals = self.totals;
-            self.policer.observe(&Observation {
+            self.policer.observe(&AckSample {
                 totals,
                 loss: lost > 0,
                 app_limited,
@@ -185,9 +185,9 @@ mod tests {
         path.round(20, 6, false);
         assert_eq!(path.policer.rate().unwrap().as_f64().round(), 200.0);
         for _ in 0..47 {
-            assert_eq!(path.round(20, 0, false), Verdict::Nothing);
+            assert_eq!(path.round(20, 0, false), Action::Nothing);
         }
-        assert_eq!(path.round(20, 0, false), Verdict::Resume);
+        assert_eq!(path.round(20, 0, false), Action::Resume);
         assert_eq!(path.policer.rate(), None);
     }
 

@@ -1,34 +1,34 @@
-//! When packets may leave that the window has room for: the pace, and the bursts that segmentation offload takes in one piece.
+//! When packets that fit the window may be sent: the pacing rate, and bursts for segmentation offload.
 
 use super::Sender;
 use crate::view::{Pace, Phase};
 use anabranch_units::{Duration, Instant};
 
-/// A burst of segmentation offload is what leaves in this time at the pacing rate, and so long after the last packet
-/// the sender no longer counts as busy (Linux: 2^-10 s and 1 ms).
+/// A burst of segmentation offload is what can be sent in this time at the pacing rate; the sender counts as busy for
+/// the same time after its last packet (Linux: 2^-10 s and 1 ms).
 const BURST_TIME: Duration = Duration::from_millis(1);
 /// Packets of the smallest burst (Linux `tcp_min_tso_segs`).
 const LEAST_BURST: u64 = 2;
 
-/// What segmentation offload takes apart.
+/// A burst that segmentation offload splits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Burst {
-    /// It leaves at this instant.
+    /// When it is sent.
     began: Instant,
-    /// Packets of it, and those that have not left.
+    /// Its packets, and those not yet sent.
     packets: u32,
     left: u32,
 }
 
 impl Burst {
-    /// A packet of it has left.
+    /// The rest of the burst after one packet was sent.
     pub fn without_one(self) -> Self {
         Burst { left: self.left.saturating_sub(1), ..self }
     }
 }
 
 impl Sender {
-    /// The pace since the last acknowledgment.
+    /// The pacing rate since the last acknowledgment.
     pub fn pace(&self) -> Pace {
         Pace { fixed: self.window.pacing_rate, ..self.pace }
     }
@@ -42,15 +42,15 @@ impl Sender {
         self.pace = Pace { fixed: None, packets, round_trip: self.rtt.srtt() };
     }
 
-    /// With pacing, nothing may leave before this.
+    /// With pacing: earliest time of the next packet.
     pub fn paced_until(&self) -> Instant {
         self.paced_until
     }
 
-    /// Whether new data had better wait for the next acknowledgment, so that it leaves as a burst that segmentation offload
-    /// takes in one piece (Linux's `tcp_tso_should_defer`): as long as that one is near, the sender has been busy until
-    /// now, and there is room for less than a burst and for less than a third of the window. `full` is the payload of a full
-    /// segment, `unsent` what waits to leave. A burst that has begun leaves as a whole.
+    /// Whether new data should wait for the next acknowledgment, so that it is sent as one burst for segmentation
+    /// offload (Linux's `tcp_tso_should_defer`): as long as that one is near, the sender has been busy until now, and
+    /// there is room for less than a burst and for less than a third of the window. `full` is the payload of a full
+    /// segment, `unsent` the waiting bytes. A burst that has begun is sent as a whole.
     pub fn gathers(&mut self, now: Instant, unsent: u64, full: u32) -> bool {
         if !self.manner.gathers || self.burst.is_some_and(|burst| burst.began == now && burst.left > 0) {
             return false;
@@ -62,7 +62,8 @@ impl Sender {
         let calm = matches!(self.phase, Phase::Open | Phase::Disorder);
         let busy = now.since(self.last_sent_at) <= BURST_TIME;
         let little = u64::from(room) < burst && 3 * room < cwnd && unsent > u64::from(room) * full;
-        // The first one under way is answered soon: within a burst's time, which Linux 6.18 put beside half a round trip.
+        // The first one in flight is acknowledged soon: within a burst's time, which Linux 6.18 uses beside half a
+        // round trip.
         let near = BURST_TIME.min(self.rtt.srtt() / 2);
         let soon = || self.board.front().is_some_and(|front| front.sent_at + self.rtt.srtt() <= now + near);
         let gathers = calm && busy && little && soon();
@@ -71,12 +72,12 @@ impl Sender {
         gathers
     }
 
-    /// Notes that new data waits as [`Sender::gathers`] says: the window is what it waits for.
+    /// Notes that new data waits according to [`Sender::gathers`]: it waits for the window.
     pub fn gather(&mut self) {
         self.gathering = true;
     }
 
-    /// Whether the packet that left last was the last one of several in a burst.
+    /// Whether the last packet sent was the last one of several in a burst.
     pub fn burst_ended(&self) -> bool {
         self.burst.is_some_and(|burst| burst.left == 0 && burst.packets > 1)
     }

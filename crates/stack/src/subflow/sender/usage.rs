@@ -1,27 +1,27 @@
-//! How much of the window is used: growth makes sense only if the window was in the way, and a window that nobody uses decays.
+//! How much of the window is used: a window grows only if it limited the sender, and an unused window decays.
 
 use super::Sender;
 use crate::subflow::INITIAL_WINDOW;
 use crate::view::{Packets, Phase};
 use anabranch_units::Instant;
 
-/// How much of the window the sender made use of (RFC 7661's question, Linux's answer).
+/// The used part of the window (RFC 7661's criterion, Linux's rule).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WindowUsage {
     /// The window limited the sender in the last round.
     limited: bool,
-    /// The most packets under way in it.
+    /// The most packets in flight in the round.
     peak: u32,
     /// The round ends when this is acknowledged.
     round_end: u64,
-    /// The most packets under way since the window was last full, and when that was.
+    /// The most packets in flight since the window was last full, and the time.
     used: u32,
     pub full_at: Instant,
 }
 
 impl Sender {
-    /// Linux's `tcp_is_cwnd_limited`: growth makes sense only if the window was in the way. In slow start, half a
-    /// window in use is enough, because the other half may leave before the next acknowledgment.
+    /// Linux's `tcp_is_cwnd_limited`: growth is useful only if the window limited the sender. In slow start, half a
+    /// window in use is enough, because the other half may be sent before the next acknowledgment.
     pub(super) fn window_limited(&self) -> bool {
         if self.usage.limited {
             return true;
@@ -29,7 +29,7 @@ impl Sender {
         self.window.in_slow_start() && self.window.cwnd.floor() < 2 * self.usage.peak
     }
 
-    /// To be called when everything that could leave has left: notes whether the window was what stopped the sender,
+    /// To be called when everything that could be sent was sent: notes whether the window limited the sender,
     /// and decays a window that was not used for a timeout (RFC 2861).
     pub fn after_sending(&mut self, now: Instant, has_more: bool, decay: bool) {
         let limited = self.board.in_flight() >= self.window.cwnd.floor() || std::mem::take(&mut self.gathering);
@@ -52,7 +52,7 @@ impl Sender {
         }
     }
 
-    /// Linux's `tcp_cwnd_application_limited`: halfway from the window to what was used of it.
+    /// Linux's `tcp_cwnd_application_limited`: moves halfway from the window to its used part.
     fn decay_unused(&mut self, now: Instant) {
         if self.phase == Phase::Open {
             let used = self.usage.used.max(INITIAL_WINDOW);
@@ -85,7 +85,7 @@ impl Sender {
         self.decayed_at = now;
     }
 
-    /// Linux's `tcp_current_ssthresh`: what remains of the window's history when it decays without a loss.
+    /// Linux's `tcp_current_ssthresh`: the threshold that keeps the window's history when it decays without a loss.
     pub(in super::super) fn current_ssthresh(&self) -> Packets {
         if self.phase == Phase::Recovery {
             return self.window.ssthresh;

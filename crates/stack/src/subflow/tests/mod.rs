@@ -43,14 +43,14 @@ struct Bed {
     clock: bool,
 }
 
-/// What an acknowledgment says beyond its number.
+/// The optional parts of an acknowledgment.
 #[derive(Clone, Copy, Default)]
 struct Say<'a> {
     /// Ranges of packets that arrived ahead.
     ahead: &'a [(u64, u64)],
     /// A packet that arrived twice.
     twice: Option<u64>,
-    /// When the segment left that the acknowledgment answers.
+    /// When the segment was sent that the acknowledgment answers.
     echo: Option<u64>,
 }
 
@@ -92,7 +92,7 @@ impl Bed {
         self
     }
 
-    /// Sends `n` packets of new data back to back; there is more.
+    /// Sends `n` packets of new data back to back; more data is waiting.
     fn send(&mut self, n: u32) -> &mut Self {
         self.send_with_rest(n, true)
     }
@@ -118,7 +118,7 @@ impl Bed {
         sent
     }
 
-    /// The packets that the sender wants to repeat now.
+    /// The packets that the sender wants to retransmit now.
     fn repeat(&mut self) -> Vec<(u64, SendKind)> {
         let now = at(self.now);
         let mut repeated = Vec::new();
@@ -129,7 +129,7 @@ impl Bed {
         repeated
     }
 
-    /// The packets repeated, none of which is a probe.
+    /// The packets retransmitted, none of which is a probe.
     fn repairs(&mut self) -> Vec<u64> {
         let repair = |(packet, kind)| {
             assert_eq!(kind, SendKind::Retransmission);
@@ -143,7 +143,7 @@ impl Bed {
         self.ack_saying(next, Say::default())
     }
 
-    /// The same, and the ranges of packets that arrived ahead.
+    /// An acknowledgment with the ranges of packets that arrived ahead.
     fn sack(&mut self, next: u64, ahead: &[(u64, u64)]) -> AckOutcome {
         self.ack_saying(next, Say { ahead, ..Say::default() })
     }
@@ -162,7 +162,7 @@ impl Bed {
         self.subflow.sender.on_ack(at(self.now), &acknowledgment, Siblings::new(&views, 0))
     }
 
-    /// When the sender wants to be woken.
+    /// The sender's next timeout.
     fn deadline(&self) -> Option<u64> {
         self.subflow.sender.deadline().map(|at| at.since(Instant::ZERO).as_millis())
     }
@@ -179,7 +179,7 @@ impl Bed {
         self.subflow.sender.window().cwnd.floor()
     }
 
-    /// The threshold; none before the first loss.
+    /// The threshold; `None` before the first loss.
     fn ssthresh(&self) -> Option<u32> {
         let ssthresh = self.subflow.sender.window().ssthresh;
         (ssthresh != Packets::INFINITE).then(|| ssthresh.floor())

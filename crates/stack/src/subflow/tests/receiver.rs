@@ -1,4 +1,4 @@
-//! When the receiving half answers, and what it tells.
+//! When the receiving half acknowledges, and with which contents.
 
 use super::{PACKET, at, ms, start_of};
 use crate::subflow::{Receiver, timestamp};
@@ -23,7 +23,7 @@ impl Bed {
         Bed { receiver, now: 1000, rtt: ms(100), widest: WINDOW }
     }
 
-    /// Past the quick acknowledgments of the beginning: all of them used up, the last a millisecond ago.
+    /// After the initial quick acknowledgments: all of them used up, the last a millisecond ago.
     fn settled() -> (Self, u64) {
         let mut bed = Bed::new();
         for packet in 0..16 {
@@ -46,7 +46,7 @@ impl Bed {
         while self.receiver.pop().is_some() {}
     }
 
-    /// The blocks that an acknowledgment tells, if one leaves now.
+    /// The SACK blocks of an acknowledgment, if one is sent now.
     fn answer(&mut self) -> Option<Vec<(u64, u64)>> {
         if !self.receiver.wants_ack(at(self.now)) {
             return None;
@@ -195,7 +195,7 @@ fn while_a_hole_stays_open_answers_are_gathered_for_a_millisecond() {
     }
     bed.arrives(next + 50);
     assert!(bed.answer().is_some());
-    // The first hole closes, another one is open behind: again the sender is to hear of it three times at once.
+    // The first hole closes, another one is open behind: again the sender needs three acknowledgments of it at once.
     bed.arrives(next + 52);
     bed.now += 1;
     bed.answer();
@@ -347,7 +347,7 @@ fn packets_that_open_the_window_use_up_no_quick_acknowledgment() {
         bed.arrives(*packet);
         bed.answer().is_some()
     });
-    // What a kernel was seen to do: six packets opened its window, and it answered twenty-two at once.
+    // Observed on a kernel: six packets opened its window, and it answered twenty-two at once.
     assert_eq!(quick.count(), 22);
 }
 

@@ -1,10 +1,10 @@
-//! Taking back what was needless: Eifel, duplicate SACKs, F-RTO's evidence.
+//! Undoing needless reductions: Eifel, duplicate SACKs, F-RTO.
 
 use super::{Bed, RTO, RTT, Say};
 use crate::view::Phase;
 use anabranch_events::SendKind;
 
-/// Four packets at 1000 whose answers are late; a probe at 1202 and a timeout at 1502, with the repetition of packet 0.
+/// Four packets at 1000 whose answers are late; a probe at 1202 and a timeout at 1502, with the retransmission of packet 0.
 fn late_network() -> Bed {
     let mut bed = Bed::new(10);
     bed.send(4).fire_at(1202);
@@ -22,7 +22,7 @@ fn a_timeout_is_undone_when_the_answer_echoes_the_original() {
     assert_eq!((bed.subflow.sender.phase(), bed.ssthresh()), (Phase::Open, None));
     assert!(bed.cwnd() >= 10);
     assert_eq!((bed.repairs(), bed.in_flight()), (vec![], 3));
-    // A packet that is really lost is found by those behind it, although the undoing took all marks back.
+    // A packet that is really lost is found by those behind it, although the undo removed all marks.
     bed.send(8).wait_until(1550 + RTT).sack(1, &[(2, 9)]);
     assert_eq!(bed.repairs(), [1]);
 }
@@ -39,13 +39,13 @@ fn a_timeout_stands_when_the_answer_echoes_the_repetition() {
 fn without_timestamps_a_packet_that_was_never_repeated_tells() {
     let mut bed = late_network();
     bed.clock = false;
-    // Packet 1 left once, and arrives: the timeout was premature.
+    // Packet 1 was sent once, and arrives: the timeout was premature.
     assert!(bed.wait_until(1550).ack(2).undone);
     let mut bed = late_network();
     bed.clock = false;
     assert!(!bed.wait_until(1550).ack(1).undone, "packet 0 alone proves nothing");
     bed.repairs();
-    assert!(!bed.wait_until(1560).ack(2).undone, "and what comes later may answer a repetition");
+    assert!(!bed.wait_until(1560).ack(2).undone, "later arrivals may answer a retransmission");
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_duplicate_undoes_even_after_the_end_of_the_episode() {
     assert_eq!(bed.ssthresh(), Some(5));
     bed.wait_until(1120).ack(10);
     assert_eq!((bed.subflow.sender.phase(), bed.cwnd()), (Phase::Open, 5));
-    // It was the original that arrived; the repetition comes second.
+    // It was the original that arrived; the retransmission comes second.
     let outcome = bed.wait_until(1200).ack_saying(10, Say { twice: Some(0), ..Say::default() });
     assert!(outcome.undone);
     assert_eq!((bed.cwnd(), bed.ssthresh()), (10, None));
@@ -101,11 +101,11 @@ fn a_partial_answer_to_an_original_undoes_only_if_no_repetition_is_under_way() {
         bed.sack(0, &[(2, end)]);
         bed.repairs();
     }
-    // Packet 0 was late; 1, repeated as well, may really be lost.
+    // Packet 0 was late; 1, retransmitted as well, may really be lost.
     let late = Say { ahead: &[(2, 10)], echo: Some(1000), ..Say::default() };
     assert!(!bed.wait_until(1110).ack_saying(1, late).undone);
     assert_eq!(bed.subflow.sender.phase(), Phase::Recovery);
-    // Its repetition arrives: the cut was right.
+    // Its retransmission arrives: the cut was right.
     assert!(!bed.wait_until(1000 + 2 * RTT).ack_saying(10, Say { echo: Some(1100), ..Say::default() }).undone);
     assert_eq!(bed.cwnd(), 5);
 }
@@ -143,7 +143,7 @@ fn a_second_loss_of_what_a_timeout_repeated_is_a_congestion_of_its_own() {
     assert_eq!((bed.repairs(), bed.ssthresh()), (vec![0], Some(20)));
     bed.wait_until(1602).ack_saying(1, Say { echo: Some(1502), ..Say::default() });
     assert_eq!(bed.repairs(), [1, 2]);
-    // The repetition of 1 is lost again, that of 2 arrives.
+    // The retransmission of 1 is lost again, that of 2 arrives.
     assert!(bed.wait_until(1702).sack(1, &[(2, 3)]).reduced.is_some());
     assert_eq!((bed.subflow.sender.phase(), bed.ssthresh(), bed.repairs()), (Phase::Recovery, Some(2), vec![1]));
 }

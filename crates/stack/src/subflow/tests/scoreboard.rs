@@ -1,4 +1,4 @@
-//! The scoreboard against a model that keeps every packet for ever and searches all of them for every question.
+//! The scoreboard against a model that keeps every packet for ever and searches all of them at every step.
 
 use super::{PACKET, at, start_of};
 use crate::subflow::rate::SendState;
@@ -11,7 +11,7 @@ struct Packet {
     sacked: bool,
     lost: bool,
     repeated: bool,
-    /// When it last left, and its place among all transmissions.
+    /// When it was last sent, and its place among all transmissions.
     sent_at: u64,
     order: u64,
 }
@@ -104,13 +104,13 @@ enum Step {
     Send(u8),
     /// Cumulatively, so many more packets.
     Ack(u8),
-    /// From so many packets behind the first, so many packets, and these odd bytes on either side.
+    /// From this many packets behind the first, this many packets, and odd bytes on either side.
     Sack(u8, u8, u8, u8),
     LoseOldest,
     Repeat,
     /// The last one again, as a probe does.
     Probe,
-    /// Spare what left within so many milliseconds.
+    /// Spare packets sent within this many milliseconds.
     Timeout(u8),
     Undo,
     Wait(u8),
@@ -150,7 +150,7 @@ impl Both {
     }
 
     fn repeat(&mut self, position: u64, n: usize) {
-        // Nothing is repeated at the very instant at which it left.
+        // Nothing is retransmitted at the very instant at which it left.
         self.now += 1;
         let repairs = self.board.mark_repeated(position, at(self.now), SendState::default());
         let packet = &mut self.model.packets[n];
@@ -275,7 +275,7 @@ fn crumbs_of_packets_are_not_remembered() {
         }
     }
     assert_eq!((board.sacked(), delivery.packets, board.in_flight()), (0, 0, 4));
-    // Once the parts have grown together they are one run, and tell of whole packets.
+    // Once the parts have merged they are one run of whole packets.
     board.selectively_acknowledge(start_of(1) - 500, start_of(3) + 500, 0, &mut delivery);
     assert_eq!((board.sacked(), delivery.packets, board.in_flight()), (2, 2, 2));
 }
@@ -307,12 +307,12 @@ fn what_arrived_long_ago_gives_no_round_trip() {
 fn what_is_told_at_once_is_no_sign_of_reordering() {
     let mut board = board_of(8);
     let mut delivery = board.delivery();
-    // A late acknowledgment of the first packet tells of packets beyond a hole as well, the latest first.
+    // A late acknowledgment of the first packet covers packets beyond a hole as well, the latest first.
     board.selectively_acknowledge(start_of(5), start_of(6), 0, &mut delivery);
     board.selectively_acknowledge(start_of(2), start_of(3), 0, &mut delivery);
     board.acknowledge(start_of(1), 0, &mut delivery);
     assert!(!delivery.reordered);
     let mut delivery = board.delivery();
     board.selectively_acknowledge(start_of(4), start_of(5), 0, &mut delivery);
-    assert!(delivery.reordered, "the next acknowledgment tells of an earlier one");
+    assert!(delivery.reordered, "the next acknowledgment covers an earlier one");
 }

@@ -70,8 +70,8 @@ fn a_window_that_is_not_used_moves_towards_what_is_used() {
     assert_eq!((bed.cwnd(), bed.ssthresh()), (30, Some(37)));
 }
 
-/// Ten packets at 1000, of which the first `lost` are missing; the others are told one by one at 1100. Returns
-/// the packets repeated and sent anew after each of these acknowledgments.
+/// Ten packets at 1000, of which the first `lost` are missing; the others are acknowledged one by one at 1100. Returns
+/// the packets retransmitted and sent anew after each of these acknowledgments.
 fn lossy_flight(lost: u64) -> (Bed, Vec<(Vec<u64>, u32)>) {
     let mut bed = Bed::new(10);
     bed.send(10).wait_until(1000 + RTT);
@@ -101,7 +101,7 @@ fn one_loss_among_ten_is_repaired_by_proportional_rate_reduction() {
     ];
     assert_eq!(sent, expected);
     assert_eq!((bed.ssthresh(), bed.cwnd(), bed.in_flight()), (Some(5), 5, 5));
-    // The repetition arrives: the episode ends with the window at the threshold.
+    // The retransmission arrives: the episode ends with the window at the threshold.
     bed.wait_until(1000 + 2 * RTT).ack(12);
     assert_eq!((bed.subflow.sender.phase(), bed.cwnd(), bed.in_flight()), (Phase::Open, 5, 2));
 }
@@ -135,11 +135,11 @@ fn three_losses_among_ten_are_repaired_by_proportional_rate_reduction() {
 #[test]
 fn a_repetition_that_is_lost_is_repeated_as_soon_as_later_ones_arrive() {
     let (mut bed, _) = lossy_flight(2);
-    // Packets 0 and 1 were repeated at 1100, and new ones behind them; the repetition of 0 is lost.
+    // Packets 0 and 1 were retransmitted at 1100, and new ones behind them; the retransmission of 0 is lost.
     let next = bed.subflow.sender.next() / 1000;
     bed.wait_until(1000 + 2 * RTT);
     bed.sack(0, &[(1, next)]);
-    assert_eq!(bed.repairs(), [0], "the repetition of 1 left later and is there");
+    assert_eq!(bed.repairs(), [0], "the retransmission of 1 was sent later and arrived");
     assert_eq!(bed.subflow.sender.phase(), Phase::Recovery);
 }
 
@@ -148,14 +148,14 @@ fn the_earliest_hole_is_repaired_first_even_if_found_last() {
     let mut bed = Bed::new(10);
     bed.set_window(20, 10);
     bed.send(10).wait_until(1010).send(10).wait_until(1000 + RTT);
-    // Packet 0 is lost; its repetition, too, as well as packets 12 to 16.
+    // Packet 0 is lost; its retransmission, too, as well as packets 12 to 16.
     for end in 2..=10 {
         bed.sack(0, &[(1, end)]);
         bed.repairs();
     }
     bed.wait_until(1010 + RTT).sack(0, &[(1, 12)]);
     bed.wait_until(1000 + 2 * RTT + 20).send_what_fits();
-    // What left at 1100 and later is told at 1230: the repetition is lost; so are 12 to 16.
+    // Packets sent at 1100 and later are acknowledged at 1230: the retransmission is lost; so are 12 to 16.
     bed.sack(0, &[(1, 12), (17, 20)]);
     let repaired = bed.repairs();
     assert_eq!(repaired.first(), Some(&12));
@@ -185,7 +185,7 @@ fn a_probe_that_repaired_the_loss_of_the_last_packet_cuts_the_window() {
     assert_eq!(bed.repeat(), [(9, anabranch_events::SendKind::TailLossProbe)]);
     bed.send_with_rest(1, false).wait_until(1000 + 2 * RTT + RTO);
     let outcome = bed.ack_saying(11, Say { echo: Some(1000 + RTT + RTO), ..Say::default() });
-    assert!(outcome.reduced.is_some(), "more than the probe was acknowledged, and no duplicate told");
+    assert!(outcome.reduced.is_some(), "more than the probe was acknowledged, without a duplicate SACK");
     assert_eq!(bed.ssthresh(), Some(9), "half of the window");
     assert_eq!((bed.subflow.sender.phase(), bed.cwnd()), (Phase::Open, 9));
 }
@@ -204,7 +204,7 @@ fn a_single_packet_waits_for_the_second_of_a_burst_while_the_next_answer_is_near
     assert!(!bed.subflow.sender.burst_ended() && sends(&mut bed), "a burst leaves as a whole");
     bed.send(1);
     assert!(bed.subflow.sender.burst_ended());
-    // Room for one more, a whole round trip after the first one under way left.
+    // Room for one more, a whole round trip after the first one in flight left.
     bed.ack(3);
     assert!(!sends(&mut bed));
     assert!(!bed.subflow.sender.gathers(at(bed.now), u64::from(PACKET), PACKET), "the last packet of all");

@@ -1,4 +1,4 @@
-//! Timers: when each fires, to the millisecond, and what it does.
+//! When each timer fires, to the millisecond, and its effect.
 
 use super::{Bed, RTO, RTT, Say};
 use crate::view::Phase;
@@ -12,7 +12,7 @@ fn several_packets_without_an_answer_are_probed_after_two_round_trips() {
     bed.send(4);
     bed.fire_at(1000 + 2 * RTT + 2);
     assert_eq!(bed.repeat(), [(3, PROBE)], "the last packet, once");
-    // The timeout counts from the probe. Then the first packet is repeated, and the rest as the window allows.
+    // The timeout counts from the probe. Then the first packet is retransmitted, and the rest as the window allows.
     bed.fire_at(1202 + RTO);
     assert_eq!(bed.subflow.sender.phase(), Phase::Loss);
     assert_eq!((bed.cwnd(), bed.ssthresh()), (1, Some(5)));
@@ -34,7 +34,8 @@ fn a_lone_packet_is_given_the_time_of_a_delayed_acknowledgment() {
 fn progress_restarts_the_clock_and_later_packets_do_not_put_it_off() {
     let mut bed = Bed::new(10);
     bed.send(5).wait_until(1000 + RTT).ack(2);
-    // Two round trips from the acknowledgment, although the timeout of packet 2, counted from its departure, is earlier.
+    // Two round trips from the acknowledgment, although the timeout of packet 2, counted from its transmission, is
+    // earlier.
     assert_eq!(bed.deadline(), Some(1000 + RTT + 2 * RTT + 2));
     bed.wait_until(1150).send(1);
     assert_eq!(bed.deadline(), Some(1000 + RTO), "but a packet that leaves must not put it off beyond that");
@@ -55,7 +56,7 @@ fn timeouts_double_until_a_round_trip_is_measured() {
         assert_eq!(bed.repairs(), [0]);
         now += 2 * factor * RTO;
     }
-    // Without timestamps the answer to a repetition measures nothing (Karn): the timeout stays as it is.
+    // Without timestamps the answer to a retransmission measures nothing (Karn): the timeout stays as it is.
     bed.wait_until(now - 100).ack(1);
     assert_eq!(bed.repairs(), [1]);
     assert_eq!(bed.deadline(), Some(now - 100 + 8 * RTO));
@@ -85,7 +86,7 @@ fn the_echo_of_a_selective_acknowledgment_measures_nothing() {
         bed.sack(0, &[(1, end)]);
     }
     assert_eq!(bed.repairs(), [0]);
-    // The receiver echoes what it got last in order, long ago; here only the repeated packet is news.
+    // The receiver echoes what it got last in order, long ago; here only the retransmitted packet is news.
     bed.fire_at(1000 + RTT + RTO);
     bed.repairs();
     bed.wait_until(2500);
@@ -125,7 +126,7 @@ fn acknowledgments_of_later_packets_do_not_put_the_timeout_off() {
     let mut bed = Bed::new(10);
     bed.set_window(30, 10);
     bed.send(10).wait_until(1000 + RTT);
-    // Reordering, so that RACK is patient.
+    // Reordering, so that RACK waits longer.
     bed.sack(0, &[(1, 2)]);
     bed.ack(2);
     bed.sack(2, &[(3, 10)]);
@@ -136,7 +137,7 @@ fn acknowledgments_of_later_packets_do_not_put_the_timeout_off() {
     bed.wait_until(1128).send(3).wait_until(1128 + RTT);
     for end in 11..=13 {
         bed.sack(2, &[(3, end)]);
-        assert_eq!(timeout(&bed), from_the_repetition, "these left after the repetition did");
+        assert_eq!(timeout(&bed), from_the_repetition, "these were sent after the retransmission");
     }
     assert_eq!(bed.deadline(), Some(1128 + RTT + RTT / 4 + 2), "the reordering timer");
 }
@@ -151,7 +152,7 @@ fn a_timeout_spares_what_left_within_the_last_round_trip() {
     assert_eq!(bed.repeat(), [(3, PROBE)]);
     bed.wait_until(probe + RTO - 50).send(2);
     bed.fire_at(probe + RTO);
-    // Two packets may well be under way, and one more may leave.
+    // Two packets may well be in flight, and one more may leave.
     assert_eq!((bed.in_flight(), bed.cwnd()), (2, 3));
     assert_eq!(bed.repairs(), [1]);
 }

@@ -6,7 +6,7 @@ use super::compare::{
 use super::dash_cause;
 use super::study::{Change, Condition, Study, Variant};
 use crate::claims::verdict::{Claim, Finding};
-use crate::laboratory::set;
+use crate::runs::set;
 
 /// Lengths of media segments, and the ladders that have them.
 pub(super) const LENGTHS: [(&str, &str); 3] = [("1 s", "bbb-1s"), ("6 s", "bbb-6s"), ("10 s", "bbb-10s")];

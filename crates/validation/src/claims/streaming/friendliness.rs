@@ -3,8 +3,8 @@
 use super::compare::digits;
 use crate::claims::Tick;
 use crate::claims::verdict::{Claim, Finding};
-use crate::laboratory::{MPTCP_PAYLOAD, TCP_PAYLOAD, set, simulate, wire_rate};
 use crate::rows::{Target, all};
+use crate::runs::{MPTCP_PAYLOAD, TCP_PAYLOAD, set, simulate, wire_rate};
 use crate::statistics::{Mean, paired};
 use rayon::prelude::*;
 
@@ -83,7 +83,7 @@ fn balances_congestion(seeds: u64) -> Finding {
         let own: f64 = subflows.iter().filter(|s| s.path == "busy").map(|s| s.goodput_bps / MPTCP_PAYLOAD).sum();
         let competitors = &metrics.traffic[1..];
         let other = wire_rate(competitors, TCP_PAYLOAD) / competitors.len() as f64;
-        (own * crate::laboratory::PACKET / 1e3, other / 1e3)
+        (own * crate::runs::PACKET / 1e3, other / 1e3)
     };
     let (own, other): (Vec<f64>, Vec<f64>) = (1..=seeds).into_par_iter().map(rates).unzip();
     let d = paired(&own, &other);

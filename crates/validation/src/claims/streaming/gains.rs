@@ -1,10 +1,10 @@
-//! P5 to P7: what MPTCP+ gains over MPTCP, over a grid of rates and ratios.
+//! P5 to P7: gains of MPTCP+ over MPTCP, over a grid of rates and ratios.
 
 use super::compare::{BITRATE, DELAY, DELAY_P90, Metric, Quantity, SPEED, digits, higher, lower};
 use super::mptcp_plus::{grid, grid_name};
 use super::study::{Condition, Study};
 use crate::claims::verdict::{Claim, Finding};
-use crate::laboratory::set;
+use crate::runs::set;
 use crate::statistics::Mean;
 
 /// Rates of the faster path, kb/s. The paper names 1500 ("average bandwidth": its limit); its figure 6 has the others.
@@ -14,7 +14,7 @@ const RATIOS: [f64; 3] = [0.3, 0.5, 0.8];
 
 const QOE_LINEAR: Metric = Metric { name: "linear QoE", unit: "", of: |s| s.qoe_linear };
 const QOE_LOG: Metric = Metric { name: "log QoE", unit: "", of: |s| s.qoe_log };
-/// What the two halves of MPTCP+ did.
+/// Counters of the two halves of MPTCP+.
 const DISABLED: Metric =
     Metric { name: "time with one path forbidden by PUD", unit: "%", of: |s| s.disabled_share * 100.0 };
 const TRIGGERS: Metric = Metric { name: "triggers of MCC's θ", unit: "", of: |s| s.theta_triggers };

@@ -1,9 +1,9 @@
-//! What two papers say happens to a DASH viewer, measured and judged: "Performance of DASH over Multipath TCP" (claims D1 to D9,
-//! [`dash`]) and "MPTCP+" (P1 to P11, [`mptcp_plus`]).
+//! Claims of two papers about a DASH session, measured and compared: "Performance of DASH over Multipath TCP" (claims
+//! D1 to D9, [`dash`]) and "MPTCP+" (P1 to P11, [`mptcp_plus`]).
 //!
 //! A [`Condition`] is a shipped scenario with changes; it is simulated with several seeds. A seed decides the random losses
 //! and the sequence of sizes of the media segments, so that conditions with the same seed play the same video, and
-//! differences are taken seed by seed. Beside every verdict stand the [`Quantity`]s that the paper gives numbers for.
+//! differences are taken seed by seed. Every verdict comes with the [`Quantity`]s for which the paper gives numbers.
 
 mod compare;
 pub mod dash;

@@ -1,16 +1,16 @@
-//! P1 to P4 and what the claims of "MPTCP+" have in common: conditions and variants.
+//! P1 to P4 and the common conditions and variants of the claims of "MPTCP+".
 
 use super::compare::{BITRATE, Quantity, SWITCHES, USED_BITRATE, above, below, higher, lower};
 use super::study::{Change, Condition, Study, Variant};
 use super::{friendliness, gains, one_segment, windows};
 use crate::claims::Tick;
 use crate::claims::verdict::{Claim, Finding};
-use crate::laboratory::set;
+use crate::runs::set;
 
 /// P4's grid: C2 in kb/s, and C1/C2.
 const QUALITY_RATES: [u32; 2] = [500, 1000];
 const QUALITY_RATIOS: [f64; 4] = [0.5, 0.6, 0.7, 0.8];
-/// The ratios at which the slow path is said to hurt.
+/// The ratios at which, by the paper, the slow path reduces quality.
 const HURTING: std::ops::RangeInclusive<f64> = 0.5..=0.6;
 
 const FAR: &str = "0.49 MPTCP";
@@ -134,10 +134,10 @@ pub fn claims(study: &Study, friendliness: Claim) -> Vec<Claim> {
     all
 }
 
-/// How often [`measure_friendliness`] says that it got on.
+/// Number of calls of `tick` in [`measure_friendliness`].
 pub const FRIENDLINESS_TICKS: u64 = 2;
 
-/// P9, measured; none if it was stopped.
+/// P9, measured; `None` if it was stopped.
 pub fn measure_friendliness(seeds: u64, tick: Tick<'_>) -> Option<Claim> {
     friendliness::p9(seeds, tick)
 }

@@ -4,7 +4,7 @@ use super::compare::{DELAY, Quantity, REORDER, SECOND_CHOICE, STALLS, above, hig
 use super::mptcp_plus::alone;
 use super::study::{Condition, Study};
 use crate::claims::verdict::Claim;
-use crate::laboratory::set;
+use crate::runs::set;
 
 const SCENARIO: &str = "mptcp-plus/one-segment";
 /// Every media segment in the 4 Mb/s representation.

@@ -1,4 +1,4 @@
-//! What one session showed.
+//! Results of one session.
 
 use anabranch_media::content::find_ladder;
 use anabranch_media::{DashReport, MediaSegmentReport, SubflowReport};
@@ -147,7 +147,7 @@ fn samples(path: &PathRecording) -> Vec<f64> {
 
 /// The same as PUD estimates it: window over round trip.
 fn estimates(path: &PathRecording) -> Vec<f64> {
-    const PAYLOAD_BITS: f64 = crate::laboratory::MPTCP_PAYLOAD * 8.0;
+    const PAYLOAD_BITS: f64 = crate::runs::MPTCP_PAYLOAD * 8.0;
     let all = path.throughput_bps.iter().zip(&path.cwnd_packets).zip(&path.srtt_s);
     let flowing = all.filter(|((acked, _), rtt)| **acked > 0.0 && **rtt > 0.0);
     flowing.map(|((_, window), rtt)| f64::from(*window) * PAYLOAD_BITS / f64::from(*rtt)).collect()

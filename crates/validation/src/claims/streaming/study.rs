@@ -1,8 +1,8 @@
-//! Conditions, what varies between studies, and what was observed in each condition.
+//! Conditions, variants of studies, and the results of each condition.
 
 use super::seen::Seen;
 use crate::claims::Tick;
-use crate::laboratory::{set, shipped, simulate};
+use crate::runs::{set, shipped, simulate};
 use crate::statistics::{Mean, paired};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -13,11 +13,11 @@ pub type Change = (String, String);
 /// A shipped scenario with changes.
 #[derive(Clone, Debug)]
 pub struct Condition {
-    /// What findings call it.
+    /// Name in findings.
     pub name: String,
     /// The shipped scenario.
     pub scenario: &'static str,
-    /// What is different.
+    /// The changes.
     pub changes: Vec<Change>,
 }
 
@@ -46,7 +46,7 @@ impl Condition {
 /// An assumption in another place than the shipped scenarios have it.
 #[derive(Clone, Copy)]
 pub struct Variant {
-    /// What is different, for the head of a column.
+    /// Name of the change, for the head of a column.
     pub name: &'static str,
     /// Further changes of a condition.
     pub change: fn(&Condition) -> Vec<Change>,
@@ -56,13 +56,13 @@ pub struct Variant {
 pub struct Study {
     /// The variant's name.
     pub variant: &'static str,
-    /// How many seeds each condition has.
+    /// Number of seeds of each condition.
     pub seeds: u64,
     seen: BTreeMap<String, Vec<Seen>>,
 }
 
 impl Study {
-    /// Simulates every condition with the seeds from 1; none if it was stopped.
+    /// Simulates every condition with the seeds from 1; `None` if it was stopped.
     pub fn run(conditions: &[Condition], variant: Variant, seeds: u64, tick: Tick<'_>) -> Option<Self> {
         let runs: Vec<(&Condition, u64)> = conditions.iter().flat_map(|c| (1..=seeds).map(move |s| (c, s))).collect();
         let observe = |(condition, seed): &(&Condition, u64)| {
@@ -82,7 +82,7 @@ impl Study {
         Some(Study { variant: variant.name, seeds, seen })
     }
 
-    /// The same with fewer seeds, the first ones.
+    /// The study restricted to the first `seeds` seeds.
     pub fn first(&self, seeds: u64) -> Self {
         let some =
             |(name, seen): (&String, &Vec<Seen>)| (name.clone(), seen.iter().take(seeds as usize).cloned().collect());
@@ -107,7 +107,7 @@ impl Study {
         paired(&self.values(a, &of), &self.values(b, &of))
     }
 
-    /// How many sessions did not play the whole video in the scenario's time, of how many.
+    /// Number of sessions that did not play the whole video in the scenario's time, and of all.
     pub fn unfinished(&self) -> (usize, usize) {
         let all = || self.seen.values().flatten();
         (all().filter(|seen| !seen.finished).count(), all().count())

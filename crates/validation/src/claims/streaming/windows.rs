@@ -5,7 +5,7 @@ use super::mptcp_plus::EQUAL;
 use super::seen::SETTLING;
 use super::study::{Change, Condition, Study};
 use crate::claims::verdict::{Claim, Finding};
-use crate::laboratory::set;
+use crate::runs::set;
 
 /// The coefficient of variation of one NewReno's sawtooth, which goes evenly from w/2 to w: (1/2)/√12 over 3/4.
 const SAWTOOTH: f64 = 0.192;

@@ -1,4 +1,4 @@
-//! Sound beside the pictures.
+//! Audio beside the video.
 
 use super::*;
 use crate::content::find_ladder;
@@ -15,7 +15,7 @@ fn with_sound() -> DashOptions {
     DashOptions { audio: Some(RATE), ..DashOptions::default() }
 }
 
-fn sound(session: &Session) -> Vec<(Instant, u32)> {
+fn audio_requests(session: &Session) -> Vec<(Instant, u32)> {
     session.pick(|event| match *event {
         PlayerEvent::AudioRequested { index, .. } => Some(index),
         _ => None,
@@ -26,17 +26,17 @@ fn sound(session: &Session) -> Vec<(Instant, u32)> {
 fn sound_costs_its_bytes_and_no_round_trip() {
     let video = find_ladder("bbb-1s").unwrap().video(None).unwrap();
     let session = run("dash.js-2.9", &video, with_sound(), &Link::constant(1_000_000, 30), 5_000);
-    // The MPD, the initialisation segment, then sound and pictures at once: three round trips.
+    // The MPD, the initialisation segment, then audio and video at once: three round trips.
     let pictures = (MANIFEST + RESPONSE) + (INIT + RESPONSE) + (101_007 + RESPONSE);
-    let sound = (INIT + RESPONSE) + (16_000 + RESPONSE);
-    let expected = 3.0 * 60.0 + (pictures + sound) as f64 * 8.0 / 1_000.0;
+    let audio = (INIT + RESPONSE) + (16_000 + RESPONSE);
+    let expected = 3.0 * 60.0 + (pictures + audio) as f64 * 8.0 / 1_000.0;
     let started = session.first(&PlayerEvent::PlaybackStarted).unwrap().as_secs_f64() * 1e3;
     assert!((started - expected).abs() < 0.01, "{started} instead of {expected}");
 }
 
 #[test]
 fn each_segment_of_the_sound_is_fetched_once_before_its_pictures() {
-    // The rate falls at 20 s, so that requests are given up and fetched again.
+    // The rate falls at 20 s, so that requests are abandoned and fetched again.
     let video = video(&[200, 1_500], 2, 40);
     let link = Link::constant(4_000_000, 10).then(20_000, 300_000).then(60_000, 4_000_000);
     for name in DASH_PLAYERS {
@@ -44,14 +44,14 @@ fn each_segment_of_the_sound_is_fetched_once_before_its_pictures() {
             let options = DashOptions { give_up: Some(give_up), initial_representation: Some(1), ..with_sound() };
             let session = run(name, &video, options, &link, 600_000);
             assert!(session.finished, "{name}, {give_up:?}");
-            let sound = sound(&session);
+            let requests = audio_requests(&session);
             assert_eq!(
-                sound.iter().map(|(_, index)| *index).collect::<Vec<_>>(),
+                requests.iter().map(|(_, index)| *index).collect::<Vec<_>>(),
                 (0..40).collect::<Vec<_>>(),
                 "{name}"
             );
             for (at, (index, ..)) in session.appended() {
-                assert!(sound[index as usize].0 < at, "{name}: {index}");
+                assert!(requests[index as usize].0 < at, "{name}: {index}");
             }
         }
     }
@@ -61,5 +61,5 @@ fn each_segment_of_the_sound_is_fetched_once_before_its_pictures() {
 fn without_a_word_there_is_none() {
     let session =
         run("dash.js-5", &video(&[200], 2, 10), DashOptions::default(), &Link::constant(1_000_000, 10), 60_000);
-    assert!(session.finished && sound(&session).is_empty());
+    assert!(session.finished && audio_requests(&session).is_empty());
 }

@@ -1,4 +1,4 @@
-//! What each player does when.
+//! Behaviour of each player over time.
 
 use super::*;
 use crate::content::find_ladder;
@@ -22,7 +22,7 @@ fn by_throughput(name: &str) -> DashOptions {
     options
 }
 
-/// Milliseconds that so many bytes take at 1 Mbit/s.
+/// Milliseconds of `bytes` at 1 Mbit/s.
 fn at_1_mbps(bytes: u64) -> f64 {
     bytes as f64 * 8.0 / 1_000.0
 }
@@ -42,7 +42,7 @@ fn the_first_picture_comes_after_manifest_initialisation_and_one_media_segment()
     let started = session.first(&PlayerEvent::PlaybackStarted).unwrap();
     assert!((ms(started) - expected).abs() < 0.01, "{} instead of {expected}", ms(started));
     let kinds: Vec<_> =
-        session.said.iter().filter(|(_, e)| matches!(e, PlayerEvent::Requested { .. })).take(3).collect();
+        session.events.iter().filter(|(_, e)| matches!(e, PlayerEvent::Requested { .. })).take(3).collect();
     assert!((ms(kinds[1].0) - (60.0 + at_1_mbps(MANIFEST + RESPONSE))).abs() < 0.01);
     assert!((ms(kinds[2].0) - (120.0 + at_1_mbps(MANIFEST + INIT + 2 * RESPONSE))).abs() < 0.01);
     assert_eq!(session.viewer().startup_s.map(|s| (s * 1e3).round()), Some(expected.round()));
@@ -168,7 +168,7 @@ fn a_stall_begins_and_ends_where_each_release_has_its_thresholds() {
         let left = Duration::from_secs(buffered_before) - played_before;
         let stopped_early = name.starts_with("dash.js-2");
         if stopped_early {
-            // The level is looked at every 250 ms, and stops the video below 0.5 s.
+            // The level is checked every 250 ms, and stops the video below 0.5 s.
             assert!((0.25..0.5).contains(&left.as_secs_f64()), "{name}: {left}");
         } else {
             assert!(left.is_zero(), "{name}: {left}");
@@ -224,7 +224,7 @@ fn releases_until_2_9_wait_for_a_loaded_buffer_before_they_switch() {
 fn two_two_holds_the_top_with_more_than_twenty_seconds() {
     // BufferOccupancyRule: level - target > 20 s, where the target that 2.2 states is zero.
     let two = video(&[400, 1_500], 2, 150);
-    // 1.2 Mbit/s are too little for the top, but not so little that a request is given up.
+    // 1.2 Mbit/s are too little for the top, but not so little that a request is abandoned.
     let session = run("dash.js-2.2", &two, none(), &Link::constant(8_000_000, 10).then(40_000, 1_200_000), 200_000);
     let slow: Vec<_> = session.requested().into_iter().filter(|(at, _)| *at > at_ms(55_000)).collect();
     let (first_low, _) = *slow.iter().find(|(_, (_, r))| *r == 0).unwrap();
@@ -313,7 +313,7 @@ fn a_request_that_takes_too_long_is_given_up_and_made_again_lower() {
             assert_eq!(instead, 0, "{name}");
             let again = *session.requested().iter().find(|(when, _)| *when >= at).unwrap();
             assert_eq!(again.1, (index, 0), "{name}: the same media segment, lower");
-            // What was given up still arrives, and before the other.
+            // The abandoned bytes still arrive, before the others.
             let ends = session.pick(|event| match *event {
                 PlayerEvent::ResponseComplete { request: number, bytes, .. } if number == request => Some(bytes),
                 _ => None,
@@ -353,7 +353,7 @@ fn fast_switch_replaces_what_is_buffered_lower() {
     let fast = run("dash.js-5", &two, none(), &link, 300_000);
     let mut replaced = 0;
     let mut latest = std::collections::BTreeMap::new();
-    for (at, event) in &fast.said {
+    for (at, event) in &fast.events {
         match *event {
             PlayerEvent::SegmentAppended { index, representation, buffered } => {
                 if let Some(before) = latest.insert(index, representation) {
@@ -367,7 +367,7 @@ fn fast_switch_replaces_what_is_buffered_lower() {
         }
     }
     assert!(replaced >= 3, "{replaced}");
-    // The first one that is fetched again is the one on screen, of which nothing can be replaced any more.
+    // The first segment fetched again is the one on screen, which cannot be replaced any more.
     let started = fast.first(&PlayerEvent::PlaybackStarted).unwrap();
     assert!(fast.stalls().is_empty());
     let again = fast.requested().windows(2).find(|w| w[1].1.0 <= w[0].1.0).map(|w| w[1]).unwrap();

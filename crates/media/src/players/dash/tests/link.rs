@@ -10,17 +10,17 @@ use std::collections::VecDeque;
 
 /// Response bytes come in pieces of at most this size.
 const PIECE: u64 = 1_000;
-/// Nothing shorter than a timer that fires without effect takes so many steps.
+/// Only a timer that fires without effect takes more steps.
 const MOST_STEPS: u64 = 20_000_000;
 
-/// From the server to the player.
+/// The link from the server to the player.
 #[derive(Clone, Debug)]
 pub(super) struct Link {
-    /// One way.
+    /// One-way delay.
     pub delay: Duration,
-    /// From when on which rate; the first entry is for time zero.
+    /// Start and value of each rate; the first entry is for time zero.
     pub rates: Vec<(Instant, Bandwidth)>,
-    /// When the server hangs up, if it does: nothing arrives after that.
+    /// When the server closes the connection; `None`: never. Nothing arrives after that.
     pub hangs_up: Option<Instant>,
 }
 
@@ -39,7 +39,7 @@ impl Link {
         self
     }
 
-    /// When `bytes` that begin to leave at `from` have left.
+    /// When the last of `bytes` is sent if the first is sent at `from`.
     fn sent(&self, from: Instant, bytes: u64) -> Option<Instant> {
         let current = self.rates.iter().rposition(|(since, _)| *since <= from)?;
         self.rates[current..].iter().find(|(_, rate)| *rate > Bandwidth::ZERO).map(|(since, rate)| {
@@ -49,7 +49,7 @@ impl Link {
     }
 }
 
-/// Lets a player play, until it has finished or `until`; what it said, in order.
+/// Runs a player until it has finished or `until`; returns its events in order.
 pub(super) fn play(
     player: &mut dyn Player,
     exchanges: &crate::http::Exchanges,
@@ -65,28 +65,28 @@ pub(super) fn play(
         asked: 0,
         answered: 0,
         free: Instant::ZERO,
-        said: Vec::new(),
+        events: Vec::new(),
     };
     player.start(Instant::ZERO, &mut run.near);
     run.after(Instant::ZERO, link);
     for _ in 0..MOST_STEPS {
-        run.said.extend(player.log().drain());
+        run.events.extend(player.log().drain());
         let hang_up = link.hangs_up.filter(|_| !run.near.peer_finished);
         let next =
-            [player.next_timer(), run.requests.front().map(|r| r.0), run.responses.front().map(|r| r.0), hang_up];
+            [player.poll_timeout(), run.requests.front().map(|r| r.0), run.responses.front().map(|r| r.0), hang_up];
         let Some(now) = next.into_iter().flatten().min().filter(|&now| now <= until) else { break };
         if player.finished() {
             break;
         }
         run.step(now, player, link);
-        assert!(run.said.last().is_none_or(|(at, _)| *at <= now));
+        assert!(run.events.last().is_none_or(|(at, _)| *at <= now));
     }
-    run.said.extend(player.log().drain());
-    assert!(run.said.windows(2).all(|w| w[0].0 <= w[1].0), "events are in order");
-    run.said
+    run.events.extend(player.log().drain());
+    assert!(run.events.windows(2).all(|w| w[0].0 <= w[1].0), "events are in order");
+    run.events
 }
 
-/// The server's end: what has not begun to leave can be taken back.
+/// The server's end: bytes can be withdrawn until their transmission begins.
 struct Far<'a> {
     pipe: &'a mut Pipe,
     responses: &'a mut VecDeque<(Instant, u64)>,
@@ -136,21 +136,21 @@ struct Run {
     near: Pipe,
     far: Pipe,
     server: HttpServer,
-    /// When so many bytes of requests arrive.
+    /// Arrival times and bytes of requests.
     requests: VecDeque<(Instant, u64)>,
-    /// When so many bytes of responses arrive.
+    /// Arrival times and bytes of responses.
     responses: VecDeque<(Instant, u64)>,
     asked: u64,
     answered: u64,
-    /// When the link has sent everything.
+    /// When the link is idle again.
     free: Instant,
-    said: Vec<(Instant, PlayerEvent)>,
+    events: Vec<(Instant, PlayerEvent)>,
 }
 
 impl Run {
     fn step(&mut self, now: Instant, player: &mut dyn Player, link: &Link) {
-        if player.next_timer() == Some(now) {
-            player.on_timer(now, &mut self.near);
+        if player.poll_timeout() == Some(now) {
+            player.handle_timeout(now, &mut self.near);
         } else if let Some((_, bytes)) = self.requests.pop_front_if(|r| r.0 == now) {
             self.far.arrive(bytes);
             let mut far =
@@ -172,7 +172,7 @@ impl Run {
         self.after(now, link);
     }
 
-    /// What the player asked for leaves.
+    /// Sends the player's requests.
     fn after(&mut self, now: Instant, link: &Link) {
         let bytes = self.near.written - self.asked;
         if bytes > 0 {

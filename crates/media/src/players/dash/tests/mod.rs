@@ -19,16 +19,16 @@ use std::sync::Arc;
 const DASH_PLAYERS: [&str; 8] =
     ["dash.js-2.2", "dash.js-2.9", "dash.js-5", "bba-0", "bola", "robust-mpc", "rate", "fixed"];
 
-/// So many segments of so many seconds in these representations (kbit/s).
+/// `segments` segments of `seconds` seconds in representations of these kbit/s.
 fn video(kbps: &[u64], seconds: u64, segments: usize) -> DashVideo {
     let representation = |&kbps: &u64| Representation { bitrate: kbps * 1_000, resolution: None };
     let durations = vec![Duration::from_secs(seconds); segments];
     DashVideo::nominal(kbps.iter().map(representation).collect(), &durations).unwrap()
 }
 
-/// What a session said.
+/// Results of a session.
 struct Session {
-    said: Vec<(Instant, PlayerEvent)>,
+    events: Vec<(Instant, PlayerEvent)>,
     finished: bool,
     end: Instant,
 }
@@ -43,22 +43,22 @@ fn player(name: &str, video: &DashVideo, dash: DashOptions, exchanges: &Exchange
 fn run(name: &str, video: &DashVideo, dash: DashOptions, link: &Link, until_ms: u64) -> Session {
     let exchanges = Exchanges::new();
     let mut player = player(name, video, dash, &exchanges);
-    let said = play(player.as_mut(), &exchanges, link, at_ms(until_ms));
-    let end = if player.finished() { said.last().unwrap().0 } else { at_ms(until_ms) };
-    Session { finished: player.finished(), said, end }
+    let events = play(player.as_mut(), &exchanges, link, at_ms(until_ms));
+    let end = if player.finished() { events.last().unwrap().0 } else { at_ms(until_ms) };
+    Session { finished: player.finished(), events, end }
 }
 
 impl Session {
-    /// Everything that a pattern picks, with its time.
+    /// All events that a pattern selects, with their times.
     fn pick<T>(&self, pattern: impl Fn(&PlayerEvent) -> Option<T>) -> Vec<(Instant, T)> {
-        self.said.iter().filter_map(|(at, event)| Some((*at, pattern(event)?))).collect()
+        self.events.iter().filter_map(|(at, event)| Some((*at, pattern(event)?))).collect()
     }
 
     fn first(&self, wanted: &PlayerEvent) -> Option<Instant> {
-        self.said.iter().find(|(_, event)| event == wanted).map(|(at, _)| *at)
+        self.events.iter().find(|(_, event)| event == wanted).map(|(at, _)| *at)
     }
 
-    /// Media segments as they were requested: index and representation.
+    /// Requests for media segments: index and representation.
     fn requested(&self) -> Vec<(Instant, (u32, u16))> {
         self.pick(|event| match *event {
             PlayerEvent::SegmentRequested { index, representation, .. } => Some((index, representation)),
@@ -66,7 +66,7 @@ impl Session {
         })
     }
 
-    /// As they were appended: index, representation, and the level then.
+    /// Appended media segments: index, representation, and the level then.
     fn appended(&self) -> Vec<(Instant, (u32, u16, Duration))> {
         self.pick(|event| match *event {
             PlayerEvent::SegmentAppended { index, representation, buffered } => Some((index, representation, buffered)),
@@ -98,7 +98,7 @@ impl Session {
 
     fn viewer(&self) -> crate::metrics::ViewerReport {
         let mut metrics = ViewerMetrics::new(Instant::ZERO);
-        self.said.iter().for_each(|(at, event)| metrics.observe(*at, event));
+        self.events.iter().for_each(|(at, event)| metrics.observe(*at, event));
         metrics.finish(self.end)
     }
 }

@@ -1,4 +1,4 @@
-//! What holds in every session, on every network.
+//! Invariants of every session, on every network.
 
 use super::*;
 use crate::players::GiveUp;
@@ -13,7 +13,7 @@ struct Case {
     kbps: Vec<u64>,
     segment_ms: u64,
     segments: usize,
-    /// How long, and how fast (kbit/s); the last one is for ever.
+    /// Durations and rates (kbit/s); the last one has no end.
     rates: Vec<(u64, u64)>,
     delay_ms: u64,
     last_short: bool,
@@ -59,16 +59,16 @@ impl Case {
     }
 }
 
-/// Every media segment is fetched, or given up and fetched again; one at a time.
+/// Every media segment is fetched, or abandoned and fetched again; one at a time.
 fn check_requests(session: &Session, video: &DashVideo) -> Result<(), TestCaseError> {
     let mut running: Option<(u32, u32, u16)> = None;
     let mut given_up: BTreeMap<u32, u32> = BTreeMap::new();
     let mut owed: Option<u32> = None;
-    for (at, event) in &session.said {
+    for (at, event) in &session.events {
         match *event {
             PlayerEvent::SegmentRequested { request, index, representation } => {
                 prop_assert!(running.is_none(), "two media segments at once at {at}");
-                prop_assert!(owed.is_none_or(|owed| owed == index), "another one than was given up at {at}");
+                prop_assert!(owed.is_none_or(|owed| owed == index), "not the abandoned segment at {at}");
                 owed = None;
                 running = Some((request, index, representation));
             }
@@ -90,7 +90,7 @@ fn check_requests(session: &Session, video: &DashVideo) -> Result<(), TestCaseEr
         }
     }
     prop_assert!(owed.is_none());
-    prop_assert!(given_up.is_empty(), "what is given up is drained");
+    prop_assert!(given_up.is_empty(), "abandoned requests are drained");
     Ok(())
 }
 
@@ -98,7 +98,7 @@ fn check_requests(session: &Session, video: &DashVideo) -> Result<(), TestCaseEr
 fn check_showing(session: &Session, video: &DashVideo) -> Result<(), TestCaseError> {
     let mut there: BTreeMap<u32, u16> = BTreeMap::new();
     let mut next = 0;
-    for (at, event) in &session.said {
+    for (at, event) in &session.events {
         match *event {
             PlayerEvent::SegmentAppended { index, representation, .. } => {
                 prop_assert!(index <= there.len() as u32, "a gap at {at}");
@@ -117,10 +117,10 @@ fn check_showing(session: &Session, video: &DashVideo) -> Result<(), TestCaseErr
     Ok(())
 }
 
-/// The level that the player states is what was appended less what was played.
+/// The level of an event is the appended less the played time.
 fn check_levels(session: &Session, video: &DashVideo) -> Result<(), TestCaseError> {
     let (mut end, mut played, mut since) = (Duration::ZERO, Duration::ZERO, None);
-    for (at, event) in &session.said {
+    for (at, event) in &session.events {
         match *event {
             PlayerEvent::PlaybackStarted | PlayerEvent::StallEnded => since = Some(*at),
             PlayerEvent::StallBegan | PlayerEvent::PlaybackEnded => {
@@ -142,10 +142,10 @@ fn check_levels(session: &Session, video: &DashVideo) -> Result<(), TestCaseErro
     Ok(())
 }
 
-/// The two folds of the same events agree.
+/// Two folds of the same events agree.
 fn check_metrics(session: &Session, video: &DashVideo, viewer: &crate::ViewerReport) -> Result<(), TestCaseError> {
     let mut metrics = DashMetrics::new(Instant::ZERO, Arc::new(video.clone()), DashMetricsOptions::default());
-    session.said.iter().for_each(|(at, event)| metrics.observe(*at, event));
+    session.events.iter().for_each(|(at, event)| metrics.observe(*at, event));
     let report = metrics.finish(session.end);
     let ratio = viewer.stall_s / (viewer.stall_s + viewer.played_s);
     prop_assert!((report.stall_ratio - ratio).abs() < 1e-9, "{} and {ratio}", report.stall_ratio);
@@ -156,7 +156,7 @@ fn check_metrics(session: &Session, video: &DashVideo, viewer: &crate::ViewerRep
     prop_assert!(report.switches < u64::from(video.segments()));
     let fetched: u64 = report.media_segments.iter().map(|s| s.bytes).sum();
     let shown: u64 = session.shown().iter().map(|(_, (k, r))| video.bytes(usize::from(*r), *k)).sum();
-    // What was fetched and not shown is wasted, and so is what arrived of requests that were given up.
+    // Segments fetched and not shown are wasted, and so are the received bytes of abandoned requests.
     prop_assert!(report.wasted_bytes >= fetched - shown);
     prop_assert!(report.abandoned_requests > 0 || report.wasted_bytes == fetched - shown);
     Ok(())
@@ -183,11 +183,11 @@ proptest! {
 }
 
 #[test]
-fn the_same_session_says_the_same() {
+fn the_same_session_emits_the_same_events() {
     let video = crate::content::find_ladder("bbb-2s").unwrap().video(Some(Duration::from_secs(100))).unwrap();
     let link = Link::constant(3_000_000, 20).then(20_000, 200_000).then(50_000, 2_000_000);
     for name in DASH_PLAYERS {
-        let said = || run(name, &video, DashOptions::default(), &link, 400_000).said;
-        assert_eq!(said(), said(), "{name}");
+        let events = || run(name, &video, DashOptions::default(), &link, 400_000).events;
+        assert_eq!(events(), events(), "{name}");
     }
 }

@@ -1,4 +1,4 @@
-//! Runs scenarios, and speaks of what they gave in the terms of the laws.
+//! Runs of scenarios, and their results in the terms of the laws.
 
 use anabranch_media::SubflowReport;
 use anabranch_observation::{Column, EventColumns, Metrics, Outcome, PathRecording, SessionMetrics};
@@ -15,12 +15,12 @@ pub const MPTCP_PAYLOAD: f64 = 1428.0;
 /// Simulates a scenario given as text, with overrides.
 ///
 /// # Panics
-/// If the scenario is wrong: those that come here are this crate's or ship with the program.
+/// If the scenario is wrong: those passed here are this crate's or ship with the program.
 pub fn simulate(text: &str, overrides: &[(String, String)], seed: u64) -> Outcome {
     simulate_with(text, overrides, RunOptions { seed, record_events: false })
 }
 
-/// The same with every event kept.
+/// [`simulate`] with every event kept.
 ///
 /// # Panics
 /// As [`simulate`].
@@ -50,22 +50,22 @@ pub fn shipped(name: &str) -> &'static str {
 /// Round trip of the ideal pipes: that of the specification's rows and of RFC 9438's tables.
 pub const RTT_S: f64 = 0.1;
 
-/// An ideal pipe, as the window laws assume it: nothing ever waits (at 10 Gb/s a packet takes 1.2 µs), every round trip is
+/// An ideal pipe, as the window laws assume it: no queueing (at 10 Gb/s a packet takes 1.2 µs), every round trip is
 /// [`RTT_S`], and only the given loss model drops, on the way down. `loss` is as in a scenario: `"1 %"` with its quotes, or a table.
 pub fn ideal_pipe(name: &str, loss: &str) -> String {
     format!("[link.{name}]\nrtt = \"100 ms\"\nrate = \"10 Gb/s\"\nqueue = \"100 MB\"\nloss = {loss}\n")
 }
 
-/// How long to run, and how much of it to leave out: a twentieth, many loss intervals in every row.
+/// The duration of a run and of the part to leave out: a twentieth, many loss intervals in every row.
 pub fn timing(seconds: f64) -> String {
     format!("schema = 1\nduration = \"{seconds} s\"\nwarm_up = \"{} s\"\n", seconds * SKIPPED)
 }
 
-/// The sender that the window laws speak of. Buffers never limit: the largest window of the rows is 5926 packets. Windows are real numbers
-/// and no packet is held back for a burst, both of which Linux does otherwise, and so does our endpoint unless it is told.
+/// The sender of the window laws. Buffers never limit: the largest window of the rows is 5926 packets. Windows are real
+/// numbers and no packet is held back for a burst; Linux does otherwise on both, and so does our endpoint by default.
 pub const IDEAL_SENDER: &str = "receive_buffer = \"64 MB\"\nsend_buffer = \"64 MB\"\nwhole_windows = false\n\
     segmentation_offload = false\n";
-/// CUBIC with Linux's constants, computed as the formulas say rather than in whole packets.
+/// CUBIC with Linux's constants, computed by the formulas rather than in whole packets.
 pub const EXACT_CUBIC: &str = "{ name = \"cubic\", arithmetic = \"exact\" }";
 
 /// The share of a run that [`timing`] leaves out.
@@ -112,10 +112,10 @@ pub fn queue_delay_s(metrics: &Metrics, link: &str) -> f64 {
 pub struct Events<'a>(&'a EventColumns);
 
 impl<'a> Events<'a> {
-    /// Of a run that recorded them.
+    /// The events of a run that recorded them.
     ///
     /// # Panics
-    /// If it did not.
+    /// If the run did not record events.
     pub fn of(outcome: &'a Outcome) -> Self {
         Events(outcome.events.as_ref().expect("the run recorded events"))
     }
@@ -128,7 +128,7 @@ impl<'a> Events<'a> {
     /// A column of numbers.
     ///
     /// # Panics
-    /// If it is none.
+    /// If the column has another type.
     pub fn floats(&self, name: &str) -> &'a [f64] {
         match self.column(name) {
             Column::Float(list) => list,
@@ -139,7 +139,7 @@ impl<'a> Events<'a> {
     /// A column of whole numbers.
     ///
     /// # Panics
-    /// If it is none.
+    /// If the column has another type.
     pub fn integers(&self, name: &str) -> &'a [i64] {
         match self.column(name) {
             Column::Integer(list) => list,
@@ -150,7 +150,7 @@ impl<'a> Events<'a> {
     /// A column of flags.
     ///
     /// # Panics
-    /// If it is none.
+    /// If the column has another type.
     pub fn flags(&self, name: &str) -> &'a [Option<bool>] {
         match self.column(name) {
             Column::Flag(list) => list,
@@ -161,7 +161,7 @@ impl<'a> Events<'a> {
     /// The positions of the rows whose word in a column is this one.
     ///
     /// # Panics
-    /// If it is no column of words.
+    /// If it is not a column of words.
     pub fn with(&self, name: &str, word: &str) -> impl Iterator<Item = usize> + use<'a> {
         let Column::Text { words, codes } = self.column(name) else { panic!("{name} is no column of words") };
         let code = words.iter().position(|w| w == word).map(|at| at as u32);

@@ -1,4 +1,5 @@
-//! Namespaces of a client and of a server, with one device per path and routes that keep the paths apart.
+//! The namespaces of a test network: a client and a server, with one device per path and routes that keep the paths
+//! apart.
 //!
 //! Path `i` (from 0) belongs to the client's address `10.(i+1).0.2`, or `fd00:(i+1)::2`, and its device `ct(i+1)`. The server
 //! has a single address on all paths, as servers do: [`Family::server`].
@@ -9,13 +10,13 @@ use std::fmt::Write;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The kernel admits this many additional subflows, and so one path more.
+/// The number of paths of a client: the kernel's limit of additional subflows, plus one.
 pub const MAX_PATHS: u16 = 9;
 
 /// The MTU of every device.
 pub const MTU: u32 = 1500;
 
-/// Which Internet the paths belong to.
+/// Address family of the paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// IPv4.
@@ -42,7 +43,7 @@ impl Family {
         }
     }
 
-    /// All addresses, as `ip` wants them.
+    /// The prefix of all addresses, in `ip`'s syntax.
     fn everything(self) -> &'static str {
         match self {
             Family::V4 => "0.0.0.0/0",
@@ -50,7 +51,7 @@ impl Family {
         }
     }
 
-    /// The option by which `ip` knows it.
+    /// The family's option of `ip`.
     fn option(self) -> &'static str {
         match self {
             Family::V4 => "-4",
@@ -66,8 +67,8 @@ impl Family {
         }
     }
 
-    /// What `ip address add` has to be told besides. An IPv6 address is not usable at once where its uniqueness is tested
-    /// first; on a device without neighbours nobody could object.
+    /// Further options of `ip address add`. An IPv6 address cannot be used at once where duplicate address detection
+    /// runs first; a device without neighbours does not need it.
     fn address_flags(self) -> &'static str {
         match self {
             Family::V4 => "",
@@ -76,14 +77,14 @@ impl Family {
     }
 }
 
-/// Kernel parameters of both namespaces. All that bears on results is set, because a machine's defaults differ;
+/// Kernel parameters of both namespaces. All that affect results are set, because a machine's defaults differ;
 /// buffer sizes are those that Linux chooses on a machine with plenty of memory.
 const SETTINGS: [(&str, &str); 8] = [
     ("net/mptcp/enabled", "1"),
-    // A packet for one address comes in by whatever path it came; strict checks would drop it.
+    // A packet for one address may arrive by any path; strict reverse-path filtering would drop it.
     ("net/ipv4/conf/all/rp_filter", "0"),
     ("net/ipv4/conf/default/rp_filter", "0"),
-    // A connection must not begin with what an earlier one has learnt.
+    // A connection must not use metrics of an earlier one.
     ("net/ipv4/tcp_no_metrics_save", "1"),
     ("net/ipv4/tcp_rmem", "4096 131072 6291456"),
     ("net/ipv4/tcp_wmem", "4096 16384 4194304"),
@@ -91,18 +92,18 @@ const SETTINGS: [(&str, &str); 8] = [
     ("net/ipv4/tcp_timestamps", "1"),
 ];
 
-/// Further parameters, so that the kernel sends nothing into the links of its own accord.
+/// Further parameters, to keep the kernel from sending packets of its own into the links.
 const QUIET: [(&str, &str); 3] = [
     ("net/ipv6/conf/default/accept_ra", "0"),
     ("net/ipv6/conf/default/router_solicitations", "0"),
-    // No link-local address, and so nothing that would be announced from it.
+    // No link-local address, and so no router or neighbour messages from it.
     ("net/ipv6/conf/default/addr_gen_mode", "1"),
 ];
 
 /// A namespace and its devices, one for each path. Drop the devices first, or together with it.
 #[derive(Debug)]
 pub struct Site {
-    /// The devices, by path.
+    /// The devices, indexed by path.
     pub devices: Vec<Tun>,
     /// The namespace.
     pub namespace: Netns,
@@ -111,24 +112,24 @@ pub struct Site {
 /// One path of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SitePath {
-    /// Its name, which decides the client's address and the devices' names.
+    /// Identifier, which determines the client's address and the devices' names.
     pub id: PathId,
     /// The largest IP packet.
     pub mtu: u32,
-    /// The client's subflow on it is used only when no other works.
+    /// Whether the client's subflow on it is used only when no other works.
     pub backup: bool,
 }
 
-/// What a site shall be.
+/// Configuration of a site.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The family of all addresses.
     pub family: Family,
     /// Its paths. A client has up to [`MAX_PATHS`], of which the first carries the initial subflow; a server has those of all its clients.
     pub paths: Vec<SitePath>,
-    /// Kernel parameters beyond, or instead of, those that every site gets.
+    /// Kernel parameters in addition to, or instead of, those of every site.
     pub settings: Vec<(&'static str, String)>,
-    /// Packets that a server may send before the first acknowledgment, if not the kernel's default.
+    /// Packets that a server may send before the first acknowledgment; `None` for the kernel's default.
     pub initial_window: Option<u32>,
 }
 
@@ -157,7 +158,7 @@ impl Plan {
         Ok(namespace)
     }
 
-    /// Makes the devices `PREFIX1`, `PREFIX2`, ... that live as long as their owner.
+    /// Creates the devices `PREFIX1`, `PREFIX2`, ..., removed with their owner.
     fn devices(&self, namespace: &Netns, prefix: &str) -> io::Result<Vec<Tun>> {
         self.paths.iter().map(|path| Tun::create(namespace, &format!("{prefix}{}", number(path.id)))).collect()
     }
@@ -190,7 +191,7 @@ impl Plan {
     fn client_script(&self) -> String {
         let (bits, flags) = (self.family.bits(), self.family.address_flags());
         let mut script = String::from("link set lo up\n");
-        // The kernel counts all but the initial subflow, which is among those that may come back.
+        // The kernel's limit counts all but the initial subflow, and that may be opened again.
         let most = self.paths.len().min(usize::from(MAX_PATHS - 1));
         let _ = writeln!(script, "mptcp limits set subflows {most} add_addr_accepted 0");
         for path in &self.paths {
@@ -219,8 +220,8 @@ impl Plan {
         Ok(Site { devices, namespace })
     }
 
-    /// Takes a client's interface on a path away, or brings it back, as a connection manager does that notices: its subflow ends,
-    /// or begins.
+    /// Removes a client's interface on a path, or brings it back, as a connection manager does: its subflow is closed
+    /// or opened.
     ///
     /// # Errors
     /// If the kernel refuses: the path is not the client's, or is in that state already.
@@ -262,12 +263,12 @@ impl Plan {
     }
 }
 
-/// By which number devices, addresses and tables of a path are called.
+/// The number of a path in its devices, addresses and tables.
 fn number(path: PathId) -> u16 {
     path.0 + 1
 }
 
-/// Paths of all clients together: their number is one byte of an address.
+/// The largest number of paths of all clients together: it is one byte of an address.
 pub const MAX_NUMBER: u16 = 250;
 
 /// The routing table of the path before the first one.
@@ -289,10 +290,10 @@ pub fn server(family: Family, paths: u16, congestion_control: &str) -> io::Resul
     Plan::new(family, paths, congestion_control).server()
 }
 
-/// A router in front of a server that runs inside the namespace as a program of its own. The site's devices are the router's ends
-/// of the paths; behind them the devices `srv1`, `srv2`, ... exist without an owner, one for each path, and the program attaches
-/// itself to them ([`Tun::open`]). What comes in by a path goes to the device of that path and no other.
-///
+/// A router in front of a server that runs inside the namespace as a separate program. The site's devices are the
+/// router's ends of the paths; behind them the devices `srv1`, `srv2`, ... exist without an owner, one for each path,
+/// and the program attaches itself to them ([`Tun::open`]). Packets of a path are routed to the device of that path
+/// only.
 /// # Errors
 /// As [`client`].
 pub fn router(family: Family, paths: u16) -> io::Result<Site> {
