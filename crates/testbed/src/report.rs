@@ -249,23 +249,4 @@ fn forget(session: &mut Value, metrics: &SessionMetrics, server: ServerKind, pro
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use anabranch_observation::Fairness;
-
-    #[test]
-    fn a_program_leaves_of_fairness_what_its_transport_tells() {
-        let known = Some(0.5);
-        let (jain_mean_bitrate, jain_qoe_linear, jain_qoe_log, jain_goodput) = (known, known, known, known);
-        let fairness = Fairness { viewers: 2, jain_mean_bitrate, jain_qoe_linear, jain_qoe_log, jain_goodput };
-        let mut metrics = object(Ok(json!({ "fairness": fairness })));
-        forget_fairness(&mut metrics);
-        let expected = json!({
-            "viewers": 2, "jain_mean_bitrate": null, "jain_qoe_linear": null, "jain_qoe_log": null, "jain_goodput": 0.5,
-        });
-        assert_eq!(metrics["fairness"], expected);
-        let mut alone = object(Ok(json!({ "fairness": null })));
-        forget_fairness(&mut alone);
-        assert_eq!(alone["fairness"], Value::Null);
-    }
-}
+mod tests;
