@@ -81,7 +81,8 @@ def test_dash_js_plays_a_ladder_over_two_paths(anabranch: Run, tmp_path: Path) -
     assert {one["index"] for one in session["media_segments"]} == set(range(6)), "all of it was fetched"
     # Real time on a busy machine: stalls and dropped pictures may happen; that the video was played may not fail to.
     assert session["played_s"] == pytest.approx(12.0, abs=2.5)
-    assert 300_000 <= session["mean_bitrate_bps"] <= 900_000
+    # A mean of equal numbers may differ from them in its last bit.
+    assert 299_999 < session["mean_bitrate_bps"] < 900_001
     assert session["bytes"] > 12 * 300_000 / 8
     assert (folder / "player.png").read_bytes().startswith(b"\x89PNG")
 

@@ -66,6 +66,20 @@ pub enum Quantity {
     Stalls,
 }
 
+impl Quantity {
+    /// Its key in an [`Observation`](crate::observation::Observation).
+    pub fn key(self) -> &'static str {
+        match self {
+            Quantity::Goodput => "goodput_bps",
+            Quantity::Retransmissions => "retransmissions",
+            Quantity::ChunkTime => "chunk_s",
+            Quantity::MeanBitrate => "mean_bitrate_bps",
+            Quantity::Switches => "switches",
+            Quantity::Stalls => "stalls",
+        }
+    }
+}
+
 /// What has to agree, and how well: within a share, or within a number, if both are given.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Criterion {

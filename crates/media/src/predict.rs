@@ -57,7 +57,8 @@ impl SwitchForecast {
 }
 
 /// How many switches the conditions spoke of, and how they spoke.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ForecastCounts {
     /// Switches of either kind, among all segments or among those with new data.
     pub switches: u64,

@@ -1,17 +1,16 @@
 //! The JSON of live runs, pinned: which keys there are, and which of them are null, for every client and server.
 
-use super::{Machine, Report, Seen};
+use super::{ClientReport, Machine, Seen, observed, outcome};
 use crate::flow::{Fixed, Flow};
-use crate::inspect;
 use crate::options::{ClientKind, Options, ServerKind};
 use anabranch_events::{Log, LossCause, PlayerEvent, SendKind, TransportEvent};
 use anabranch_live::{Clock, Counters, PathReport};
+use anabranch_media::SenderCounts;
 use anabranch_network::{Histogram, Stats};
-use anabranch_observation::{Ended, observers};
+use anabranch_observation::{Ended, Metrics, observers, read_strictly};
 use anabranch_scenario::{Scenario, load, plan};
 use anabranch_units::{Bandwidth, Duration, Instant, PathId, SubflowId};
 use serde_json::Value;
-use std::net::{IpAddr, Ipv4Addr};
 
 /// Two viewers of DASH videos, of whom the first may be a program, one of a progressive video, and cross traffic.
 const SCENARIO: &str = r#"
@@ -104,24 +103,15 @@ fn our_sender() -> Log<TransportEvent> {
     ])
 }
 
-/// What can be told of a kernel that sends the same: its subflows' samples and counters.
-fn kernel_sender(flow: &Flow) -> Log<TransportEvent> {
-    let counted = |id, last: u8| inspect::Subflow {
-        id,
-        remote: IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)),
-        cwnd: 12,
-        ssthresh: 10,
-        in_flight: 7,
-        srtt: Duration::from_millis(40),
-        acked: 400_000,
-        bytes: 410_000 + u64::from(id),
-        segments: 300 + u64::from(id),
-        retransmissions: 20 + u64::from(id),
-        timeouts: u64::from(id),
-    };
-    // The kernel numbers from one, and lists the subflows in any order.
-    flow.state().counted = vec![counted(2, 2), counted(1, 1)];
+/// What can be told of a kernel that sends the same: its subflows' samples.
+fn kernel_sender() -> Log<TransportEvent> {
     log([(100, opened(1, 0)), (150, opened(2, 1)), (300, sample(1, 1_400)), (3_000, sample(2, 200_000))])
+}
+
+/// And their counters.
+fn kernel_counts(id: u16) -> SenderCounts {
+    let id = u64::from(id);
+    SenderCounts { bytes: 410_000 + id, segments: 300 + id, retransmissions: 20 + id, timeouts: id }
 }
 
 /// What a player of ours reports of two media segments and a stall between them.
@@ -167,7 +157,8 @@ fn player(dash: bool) -> Log<PlayerEvent> {
 /// The flows of the scenario after a run.
 fn flows(scenario: &Scenario, client: ClientKind, server: ServerKind) -> (Vec<Flow>, Vec<String>) {
     let plans = plan(scenario, 1);
-    let (observers, sources) = observers(scenario, &plans, false);
+    let options = Options { client, server, ..Options::default() };
+    let (observers, sources) = observers(scenario, &plans, false, |number| observed(&options, number));
     let flows = plans.into_iter().zip(observers).enumerate().map(|(number, (plan, observer))| {
         let program = number == 0 && client == ClientKind::Program;
         let fixed = Fixed {
@@ -184,8 +175,12 @@ fn flows(scenario: &Scenario, client: ClientKind, server: ServerKind) -> (Vec<Fl
         };
         let flow = Flow::new(fixed, observer);
         flow.connected(at(50));
-        let mut sender = if server == ServerKind::Kernel { kernel_sender(&flow) } else { our_sender() };
+        let mut sender = if server == ServerKind::Kernel { kernel_sender() } else { our_sender() };
         flow.observer().see_sender(&mut sender);
+        if server == ServerKind::Kernel {
+            // The kernel numbers from one, and lists the subflows in any order.
+            [2, 1].into_iter().for_each(|id| flow.observer().count_sender(SubflowId(id), kernel_counts(id)));
+        }
         flow.delivered(at(500), 150_000);
         flow.delivered(at(6_000), 450_000);
         flow.bytes.store(600_000, std::sync::atomic::Ordering::Relaxed);
@@ -219,14 +214,18 @@ fn seen(scenario: &Scenario, client: ClientKind, server: ServerKind) -> Seen {
     Seen { ended: Ended::Finished, end: at(15_000), report, counters, flows, sources }
 }
 
-/// The JSON of a synthetic run.
-fn json(client: ClientKind, server: ServerKind) -> Value {
+/// The metrics of a synthetic run.
+fn metrics(client: ClientKind, server: ServerKind) -> Metrics {
     let scenario = load(SCENARIO, "synthetic", None, &[]).expect("a scenario");
     let options = Options { seed: 1, server, client, ..Options::default() };
     let settings = vec![("net/ipv4/tcp_timestamps", "1".to_owned())];
     let machine = Machine { realtime: true, notes: vec!["a note".into()], settings };
-    let report = Report::new(&scenario, &options, seen(&scenario, client, server), machine);
-    let mut value: Value = serde_json::from_str(&report.to_json()).expect("JSON");
+    outcome(&scenario, &options, seen(&scenario, client, server), machine).metrics
+}
+
+/// The JSON of a synthetic run.
+fn json(client: ClientKind, server: ServerKind) -> Value {
+    let mut value: Value = serde_json::from_str(&metrics(client, server).to_json(None)).expect("JSON");
     // The machine's, not the run's.
     assert!(value["live"]["kernel"].is_string() && value["version"].is_string());
     (value["live"]["kernel"], value["version"]) = ("kernel".into(), "version".into());
@@ -257,4 +256,124 @@ fn a_programs_run_with_our_server_lacks_what_its_viewer_saw() {
 #[test]
 fn a_programs_run_with_the_kernels_server_lacks_both() {
     assert_pinned(ClientKind::Program, ServerKind::Kernel, include_str!("golden/program-kernel.json"));
+}
+
+#[test]
+fn what_a_real_player_reports_stands_where_a_player_of_ours_would_have_it() {
+    let mut found = metrics(ClientKind::Program, ServerKind::Kernel);
+    let own = metrics(ClientKind::Model, ServerKind::Kernel);
+    let session = &own.sessions[0];
+    let report = ClientReport {
+        name: Some("dash.js".into()),
+        viewer: session.viewer.clone(),
+        dash: session.dash().cloned(),
+        counters: Some([("MPJoinSynAckRx".to_owned(), 1)].into()),
+        received_bytes: Some([("wifi".to_owned(), 5)].into()),
+        notes: vec!["dash.js 5".into()],
+    };
+    let before = found.clone();
+    report.add_to(&mut found);
+    assert_eq!((&found.sessions[0].viewer, &found.sessions[0].dash), (&session.viewer, &session.dash));
+    assert_eq!(found.fairness, before.fairness);
+    let live = found.live.expect("facts");
+    assert_eq!((live.client.as_str(), &live.notes[..]), ("dash.js", &["a note".to_owned(), "dash.js 5".into()][..]));
+    assert_eq!((live.client_counters.unwrap().len(), live.client_received_bytes.unwrap()["wifi"]), (1, 5));
+    let mut curl = before.clone();
+    ClientReport { name: Some("curl".into()), ..ClientReport::default() }.add_to(&mut curl);
+    assert_eq!(curl.sessions, before.sessions, "curl reports nothing of a viewer");
+}
+
+#[test]
+fn a_run_is_invalid_from_a_lateness_above_a_millisecond_on() {
+    let late = |micros: u64| {
+        let mut lateness = Histogram::default();
+        lateness.record(Duration::from_micros(micros));
+        lateness
+    };
+    assert!(!super::is_invalid(&late(1_000)) && super::is_invalid(&late(1_100)));
+    assert!(!super::is_invalid(&Histogram::default()), "without a packet nothing was late");
+}
+
+/// Every member of every object, by its pointer.
+fn members(value: &Value, at: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                found.push(format!("{at}/{key}"));
+                members(value, &format!("{at}/{key}"), found);
+            }
+        }
+        Value::Array(list) => {
+            list.iter().enumerate().for_each(|(i, value)| members(value, &format!("{at}/{i}"), found))
+        }
+        _ => {}
+    }
+}
+
+/// The text with the member at a pointer renamed (or removed) and with another value.
+fn changed(json: &Value, pointer: &str, rename: Option<&str>, value: impl FnOnce(Value) -> Value) -> String {
+    let mut json = json.clone();
+    let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
+    let parent = json.pointer_mut(parent).and_then(Value::as_object_mut).expect("an object");
+    let old = parent.remove(key).expect("a member");
+    if let Some(name) = rename {
+        parent.insert(name.to_owned(), value(old));
+    }
+    json.to_string().replace("\"NaN\"", "NaN")
+}
+
+/// Keys without which a run is whole: objects whose keys are names, and what only some runs have.
+fn is_free(pointer: &str) -> bool {
+    let parent = pointer.rsplit('/').nth(1).expect("a parent");
+    matches!(parent, "settings" | "control_counts") || pointer == "/live"
+}
+
+fn assert_each_change_is_refused(client: ClientKind, server: ServerKind) {
+    let json = json(client, server);
+    let read = read_strictly::<Metrics>(&json.to_string()).expect("what was written");
+    assert!(serde_json::to_value(read).expect("JSON") == json);
+    let mut pointers = Vec::new();
+    members(&json, "", &mut pointers);
+    assert!(pointers.len() > 300, "{}", pointers.len());
+    for pointer in pointers {
+        let key = pointer.rsplit('/').next().expect("a key");
+        let refused = |rename: Option<&str>, value: Value, how: &str| {
+            let text = changed(&json, &pointer, rename, |old| if how == "renamed" { old } else { value });
+            let error = read_strictly::<Metrics>(&text).err().unwrap_or_else(|| panic!("{pointer} {how}: accepted"));
+            assert!(error.to_string().contains(key), "{pointer} {how}: {error}");
+        };
+        refused(Some(key), "NaN".into(), "NaN");
+        if !is_free(&pointer) {
+            refused(None, Value::Null, "missing");
+            refused(Some(&format!("{key}_")), Value::Null, "renamed");
+        }
+        let text = json.pointer(&pointer).is_some_and(Value::is_string);
+        refused(Some(key), if text { 7.into() } else { "seven".into() }, "of another type");
+    }
+}
+
+#[test]
+fn each_metric_that_is_missing_renamed_or_no_number_is_refused_by_its_key() {
+    for server in [ServerKind::Anabranch, ServerKind::Kernel] {
+        assert_each_change_is_refused(ClientKind::Model, server);
+        assert_each_change_is_refused(ClientKind::Program, server);
+    }
+}
+
+#[test]
+fn half_of_what_a_viewer_saw_is_refused() {
+    let json = json(ClientKind::Model, ServerKind::Anabranch);
+    for key in ["stalls", "played_s", "qoe_linear", "media_segments"] {
+        let text = changed(&json, &format!("/sessions/0/{key}"), Some(key), |_| Value::Null);
+        let error = read_strictly::<Metrics>(&text).expect_err("null among numbers").to_string();
+        assert!(error.contains(key), "{key}: {error}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "`sessions[0].stall_s` is NaN")]
+fn what_is_no_number_is_not_written() {
+    let mut metrics = metrics(ClientKind::Model, ServerKind::Anabranch);
+    metrics.sessions[0].viewer.as_mut().expect("a viewer").stall_s = f64::NAN;
+    let _ = metrics.to_json(None);
 }
