@@ -1,5 +1,6 @@
 """What the real players say, turned into metrics; without the players."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +55,7 @@ def _log(events: list[tuple[float, str, list[float]]]) -> dashjs.Log:
 def test_dash_js_s_log_becomes_the_metrics_of_a_session(tmp_path: Path) -> None:
     mpd = tmp_path / "manifest.mpd"
     mpd.write_text(MPD, encoding="utf-8")
-    report = dashjs.metrics(_log(EVENTS), mpd)
+    report = json.loads(dashjs.viewed(_log(EVENTS), mpd).metrics_json)
     assert (report["startup_s"], report["stalls"], report["stall_s"], report["played_s"]) == (0.5, 1, 1.0, 6.0)
     assert report["mean_bitrate_bps"] == pytest.approx(500_000)
     assert (report["switches"], report["impactful_switches"], report["picture_discards"]) == (1, 1, 1)
@@ -90,7 +91,7 @@ def test_a_log_that_makes_no_sense_is_refused(
     mpd = tmp_path / "manifest.mpd"
     mpd.write_text(MPD, encoding="utf-8")
     with pytest.raises(InputError, match=complaint):
-        dashjs.metrics(_log([*EVENTS, event]), mpd)
+        dashjs.viewed(_log([*EVENTS, event]), mpd)
 
 
 def test_the_scenario_s_player_configures_dash_js() -> None:
@@ -146,7 +147,7 @@ def test_vlc_s_words_become_the_metrics_of_a_session() -> None:
         reader.line(at_s, text)
     log = reader.log
     log.end_s = 9.5
-    report = vlc.metrics(log)
+    report = json.loads(vlc.viewed(log).metrics_json)
     assert (report["startup_s"], report["stalls"], report["stall_s"], report["played_s"]) == (1.0, 1, 2.0, 6.0)
     assert (report["picture_discards"], report["buffer_underflows"]) == (1, 3)
     assert (log.over, log.statistics) == (True, {"video decoded": 40, "frames lost": 1})
@@ -169,14 +170,14 @@ def test_a_session_s_figure_shows_what_the_player_saw() -> None:
     events.append((5.0, "stall-began", []))
     # The player began a second after the run.
     buffer, shown = ((0.0, 0.0), (2.0, 4.0), (8.0, 4.0)), (Shown(1.0, 5.0, 3e5, "640x360"),)
-    watched = watch.Watched({}, False, 101.0, tuple(events), buffer, shown)
+    watched = watch.Watched(None, False, 101.0, tuple(events), buffer, shown)
     drawn = watched.drawn(seen, 100.0)
     assert drawn.stalls_s.tolist() == [[3.0, 4.0], [6.0, 9.5]]
     assert drawn.discards.nonzero()[0].tolist() == [11]
     assert (drawn.buffer_s[:6].tolist(), drawn.buffer_s[-1]) == ([0.0, 0.0, 0.0, 1.0, 2.0, 3.0], 0.0)
     assert drawn.shown == (Shown(2.0, 6.0, 3e5, "640x360"),)
     assert drawn.paths == seen.paths
-    silent = watch.Watched({}, False, 100.0, ()).drawn(seen, 100.0)
+    silent = watch.Watched(None, False, 100.0, ()).drawn(seen, 100.0)
     assert not silent.plays
     assert silent.stalls_s.shape == (0, 2)
 

@@ -7,12 +7,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import anabranch
 from anabranch import content
+from anabranch.metrics import Session
 from conftest import Run, require
 
 SCENARIO = """\
@@ -91,6 +91,7 @@ def test_a_ladder_has_its_rates_and_drives_a_simulated_session(anabranch: Run, t
     assert b"moov" in (folder / "film.mp4").read_bytes()[:100]
     (tmp_path / "from-mpd.toml").write_text(SCENARIO, encoding="utf-8")
     session = _simulate(tmp_path)
+    assert session["media_segments"] is not None
     assert [one["index"] for one in session["media_segments"]] == [0, 1, 2, 3]
     assert session["stalls"] == 0
     fetched = [one["bytes"] for one in session["media_segments"] if one["representation"] == 1]
@@ -101,9 +102,8 @@ def test_a_ladder_has_its_rates_and_drives_a_simulated_session(anabranch: Run, t
     assert "something already" in again.stderr
 
 
-def _simulate(tmp_path: Path) -> dict[str, Any]:
-    session: dict[str, Any] = anabranch.run(tmp_path / "from-mpd.toml").metrics["sessions"][0]
-    return session
+def _simulate(tmp_path: Path) -> Session:
+    return anabranch.run(tmp_path / "from-mpd.toml").metrics["sessions"][0]
 
 
 def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:

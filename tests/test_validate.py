@@ -99,7 +99,7 @@ def test_the_real_dash_js_is_a_witness_as_long_as_it_is_wanted(ladder: Path) -> 
         '[[session]]\nvideo = { kind = "dash", mpd = "manifest.mpd" }\nplayer = "dash.js-5"\n'
     )
     began = time.monotonic()
-    metrics = json.loads(play(scenario, "kernel", 1, lambda: True))
+    metrics = json.loads(play(scenario, "kernel", 1, lambda: True).metrics_json)
     took = time.monotonic() - began
     session = metrics["sessions"][0]
     assert session["played_s"] == pytest.approx(LADDER_S, abs=2.5)

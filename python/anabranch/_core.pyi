@@ -14,7 +14,9 @@ __all__ = [
     "Scenario",
     "Serving",
     "Testbed",
+    "Viewed",
     "__version__",
+    "check_metrics",
     "document_text",
     "judge",
     "judge_browses",
@@ -109,6 +111,13 @@ class Outcome:
     def events(self) -> dict[str, _Column] | None:
         """The table of events, column by column; ``None`` if none were recorded."""
 
+def check_metrics(text: str) -> None:
+    """Refuses a text that is not the metrics of a run in JSON: all of them, of the right types, and no others.
+
+    Raises:
+        InputError: It is not; the message names the key.
+    """
+
 @final
 class Testbed:
     """A scenario in real time on this machine (Linux only): namespaces, links, a server, and the players that are ours.
@@ -139,8 +148,21 @@ class Testbed:
         """Seconds since the run began."""
     def poll(self) -> str | None:
         """Why the run is over (``finished``, ``duration``, ``stuck``), or ``None``; raises what went wrong."""
-    def finish(self, ended: str) -> Outcome:
-        """Takes everything down and says what was seen; ``ended`` is why the run ended."""
+    def finish(
+        self,
+        ended: str,
+        *,
+        client: str | None = None,
+        viewed: Viewed | None = None,
+        counters: Mapping[str, int] | None = None,
+        received_bytes: Mapping[str, int] | None = None,
+        notes: Sequence[str] = (),
+    ) -> Outcome:
+        """Takes everything down and gives what was observed; ``ended`` is why the run ended.
+
+        The rest is what the caller knows of the first session's client: its name, what its viewer saw, what its kernel
+        counted of Multipath TCP, bytes that each of its devices received, and what should be known of the run.
+        """
     def close(self) -> None:
         """Takes everything down, if that was not done."""
     def __enter__(self) -> Self: ...
@@ -211,8 +233,8 @@ def viewer_report(
     end_s: float,
     mpd: tuple[str, str] | None,
     scenario: Scenario | None,
-) -> str:
-    """Folds what a real player said into what ``run --json`` says of a simulated one.
+) -> Viewed:
+    """Folds the events of a real player into the metrics that ``run --json`` has of a simulated one.
 
     Each event has a time in seconds since the session began, a kind, and that kind's numbers (times in seconds):
     ``requested`` request, media segment, representation; ``first-byte`` request; ``complete`` request, bytes;
@@ -221,6 +243,14 @@ def viewer_report(
     ``ended``; ``discarded`` picture; ``underflow`` by how much. An MPD, given as its name and its text, says which
     representations a DASH video has. The scenario gives the statistics' window and weights.
     """
+
+@final
+class Viewed:
+    """What the viewer of a real player saw."""
+
+    @property
+    def metrics_json(self) -> str:
+        """Its part of a session's metrics."""
 
 class _ServeDefaults(TypedDict):
     max_connections: int
@@ -311,15 +341,15 @@ def judge(
     quick: bool,
     only_cells: str | None,
     at_once: int,
-    browser: tuple[str | PathLike[str], Callable[[str, str, int, Callable[[], bool]], str]] | None,
+    browser: tuple[str | PathLike[str], Callable[[str, str, int, Callable[[], bool]], Outcome]] | None,
     earlier: str | None,
     progress: Callable[[int, int, str], object] | None,
 ) -> tuple[str, str]:
     """Runs cells in simulation and with the kernel; returns the report as JSON and as Markdown. Linux only.
 
     The browser is the folder with the video, ``manifest.mpd``, and who plays: it gets the scenario, ``kernel`` or
-    ``anabranch`` as its server, the seed, and what tells whether the run is still wanted, and returns the metrics as
-    JSON. Without a browser the cells for it are left out. The other callback gets the number of live runs that are
+    ``anabranch`` as its server, the seed, and what tells whether the run is still wanted, and returns what the run
+    gives. Without a browser the cells for it are left out. The other callback gets the number of live runs that are
     over, that of all, and the cell of the last one; what it raises ends the campaign, as does Ctrl-C. With the JSON of
     an earlier report its live runs are judged by new simulations, and none are made. ``only_cells`` is a part of the
     names of the cells that are wanted.

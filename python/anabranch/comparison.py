@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anabranch import summary
+from anabranch.metrics import Metrics, Quality, Session, Subflow, Viewer, quality_of, viewer_of
 from anabranch.runfolder import StoredRun
 
 if TYPE_CHECKING:
@@ -54,35 +55,60 @@ def _named(key: str, value: Any) -> str:
     return str(value) if speaks else f"{last} {'-' if value is None else value}"
 
 
-_Show = Callable[[dict[str, Any]], str]
-
-_PLAYBACK: list[tuple[str, _Show]] = [
-    ("start-up", lambda s: summary.seconds(s["startup_s"])),
-    ("stalls", lambda s: summary.count(s["stalls"])),
-    ("frozen picture", lambda s: summary.seconds(s["stall_s"])),
-    ("discarded pictures", lambda s: summary.count(s["picture_discards"])),
-    ("buffer underflows", lambda s: summary.count(s["buffer_underflows"])),
-]
+_Show = Callable[[Session], str]
 
 
-def _known(key: str, show: Callable[[float], str]) -> _Show:
-    """A number that only DASH sessions have, and they not always."""
-    return lambda s: "-" if s.get(key) is None else show(s[key])
+def _viewer(show: Callable[[Viewer], str]) -> _Show:
+    """A number of what the viewer saw; a dash where nobody observed it."""
+
+    def cell(session: Session) -> str:
+        viewer = viewer_of(session)
+        return "-" if viewer is None else show(viewer)
+
+    return cell
 
 
-def _fairness(metrics: dict[str, Any]) -> str:
-    index = (metrics.get("fairness") or {}).get("jain_mean_bitrate")
+def _quality(show: Callable[[Quality], str | None]) -> _Show:
+    """A number that only DASH sessions have, and they not always; a dash where there is none."""
+
+    def cell(session: Session) -> str:
+        quality = quality_of(session)
+        return "-" if quality is None else show(quality) or "-"
+
+    return cell
+
+
+def _bitrate(quality: Quality) -> str | None:
+    bitrate = quality["mean_bitrate_bps"]
+    return None if bitrate is None else summary.megabits(bitrate)
+
+
+def _high_quality(quality: Quality) -> str | None:
+    share = quality["time_on_high_quality"]
+    return None if share is None else f"{share:.1%}"
+
+
+def _fairness(metrics: Metrics) -> str:
+    fairness = metrics["fairness"]
+    index = None if fairness is None else fairness["jain_mean_bitrate"]
     return "-" if index is None else f"{index:.3f}"
 
 
+_PLAYBACK: list[tuple[str, _Show]] = [
+    ("start-up", _viewer(lambda v: summary.seconds(v["startup_s"]))),
+    ("stalls", _viewer(lambda v: summary.count(v["stalls"]))),
+    ("frozen picture", _viewer(lambda v: summary.seconds(v["stall_s"]))),
+    ("discarded pictures", _viewer(lambda v: summary.count(v["picture_discards"]))),
+    ("buffer underflows", _viewer(lambda v: summary.count(v["buffer_underflows"]))),
+]
 _QUALITY: list[tuple[str, _Show]] = [
-    ("mean bitrate", _known("mean_bitrate_bps", summary.megabits)),
-    ("switches", _known("switches", summary.count)),
-    ("switches of the resolution", _known("impactful_switches", summary.count)),
-    ("time on high quality", _known("time_on_high_quality", lambda share: f"{share:.1%}")),
-    ("mean buffer", _known("mean_buffer_s", summary.seconds)),
-    ("linear QoE", _known("qoe_linear", summary.count)),
-    ("log QoE", _known("qoe_log", lambda qoe: f"{qoe:.1f}")),
+    ("mean bitrate", _quality(_bitrate)),
+    ("switches", _quality(lambda q: summary.count(q["switches"]))),
+    ("switches of the resolution", _quality(lambda q: summary.count(q["impactful_switches"]))),
+    ("time on high quality", _quality(_high_quality)),
+    ("mean buffer", _quality(lambda q: summary.seconds(q["mean_buffer_s"]))),
+    ("linear QoE", _quality(lambda q: summary.count(q["qoe_linear"]))),
+    ("log QoE", _quality(lambda q: f"{q['qoe_log']:.1f}")),
 ]
 _TRANSFER: list[tuple[str, _Show]] = [
     ("goodput", lambda s: summary.megabits(s["goodput_bps"])),
@@ -101,22 +127,22 @@ def table(runs: Sequence[StoredRun], session: int = 0) -> RenderableType:
         result.add_column(name, justify="right")
     played = any(summary.playback(s) for s in sessions)
     streamed = any("mean_bitrate_bps" in s for s in sessions)
-    for label, show in (_PLAYBACK if played else []) + (_QUALITY if streamed else []) + _TRANSFER:
-        result.add_row(label, *(show(s) for s in sessions))
-    if any(r.metrics.get("fairness") for r in runs):
+    for label, cell in (_PLAYBACK if played else []) + (_QUALITY if streamed else []) + _TRANSFER:
+        result.add_row(label, *(cell(s) for s in sessions))
+    if any(r.metrics["fairness"] is not None for r in runs):
         result.add_row("Jain's index of the mean bitrates", *(_fairness(r.metrics) for r in runs))
     for path in dict.fromkeys(f["path"] for s in sessions for f in s["subflows"]):
-        for label, key, write in _PER_PATH:
+        for label, value, show in _PER_PATH:
             # A path that went down and came back has carried several subflows.
-            sums = (summary.total(f[key] for f in s["subflows"] if f["path"] == path) for s in sessions)
-            texts = ("-" if total is None else write(total) for total in sums)
-            result.add_row(Text.assemble((path, "cyan"), f", {label}"), *texts)
+            sums = (summary.total(value(f) for f in s["subflows"] if f["path"] == path) for s in sessions)
+            cells = ("-" if total is None else show(total) for total in sums)
+            result.add_row(Text.assemble((path, "cyan"), f", {label}"), *cells)
     return result
 
 
-_PER_PATH: list[tuple[str, str, Callable[[float], str]]] = [
-    ("goodput", "goodput_bps", summary.megabits),
-    ("retransmissions", "retransmissions", summary.count),
+_PER_PATH: list[tuple[str, Callable[[Subflow], float], Callable[[float], str]]] = [
+    ("goodput", lambda f: f["goodput_bps"], summary.megabits),
+    ("retransmissions", lambda f: f["retransmissions"], summary.count),
 ]
 
 

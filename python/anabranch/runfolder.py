@@ -18,12 +18,14 @@ import os
 import platform
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from anabranch import InputError, recording, summary
+from anabranch import InputError, metrics, recording, summary
+from anabranch.metrics import Metrics
 from anabranch.recording import Recording
 from anabranch.session import Run
 
@@ -54,7 +56,7 @@ class StoredRun:
 
     directory: Path
     scenario: dict[str, Any]
-    metrics: dict[str, Any]
+    metrics: Metrics
     about: dict[str, Any]
     recording: Recording
 
@@ -96,7 +98,8 @@ def read(directory: Path) -> StoredRun:
     """Reads a run folder.
 
     Raises:
-        InputError: There is no finished run in it, or it was written by another version of the format.
+        InputError: There is no finished run in it, it was written by another version of the format, or its metrics lack
+            something: the message names the file and the key.
     """
     missing = [n for n in (_RUN, _METRICS, _SCENARIO, _SAMPLES, _INCIDENTS) if not (directory / n).is_file()]
     if missing:
@@ -108,14 +111,13 @@ def read(directory: Path) -> StoredRun:
 
     try:
         about = json.loads((directory / _RUN).read_text(encoding="utf-8"))
-        metrics = json.loads((directory / _METRICS).read_text(encoding="utf-8"))
         scenario = tomllib.loads((directory / _SCENARIO).read_text(encoding="utf-8"))
         recorded = recording.of_frames(pl.read_parquet(directory / _SAMPLES), pl.read_parquet(directory / _INCIDENTS))
     except (ValueError, pl.exceptions.PolarsError) as error:
         raise InputError(f"{directory}: a damaged run folder: {error}") from error
-    if about.get("schema") != SCHEMA:
-        raise InputError(f"{directory / _RUN}: schema {about.get('schema')}; expected {SCHEMA}")
-    return StoredRun(directory, scenario, metrics, about, recorded)
+    if (schema := about.get("schema")) != SCHEMA:
+        raise InputError(f"{directory / _RUN}: schema {schema}; expected {SCHEMA}")
+    return StoredRun(directory, scenario, metrics.read(directory / _METRICS), about, recorded)
 
 
 def _next_free(run: Run) -> Path:
@@ -136,7 +138,7 @@ def _next_free(run: Run) -> Path:
             return folder
 
 
-def _write_json(path: Path, content: dict[str, Any]) -> None:
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch import _core
+from anabranch import _core, metrics
+from anabranch.metrics import Metrics
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,10 +36,15 @@ class Run:
 
     scenario: str
     seed: int
-    metrics: dict[str, Any]
+    metrics: Metrics
     cpu_seconds: float
     wall_seconds: float
     _outcome: _core.Outcome = field(repr=False)
+
+    @property
+    def outcome(self) -> _core.Outcome:
+        """The same as the compiled part of Anabranch has it."""
+        return self._outcome
 
     @property
     def has_events(self) -> bool:
@@ -121,7 +126,7 @@ def run(
     return Run(
         scenario=loaded.resolved,
         seed=seed,
-        metrics=json.loads(outcome.metrics_json),
+        metrics=metrics.of_outcome(outcome),
         cpu_seconds=time.process_time() - cpu,
         wall_seconds=time.perf_counter() - wall,
         _outcome=outcome,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-# Of many like sessions so many are shown in full; the rest is counted.
-_MOST_SESSIONS = 4
+from anabranch.metrics import Metrics, Session, Subflow, quality_of, viewer_of
 
-Metrics = Mapping[str, Any]
+# What is said of many like sessions in full; the rest is counted.
+_MOST_SESSIONS = 4
 
 
 def megabits(bps: float) -> str:
@@ -40,41 +40,42 @@ def total(values: Iterable[float | None]) -> float | None:
     return sum(known) if known else None
 
 
-def plural(number: int, one: str, many: str | None = None) -> str:
-    """A number and its noun."""
+def plural(number: int | None, one: str, many: str | None = None) -> str:
+    """A number and its noun; a dash where there is no number."""
     return f"{count(number)} {one if number == 1 else many or one + 's'}"
 
 
-def playback(session: Metrics) -> str:
-    """What the viewer saw, in one line; empty where no picture was shown."""
-    if session["startup_s"] is None:
+def playback(session: Session) -> str:
+    """What the viewer saw, in one line; empty where no picture was shown or nobody observed it."""
+    viewer = viewer_of(session)
+    if viewer is None or viewer["startup_s"] is None:
         return ""
-    stalls = plural(session["stalls"], "stall")
-    frozen = f" ({seconds(session['stall_s'])})" if session["stalls"] else ""
-    line = f"start-up {seconds(session['startup_s'])}, {stalls}{frozen}"
+    stalls = plural(viewer["stalls"], "stall")
+    frozen = f" ({seconds(viewer['stall_s'])})" if viewer["stalls"] else ""
+    line = f"start-up {seconds(viewer['startup_s'])}, {stalls}{frozen}"
     # The DASH players decode nothing, so they have neither.
     if "mean_bitrate_bps" in session:
         return line
-    discards, underflows = session["picture_discards"], session["buffer_underflows"]
+    discards, underflows = viewer["picture_discards"], viewer["buffer_underflows"]
     return f"{line}, {plural(discards, 'discard')}, {plural(underflows, 'underflow')}"
 
 
-def quality(session: Metrics) -> str:
-    """Which representations of a DASH video the viewer saw, in one line; empty for any other session."""
-    bitrate = session.get("mean_bitrate_bps")
-    if bitrate is None:
+def quality(session: Session) -> str:
+    """Which representations of a DASH video the viewer saw, in one line; empty where there is nothing to say."""
+    seen = quality_of(session)
+    if seen is None or seen["mean_bitrate_bps"] is None:
         return ""
-    window = session.get("statistics_window_s")
+    window = seen["statistics_window_s"]
     when = "" if window is None else f"from {window[0]:g} to {window[1]:g} s: "
-    text = f"{when}mean bitrate {megabits(bitrate)}, {plural(session['switches'], 'switch', 'switches')}"
-    if session["impactful_switches"]:
-        text += f", {count(session['impactful_switches'])} of them of the resolution"
-    if session["time_on_high_quality"] is not None:
-        text += f", {session['time_on_high_quality']:.0%} of the time on high quality"
+    text = f"{when}mean bitrate {megabits(seen['mean_bitrate_bps'])}, {plural(seen['switches'], 'switch', 'switches')}"
+    if seen["impactful_switches"]:
+        text += f", {count(seen['impactful_switches'])} of them of the resolution"
+    if seen["time_on_high_quality"] is not None:
+        text += f", {seen['time_on_high_quality']:.0%} of the time on high quality"
     return text
 
 
-def transfer(session: Metrics) -> str:
+def transfer(session: Session) -> str:
     """How the data came, in one line."""
     text = f"goodput {megabits(session['goodput_bps'])}"
     if len(session["subflows"]) > 1 and session["path_switches"] is not None:
@@ -85,8 +86,8 @@ def transfer(session: Metrics) -> str:
     return text
 
 
-def in_short(session: Metrics) -> str:
-    """The most informative line: what the viewer saw, or the transfer where there is no viewer."""
+def in_short(session: Session) -> str:
+    """The line that says most: what the viewer saw, or how the data came where nobody watched."""
     return "; ".join(filter(None, (playback(session), quality(session)))) or transfer(session)
 
 
@@ -104,8 +105,8 @@ def of_run(metrics: Metrics) -> RenderableType:
         parts.append(_subflows(session["subflows"]))
     if len(sessions) > _MOST_SESSIONS:
         parts.append(Text(f"\nand {len(sessions) - _MOST_SESSIONS} sessions more, in metrics.json", style="dim"))
-    fairness = metrics.get("fairness")
-    if fairness and fairness["jain_mean_bitrate"] is not None:
+    fairness = metrics["fairness"]
+    if fairness is not None and fairness["jain_mean_bitrate"] is not None:
         parts.append(Text(f"\nJain's index of the mean bitrates: {fairness['jain_mean_bitrate']:.3f}"))
     traffic = metrics["traffic"]
     if traffic:
@@ -115,7 +116,7 @@ def of_run(metrics: Metrics) -> RenderableType:
     return Group(*parts)
 
 
-def _subflows(subflows: list[Metrics]) -> Table:
+def _subflows(subflows: Sequence[Subflow]) -> Table:
     # Narrow enough for a terminal of 80 columns.
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("\npath", style="cyan", no_wrap=True)
@@ -143,11 +144,16 @@ def _subflows(subflows: list[Metrics]) -> Table:
     return table
 
 
-_COUNTS = ("segments_sent", "retransmissions", "reinjections", "rto_count")
+_COUNTS: tuple[Literal["segments_sent", "retransmissions", "reinjections", "rto_count"], ...] = (
+    "segments_sent",
+    "retransmissions",
+    "reinjections",
+    "rto_count",
+)
 
 
-def _mean(subflows: list[Metrics], key: str) -> float | None:
+def _mean(subflows: Sequence[Subflow], key: Literal["mean_cwnd_packets", "mean_srtt_s"]) -> float | None:
     """The mean over subflows that have the number, weighted by what they sent."""
-    known = [(subflow[key], subflow["segments_sent"]) for subflow in subflows if subflow[key] is not None]
+    known = [(value, subflow["segments_sent"]) for subflow in subflows if (value := subflow[key]) is not None]
     sent = sum(weight for _, weight in known)
     return sum(value * weight for value, weight in known) / sent if sent else None

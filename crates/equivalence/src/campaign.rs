@@ -4,15 +4,14 @@ use crate::cells::{Cell, Client, Runs};
 use crate::judgement::Judgement;
 use crate::observation::{Browser, Lateness, Live, Observation, emulated, play_in, run_live, simulate};
 use crate::question::Part;
+use anabranch_observation::Strict;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// A run is invalid if its packets were later than this at the 99th percentile, in seconds: it measured the machine,
-/// not the links.
-pub const LATEST_S: f64 = 1e-3;
-/// Most attempts of a run until it is valid.
+/// How often a run is tried until it counts.
 const TRIES: u32 = 2;
 /// Browsers decode and draw: more of them would slow each other down on two processors.
 const BROWSERS_AT_ONCE: usize = 2;
@@ -24,11 +23,12 @@ pub struct Found {
     pub cell: Cell,
     /// The comparison; `None` without a valid live run.
     pub judgement: Option<Judgement>,
-    /// Lateness of the valid live runs.
-    pub lateness: Lateness,
-    /// Number of invalid live runs, first attempts included.
-    pub void: u32,
-    /// Errors of failed live runs.
+    /// That of the live runs that count; null without any.
+    pub lateness: Option<Lateness>,
+    /// Live runs that were invalid, first tries included.
+    #[serde(rename = "void")]
+    pub invalid: u32,
+    /// Why runs failed.
     pub errors: Vec<String>,
     /// The simulated runs.
     pub simulated: Vec<Observation>,
@@ -47,7 +47,7 @@ struct Job {
 #[derive(Default)]
 struct Attempt {
     live: Option<Live>,
-    void: u32,
+    invalid: u32,
     error: Option<String>,
 }
 
@@ -121,9 +121,9 @@ fn jobs(cells: &[Cell]) -> Vec<Job> {
 fn attempt(cell: &Cell, seed: u64, browser: Option<&dyn Browser>, stop: &AtomicBool) -> Attempt {
     let mut attempt = Attempt::default();
     let wanted = || !stop.load(Ordering::Relaxed);
-    while attempt.void < TRIES && wanted() {
+    while attempt.invalid < TRIES && wanted() {
         let ran = match cell.client {
-            Client::Model => run_live(cell, seed, &wanted).map_err(|error| error.to_string()),
+            Client::Model => run_live(cell, seed, &wanted),
             Client::Browser => play_in(browser.expect("there is one for such cells"), cell, seed),
         };
         if !wanted() {
@@ -131,78 +131,115 @@ fn attempt(cell: &Cell, seed: u64, browser: Option<&dyn Browser>, stop: &AtomicB
             return attempt;
         }
         match ran {
-            Ok(live) if live.lateness.p99_s < LATEST_S => return Attempt { live: Some(live), ..attempt },
-            Ok(_) => attempt.void += 1,
+            Ok(live) if !live.invalid => return Attempt { live: Some(live), ..attempt },
+            Ok(_) => attempt.invalid += 1,
             Err(error) => return Attempt { error: Some(error), ..attempt },
         }
     }
     attempt
 }
 
-/// The live runs of a test case as recorded in a report, so that they can be compared again.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub struct Recorded {
-    void: u32,
+/// The live runs of a cell, without the cell: what a report has of them, so that they can be judged again.
+#[derive(Clone, Debug, Default)]
+struct Recorded {
+    invalid: u32,
     errors: Vec<String>,
-    lateness: Lateness,
+    lateness: Option<Lateness>,
     live: Vec<Observation>,
 }
 
 impl Recorded {
     fn of(attempts: Vec<Attempt>) -> Self {
-        let void = attempts.iter().map(|attempt| attempt.void).sum();
+        let invalid = attempts.iter().map(|attempt| attempt.invalid).sum();
         let errors = attempts.iter().filter_map(|attempt| attempt.error.clone()).collect();
         let lives: Vec<Live> = attempts.into_iter().filter_map(|attempt| attempt.live).collect();
         let lateness = Lateness::typical(&lives);
-        Recorded { void, errors, lateness, live: lives.into_iter().map(|live| live.observation).collect() }
+        Recorded { invalid, errors, lateness, live: lives.into_iter().map(|live| live.observation).collect() }
     }
 }
 
-/// What is read of a report: its cells.
+/// What `validate --json` printed, as far as the live runs are concerned. Verdicts and simulations are made anew.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Earlier {
     cells: Vec<EarlierCell>,
+    #[serde(default, rename = "parts")]
+    _parts: IgnoredAny,
+    #[serde(default, rename = "verdict")]
+    _verdict: IgnoredAny,
 }
 
-/// A cell of a report with its live runs.
+/// A cell of it. All that is judged is required: nothing is taken for zero.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct EarlierCell {
     cell: Named,
-    #[serde(flatten)]
-    recorded: Recorded,
+    void: u32,
+    errors: Vec<String>,
+    lateness: Strict<Option<Lateness>>,
+    live: Vec<Strict<Observation>>,
+    #[serde(default, rename = "judgement")]
+    _judgement: IgnoredAny,
+    #[serde(default, rename = "simulated")]
+    _simulated: IgnoredAny,
 }
 
-/// What identifies a cell.
+/// Which cell it was.
 #[derive(Deserialize)]
 struct Named {
     part: Part,
     name: String,
 }
 
-/// Judges the live runs of an earlier campaign by new simulations. `report` is what it printed as JSON; cells that it does not have, or
-/// has in another shape, count as not run.
+impl EarlierCell {
+    /// Its live runs, which have what the cell compares.
+    fn recorded(&self, cell: &Cell) -> Result<Recorded, String> {
+        let live: Vec<Observation> = self.live.iter().map(|run| run.0.clone()).collect();
+        let lateness = self.lateness.0;
+        let checked = live.iter().try_for_each(|run| run.check(cell));
+        checked.map_err(|error| format!("{}: {error}", cell.name))?;
+        if lateness.is_none() && !live.is_empty() {
+            return Err(format!("{}: `lateness` is null although there are live runs", cell.name));
+        }
+        Ok(Recorded { invalid: self.void, errors: self.errors.clone(), lateness, live })
+    }
+}
+
+/// Judges the live runs of an earlier campaign by new simulations. `report` is what it printed as JSON; cells that it does not have
+/// count as not run.
 ///
 /// # Errors
-/// If `report` is not a report.
-pub fn again(cells: Vec<Cell>, report: &str, directory: Option<&Path>) -> Result<Vec<Found>, serde_json::Error> {
-    let mut earlier: Vec<_> = serde_json::from_str::<Earlier>(report)?.cells;
-    let conclude = |cell: Cell| {
-        let found = earlier.iter_mut().find(|other| other.cell.part == cell.part && other.cell.name == cell.name);
-        let recorded = found.map(|other| std::mem::take(&mut other.recorded)).unwrap_or_default();
-        conclude(cell, recorded, directory)
+/// If it is no report, or lacks something that is judged; the message names the key.
+pub fn again(cells: Vec<Cell>, report: &str, directory: Option<&Path>) -> Result<Vec<Found>, String> {
+    let mut json = serde_json::Deserializer::from_str(report);
+    let earlier: Earlier = serde_path_to_error::deserialize(&mut json).map_err(|error| error.to_string())?;
+    json.end().map_err(|error| error.to_string())?;
+    let recorded = |cell: &Cell| {
+        let found = earlier.cells.iter().find(|other| other.cell.part == cell.part && other.cell.name == cell.name);
+        found.map_or_else(|| Ok(Recorded::default()), |other| other.recorded(cell))
     };
-    Ok(cells.into_iter().map(conclude).collect())
+    let recorded: Vec<Recorded> = cells.iter().map(recorded).collect::<Result<_, _>>()?;
+    Ok(cells.into_iter().zip(recorded).map(|(cell, recorded)| conclude(cell, recorded, directory)).collect())
 }
 
 fn conclude(cell: Cell, recorded: Recorded, directory: Option<&Path>) -> Found {
-    let Recorded { void, errors, lateness, live } = recorded;
+    let Recorded { invalid, mut errors, lateness, live } = recorded;
     let seeds: Vec<u64> = match cell.runs {
         Runs::Paired => live.iter().map(|run| run.seed).collect(),
-        Runs::Unpaired if live.is_empty() => Vec::new(),
         Runs::Unpaired => (1..=u64::from(cell.simulated_runs)).collect(),
     };
-    let scenario = emulated(&cell, directory, lateness);
-    let simulated: Vec<_> = seeds.into_iter().map(|seed| simulate(&cell, &scenario, seed)).collect();
+    // Without a live run there is nothing to simulate for.
+    let scenario = lateness.map(|lateness| emulated(&cell, directory, lateness));
+    let simulated = scenario.map_or(Ok(Vec::new()), |scenario| {
+        seeds.into_iter().map(|seed| simulate(&cell, &scenario, seed)).collect::<Result<Vec<_>, _>>()
+    });
+    let simulated = simulated.unwrap_or_else(|error| {
+        errors.push(format!("simulated: {error}"));
+        Vec::new()
+    });
     let judgement = Judgement::of(&cell, &simulated, &live);
-    Found { cell, judgement, lateness, void, errors, simulated, live }
+    Found { cell, judgement, lateness, invalid, errors, simulated, live }
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,7 +28,8 @@ pub struct Compared {
 
 impl Compared {
     fn of(criterion: Criterion, runs: Runs, simulated: &[Observation], live: &[Observation]) -> Self {
-        let values = |runs: &[Observation]| runs.iter().map(|run| run.get(criterion.quantity)).collect::<Vec<_>>();
+        let value = |run: &Observation| run.get(criterion.quantity).expect("runs have what their cell compares");
+        let values = |runs: &[Observation]| runs.iter().map(value).collect::<Vec<_>>();
         let (simulated, live) = (values(simulated), values(live));
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let logs = |values: &[f64]| values.iter().map(|v| v.max(f64::MIN_POSITIVE).ln()).collect::<Vec<_>>();
@@ -56,8 +57,10 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// Compares simulated and live runs; those of a paired test case have the same seeds in the same order. `None`
-    /// without a live run.
+    /// Judges a cell by its simulated and live runs; those of a paired cell have the seeds in the same order. None without a live run.
+    ///
+    /// # Panics
+    /// If a run lacks what the cell compares: see [`Observation::check`].
     pub fn of(cell: &Cell, simulated: &[Observation], live: &[Observation]) -> Option<Self> {
         if live.is_empty() || simulated.is_empty() {
             return None;

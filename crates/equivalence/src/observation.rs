@@ -3,16 +3,17 @@
 use crate::cells::Cell;
 use crate::equivalence::median;
 use crate::question::Quantity;
-use anabranch_observation::{Column, EventColumns};
+use anabranch_observation::{Column, EventColumns, LinkDirection, Metrics, check_finite};
 use anabranch_scenario::{Scenario, load};
 use anabranch_sim::{RunOptions, run};
-use anabranch_testbed::{Options, Testbed, TestbedError};
+use anabranch_testbed::{Options, Testbed};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::path::Path;
 
-/// What one run of a cell gave.
+/// What one run of a cell gave. What is none does not exist in such runs, or was not observed; it has all that its cell compares
+/// ([`Observation::check`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Observation {
     /// The seed of its links.
     pub seed: u64,
@@ -20,13 +21,13 @@ pub struct Observation {
     pub goodput_bps: f64,
     /// Segments that the server sent again.
     pub retransmissions: f64,
-    /// The median time from a request to the last byte of its response, where the traffic comes in chunks.
+    /// The median time from a request to the last byte of its response, in seconds, where the traffic comes in chunks.
     pub chunk_s: Option<f64>,
-    /// Of a DASH video.
+    /// The mean bitrate on screen, of a DASH video.
     pub mean_bitrate_bps: Option<f64>,
-    /// Of a DASH video.
+    /// Changes of the representation, of a DASH video.
     pub switches: Option<f64>,
-    /// Of a video.
+    /// Intervals with a frozen picture, as the client's player reports them.
     pub stalls: Option<f64>,
     /// What the links dropped on the way down, link by link.
     pub drops: Vec<Drops>,
@@ -34,6 +35,7 @@ pub struct Observation {
 
 /// Packets that a link dropped on the way down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Drops {
     /// For want of room.
     pub queue: u64,
@@ -48,10 +50,26 @@ pub struct Live {
     pub observation: Observation,
     /// How late the emulator delivered packets.
     pub lateness: Lateness,
+    /// The testbed says that the run measured the machine.
+    pub invalid: bool,
+}
+
+impl Live {
+    fn of(cell: &Cell, seed: u64, metrics: &Metrics, events: Option<&EventColumns>) -> Result<Self, String> {
+        let facts = metrics.live.as_ref().ok_or("`live` is missing: the run was not made in the testbed")?;
+        let observation = Observation::of(cell, seed, metrics, events)?;
+        let percentile = |name: &str, value: Option<f64>| {
+            value.ok_or_else(|| format!("`live.lateness_s.{name}` was not observed: no packet was delivered"))
+        };
+        let median_s = percentile("p50", facts.lateness_s.p50)?;
+        let p99_s = percentile("p99", facts.lateness_s.p99)?;
+        Ok(Live { observation, lateness: Lateness { median_s, p99_s }, invalid: facts.invalid })
+    }
 }
 
 /// How much later than due packets were delivered, in seconds.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Lateness {
     /// In the middle.
     pub median_s: f64,
@@ -60,16 +78,10 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    fn of(metrics: &Value) -> Self {
-        let percentile = |name: &str| metrics["live"]["lateness_s"][name].as_f64().unwrap_or(0.0);
-        Lateness { median_s: percentile("p50"), p99_s: percentile("p99") }
-    }
-
-    /// The means over several runs; zero without any.
-    pub fn typical(runs: &[Live]) -> Self {
-        let mean =
-            |of: fn(&Lateness) -> f64| runs.iter().map(|run| of(&run.lateness)).sum::<f64>() / runs.len().max(1) as f64;
-        Lateness { median_s: mean(|l| l.median_s), p99_s: mean(|l| l.p99_s) }
+    /// The means over several runs; none without any.
+    pub fn typical(runs: &[Live]) -> Option<Self> {
+        let mean = |of: fn(&Lateness) -> f64| runs.iter().map(|run| of(&run.lateness)).sum::<f64>() / runs.len() as f64;
+        (!runs.is_empty()).then(|| Lateness { median_s: mean(|l| l.median_s), p99_s: mean(|l| l.p99_s) })
     }
 }
 
@@ -78,42 +90,56 @@ pub trait Browser: Sync {
     /// The folder with the video that the cells' scenarios name.
     fn directory(&self) -> &Path;
 
-    /// Plays a cell in real time and gives the metrics of `run --json`.
+    /// Plays a cell in real time and gives the metrics of the run.
     ///
     /// # Errors
     /// What failed, or that it was stopped.
-    fn play(&self, cell: &Cell, seed: u64) -> Result<Value, String>;
+    fn play(&self, cell: &Cell, seed: u64) -> Result<Metrics, String>;
 }
 
 impl Observation {
-    fn of(cell: &Cell, seed: u64, metrics: &Value, events: Option<&EventColumns>) -> Self {
-        let session = &metrics["sessions"][0];
-        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-        let sum = list(&session["subflows"]).iter().filter_map(|s| s["retransmissions"].as_f64()).sum();
-        let links = list(&metrics["links"]);
-        let down = links.iter().filter(|link| link["direction"] == "down");
-        let count = |value: &Value| value.as_u64().unwrap_or(0);
-        Observation {
-            seed,
-            goodput_bps: session["bytes"].as_f64().unwrap_or(0.0) * 8.0 / f64::from(cell.seconds),
-            retransmissions: sum,
-            chunk_s: events.and_then(|events| median(&chunks(events))),
-            mean_bitrate_bps: session["mean_bitrate_bps"].as_f64(),
-            switches: session["switches"].as_f64(),
-            stalls: session["stalls"].as_f64(),
-            drops: down.map(|l| Drops { queue: count(&l["drops_queue"]), random: count(&l["drops_random"]) }).collect(),
+    fn of(cell: &Cell, seed: u64, metrics: &Metrics, events: Option<&EventColumns>) -> Result<Self, String> {
+        check_finite(metrics).map_err(|error| error.to_string())?;
+        let session = metrics.sessions.first().ok_or("`sessions` is empty")?;
+        let subflows = &session.transport.subflows;
+        if subflows.is_empty() {
+            return Err("`sessions[0].subflows` is empty: nothing was transferred".to_owned());
         }
+        let retransmissions: u64 = subflows.iter().map(|subflow| subflow.retransmissions).sum();
+        let down = metrics.links.iter().filter(|link| link.direction == LinkDirection::Down);
+        let dash = session.dash();
+        let observation = Observation {
+            seed,
+            goodput_bps: session.bytes as f64 * 8.0 / f64::from(cell.seconds),
+            retransmissions: retransmissions as f64,
+            chunk_s: events.and_then(|events| median(&chunks(events))),
+            mean_bitrate_bps: dash.and_then(|dash| dash.mean_bitrate_bps),
+            switches: dash.map(|dash| dash.switches as f64),
+            stalls: session.viewer.as_ref().map(|viewer| viewer.stalls as f64),
+            drops: down.map(|link| Drops { queue: link.drops_queue, random: link.drops_random }).collect(),
+        };
+        observation.check(cell)?;
+        Ok(observation)
     }
 
-    /// One of the quantities; not a number where the run has none.
-    pub fn get(&self, quantity: Quantity) -> f64 {
+    /// Whether it has all that the cell compares.
+    ///
+    /// # Errors
+    /// The key of what was not observed.
+    pub fn check(&self, cell: &Cell) -> Result<(), String> {
+        let missing = cell.criteria().iter().find(|criterion| self.get(criterion.quantity).is_none());
+        missing.map_or(Ok(()), |criterion| Err(format!("`{}` was not observed", criterion.quantity.key())))
+    }
+
+    /// One of the quantities; none if it was not observed.
+    pub fn get(&self, quantity: Quantity) -> Option<f64> {
         match quantity {
-            Quantity::Goodput => self.goodput_bps,
-            Quantity::Retransmissions => self.retransmissions,
-            Quantity::ChunkTime => self.chunk_s.unwrap_or(f64::NAN),
-            Quantity::MeanBitrate => self.mean_bitrate_bps.unwrap_or(f64::NAN),
-            Quantity::Switches => self.switches.unwrap_or(f64::NAN),
-            Quantity::Stalls => self.stalls.unwrap_or(f64::NAN),
+            Quantity::Goodput => Some(self.goodput_bps),
+            Quantity::Retransmissions => Some(self.retransmissions),
+            Quantity::ChunkTime => self.chunk_s,
+            Quantity::MeanBitrate => self.mean_bitrate_bps,
+            Quantity::Switches => self.switches,
+            Quantity::Stalls => self.stalls,
         }
     }
 }
@@ -149,35 +175,34 @@ pub fn emulated(cell: &Cell, directory: Option<&Path>, lateness: Lateness) -> Sc
 
 /// Simulates a cell's scenario, which [`emulated`] gives.
 ///
-/// # Panics
-/// If the metrics are no JSON, which they are.
-pub fn simulate(cell: &Cell, scenario: &Scenario, seed: u64) -> Observation {
+/// # Errors
+/// What the cell compares and the run does not have.
+pub fn simulate(cell: &Cell, scenario: &Scenario, seed: u64) -> Result<Observation, String> {
     let outcome = run(scenario, &RunOptions { seed, record_events: cell.in_chunks() }, &mut |_| true);
-    let metrics = serde_json::to_value(&outcome.metrics).expect("metrics are JSON");
-    Observation::of(cell, seed, &metrics, outcome.events.as_ref())
+    Observation::of(cell, seed, &outcome.metrics, outcome.events.as_ref())
 }
 
 /// Runs a cell in real time; takes as long as the cell. `wanted` ends it early by answering false.
 ///
 /// # Errors
-/// If the machine lacks something, or the laboratory fails.
-pub fn run_live(cell: &Cell, seed: u64, wanted: &dyn Fn() -> bool) -> Result<Live, TestbedError> {
+/// If the machine lacks something, the testbed fails, or the run does not have what the cell compares.
+pub fn run_live(cell: &Cell, seed: u64, wanted: &dyn Fn() -> bool) -> Result<Live, String> {
     let options = Options { seed, server: cell.server, record_events: cell.in_chunks(), ..Options::default() };
-    let lab = Testbed::start(&scenario(cell, None, &[]), &options)?;
-    let ended = lab.play(&mut |_| wanted())?;
-    let report = lab.finish(ended)?;
-    let metrics = Value::Object(report.metrics);
-    let observation = Observation::of(cell, seed, &metrics, report.outcome.events.as_ref());
-    Ok(Live { observation, lateness: Lateness::of(&metrics) })
+    let run = || {
+        let testbed = Testbed::start(&scenario(cell, None, &[]), &options)?;
+        let ended = testbed.play(&mut |_| wanted())?;
+        testbed.finish(ended)
+    };
+    let outcome = run().map_err(|error| error.to_string())?;
+    Live::of(cell, seed, &outcome.metrics, outcome.events.as_ref())
 }
 
 /// Has a browser play a cell in real time.
 ///
 /// # Errors
-/// Those of [`Browser::play`].
+/// Those of [`Browser::play`], or what the cell compares and the run does not have.
 pub fn play_in(browser: &dyn Browser, cell: &Cell, seed: u64) -> Result<Live, String> {
-    let metrics = browser.play(cell, seed)?;
-    Ok(Live { observation: Observation::of(cell, seed, &metrics, None), lateness: Lateness::of(&metrics) })
+    Live::of(cell, seed, &browser.play(cell, seed)?, None)
 }
 
 /// From each request to the last byte of its response.
@@ -201,17 +226,46 @@ mod tests {
     use super::*;
     use crate::cells;
     use crate::question::Part;
+    use anabranch_observation::LiveFacts;
+    use std::collections::BTreeMap;
 
-    fn run(p50: f64, p99: f64) -> Live {
-        let metrics = serde_json::json!({ "live": { "lateness_s": { "p50": p50, "p99": p99 } } });
-        let cell = &cells::all(&[Part::OnePath], false)[0];
-        Live { observation: Observation::of(cell, 1, &metrics, None), lateness: Lateness::of(&metrics) }
+    fn metrics(cell: &Cell, seed: u64) -> Metrics {
+        run(&scenario(cell, None, &[]), &RunOptions { seed, record_events: false }, &mut |_| true).metrics
+    }
+
+    /// Metrics as a live run of the cell gives them.
+    fn live_metrics(cell: &Cell, p50: Option<f64>, p99: Option<f64>) -> Metrics {
+        let live = LiveFacts {
+            server: "kernel".into(),
+            client: "model".into(),
+            kernel: "6.12".into(),
+            lateness_s: anabranch_observation::Lateness { p50, p99, p999: p99, max: p99 },
+            invalid: false,
+            realtime: true,
+            refused: 0,
+            connections: 1,
+            settings: BTreeMap::new(),
+            server_counters: Vec::new(),
+            notes: Vec::new(),
+            client_counters: None,
+            client_received_bytes: None,
+        };
+        Metrics { live: Some(live), ..metrics(cell, 1) }
+    }
+
+    fn quick() -> Cell {
+        cells::all(&[Part::OnePath], true).remove(0)
+    }
+
+    fn live(p50: f64, p99: f64) -> Live {
+        let cell = quick();
+        Live::of(&cell, 1, &live_metrics(&cell, Some(p50), Some(p99)), None).unwrap()
     }
 
     #[test]
     fn simulated_links_are_late_as_live_ones_were_on_average() {
-        let runs = [run(30e-6, 200e-6), run(50e-6, 400e-6)];
-        let lateness = Lateness::typical(&runs);
+        let runs = [live(30e-6, 200e-6), live(50e-6, 400e-6)];
+        let lateness = Lateness::typical(&runs).unwrap();
         for cell in cells::all(&[Part::TwoPaths], false) {
             let text = emulated(&cell, None, lateness).resolved();
             let jitter = "jitter = { kind = \"percentiles\", p50 = \"40 us\", p99 = \"300 us\", p999 = \"453.034 us\", reorders = false }";
@@ -222,10 +276,52 @@ mod tests {
 
     #[test]
     fn another_seed_is_another_run_and_the_same_seed_is_the_same() {
-        let cell = &cells::all(&[Part::OnePath], true)[0];
+        let cell = &quick();
         let scenario = emulated(cell, None, Lateness { median_s: 40e-6, p99_s: 300e-6 });
-        let [one, again, other] = [1, 1, 2].map(|seed| simulate(cell, &scenario, seed));
+        let [one, again, other] = [1, 1, 2].map(|seed| simulate(cell, &scenario, seed).unwrap());
         assert_eq!(one, again);
         assert_ne!(Observation { seed: 1, ..other }, one);
+    }
+    #[test]
+    fn what_was_not_observed_is_named_and_never_zero() {
+        let cell = quick();
+        let refused = |metrics: &Metrics| Live::of(&cell, 1, metrics, None).unwrap_err();
+        let whole = live_metrics(&cell, Some(3e-5), Some(2e-4));
+        assert!(refused(&live_metrics(&cell, None, None)).contains("`live.lateness_s.p50`"));
+        assert!(refused(&live_metrics(&cell, Some(3e-5), None)).contains("`live.lateness_s.p99`"));
+        assert!(refused(&Metrics { live: None, ..whole.clone() }).contains("`live`"));
+        assert!(refused(&Metrics { sessions: Vec::new(), ..whole.clone() }).contains("`sessions`"));
+        let mut nothing = whole.clone();
+        nothing.sessions[0].transport.subflows.clear();
+        assert!(refused(&nothing).contains("`sessions[0].subflows`"));
+        let mut not_a_number = whole;
+        not_a_number.sessions[0].transport.goodput_bps = f64::NAN;
+        assert!(refused(&not_a_number).contains("`sessions[0].goodput_bps` is NaN"));
+    }
+
+    #[test]
+    fn each_quantity_that_a_cell_compares_has_to_be_observed() {
+        for part in Part::ALL {
+            let cell = cells::all(&[part], true).remove(0);
+            let all = Observation {
+                seed: 1,
+                goodput_bps: 1e6,
+                retransmissions: 1.0,
+                chunk_s: Some(1.0),
+                mean_bitrate_bps: Some(1e6),
+                switches: Some(1.0),
+                stalls: Some(0.0),
+                drops: Vec::new(),
+            };
+            assert_eq!(all.check(&cell), Ok(()));
+            let lacks = |lacking: Observation, quantity: Quantity| {
+                let compared = cell.criteria().iter().any(|criterion| criterion.quantity == quantity);
+                assert_eq!(lacking.check(&cell).is_err(), compared, "{part:?} {quantity:?}");
+            };
+            lacks(Observation { chunk_s: None, ..all.clone() }, Quantity::ChunkTime);
+            lacks(Observation { mean_bitrate_bps: None, ..all.clone() }, Quantity::MeanBitrate);
+            lacks(Observation { switches: None, ..all.clone() }, Quantity::Switches);
+            lacks(Observation { stalls: None, ..all.clone() }, Quantity::Stalls);
+        }
     }
 }

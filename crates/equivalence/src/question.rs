@@ -66,7 +66,21 @@ pub enum Quantity {
     Stalls,
 }
 
-/// A quantity and its tolerance: within a share or within a number, either of which suffices.
+impl Quantity {
+    /// Its key in an [`Observation`](crate::observation::Observation).
+    pub fn key(self) -> &'static str {
+        match self {
+            Quantity::Goodput => "goodput_bps",
+            Quantity::Retransmissions => "retransmissions",
+            Quantity::ChunkTime => "chunk_s",
+            Quantity::MeanBitrate => "mean_bitrate_bps",
+            Quantity::Switches => "switches",
+            Quantity::Stalls => "stalls",
+        }
+    }
+}
+
+/// What has to agree, and how well: within a share, or within a number, if both are given.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Criterion {
     /// The quantity.

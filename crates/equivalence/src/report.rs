@@ -152,8 +152,8 @@ fn ratio(compared: &Compared) -> String {
 
 fn note(found: &Found) -> Option<String> {
     let mut parts = Vec::new();
-    if found.void > 0 {
-        parts.push(format!("{} runs were invalid", found.void));
+    if found.invalid > 0 {
+        parts.push(format!("{} runs were invalid", found.invalid));
     }
     if let Some(error) = found.errors.first() {
         parts.push(format!("{} runs failed: {error}", found.errors.len()));

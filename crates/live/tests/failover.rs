@@ -8,7 +8,7 @@ use anabranch_live::{
     Clock, Directions, Emulator, Far, Link, NoHost, Script, Step, Tap, When, testnet, testnet::Family,
 };
 use anabranch_network::{Change, Direction, DirectionConfig, QueueConfig, Streams};
-use anabranch_observation::{Column, EventColumns};
+use anabranch_observation::{Column, EventColumns, LinkDirection};
 use anabranch_sim::RunOptions;
 use anabranch_units::{Bandwidth, Duration, Instant, PathId};
 use common::kernel::{self, Listener, MPTCP};
@@ -139,7 +139,7 @@ impl Case {
         let scenario =
             anabranch_scenario::load(&text, self.name, None, &overrides).unwrap_or_else(|e| panic!("{e}\n{text}"));
         let outcome = anabranch_sim::run(&scenario, &RunOptions { seed: 1, record_events: true }, &mut |_| true);
-        let down = outcome.metrics.links.iter().filter(|link| link.direction == "down");
+        let down = outcome.metrics.links.iter().filter(|link| link.direction == LinkDirection::Down);
         let by_path = down.map(|link| link.bytes).collect();
         Seen { deliveries: deliveries(outcome.events.as_ref().expect("recorded")), by_path }
     }

@@ -8,8 +8,10 @@ pub mod abr;
 pub mod content;
 mod dash_metrics;
 mod frames;
+pub mod group;
 mod http;
 mod metrics;
+mod observed;
 mod players;
 mod predict;
 mod stream;
@@ -21,6 +23,7 @@ pub use dash_metrics::{DashMetrics, DashMetricsOptions, DashReport, MediaSegment
 pub use frames::{FrameKind, FrameRate, FrameTable, Variation, VideoError, VideoSpec};
 pub use http::{Exchange, Exchanges, HttpClient, HttpServer, REQUEST_HEADER_BYTES, RESPONSE_HEADER_BYTES, Received};
 pub use metrics::{ViewerMetrics, ViewerReport};
+pub use observed::Observed;
 pub use players::{
     Bulk, Content, Dash, DashOptions, FileOptions, FrameCounts, GiveUp, PLAYERS, Player, PlayerEntry, PlayerOptions,
     PlayerSetup, SetupError, Vlc, VlcOptions,
@@ -28,5 +31,6 @@ pub use players::{
 pub use predict::{ForecastCounts, SwitchForecast, SwitchPredictor};
 pub use stream::Stream;
 pub use transport_metrics::{
-    AroundEvent, DisabledSpan, ReorderDelay, SubflowReport, TotalWindow, TransportMetrics, TransportReport,
+    AroundEvent, DisabledSpan, ReorderDelay, SenderCounts, SubflowReport, TotalWindow, TransportMetrics,
+    TransportReport,
 };

@@ -5,7 +5,7 @@
 
 use anabranch_events::PlayerEvent;
 use anabranch_units::{Duration, Instant};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -30,16 +30,17 @@ pub struct ViewerMetrics {
 }
 
 /// What [`ViewerMetrics`] found; the field names are those of `run --json`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ViewerReport {
-    /// From the session's start to the first picture; null if there was none.
+    /// From the session's start to the first picture, in seconds; null if there was none.
     pub startup_s: Option<f64>,
     /// Intervals with a frozen picture, after the start and before the end. One that ended in the instant in which it
     /// began is none.
     pub stalls: u64,
-    /// Their length in all.
+    /// Their length in all, in seconds.
     pub stall_s: f64,
-    /// Time with moving pictures.
+    /// Time with moving pictures, in seconds.
     pub played_s: f64,
     /// Pictures dropped as late.
     pub picture_discards: u64,

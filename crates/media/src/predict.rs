@@ -56,8 +56,9 @@ impl SwitchForecast {
     }
 }
 
-/// Counts of switches and of the conditions that held.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+/// How many switches the conditions spoke of, and how they spoke.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ForecastCounts {
     /// Switches of either kind, among all segments or among those with new data.
     pub switches: u64,

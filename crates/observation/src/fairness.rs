@@ -1,13 +1,15 @@
 //! How evenly viewers fared who watched at the same time.
 
 use crate::metrics::SessionMetrics;
-use serde::Serialize;
+use anabranch_media::DashReport;
+use serde::{Deserialize, Serialize};
 
 /// Jain's index over the viewers of DASH videos: 1 if all fared alike, 1/n if one had everything.
 ///
 /// The index is defined for shares, which are not negative: null where one of them is, as a linear QoE may be, or where
-/// nobody had anything.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+/// nobody had anything. What viewers saw has no index if one of them was not observed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Fairness {
     /// How many of them.
     pub viewers: usize,
@@ -25,15 +27,18 @@ impl Fairness {
     /// Of a run's sessions; none if fewer than two of them watched DASH videos.
     pub(crate) fn of(sessions: &[SessionMetrics]) -> Option<Self> {
         let viewers: Vec<_> = sessions.iter().filter_map(|session| Some((session, session.dash.as_ref()?))).collect();
-        let over = |share: fn(&SessionMetrics, &anabranch_media::DashReport) -> f64| {
-            jain(&viewers.iter().map(|(session, dash)| share(session, dash)).collect::<Vec<_>>())
+        let of_viewers = |share: fn(&DashReport) -> f64| {
+            let shares: Option<Vec<f64>> = viewers.iter().map(|(_, dash)| dash.as_ref().map(share)).collect();
+            jain(&shares?)
         };
+        let goodputs: Vec<f64> = viewers.iter().map(|(session, _)| session.transport.goodput_bps).collect();
         (viewers.len() > 1).then(|| Fairness {
             viewers: viewers.len(),
-            jain_mean_bitrate: over(|_, dash| dash.mean_bitrate_bps.unwrap_or(0.0)),
-            jain_qoe_linear: over(|_, dash| dash.qoe_linear),
-            jain_qoe_log: over(|_, dash| dash.qoe_log),
-            jain_goodput: over(|session, _| session.transport.goodput_bps),
+            // Nothing on screen is a share of nothing.
+            jain_mean_bitrate: of_viewers(|dash| dash.mean_bitrate_bps.unwrap_or(0.0)),
+            jain_qoe_linear: of_viewers(|dash| dash.qoe_linear),
+            jain_qoe_log: of_viewers(|dash| dash.qoe_log),
+            jain_goodput: jain(&goodputs),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! From what was observed to the outcome of a run.
 
 use crate::fairness::Fairness;
-use crate::metrics::{Ended, LinkMetrics, Metrics, Outcome, QueueDelay, SCHEMA};
+use crate::metrics::{Ended, Engine, LinkDirection, LinkMetrics, Metrics, Outcome, QueueDelay, SCHEMA};
 use crate::observer::Observer;
 use crate::recording::{Mark, Recording};
 use crate::table::{Row, tabulate};
@@ -13,7 +13,7 @@ use anabranch_units::{Duration, Instant};
 /// What is said of a run as a whole.
 pub struct Facts {
     /// Who drove it.
-    pub engine: &'static str,
+    pub engine: Engine,
     /// Its seed.
     pub seed: u64,
     /// Why it ended.
@@ -52,7 +52,7 @@ pub fn gather(scenario: &Scenario, facts: Facts, flows: Vec<Over>, events: Optio
         schema: SCHEMA,
         scenario: scenario.name.clone(),
         seed: facts.seed,
-        version: env!("CARGO_PKG_VERSION"),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
         engine: facts.engine,
         ended: facts.ended,
         sim_seconds: now.as_secs_f64(),
@@ -61,6 +61,7 @@ pub fn gather(scenario: &Scenario, facts: Facts, flows: Vec<Over>, events: Optio
         fairness: Fairness::of(&sessions),
         sessions,
         traffic,
+        live: None,
     };
     let mut recording = Recording {
         interval_s: scenario.sample_interval.as_secs_f64(),
@@ -85,7 +86,7 @@ pub fn link_metrics(name: &str, down: bool, stats: &Stats) -> LinkMetrics {
     let delay: &Histogram = &stats.queue_delay;
     LinkMetrics {
         name: name.to_string(),
-        direction: if down { "down" } else { "up" },
+        direction: if down { LinkDirection::Down } else { LinkDirection::Up },
         bytes: stats.delivered.bytes,
         packets: stats.delivered.packets,
         queue_delay_s: QueueDelay { mean: seconds(delay.mean()), p95: seconds(delay.quantile(0.95)) },

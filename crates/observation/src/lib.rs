@@ -5,17 +5,23 @@
 //! counted.
 
 mod fairness;
+mod finite;
 mod gather;
+mod live;
 mod metrics;
 mod observer;
 mod recording;
+mod strict;
 mod stuck;
 mod table;
 
 pub use fairness::{Fairness, jain};
+pub use finite::{NotFinite, check as check_finite};
 pub use gather::{Facts, Over, gather, link_metrics};
-pub use metrics::{Ended, LinkMetrics, Metrics, Outcome, QueueDelay, SCHEMA, SessionMetrics};
+pub use live::{Lateness, LiveFacts, ServerCounters};
+pub use metrics::{Ended, Engine, LinkDirection, LinkMetrics, Metrics, Outcome, QueueDelay, SCHEMA, SessionMetrics};
 pub use observer::{Observer, observers};
 pub use recording::{Mark, PathRecording, Recording, SessionRecording, Shown};
+pub use strict::{Strict, Unreadable, read as read_strictly};
 pub use stuck::{Waiting, is_stuck};
 pub use table::{Column, EventColumns, Row};

@@ -1,10 +1,12 @@
 //! The numbers of a run: the contract of `metrics.json` and `run --json`.
 
 use crate::fairness::Fairness;
+use crate::finite;
+use crate::live::LiveFacts;
 use crate::recording::Recording;
 use crate::table::EventColumns;
-use anabranch_media::{DashReport, ForecastCounts, TransportReport, ViewerReport};
-use serde::Serialize;
+use anabranch_media::{DashReport, ForecastCounts, TransportReport, ViewerReport, group};
+use serde::{Deserialize, Serialize};
 
 /// The version of the JSON contract.
 pub const SCHEMA: u32 = 1;
@@ -21,7 +23,7 @@ pub struct Outcome {
 }
 
 /// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
     /// Every session was done.
@@ -34,8 +36,19 @@ pub enum Ended {
     Stopped,
 }
 
-/// The numbers of a run; `run --json`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// What drove a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    /// The simulator, in virtual time.
+    Sim,
+    /// The testbed, in real time.
+    Live,
+}
+
+/// The numbers of a run; `run --json`. What nobody observes is none here and null in JSON, never zero.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Metrics {
     /// The version of this contract.
     pub schema: u32,
@@ -44,12 +57,12 @@ pub struct Metrics {
     /// The run's seed.
     pub seed: u64,
     /// The version of Anabranch.
-    pub version: &'static str,
-    /// `sim`, or `live`.
-    pub engine: &'static str,
+    pub version: String,
+    /// What drove it.
+    pub engine: Engine,
     /// Why the run ended.
     pub ended: Ended,
-    /// The time at which it did: simulated, or real.
+    /// The time at which it did, in seconds: simulated, or real.
     pub sim_seconds: f64,
     /// Packets with payload that arrived at an endpoint.
     pub packets: u64,
@@ -61,6 +74,9 @@ pub struct Metrics {
     pub traffic: Vec<SessionMetrics>,
     /// How evenly the viewers of DASH videos fared; null if there are not several.
     pub fairness: Option<Fairness>,
+    /// The testbed of a run in real time; absent in JSON of a simulation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveFacts>,
 }
 
 #[derive(Serialize)]
@@ -74,19 +90,34 @@ struct Timed<'a> {
 impl Metrics {
     /// The metrics as JSON. The time that the run took belongs to a machine, not to the result: it is added only if it is
     /// given, as `cpu_seconds`.
+    ///
+    /// # Panics
+    /// If a number is NaN or infinite, which no metric is: JSON would make it null, as if it had not been observed.
     pub fn to_json(&self, cpu_seconds: Option<f64>) -> String {
         let timed = Timed { metrics: self, cpu_seconds };
+        finite::check(&timed).unwrap_or_else(|error| panic!("a metric is no number: {error}"));
         serde_json::to_string_pretty(&timed).expect("metrics have only text keys")
     }
 }
 
+/// A direction of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LinkDirection {
+    /// From the server to the client.
+    Down,
+    /// From the client to the server.
+    Up,
+}
+
 /// One direction of a link.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LinkMetrics {
     /// The link's name.
     pub name: String,
-    /// `up` or `down`.
-    pub direction: &'static str,
+    /// Which of the two.
+    pub direction: LinkDirection,
     /// Bytes of IP packets that it delivered.
     pub bytes: u64,
     /// IP packets that it delivered.
@@ -103,35 +134,45 @@ pub struct LinkMetrics {
     pub drops_too_big: u64,
 }
 
-/// How long packets waited in a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+/// How long packets waited in a queue, in seconds. Both are null if no packet passed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct QueueDelay {
-    /// Exact; null if no packet passed.
+    /// Exact.
     pub mean: Option<f64>,
     /// Within 0.8 %.
     pub p95: Option<f64>,
 }
 
 /// One viewer, or one download of the cross traffic.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionMetrics {
     /// Such as `session 0`.
     pub name: String,
-    /// When it began.
+    /// When it began, in seconds.
     pub start_s: f64,
-    /// When the player was done; null if it was not.
+    /// When the player was done, in seconds; null if it was not.
     pub finished_s: Option<f64>,
     /// Bytes that the application read.
     pub bytes: u64,
-    /// What the viewer saw.
-    #[serde(flatten)]
-    pub viewer: ViewerReport,
-    /// What the viewer of a DASH video saw.
-    #[serde(flatten)]
-    pub dash: Option<DashReport>,
+    /// What the viewer saw. None: the client is a program that does not report it, and its keys are null in JSON.
+    #[serde(flatten, with = "group::observable")]
+    pub viewer: Option<ViewerReport>,
+    /// What the viewer of a DASH video saw. `None`: the video is no DASH video, and its keys are absent in JSON. `Some(None)`: as
+    /// with [`viewer`](Self::viewer), and its keys are null.
+    #[serde(flatten, with = "group::optional")]
+    pub dash: Option<Option<DashReport>>,
     /// What the transport did.
-    #[serde(flatten)]
+    #[serde(flatten, with = "group::required")]
     pub transport: TransportReport,
-    /// How the sticky schedulers' paper's two conditions judged the path switches; null without a video.
+    /// How the sticky schedulers' paper's two conditions judged the path switches; null without a progressive video, and where the
+    /// sender is not observed.
     pub switch_forecasts: Option<ForecastCounts>,
+}
+
+impl SessionMetrics {
+    /// What the viewer of a DASH video saw; none if it is no DASH video or was not observed.
+    pub fn dash(&self) -> Option<&DashReport> {
+        self.dash.as_ref()?.as_ref()
+    }
 }

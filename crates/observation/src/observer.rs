@@ -5,7 +5,8 @@ use crate::recording::{MOST_RECORDED, Recorder, SessionRecording};
 use crate::table::Row;
 use anabranch_events::{Log, PlayerEvent, TransportEvent};
 use anabranch_media::{
-    Content, DashMetrics, RESPONSE_HEADER_BYTES, SwitchPredictor, TransportMetrics, TransportReport, ViewerMetrics,
+    Content, DashMetrics, Observed, RESPONSE_HEADER_BYTES, SenderCounts, SwitchPredictor, TransportMetrics,
+    TransportReport, ViewerMetrics,
 };
 use anabranch_scenario::{FlowPlan, Scenario};
 use anabranch_units::{Duration, Instant, PathId, SubflowId};
@@ -15,6 +16,7 @@ pub struct Observer {
     /// Such as `session 0`.
     pub name: String,
     start: Instant,
+    observed: Observed,
     viewer: ViewerMetrics,
     dash: Option<DashMetrics>,
     transport: TransportMetrics,
@@ -36,8 +38,14 @@ struct Rows {
 }
 
 /// The observers of a scenario's connections, and the sources of the table of events by number: two per link, then three
-/// per connection. Only with `record_events` do the observers keep rows for the table.
-pub fn observers(scenario: &Scenario, flows: &[FlowPlan], record_events: bool) -> (Vec<Observer>, Vec<String>) {
+/// per connection. Only with `record_events` do the observers keep rows for the table. `observed` says of each connection, by
+/// number, whose events its observer gets.
+pub fn observers(
+    scenario: &Scenario,
+    flows: &[FlowPlan],
+    record_events: bool,
+    observed: impl Fn(usize) -> Observed,
+) -> (Vec<Observer>, Vec<String>) {
     let links = scenario.links.iter().flat_map(|link| [format!("{}/down", link.name), format!("{}/up", link.name)]);
     let mut sources: Vec<String> = links.collect();
     let observers = flows.iter().enumerate().map(|(number, flow)| {
@@ -49,7 +57,7 @@ pub fn observers(scenario: &Scenario, flows: &[FlowPlan], record_events: bool) -
             Rows { list: Vec::new(), sources: own }
         });
         let recorded = flow.awaited && number < MOST_RECORDED;
-        Observer { rows, ..Observer::new(scenario, flow, recorded) }
+        Observer { rows, ..Observer::new(scenario, flow, recorded, observed(number)) }
     });
     let observers = observers.collect();
     (observers, sources)
@@ -57,7 +65,7 @@ pub fn observers(scenario: &Scenario, flows: &[FlowPlan], record_events: bool) -
 
 impl Observer {
     /// The observer of a connection; it samples for figures if the connection is recorded.
-    fn new(scenario: &Scenario, flow: &FlowPlan, recorded: bool) -> Self {
+    fn new(scenario: &Scenario, flow: &FlowPlan, recorded: bool, observed: Observed) -> Self {
         let events: Vec<Instant> = scenario.events.iter().map(|event| Instant::ZERO + event.at).collect();
         let predictor = match &flow.content {
             Content::Progressive(frames) => {
@@ -71,9 +79,10 @@ impl Observer {
         Observer {
             name: flow.name.clone(),
             start: flow.start,
+            observed,
             viewer: ViewerMetrics::new(flow.start),
             dash: video.clone().map(|video| DashMetrics::new(flow.start, video, flow.statistics)),
-            transport: TransportMetrics::new(flow.start, &events).within(flow.statistics.window),
+            transport: TransportMetrics::new(flow.start, &events).observing(observed).within(flow.statistics.window),
             predictor,
             recorder: recorded.then(|| recorder().of(video)),
             subflow_paths: Vec::new(),
@@ -135,6 +144,11 @@ impl Observer {
         }
     }
 
+    /// What a sender that is not ours counts of a subflow, whose opening was observed.
+    pub fn count_sender(&mut self, subflow: SubflowId, counts: SenderCounts) {
+        self.transport.count_sender(subflow, counts);
+    }
+
     /// What the endpoint said that receives it.
     #[inline]
     pub fn see_receiver(&mut self, log: &mut Log<TransportEvent>) {
@@ -188,8 +202,8 @@ impl Observer {
 
     /// The session begins only now, before anything was said: its client took its time.
     ///
-    /// Only a session in the laboratory whose client is a program begins so. A program says nothing of what the viewer saw, so what would
-    /// count from here of a DASH video stays empty, and the laboratory makes it null; a real player's own words are folded apart.
+    /// Only a session in the testbed whose client is a program begins so. Its player is not observed, so what would count from here
+    /// of a DASH video is not reported; what a real player reports is folded apart.
     pub fn restart(&mut self, now: Instant) {
         self.start = now;
         self.viewer = ViewerMetrics::new(now);
@@ -212,6 +226,7 @@ impl Observer {
         finished: Option<Instant>,
         path_names: &[String],
     ) -> SessionMetrics {
+        let Observed { sender, player, .. } = self.observed;
         let mut transport = self.transport.finish(end, |path| path_names[path.index()].clone());
         if let Some((since, before)) = &self.at_warm_up {
             self.discount(&mut transport, before, *since, end);
@@ -221,10 +236,10 @@ impl Observer {
             start_s: self.start.as_secs_f64(),
             finished_s: finished.map(Instant::as_secs_f64),
             bytes,
-            viewer: self.viewer.finish(end),
-            dash: self.dash.as_ref().map(|dash| dash.finish(end)),
+            viewer: player.then(|| self.viewer.finish(end)),
+            dash: self.dash.as_ref().map(|dash| player.then(|| dash.finish(end))),
             transport,
-            switch_forecasts: self.predictor.as_ref().map(SwitchPredictor::counts),
+            switch_forecasts: self.predictor.as_ref().filter(|_| sender).map(SwitchPredictor::counts),
         }
     }
 

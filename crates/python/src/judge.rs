@@ -1,5 +1,6 @@
 //! The kernel as judge, with the interpreter free for others meanwhile.
 
+use crate::outcome::Outcome;
 use crate::worker::supervise;
 use crate::{InputError, LiveError};
 use anabranch_equivalence::campaign::{self, Found};
@@ -7,10 +8,10 @@ use anabranch_equivalence::cells::{self, Cell, Client};
 use anabranch_equivalence::observation::Browser;
 use anabranch_equivalence::question::Part;
 use anabranch_equivalence::report::Report;
+use anabranch_observation::Metrics;
 use anabranch_testbed::ServerKind;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyTuple};
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -61,16 +62,17 @@ impl Browser for PythonBrowser {
         &self.directory
     }
 
-    fn play(&self, cell: &Cell, seed: u64) -> Result<Value, String> {
+    fn play(&self, cell: &Cell, seed: u64) -> Result<Metrics, String> {
         let server = if cell.server == ServerKind::Kernel { "kernel" } else { "anabranch" };
         let stop = self.stop.clone();
-        let said = Python::attach(|py| -> PyResult<String> {
+        let played = Python::attach(|py| -> PyResult<Metrics> {
             let wanted = move |_: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| !stop.load(Ordering::Relaxed);
             let wanted = PyCFunction::new_closure(py, Some(c"wanted"), None, wanted)?;
-            self.play.call1(py, (&cell.scenario, server, seed, wanted))?.extract(py)
+            let played = self.play.call1(py, (&cell.scenario, server, seed, wanted))?;
+            let outcome: PyRef<'_, Outcome> = played.bind(py).extract()?;
+            Ok(outcome.metrics().clone())
         });
-        let said = said.map_err(|error| error.to_string())?;
-        serde_json::from_str(&said).map_err(|error| format!("no metrics: {error}"))
+        played.map_err(|error| error.to_string())
     }
 }
 

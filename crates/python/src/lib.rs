@@ -48,7 +48,7 @@ mod _core {
     #[pymodule_export]
     use super::judge::{judge, judge_browses, judge_parts};
     #[pymodule_export]
-    use super::outcome::Outcome;
+    use super::outcome::{Outcome, check_metrics};
     #[pymodule_export]
     use super::reproduce::{papers, reproduce};
     #[pymodule_export]
@@ -66,7 +66,7 @@ mod _core {
     #[pymodule_export]
     use super::traces::{trace_convert, trace_info, trace_synthesize};
     #[pymodule_export]
-    use super::viewer::viewer_report;
+    use super::viewer::{Viewed, viewer_report};
 
     use pyo3::prelude::*;
 

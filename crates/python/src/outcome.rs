@@ -1,5 +1,6 @@
 //! What a run gives, as Python objects. Columns become NumPy arrays.
 
+use crate::InputError;
 use anabranch_observation::{Column, EventColumns, PathRecording, SessionRecording};
 use numpy::{PyArray1, PyArray2, ToPyArray};
 use pyo3::prelude::*;
@@ -13,15 +14,14 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// An outcome whose metrics are those that it has.
     pub(crate) fn new(outcome: anabranch_observation::Outcome) -> Self {
         Outcome { metrics_json: outcome.metrics.to_json(None), outcome }
     }
 
-    /// An outcome with more, or less, to say in its metrics.
+    /// The numbers of the run.
     #[cfg(target_os = "linux")]
-    pub(crate) fn with_metrics(outcome: anabranch_observation::Outcome, metrics_json: String) -> Self {
-        Outcome { metrics_json, outcome }
+    pub(crate) fn metrics(&self) -> &anabranch_observation::Metrics {
+        &self.outcome.metrics
     }
 }
 
@@ -53,6 +53,13 @@ impl Outcome {
     fn events<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         self.outcome.events.as_ref().map(|events| convert_events(py, events)).transpose()
     }
+}
+
+/// Refuses a text that is not the metrics of a run, whole and without anything else; the message names the key.
+#[pyfunction]
+pub fn check_metrics(text: &str) -> PyResult<()> {
+    let read = anabranch_observation::read_strictly::<anabranch_observation::Metrics>(text);
+    read.map(|_| ()).map_err(|error| InputError::new_err(error.to_string()))
 }
 
 fn convert_session<'py>(py: Python<'py>, session: &SessionRecording) -> PyResult<Bound<'py, PyDict>> {

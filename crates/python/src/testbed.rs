@@ -2,10 +2,12 @@
 
 use crate::outcome::Outcome;
 use crate::scenario::Scenario;
+use crate::viewer::Viewed;
 use crate::{InputError, LiveError};
 use anabranch_observation::Ended;
-use anabranch_testbed::{ClientKind, Options, ServerKind, TestbedError};
+use anabranch_testbed::{ClientKind, ClientReport, Options, ServerKind, TestbedError};
 use pyo3::prelude::*;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// A running testbed.
@@ -92,14 +94,29 @@ impl Testbed {
         Ok(self.running()?.poll().map_err(failed)?.map(ending))
     }
 
-    /// Takes everything down and says what was seen.
-    fn finish(&mut self, py: Python<'_>, ended: &str) -> PyResult<Outcome> {
+    /// Takes everything down and gives what was observed, with what the caller knows of the first session's client.
+    #[pyo3(signature = (ended, *, client=None, viewed=None, counters=None, received_bytes=None, notes=Vec::new()))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
+    fn finish(
+        &mut self,
+        py: Python<'_>,
+        ended: &str,
+        client: Option<String>,
+        viewed: Option<PyRef<'_, Viewed>>,
+        counters: Option<BTreeMap<String, u64>>,
+        received_bytes: Option<BTreeMap<String, u64>>,
+        notes: Vec<String>,
+    ) -> PyResult<Outcome> {
+        let viewer = viewed.as_ref().map(|viewed| viewed.viewer.clone());
+        let dash = viewed.as_ref().and_then(|viewed| viewed.dash.clone());
+        let client = ClientReport { name: client, viewer, dash, counters, received_bytes, notes };
         let ended = chosen("ended", ended, &ENDINGS)?;
         self.running()?;
         let testbed = self.0.take();
-        let report = py.detach(|| testbed.map(|testbed| testbed.finish(ended)).transpose()).map_err(failed)?;
-        let report = report.ok_or_else(|| LiveError::new_err("the testbed was taken down"))?;
-        Ok(Outcome::with_metrics(report.outcome.clone(), report.to_json()))
+        let outcome = py.detach(|| testbed.map(|testbed| testbed.finish(ended)).transpose()).map_err(failed)?;
+        let mut outcome = outcome.ok_or_else(|| LiveError::new_err("the testbed was taken down"))?;
+        client.add_to(&mut outcome.metrics);
+        Ok(Outcome::new(outcome))
     }
 
     /// Takes everything down, if that was not done.

@@ -5,6 +5,7 @@ use crate::scenario::Scenario;
 use anabranch_events::PlayerEvent;
 use anabranch_media::content::{DashVideo, Mpd, MpdSelection};
 use anabranch_media::{DashMetrics, DashMetricsOptions, DashReport, ViewerMetrics, ViewerReport};
+use anabranch_observation::check_finite;
 use anabranch_scenario::Statistics;
 use anabranch_units::{Duration, Instant};
 use pyo3::prelude::*;
@@ -14,12 +15,24 @@ use std::sync::Arc;
 /// A year: whatever claims to happen later did not.
 const LATEST_S: f64 = 365.0 * 86_400.0;
 
+/// What the viewer of a real player saw.
+#[pyclass(frozen)]
 #[derive(Serialize)]
-struct Report {
+pub struct Viewed {
     #[serde(flatten)]
-    viewer: ViewerReport,
+    pub(crate) viewer: ViewerReport,
     #[serde(flatten)]
-    dash: Option<DashReport>,
+    pub(crate) dash: Option<DashReport>,
+}
+
+#[pymethods]
+impl Viewed {
+    /// Its part of a session's metrics as JSON.
+    #[getter]
+    fn metrics_json(&self) -> PyResult<String> {
+        check_finite(self).map_err(|error| InputError::new_err(error.to_string()))?;
+        serde_json::to_string(self).map_err(|error| InputError::new_err(error.to_string()))
+    }
 }
 
 /// Folds events in the order of time into the metrics of a session that began at zero and was over, or was cut off, at `end_s`.
@@ -30,7 +43,7 @@ pub fn viewer_report(
     end_s: f64,
     mpd: Option<(String, String)>,
     scenario: Option<PyRef<'_, Scenario>>,
-) -> PyResult<String> {
+) -> PyResult<Viewed> {
     let video = mpd.map(|(file, text)| read_video(&file, &text)).transpose()?;
     let sessions = scenario.as_ref().map_or(&[][..], |scenario| &scenario.0.sessions);
     let options = sessions.first().map_or_else(DashMetricsOptions::default, |session| {
@@ -58,8 +71,7 @@ pub fn viewer_report(
         }
     }
     let end = instant(end_s)?.max(last);
-    let report = Report { viewer: viewer.finish(end), dash: dash.map(|dash| dash.finish(end)) };
-    serde_json::to_string(&report).map_err(|error| InputError::new_err(error.to_string()))
+    Ok(Viewed { viewer: viewer.finish(end), dash: dash.map(|dash| dash.finish(end)) })
 }
 
 /// The representation that an event speaks of.

@@ -5,7 +5,8 @@ use anabranch_live::Clock;
 use anabranch_media::HttpServer;
 use anabranch_observation::Observer;
 use anabranch_stack::view::Hints;
-use anabranch_units::{Duration, Instant, PathId};
+use anabranch_units::{Duration, Instant, PathId, SubflowId};
+use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -60,8 +61,8 @@ pub(crate) struct State {
     pub connections: u16,
     /// Number of these that are open.
     pub open: u16,
-    /// The kernel's counters of the server's subflows, if the kernel serves.
-    pub counted: Vec<crate::inspect::Subflow>,
+    /// Subflows of the kernel's server whose opening the observer knows.
+    pub subflows: BTreeSet<SubflowId>,
 }
 
 /// A lock whose holders do single steps, so its content is consistent even after a panic.

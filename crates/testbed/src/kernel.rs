@@ -10,6 +10,7 @@ use crate::sockopt::unacknowledged;
 use anabranch_events::{Log, TransportEvent};
 use anabranch_live::testnet::Family;
 use anabranch_live::{Application, Netns, Progress};
+use anabranch_media::SenderCounts;
 use anabranch_units::{Duration, Instant, PathId, SubflowId};
 use socket2::{SockAddr, Socket};
 use std::io::{self, Read, Write};
@@ -176,33 +177,21 @@ impl<'a> Watch<'a> {
         if sampling {
             self.next_sample = next_multiple(now, self.flow.sample_interval);
         }
-        for mut subflow in subflows(socket, self.peer) {
-            subflow.id = subflow.id.saturating_add(self.shift);
+        let mut counted = Vec::new();
+        for subflow in subflows(socket, self.peer) {
+            let name = SubflowId(subflow.id.saturating_add(self.shift));
             let Some(path) = self.path_of(subflow.remote) else { continue };
-            let name = SubflowId(subflow.id);
-            if self.note(subflow) {
+            if self.flow.state().subflows.insert(name) {
                 log.emit(now, TransportEvent::SubflowOpened { subflow: name, path, rtt: subflow.srtt });
             }
             if sampling {
                 log.emit(now, sample_of(name, &subflow));
             }
+            counted.push((name, counts_of(&subflow)));
         }
-        self.flow.observer().see_sender(&mut log);
-    }
-
-    /// Stores the latest counters; returns whether the subflow is new.
-    fn note(&self, subflow: Subflow) -> bool {
-        let counted = &mut self.flow.state().counted;
-        match counted.iter_mut().find(|known| known.id == subflow.id) {
-            Some(known) => {
-                *known = subflow;
-                false
-            }
-            None => {
-                counted.push(subflow);
-                true
-            }
-        }
+        let mut observer = self.flow.observer();
+        observer.see_sender(&mut log);
+        counted.into_iter().for_each(|(name, counts)| observer.count_sender(name, counts));
     }
 
     /// The scenario's path of a client's address.
@@ -210,6 +199,11 @@ impl<'a> Watch<'a> {
         let at = self.flow.ends.iter().position(|end| self.family.client(*end) == remote.to_canonical())?;
         Some(PathId(self.flow.paths[at] as u16))
     }
+}
+
+fn counts_of(subflow: &Subflow) -> SenderCounts {
+    let Subflow { bytes, segments, retransmissions, timeouts, .. } = *subflow;
+    SenderCounts { bytes, segments, retransmissions, timeouts }
 }
 
 fn sample_of(name: SubflowId, subflow: &Subflow) -> TransportEvent {

@@ -48,3 +48,10 @@ pub struct Options {
     /// Whether to keep every event and make a table of them.
     pub record_events: bool,
 }
+
+impl Options {
+    /// Whether the client of the connection with this number is a program.
+    pub(crate) fn is_program(&self, number: usize) -> bool {
+        number == 0 && self.client == ClientKind::Program
+    }
+}

@@ -6,15 +6,15 @@ use crate::error::{Doing, TestbedError};
 use crate::flow::{Fixed, Flow};
 use crate::kernel::Service;
 use crate::network::{interface_events, links, script};
-use crate::options::{ClientKind, Options};
-use crate::report::{Machine, Report, Seen};
+use crate::options::Options;
+use crate::report::{self, Machine, Seen};
 use crate::servers::{Director, Servers};
 use crate::sites::{self, Client, Sites};
 use crate::socket::Dialer;
 use anabranch_live::requirements::missing;
 use anabranch_live::testnet::Family;
 use anabranch_live::{Clock, Emulator, End, Limits, Netns, Tap, run_before_others};
-use anabranch_observation::{Ended, Observer, Waiting, is_stuck, observers};
+use anabranch_observation::{Ended, Observer, Outcome, Waiting, is_stuck, observers};
 use anabranch_scenario::{FlowPlan, Scenario, plan};
 use anabranch_stack::Config;
 use anabranch_units::{Duration, Instant, PathId};
@@ -71,7 +71,8 @@ impl Testbed {
         }
         Netns::sweep().doing("cannot look for namespaces that crashed runs left")?;
         let plans = plan(scenario, options.seed);
-        let (observers, sources) = observers(scenario, &plans, options.record_events);
+        let observed = |number| report::observed(options, number);
+        let (observers, sources) = observers(scenario, &plans, options.record_events, observed);
         let family = sites::check(scenario, &plans)?;
         let Sites { clients, server, network } =
             sites::build(scenario, &plans, family, options.server, links(scenario, options.seed))?;
@@ -118,7 +119,7 @@ impl Testbed {
         observer: Observer,
         servers: &mut Servers,
     ) -> Result<Option<(usize, ModelClient)>, TestbedError> {
-        let program = number == 0 && self.options.client == ClientKind::Program;
+        let program = self.options.is_program(number);
         let port = if program { PROGRAM_PORT } else { FIRST_PORT + number as u16 };
         let ends: Vec<PathId> = self.clients[number].plan.paths.iter().map(|path| path.id).collect();
         let (mptcp, (control, note)) = (sites::is_multipath(&plan), sites::serving_control(&plan));
@@ -293,12 +294,12 @@ impl Testbed {
         }
     }
 
-    /// Takes everything down and returns the metrics. `ended` is the result of [`Testbed::play`], or the caller's for
-    /// its program.
+    /// Takes everything down and gives what was observed, with [`live`](anabranch_observation::Metrics::live) in its metrics. `ended` is
+    /// what [`Testbed::play`] gave, or what the caller knows of its program.
     ///
     /// # Errors
     /// If the emulator failed, or a capture could not be completed.
-    pub fn finish(mut self, ended: Ended) -> Result<Report, TestbedError> {
+    pub fn finish(mut self, ended: Ended) -> Result<Outcome, TestbedError> {
         let now = self.clock.now();
         if ended == Ended::Finished
             && let Some(flow) = self.flows.iter().find(|flow| flow.program)
@@ -323,7 +324,7 @@ impl Testbed {
         };
         let notes = std::mem::take(&mut self.notes);
         let settings = self.clients[0].plan.settings.clone();
-        Ok(Report::new(&self.scenario, &self.options, seen, Machine { realtime, notes, settings }))
+        Ok(report::outcome(&self.scenario, &self.options, seen, Machine { realtime, notes, settings }))
     }
 
     /// Waits for a program's connections to close: their last acknowledgments are in flight.

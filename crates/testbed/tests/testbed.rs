@@ -6,9 +6,9 @@
 use anabranch_events::DropCause;
 use anabranch_live::requirements::missing;
 use anabranch_network::Packet;
-use anabranch_observation::Ended;
+use anabranch_observation::{Ended, Engine, LinkDirection, LiveFacts, Outcome, SessionMetrics};
 use anabranch_scenario::{Scenario, load};
-use anabranch_testbed::{ClientKind, Options, Report, ServerKind, Testbed, TestbedError};
+use anabranch_testbed::{ClientKind, Options, ServerKind, Testbed, TestbedError};
 use anabranch_units::{Duration, Instant};
 use std::process::Command;
 
@@ -27,10 +27,10 @@ fn scenario(text: &str) -> Scenario {
     load(&format!("schema = 1\n{text}"), "test", None, &[]).expect("a scenario")
 }
 
-fn live(scenario: &Scenario, options: &Options) -> Report {
+fn live(scenario: &Scenario, options: &Options) -> Outcome {
     let testbed = Testbed::start(scenario, options).expect("a testbed");
     let ended = testbed.play(&mut |_| true).expect("a run");
-    testbed.finish(ended).expect("a report")
+    testbed.finish(ended).expect("an outcome")
 }
 
 const TWO_PATHS: &str = "duration = \"30 s\"\n[transport]\nscheduler = \"min-rtt\"\ncongestion_control = \"cubic\"\n\
@@ -38,12 +38,12 @@ const TWO_PATHS: &str = "duration = \"30 s\"\n[transport]\nscheduler = \"min-rtt
     [link.lte]\nrate = \"4 Mb/s\"\nrtt = \"50 ms\"\nqueue = \"40 kB\"\n\
     [[session]]\nvideo = { kind = \"bulk\", size = \"3 MB\" }\n";
 
-fn number(report: &Report, of: &[&str]) -> f64 {
-    let mut value = &report.metrics["sessions"][0];
-    for key in of {
-        value = key.parse::<usize>().map_or_else(|_| &value[*key], |at| &value[at]);
-    }
-    value.as_f64().unwrap_or_else(|| panic!("{of:?} in {}", report.to_json()))
+fn first(outcome: &Outcome) -> &SessionMetrics {
+    &outcome.metrics.sessions[0]
+}
+
+fn facts(outcome: &Outcome) -> &LiveFacts {
+    outcome.metrics.live.as_ref().expect("facts of a run in real time")
 }
 
 #[test]
@@ -52,19 +52,19 @@ fn a_download_over_two_paths_uses_both_whoever_serves() {
         return;
     }
     for server in [ServerKind::Anabranch, ServerKind::Kernel] {
-        let report = live(&scenario(TWO_PATHS), &Options { seed: 1, server, ..Options::default() });
-        assert_eq!(report.outcome.metrics.ended, Ended::Finished, "{}", report.to_json());
+        let outcome = live(&scenario(TWO_PATHS), &Options { seed: 1, server, ..Options::default() });
+        assert_eq!(outcome.metrics.ended, Ended::Finished, "{}", outcome.metrics.to_json(None));
         // Both links' payload is 11.6 Mb/s; the bound is loose because the machine may be busy.
-        let goodput = number(&report, &["goodput_bps"]);
+        let session = first(&outcome);
+        let goodput = session.transport.goodput_bps;
         assert!((6e6..11.8e6).contains(&goodput), "{server:?}: {goodput}");
-        for subflow in ["0", "1"] {
-            assert!(number(&report, &["subflows", subflow, "bytes"]) > 3e5, "{server:?}: {}", report.to_json());
-        }
-        let session = &report.metrics["sessions"][0];
-        assert_eq!(session["path_switches"].is_null(), server == ServerKind::Kernel);
-        assert!(session["reorder_delay_s"]["mean"].is_null(), "the client's kernel does not report it");
-        assert_eq!(report.metrics["engine"], "live");
-        assert_eq!(session["bytes"], 3_000_000 + anabranch_media::RESPONSE_HEADER_BYTES);
+        let subflows = &session.transport.subflows;
+        let both = subflows.len() == 2 && subflows.iter().all(|subflow| subflow.bytes > 300_000);
+        assert!(both, "{server:?}: {}", outcome.metrics.to_json(None));
+        assert_eq!(session.transport.path_switches.is_none(), server == ServerKind::Kernel);
+        assert!(session.transport.reorder_delay_s.is_none(), "the client's kernel does not report it");
+        assert_eq!(outcome.metrics.engine, Engine::Live);
+        assert_eq!(session.bytes, 3_000_000 + anabranch_media::RESPONSE_HEADER_BYTES);
     }
 }
 
@@ -109,7 +109,7 @@ fn the_emulator_loses_the_packets_that_the_simulator_loses() {
     let ended = testbed.play(&mut |_| true).expect("a run");
     // Data in flight when the player was done arrives meanwhile.
     std::thread::sleep(std::time::Duration::from_millis(700));
-    let links = testbed.finish(ended).expect("a report").outcome.metrics.links;
+    let links = testbed.finish(ended).expect("an outcome").metrics.links;
     assert!(links.iter().all(|link| link.drops_queue == 0), "no queue is that long");
     let lost: Vec<_> = links.iter().map(|link| link.drops_random).collect();
     let offered: Vec<_> = links.iter().map(|link| link.packets + link.drops_random).collect();
@@ -144,10 +144,10 @@ fn a_program_in_the_clients_namespace_is_served_and_nothing_is_left() {
         };
         assert_eq!(fetch("hello.txt").stdout, b"hello");
         assert_eq!(fetch("bytes/100000").stdout.len(), 100_000);
-        let report = testbed.finish(Ended::Finished).expect("a report");
-        assert!(number(&report, &["bytes"]) > 100_000.0, "{}", report.to_json());
-        assert!(report.metrics["sessions"][0]["stalls"].is_null());
-        assert_eq!(report.facts.connections, 2);
+        let outcome = testbed.finish(Ended::Finished).expect("an outcome");
+        assert!(first(&outcome).bytes > 100_000, "{}", outcome.metrics.to_json(None));
+        assert!(first(&outcome).viewer.is_none(), "curl shows nobody anything");
+        assert_eq!(facts(&outcome).connections, 2);
         assert!(!std::path::Path::new("/run/netns").join(&namespace).exists(), "namespaces vanish");
         let captured = content.join("wifi.pcapng").metadata().expect("a capture").len();
         assert!(captured > 100_000, "plain TCP takes the first path: {captured}");
@@ -181,14 +181,14 @@ fn paths_share_a_link_with_each_other_and_with_cross_traffic() {
         [path.a]\nlinks = [\"a\", \"bottleneck\"]\n[path.b]\nlinks = [\"b\", \"bottleneck\"]\n\
         [[session]]\nvideo = { kind = \"bulk\" }\n\
         [[traffic]]\nkind = \"tcp\"\npath = \"a\"\ncongestion_control = \"newreno\"\n";
-    let report = live(&scenario(text), &Options::default());
-    let metrics = &report.outcome.metrics;
+    let outcome = live(&scenario(text), &Options::default());
+    let metrics = &outcome.metrics;
     assert_eq!(metrics.ended, Ended::Duration);
     let goodputs = [metrics.sessions[0].transport.goodput_bps, metrics.traffic[0].transport.goodput_bps];
     assert!(goodputs.iter().all(|bps| *bps > 0.3e6), "{goodputs:?}");
     assert!((4e6..7.8e6).contains(&goodputs.iter().sum()), "{goodputs:?}");
     let down = |name: &str| {
-        let link = metrics.links.iter().find(|link| link.name == name && link.direction == "down");
+        let link = metrics.links.iter().find(|link| link.name == name && link.direction == LinkDirection::Down);
         link.expect("there is such a link").packets
     };
     let behind = down("a") + down("b");
@@ -203,12 +203,12 @@ fn an_interface_that_comes_back_gets_a_new_subflow() {
     let events = "[[event]]\nat = \"1 s\"\npath = \"wifi\"\ndown = true\n[[event]]\nat = \"2 s\"\npath = \"wifi\"\ndown = false\n";
     let text = format!("{}{events}", TWO_PATHS.replace("3 MB", "5 MB"));
     for server in [ServerKind::Anabranch, ServerKind::Kernel] {
-        let report = live(&scenario(&text), &Options { server, ..Options::default() });
-        assert_eq!(report.outcome.metrics.ended, Ended::Finished, "{server:?}: {}", report.to_json());
-        let subflows = &report.outcome.metrics.sessions[0].transport.subflows;
+        let outcome = live(&scenario(&text), &Options { server, ..Options::default() });
+        assert_eq!(outcome.metrics.ended, Ended::Finished, "{server:?}: {}", outcome.metrics.to_json(None));
+        let subflows = &outcome.metrics.sessions[0].transport.subflows;
         let paths: Vec<_> = subflows.iter().map(|subflow| subflow.path.as_str()).collect();
         assert_eq!(paths, ["wifi", "lte", "wifi"], "{server:?}");
-        let marks = &report.outcome.recording.events;
+        let marks = &outcome.recording.events;
         assert_eq!(marks.len(), 2);
     }
 }
@@ -227,11 +227,10 @@ fn a_player_that_abandons_a_response_continues_with_another_connection() {
         return;
     }
     for server in [ServerKind::Anabranch, ServerKind::Kernel] {
-        let report = live(&scenario(GIVES_UP), &Options { server, record_events: true, ..Options::default() });
-        let session = &report.outcome.metrics.sessions[0];
-        assert!(report.facts.connections >= 2, "{server:?}: {}", report.to_json());
-        // Those of the first connection, and at least the initial one of the second: joins take long while the queues
-        // are full.
+        let outcome = live(&scenario(GIVES_UP), &Options { server, record_events: true, ..Options::default() });
+        let session = &outcome.metrics.sessions[0];
+        assert!(facts(&outcome).connections >= 2, "{server:?}: {}", outcome.metrics.to_json(None));
+        // Those of the first connection, and at least the initial one of the second: joins take long while the queues are full.
         let subflows = &session.transport.subflows;
         assert!(subflows.len() >= 3 && subflows[2].goodput_bps > 0.0, "{server:?}: {subflows:?}");
     }

@@ -1,7 +1,7 @@
 //! Runs of scenarios, and their results in the terms of the laws.
 
 use anabranch_media::SubflowReport;
-use anabranch_observation::{Column, EventColumns, Metrics, Outcome, PathRecording, SessionMetrics};
+use anabranch_observation::{Column, EventColumns, LinkDirection, Metrics, Outcome, PathRecording, SessionMetrics};
 use anabranch_scenario::load;
 use anabranch_sim::{RunOptions, run};
 
@@ -99,12 +99,20 @@ pub fn wire_rate(sessions: &[SessionMetrics], payload: f64) -> f64 {
     sessions.iter().map(|session| session.transport.goodput_bps).sum::<f64>() * PACKET / payload
 }
 
+/// A metric that is observed of every simulated session.
+///
+/// # Panics
+/// If it was not: the run was no simulation.
+pub fn observed<T>(metric: Option<T>) -> T {
+    metric.expect("a simulation observes every endpoint and player")
+}
+
 /// The mean time that packets waited before a link's downlink.
 ///
 /// # Panics
 /// If there is no such link, or nothing passed it.
 pub fn queue_delay_s(metrics: &Metrics, link: &str) -> f64 {
-    let found = metrics.links.iter().find(|l| l.name == link && l.direction == "down");
+    let found = metrics.links.iter().find(|l| l.name == link && l.direction == LinkDirection::Down);
     found.and_then(|l| l.queue_delay_s.mean).unwrap_or_else(|| panic!("nothing passed {link}"))
 }
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from anabranch import content
+from anabranch import _core, content
 from anabranch.content.make import MANIFEST
 from anabranch.live.run import clients, run
 
 Progress = Callable[[float], object]
-Witness = Callable[[str, str, int, Callable[[], bool]], str]
+Witness = Callable[[str, str, int, Callable[[], bool]], _core.Outcome]
 """Who plays the cells for a browser; see :func:`anabranch._core.judge`."""
 
 # Few and small pictures, so that a browser decodes them in passing; rates around what the cells' links carry.
@@ -50,7 +49,7 @@ def witness(ladder: Path) -> Witness:
     """
     clients()["dash.js"].prepare()
 
-    def play(scenario: str, server: str, seed: int, wanted: Callable[[], bool]) -> str:
+    def play(scenario: str, server: str, seed: int, wanted: Callable[[], bool]) -> _core.Outcome:
         def check(_fraction: float) -> None:
             if not wanted():
                 raise UnwantedError
@@ -62,6 +61,6 @@ def witness(ladder: Path) -> Witness:
             file = folder / "cell.toml"
             file.write_text(scenario, encoding="utf-8")
             done = run(file, folder=folder, seed=seed, server=server, client="dash.js", content=ladder, progress=check)
-            return json.dumps(done.metrics)
+            return done.outcome
 
     return play

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import tomllib
 from collections.abc import Callable, Mapping
@@ -11,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch import InputError, _core, session
+from anabranch import InputError, _core, metrics, session
 from anabranch.live import counters
 
 if TYPE_CHECKING:
@@ -87,19 +86,14 @@ def run(
         progress: Called now and then with the fraction of the scenario's time that has passed.
 
     Returns:
-        What the run found. What nobody could see is ``None`` in its metrics.
+        What the run found. What nobody could observe is ``None`` in its metrics.
 
     Raises:
         InputError: The scenario, a name or the content is wrong.
         LiveError: This machine cannot do it, or something failed; the message says what is missing.
         ToolError: A program is missing or failed.
     """
-    if server not in SERVERS:
-        raise InputError(f"--server {server}: expected {' or '.join(SERVERS)}")
-    if client != MODEL and client not in clients():
-        near = _core.nearest(client, [MODEL, *clients()])
-        hint = f"; did you mean `{near}`?" if near else ""
-        raise InputError(f"--client {client}: expected one of {', '.join([MODEL, *clients()])}{hint}")
+    _check(server, client)
     loaded = session.load(scenario, [(key, _core.value_text(value, key)) for key, value in (set or {}).items()])
     if not hasattr(_core, "Testbed"):
         raise _core.LiveError("live runs need Linux: network namespaces, TUN devices and Multipath TCP in the kernel")
@@ -107,7 +101,7 @@ def run(
     if client != MODEL:
         clients()[client].prepare()
     served = _content(loaded, clients().get(client), content, report)
-    cpu, wall, watched = time.process_time(), time.perf_counter(), None
+    cpu, wall = time.process_time(), time.perf_counter()
     with _core.Testbed(
         loaded,
         seed=seed,
@@ -119,27 +113,43 @@ def run(
     ) as lab:
         began = time.monotonic() - lab.elapsed
         if client == MODEL:
-            ended = _wait(lab, _duration(loaded), report)
+            watched, ended = None, _wait(lab, _duration(loaded), report)
         else:
             watched = _watch(lab, loaded, clients()[client], served, folder, report)
             ended = "finished" if watched.over else "duration"
-        counted, received = counters.mptcp(lab.namespace), counters.received_bytes(lab.namespace)
-        outcome = lab.finish(ended)
-    metrics = json.loads(outcome.metrics_json)
-    metrics["live"] |= {"client": client, "client_counters": counted, "client_received_bytes": received}
-    if watched is not None:
-        metrics["sessions"][0] |= watched.metrics
-        metrics["live"]["notes"] += watched.notes
+        outcome = _finish(lab, ended, client, watched)
     return LiveRun(
         scenario=loaded.resolved,
         seed=seed,
-        metrics=metrics,
+        metrics=metrics.of_outcome(outcome),
         cpu_seconds=time.process_time() - cpu,
         wall_seconds=time.perf_counter() - wall,
         _outcome=outcome,
         folder=folder,
         _watched=watched,
         _began=began,
+    )
+
+
+def _check(server: str, client: str) -> None:
+    """Refuses names that there are not."""
+    if server not in SERVERS:
+        raise InputError(f"--server {server}: expected {' or '.join(SERVERS)}")
+    if client != MODEL and client not in clients():
+        near = _core.nearest(client, [MODEL, *clients()])
+        hint = f"; did you mean `{near}`?" if near else ""
+        raise InputError(f"--client {client}: expected one of {', '.join([MODEL, *clients()])}{hint}")
+
+
+def _finish(lab: _core.Testbed, ended: str, client: str, watched: Watched | None) -> _core.Outcome:
+    """Takes the testbed down and gives what was observed, with what only the client's program and kernel know."""
+    return lab.finish(
+        ended,
+        client=client,
+        viewed=None if watched is None else watched.viewed,
+        counters=counters.mptcp(lab.namespace),
+        received_bytes=counters.received_bytes(lab.namespace),
+        notes=() if watched is None else watched.notes,
     )
 
 

@@ -26,7 +26,7 @@ use anabranch_events::{PlayerEvent, TransportEvent};
 use anabranch_units::{Duration, Instant};
 use levels::Levels;
 use segments::Requests;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Prices in a sum of qualities; the units are those of the quality.
@@ -92,7 +92,8 @@ pub struct DashMetrics {
 }
 
 /// What [`DashMetrics`] found; the field names are those of `run --json`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DashReport {
     /// The statistics window, since the session's start; null: all of it.
     pub statistics_window_s: Option<(f64, f64)>,

@@ -12,10 +12,12 @@ mod subflow;
 mod tests;
 mod timeline;
 
+use crate::observed::Observed;
 use anabranch_events::{Histogram, LossCause, TransportEvent};
-use anabranch_units::{Duration, Instant, PathId};
+use anabranch_units::{Duration, Instant, PathId, SubflowId};
 use over_time::{Fluctuation, Stopwatch};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use subflow::Subflow;
 
@@ -23,6 +25,7 @@ use subflow::Subflow;
 #[derive(Clone, Debug)]
 pub struct TransportMetrics {
     start: Instant,
+    observed: Observed,
     /// The scenario's events in order, which split the retransmissions.
     splits: Vec<Instant>,
     /// How many of `splits` are past.
@@ -40,33 +43,37 @@ pub struct TransportMetrics {
     subflows: Vec<Option<Subflow>>,
 }
 
-/// What [`TransportMetrics`] found; the field names are those of `run --json`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// What [`TransportMetrics`] found; the field names are those of `run --json`. What only the sender, or only the receiver, knows
+/// is none (null in JSON) where it is not ours ([`Observed`]).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TransportReport {
-    /// Two consecutive segments on different subflows, repetitions included.
-    pub path_switches: u64,
-    /// The same among the segments with new data only.
-    pub path_switches_new_data: u64,
-    /// Bytes that became readable in order, over the time from the session's start to its end.
+    /// Two consecutive segments on different subflows, retransmissions included. None: the sender is not observed.
+    pub path_switches: Option<u64>,
+    /// The same among the segments with new data only. None: the sender is not observed.
+    pub path_switches_new_data: Option<u64>,
+    /// Bytes that became readable in order, over the time from the session's start to its end, bit/s.
     pub goodput_bps: f64,
-    /// How long bytes waited for earlier ones.
-    pub reorder_delay_s: ReorderDelay,
-    /// The most bytes that waited at once.
-    pub reorder_bytes_max: u64,
-    /// Time in which only the receive window kept data back.
-    pub receive_window_limited_s: f64,
-    /// Time in which the scheduler waited although a subflow had room.
-    pub scheduler_wait_s: f64,
+    /// How long bytes waited for earlier ones. None: the receiver is not observed, and each number is null in JSON.
+    #[serde(with = "crate::group::observable")]
+    pub reorder_delay_s: Option<ReorderDelay>,
+    /// The most bytes that waited at once. None: the receiver is not observed.
+    pub reorder_bytes_max: Option<u64>,
+    /// Time in which only the receive window kept data back, in seconds. None: the sender is not observed.
+    pub receive_window_limited_s: Option<f64>,
+    /// Time in which the scheduler waited although a subflow had room, in seconds. None: the sender is not observed.
+    pub scheduler_wait_s: Option<f64>,
     /// The congestion windows of all subflows together; null without samples.
     pub total_window: Option<TotalWindow>,
-    /// Retransmissions of all subflows before and after each event of the scenario.
-    pub retransmissions_around_events: Vec<AroundEvent>,
+    /// Retransmissions of all subflows before and after each event of the scenario. None: the sender is not observed.
+    pub retransmissions_around_events: Option<Vec<AroundEvent>>,
     /// By number.
     pub subflows: Vec<SubflowReport>,
 }
 
-/// How long bytes waited in the reassembly queue, weighted by bytes; those in order waited zero.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+/// How long bytes waited in the reassembly queue, in seconds, weighted by bytes; those in order waited zero.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ReorderDelay {
     /// Exact.
     pub mean: f64,
@@ -78,7 +85,8 @@ pub struct ReorderDelay {
 
 /// The sum of the congestion windows of those subflows that may carry new data, over time: what was sampled counts until the
 /// next sample. Within the statistics window where the session has one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TotalWindow {
     /// The mean over time, in packets.
     pub mean_packets: f64,
@@ -86,14 +94,16 @@ pub struct TotalWindow {
     pub variation: f64,
 }
 
-/// Beginning and end, since the session's start, of a span in which the path policy forbade a subflow to carry new data.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+/// Beginning and end, in seconds since the session's start, of a span in which the path policy forbade a subflow to carry new
+/// data.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DisabledSpan(pub f64, pub f64);
 
 /// Retransmissions before and after an event of the scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AroundEvent {
-    /// When the event was.
+    /// When the event was, in seconds since the run's start.
     pub at_s: f64,
     /// Before it.
     pub before: u64,
@@ -101,43 +111,57 @@ pub struct AroundEvent {
     pub after: u64,
 }
 
-/// One subflow as the sender saw it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// One subflow as the sender saw it. What is none was not observed, because the sender is not ours.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SubflowReport {
     /// The name of its path.
     pub path: String,
-    /// Payload bytes that were acknowledged, over the time from the session's start to its end.
+    /// Payload bytes that were acknowledged, over the time from the session's start to its end, bit/s.
     pub goodput_bps: f64,
-    /// Payload bytes sent, repetitions included.
+    /// Payload bytes sent, retransmissions included.
     pub bytes: u64,
-    /// Segments with payload sent, repetitions included.
+    /// Segments with payload sent, retransmissions included.
     pub segments_sent: u64,
-    /// Those that repeated a segment of this subflow, tail loss probes included.
+    /// Retransmissions of this subflow's own segments, tail loss probes included.
     pub retransmissions: u64,
-    /// Those that repeated what another subflow had been given.
-    pub reinjections: u64,
+    /// Segments with data that another subflow had been given.
+    pub reinjections: Option<u64>,
     /// Window reductions by the retransmission timer.
     pub rto_count: u64,
     /// Window reductions by losses, timeouts included; penalties are none.
-    pub loss_events: u64,
+    pub loss_events: Option<u64>,
     /// Mean over time, in packets; null without samples.
     pub mean_cwnd_packets: Option<f64>,
-    /// Mean over time; null without samples.
+    /// Mean over time, in seconds; null without samples.
     pub mean_srtt_s: Option<f64>,
     /// How often the path policy forbade it to carry new data.
-    pub times_disabled: u64,
+    pub times_disabled: Option<u64>,
     /// How often the policy allowed it again.
-    pub times_enabled: u64,
-    /// Time in which it was forbidden.
-    pub disabled_s: f64,
+    pub times_enabled: Option<u64>,
+    /// Time in which it was forbidden, in seconds.
+    pub disabled_s: Option<f64>,
     /// When that was.
-    pub disabled_spans_s: Vec<DisabledSpan>,
+    pub disabled_spans_s: Option<Vec<DisabledSpan>>,
     /// How often its congestion control did what only it does, by name; empty where the control counts nothing. `mcc`:
     /// samples of the round trip, samples that shot up (theta below one from then to the next sample), and increases and
     /// reductions of the window that theta made smaller.
-    pub control_counts: BTreeMap<&'static str, u64>,
+    pub control_counts: Option<BTreeMap<Cow<'static, str>, u64>>,
     /// Its retransmissions before and after each event of the scenario.
-    pub retransmissions_around_events: Vec<AroundEvent>,
+    pub retransmissions_around_events: Option<Vec<AroundEvent>>,
+}
+
+/// What a sender that is not ours counts of one subflow, since the subflow was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SenderCounts {
+    /// Payload bytes sent, retransmissions included.
+    pub bytes: u64,
+    /// Segments with payload sent, retransmissions included.
+    pub segments: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// How often the retransmission timer fired.
+    pub timeouts: u64,
 }
 
 impl TransportMetrics {
@@ -147,6 +171,7 @@ impl TransportMetrics {
         splits.sort_unstable();
         TransportMetrics {
             start,
+            observed: Observed::EVERYTHING,
             splits,
             passed: 0,
             path_switches: 0,
@@ -162,6 +187,12 @@ impl TransportMetrics {
         }
     }
 
+    /// The same fold where not everything is observed.
+    #[must_use]
+    pub fn observing(self, observed: Observed) -> Self {
+        TransportMetrics { observed, ..self }
+    }
+
     /// Measures the total window only from the first of these until the second, since the session's start.
     #[must_use]
     pub fn within(mut self, window: Option<(Duration, Duration)>) -> Self {
@@ -175,7 +206,7 @@ impl TransportMetrics {
     /// The same fold, empty, for a session that begins at `start`.
     #[must_use]
     pub fn restarted(&self, start: Instant) -> Self {
-        TransportMetrics::new(start, &self.splits).within(self.window)
+        TransportMetrics::new(start, &self.splits).observing(self.observed).within(self.window)
     }
 
     /// Takes in one event of the endpoint that sends the content, in the order in which they were said.
@@ -252,40 +283,56 @@ impl TransportMetrics {
         }
     }
 
+    /// Takes in the present counts of a subflow, which was opened before, of a sender that is not ours.
+    pub fn count_sender(&mut self, subflow: SubflowId, counts: SenderCounts) {
+        if let Some(subflow) = self.subflow(subflow.index()) {
+            subflow.counted = Some(counts);
+        }
+    }
+
     /// The metrics of a session that ended, or was cut off, at `end`. `path_name` names the paths.
     pub fn finish(&self, end: Instant, path_name: impl Fn(PathId) -> String) -> TransportReport {
-        let length = end.since(self.start);
-        let seconds = |nanos: f64| nanos / 1e9;
+        let Observed { sender, receiver, .. } = self.observed;
         let mut total = self.total_window;
         total.set(end, None);
         let total_window = total.mean_and_variation();
+        TransportReport {
+            path_switches: sender.then_some(self.path_switches),
+            path_switches_new_data: sender.then_some(self.path_switches_new_data),
+            goodput_bps: bps(self.delivered, end.since(self.start)),
+            reorder_delay_s: receiver.then(|| self.reorder_delay()),
+            reorder_bytes_max: receiver.then_some(self.reorder_bytes_max),
+            receive_window_limited_s: sender.then(|| self.receive_window_limited.total(end).as_secs_f64()),
+            scheduler_wait_s: sender.then(|| self.scheduler_waiting.total(end).as_secs_f64()),
+            total_window: total_window.map(|(mean_packets, variation)| TotalWindow { mean_packets, variation }),
+            retransmissions_around_events: sender.then(|| self.retransmissions_around_events()),
+            subflows: self.subflow_reports(end, path_name),
+        }
+    }
+
+    fn reorder_delay(&self) -> ReorderDelay {
+        let seconds = |nanos: f64| nanos / 1e9;
+        ReorderDelay {
+            mean: seconds(self.reorder_delay.mean()),
+            p95: seconds(self.reorder_delay.quantile(0.95) as f64),
+            max: seconds(self.reorder_delay.max() as f64),
+        }
+    }
+
+    fn retransmissions_around_events(&self) -> Vec<AroundEvent> {
         let mut around = vec![0; self.splits.len() + 1];
         for subflow in self.subflows.iter().flatten() {
             for (sum, n) in around.iter_mut().zip(&subflow.retransmissions) {
                 *sum += n;
             }
         }
-        TransportReport {
-            path_switches: self.path_switches,
-            path_switches_new_data: self.path_switches_new_data,
-            goodput_bps: bps(self.delivered, length),
-            reorder_delay_s: ReorderDelay {
-                mean: seconds(self.reorder_delay.mean()),
-                p95: seconds(self.reorder_delay.quantile(0.95) as f64),
-                max: seconds(self.reorder_delay.max() as f64),
-            },
-            reorder_bytes_max: self.reorder_bytes_max,
-            receive_window_limited_s: self.receive_window_limited.total(end).as_secs_f64(),
-            scheduler_wait_s: self.scheduler_waiting.total(end).as_secs_f64(),
-            total_window: total_window.map(|(mean_packets, variation)| TotalWindow { mean_packets, variation }),
-            retransmissions_around_events: timeline::around_events(&self.splits, &around),
-            subflows: self
-                .subflows
-                .iter()
-                .flatten()
-                .map(|s| s.report(self.start, end, &self.splits, &path_name))
-                .collect(),
-        }
+        timeline::around_events(&self.splits, &around)
+    }
+
+    fn subflow_reports(&self, end: Instant, path_name: impl Fn(PathId) -> String) -> Vec<SubflowReport> {
+        let sender = self.observed.sender;
+        let report = |subflow: &Subflow| subflow.report(self.start, end, &self.splits, sender, &path_name);
+        self.subflows.iter().flatten().map(report).collect()
     }
 
     fn sum_windows(&mut self, at: Instant) {

@@ -1,9 +1,10 @@
 //! What one subflow did, as its sender saw it.
 
 use super::over_time::MeanOverTime;
-use super::{DisabledSpan, SubflowReport, bps, timeline};
+use super::{DisabledSpan, SenderCounts, SubflowReport, bps, timeline};
 use anabranch_events::SendKind;
 use anabranch_units::{Duration, Instant, PathId};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The counts of one subflow.
@@ -25,6 +26,8 @@ pub(super) struct Subflow {
     disabled: Vec<(Instant, Instant)>,
     enabled_again: u64,
     counts: BTreeMap<&'static str, u64>,
+    /// What a sender that is not ours counted; its events are not observed.
+    pub counted: Option<SenderCounts>,
 }
 
 impl Subflow {
@@ -44,6 +47,7 @@ impl Subflow {
             disabled: Vec::new(),
             enabled_again: 0,
             counts: BTreeMap::new(),
+            counted: None,
         }
     }
 
@@ -94,36 +98,50 @@ impl Subflow {
         self.end_disabled_span(at);
     }
 
-    /// Its numbers if the session, which began at `start`, ended at `end`.
+    /// Its numbers if the session, which began at `start`, ended at `end`. Of a sender that is not ours (`sender` is false) only
+    /// counts and samples are known.
     pub fn report(
         &self,
         start: Instant,
         end: Instant,
         splits: &[Instant],
+        sender: bool,
         path_name: &impl Fn(PathId) -> String,
     ) -> SubflowReport {
         let mut closed = self.clone();
         closed.close(end);
+        let counts = closed.counted.unwrap_or_else(|| closed.own_counts());
         let span = |&(from, to): &(Instant, Instant)| {
             DisabledSpan(from.since(start).as_secs_f64(), to.since(start).as_secs_f64())
         };
+        let disabled_s = closed.disabled.iter().map(|(from, to)| to.since(*from).as_secs_f64()).sum::<f64>() + 0.0;
         SubflowReport {
             path: path_name(closed.path),
             goodput_bps: bps(closed.acked, end.since(start)),
-            bytes: closed.bytes,
-            segments_sent: closed.segments,
-            retransmissions: closed.retransmissions.iter().sum(),
-            reinjections: closed.reinjections,
-            rto_count: closed.rto_count,
-            loss_events: closed.loss_events,
+            bytes: counts.bytes,
+            segments_sent: counts.segments,
+            retransmissions: counts.retransmissions,
+            reinjections: sender.then_some(closed.reinjections),
+            rto_count: counts.timeouts,
+            loss_events: sender.then_some(closed.loss_events),
             mean_cwnd_packets: closed.cwnd.mean(),
             mean_srtt_s: closed.srtt_s.mean(),
-            times_disabled: closed.disabled.len() as u64,
-            times_enabled: closed.enabled_again,
-            disabled_s: closed.disabled.iter().map(|(from, to)| to.since(*from).as_secs_f64()).sum::<f64>() + 0.0,
-            disabled_spans_s: closed.disabled.iter().map(span).collect(),
-            control_counts: closed.counts,
-            retransmissions_around_events: timeline::around_events(splits, &closed.retransmissions),
+            times_disabled: sender.then_some(closed.disabled.len() as u64),
+            times_enabled: sender.then_some(closed.enabled_again),
+            disabled_s: sender.then_some(disabled_s),
+            disabled_spans_s: sender.then(|| closed.disabled.iter().map(span).collect()),
+            control_counts: sender.then(|| closed.counts.iter().map(|(name, n)| (Cow::from(*name), *n)).collect()),
+            retransmissions_around_events: sender.then(|| timeline::around_events(splits, &closed.retransmissions)),
+        }
+    }
+
+    /// What our sender's events add up to.
+    fn own_counts(&self) -> SenderCounts {
+        SenderCounts {
+            bytes: self.bytes,
+            segments: self.segments,
+            retransmissions: self.retransmissions.iter().sum(),
+            timeouts: self.rto_count,
         }
     }
 }

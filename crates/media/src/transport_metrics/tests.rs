@@ -43,8 +43,11 @@ fn segments_are_counted_by_kind_and_subflow() {
     }
     let report = report(&metrics, 1_000);
     let [a, b] = &report.subflows[..] else { panic!("two subflows") };
-    assert_eq!((a.path.as_str(), a.bytes, a.segments_sent, a.retransmissions, a.reinjections), ("path0", 600, 6, 2, 1));
-    assert_eq!((b.path.as_str(), b.bytes, b.loss_events, b.rto_count), ("path1", 7, 3, 2));
+    assert_eq!(
+        (a.path.as_str(), a.bytes, a.segments_sent, a.retransmissions, a.reinjections),
+        ("path0", 600, 6, 2, Some(1))
+    );
+    assert_eq!((b.path.as_str(), b.bytes, b.loss_events, b.rto_count), ("path1", 7, Some(3), 2));
 }
 
 #[test]
@@ -58,8 +61,11 @@ fn retransmissions_are_split_by_the_scenarios_events() {
     }
     let report = report(&metrics, 100);
     let around = |list: &[AroundEvent]| list.iter().map(|e| (e.at_s, e.before, e.after)).collect::<Vec<_>>();
-    assert_eq!(around(&report.retransmissions_around_events), [(0.01, 1, 3), (0.03, 3, 1)]);
-    assert_eq!(around(&report.subflows[1].retransmissions_around_events), [(0.01, 0, 2), (0.03, 2, 0)]);
+    assert_eq!(around(report.retransmissions_around_events.as_ref().unwrap()), [(0.01, 1, 3), (0.03, 3, 1)]);
+    assert_eq!(
+        around(report.subflows[1].retransmissions_around_events.as_ref().unwrap()),
+        [(0.01, 0, 2), (0.03, 2, 0)]
+    );
 }
 
 #[test]
@@ -73,9 +79,10 @@ fn waiting_is_weighted_by_bytes() {
     }
     let report = report(&metrics, 2_000);
     assert_eq!(report.goodput_bps, 40_000.0);
-    assert!((report.reorder_delay_s.mean - 0.014).abs() < 1e-12);
-    assert!((report.reorder_delay_s.p95 / 0.1 - 1.0).abs() < 0.008);
-    assert_eq!((report.reorder_delay_s.max, report.reorder_bytes_max), (0.2, 4_000));
+    let delay = report.reorder_delay_s.unwrap();
+    assert!((delay.mean - 0.014).abs() < 1e-12);
+    assert!((delay.p95 / 0.1 - 1.0).abs() < 0.008);
+    assert_eq!((delay.max, report.reorder_bytes_max), (0.2, Some(4_000)));
 }
 
 #[test]
@@ -97,7 +104,7 @@ fn switches_are_counted_for_all_packets_and_for_new_data() {
         metrics.observe_receiver(at_ms(1), &switch);
     }
     let report = report(&metrics, 10);
-    assert_eq!((report.path_switches, report.path_switches_new_data), (3, 2));
+    assert_eq!((report.path_switches, report.path_switches_new_data), (Some(3), Some(2)));
 }
 
 #[test]
@@ -110,7 +117,7 @@ fn limits_last_until_they_cease_or_the_session_ends() {
     metrics.observe_sender(at_ms(300), &limited(false));
     metrics.observe_sender(at_ms(900), &waiting(true));
     let report = report(&metrics, 1_000);
-    assert_eq!((report.receive_window_limited_s, report.scheduler_wait_s), (0.2, 0.1));
+    assert_eq!((report.receive_window_limited_s, report.scheduler_wait_s), (Some(0.2), Some(0.1)));
 }
 
 #[test]
@@ -179,8 +186,8 @@ fn the_path_policys_decisions_are_spans() {
         metrics.observe_sender(at_ms(ms), &allowed(now));
     }
     let subflow = &report(&metrics, 8_000).subflows[0];
-    assert_eq!((subflow.times_disabled, subflow.times_enabled, subflow.disabled_s), (2, 1, 2.0));
-    assert_eq!(subflow.disabled_spans_s, [DisabledSpan(1.0, 2.0), DisabledSpan(6.0, 7.0)]);
+    assert_eq!((subflow.times_disabled, subflow.times_enabled, subflow.disabled_s), (Some(2), Some(1), Some(2.0)));
+    assert_eq!(subflow.disabled_spans_s, Some(vec![DisabledSpan(1.0, 2.0), DisabledSpan(6.0, 7.0)]));
 }
 
 #[test]
@@ -190,6 +197,24 @@ fn what_a_control_counts_is_reported_as_it_was_told_last() {
     for (name, count) in [("theta_triggers", 1), ("rtt_samples", 9), ("theta_triggers", 3)] {
         metrics.observe_sender(at_ms(5), &TransportEvent::ControlCount { subflow: SubflowId(0), name, count });
     }
-    let counts: Vec<_> = report(&metrics, 10).subflows[0].control_counts.clone().into_iter().collect();
-    assert_eq!(counts, [("rtt_samples", 9), ("theta_triggers", 3)]);
+    let counts: Vec<_> = report(&metrics, 10).subflows[0].control_counts.clone().unwrap().into_iter().collect();
+    assert_eq!(counts, [("rtt_samples".into(), 9), ("theta_triggers".into(), 3)]);
+}
+
+#[test]
+fn of_a_sender_that_is_not_ours_only_counts_and_samples_are_reported() {
+    let observed = Observed { sender: false, receiver: false, player: true };
+    let mut metrics = TransportMetrics::new(at_ms(0), &[at_ms(10)]).observing(observed).restarted(at_ms(0));
+    metrics.observe_sender(at_ms(0), &opened(1, 0));
+    metrics.observe_sender(at_ms(100), &sample(1, 10.0, 50, 1_000));
+    let counts = SenderCounts { bytes: 1_400, segments: 3, retransmissions: 2, timeouts: 1 };
+    metrics.count_sender(SubflowId(1), SenderCounts { bytes: 700, ..counts });
+    metrics.count_sender(SubflowId(1), counts);
+    let report = report(&metrics, 1_000);
+    let subflow = &report.subflows[0];
+    let found = (subflow.bytes, subflow.segments_sent, subflow.retransmissions, subflow.rto_count);
+    assert_eq!(found, (1_400, 3, 2, 1));
+    assert_eq!((subflow.mean_cwnd_packets, subflow.goodput_bps), (Some(10.0), 8_000.0));
+    assert_eq!((subflow.reinjections, subflow.disabled_s, &subflow.control_counts), (None, None, &None));
+    assert_eq!((report.path_switches, report.scheduler_wait_s, report.reorder_delay_s), (None, None, None));
 }

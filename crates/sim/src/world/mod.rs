@@ -17,8 +17,11 @@ mod random;
 mod tests;
 
 use agenda::Agenda;
+use anabranch_media::Observed;
 use anabranch_network::Change;
-use anabranch_observation::{Ended, Facts, Outcome, Over, Row, Waiting, gather, is_stuck, link_metrics, observers};
+use anabranch_observation::{
+    Ended, Engine, Facts, Outcome, Over, Row, Waiting, gather, is_stuck, link_metrics, observers,
+};
 use anabranch_scenario::{Action, Direction, Scenario, plan};
 use anabranch_units::{Duration, Instant, PathId};
 use flow::{Flow, Side};
@@ -94,7 +97,7 @@ impl<'a> World<'a> {
     fn new(scenario: &'a Scenario, options: &RunOptions) -> Self {
         let network = Network::new(scenario, options.seed, SCHEDULE + 1);
         let plans = plan(scenario, options.seed);
-        let (observers, sources) = observers(scenario, &plans, options.record_events);
+        let (observers, sources) = observers(scenario, &plans, options.record_events, |_| Observed::EVERYTHING);
         let flows = plans.into_iter().zip(observers).map(|(plan, observer)| Flow::new(plan, observer, options.seed));
         let flows: Vec<_> = flows.collect();
         let events = scenario.events.iter().enumerate();
@@ -304,7 +307,7 @@ impl<'a> World<'a> {
         let now = self.now;
         self.drain_links();
         let facts = Facts {
-            engine: "sim",
+            engine: Engine::Sim,
             seed: self.seed,
             ended,
             end: now,

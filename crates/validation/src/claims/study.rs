@@ -1,7 +1,7 @@
 //! Conditions, variants of studies, and the results of each condition.
 
 use super::Tick;
-use crate::runs::{set, shipped, simulate};
+use crate::runs::{observed, set, shipped, simulate};
 use anabranch_observation::{Ended, Metrics, Outcome, Recording};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -154,13 +154,14 @@ impl Observation {
             })
         };
         let paths: Vec<_> = recorded.paths.iter().map(|recorded| path(&recorded.path)).collect();
-        let around = session.transport.retransmissions_around_events.first();
+        let around = observed(session.transport.retransmissions_around_events.as_ref()).first();
+        let viewer = observed(session.viewer.as_ref());
         Observation {
-            underflows: session.viewer.buffer_underflows as f64,
-            discards: session.viewer.picture_discards as f64,
-            stalls: session.viewer.stalls as f64,
-            stall_s: session.viewer.stall_s,
-            switches: session.transport.path_switches as f64,
+            underflows: viewer.buffer_underflows as f64,
+            discards: viewer.picture_discards as f64,
+            stalls: viewer.stalls as f64,
+            stall_s: viewer.stall_s,
+            switches: observed(session.transport.path_switches) as f64,
             retransmissions: paths.iter().map(|path| path.retransmissions).sum(),
             around_cut: around.map_or((0.0, 0.0), |event| (event.before as f64, event.after as f64)),
             paths,

@@ -119,8 +119,8 @@ def configuration(player: Mapping[str, Any]) -> dict[str, Any]:
     return {"settings": {"streaming": {"buffer": buffer, "abr": abr}}, "largest": [int(side) for side in largest]}
 
 
-def metrics(log: Log, mpd: Path, scenario: _core.Scenario | None = None) -> dict[str, Any]:
-    """What the viewer saw, in the words of ``run --json``.
+def viewed(log: Log, mpd: Path, scenario: _core.Scenario | None = None) -> _core.Viewed:
+    """What the viewer saw, as metrics of a session.
 
     Args:
         log: What the page wrote down.
@@ -140,9 +140,7 @@ def metrics(log: Log, mpd: Path, scenario: _core.Scenario | None = None) -> dict
             raise InputError(f"{mpd}: it has no representation of {numbers[position]} b/s, which was played")
         ranked = [ranks[number] if at == position else number for at, number in enumerate(numbers)]
         events.append((time_s, kind, ranked))
-    answer = _core.viewer_report(events, end_s=log.end_s, mpd=(str(mpd), text), scenario=scenario)
-    report: dict[str, Any] = json.loads(answer)
-    return report
+    return _core.viewer_report(events, end_s=log.end_s, mpd=(str(mpd), text), scenario=scenario)
 
 
 def on_screen(log: Log, mpd: Path) -> tuple[Shown, ...]:

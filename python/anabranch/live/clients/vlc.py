@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import pwd
 import queue
 import re
@@ -15,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from anabranch import _core
 from anabranch.programs import ToolError, find
@@ -159,13 +158,12 @@ def play(
     return reader.log
 
 
-def metrics(log: Log, scenario: _core.Scenario | None = None) -> dict[str, Any]:
-    """What the viewer saw, in the words of ``run --json``.
+def viewed(log: Log, scenario: _core.Scenario | None = None) -> _core.Viewed:
+    """What the viewer saw, as metrics of a session.
 
     ``pictures_flushed`` stays zero: VLC does not say how many pictures it throws away when it fills its buffer anew.
     """
-    report: dict[str, Any] = json.loads(_core.viewer_report(log.events, end_s=log.end_s, mpd=None, scenario=scenario))
-    return report
+    return _core.viewer_report(log.events, end_s=log.end_s, mpd=None, scenario=scenario)
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Real players in a testbed: each plays what the server serves, and its output becomes the session's metrics."""
+"""Real players in a testbed: each plays what the server serves, and its events become the session's metrics."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Watched:
     """What a player saw.
 
     Attributes:
-        metrics: In the words of ``run --json``.
+        viewed: What its viewer saw, as metrics; ``None`` if it does not report it.
         over: Whether the video was played to its end.
         began: When the session began, by ``time.monotonic``.
         events: What the player reported: seconds since the session began, kind, numbers.
@@ -86,7 +86,7 @@ class Watched:
         notes: What should be known of the run.
     """
 
-    metrics: dict[str, Any]
+    viewed: _core.Viewed | None
     over: bool
     began: float
     events: tuple[Event, ...]
@@ -95,7 +95,7 @@ class Watched:
     notes: tuple[str, ...] = ()
 
     def drawn(self, session: SessionRecording, run_began: float) -> SessionRecording:
-        """The recording of the session with what the player saw, which the testbed cannot observe.
+        """The recording of the session with what the player saw, which the testbed could not observe.
 
         Args:
             session: The testbed's recording.
@@ -160,9 +160,8 @@ def _watch_dashjs(place: Place, progress: Progress) -> Watched:
         progress=progress,
     )
     _keep(place.folder, asdict(log))
-    metrics = dashjs.metrics(log, place.content / MANIFEST, place.scenario)
     return Watched(
-        metrics,
+        dashjs.viewed(log, place.content / MANIFEST, place.scenario),
         log.over,
         log.began,
         tuple(log.events),
@@ -184,7 +183,7 @@ def _watch_vlc(place: Place, progress: Progress) -> Watched:
         progress=progress,
     )
     _keep(place.folder, asdict(log))
-    return Watched(vlc.metrics(log, place.scenario), log.over, log.began, tuple(log.events))
+    return Watched(vlc.viewed(log, place.scenario), log.over, log.began, tuple(log.events))
 
 
 def _watch_curl(place: Place, progress: Progress) -> Watched:
@@ -197,7 +196,7 @@ def _watch_curl(place: Place, progress: Progress) -> Watched:
     url = f"{place.url}/bytes/{size}"
     done = curl.fetch(url, before=place.before, limit_s=place.limit_s, progress=progress)
     _keep(place.folder, done.said)
-    return Watched({}, done.over, began, ())
+    return Watched(None, done.over, began, ())
 
 
 def _prepare_curl() -> None:

@@ -1,5 +1,6 @@
 //! Results of one session.
 
+use crate::runs::observed;
 use anabranch_media::content::find_ladder;
 use anabranch_media::{DashReport, MediaSegmentReport, SubflowReport};
 use anabranch_observation::{Ended, Outcome, PathRecording, SessionRecording};
@@ -62,20 +63,21 @@ impl Seen {
     pub(super) fn of(outcome: &Outcome) -> Self {
         let session = &outcome.metrics.sessions[0];
         let recorded = &outcome.recording.sessions[0];
+        let viewer = observed(session.viewer.as_ref());
         let common = Seen {
-            startup_s: session.viewer.startup_s.unwrap_or(f64::NAN),
-            stalls: session.viewer.stalls as f64,
-            reorder_s: session.transport.reorder_delay_s.mean,
-            window_variation: session.transport.total_window.map_or(f64::NAN, |window| window.variation),
+            startup_s: known(viewer.startup_s),
+            stalls: viewer.stalls as f64,
+            reorder_s: observed(session.transport.reorder_delay_s).mean,
+            window_variation: known(session.transport.total_window.map(|window| window.variation)),
             theta_triggers: counted(&session.transport.subflows, "theta_triggers"),
-            disabled_share: disabled_share(&session.transport.subflows, session.viewer.played_s),
+            disabled_share: disabled_share(&session.transport.subflows, viewer.played_s),
             settling: recorded.paths.iter().map(settling).collect(),
             sampled_bps: recorded.paths.iter().map(|path| mean(&samples(path))).collect(),
             estimated_bps: recorded.paths.iter().map(|path| mean(&estimates(path))).collect(),
             finished: outcome.metrics.ended == Ended::Finished,
             ..Seen::default()
         };
-        session.dash.as_ref().map_or_else(|| common.clone(), |dash| common.clone().with_dash(dash, recorded))
+        session.dash().map_or_else(|| common.clone(), |dash| common.clone().with_dash(dash, recorded))
     }
 
     fn with_dash(self, dash: &DashReport, recorded: &SessionRecording) -> Self {
@@ -85,11 +87,11 @@ impl Seen {
         let waits: f64 = segments.iter().filter_map(|segment| segment.reorder_wait_across_s).sum();
         let speeds: Vec<f64> = segments.iter().map(|segment| segment.throughput_bps).collect();
         Seen {
-            high_quality: dash.time_on_high_quality.unwrap_or(0.0),
+            high_quality: known(dash.time_on_high_quality),
             switches: dash.switches as f64,
-            impactful: dash.impactful_switches.unwrap_or(0) as f64,
-            bitrate_bps: dash.mean_bitrate_bps.unwrap_or(0.0),
-            used_bitrate_bps: dash.mean_used_bitrate_bps.unwrap_or(0.0),
+            impactful: known(dash.impactful_switches.map(|switches| switches as f64)),
+            bitrate_bps: known(dash.mean_bitrate_bps),
+            used_bitrate_bps: known(dash.mean_used_bitrate_bps),
             buffer_deviation_s: buffer_deviation(recorded),
             delay_s: mean(&delays),
             delay_p90_s: delays.get(delays.len() * 9 / 10).copied().unwrap_or(f64::NAN),
@@ -101,6 +103,11 @@ impl Seen {
             ..self
         }
     }
+}
+
+/// A number that a session may not have, such as the bitrate where nothing was shown: then NaN, which every mean over sessions shows.
+fn known(metric: Option<f64>) -> f64 {
+    metric.unwrap_or(f64::NAN)
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -130,13 +137,13 @@ fn buffer_deviation(recorded: &SessionRecording) -> f64 {
 
 /// Sums up what the subflows' congestion controls count.
 fn counted(subflows: &[SubflowReport], name: &str) -> f64 {
-    let counts = subflows.iter().flat_map(|subflow| &subflow.control_counts);
-    counts.filter(|(counted, _)| **counted == name).map(|(_, count)| *count as f64).sum()
+    let counts = subflows.iter().flat_map(|subflow| observed(subflow.control_counts.as_ref()));
+    counts.filter(|(counted, _)| *counted == name).map(|(_, count)| *count as f64).sum()
 }
 
 /// The part of the playing time in which the path policy forbade the subflow that it forbade longest.
 fn disabled_share(subflows: &[SubflowReport], played_s: f64) -> f64 {
-    let longest = subflows.iter().map(|subflow| subflow.disabled_s).fold(0.0, f64::max);
+    let longest = subflows.iter().map(|subflow| observed(subflow.disabled_s)).fold(0.0, f64::max);
     if played_s > 0.0 { longest / played_s } else { 0.0 }
 }
 
