@@ -24,7 +24,7 @@ MIN_RUST := 1.88
 
 RUST_SOURCES := $(shell find crates scenarios -type f \( -name '*.rs' -o -name 'Cargo.toml' -o -name '*.toml' \) 2>/dev/null) \
                 Cargo.toml Cargo.lock .cargo/config.toml
-PYTHON_TREES := python tests
+PYTHON_TREES := python tests scripts
 
 .PHONY: help demo test rust-test python-test check check-rust check-python words slow compare bench bench-live build docs validation fuzz matrix tools clean
 
@@ -60,7 +60,7 @@ $(VENV)/.runtime: $(VENV)/.created pyproject.toml requirements/constraints.txt
 	@touch $@
 
 $(VENV)/.development: $(VENV)/.runtime
-	$(BIN)/pip install --quiet mypy pytest ruff
+	$(BIN)/pip install --quiet jsonschema mypy pytest ruff types-jsonschema
 	@touch $@
 
 # Python sources are used in place; only Rust has to be built.

@@ -28,6 +28,7 @@ __all__ = [
     "registry",
     "reproduce",
     "run",
+    "scenario_schema",
     "serve_defaults",
     "shipped",
     "time_s",
@@ -181,6 +182,9 @@ def value_text(value: object, key: str) -> str:
 
 def shipped(name: str) -> str | None:
     """The text of a shipped scenario."""
+
+def scenario_schema() -> str:
+    """The JSON Schema of scenarios (draft 2020-12), as text."""
 
 def registry() -> list[tuple[str, str, str, str]]:
     """Everything that can be named: kind, name, one sentence, source (possibly empty)."""

@@ -227,6 +227,8 @@ mod tests {
     use crate::cells;
     use crate::question::Part;
     use anabranch_observation::LiveFacts;
+    use anabranch_scenario::{Jitter, Percentiles};
+    use anabranch_units::Duration;
     use std::collections::BTreeMap;
 
     fn metrics(cell: &Cell, seed: u64) -> Metrics {
@@ -266,11 +268,15 @@ mod tests {
     fn simulated_links_are_late_as_live_ones_were_on_average() {
         let runs = [live(30e-6, 200e-6), live(50e-6, 400e-6)];
         let lateness = Lateness::typical(&runs).unwrap();
+        let [p50, p99, p999] = [40_000, 300_000, 453_034].map(Duration::from_nanos);
+        let jitter = Some(Jitter::Percentiles(Percentiles { p50, p99, p999, reorders: false }));
         for cell in cells::all(&[Part::TwoPaths], false) {
-            let text = emulated(&cell, None, lateness).resolved();
-            let jitter = "jitter = { kind = \"percentiles\", p50 = \"40 us\", p99 = \"300 us\", p999 = \"453.034 us\", reorders = false }";
-            assert_eq!(text.matches(jitter).count(), 4, "both directions of two links: {text}");
-            assert!(text.contains("start_spread = \"1 ms\""), "{text}");
+            let scenario = emulated(&cell, None, lateness);
+            assert_eq!(scenario.links.len(), 2, "{}", cell.name);
+            for link in &scenario.links {
+                assert_eq!((&link.up.jitter, &link.down.jitter), (&jitter, &jitter), "{}", cell.name);
+            }
+            assert_eq!(scenario.sessions[0].start_spread, Duration::from_millis(1));
         }
     }
 
@@ -282,6 +288,7 @@ mod tests {
         assert_eq!(one, again);
         assert_ne!(Observation { seed: 1, ..other }, one);
     }
+
     #[test]
     fn what_was_not_observed_is_named_and_never_zero() {
         let cell = quick();

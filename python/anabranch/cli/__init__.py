@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from anabranch import InputError, __version__, _core
-from anabranch.cli import comparing, content, listing, reproducing, running, serving, tracing, validating
+from anabranch.cli import comparing, content, listing, reproducing, running, schema, serving, tracing, validating
 from anabranch.cli.console import Exit, say_error
 from anabranch.programs import ToolError
 
@@ -45,6 +45,7 @@ app.command("run", epilog=running.EXAMPLES)(running.run)
 app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
 app.add_typer(content.app, name="content")
+app.command("schema", epilog=schema.EXAMPLES)(schema.print_schema)
 app.command("serve", epilog=serving.EXAMPLES)(serving.serve)
 app.add_typer(tracing.app, name="trace")
 app.command("validate", epilog=validating.EXAMPLES)(validating.validate)

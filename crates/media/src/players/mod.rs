@@ -72,7 +72,18 @@ pub struct PlayerOptions {
     pub file: FileOptions,
     /// Options of DASH players, and of their bitrate rules.
     #[serde(flatten)]
+    #[schemars(with = "DashKeys")]
     pub dash: DashOptions,
+}
+
+/// The keys of DASH players, for the JSON Schema: those of the rule are read apart, see [`PlayerOptions::deserialize`].
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its JSON Schema is used")]
+struct DashKeys {
+    #[serde(flatten)]
+    player: DashOptions,
+    #[serde(flatten)]
+    rule: AbrOptions,
 }
 
 /// Options of the players that fetch a single file.

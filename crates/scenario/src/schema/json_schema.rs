@@ -186,7 +186,9 @@ fn accept_long_forms(name: &str, table: &mut Map<String, Value>, direction: &Map
             if name == "Event"
                 && let Some(down) = properties.get("down").cloned()
             {
-                properties.insert("down".into(), json!({ "anyOf": [{ "type": "boolean" }, down] }));
+                let description = down.get("description").cloned().unwrap_or_default();
+                let either = json!({ "description": description, "anyOf": [{ "type": "boolean" }, down] });
+                properties.insert("down".into(), either);
             }
         }
         "Session" => {}
@@ -222,7 +224,7 @@ fn open_short_forms(table: &mut Map<String, Value>, definitions: &Map<String, Va
         }
     };
     for form in &SHORT_FORMS {
-        let is_table = properties.get(form.key).is_some_and(|schema| refers_to_table(schema));
+        let is_table = properties.get(form.key).is_some_and(refers_to_table);
         if let (true, Some(single)) = (is_table, single(form.key)) {
             let whole = properties[form.key].clone();
             let description = whole.get("description").cloned().unwrap_or_default();

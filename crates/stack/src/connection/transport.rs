@@ -100,7 +100,8 @@ impl<'de> Deserialize<'de> for Choice {
     }
 }
 
-fn choice_of(names: Vec<&'static str>) -> Schema {
+fn choice_of(names: impl Iterator<Item = &'static str>) -> Schema {
+    let names: Vec<&str> = names.collect();
     let table = json_schema!({
         "type": "object",
         "properties": { "name": { "enum": names } },
@@ -111,17 +112,17 @@ fn choice_of(names: Vec<&'static str>) -> Schema {
 
 /// The JSON Schema of the choice of a scheduler.
 pub fn scheduler_schema(_: &mut SchemaGenerator) -> Schema {
-    choice_of(scheduler::REGISTRY.names().collect())
+    choice_of(scheduler::REGISTRY.names())
 }
 
 /// The JSON Schema of the choice of a path policy.
 pub fn path_policy_schema(_: &mut SchemaGenerator) -> Schema {
-    choice_of(path_policy::REGISTRY.names().collect())
+    choice_of(path_policy::REGISTRY.names())
 }
 
 /// The JSON Schema of the choice of a congestion control.
 pub fn congestion_control_schema(_: &mut SchemaGenerator) -> Schema {
-    choice_of(congestion::REGISTRY.names().collect())
+    choice_of(congestion::REGISTRY.names())
 }
 
 /// The receive window and how it grows: bytes of payload that are accepted at first, and up to where autotuning may raise

@@ -8,6 +8,7 @@ use anabranch_network::{DelayConfig, DirectionConfig};
 use anabranch_units::{Bytes, Duration, Ratio, text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::sync::Arc;
 
 /// A link: what goes up to the server, and what comes down from it.
@@ -53,17 +54,22 @@ pub struct Direction {
     pub duplication: Option<Ratio>,
     /// The largest IP packet, in bytes; 1500 is Ethernet's.
     #[serde(deserialize_with = "packet_bytes")]
-    #[schemars(with = "Option<Bytes>")]
+    #[schemars(schema_with = "packet_bytes_schema")]
     pub mtu: Option<u32>,
     /// Bytes per packet that the rate counts in addition to the IP packet: none on a tunnel device, 14 B on Ethernet.
     #[serde(deserialize_with = "packet_bytes")]
-    #[schemars(with = "Option<Bytes>")]
+    #[schemars(schema_with = "packet_bytes_schema")]
     pub overhead: Option<u32>,
 }
 
 /// `1500`, or `"1500 B"`.
 fn packet_bytes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
     text::packet_bytes(deserializer, anabranch_network::MAX_PACKET_BYTES).map(Some)
+}
+
+fn packet_bytes_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let number = json!({ "type": "integer", "minimum": 0, "maximum": anabranch_network::MAX_PACKET_BYTES });
+    schemars::json_schema!({ "anyOf": [number, generator.subschema_for::<Bytes>()], "x-expected": "bytes, such as 1500" })
 }
 
 impl Direction {

@@ -78,13 +78,13 @@ pub struct Scenario {
     #[schemars(with = "BTreeMap<String, Path>")]
     pub paths: Vec<Path>,
     /// Who downloads or watches: a list, [[session]].
-    #[serde(rename = "session", default)]
+    #[serde(rename = "session", default, skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<Session>,
     /// Cross traffic: a list, [[traffic]].
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traffic: Vec<Traffic>,
     /// What happens meanwhile: a list, [[event]]; in the order of time once the scenario is read.
-    #[serde(rename = "event", default)]
+    #[serde(rename = "event", default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
 }
 

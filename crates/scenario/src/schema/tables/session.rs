@@ -21,6 +21,7 @@ pub struct Path {
     #[serde(default)]
     pub backup: bool,
     /// The congestion control of its subflows; the transport's where absent.
+    #[serde(default)]
     #[schemars(schema_with = "congestion_control_schema")]
     pub congestion_control: Option<Choice>,
     /// The version of the Internet Protocol, 4 or 6, which decides the size of the header.

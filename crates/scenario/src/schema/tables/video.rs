@@ -77,6 +77,7 @@ fn segment_scene_length() -> Duration {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Dash {
     /// A shipped ladder: `bbb-1s`, `bbb-2s`, `bbb-6s`, `bbb-10s` (Big Buck Bunny, 596 s).
+    #[serde(default)]
     #[schemars(schema_with = "names_of_ladders")]
     pub ladder: Option<String>,
     /// Or an MPD, relative to the scenario's file, with the sizes that it states.
