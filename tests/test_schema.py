@@ -136,7 +136,8 @@ def test_the_ranges_of_the_schema_are_the_readers(schema: dict[str, Any]) -> Non
 
 def test_the_command_prints_it_or_writes_it(anabranch: Run, tmp_path: Path, schema: dict[str, Any]) -> None:
     printed = anabranch("schema")
-    assert printed.returncode == 0 and json.loads(printed.stdout) == schema
+    assert printed.returncode == 0, printed.stderr
+    assert json.loads(printed.stdout) == schema
     written = anabranch("schema", "--out", str(tmp_path / "anabranch.schema.json"))
     assert written.returncode == 0, written.stderr
     assert json.loads((tmp_path / "anabranch.schema.json").read_text()) == schema

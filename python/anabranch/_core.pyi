@@ -157,7 +157,7 @@ class Testbed:
         viewed: Viewed | None = None,
         counters: Mapping[str, int] | None = None,
         received_bytes: Mapping[str, int] | None = None,
-        notes: Sequence[str] = (),
+        notes: Sequence[str],
     ) -> Outcome:
         """Takes everything down and gives what was observed; ``ended`` is why the run ended.
 

@@ -2,7 +2,7 @@
 
 The contract itself is in Rust: what reads a file here checks it there, so every key is declared once with its meaning.
 These types say what the package itself reads. ``None`` means that nobody observed the number, or that there is nothing
-to say. ``docs/metrics.md`` explains every key.
+to say. ``docs/reference/metrics.md`` explains every key.
 """
 
 from __future__ import annotations

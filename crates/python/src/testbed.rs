@@ -95,7 +95,7 @@ impl Testbed {
     }
 
     /// Takes everything down and gives what was observed, with what the caller knows of the first session's client.
-    #[pyo3(signature = (ended, *, client=None, viewed=None, counters=None, received_bytes=None, notes=Vec::new()))]
+    #[pyo3(signature = (ended, *, client=None, viewed=None, counters=None, received_bytes=None, notes))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn finish(
         &mut self,

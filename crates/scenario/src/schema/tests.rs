@@ -356,7 +356,7 @@ proptest! {
         question in "\\PC{0,20}",
         backup: bool,
     ) {
-        let mut text = format!("schema = 1\nduration = \"9 s\"\nquestion = {}\n", toml::Value::String(question.clone()));
+        let mut text = format!("schema = 1\nduration = \"9 s\"\nquestion = {}\n", toml::Value::String(question));
         for (i, body) in links.iter().enumerate() {
             text += &format!("[link.l{i}]\n{body}[path.p{i}]\nlinks = [\"l{i}\"]\nbackup = {backup}\n");
         }

@@ -304,7 +304,7 @@ fn members(value: &Value, at: &str, found: &mut Vec<String>) {
             }
         }
         Value::Array(list) => {
-            list.iter().enumerate().for_each(|(i, value)| members(value, &format!("{at}/{i}"), found))
+            list.iter().enumerate().for_each(|(i, value)| members(value, &format!("{at}/{i}"), found));
         }
         _ => {}
     }

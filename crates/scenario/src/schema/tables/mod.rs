@@ -69,21 +69,21 @@ pub struct Scenario {
     /// How the endpoints behave.
     #[serde(default)]
     pub transport: Transport,
-    /// The links, one table each: [link.NAME].
+    /// The links, one table each: `[link.NAME]`.
     #[serde(rename = "link", default, with = "named")]
     #[schemars(with = "BTreeMap<String, Link>")]
     pub links: Vec<Link>,
-    /// The paths over the links: [path.NAME]. A path per link, with its name, where none is written.
+    /// The paths over the links: `[path.NAME]`. A path per link, with its name, where none is written.
     #[serde(rename = "path", default, with = "named")]
     #[schemars(with = "BTreeMap<String, Path>")]
     pub paths: Vec<Path>,
-    /// Who downloads or watches: a list, [[session]].
+    /// Who downloads or watches: a list, `[[session]]`.
     #[serde(rename = "session", default, skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<Session>,
-    /// Cross traffic: a list, [[traffic]].
+    /// Cross traffic: a list, `[[traffic]]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traffic: Vec<Traffic>,
-    /// What happens meanwhile: a list, [[event]]; in the order of time once the scenario is read.
+    /// What happens meanwhile: a list, `[[event]]`; in the order of time once the scenario is read.
     #[serde(rename = "event", default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
 }

@@ -49,7 +49,7 @@ impl Named for Path {
 pub struct Session {
     /// Names of its paths, the first for the initial subflow; all paths where absent.
     pub paths: Vec<String>,
-    /// Keys of [transport] that are different for this session.
+    /// Keys of `[transport]` that are different for this session.
     pub transport: Option<Transport>,
     /// What is transferred: { kind = "progressive", ... }, { kind = "dash", ... } or { kind = "bulk" }; endless bulk where
     /// absent.

@@ -1,0 +1,79 @@
+"""What may depend on what, as docs/architecture.md has it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+CRATES = sorted(path.name for path in (ROOT / "crates").iterdir())
+
+# From the lowest layer to the highest; a crate may use those of lower layers, and no others.
+LAYERS = [
+    {"units", "registry"},
+    {"segment", "events"},
+    {"stack", "network", "media", "wire"},
+    {"scenario"},
+    {"observation"},
+    {"sim", "live"},
+    {"testbed"},
+    {"equivalence", "validation"},
+    {"python"},
+]
+
+# What a crate must not use although it is in a lower layer.
+FORBIDDEN = {
+    "live": {"scenario", "observation", "media"},
+    "testbed": {"sim"},
+    "validation": {"live", "testbed"},
+    "scenario": {"wire"},
+}
+
+
+def used(crate: str) -> set[str]:
+    """The crates of ours that a crate uses, but for its tests."""
+    manifest: dict[str, Any] = tomllib.loads((ROOT / "crates" / crate / "Cargo.toml").read_text())
+    tables = [manifest, *manifest.get("target", {}).values()]
+    names = [name for table in tables for name in table.get("dependencies", {})]
+    return {name.removeprefix("anabranch-") for name in names if name.startswith("anabranch-")}
+
+
+def layer(crate: str) -> int:
+    return next(number for number, crates in enumerate(LAYERS) if crate in crates)
+
+
+def test_every_crate_has_a_layer_and_a_row_in_the_page() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    assert sorted(rows) == CRATES == sorted(crate for crates in LAYERS for crate in crates)
+
+
+@pytest.mark.parametrize("crate", CRATES)
+def test_a_crate_uses_only_lower_layers(crate: str) -> None:
+    upwards = {other for other in used(crate) if layer(other) >= layer(crate)}
+    assert not upwards, f"{crate} uses {sorted(upwards)}, which are not below it"
+    assert not used(crate) & FORBIDDEN.get(crate, set())
+
+
+def test_the_layers_are_not_only_on_paper() -> None:
+    """A rule that no crate could break would show nothing."""
+    assert used("sim") >= {"stack", "network", "media", "scenario", "observation"}
+    assert "sim" not in used("testbed")
+
+
+@pytest.mark.parametrize("crate", ["stack", "network", "media", "scenario", "observation", "sim", "segment", "events"])
+def test_simulated_code_asks_neither_the_clock_nor_the_environment(crate: str) -> None:
+    forbidden = re.compile(r"std::time::(Instant|SystemTime)|std::(net::(Tcp|Udp)|thread|process|env)\b|rand::rng\(")
+    found = []
+    for path in sorted((ROOT / "crates" / crate / "src").rglob("*.rs")):
+        name = path.relative_to(ROOT).as_posix()
+        if re.search(r"test|random\.rs|wraps\.rs", name):
+            continue
+        # Unit tests follow the code in the same file.
+        code = path.read_text().split("#[cfg(test)]\nmod tests {")[0]
+        found += [f"{name}: {match[0]}" for match in forbidden.finditer(code)]
+    assert not found
