@@ -113,7 +113,7 @@ rust-test: $(VENV)/.testable
 python-test: $(VENV)/.testable $(VENV)/.development
 	$(BIN)/pytest
 
-check: $(VENV)/.development $(VENV)/.testable ## Formatting, lints, types, and links in the documentation.
+check: $(VENV)/.development $(VENV)/.testable ## Formatting, lints, types, words, and links in the documentation.
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-rust check-python
 	@echo "All checks passed."
 
@@ -129,6 +129,7 @@ check-python: $(VENV)/.development $(VENV)/.testable
 	$(BIN)/ruff format --check $(PYTHON_TREES)
 	$(BIN)/mypy
 	$(BIN)/stubtest anabranch._core
+	$(BIN)/python scripts/check-words.py
 	$(BIN)/pytest --quiet tests/test_docs.py -k 'link or page'
 
 words: $(VENV)/.created ## Finds words for which the project has a standard term (scripts/words.toml).

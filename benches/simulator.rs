@@ -5,7 +5,7 @@
 //! cargo bench -p anabranch-sim --bench simulator -- base    # the cases whose names contain "base"
 //! ```
 //!
-//! It reports and never judges: a wall time is no property of the code. Each case runs several times and the median
+//! It reports and never decides: a wall time is no property of the code. Each case runs several times and the median
 //! counts; a case has its own process, because peak memory only ever grows.
 
 use anabranch_scenario::{Scenario, catalogue, load};

@@ -135,8 +135,8 @@ def test_what_nobody_observed_is_a_dash_and_never_zero(folder: Path, tmp_path: P
     assert (summary.playback(read), summary.quality(read)) == ("", "")
     assert "switch" not in summary.transfer(read)
     # Nothing of these rows but the goodput is known.
-    cells = comparison._PLAYBACK + comparison._QUALITY + comparison._TRANSFER
-    known = {label for label, cell in cells if cell(read) != "-"}
+    shown = comparison._PLAYBACK + comparison._QUALITY + comparison._TRANSFER
+    known = {label for label, show in shown if show(read) != "-"}
     assert known == {"goodput"}
 
 

@@ -91,9 +91,9 @@ def test_the_quick_test_cases_do_not_contradict_the_kernel(launch: Run) -> None:
 
 def test_the_real_dash_js_is_a_witness_as_long_as_it_is_wanted(ladder: Path) -> None:
     require_live("ffmpeg", "chromium", "npm", "mptcpize")
-    from anabranch.live import judging
+    from anabranch.live import browsing
 
-    play = judging.witness(ladder)
+    play = browsing.witness(ladder)
     scenario = (
         'schema = 1\nduration = "60 s"\n[transport]\nprotocol = "tcp"\n[link.path1]\nrate = "2 Mb/s"\nrtt = "50 ms"\n'
         '[[session]]\nvideo = { kind = "dash", mpd = "manifest.mpd" }\nplayer = "dash.js-5"\n'
@@ -108,6 +108,6 @@ def test_the_real_dash_js_is_a_witness_as_long_as_it_is_wanted(ladder: Path) -> 
     assert low - 1 <= session["mean_bitrate_bps"] <= high + 1
     assert metrics["live"]["lateness_s"]["p50"] < 0.1
     began = time.monotonic()
-    with pytest.raises(judging.UnwantedError):
+    with pytest.raises(browsing.UnwantedError):
         play(scenario, "kernel", 1, lambda: False)
     assert time.monotonic() - began < took, "not played to its end"

@@ -6,7 +6,7 @@
 use anabranch_wire::{checksum::Sum, decode, encode, strip_mptcp};
 
 /// Makes the checksums of an IPv4 header without options, and of TCP behind it, right.
-fn mend(packet: &mut [u8]) {
+fn fix_checksums(packet: &mut [u8]) {
     const IP: usize = 20;
     let len = packet.len();
     if len < IP + 20 || packet[0] != 0x45 || len > usize::from(u16::MAX) {
@@ -27,7 +27,7 @@ fn mend(packet: &mut [u8]) {
 pub fn run(data: &[u8]) {
     let _ = decode(data);
     let mut packet = data.to_vec();
-    mend(&mut packet);
+    fix_checksums(&mut packet);
     let Ok(first) = decode(&packet) else { return };
     assert_eq!(first.payload.len(), first.segment.payload_len as usize);
     let mut buffer = vec![0; usize::from(u16::MAX) + 64];

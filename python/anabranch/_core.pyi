@@ -18,9 +18,6 @@ __all__ = [
     "__version__",
     "check_metrics",
     "document_text",
-    "judge",
-    "judge_browses",
-    "judge_parts",
     "load",
     "nearest",
     "papers",
@@ -35,6 +32,9 @@ __all__ = [
     "trace_convert",
     "trace_info",
     "trace_synthesize",
+    "validate",
+    "validation_browses",
+    "validation_parts",
     "value_text",
     "viewer_report",
 ]
@@ -222,7 +222,7 @@ def trace_convert(
 def trace_synthesize(
     kind: str, *, mean: str, duration: str, seed: int, target: str, target_format: str | None, step: str
 ) -> str:
-    """A made-up trace of a kind of network, as the text of a file."""
+    """A synthetic trace of a kind of network, as the text of a file."""
 
 def run(scenario: Scenario, *, seed: int, record_events: bool, progress: Callable[[float], object] | None) -> Outcome:
     """Simulates a scenario without holding the interpreter's lock.
@@ -329,37 +329,37 @@ class Serving:
     def finish(self) -> int:
         """Waits until it has ended; tells how many connections it has accepted."""
 
-def judge_parts() -> list[tuple[str, str]]:
+def validation_parts() -> list[tuple[str, str]]:
     """The parts of `anabranch validate`: letter and title. Linux only."""
 
-def judge_browses(parts: Sequence[str], *, quick: bool, only_cells: str | None) -> bool:
-    """Whether some of the cells that :func:`judge` would take are for a browser. Linux only.
+def validation_browses(parts: Sequence[str], *, quick: bool, only_cases: str | None) -> bool:
+    """Whether some of the test cases that :func:`validate` would take are for a browser. Linux only.
 
     Raises:
-        InputError: There is no such part or cell.
+        InputError: There is no such part or test case.
     """
 
-def judge(
+def validate(
     parts: Sequence[str],
     *,
     quick: bool,
-    only_cells: str | None,
+    only_cases: str | None,
     at_once: int,
     browser: tuple[str | PathLike[str], Callable[[str, str, int, Callable[[], bool]], Outcome]] | None,
     earlier: str | None,
     progress: Callable[[int, int, str], object] | None,
 ) -> tuple[str, str]:
-    """Runs cells in simulation and with the kernel; returns the report as JSON and as Markdown. Linux only.
+    """Runs test cases in simulation and with the kernel; returns the report as JSON and as Markdown. Linux only.
 
     The browser is the folder with the video, ``manifest.mpd``, and who plays: it gets the scenario, ``kernel`` or
-    ``anabranch`` as its server, the seed, and what tells whether the run is still wanted, and returns what the run
-    gives. Without a browser the cells for it are left out. The other callback gets the number of live runs that are
-    over, that of all, and the cell of the last one; what it raises ends the campaign, as does Ctrl-C. With the JSON of
-    an earlier report its live runs are judged by new simulations, and none are made. ``only_cells`` is a part of the
-    names of the cells that are wanted.
+    ``anabranch`` as its server, the seed, and a function that says whether the run is still wanted, and returns the
+    outcome of the run. Without a browser its test cases are left out. The other callback gets the number of live runs
+    that are over, that of all, and the test case of the last one; what it raises ends the campaign, as does Ctrl-C.
+    With the JSON of an earlier report its live runs are compared with new simulations, and none are made.
+    ``only_cases`` is a part of the names of the test cases that are wanted.
 
     Raises:
-        InputError: There is no such part or cell, or the earlier report is none.
+        InputError: There is no such part or test case, or the earlier report is none.
         LiveError: This machine cannot run it; the message says what is missing.
     """
 

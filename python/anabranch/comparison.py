@@ -61,21 +61,21 @@ _Show = Callable[[Session], str]
 def _viewer(show: Callable[[Viewer], str]) -> _Show:
     """A number of what the viewer saw; a dash where nobody observed it."""
 
-    def cell(session: Session) -> str:
+    def text(session: Session) -> str:
         viewer = viewer_of(session)
         return "-" if viewer is None else show(viewer)
 
-    return cell
+    return text
 
 
 def _quality(show: Callable[[Quality], str | None]) -> _Show:
     """A number that only DASH sessions have, and they not always; a dash where there is none."""
 
-    def cell(session: Session) -> str:
+    def text(session: Session) -> str:
         quality = quality_of(session)
         return "-" if quality is None else show(quality) or "-"
 
-    return cell
+    return text
 
 
 def _bitrate(quality: Quality) -> str | None:
@@ -127,16 +127,16 @@ def table(runs: Sequence[StoredRun], session: int = 0) -> RenderableType:
         result.add_column(name, justify="right")
     played = any(summary.playback(s) for s in sessions)
     streamed = any("mean_bitrate_bps" in s for s in sessions)
-    for label, cell in (_PLAYBACK if played else []) + (_QUALITY if streamed else []) + _TRANSFER:
-        result.add_row(label, *(cell(s) for s in sessions))
+    for label, show in (_PLAYBACK if played else []) + (_QUALITY if streamed else []) + _TRANSFER:
+        result.add_row(label, *(show(s) for s in sessions))
     if any(r.metrics["fairness"] is not None for r in runs):
         result.add_row("Jain's index of the mean bitrates", *(_fairness(r.metrics) for r in runs))
     for path in dict.fromkeys(f["path"] for s in sessions for f in s["subflows"]):
-        for label, value, show in _PER_PATH:
+        for label, value, write in _PER_PATH:
             # A path that went down and came back has carried several subflows.
             sums = (summary.total(value(f) for f in s["subflows"] if f["path"] == path) for s in sessions)
-            cells = ("-" if total is None else show(total) for total in sums)
-            result.add_row(Text.assemble((path, "cyan"), f", {label}"), *cells)
+            texts = ("-" if total is None else write(total) for total in sums)
+            result.add_row(Text.assemble((path, "cyan"), f", {label}"), *texts)
     return result
 
 

@@ -1,9 +1,9 @@
 //! Runs many test cases, several at once, and repeats invalid runs.
 
-use crate::cells::{Cell, Client, Runs};
 use crate::judgement::Judgement;
 use crate::observation::{Browser, Lateness, Live, Observation, emulated, play_in, run_live, simulate};
 use crate::question::Part;
+use crate::test_cases::{Client, Runs, TestCase};
 use anabranch_observation::Strict;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,8 @@ const BROWSERS_AT_ONCE: usize = 2;
 #[derive(Clone, Debug, Serialize)]
 pub struct Found {
     /// The test case.
-    pub cell: Cell,
+    #[serde(rename = "cell")]
+    pub case: TestCase,
     /// The comparison; `None` without a valid live run.
     pub judgement: Option<Judgement>,
     /// That of the live runs that count; null without any.
@@ -39,7 +40,7 @@ pub struct Found {
 /// A live run to be made.
 #[derive(Clone, Copy)]
 struct Job {
-    cell: usize,
+    case: usize,
     seed: u64,
 }
 
@@ -57,34 +58,34 @@ struct Attempt {
 /// # Panics
 /// If there are test cases for a browser and no browser.
 pub fn run(
-    cells: Vec<Cell>,
+    cases: Vec<TestCase>,
     at_once: usize,
     browser: Option<&dyn Browser>,
     stop: &AtomicBool,
     progress: &(dyn Fn(usize, usize, &str) + Sync),
 ) -> Vec<Found> {
     let (browsers, others): (Vec<Job>, Vec<Job>) =
-        jobs(&cells).into_iter().partition(|job| cells[job.cell].client == Client::Browser);
+        jobs(&cases).into_iter().partition(|job| cases[job.case].client == Client::Browser);
     let (count, over) = (browsers.len() + others.len(), AtomicUsize::new(0));
     let attempts = Mutex::new(Vec::new());
     let work = |job: Job| {
-        let attempt = attempt(&cells[job.cell], job.seed, browser, stop);
+        let attempt = attempt(&cases[job.case], job.seed, browser, stop);
         attempts.lock().unwrap_or_else(PoisonError::into_inner).push((job, attempt));
-        progress(over.fetch_add(1, Ordering::Relaxed) + 1, count, &cells[job.cell].name);
+        progress(over.fetch_add(1, Ordering::Relaxed) + 1, count, &cases[job.case].name);
     };
     on_threads(&others, at_once, stop, &work);
     on_threads(&browsers, at_once.min(BROWSERS_AT_ONCE), stop, &work);
-    let attempts = of_cells(cells.len(), attempts.into_inner().unwrap_or_else(PoisonError::into_inner));
+    let attempts = by_case(cases.len(), attempts.into_inner().unwrap_or_else(PoisonError::into_inner));
     let directory = browser.map(Browser::directory);
-    cells.into_iter().zip(attempts).map(|(cell, attempts)| conclude(cell, Recorded::of(attempts), directory)).collect()
+    cases.into_iter().zip(attempts).map(|(case, attempts)| conclude(case, Recorded::of(attempts), directory)).collect()
 }
 
-/// The attempts of each cell in the order of their seeds; threads are done in any order.
-fn of_cells(cells: usize, mut attempts: Vec<(Job, Attempt)>) -> Vec<Vec<Attempt>> {
-    attempts.sort_by_key(|(job, _)| (job.cell, job.seed));
-    let mut of_cells: Vec<_> = (0..cells).map(|_| Vec::new()).collect();
-    attempts.into_iter().for_each(|(job, attempt)| of_cells[job.cell].push(attempt));
-    of_cells
+/// The attempts of each test case in the order of their seeds; threads are done in any order.
+fn by_case(cases: usize, mut attempts: Vec<(Job, Attempt)>) -> Vec<Vec<Attempt>> {
+    attempts.sort_by_key(|(job, _)| (job.case, job.seed));
+    let mut by_case: Vec<_> = (0..cases).map(|_| Vec::new()).collect();
+    attempts.into_iter().for_each(|(job, attempt)| by_case[job.case].push(attempt));
+    by_case
 }
 
 /// Runs all jobs in their order, `at_once` at a time, unless it is stopped.
@@ -106,25 +107,25 @@ fn on_threads(jobs: &[Job], at_once: usize, stop: &AtomicBool, work: &(dyn Fn(Jo
 
 /// The longest first, so that none is left alone at the end; and the first runs of all test cases before the second
 /// ones.
-fn jobs(cells: &[Cell]) -> Vec<Job> {
-    let rounds = cells.iter().map(|cell| cell.live_runs).max().unwrap_or(0);
+fn jobs(cases: &[TestCase]) -> Vec<Job> {
+    let rounds = cases.iter().map(|case| case.live_runs).max().unwrap_or(0);
     let of_round = |round: u32| {
-        let due = cells.iter().enumerate().filter(move |(_, cell)| round <= cell.live_runs);
-        due.map(move |(cell, _)| Job { cell, seed: u64::from(round) })
+        let due = cases.iter().enumerate().filter(move |(_, case)| round <= case.live_runs);
+        due.map(move |(case, _)| Job { case, seed: u64::from(round) })
     };
     let mut jobs: Vec<Job> = (1..=rounds).flat_map(of_round).collect();
-    jobs.sort_by_key(|job| std::cmp::Reverse(cells[job.cell].seconds));
+    jobs.sort_by_key(|job| std::cmp::Reverse(cases[job.case].seconds));
     jobs
 }
 
 /// One live run; again if it was invalid.
-fn attempt(cell: &Cell, seed: u64, browser: Option<&dyn Browser>, stop: &AtomicBool) -> Attempt {
+fn attempt(case: &TestCase, seed: u64, browser: Option<&dyn Browser>, stop: &AtomicBool) -> Attempt {
     let mut attempt = Attempt::default();
     let wanted = || !stop.load(Ordering::Relaxed);
     while attempt.invalid < TRIES && wanted() {
-        let ran = match cell.client {
-            Client::Model => run_live(cell, seed, &wanted),
-            Client::Browser => play_in(browser.expect("there is one for such cells"), cell, seed),
+        let ran = match case.client {
+            Client::Model => run_live(case, seed, &wanted),
+            Client::Browser => play_in(browser.expect("there is one for such test cases"), case, seed),
         };
         if !wanted() {
             // What was stopped is no whole run.
@@ -139,7 +140,7 @@ fn attempt(cell: &Cell, seed: u64, browser: Option<&dyn Browser>, stop: &AtomicB
     attempt
 }
 
-/// The live runs of a cell, without the cell: what a report has of them, so that they can be judged again.
+/// The live runs of a test case, without the test case: what a report has of them, so that they can be judged again.
 #[derive(Clone, Debug, Default)]
 struct Recorded {
     invalid: u32,
@@ -162,19 +163,22 @@ impl Recorded {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Earlier {
-    cells: Vec<EarlierCell>,
+    #[serde(rename = "cells")]
+    cases: Vec<EarlierCase>,
     #[serde(default, rename = "parts")]
     _parts: IgnoredAny,
     #[serde(default, rename = "verdict")]
     _verdict: IgnoredAny,
 }
 
-/// A cell of it. All that is judged is required: nothing is taken for zero.
+/// A test case of it. All that is judged is required: nothing is taken for zero.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct EarlierCell {
-    cell: Named,
-    void: u32,
+struct EarlierCase {
+    #[serde(rename = "cell")]
+    case: Named,
+    #[serde(rename = "void")]
+    invalid: u32,
     errors: Vec<String>,
     lateness: Strict<Option<Lateness>>,
     live: Vec<Strict<Observation>>,
@@ -184,61 +188,61 @@ struct EarlierCell {
     _simulated: IgnoredAny,
 }
 
-/// Which cell it was.
+/// Which test case it was.
 #[derive(Deserialize)]
 struct Named {
     part: Part,
     name: String,
 }
 
-impl EarlierCell {
-    /// Its live runs, which have what the cell compares.
-    fn recorded(&self, cell: &Cell) -> Result<Recorded, String> {
+impl EarlierCase {
+    /// Its live runs, which have what the test case compares.
+    fn recorded(&self, case: &TestCase) -> Result<Recorded, String> {
         let live: Vec<Observation> = self.live.iter().map(|run| run.0.clone()).collect();
         let lateness = self.lateness.0;
-        let checked = live.iter().try_for_each(|run| run.check(cell));
-        checked.map_err(|error| format!("{}: {error}", cell.name))?;
+        let checked = live.iter().try_for_each(|run| run.check(case));
+        checked.map_err(|error| format!("{}: {error}", case.name))?;
         if lateness.is_none() && !live.is_empty() {
-            return Err(format!("{}: `lateness` is null although there are live runs", cell.name));
+            return Err(format!("{}: `lateness` is null although there are live runs", case.name));
         }
-        Ok(Recorded { invalid: self.void, errors: self.errors.clone(), lateness, live })
+        Ok(Recorded { invalid: self.invalid, errors: self.errors.clone(), lateness, live })
     }
 }
 
-/// Judges the live runs of an earlier campaign by new simulations. `report` is what it printed as JSON; cells that it does not have
+/// Compares the live runs of an earlier campaign by new simulations. `report` is what it printed as JSON; test cases that it does not have
 /// count as not run.
 ///
 /// # Errors
 /// If it is no report, or lacks something that is judged; the message names the key.
-pub fn again(cells: Vec<Cell>, report: &str, directory: Option<&Path>) -> Result<Vec<Found>, String> {
+pub fn again(cases: Vec<TestCase>, report: &str, directory: Option<&Path>) -> Result<Vec<Found>, String> {
     let mut json = serde_json::Deserializer::from_str(report);
     let earlier: Earlier = serde_path_to_error::deserialize(&mut json).map_err(|error| error.to_string())?;
     json.end().map_err(|error| error.to_string())?;
-    let recorded = |cell: &Cell| {
-        let found = earlier.cells.iter().find(|other| other.cell.part == cell.part && other.cell.name == cell.name);
-        found.map_or_else(|| Ok(Recorded::default()), |other| other.recorded(cell))
+    let recorded = |case: &TestCase| {
+        let found = earlier.cases.iter().find(|other| other.case.part == case.part && other.case.name == case.name);
+        found.map_or_else(|| Ok(Recorded::default()), |other| other.recorded(case))
     };
-    let recorded: Vec<Recorded> = cells.iter().map(recorded).collect::<Result<_, _>>()?;
-    Ok(cells.into_iter().zip(recorded).map(|(cell, recorded)| conclude(cell, recorded, directory)).collect())
+    let recorded: Vec<Recorded> = cases.iter().map(recorded).collect::<Result<_, _>>()?;
+    Ok(cases.into_iter().zip(recorded).map(|(case, recorded)| conclude(case, recorded, directory)).collect())
 }
 
-fn conclude(cell: Cell, recorded: Recorded, directory: Option<&Path>) -> Found {
+fn conclude(case: TestCase, recorded: Recorded, directory: Option<&Path>) -> Found {
     let Recorded { invalid, mut errors, lateness, live } = recorded;
-    let seeds: Vec<u64> = match cell.runs {
+    let seeds: Vec<u64> = match case.runs {
         Runs::Paired => live.iter().map(|run| run.seed).collect(),
-        Runs::Unpaired => (1..=u64::from(cell.simulated_runs)).collect(),
+        Runs::Unpaired => (1..=u64::from(case.simulated_runs)).collect(),
     };
     // Without a live run there is nothing to simulate for.
-    let scenario = lateness.map(|lateness| emulated(&cell, directory, lateness));
+    let scenario = lateness.map(|lateness| emulated(&case, directory, lateness));
     let simulated = scenario.map_or(Ok(Vec::new()), |scenario| {
-        seeds.into_iter().map(|seed| simulate(&cell, &scenario, seed)).collect::<Result<Vec<_>, _>>()
+        seeds.into_iter().map(|seed| simulate(&case, &scenario, seed)).collect::<Result<Vec<_>, _>>()
     });
     let simulated = simulated.unwrap_or_else(|error| {
         errors.push(format!("simulated: {error}"));
         Vec::new()
     });
-    let judgement = Judgement::of(&cell, &simulated, &live);
-    Found { cell, judgement, lateness, invalid, errors, simulated, live }
+    let judgement = Judgement::of(&case, &simulated, &live);
+    Found { case, judgement, lateness, invalid, errors, simulated, live }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Comparison of the simulated and live runs of a test case.
 
-use crate::cells::{Cell, Runs};
 use crate::equivalence::{Interval, Verdict, paired, unpaired};
 use crate::observation::Observation;
 use crate::question::{Criterion, Part, Quantity, USUAL_GOODPUT};
+use crate::test_cases::{Runs, TestCase};
 use serde::Serialize;
 
 /// The share of test cases of (a) whose goodput must be within [`USUAL_GOODPUT`].
@@ -28,7 +28,7 @@ pub struct Compared {
 
 impl Compared {
     fn of(criterion: Criterion, runs: Runs, simulated: &[Observation], live: &[Observation]) -> Self {
-        let value = |run: &Observation| run.get(criterion.quantity).expect("runs have what their cell compares");
+        let value = |run: &Observation| run.get(criterion.quantity).expect("runs have what their test case compares");
         let values = |runs: &[Observation]| runs.iter().map(value).collect::<Vec<_>>();
         let (simulated, live) = (values(simulated), values(live));
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
@@ -57,16 +57,16 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// Judges a cell by its simulated and live runs; those of a paired cell have the seeds in the same order. None without a live run.
+    /// Decides a test case by its simulated and live runs; those of a paired test case have the seeds in the same order. None without a live run.
     ///
     /// # Panics
-    /// If a run lacks what the cell compares: see [`Observation::check`].
-    pub fn of(cell: &Cell, simulated: &[Observation], live: &[Observation]) -> Option<Self> {
+    /// If a run lacks what the test case compares: see [`Observation::check`].
+    pub fn of(case: &TestCase, simulated: &[Observation], live: &[Observation]) -> Option<Self> {
         if live.is_empty() || simulated.is_empty() {
             return None;
         }
-        let compare = |criterion: &Criterion| Compared::of(*criterion, cell.runs, simulated, live);
-        Some(Judgement { compared: cell.criteria().iter().map(compare).collect() })
+        let compare = |criterion: &Criterion| Compared::of(*criterion, case.runs, simulated, live);
+        Some(Judgement { compared: case.criteria().iter().map(compare).collect() })
     }
 
     /// The result of all criteria.
@@ -105,7 +105,7 @@ pub fn part_verdict(part: Part, judgements: &[Option<Judgement>]) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cells;
+    use crate::test_cases;
 
     fn observation(goodput_bps: f64) -> Observation {
         Observation {
@@ -121,16 +121,16 @@ mod tests {
     }
 
     fn judged(simulated: f64, live: f64) -> Judgement {
-        let cell = cells::all(&[Part::OnePath], false).remove(0);
+        let case = test_cases::all(&[Part::OnePath], false).remove(0);
         let runs = |value: f64| [0.999, 1.0, 1.001].map(|factor| observation(value * factor));
-        Judgement::of(&cell, &runs(simulated), &runs(live)).unwrap()
+        Judgement::of(&case, &runs(simulated), &runs(live)).unwrap()
     }
 
     #[test]
-    fn one_cell_in_ten_may_be_off_by_more_than_usual_but_none_by_much() {
+    fn one_test_case_in_ten_may_be_off_by_more_than_usual_but_none_by_much() {
         let part = |odd: f64, count: usize| {
-            let cells: Vec<_> = (0..20).map(|i| Some(judged(1e6, if i < count { odd } else { 1e6 }))).collect();
-            part_verdict(Part::OnePath, &cells)
+            let cases: Vec<_> = (0..20).map(|i| Some(judged(1e6, if i < count { odd } else { 1e6 }))).collect();
+            part_verdict(Part::OnePath, &cases)
         };
         assert_eq!(part(1.1e6, 2), Verdict::Equivalent);
         assert_eq!(part(1.1e6, 3), Verdict::Differs);
@@ -138,17 +138,17 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_that_could_not_be_measured_passes_nothing() {
+    fn a_test_case_that_could_not_be_measured_passes_nothing() {
         assert_eq!(part_verdict(Part::OnOff, &[Some(judged(1e6, 1e6)), None]), Verdict::Inconclusive);
-        let cell = cells::all(&[Part::OnePath], false).remove(0);
-        assert!(Judgement::of(&cell, &[observation(1e6)], &[]).is_none());
+        let case = test_cases::all(&[Part::OnePath], false).remove(0);
+        assert!(Judgement::of(&case, &[observation(1e6)], &[]).is_none());
     }
 
     #[test]
     fn twenty_segments_are_close_enough_whatever_the_share() {
-        let cell = cells::all(&[Part::OnePath], false).remove(0);
+        let case = test_cases::all(&[Part::OnePath], false).remove(0);
         let with = |n: f64| vec![Observation { retransmissions: n, ..observation(1e6) }; 3];
-        let verdict = |a: f64, b: f64| Judgement::of(&cell, &with(a), &with(b)).unwrap().verdict();
+        let verdict = |a: f64, b: f64| Judgement::of(&case, &with(a), &with(b)).unwrap().verdict();
         assert_eq!(verdict(1.0, 20.0), Verdict::Equivalent);
         assert_eq!(verdict(100.0, 122.0), Verdict::Equivalent);
         assert_eq!(verdict(100.0, 140.0), Verdict::Differs);

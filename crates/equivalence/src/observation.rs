@@ -1,8 +1,8 @@
-//! A cell in virtual time and in real time. Both give the metrics of a run, and what is compared is read from them by the same code.
+//! A test case in virtual time and in real time. Both give the metrics of a run, and what is compared is read from them by the same code.
 
-use crate::cells::Cell;
 use crate::equivalence::median;
 use crate::question::Quantity;
+use crate::test_cases::TestCase;
 use anabranch_observation::{Column, EventColumns, LinkDirection, Metrics, check_finite};
 use anabranch_scenario::{Scenario, load};
 use anabranch_sim::{RunOptions, run};
@@ -10,7 +10,7 @@ use anabranch_testbed::{Options, Testbed};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// What one run of a cell gave. What is none does not exist in such runs, or was not observed; it has all that its cell compares
+/// What one run of a test case gave. What is none does not exist in such runs, or was not observed; it has all that its test case compares
 /// ([`Observation::check`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,9 +55,9 @@ pub struct Live {
 }
 
 impl Live {
-    fn of(cell: &Cell, seed: u64, metrics: &Metrics, events: Option<&EventColumns>) -> Result<Self, String> {
+    fn of(case: &TestCase, seed: u64, metrics: &Metrics, events: Option<&EventColumns>) -> Result<Self, String> {
         let facts = metrics.live.as_ref().ok_or("`live` is missing: the run was not made in the testbed")?;
-        let observation = Observation::of(cell, seed, metrics, events)?;
+        let observation = Observation::of(case, seed, metrics, events)?;
         let percentile = |name: &str, value: Option<f64>| {
             value.ok_or_else(|| format!("`live.lateness_s.{name}` was not observed: no packet was delivered"))
         };
@@ -87,18 +87,18 @@ impl Lateness {
 
 /// What plays in a browser, which is driven from outside of this crate.
 pub trait Browser: Sync {
-    /// The folder with the video that the cells' scenarios name.
+    /// The folder with the video that the test cases' scenarios name.
     fn directory(&self) -> &Path;
 
-    /// Plays a cell in real time and gives the metrics of the run.
+    /// Plays a test case in real time and gives the metrics of the run.
     ///
     /// # Errors
     /// What failed, or that it was stopped.
-    fn play(&self, cell: &Cell, seed: u64) -> Result<Metrics, String>;
+    fn play(&self, case: &TestCase, seed: u64) -> Result<Metrics, String>;
 }
 
 impl Observation {
-    fn of(cell: &Cell, seed: u64, metrics: &Metrics, events: Option<&EventColumns>) -> Result<Self, String> {
+    fn of(case: &TestCase, seed: u64, metrics: &Metrics, events: Option<&EventColumns>) -> Result<Self, String> {
         check_finite(metrics).map_err(|error| error.to_string())?;
         let session = metrics.sessions.first().ok_or("`sessions` is empty")?;
         let subflows = &session.transport.subflows;
@@ -110,7 +110,7 @@ impl Observation {
         let dash = session.dash();
         let observation = Observation {
             seed,
-            goodput_bps: session.bytes as f64 * 8.0 / f64::from(cell.seconds),
+            goodput_bps: session.bytes as f64 * 8.0 / f64::from(case.seconds),
             retransmissions: retransmissions as f64,
             chunk_s: events.and_then(|events| median(&chunks(events))),
             mean_bitrate_bps: dash.and_then(|dash| dash.mean_bitrate_bps),
@@ -118,16 +118,16 @@ impl Observation {
             stalls: session.viewer.as_ref().map(|viewer| viewer.stalls as f64),
             drops: down.map(|link| Drops { queue: link.drops_queue, random: link.drops_random }).collect(),
         };
-        observation.check(cell)?;
+        observation.check(case)?;
         Ok(observation)
     }
 
-    /// Whether it has all that the cell compares.
+    /// Whether it has all that the test case compares.
     ///
     /// # Errors
     /// The key of what was not observed.
-    pub fn check(&self, cell: &Cell) -> Result<(), String> {
-        let missing = cell.criteria().iter().find(|criterion| self.get(criterion.quantity).is_none());
+    pub fn check(&self, case: &TestCase) -> Result<(), String> {
+        let missing = case.criteria().iter().find(|criterion| self.get(criterion.quantity).is_none());
         missing.map_or(Ok(()), |criterion| Err(format!("`{}` was not observed", criterion.quantity.key())))
     }
 
@@ -144,65 +144,65 @@ impl Observation {
     }
 }
 
-/// The cell's scenario. Files that it names are looked up in `directory`; `changes` are keys and values.
+/// The test case's scenario. Files that it names are looked up in `directory`; `changes` are keys and values.
 ///
 /// # Panics
-/// If it is wrong: the cells are this crate's.
-pub fn scenario(cell: &Cell, directory: Option<&Path>, changes: &[(String, String)]) -> Scenario {
-    load(&cell.scenario, "cell", directory, changes).unwrap_or_else(|error| panic!("{error}\n{}", cell.scenario))
+/// If it is wrong: the test cases are this crate's.
+pub fn scenario(case: &TestCase, directory: Option<&Path>, changes: &[(String, String)]) -> Scenario {
+    load(&case.scenario, "cell", directory, changes).unwrap_or_else(|error| panic!("{error}\n{}", case.scenario))
 }
 
-/// The cell's scenario as a pair of hosts would live it: the links are those of the emulator, where packets are late by as much as was
+/// The test case's scenario as a pair of hosts would live it: the links are those of the emulator, where packets are late by as much as was
 /// measured. Without it a drop-tail queue drops the same packets of the same cycle for ever (traffic phase effects, Floyd and Jacobson 1992).
 /// Beyond the 99th percentile the distribution goes on as before it: longer delays come in clumps, when the machine stands still for some
 /// milliseconds, and are no property of single packets. And the session begins at another fraction of a millisecond with every seed, because
 /// timestamps tick in milliseconds: whether a receiver sees a round trip of 101 or 102 of them can decide over a whole slow start.
 ///
 /// # Panics
-/// If the cell's scenario is wrong.
-pub fn emulated(cell: &Cell, directory: Option<&Path>, lateness: Lateness) -> Scenario {
+/// If the test case's scenario is wrong.
+pub fn emulated(case: &TestCase, directory: Option<&Path>, lateness: Lateness) -> Scenario {
     let Lateness { median_s, p99_s } = lateness;
     // An exponential distribution is linear in the logarithm of what remains.
     let slope = (p99_s - median_s) / 50.0_f64.ln();
     let percentiles = [("p50", median_s), ("p99", p99_s), ("p999", p99_s + slope * 10.0_f64.ln())];
     let percentiles = percentiles.map(|(name, seconds)| format!("{name} = \"{:.3} us\"", seconds * 1e6));
     let jitter = format!("{{ kind = \"percentiles\", {} }}", percentiles.join(", "));
-    let links = scenario(cell, directory, &[]).links;
+    let links = scenario(case, directory, &[]).links;
     let late = links.iter().map(|link| (format!("link.{}.jitter", link.name), jitter.clone()));
     let phases = ("session.0.start_spread".to_string(), "1 ms".to_string());
-    scenario(cell, directory, &late.chain([phases]).collect::<Vec<_>>())
+    scenario(case, directory, &late.chain([phases]).collect::<Vec<_>>())
 }
 
-/// Simulates a cell's scenario, which [`emulated`] gives.
+/// Simulates a test case's scenario, which [`emulated`] gives.
 ///
 /// # Errors
-/// What the cell compares and the run does not have.
-pub fn simulate(cell: &Cell, scenario: &Scenario, seed: u64) -> Result<Observation, String> {
-    let outcome = run(scenario, &RunOptions { seed, record_events: cell.in_chunks() }, &mut |_| true);
-    Observation::of(cell, seed, &outcome.metrics, outcome.events.as_ref())
+/// What the test case compares and the run does not have.
+pub fn simulate(case: &TestCase, scenario: &Scenario, seed: u64) -> Result<Observation, String> {
+    let outcome = run(scenario, &RunOptions { seed, record_events: case.in_chunks() }, &mut |_| true);
+    Observation::of(case, seed, &outcome.metrics, outcome.events.as_ref())
 }
 
-/// Runs a cell in real time; takes as long as the cell. `wanted` ends it early by answering false.
+/// Runs a test case in real time; takes as long as the test case. `wanted` ends it early by answering false.
 ///
 /// # Errors
-/// If the machine lacks something, the testbed fails, or the run does not have what the cell compares.
-pub fn run_live(cell: &Cell, seed: u64, wanted: &dyn Fn() -> bool) -> Result<Live, String> {
-    let options = Options { seed, server: cell.server, record_events: cell.in_chunks(), ..Options::default() };
+/// If the machine lacks something, the testbed fails, or the run does not have what the test case compares.
+pub fn run_live(case: &TestCase, seed: u64, wanted: &dyn Fn() -> bool) -> Result<Live, String> {
+    let options = Options { seed, server: case.server, record_events: case.in_chunks(), ..Options::default() };
     let run = || {
-        let testbed = Testbed::start(&scenario(cell, None, &[]), &options)?;
+        let testbed = Testbed::start(&scenario(case, None, &[]), &options)?;
         let ended = testbed.play(&mut |_| wanted())?;
         testbed.finish(ended)
     };
     let outcome = run().map_err(|error| error.to_string())?;
-    Live::of(cell, seed, &outcome.metrics, outcome.events.as_ref())
+    Live::of(case, seed, &outcome.metrics, outcome.events.as_ref())
 }
 
-/// Has a browser play a cell in real time.
+/// Has a browser play a test case in real time.
 ///
 /// # Errors
-/// Those of [`Browser::play`], or what the cell compares and the run does not have.
-pub fn play_in(browser: &dyn Browser, cell: &Cell, seed: u64) -> Result<Live, String> {
-    Live::of(cell, seed, &browser.play(cell, seed)?, None)
+/// Those of [`Browser::play`], or what the test case compares and the run does not have.
+pub fn play_in(browser: &dyn Browser, case: &TestCase, seed: u64) -> Result<Live, String> {
+    Live::of(case, seed, &browser.play(case, seed)?, None)
 }
 
 /// From each request to the last byte of its response.
@@ -224,19 +224,19 @@ fn chunks(events: &EventColumns) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cells;
     use crate::question::Part;
+    use crate::test_cases;
     use anabranch_observation::LiveFacts;
     use anabranch_scenario::{Jitter, Percentiles};
     use anabranch_units::Duration;
     use std::collections::BTreeMap;
 
-    fn metrics(cell: &Cell, seed: u64) -> Metrics {
-        run(&scenario(cell, None, &[]), &RunOptions { seed, record_events: false }, &mut |_| true).metrics
+    fn metrics(case: &TestCase, seed: u64) -> Metrics {
+        run(&scenario(case, None, &[]), &RunOptions { seed, record_events: false }, &mut |_| true).metrics
     }
 
-    /// Metrics as a live run of the cell gives them.
-    fn live_metrics(cell: &Cell, p50: Option<f64>, p99: Option<f64>) -> Metrics {
+    /// Metrics as a live run of the test case gives them.
+    fn live_metrics(case: &TestCase, p50: Option<f64>, p99: Option<f64>) -> Metrics {
         let live = LiveFacts {
             server: "kernel".into(),
             client: "model".into(),
@@ -252,16 +252,16 @@ mod tests {
             client_counters: None,
             client_received_bytes: None,
         };
-        Metrics { live: Some(live), ..metrics(cell, 1) }
+        Metrics { live: Some(live), ..metrics(case, 1) }
     }
 
-    fn quick() -> Cell {
-        cells::all(&[Part::OnePath], true).remove(0)
+    fn quick() -> TestCase {
+        test_cases::all(&[Part::OnePath], true).remove(0)
     }
 
     fn live(p50: f64, p99: f64) -> Live {
-        let cell = quick();
-        Live::of(&cell, 1, &live_metrics(&cell, Some(p50), Some(p99)), None).unwrap()
+        let case = quick();
+        Live::of(&case, 1, &live_metrics(&case, Some(p50), Some(p99)), None).unwrap()
     }
 
     #[test]
@@ -270,11 +270,11 @@ mod tests {
         let lateness = Lateness::typical(&runs).unwrap();
         let [p50, p99, p999] = [40_000, 300_000, 453_034].map(Duration::from_nanos);
         let jitter = Some(Jitter::Percentiles(Percentiles { p50, p99, p999, reorders: false }));
-        for cell in cells::all(&[Part::TwoPaths], false) {
-            let scenario = emulated(&cell, None, lateness);
-            assert_eq!(scenario.links.len(), 2, "{}", cell.name);
+        for case in test_cases::all(&[Part::TwoPaths], false) {
+            let scenario = emulated(&case, None, lateness);
+            assert_eq!(scenario.links.len(), 2, "{}", case.name);
             for link in &scenario.links {
-                assert_eq!((&link.up.jitter, &link.down.jitter), (&jitter, &jitter), "{}", cell.name);
+                assert_eq!((&link.up.jitter, &link.down.jitter), (&jitter, &jitter), "{}", case.name);
             }
             assert_eq!(scenario.sessions[0].start_spread, Duration::from_millis(1));
         }
@@ -282,20 +282,20 @@ mod tests {
 
     #[test]
     fn another_seed_is_another_run_and_the_same_seed_is_the_same() {
-        let cell = &quick();
-        let scenario = emulated(cell, None, Lateness { median_s: 40e-6, p99_s: 300e-6 });
-        let [one, again, other] = [1, 1, 2].map(|seed| simulate(cell, &scenario, seed).unwrap());
+        let case = &quick();
+        let scenario = emulated(case, None, Lateness { median_s: 40e-6, p99_s: 300e-6 });
+        let [one, again, other] = [1, 1, 2].map(|seed| simulate(case, &scenario, seed).unwrap());
         assert_eq!(one, again);
         assert_ne!(Observation { seed: 1, ..other }, one);
     }
 
     #[test]
     fn what_was_not_observed_is_named_and_never_zero() {
-        let cell = quick();
-        let refused = |metrics: &Metrics| Live::of(&cell, 1, metrics, None).unwrap_err();
-        let whole = live_metrics(&cell, Some(3e-5), Some(2e-4));
-        assert!(refused(&live_metrics(&cell, None, None)).contains("`live.lateness_s.p50`"));
-        assert!(refused(&live_metrics(&cell, Some(3e-5), None)).contains("`live.lateness_s.p99`"));
+        let case = quick();
+        let refused = |metrics: &Metrics| Live::of(&case, 1, metrics, None).unwrap_err();
+        let whole = live_metrics(&case, Some(3e-5), Some(2e-4));
+        assert!(refused(&live_metrics(&case, None, None)).contains("`live.lateness_s.p50`"));
+        assert!(refused(&live_metrics(&case, Some(3e-5), None)).contains("`live.lateness_s.p99`"));
         assert!(refused(&Metrics { live: None, ..whole.clone() }).contains("`live`"));
         assert!(refused(&Metrics { sessions: Vec::new(), ..whole.clone() }).contains("`sessions`"));
         let mut nothing = whole.clone();
@@ -307,9 +307,9 @@ mod tests {
     }
 
     #[test]
-    fn each_quantity_that_a_cell_compares_has_to_be_observed() {
+    fn each_quantity_that_a_test_case_compares_has_to_be_observed() {
         for part in Part::ALL {
-            let cell = cells::all(&[part], true).remove(0);
+            let case = test_cases::all(&[part], true).remove(0);
             let all = Observation {
                 seed: 1,
                 goodput_bps: 1e6,
@@ -320,10 +320,10 @@ mod tests {
                 stalls: Some(0.0),
                 drops: Vec::new(),
             };
-            assert_eq!(all.check(&cell), Ok(()));
+            assert_eq!(all.check(&case), Ok(()));
             let lacks = |lacking: Observation, quantity: Quantity| {
-                let compared = cell.criteria().iter().any(|criterion| criterion.quantity == quantity);
-                assert_eq!(lacking.check(&cell).is_err(), compared, "{part:?} {quantity:?}");
+                let compared = case.criteria().iter().any(|criterion| criterion.quantity == quantity);
+                assert_eq!(lacking.check(&case).is_err(), compared, "{part:?} {quantity:?}");
             };
             lacks(Observation { chunk_s: None, ..all.clone() }, Quantity::ChunkTime);
             lacks(Observation { mean_bitrate_bps: None, ..all.clone() }, Quantity::MeanBitrate);

@@ -10,7 +10,8 @@ use serde::Serialize;
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// Name of the test case.
-    pub cell: String,
+    #[serde(rename = "cell")]
+    pub case: String,
     /// Quantity with its unit.
     pub quantity: &'static str,
     /// Simulated value.
@@ -50,17 +51,18 @@ pub struct Report {
     /// Result of all parts.
     pub verdict: Verdict,
     /// The test cases with their runs.
-    pub cells: Vec<Found>,
+    #[serde(rename = "cells")]
+    pub cases: Vec<Found>,
 }
 
 impl Report {
     /// Makes the report of a campaign.
     pub fn of(found: Vec<Found>) -> Self {
-        let of_part = |part: Part| found.iter().filter(|f| f.cell.part == part).collect::<Vec<_>>();
-        let parts = Part::ALL.iter().map(|part| (*part, of_part(*part))).filter(|(_, cells)| !cells.is_empty());
-        let parts: Vec<PartReport> = parts.map(|(part, cells)| PartReport::of(part, &cells)).collect();
+        let of_part = |part: Part| found.iter().filter(|f| f.case.part == part).collect::<Vec<_>>();
+        let parts = Part::ALL.iter().map(|part| (*part, of_part(*part))).filter(|(_, cases)| !cases.is_empty());
+        let parts: Vec<PartReport> = parts.map(|(part, cases)| PartReport::of(part, &cases)).collect();
         let verdict = parts.iter().map(|part| part.verdict).fold(Verdict::Equivalent, Verdict::and);
-        Report { parts, verdict, cells: found }
+        Report { parts, verdict, cases: found }
     }
 
     /// The report as JSON.
@@ -78,30 +80,30 @@ impl Report {
 }
 
 impl PartReport {
-    fn of(part: Part, cells: &[&Found]) -> Self {
-        let judgements: Vec<Option<Judgement>> = cells.iter().map(|found| found.judgement.clone()).collect();
+    fn of(part: Part, cases: &[&Found]) -> Self {
+        let judgements: Vec<Option<Judgement>> = cases.iter().map(|found| found.judgement.clone()).collect();
         let usual = judgements.iter().flatten().filter(|j| j.usual() == Verdict::Equivalent).count();
         PartReport {
             letter: part.letter(),
             title: part.title(),
             verdict: part_verdict(part, &judgements),
-            usual: (part == Part::OnePath).then_some((usual, cells.len())),
-            rows: cells.iter().flat_map(|found| rows(found)).collect(),
-            notes: cells.iter().filter_map(|found| note(found)).collect(),
+            usual: (part == Part::OnePath).then_some((usual, cases.len())),
+            rows: cases.iter().flat_map(|found| rows(found)).collect(),
+            notes: cases.iter().filter_map(|found| note(found)).collect(),
         }
     }
 
     fn to_markdown(&self) -> String {
         let mut text = format!("### ({}) {}: {}\n\n", self.letter, self.title, self.verdict.word());
-        if let Some((usual, cells)) = self.usual {
-            text += &format!("Goodput within 5 % in {usual} of {cells} test cases.\n\n");
+        if let Some((usual, cases)) = self.usual {
+            text += &format!("Goodput within 5 % in {usual} of {cases} test cases.\n\n");
         }
         text += "| test case | quantity | simulated | kernel | ratio, 90 % interval | tolerance | verdict |\n";
         text += "| --- | --- | --- | --- | --- | --- | --- |\n";
         for row in &self.rows {
-            let Row { cell, quantity, simulated, live, ratio, tolerance, verdict } = row;
+            let Row { case, quantity, simulated, live, ratio, tolerance, verdict } = row;
             let verdict = verdict.word();
-            text += &format!("| {cell} | {quantity} | {simulated} | {live} | {ratio} | {tolerance} | {verdict} |\n");
+            text += &format!("| {case} | {quantity} | {simulated} | {live} | {ratio} | {tolerance} | {verdict} |\n");
         }
         for note in &self.notes {
             text += &format!("\n- {note}\n");
@@ -129,7 +131,7 @@ fn row(found: &Found, compared: &Compared) -> Row {
     let share = criterion.share.map(|share| format!("{:.0} %", share * 100.0));
     let tolerance = share.into_iter().chain(criterion.number.map(|number| format!("{number:.0}")));
     Row {
-        cell: found.cell.name.clone(),
+        case: found.case.name.clone(),
         quantity,
         simulated: number(compared.simulated),
         live: number(compared.live),
@@ -161,5 +163,5 @@ fn note(found: &Found) -> Option<String> {
     if found.judgement.is_none() {
         parts.push("no run counts".to_string());
     }
-    (!parts.is_empty()).then(|| format!("{}: {}", found.cell.name, parts.join("; ")))
+    (!parts.is_empty()).then(|| format!("{}: {}", found.case.name, parts.join("; ")))
 }

@@ -3,9 +3,9 @@
 #![cfg(target_os = "linux")]
 
 use anabranch_equivalence::campaign::run;
-use anabranch_equivalence::cells::all;
 use anabranch_equivalence::question::Part;
 use anabranch_equivalence::report::Report;
+use anabranch_equivalence::test_cases::all;
 use anabranch_live::requirements::missing;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -47,7 +47,7 @@ fn live_runs_of_either_server_are_compared_with_simulated_ones() {
     for found in &found {
         assert!(found.errors.is_empty(), "{:?}", found.errors);
         // A busy machine is too late for the links of some runs; these are tried again, and do not count.
-        assert!(found.live.len() as u32 == found.cell.live_runs || found.invalid > 0, "{found:?}");
+        assert!(found.live.len() as u32 == found.case.live_runs || found.invalid > 0, "{found:?}");
         let Some(judgement) = &found.judgement else { continue };
         assert!(found.live.iter().all(|run| run.goodput_bps > 1e5), "{found:?}");
         for compared in &judgement.compared {

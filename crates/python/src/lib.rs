@@ -6,7 +6,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
 #[cfg(target_os = "linux")]
-mod judge;
+mod equivalence;
 mod outcome;
 mod reproduce;
 mod scenario;
@@ -46,7 +46,7 @@ mod _core {
     use super::LiveError;
     #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use super::judge::{judge, judge_browses, judge_parts};
+    use super::equivalence::{validate, validation_browses, validation_parts};
     #[pymodule_export]
     use super::outcome::{Outcome, check_metrics};
     #[pymodule_export]

@@ -162,8 +162,8 @@ impl Serving {
 
     /// Waits until it has ended, but not longer than that; tells whether it has.
     fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
-        let patience = std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        py.detach(|| self.with(|serving| serving.wait(patience)))
+        let timeout = std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        py.detach(|| self.with(|serving| serving.wait(timeout)))
     }
 
     /// How it was doing a moment ago.

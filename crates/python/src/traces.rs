@@ -44,7 +44,7 @@ pub fn trace_convert(
     traces::convert(&file, &change, &target).map_err(|e| refused(&e))
 }
 
-/// A made-up trace as the text of a file.
+/// A synthetic trace as the text of a file.
 #[pyfunction]
 #[pyo3(signature = (kind, *, mean, duration, seed, target, target_format, step))]
 pub fn trace_synthesize(

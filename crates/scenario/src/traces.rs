@@ -1,4 +1,4 @@
-//! Trace files as such: what characterises them, other formats, parts, and made-up ones.
+//! Trace files as such: what characterises them, other formats, parts, and synthetic ones.
 //!
 //! What the command line says about a file comes as text and is read here by the rules of scenarios.
 
@@ -165,7 +165,7 @@ pub fn convert(file: &TraceFile<'_>, change: &TraceChange<'_>, target: &TraceTar
     part.write(kind, step).map_err(wrong)
 }
 
-/// A made-up trace of this kind, mean rate and duration.
+/// A synthetic trace of this kind, mean rate and duration.
 ///
 /// # Errors
 /// An unknown kind, or a quantity that cannot be.

@@ -115,10 +115,10 @@ impl<'a> SocketStream<'a> {
             Err(error) => self.fail(error.into()),
         }
         let arrived = self.read + self.readable;
-        let news = arrived.saturating_sub(self.seen);
+        let new_bytes = arrived.saturating_sub(self.seen);
         self.seen = self.seen.max(arrived);
-        self.flow.delivered(now, news);
-        news > 0
+        self.flow.delivered(now, new_bytes);
+        new_bytes > 0
     }
 
     /// Checks whether the stream has ended: to be called when the socket can be read although no bytes arrived.

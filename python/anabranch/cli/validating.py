@@ -16,7 +16,7 @@ from anabranch.cli.console import Exit, answer, err, fail, progress_bar
 from anabranch.programs import ToolError
 
 if TYPE_CHECKING:
-    from anabranch.live.judging import Witness
+    from anabranch.live.browsing import Witness
 
 EXAMPLES = (
     "Example: anabranch validate --quick --only a --only f\n\n"
@@ -108,18 +108,18 @@ class _Chosen(NamedTuple):
 
 
 def _parts(only: list[str] | None) -> list[str]:
-    return only or [letter for letter, _title in _core.judge_parts()]
+    return only or [letter for letter, _title in _core.validation_parts()]
 
 
 def _compare(chosen: _Chosen, at_once: int, earlier: str | None) -> tuple[str, str]:
     """Runs the test cases; returns the report as JSON and as Markdown."""
     parts, quick, name = chosen
-    browser = _browser() if _core.judge_browses(parts, quick=quick, only_cells=name) else None
+    browser = _browser() if _core.validation_browses(parts, quick=quick, only_cases=name) else None
     with progress_bar("validating") as progress:
-        return _core.judge(
+        return _core.validate(
             parts,
             quick=quick,
-            only_cells=name,
+            only_cases=name,
             at_once=at_once,
             browser=browser,
             earlier=earlier,
@@ -138,12 +138,12 @@ def _read(file: Path) -> str:
 
 def _browser() -> tuple[Path, Witness] | None:
     """The video and its player; none, with a message, where a program is missing on this machine."""
-    from anabranch.live import judging
+    from anabranch.live import browsing
 
     try:
         with progress_bar("encoding the browser's video") as progress:
-            ladder = judging.video(progress)
-        return ladder, judging.witness(ladder)
+            ladder = browsing.video(progress)
+        return ladder, browsing.witness(ladder)
     except ToolError as error:
         err().print(Text(f"without the real dash.js in (d): {error}", style="yellow"), soft_wrap=True)
         return None

@@ -110,14 +110,14 @@ def run(
         record_events=events,
         capture_dir=folder if pcap else None,
         content_root=served,
-    ) as lab:
-        began = time.monotonic() - lab.elapsed
+    ) as testbed:
+        began = time.monotonic() - testbed.elapsed
         if client == MODEL:
-            watched, ended = None, _wait(lab, _duration(loaded), report)
+            watched, ended = None, _wait(testbed, _duration(loaded), report)
         else:
-            watched = _watch(lab, loaded, clients()[client], served, folder, report)
+            watched = _watch(testbed, loaded, clients()[client], served, folder, report)
             ended = "finished" if watched.over else "duration"
-        outcome = _finish(lab, ended, client, watched)
+        outcome = _finish(testbed, ended, client, watched)
     return LiveRun(
         scenario=loaded.resolved,
         seed=seed,
@@ -141,14 +141,14 @@ def _check(server: str, client: str) -> None:
         raise InputError(f"--client {client}: expected one of {', '.join([MODEL, *clients()])}{hint}")
 
 
-def _finish(lab: _core.Testbed, ended: str, client: str, watched: Watched | None) -> _core.Outcome:
+def _finish(testbed: _core.Testbed, ended: str, client: str, watched: Watched | None) -> _core.Outcome:
     """Takes the testbed down and gives what was observed, with what only the client's program and kernel know."""
-    return lab.finish(
+    return testbed.finish(
         ended,
         client=client,
         viewed=None if watched is None else watched.viewed,
-        counters=counters.mptcp(lab.namespace),
-        received_bytes=counters.received_bytes(lab.namespace),
+        counters=counters.mptcp(testbed.namespace),
+        received_bytes=counters.received_bytes(testbed.namespace),
         notes=() if watched is None else watched.notes,
     )
 
@@ -161,10 +161,10 @@ def _duration(scenario: _core.Scenario) -> float:
     return _core.time_s(tomllib.loads(scenario.resolved)["duration"])
 
 
-def _wait(lab: _core.Testbed, duration_s: float, progress: Progress) -> str:
+def _wait(testbed: _core.Testbed, duration_s: float, progress: Progress) -> str:
     """Waits for the scenario's players and says why the run is over."""
-    while (ended := lab.poll()) is None:
-        progress(min(lab.elapsed / duration_s, 1.0))
+    while (ended := testbed.poll()) is None:
+        progress(min(testbed.elapsed / duration_s, 1.0))
         time.sleep(_LOOK_EVERY_S)
     return ended
 
@@ -181,16 +181,21 @@ def _content(scenario: _core.Scenario, client: Client | None, given: Path | None
 
 
 def _watch(
-    lab: _core.Testbed, scenario: _core.Scenario, client: Client, served: Path | None, folder: Path, progress: Progress
+    testbed: _core.Testbed,
+    scenario: _core.Scenario,
+    client: Client,
+    served: Path | None,
+    folder: Path,
+    progress: Progress,
 ) -> Watched:
     from anabranch.live.clients.watch import Place
 
     place = Place(
         scenario=scenario,
-        namespace=lab.namespace,
-        url=lab.url,
+        namespace=testbed.namespace,
+        url=testbed.url,
         content=served or folder,
         folder=folder,
-        limit_s=_duration(scenario) - lab.elapsed,
+        limit_s=_duration(scenario) - testbed.elapsed,
     )
     return client.watch(place, progress)

@@ -1,16 +1,16 @@
 //! An earlier report with something missing, renamed or no number is refused, whatever it is.
 
 use super::again;
-use crate::cells::{self, Cell};
 use crate::question::Part;
 use crate::report::Report;
+use crate::test_cases::{self, TestCase};
 use serde_json::{Value, json};
 
-/// The cells that are quickest to simulate.
-fn cells() -> Vec<Cell> {
-    let mut cells = cells::all(&[Part::OnOff], true);
-    cells.truncate(1);
-    cells
+/// The test cases that are quickest to simulate.
+fn cases() -> Vec<TestCase> {
+    let mut cases = test_cases::all(&[Part::OnOff], true);
+    cases.truncate(1);
+    cases
 }
 
 /// A report of live runs with every key, nulls included, as `validate --json` prints it.
@@ -21,12 +21,12 @@ fn report() -> Value {
             "switches": null, "stalls": 0.0, "drops": [{ "queue": 7, "random": 1 }],
         })
     };
-    let cell = &cells()[0];
+    let case = &cases()[0];
     let found = json!({
-        "cell": cell, "void": 1, "errors": ["broke off"], "lateness": { "median_s": 3e-5, "p99_s": 2e-4 },
+        "cell": case, "void": 1, "errors": ["broke off"], "lateness": { "median_s": 3e-5, "p99_s": 2e-4 },
         "live": [run(1), run(2), run(3)],
     });
-    let found = again(cells(), &json!({ "cells": [found] }).to_string(), None).expect("a report");
+    let found = again(cases(), &json!({ "cells": [found] }).to_string(), None).expect("a report");
     serde_json::from_str(&Report::of(found).to_json()).expect("JSON")
 }
 
@@ -41,8 +41,8 @@ fn leaves(value: &Value, at: &str, found: &mut Vec<String>) {
 
 fn judged(report: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    for part in ["void", "lateness", "live", "cell/part", "cell/name"] {
-        let pointer = format!("/cells/0/{part}");
+    for part in ["void", "lateness", "live", "test case/part", "test case/name"] {
+        let pointer = format!("/test cases/0/{part}");
         leaves(report.pointer(&pointer).expect("a part of the report"), &pointer, &mut found);
     }
     found
@@ -60,10 +60,10 @@ fn changed(report: &Value, pointer: &str, change: impl FnOnce(&mut serde_json::M
 #[test]
 fn a_report_can_be_judged_again_and_gives_the_same_live_runs() {
     let report = report();
-    let found = again(cells(), &report.to_string(), None).expect("a report");
+    let found = again(cases(), &report.to_string(), None).expect("a report");
     assert_eq!((found[0].invalid, found[0].errors.len(), found[0].live.len()), (1, 1, 3));
     assert!(found[0].judgement.is_some());
-    let nothing = again(cells::all(&[Part::OnePath], true), &report.to_string(), None).expect("other cells");
+    let nothing = again(test_cases::all(&[Part::OnePath], true), &report.to_string(), None).expect("other test cases");
     assert!(nothing.iter().all(|found| found.judgement.is_none() && found.lateness.is_none()));
 }
 
@@ -75,7 +75,7 @@ fn each_value_that_is_missing_renamed_or_no_number_is_refused_by_its_key() {
     for pointer in judged {
         let key = pointer.rsplit('/').next().expect("a key").to_owned();
         let refused = |text: &str, how: &str| {
-            let error = again(cells(), text, None).err().unwrap_or_else(|| panic!("{pointer} {how}: accepted"));
+            let error = again(cases(), text, None).err().unwrap_or_else(|| panic!("{pointer} {how}: accepted"));
             assert!(error.contains(&key), "{pointer} {how}: {error}");
         };
         refused(&changed(&report, &pointer, |parent, key| drop(parent.remove(key))), "missing");

@@ -121,9 +121,9 @@ impl Application for StreamApplication {
     fn poll(&mut self, progress: Progress) -> Reply {
         let mut shared = lock(&self.0);
         shared.announced_wake = false;
-        let news = progress.acked.saturating_sub(shared.acked);
+        let newly_acked = progress.acked.saturating_sub(shared.acked);
         let known = shared.outgoing.len();
-        shared.outgoing.drain(..known.min(news as usize));
+        shared.outgoing.drain(..known.min(newly_acked as usize));
         shared.acked = progress.acked;
         // A waiting writer is woken only when there is much room.
         if shared.is_roomy() || progress.closed {

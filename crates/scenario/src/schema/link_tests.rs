@@ -1,4 +1,4 @@
-//! Traces and made-up rates as a scenario names them.
+//! Traces and synthetic rates as a scenario names them.
 
 use crate::schema::{LatencyUse, Rate, Scenario, Trace};
 use crate::{Error, load};

@@ -12,9 +12,9 @@ from anabranch.live.run import clients, run
 
 Progress = Callable[[float], object]
 Witness = Callable[[str, str, int, Callable[[], bool]], _core.Outcome]
-"""Who plays the cells for a browser; see :func:`anabranch._core.judge`."""
+"""Who plays the test cases for a browser; see :func:`anabranch._core.validate`."""
 
-# Few and small pictures, so that a browser decodes them in passing; rates around what the cells' links carry.
+# Few and small pictures, so that a browser decodes them in passing; rates around what the test cases' links carry.
 _RATES_BPS = (300_000, 600_000, 1_200_000, 2_400_000)
 _PICTURES = ((320, 180), (480, 270), (640, 360), (640, 360))
 _SEGMENT_S = 2.0
@@ -26,7 +26,7 @@ class UnwantedError(Exception):
 
 
 def video(progress: Progress) -> Path:
-    """The folder with the video of the cells for a browser, encoded the first time.
+    """The folder with the video of the test cases for a browser, encoded the first time.
 
     Args:
         progress: Called with the fraction that is encoded.
@@ -58,7 +58,7 @@ def witness(ladder: Path) -> Witness:
             folder = Path(name)
             # A scenario names files relative to itself.
             (folder / MANIFEST).symlink_to(ladder / MANIFEST)
-            file = folder / "cell.toml"
+            file = folder / "test-case.toml"
             file.write_text(scenario, encoding="utf-8")
             done = run(file, folder=folder, seed=seed, server=server, client="dash.js", content=ladder, progress=check)
             return done.outcome

@@ -26,7 +26,7 @@ pub enum Client {
 
 /// One test case.
 #[derive(Clone, Debug, Serialize)]
-pub struct Cell {
+pub struct TestCase {
     /// The part to which it belongs.
     pub part: Part,
     /// Name, such as `10 Mb/s, 50 ms, 0.5 %, 1 BDP, cubic`.
@@ -49,7 +49,7 @@ pub struct Cell {
     pub runs: Runs,
 }
 
-impl Cell {
+impl TestCase {
     /// The criteria of the test case.
     pub fn criteria(&self) -> &'static [Criterion] {
         match self.part {
@@ -146,11 +146,11 @@ struct Kind {
 const SECONDS: u32 = 60;
 
 impl Kind {
-    fn cell(&self, links: &[Link], control: &str) -> Cell {
+    fn case(&self, links: &[Link], control: &str) -> TestCase {
         let names: Vec<_> = links.iter().map(Link::name).collect();
         let tables: String = links.iter().enumerate().map(|(i, link)| link.toml(&format!("path{}", i + 1))).collect();
         let lossy = links.iter().any(|link| link.loss > 0);
-        Cell {
+        TestCase {
             part: self.part,
             name: format!("{}, {control}", names.join(" + ")),
             scenario: format!(
@@ -171,7 +171,7 @@ impl Kind {
 /// Both controls that every kernel has.
 const CONTROLS: [&str; 2] = ["newreno", "cubic"];
 
-fn one_path() -> Vec<Cell> {
+fn one_path() -> Vec<TestCase> {
     let kind = |links: &Link| Kind {
         part: Part::OnePath,
         transport: TCP,
@@ -181,7 +181,7 @@ fn one_path() -> Vec<Cell> {
         // decides which of several cycles a kernel's run falls into.
         live_runs: if links.loss > 0 { 4 } else { 12 },
     };
-    one_path_links().iter().flat_map(|link| CONTROLS.map(|control| kind(link).cell(&[*link], control))).collect()
+    one_path_links().iter().flat_map(|link| CONTROLS.map(|control| kind(link).case(&[*link], control))).collect()
 }
 
 /// Equal paths, then different rates, different round trips, both different, and losses.
@@ -193,18 +193,18 @@ const PAIRS: [[Link; 2]; 5] = [
     [link(10, 50, 5, 100), link(10, 50, 5, 100)],
 ];
 
-fn two_paths() -> Vec<Cell> {
+fn two_paths() -> Vec<TestCase> {
     let kind = Kind { part: Part::TwoPaths, transport: UPSTREAM, session: BULK.into(), seconds: SECONDS, live_runs: 5 };
-    PAIRS.iter().flat_map(|pair| CONTROLS.map(|control| kind.cell(pair, control))).collect()
+    PAIRS.iter().flat_map(|pair| CONTROLS.map(|control| kind.case(pair, control))).collect()
 }
 
-fn our_server() -> Vec<Cell> {
+fn our_server() -> Vec<TestCase> {
     let kind = Kind { part: Part::OurServer, transport: "", session: BULK.into(), seconds: SECONDS, live_runs: 3 };
     let one = [link(10, 50, 5, 100)];
-    let mut cells = vec![kind.cell(&one, "cubic")];
-    cells.extend(PAIRS.iter().map(|pair| kind.cell(pair, "cubic")));
-    cells.push(kind.cell(&PAIRS[2], "lia"));
-    cells
+    let mut cases = vec![kind.case(&one, "cubic")];
+    cases.extend(PAIRS.iter().map(|pair| kind.case(pair, "cubic")));
+    cases.push(kind.case(&PAIRS[2], "lia"));
+    cases
 }
 
 /// dash.js without its fast switch: with it, it fetches the segment on screen again and keeps its buffer almost empty,
@@ -213,43 +213,43 @@ fn our_server() -> Vec<Cell> {
 const DASH_JS: (&str, &str) = ("dash.js-5 without fast switch", "{ kind = \"dash.js-5\", fast_switch = false }");
 const BOLA: (&str, &str) = ("bola", "\"bola\"");
 
-fn dash() -> Vec<Cell> {
-    let cell = |transport, (name, player): (&str, &str), links: &[Link], live_runs| {
+fn dash() -> Vec<TestCase> {
+    let case = |transport, (name, player): (&str, &str), links: &[Link], live_runs| {
         let video = "{ kind = \"dash\", ladder = \"bbb-2s\", duration = \"110 s\" }";
         let session = format!("video = {video}\nplayer = {player}\n");
         let kind = Kind { part: Part::Dash, transport, session, seconds: 120, live_runs };
-        let mut cell = kind.cell(links, "cubic");
-        cell.name = format!("{name}, {}", cell.name);
-        cell
+        let mut case = kind.case(links, "cubic");
+        case.name = format!("{name}, {}", case.name);
+        case
     };
-    let mut cells = vec![
-        cell(TCP, DASH_JS, &[link(2, 50, 5, 200)], 5),
+    let mut cases = vec![
+        case(TCP, DASH_JS, &[link(2, 50, 5, 200)], 5),
         // Losses make the number of stalls vary by one or two, so that many runs are needed to know its mean within
         // one.
-        cell(TCP, BOLA, &[link(10, 50, 20, 100)], 12),
-        cell(UPSTREAM, DASH_JS, &[link(2, 50, 0, 200), link(2, 100, 0, 200)], 5),
+        case(TCP, BOLA, &[link(10, 50, 20, 100)], 12),
+        case(UPSTREAM, DASH_JS, &[link(2, 50, 0, 200), link(2, 100, 0, 200)], 5),
     ];
-    cells.extend(chromium());
-    cells
+    cases.extend(chromium());
+    cases
 }
 
 /// The video of these test cases is `manifest.mpd` of a folder given to the campaign: a real player needs real media
 /// segments, and the simulated one fetches as many bytes.
-fn chromium() -> [Cell; 3] {
+fn chromium() -> [TestCase; 3] {
     let (name, player) = DASH_JS;
-    let cell = |transport, links: &[Link], control, server| {
+    let case = |transport, links: &[Link], control, server| {
         let session = format!("video = {{ kind = \"dash\", mpd = \"manifest.mpd\" }}\nplayer = {player}\n");
         let kind = Kind { part: Part::Dash, transport, session, seconds: 90, live_runs: 4 };
-        let cell = kind.cell(links, control);
+        let case = kind.case(links, control);
         let by = if server == ServerKind::Kernel { "" } else { ", our server" };
-        Cell { name: format!("{name} in Chromium{by}, {}", cell.name), server, client: Client::Browser, ..cell }
+        TestCase { name: format!("{name} in Chromium{by}, {}", case.name), server, client: Client::Browser, ..case }
     };
     [
-        cell(TCP, &[link(2, 50, 0, 200)], "cubic", ServerKind::Kernel),
+        case(TCP, &[link(2, 50, 0, 200)], "cubic", ServerKind::Kernel),
         // Not 2 + 1 Mb/s: nine tenths of that are just what the highest representation needs, and one run of eight
         // stays on it.
-        cell(UPSTREAM, &[link(2, 50, 0, 200), link(2, 100, 0, 200)], "cubic", ServerKind::Kernel),
-        cell("", &[link(2, 50, 0, 200), link(1, 100, 0, 200)], "lia", ServerKind::Anabranch),
+        case(UPSTREAM, &[link(2, 50, 0, 200), link(2, 100, 0, 200)], "cubic", ServerKind::Kernel),
+        case("", &[link(2, 50, 0, 200), link(1, 100, 0, 200)], "lia", ServerKind::Anabranch),
     ]
 }
 
@@ -259,22 +259,22 @@ const CUT_AT: u32 = 20;
 /// A cut and its end. A sender with exponential back-off resumes at the first retransmission after the end, so the end
 /// must not be close to one: a timer three per cent shorter would then change the result by many seconds. The
 /// retransmissions on path 1 are some 7.5 and 15 s after the cut, those on path 2 some 9 and 18 s.
-fn handoff() -> Vec<Cell> {
+fn handoff() -> Vec<TestCase> {
     let kind = Kind { part: Part::Handoff, transport: UPSTREAM, session: BULK.into(), seconds: SECONDS, live_runs: 5 };
     let cut = |path: u32, seconds: u32| {
-        let mut cell = kind.cell(&[link(10, 20, 0, 100), link(10, 50, 0, 100)], "cubic");
+        let mut case = kind.case(&[link(10, 20, 0, 100), link(10, 50, 0, 100)], "cubic");
         let end = CUT_AT + seconds;
-        cell.scenario += &format!(
+        case.scenario += &format!(
             "[[event]]\nat = \"{CUT_AT} s\"\nlink = \"path{path}\"\ndown = true\n\
              [[event]]\nat = \"{end} s\"\nlink = \"path{path}\"\ndown = false\n"
         );
-        cell.name = format!("path {path} cut from {CUT_AT} s to {end} s: {}", cell.name);
-        cell
+        case.name = format!("path {path} cut from {CUT_AT} s to {end} s: {}", case.name);
+        case
     };
     vec![cut(1, 10), cut(2, 15)]
 }
 
-fn on_off() -> Vec<Cell> {
+fn on_off() -> Vec<TestCase> {
     let kind = |transport, bytes: u32, live_runs| Kind {
         part: Part::OnOff,
         transport,
@@ -282,12 +282,12 @@ fn on_off() -> Vec<Cell> {
         seconds: SECONDS,
         live_runs,
     };
-    let chunk = |bytes: u32, mut cell: Cell| {
-        cell.name = format!("{} kB, {}", bytes / 1000, cell.name);
-        cell
+    let chunk = |bytes: u32, mut case: TestCase| {
+        case.name = format!("{} kB, {}", bytes / 1000, case.name);
+        case
     };
-    let tcp = |bytes, links: Link, control| chunk(bytes, kind(TCP, bytes, 3).cell(&[links], control));
-    let both = |bytes, pair: &[Link], control| chunk(bytes, kind(UPSTREAM, bytes, 5).cell(pair, control));
+    let tcp = |bytes, links: Link, control| chunk(bytes, kind(TCP, bytes, 3).case(&[links], control));
+    let both = |bytes, pair: &[Link], control| chunk(bytes, kind(UPSTREAM, bytes, 5).case(pair, control));
     vec![
         tcp(250_000, link(10, 50, 0, 100), "cubic"),
         tcp(250_000, link(10, 50, 5, 100), "cubic"),
@@ -302,7 +302,7 @@ fn on_off() -> Vec<Cell> {
 const QUICK_RUNS: u32 = 2;
 
 /// The test cases of the parts. The quick ones are a few of each part, with few runs.
-pub fn all(parts: &[Part], quick: bool) -> Vec<Cell> {
+pub fn all(parts: &[Part], quick: bool) -> Vec<TestCase> {
     let of = |part: &Part| match part {
         Part::OnePath => one_path(),
         Part::TwoPaths => two_paths(),
@@ -311,19 +311,19 @@ pub fn all(parts: &[Part], quick: bool) -> Vec<Cell> {
         Part::Handoff => handoff(),
         Part::OnOff => on_off(),
     };
-    let cells = parts.iter().flat_map(|part| {
-        let cells = of(part);
-        let every = if quick { cells.len().div_ceil(quick_cells(*part)) } else { 1 };
-        cells
+    let cases = parts.iter().flat_map(|part| {
+        let cases = of(part);
+        let every = if quick { cases.len().div_ceil(quick_test_cases(*part)) } else { 1 };
+        cases
             .into_iter()
             .step_by(every)
-            .map(move |cell| Cell { live_runs: if quick { QUICK_RUNS } else { cell.live_runs }, ..cell })
+            .map(move |case| TestCase { live_runs: if quick { QUICK_RUNS } else { case.live_runs }, ..case })
     });
-    cells.collect()
+    cases.collect()
 }
 
 /// Number of quick test cases of a part.
-fn quick_cells(part: Part) -> usize {
+fn quick_test_cases(part: Part) -> usize {
     match part {
         Part::OnePath => 8,
         Part::OnOff => 2,
@@ -337,22 +337,22 @@ mod tests {
     use crate::observation::scenario;
 
     #[test]
-    fn every_cell_is_a_scenario_of_its_name_and_length() {
-        let cells = all(&Part::ALL, false);
-        let mut names: Vec<_> = cells.iter().map(|cell| (cell.part, cell.name.clone())).collect();
-        for cell in &cells {
-            if cell.client == Client::Model {
-                assert_eq!(scenario(cell, None, &[]).duration.as_secs_f64(), f64::from(cell.seconds));
+    fn every_test_case_is_a_scenario_of_its_name_and_length() {
+        let cases = all(&Part::ALL, false);
+        let mut names: Vec<_> = cases.iter().map(|case| (case.part, case.name.clone())).collect();
+        for case in &cases {
+            if case.client == Client::Model {
+                assert_eq!(scenario(case, None, &[]).duration.as_secs_f64(), f64::from(case.seconds));
             }
-            assert!(cell.live_runs >= 2, "a single run says nothing");
+            assert!(case.live_runs >= 2, "a single run says nothing");
         }
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), cells.len());
+        assert_eq!(names.len(), cases.len());
     }
 
     #[test]
-    fn the_cells_of_one_path_cover_the_grid() {
+    fn the_test_cases_of_one_path_cover_the_grid() {
         let links = one_path_links();
         assert_eq!(links.len(), 20);
         for rate in RATES {
@@ -366,10 +366,10 @@ mod tests {
     }
 
     #[test]
-    fn the_quick_cells_are_a_few_of_every_part() {
-        let cells = all(&Part::ALL, true);
-        assert!(Part::ALL.iter().all(|part| cells.iter().any(|cell| cell.part == *part)));
-        assert!(cells.len() < 20, "{}", cells.len());
-        assert!(cells.iter().all(|cell| cell.client == Client::Model), "a browser takes the time of all others");
+    fn the_quick_test_cases_are_a_few_of_every_part() {
+        let cases = all(&Part::ALL, true);
+        assert!(Part::ALL.iter().all(|part| cases.iter().any(|case| case.part == *part)));
+        assert!(cases.len() < 20, "{}", cases.len());
+        assert!(cases.iter().all(|case| case.client == Client::Model), "a browser takes the time of all others");
     }
 }

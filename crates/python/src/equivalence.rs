@@ -1,13 +1,13 @@
-//! The kernel as judge, with the interpreter free for others meanwhile.
+//! The equivalence test with the kernel, with the interpreter free for others meanwhile.
 
 use crate::outcome::Outcome;
 use crate::worker::supervise;
 use crate::{InputError, LiveError};
 use anabranch_equivalence::campaign::{self, Found};
-use anabranch_equivalence::cells::{self, Cell, Client};
 use anabranch_equivalence::observation::Browser;
 use anabranch_equivalence::question::Part;
 use anabranch_equivalence::report::Report;
+use anabranch_equivalence::test_cases::{self, Client, TestCase};
 use anabranch_observation::Metrics;
 use anabranch_testbed::ServerKind;
 use pyo3::prelude::*;
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The parts: letter and title.
 #[pyfunction]
-pub fn judge_parts() -> Vec<(&'static str, &'static str)> {
+pub fn validation_parts() -> Vec<(&'static str, &'static str)> {
     Part::ALL.iter().map(|part| (part.letter(), part.title())).collect()
 }
 
@@ -31,23 +31,23 @@ fn chosen(letters: &[String]) -> PyResult<Vec<Part>> {
     letters.iter().map(|letter| find(letter).ok_or_else(|| unknown(letter))).collect()
 }
 
-/// The cells of some parts; with a text only those with it in their names.
-fn wanted(parts: &[String], quick: bool, text: Option<&str>) -> PyResult<Vec<Cell>> {
-    let mut cells = cells::all(&chosen(parts)?, quick);
+/// The test cases of some parts; with a text only those with it in their names.
+fn wanted(parts: &[String], quick: bool, text: Option<&str>) -> PyResult<Vec<TestCase>> {
+    let mut cases = test_cases::all(&chosen(parts)?, quick);
     if let Some(text) = text {
-        cells.retain(|cell| cell.name.contains(text));
-        if cells.is_empty() {
-            return Err(InputError::new_err(format!("no cell of these parts has `{text}` in its name")));
+        cases.retain(|case| case.name.contains(text));
+        if cases.is_empty() {
+            return Err(InputError::new_err(format!("no test case of these parts has `{text}` in its name")));
         }
     }
-    Ok(cells)
+    Ok(cases)
 }
 
-/// Whether some of these cells are for a browser.
+/// Whether some of these test cases are for a browser.
 #[pyfunction]
-#[pyo3(signature = (parts, *, quick, only_cells))]
-pub fn judge_browses(parts: Vec<String>, quick: bool, only_cells: Option<&str>) -> PyResult<bool> {
-    Ok(wanted(&parts, quick, only_cells)?.iter().any(|cell| cell.client == Client::Browser))
+#[pyo3(signature = (parts, *, quick, only_cases))]
+pub fn validation_browses(parts: Vec<String>, quick: bool, only_cases: Option<&str>) -> PyResult<bool> {
+    Ok(wanted(&parts, quick, only_cases)?.iter().any(|case| case.client == Client::Browser))
 }
 
 /// A browser that Python drives.
@@ -62,13 +62,13 @@ impl Browser for PythonBrowser {
         &self.directory
     }
 
-    fn play(&self, cell: &Cell, seed: u64) -> Result<Metrics, String> {
-        let server = if cell.server == ServerKind::Kernel { "kernel" } else { "anabranch" };
+    fn play(&self, case: &TestCase, seed: u64) -> Result<Metrics, String> {
+        let server = if case.server == ServerKind::Kernel { "kernel" } else { "anabranch" };
         let stop = self.stop.clone();
         let played = Python::attach(|py| -> PyResult<Metrics> {
             let wanted = move |_: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| !stop.load(Ordering::Relaxed);
             let wanted = PyCFunction::new_closure(py, Some(c"wanted"), None, wanted)?;
-            let played = self.play.call1(py, (&cell.scenario, server, seed, wanted))?;
+            let played = self.play.call1(py, (&case.scenario, server, seed, wanted))?;
             let outcome: PyRef<'_, Outcome> = played.bind(py).extract()?;
             Ok(outcome.metrics().clone())
         });
@@ -76,23 +76,23 @@ impl Browser for PythonBrowser {
     }
 }
 
-/// Runs the cells of some parts; returns the report as JSON and as Markdown. `browser` is the folder with the video and who plays it; the
-/// cells for it are left out where it is absent. Of the cells only those with `only_cells` in their names. With `earlier`, the JSON of an
-/// earlier report, its live runs are judged instead of new ones.
+/// Runs the test cases of some parts; returns the report as JSON and as Markdown. `browser` is the folder with the video and
+/// the function that plays it; without it, its test cases are left out. Only test cases with `only_cases` in their names are
+/// run. With `earlier`, the JSON of an earlier report, its live runs are compared instead of new ones.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
-#[pyo3(signature = (parts, *, quick, only_cells, at_once, browser, earlier, progress))]
-pub fn judge(
+#[pyo3(signature = (parts, *, quick, only_cases, at_once, browser, earlier, progress))]
+pub fn validate(
     py: Python<'_>,
     parts: Vec<String>,
     quick: bool,
-    only_cells: Option<&str>,
+    only_cases: Option<&str>,
     at_once: usize,
     browser: Option<(PathBuf, Py<PyAny>)>,
     earlier: Option<String>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, String)> {
-    let mut cells = wanted(&parts, quick, only_cells)?;
+    let mut cases = wanted(&parts, quick, only_cases)?;
     let missing = anabranch_live::requirements::missing(&[]);
     if earlier.is_none() && !missing.is_empty() {
         return Err(LiveError::new_err(missing.join("\n")));
@@ -100,15 +100,15 @@ pub fn judge(
     let stop = Arc::new(AtomicBool::new(false));
     let browser = browser.map(|(directory, play)| PythonBrowser { directory, play, stop: stop.clone() });
     if browser.is_none() {
-        cells.retain(|cell| cell.client == Client::Model);
+        cases.retain(|case| case.client == Client::Model);
     }
     let browser = browser.as_ref().map(|browser| browser as &dyn Browser);
     let found = match earlier {
         Some(earlier) => {
-            let found = py.detach(|| campaign::again(cells, &earlier, browser.map(Browser::directory)));
+            let found = py.detach(|| campaign::again(cases, &earlier, browser.map(Browser::directory)));
             found.map_err(|error| InputError::new_err(format!("no report of validate --json: {error}")))?
         }
-        None => run(py, cells, at_once, browser, &stop, progress.as_ref())?,
+        None => run(py, cases, at_once, browser, &stop, progress.as_ref())?,
     };
     let report = Report::of(found);
     Ok((report.to_json(), report.to_markdown()))
@@ -117,7 +117,7 @@ pub fn judge(
 /// Runs a campaign and passes on what it reports: runs that are over, of how many, and the name of the latest.
 fn run(
     py: Python<'_>,
-    cells: Vec<Cell>,
+    cases: Vec<TestCase>,
     at_once: usize,
     browser: Option<&dyn Browser>,
     stop: &AtomicBool,
@@ -125,12 +125,12 @@ fn run(
 ) -> PyResult<Vec<Found>> {
     let latest = Mutex::new(None);
     let latest = || latest.lock().unwrap_or_else(PoisonError::into_inner);
-    let note = |done: usize, of: usize, cell: &str| *latest() = Some((done, of, cell.to_owned()));
+    let note = |done: usize, of: usize, case: &str| *latest() = Some((done, of, case.to_owned()));
     let report = |py: Python<'_>| match (progress, latest().take()) {
         (Some(callback), Some(latest)) => callback.call1(py, latest).map(|_| ()),
         _ => Ok(()),
     };
     // At an exception, what is running is taken down first.
-    let found = supervise(py, stop, || campaign::run(cells, at_once, browser, stop, &note), report)?;
+    let found = supervise(py, stop, || campaign::run(cases, at_once, browser, stop, &note), report)?;
     found.map_err(|_| LiveError::new_err("the campaign broke off"))
 }
