@@ -206,18 +206,7 @@ impl Row {
                 offset: Some(offset),
                 ..on("segment-sent", subflow)
             },
-            E::PathSwitched { from, to, any, new_data, offset, rtt_from, rtt_to, rate_from, rate_to } => Row {
-                to_subflow: Some(to.0),
-                offset: Some(offset),
-                any: Some(any),
-                new_data: Some(new_data),
-                rtt_from_s: rtt_from.as_secs_f64(),
-                rtt_to_s: rtt_to.as_secs_f64(),
-                rate_from_bps: rate_from.as_bps() as f64,
-                rate_to_bps: rate_to.as_bps() as f64,
-                forecast,
-                ..on("path-switched", from)
-            },
+            E::PathSwitched { from, .. } => Row { forecast, ..on("path-switched", from).switch(event) },
             E::WindowReduced { subflow, cause, from, to } => Row {
                 detail: Some(loss_cause(cause)),
                 cwnd_packets: from,
@@ -252,6 +241,26 @@ impl Row {
             },
             E::Finished => row("finished"),
             E::Aborted => row("aborted"),
+        }
+    }
+
+    /// The same row with the columns of a path switch.
+    fn switch(self, event: &TransportEvent) -> Self {
+        let TransportEvent::PathSwitched { to, any, new_data, offset, rtt_from, rtt_to, rate_from, rate_to, .. } =
+            *event
+        else {
+            return self;
+        };
+        Row {
+            to_subflow: Some(to.0),
+            offset: Some(offset),
+            any: Some(any),
+            new_data: Some(new_data),
+            rtt_from_s: rtt_from.as_secs_f64(),
+            rtt_to_s: rtt_to.as_secs_f64(),
+            rate_from_bps: rate_from.as_bps() as f64,
+            rate_to_bps: rate_to.as_bps() as f64,
+            ..self
         }
     }
 }

@@ -95,8 +95,6 @@ def run(
     """
     _check(server, client)
     loaded = session.load(scenario, [(key, _core.value_text(value, key)) for key, value in (set or {}).items()])
-    if not hasattr(_core, "Testbed"):
-        raise _core.LiveError("live runs need Linux: network namespaces, TUN devices and Multipath TCP in the kernel")
     report = progress or _nobody
     if client != MODEL:
         clients()[client].prepare()
@@ -112,11 +110,7 @@ def run(
         content_root=served,
     ) as testbed:
         began = time.monotonic() - testbed.elapsed
-        if client == MODEL:
-            watched, ended = None, _wait(testbed, _duration(loaded), report)
-        else:
-            watched = _watch(testbed, loaded, clients()[client], served, folder, report)
-            ended = "finished" if watched.over else "duration"
+        watched, ended = _play(testbed, loaded, client, served, folder, report)
         outcome = _finish(testbed, ended, client, watched)
     return LiveRun(
         scenario=loaded.resolved,
@@ -132,13 +126,30 @@ def run(
 
 
 def _check(server: str, client: str) -> None:
-    """Refuses names that there are not."""
+    """Refuses unknown names, and a machine without Linux."""
     if server not in SERVERS:
         raise InputError(f"--server {server}: expected {' or '.join(SERVERS)}")
     if client != MODEL and client not in clients():
         near = _core.nearest(client, [MODEL, *clients()])
         hint = f"; did you mean `{near}`?" if near else ""
         raise InputError(f"--client {client}: expected one of {', '.join([MODEL, *clients()])}{hint}")
+    if not hasattr(_core, "Testbed"):
+        raise _core.LiveError("live runs need Linux: network namespaces, TUN devices and Multipath TCP in the kernel")
+
+
+def _play(
+    testbed: _core.Testbed,
+    scenario: _core.Scenario,
+    client: str,
+    served: Path | None,
+    folder: Path,
+    progress: Progress,
+) -> tuple[Watched | None, str]:
+    """Waits for the first session's client; what a real player saw, and why the run ended."""
+    if client == MODEL:
+        return None, _wait(testbed, _duration(scenario), progress)
+    watched = _watch(testbed, scenario, clients()[client], served, folder, progress)
+    return watched, "finished" if watched.over else "duration"
 
 
 def _finish(testbed: _core.Testbed, ended: str, client: str, watched: Watched | None) -> _core.Outcome:

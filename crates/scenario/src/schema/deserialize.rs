@@ -165,8 +165,8 @@ impl<'de> de::Deserializer<'de> for FromNode<'de, '_> {
             Value::Text(word) if variants.contains(&word.as_str()) => {
                 visitor.visit_enum(Variant { word, content: FromNode { tag: Some(tag), ..self } })
             }
-            Value::Text(word) => Err(Mistake::word(word, Some(name), variants).in_value(tag, &entry.node.at)),
-            other => Err(Mistake::wrong_kind(other, &"a text").in_value(tag, &entry.node.at)),
+            Value::Text(word) => Err(Mistake::word(word, Some(name), variants).in_value(entry.shown(), &entry.node.at)),
+            other => Err(Mistake::wrong_kind(other, &"a text").in_value(entry.shown(), &entry.node.at)),
         }
     }
 

@@ -86,6 +86,12 @@ impl Mistake {
     /// The mistake was made in the value of this key.
     #[must_use]
     pub fn in_value(mut self, key: &str, origin: &Origin) -> Self {
+        if self.expected == A_LIST {
+            self.expected = match key {
+                "session" | "traffic" | "event" => format!("a list of tables: [[{key}]]"),
+                _ => "a list of names".into(),
+            };
+        }
         self.kind = match self.kind {
             Kind::Value(problem) => Kind::Complete(format!("`{key}`: {problem}")),
             Kind::Is(kind) => Kind::Complete(format!("`{key}` is {kind}")),
@@ -195,6 +201,9 @@ impl de::Error for Mistake {
     }
 }
 
+/// What is expected where a list has another kind of value; the key says of what.
+const A_LIST: &str = "a list";
+
 /// serde's names of Rust's types in the words of scenarios.
 fn words_for(expected: &str) -> String {
     match expected {
@@ -202,7 +211,7 @@ fn words_for(expected: &str) -> String {
         "u8" | "u16" | "u32" | "u64" | "usize" | "i64" => "a whole number".into(),
         "f64" => "a number".into(),
         "a string" => "a text".into(),
-        "a sequence" => "a list".into(),
+        "a sequence" => A_LIST.into(),
         "a map" => "a table".into(),
         other if other.starts_with("struct ") || other.starts_with("tuple struct ") => "a table".into(),
         other if other.starts_with("enum ") => "one of a few words".into(),

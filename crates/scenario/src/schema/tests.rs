@@ -103,67 +103,62 @@ fn a_path_per_link_is_made_where_none_is_written() {
     assert_eq!(scenario.sessions[0].player.kind, "bulk");
 }
 
+/// A line of the example, what stands there instead, a part of the message, a part of the expectation, the nearest name.
+type WrongLine = (&'static str, &'static str, &'static str, &'static str, Option<&'static str>);
+
+const WRONG_LINES: &[WrongLine] = &[
+    ("player = { kind = \"vlc\" }", "player = 3", "`player` is an integer", "", None),
+    ("player = { kind = \"vlc\" }", "player = \"vcl\"", "player `vcl`", "vlc", Some("vlc")),
+    ("scheduler = \"min-rtt\"", "scheduler = { x = 3 }", "no `name`", "a table with `name`", None),
+    ("scheduler = \"min-rtt\"", "initial_window = 2000", "`initial_window` is 2000", "from 1 to 1000", None),
+    ("scheduler = \"min-rtt\"", "pacing = 1", "`pacing` is an integer", "true or false", None),
+    ("scheduler = \"min-rtt\"", "kernel = \"upstraem\"", "`upstraem`", "legacy, upstream", Some("upstream")),
+    ("paths = [\"wifi\", \"lte\"]", "paths = \"wifi\"", "`paths` is a text", "a list of names", None),
+    ("queue = \"64 kB\"", "queue = { kind = \"red\" }", "queue has no `limit`", "100 packets", None),
+    ("mtu = 1500", "mtu = 70000", "`mtu` is 70000", "from 0 to 65575", None),
+    ("loss = \"2 %\"", "down = true", "`down` is true or false", "a table", None),
+    ("rate = \"2 Mb/s\"", "raet = \"2 Mb/s\"", "unknown key in [link.wifi]: `raet`", "rate", Some("rate")),
+    ("rate = \"2 Mb/s\"", "rate = \"2 Mbps\"", "`Mbps` in `2 Mbps` is no unit", "Mb/s", Some("Mb/s")),
+    ("rate = \"2 Mb/s\"", "rate = \"-2 Mb/s\"", "negative", "a rate", None),
+    ("rate = \"2 Mb/s\"", "rate = 2", "no unit", "a rate", None),
+    ("rate = \"2 Mb/s\"", "rate = true", "`rate` is true or false", "a rate", None),
+    ("rtt = \"50 ms\"", "rtt = \"50 kB\"", "`kB`", "a time", None),
+    ("loss = \"2 %\"", "loss = \"200 %\"", "more than all", "a share", None),
+    ("queue = \"64 kB\"", "queue = \"100 B\"", "cannot hold one packet", "", None),
+    ("queue = \"64 kB\"", "queue = { kind = \"redd\", limit = \"64 kB\" }", "queue `redd`", "drop-tail", Some("red")),
+    ("scheduler = \"min-rtt\"", "scheduler = \"minrtt\"", "scheduler `minrtt`", "min-rtt", Some("min-rtt")),
+    ("scheduler = \"min-rtt\"", "path_policy = \"full-mash\"", "path policy `full-mash`", "pud", Some("full-mesh")),
+    ("scheduler = \"min-rtt\"", "scheduler = { name = \"min-rtt\", x = 1 }", "option `x`", "", None),
+    ("congestion_control = \"newreno\"", "congestion_control = \"reno\"", "congestion control `reno`", "newreno", None),
+    ("protocol = \"mptcp\"", "protocol = \"mtcp\"", "`protocol`: `mtcp`", "mptcp, tcp", Some("mptcp")),
+    ("links = [\"wifi\"]", "links = [\"wify\"]", "link `wify`", "wifi, lte", Some("wifi")),
+    ("paths = [\"wifi\", \"lte\"]", "paths = [\"wifi\", \"let\"]", "path `let`", "wifi, lte", Some("lte")),
+    ("paths = [\"wifi\", \"lte\"]", "paths = [\"wifi\", \"wifi\"]", "stands twice", "once", None),
+    ("player = { kind = \"vlc\" }", "player = { kind = \"vcl\" }", "player `vcl`", "vlc", Some("vlc")),
+    ("player = { kind = \"vlc\" }", "player = { kind = \"bulk\" }", "needs a number of bytes", "", None),
+    ("player = { kind = \"vlc\" }", "player = { kind = \"vlc\", duration = \"3 s\" }", "option `duration`", "", None),
+    ("count = 1", "count = 0", "`count` is 0", "1", None),
+    (
+        "loss = \"2 %\"",
+        "jitter = { kind = \"percentiles\", p50 = \"2 ms\", p99 = \"1 ms\", p999 = \"3 ms\" }",
+        "out of order",
+        "p50 <= p99",
+        None,
+    ),
+    ("start = \"0 s\"", "strat = \"0 s\"", "`strat`", "start", Some("start")),
+    ("path = \"wifi\"", "path = \"wi-fi\"", "path `wi-fi`", "wifi", Some("wifi")),
+    ("link = \"wifi\"", "link = \"lta\"", "link `lta`", "lte", Some("lte")),
+    ("duration = \"700 s\"", "duration = \"0 s\"", "zero", "above zero", None),
+    ("schema = 1", "schema = 2", "schema 2", "schema = 1", None),
+    ("[[traffic]]", "[[trafic]]", "`trafic`", "traffic", Some("traffic")),
+    ("down = true", "dwon = true", "`dwon`", "down", Some("down")),
+    ("at = \"120 s\"", "at = 120", "no unit", "a time", None),
+    ("count = 1", "count = = 1", "no valid TOML", "", None),
+];
+
 #[test]
 fn each_mistake_names_its_line_what_was_expected_and_the_nearest_name() {
-    // (the line, what stands there instead, part of the message, part of the expectation, the nearest name)
-    let cases = [
-        ("rate = \"2 Mb/s\"", "raet = \"2 Mb/s\"", "unknown key in [link.wifi]: `raet`", "rate", Some("rate")),
-        ("rate = \"2 Mb/s\"", "rate = \"2 Mbps\"", "`Mbps` in `2 Mbps` is no unit", "Mb/s", Some("Mb/s")),
-        ("rate = \"2 Mb/s\"", "rate = \"-2 Mb/s\"", "negative", "a rate", None),
-        ("rate = \"2 Mb/s\"", "rate = 2", "no unit", "a rate", None),
-        ("rate = \"2 Mb/s\"", "rate = true", "`rate` is true or false", "a rate", None),
-        ("rtt = \"50 ms\"", "rtt = \"50 kB\"", "`kB`", "a time", None),
-        ("loss = \"2 %\"", "loss = \"200 %\"", "more than all", "a share", None),
-        ("queue = \"64 kB\"", "queue = \"100 B\"", "cannot hold one packet", "", None),
-        (
-            "queue = \"64 kB\"",
-            "queue = { kind = \"redd\", limit = \"64 kB\" }",
-            "queue `redd`",
-            "drop-tail",
-            Some("red"),
-        ),
-        ("scheduler = \"min-rtt\"", "scheduler = \"minrtt\"", "scheduler `minrtt`", "min-rtt", Some("min-rtt")),
-        ("scheduler = \"min-rtt\"", "path_policy = \"full-mash\"", "path policy `full-mash`", "pud", Some("full-mesh")),
-        ("scheduler = \"min-rtt\"", "scheduler = { name = \"min-rtt\", x = 1 }", "option `x`", "", None),
-        (
-            "congestion_control = \"newreno\"",
-            "congestion_control = \"reno\"",
-            "congestion control `reno`",
-            "newreno",
-            None,
-        ),
-        ("protocol = \"mptcp\"", "protocol = \"mtcp\"", "`protocol`: `mtcp`", "mptcp, tcp", Some("mptcp")),
-        ("links = [\"wifi\"]", "links = [\"wify\"]", "link `wify`", "wifi, lte", Some("wifi")),
-        ("paths = [\"wifi\", \"lte\"]", "paths = [\"wifi\", \"let\"]", "path `let`", "wifi, lte", Some("lte")),
-        ("paths = [\"wifi\", \"lte\"]", "paths = [\"wifi\", \"wifi\"]", "stands twice", "once", None),
-        ("player = { kind = \"vlc\" }", "player = { kind = \"vcl\" }", "player `vcl`", "vlc", Some("vlc")),
-        ("player = { kind = \"vlc\" }", "player = { kind = \"bulk\" }", "needs a number of bytes", "", None),
-        (
-            "player = { kind = \"vlc\" }",
-            "player = { kind = \"vlc\", duration = \"3 s\" }",
-            "option `duration`",
-            "",
-            None,
-        ),
-        ("count = 1", "count = 0", "`count` is 0", "1", None),
-        (
-            "loss = \"2 %\"",
-            "jitter = { kind = \"percentiles\", p50 = \"2 ms\", p99 = \"1 ms\", p999 = \"3 ms\" }",
-            "out of order",
-            "p50 <= p99",
-            None,
-        ),
-        ("start = \"0 s\"", "strat = \"0 s\"", "`strat`", "start", Some("start")),
-        ("path = \"wifi\"", "path = \"wi-fi\"", "path `wi-fi`", "wifi", Some("wifi")),
-        ("link = \"wifi\"", "link = \"lta\"", "link `lta`", "lte", Some("lte")),
-        ("duration = \"700 s\"", "duration = \"0 s\"", "zero", "above zero", None),
-        ("schema = 1", "schema = 2", "schema 2", "schema = 1", None),
-        ("[[traffic]]", "[[trafic]]", "`trafic`", "traffic", Some("traffic")),
-        ("down = true", "dwon = true", "`dwon`", "down", Some("down")),
-        ("at = \"120 s\"", "at = 120", "no unit", "a time", None),
-        ("count = 1", "count = = 1", "no valid TOML", "", None),
-    ];
-    for (line, by, message, expected, nearest) in cases {
+    for &(line, by, message, expected, nearest) in WRONG_LINES {
         let (error, number) = broken(line, by);
         assert_eq!((error.file.as_str(), error.line), ("broken.toml", number), "{by}: {error}");
         assert!(error.column > 0, "{by}: {error}");

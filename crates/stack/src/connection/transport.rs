@@ -92,7 +92,9 @@ impl<'de> Deserialize<'de> for Choice {
                         options.push((key, map.next_value::<Value>()?));
                     }
                 }
-                let name = name.ok_or_else(|| de::Error::missing_field("name"))?;
+                let name = name.ok_or_else(|| {
+                    de::Error::custom("there is no `name`; expected a name, or a table with `name` and options")
+                })?;
                 Ok(Choice { name, options: Options::new(options) })
             }
         }
