@@ -138,7 +138,7 @@ enum Sink {
 }
 
 /// One direction of one link.
-struct LinkDirection {
+struct DirectedLink {
     link: Direction<BytesPacket>,
     middlebox: ActiveMiddlebox,
 }
@@ -151,14 +151,14 @@ struct Ends {
 
 /// All link directions: of link `i`, number `2 i` leads up and `2 i + 1` down.
 struct Links {
-    directions: Vec<LinkDirection>,
+    directions: Vec<DirectedLink>,
     paths: Vec<Ends>,
     lateness: Histogram,
     pool: Pool,
 }
 
 impl Links {
-    fn direction_mut(&mut self, link: usize, heading: Heading) -> &mut LinkDirection {
+    fn direction_mut(&mut self, link: usize, heading: Heading) -> &mut DirectedLink {
         &mut self.directions[2 * link + index_of(heading)]
     }
 
@@ -197,7 +197,7 @@ impl Links {
     }
 
     fn report(&self, refused: u64) -> EmulatorReport {
-        let stats = |direction: &LinkDirection| direction.link.stats().clone();
+        let stats = |direction: &DirectedLink| direction.link.stats().clone();
         let paths = self.directions.chunks(2).map(|pair| LinkReport {
             up: stats(&pair[0]),
             down: stats(&pair[1]),
@@ -234,7 +234,7 @@ impl<H: Host> Emulator<H> {
             for (heading, direction) in [("up", link.up), ("down", link.down)] {
                 let streams = Streams::new(MIDDLEBOX_SEED, format!("link/{i}/{heading}"));
                 directions
-                    .push(LinkDirection { link: direction, middlebox: ActiveMiddlebox::new(link.middlebox, &streams) });
+                    .push(DirectedLink { link: direction, middlebox: ActiveMiddlebox::new(link.middlebox, &streams) });
             }
         }
         let (mut devices, mut paths) = (Vec::new(), Vec::new());

@@ -1,7 +1,7 @@
 //! The scenario: a network, sessions over it, and scheduled events, as one TOML text.
 //!
 //! [`load`] reads and checks a text; [`Scenario::resolved`] writes it with every default filled in. From a [`Scenario`]
-//! follow the links ([`link_directions`]) and the connections with their players ([`plan`]), for the simulator and for the
+//! follow the links ([`directed_links`]) and the connections with their players ([`plan`]), for the simulator and for the
 //! live testbed alike. [`catalogue`] has the shipped scenarios, [`traces`] what the command line does with trace files.
 //!
 //! ```
@@ -19,14 +19,14 @@
 //! ```
 
 pub mod catalogue;
-mod directions;
 mod error;
+mod links;
 mod plan;
 mod schema;
 pub mod traces;
 
-pub use directions::{LinkDirection, link_directions};
 pub use error::Error;
+pub use links::{DirectedLink, directed_links};
 pub use plan::{FlowPlan, plan};
 pub use schema::{
     Action, Bernoulli, Bulk, CoDel, Constant, Dash, Direction, DropTail, Event, EveryNth, Fps, Gamma, GilbertElliott,

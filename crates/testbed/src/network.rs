@@ -2,13 +2,13 @@
 
 use anabranch_live::{BytesPacket, Directions, Pipes, Script, Step, When};
 use anabranch_network::{Change, Direction};
-use anabranch_scenario::{Action, Direction as LinkSide, Event, Scenario, link_directions};
+use anabranch_scenario::{Action, Direction as LinkSide, Event, Scenario, directed_links};
 use anabranch_units::{Instant, PathId};
 
 /// The scenario's links in its order. They are built as in the simulator and draw from the same streams, so with the
 /// same seed they treat the same packets alike.
 pub fn links(scenario: &Scenario, seed: u64) -> Vec<Pipes> {
-    let mut directions = link_directions::<BytesPacket>(scenario, seed).into_iter().map(|link| link.direction);
+    let mut directions = directed_links::<BytesPacket>(scenario, seed).into_iter().map(|link| link.direction);
     let pair =
         |directions: &mut dyn Iterator<Item = Direction<BytesPacket>>| Some((directions.next()?, directions.next()?));
     let pairs = std::iter::from_fn(|| pair(&mut directions));

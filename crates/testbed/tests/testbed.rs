@@ -83,7 +83,7 @@ impl Packet for Probe {
 
 /// How many of `packets` packets the simulator's links lose, one direction after the other, if no queue ever fills.
 fn lost_of(scenario: &Scenario, seed: u64, packets: &[u64]) -> Vec<u64> {
-    let lines = anabranch_scenario::link_directions::<Probe>(scenario, seed).into_iter().zip(packets);
+    let lines = anabranch_scenario::directed_links::<Probe>(scenario, seed).into_iter().zip(packets);
     let lost = lines.map(|(mut link, &packets)| {
         let mut now = Instant::ZERO;
         for _ in 0..packets {

@@ -4,7 +4,7 @@ use super::agenda::Agenda;
 use anabranch_events::LinkEvent;
 use anabranch_network::{Change, Direction};
 use anabranch_scenario::Scenario;
-use anabranch_scenario::{LinkDirection, link_directions};
+use anabranch_scenario::{DirectedLink, directed_links};
 use anabranch_segment::Segment;
 use anabranch_units::{Instant, PathId};
 
@@ -45,7 +45,7 @@ struct Route {
 
 /// All links, each direction one component of the agenda.
 pub(super) struct Network {
-    directions: Vec<LinkDirection<Packet>>,
+    directions: Vec<DirectedLink<Packet>>,
     routes: Vec<Route>,
     /// The component of the first direction.
     first: usize,
@@ -64,7 +64,7 @@ impl Network {
             down: scenario.links_of(path).into_iter().rev().map(down_direction).collect(),
             ip_header: ip_header(path.ip),
         });
-        Network { directions: link_directions(scenario, seed), routes: routes.collect(), first }
+        Network { directions: directed_links(scenario, seed), routes: routes.collect(), first }
     }
 
     /// Number of components of the links.

@@ -4,7 +4,7 @@ use crate::schema::Scenario;
 use anabranch_network::{Direction, Packet, Streams};
 
 /// One direction of a link, ready to carry packets.
-pub struct LinkDirection<P> {
+pub struct DirectedLink<P> {
     /// The link's name.
     pub link: String,
     /// Whether it leads to the client (the downlink).
@@ -15,12 +15,12 @@ pub struct LinkDirection<P> {
 
 /// Every direction of every link, two per link: down, up. With the same seed they treat the same packets alike, whatever
 /// carries them.
-pub fn link_directions<P: Packet>(scenario: &Scenario, seed: u64) -> Vec<LinkDirection<P>> {
+pub fn directed_links<P: Packet>(scenario: &Scenario, seed: u64) -> Vec<DirectedLink<P>> {
     let both = scenario.links.iter().flat_map(|link| [(&link.name, true, &link.down), (&link.name, false, &link.up)]);
     let direction = |(name, down, spec): (&String, bool, &crate::schema::Direction)| {
         let suffix = if down { "down" } else { "up" };
         let streams = Streams::new(seed, format!("link/{name}/{suffix}"));
-        LinkDirection { link: name.clone(), down, direction: Direction::new(&spec.config(), streams) }
+        DirectedLink { link: name.clone(), down, direction: Direction::new(&spec.config(), streams) }
     };
     both.map(direction).collect()
 }
