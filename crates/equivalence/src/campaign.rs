@@ -1,7 +1,7 @@
 //! Runs many test cases, several at once, and repeats invalid runs.
 
 use crate::judgement::Judgement;
-use crate::observation::{Browser, Lateness, Live, Observation, emulated, play_in, run_live, simulate};
+use crate::measurement::{Browser, Lateness, Live, Measurement, emulated, play_in, run_live, simulate};
 use crate::question::Part;
 use crate::test_cases::{Client, Runs, TestCase};
 use anabranch_observation::Strict;
@@ -32,9 +32,9 @@ pub struct Found {
     /// Why runs failed.
     pub errors: Vec<String>,
     /// The simulated runs.
-    pub simulated: Vec<Observation>,
+    pub simulated: Vec<Measurement>,
     /// The valid live runs.
-    pub live: Vec<Observation>,
+    pub live: Vec<Measurement>,
 }
 
 /// A live run to be made.
@@ -146,7 +146,7 @@ struct Recorded {
     invalid: u32,
     errors: Vec<String>,
     lateness: Option<Lateness>,
-    live: Vec<Observation>,
+    live: Vec<Measurement>,
 }
 
 impl Recorded {
@@ -181,7 +181,7 @@ struct EarlierCase {
     invalid: u32,
     errors: Vec<String>,
     lateness: Strict<Option<Lateness>>,
-    live: Vec<Strict<Observation>>,
+    live: Vec<Strict<Measurement>>,
     #[serde(default, rename = "judgement")]
     _judgement: IgnoredAny,
     #[serde(default, rename = "simulated")]
@@ -198,7 +198,7 @@ struct Named {
 impl EarlierCase {
     /// Its live runs, which have what the test case compares.
     fn recorded(&self, case: &TestCase) -> Result<Recorded, String> {
-        let live: Vec<Observation> = self.live.iter().map(|run| run.0.clone()).collect();
+        let live: Vec<Measurement> = self.live.iter().map(|run| run.0.clone()).collect();
         let lateness = self.lateness.0;
         let checked = live.iter().try_for_each(|run| run.check(case));
         checked.map_err(|error| format!("{}: {error}", case.name))?;

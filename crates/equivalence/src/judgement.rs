@@ -1,7 +1,7 @@
 //! Comparison of the simulated and live runs of a test case.
 
 use crate::equivalence::{Interval, Verdict, paired, unpaired};
-use crate::observation::Observation;
+use crate::measurement::Measurement;
 use crate::question::{Criterion, Part, Quantity, USUAL_GOODPUT};
 use crate::test_cases::{Runs, TestCase};
 use serde::Serialize;
@@ -27,9 +27,9 @@ pub struct Compared {
 }
 
 impl Compared {
-    fn of(criterion: Criterion, runs: Runs, simulated: &[Observation], live: &[Observation]) -> Self {
-        let value = |run: &Observation| run.get(criterion.quantity).expect("runs have what their test case compares");
-        let values = |runs: &[Observation]| runs.iter().map(value).collect::<Vec<_>>();
+    fn of(criterion: Criterion, runs: Runs, simulated: &[Measurement], live: &[Measurement]) -> Self {
+        let value = |run: &Measurement| run.get(criterion.quantity).expect("runs have what their test case compares");
+        let values = |runs: &[Measurement]| runs.iter().map(value).collect::<Vec<_>>();
         let (simulated, live) = (values(simulated), values(live));
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let logs = |values: &[f64]| values.iter().map(|v| v.max(f64::MIN_POSITIVE).ln()).collect::<Vec<_>>();
@@ -60,8 +60,8 @@ impl Judgement {
     /// Decides a test case by its simulated and live runs; those of a paired test case have the seeds in the same order. None without a live run.
     ///
     /// # Panics
-    /// If a run lacks what the test case compares: see [`Observation::check`].
-    pub fn of(case: &TestCase, simulated: &[Observation], live: &[Observation]) -> Option<Self> {
+    /// If a run lacks what the test case compares: see [`Measurement::check`].
+    pub fn of(case: &TestCase, simulated: &[Measurement], live: &[Measurement]) -> Option<Self> {
         if live.is_empty() || simulated.is_empty() {
             return None;
         }
@@ -107,8 +107,8 @@ mod tests {
     use super::*;
     use crate::test_cases;
 
-    fn observation(goodput_bps: f64) -> Observation {
-        Observation {
+    fn observation(goodput_bps: f64) -> Measurement {
+        Measurement {
             seed: 1,
             goodput_bps,
             retransmissions: 30.0,
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn twenty_segments_are_close_enough_whatever_the_share() {
         let case = test_cases::all(&[Part::OnePath], false).remove(0);
-        let with = |n: f64| vec![Observation { retransmissions: n, ..observation(1e6) }; 3];
+        let with = |n: f64| vec![Measurement { retransmissions: n, ..observation(1e6) }; 3];
         let verdict = |a: f64, b: f64| Judgement::of(&case, &with(a), &with(b)).unwrap().verdict();
         assert_eq!(verdict(1.0, 20.0), Verdict::Equivalent);
         assert_eq!(verdict(100.0, 122.0), Verdict::Equivalent);

@@ -67,7 +67,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// Its key in an [`Observation`](crate::observation::Observation).
+    /// Its key in an [`Measurement`](crate::measurement::Measurement).
     pub fn key(self) -> &'static str {
         match self {
             Quantity::Goodput => "goodput_bps",

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// One comparison as a row of a table.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct ReportRow {
     /// Name of the test case.
     #[serde(rename = "cell")]
     pub case: String,
@@ -26,7 +26,7 @@ pub struct Row {
     pub verdict: Verdict,
 }
 
-/// Report of a part of the campaign.
+/// CampaignReport of a part of the campaign.
 #[derive(Clone, Debug, Serialize)]
 pub struct PartReport {
     /// Letter of the part.
@@ -38,14 +38,14 @@ pub struct PartReport {
     /// For (a): the number of test cases within the usual tolerance, and of all.
     pub usual: Option<(usize, usize)>,
     /// Rows of the table.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ReportRow>,
     /// Invalid and failed runs.
     pub notes: Vec<String>,
 }
 
-/// Report of a whole campaign.
+/// CampaignReport of a whole campaign.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct CampaignReport {
     /// Reports of the parts.
     pub parts: Vec<PartReport>,
     /// Result of all parts.
@@ -55,14 +55,14 @@ pub struct Report {
     pub cases: Vec<Found>,
 }
 
-impl Report {
+impl CampaignReport {
     /// Makes the report of a campaign.
     pub fn of(found: Vec<Found>) -> Self {
         let of_part = |part: Part| found.iter().filter(|f| f.case.part == part).collect::<Vec<_>>();
         let parts = Part::ALL.iter().map(|part| (*part, of_part(*part))).filter(|(_, cases)| !cases.is_empty());
         let parts: Vec<PartReport> = parts.map(|(part, cases)| PartReport::of(part, &cases)).collect();
         let verdict = parts.iter().map(|part| part.verdict).fold(Verdict::Equivalent, Verdict::and);
-        Report { parts, verdict, cases: found }
+        CampaignReport { parts, verdict, cases: found }
     }
 
     /// The report as JSON.
@@ -101,7 +101,7 @@ impl PartReport {
         text += "| test case | quantity | simulated | kernel | ratio, 90 % interval | tolerance | verdict |\n";
         text += "| --- | --- | --- | --- | --- | --- | --- |\n";
         for row in &self.rows {
-            let Row { case, quantity, simulated, live, ratio, tolerance, verdict } = row;
+            let ReportRow { case, quantity, simulated, live, ratio, tolerance, verdict } = row;
             let verdict = verdict.word();
             text += &format!("| {case} | {quantity} | {simulated} | {live} | {ratio} | {tolerance} | {verdict} |\n");
         }
@@ -112,12 +112,12 @@ impl PartReport {
     }
 }
 
-fn rows(found: &Found) -> Vec<Row> {
+fn rows(found: &Found) -> Vec<ReportRow> {
     let Some(judgement) = &found.judgement else { return Vec::new() };
     judgement.compared.iter().map(|compared| row(found, compared)).collect()
 }
 
-fn row(found: &Found, compared: &Compared) -> Row {
+fn row(found: &Found, compared: &Compared) -> ReportRow {
     let criterion = compared.criterion;
     let (quantity, scale, digits) = match criterion.quantity {
         Quantity::Goodput => ("goodput, Mb/s", 1e-6, 3),
@@ -130,7 +130,7 @@ fn row(found: &Found, compared: &Compared) -> Row {
     let number = |value: f64| format!("{:.*}", digits, value * scale);
     let share = criterion.share.map(|share| format!("{:.0} %", share * 100.0));
     let tolerance = share.into_iter().chain(criterion.number.map(|number| format!("{number:.0}")));
-    Row {
+    ReportRow {
         case: found.case.name.clone(),
         quantity,
         simulated: number(compared.simulated),

@@ -334,7 +334,7 @@ fn quick_test_cases(part: Part) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observation::scenario;
+    use crate::measurement::scenario;
 
     #[test]
     fn every_test_case_is_a_scenario_of_its_name_and_length() {

@@ -4,7 +4,7 @@
 
 use anabranch_equivalence::campaign::run;
 use anabranch_equivalence::question::Part;
-use anabranch_equivalence::report::Report;
+use anabranch_equivalence::report::CampaignReport;
 use anabranch_equivalence::test_cases::all;
 use anabranch_live::requirements::missing;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -57,7 +57,7 @@ fn live_runs_of_either_server_are_compared_with_simulated_ones() {
         let goodput = &judgement.compared[0];
         assert!((0.5..2.0).contains(&(goodput.simulated / goodput.live)), "{goodput:?}");
     }
-    let report = Report::of(found);
+    let report = CampaignReport::of(found);
     assert_eq!(report.parts.iter().map(|part| part.letter).collect::<Vec<_>>(), ["a", "c"]);
     assert!(report.parts.iter().all(|part| !part.rows.is_empty()));
 }

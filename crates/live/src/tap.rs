@@ -2,7 +2,7 @@
 
 use crate::script::Heading;
 use anabranch_units::{Instant, PathId};
-use anabranch_wire::capture::{Capture, Direction, InterfaceId};
+use anabranch_wire::capture::{Capture, InterfaceId, PacketDirection};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
@@ -75,8 +75,8 @@ impl Tap {
     fn record(&mut self, end: End, now: Instant, path: PathId, heading: Heading, packet: &[u8]) -> io::Result<()> {
         let Some(recorder) = self.0.as_mut().filter(|recorder| recorder.end == end) else { return Ok(()) };
         let direction = match (end, heading) {
-            (End::Client, Heading::Down) | (End::Far, Heading::Up) => Direction::Inbound,
-            _ => Direction::Outbound,
+            (End::Client, Heading::Down) | (End::Far, Heading::Up) => PacketDirection::Inbound,
+            _ => PacketDirection::Outbound,
         };
         let Some(&(at, interface)) = recorder.interfaces.get(path.index()) else { return Ok(()) };
         recorder.captures[at].packet(interface, now, direction, packet)

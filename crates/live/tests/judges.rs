@@ -5,7 +5,7 @@ mod common;
 use anabranch_live::requirements::TSHARK;
 use anabranch_segment::{DataSeq, Dss, Flags, Segment};
 use anabranch_units::Instant;
-use anabranch_wire::capture::{Capture, Direction};
+use anabranch_wire::capture::{Capture, PacketDirection};
 use common::capture::{self, CaptureFile};
 use common::require;
 use std::fs::File;
@@ -32,7 +32,7 @@ fn capture_of(name: &str, late: bool, change: impl Fn(&mut [u8])) -> CaptureFile
     let file = CaptureFile::new(name);
     let mut capture = Capture::new(File::create(file.path()).expect("a file")).expect("a header");
     let interface = capture.interface("test").expect("an interface");
-    capture.packet(interface, Instant::ZERO, Direction::Inbound, packet).expect("a packet");
+    capture.packet(interface, Instant::ZERO, PacketDirection::Inbound, packet).expect("a packet");
     capture.finish().expect("all is written");
     file
 }

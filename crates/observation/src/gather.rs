@@ -4,7 +4,7 @@ use crate::fairness::Fairness;
 use crate::metrics::{Ended, Engine, LinkDirection, LinkMetrics, Metrics, Outcome, QueueDelay, SCHEMA};
 use crate::observer::Observer;
 use crate::recording::{Mark, Recording};
-use crate::table::{Row, tabulate};
+use crate::table::{EventRow, tabulate};
 use anabranch_events::DropCause;
 use anabranch_network::{Histogram, Stats};
 use anabranch_scenario::{Action, Scenario};
@@ -39,7 +39,12 @@ pub struct Over {
 }
 
 /// The outcome of a run: metrics, recording and, from the links' rows and the names of those who spoke, the table of events.
-pub fn gather(scenario: &Scenario, facts: Facts, flows: Vec<Over>, events: Option<(Vec<Row>, Vec<String>)>) -> Outcome {
+pub fn gather(
+    scenario: &Scenario,
+    facts: Facts,
+    flows: Vec<Over>,
+    events: Option<(Vec<EventRow>, Vec<String>)>,
+) -> Outcome {
     let now = facts.end;
     let path_names: Vec<String> = scenario.paths.iter().map(|path| path.name.clone()).collect();
     let (mut sessions, mut traffic) = (Vec::new(), Vec::new());

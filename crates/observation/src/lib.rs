@@ -24,4 +24,4 @@ pub use observer::{Observer, observers};
 pub use recording::{Mark, PathRecording, Recording, SessionRecording, Shown};
 pub use strict::{Strict, Unreadable, read as read_strictly};
 pub use stuck::{Waiting, is_stuck};
-pub use table::{Column, EventColumns, Row};
+pub use table::{Column, EventColumns, EventRow};

@@ -2,7 +2,7 @@
 
 use crate::metrics::SessionMetrics;
 use crate::recording::{MOST_RECORDED, Recorder, SessionRecording};
-use crate::table::Row;
+use crate::table::EventRow;
 use anabranch_events::{Log, PlayerEvent, TransportEvent};
 use anabranch_media::{
     Content, DashMetrics, Observed, RESPONSE_HEADER_BYTES, SenderCounts, SwitchPredictor, TransportMetrics,
@@ -32,7 +32,7 @@ pub struct Observer {
 
 /// The session's part of the table of events.
 struct Rows {
-    list: Vec<Row>,
+    list: Vec<EventRow>,
     /// The source of what the sender, the receiver and the player say.
     sources: [u32; 3],
 }
@@ -118,7 +118,7 @@ impl Observer {
             self.transport.observe_sender(at, &event);
             let forecast = self.predictor.as_mut().and_then(|predictor| predictor.observe(at, &event));
             if let Some(rows) = &mut self.rows {
-                rows.list.push(Row::transport(at, rows.sources[0], &event, forecast));
+                rows.list.push(EventRow::transport(at, rows.sources[0], &event, forecast));
             }
             match event {
                 TransportEvent::SubflowOpened { subflow, path, .. } => self.note_path(subflow, path),
@@ -161,7 +161,7 @@ impl Observer {
                 dash.observe_receiver(&event);
             }
             if let Some(rows) = &mut self.rows {
-                rows.list.push(Row::transport(at, rows.sources[1], &event, None));
+                rows.list.push(EventRow::transport(at, rows.sources[1], &event, None));
             }
         }
     }
@@ -178,7 +178,7 @@ impl Observer {
                 dash.observe(at, &event);
             }
             if let Some(rows) = &mut self.rows {
-                rows.list.push(Row::player(at, rows.sources[2], &event));
+                rows.list.push(EventRow::player(at, rows.sources[2], &event));
             }
             let Some(recorder) = &mut self.recorder else { continue };
             match event {
@@ -244,7 +244,7 @@ impl Observer {
     }
 
     /// The recording and the rows of the table.
-    pub fn into_records(self, end: Instant) -> (Option<SessionRecording>, Vec<Row>) {
+    pub fn into_records(self, end: Instant) -> (Option<SessionRecording>, Vec<EventRow>) {
         (self.recorder.map(|recorder| recorder.finish(end)), self.rows.map_or_else(Vec::new, |rows| rows.list))
     }
 

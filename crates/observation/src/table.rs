@@ -52,7 +52,7 @@ impl EventColumns {
 
 /// One event with the values that some events have: a row of the table to be.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct EventRow {
     at: Instant,
     source: u32,
     event: &'static str,
@@ -79,9 +79,9 @@ pub struct Row {
     forecast: Option<SwitchForecast>,
 }
 
-impl Row {
+impl EventRow {
     fn new(at: Instant, source: u32, event: &'static str) -> Self {
-        Row {
+        EventRow {
             at,
             source,
             event,
@@ -128,21 +128,21 @@ impl Row {
                     DropCause::Outage => "outage",
                     DropCause::TooBig => "too-big",
                 });
-                Row { detail, bytes: Some(u64::from(bytes)), ..Row::new(at, source, "dropped") }
+                EventRow { detail, bytes: Some(u64::from(bytes)), ..EventRow::new(at, source, "dropped") }
             }
-            LinkEvent::Switched { up } => Row { flag: Some(up), ..Row::new(at, source, "link-switched") },
+            LinkEvent::Switched { up } => EventRow { flag: Some(up), ..EventRow::new(at, source, "link-switched") },
         }
     }
 
     /// What a player said.
     pub fn player(at: Instant, source: u32, event: &PlayerEvent) -> Self {
-        let row = |name| Row::new(at, source, name);
-        let numbered = |name, n: u32| Row { number: Some(n), ..row(name) };
+        let row = |name| EventRow::new(at, source, name);
+        let numbered = |name, n: u32| EventRow { number: Some(n), ..row(name) };
         match *event {
             PlayerEvent::Requested { request } => numbered("requested", request),
             PlayerEvent::FirstByte { request } => numbered("first-byte", request),
             PlayerEvent::ResponseComplete { request, bytes, end } => {
-                Row { bytes: Some(bytes), offset: Some(end), ..numbered("response-complete", request) }
+                EventRow { bytes: Some(bytes), offset: Some(end), ..numbered("response-complete", request) }
             }
             PlayerEvent::PlaybackStarted => row("playback-started"),
             PlayerEvent::StallBegan => row("stall-began"),
@@ -151,26 +151,27 @@ impl Row {
             PlayerEvent::PlayoutDelayRaised { to } => row("playout-delay-raised").seconds(to),
             PlayerEvent::PictureDiscarded { frame } => numbered("picture-discarded", frame),
             PlayerEvent::PicturesFlushed { first, count } => {
-                Row { bytes: None, offset: Some(u64::from(count)), ..numbered("pictures-flushed", first) }
+                EventRow { bytes: None, offset: Some(u64::from(count)), ..numbered("pictures-flushed", first) }
             }
             PlayerEvent::BufferLevel { media, bytes } => {
-                Row { bytes: Some(bytes), ..row("buffer-level").seconds(media) }
+                EventRow { bytes: Some(bytes), ..row("buffer-level").seconds(media) }
             }
             PlayerEvent::PlaybackEnded => row("playback-ended"),
-            PlayerEvent::RepresentationChosen { index, representation, reason } => {
-                Row { detail: Some(reason), ..numbered("representation-chosen", index).representation(representation) }
-            }
+            PlayerEvent::RepresentationChosen { index, representation, reason } => EventRow {
+                detail: Some(reason),
+                ..numbered("representation-chosen", index).representation(representation)
+            },
             PlayerEvent::InitRequested { request, representation } => {
                 numbered("init-requested", request).representation(representation)
             }
-            PlayerEvent::SegmentRequested { request, index, representation } => Row {
+            PlayerEvent::SegmentRequested { request, index, representation } => EventRow {
                 offset: Some(u64::from(request)),
                 ..numbered("segment-requested", index).representation(representation)
             },
             PlayerEvent::AudioRequested { request, index } => {
-                Row { offset: Some(u64::from(request)), ..numbered("audio-requested", index) }
+                EventRow { offset: Some(u64::from(request)), ..numbered("audio-requested", index) }
             }
-            PlayerEvent::SegmentAbandoned { request, index, received, instead } => Row {
+            PlayerEvent::SegmentAbandoned { request, index, received, instead } => EventRow {
                 offset: Some(u64::from(request)),
                 bytes: Some(received),
                 ..numbered("segment-abandoned", index).representation(instead)
@@ -182,57 +183,61 @@ impl Row {
                 numbered("segment-shown", index).representation(representation)
             }
             PlayerEvent::Reconnected => row("reconnected"),
-            PlayerEvent::BufferStateChanged { loaded } => Row { flag: Some(loaded), ..row("buffer-state-changed") },
+            PlayerEvent::BufferStateChanged { loaded } => {
+                EventRow { flag: Some(loaded), ..row("buffer-state-changed") }
+            }
         }
     }
 
     /// What an endpoint said, with the forecast of a path switch.
     pub fn transport(at: Instant, source: u32, event: &TransportEvent, forecast: Option<SwitchForecast>) -> Self {
         use TransportEvent as E;
-        let row = |name| Row::new(at, source, name);
-        let on = |name, subflow: anabranch_units::SubflowId| Row { subflow: Some(subflow.0), ..row(name) };
+        let row = |name| EventRow::new(at, source, name);
+        let on = |name, subflow: anabranch_units::SubflowId| EventRow { subflow: Some(subflow.0), ..row(name) };
         match *event {
             E::Established => row("established"),
-            E::FellBack { reason } => Row { detail: Some(fallback(reason)), ..row("fell-back") },
+            E::FellBack { reason } => EventRow { detail: Some(fallback(reason)), ..row("fell-back") },
             E::SubflowOpened { subflow, path, rtt } => {
-                Row { path: Some(path.0), ..on("subflow-opened", subflow).seconds(rtt) }
+                EventRow { path: Some(path.0), ..on("subflow-opened", subflow).seconds(rtt) }
             }
             E::SubflowClosed { subflow, path, reason } => {
-                Row { path: Some(path.0), detail: Some(close(reason)), ..on("subflow-closed", subflow) }
+                EventRow { path: Some(path.0), detail: Some(close(reason)), ..on("subflow-closed", subflow) }
             }
-            E::SegmentSent { subflow, kind, bytes, offset } => Row {
+            E::SegmentSent { subflow, kind, bytes, offset } => EventRow {
                 detail: Some(send_kind(kind)),
                 bytes: Some(u64::from(bytes)),
                 offset: Some(offset),
                 ..on("segment-sent", subflow)
             },
-            E::PathSwitched { from, .. } => Row { forecast, ..on("path-switched", from).switch(event) },
-            E::WindowReduced { subflow, cause, from, to } => Row {
+            E::PathSwitched { from, .. } => EventRow { forecast, ..on("path-switched", from).switch(event) },
+            E::WindowReduced { subflow, cause, from, to } => EventRow {
                 detail: Some(loss_cause(cause)),
                 cwnd_packets: from,
                 ssthresh_packets: to,
                 ..on("window-reduced", subflow)
             },
-            E::TimeoutFired { subflow, in_a_row } => Row { number: Some(in_a_row), ..on("timeout-fired", subflow) },
+            E::TimeoutFired { subflow, in_a_row } => {
+                EventRow { number: Some(in_a_row), ..on("timeout-fired", subflow) }
+            }
             E::ReductionUndone { subflow } => on("reduction-undone", subflow),
-            E::Delivered { bytes, waited, across } => Row {
+            E::Delivered { bytes, waited, across } => EventRow {
                 bytes: Some(u64::from(bytes)),
                 across_s: across.as_secs_f64(),
                 ..row("delivered").seconds(waited)
             },
-            E::OutOfOrder { buffered } => Row { bytes: Some(buffered), ..row("out-of-order") },
-            E::ReceiveWindowLimited { limited } => Row { flag: Some(limited), ..row("receive-window-limited") },
-            E::SchedulerWaiting { waiting } => Row { flag: Some(waiting), ..row("scheduler-waiting") },
-            E::PriorityChanged { subflow, backup, by_peer } => Row {
+            E::OutOfOrder { buffered } => EventRow { bytes: Some(buffered), ..row("out-of-order") },
+            E::ReceiveWindowLimited { limited } => EventRow { flag: Some(limited), ..row("receive-window-limited") },
+            E::SchedulerWaiting { waiting } => EventRow { flag: Some(waiting), ..row("scheduler-waiting") },
+            E::PriorityChanged { subflow, backup, by_peer } => EventRow {
                 flag: Some(backup),
                 detail: Some(if by_peer { "peer" } else { "own" }),
                 ..on("priority-changed", subflow)
             },
-            E::PathUse { subflow, allowed } => Row { flag: Some(allowed), ..on("path-use", subflow) },
+            E::PathUse { subflow, allowed } => EventRow { flag: Some(allowed), ..on("path-use", subflow) },
             E::ControlCount { subflow, name, count } => {
-                Row { detail: Some(name), offset: Some(count), ..on("control-count", subflow) }
+                EventRow { detail: Some(name), offset: Some(count), ..on("control-count", subflow) }
             }
-            E::Sample { subflow, cwnd, ssthresh, in_flight, srtt, acked } => Row {
+            E::Sample { subflow, cwnd, ssthresh, in_flight, srtt, acked } => EventRow {
                 cwnd_packets: cwnd,
                 ssthresh_packets: ssthresh,
                 number: Some(in_flight),
@@ -251,7 +256,7 @@ impl Row {
         else {
             return self;
         };
-        Row {
+        EventRow {
             to_subflow: Some(to.0),
             offset: Some(offset),
             any: Some(any),
@@ -310,14 +315,15 @@ fn loss_cause(cause: anabranch_events::LossCause) -> &'static str {
 
 /// Makes the table of rows from several sources; rows of equal times keep their order. `sources` names the sources,
 /// `path_names` the paths.
-pub(crate) fn tabulate(mut rows: Vec<Row>, sources: Vec<String>, path_names: Vec<String>) -> EventColumns {
+pub(crate) fn tabulate(mut rows: Vec<EventRow>, sources: Vec<String>, path_names: Vec<String>) -> EventColumns {
     rows.sort_by_key(|row| row.at);
-    let integers = |value: fn(&Row) -> Option<i64>| {
+    let integers = |value: fn(&EventRow) -> Option<i64>| {
         Column::Integer(rows.iter().map(|row| value(row).unwrap_or(EventColumns::NO_INTEGER)).collect())
     };
-    let floats = |value: fn(&Row) -> f64| Column::Float(rows.iter().map(value).collect());
-    let flags = |value: fn(&Row) -> Option<bool>| Column::Flag(rows.iter().map(value).collect());
-    let named = |words, value: fn(&Row) -> Option<u32>| Column::Text { words, codes: rows.iter().map(value).collect() };
+    let floats = |value: fn(&EventRow) -> f64| Column::Float(rows.iter().map(value).collect());
+    let flags = |value: fn(&EventRow) -> Option<bool>| Column::Flag(rows.iter().map(value).collect());
+    let named =
+        |words, value: fn(&EventRow) -> Option<u32>| Column::Text { words, codes: rows.iter().map(value).collect() };
     let columns = vec![
         ("time_s", floats(|r| r.at.as_secs_f64())),
         ("source", named(sources, |r| Some(r.source))),
@@ -353,7 +359,7 @@ pub(crate) fn tabulate(mut rows: Vec<Row>, sources: Vec<String>, path_names: Vec
 }
 
 /// Words as positions in the list of different ones, in the order of their first appearance.
-fn words(rows: &[Row], value: fn(&Row) -> Option<&'static str>) -> Column {
+fn words(rows: &[EventRow], value: fn(&EventRow) -> Option<&'static str>) -> Column {
     let mut words: Vec<String> = Vec::new();
     let mut code = |word: &str| {
         let known = words.iter().position(|known| known == word);
@@ -375,9 +381,9 @@ mod tests {
     fn rows_are_sorted_by_time_and_keep_their_order_within_an_instant() {
         let at = Instant::from_nanos;
         let rows = vec![
-            Row::player(at(5), 1, &PlayerEvent::StallBegan),
-            Row::link(at(3), 0, LinkEvent::Dropped { cause: DropCause::Queue, bytes: 40 }),
-            Row::transport(at(5), 1, &TransportEvent::ReductionUndone { subflow: SubflowId(7) }, None),
+            EventRow::player(at(5), 1, &PlayerEvent::StallBegan),
+            EventRow::link(at(3), 0, LinkEvent::Dropped { cause: DropCause::Queue, bytes: 40 }),
+            EventRow::transport(at(5), 1, &TransportEvent::ReductionUndone { subflow: SubflowId(7) }, None),
         ];
         let table = tabulate(rows, vec!["link".into(), "session".into()], vec![]);
         assert_eq!(table.len(), 3);

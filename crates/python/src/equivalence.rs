@@ -4,9 +4,9 @@ use crate::outcome::Outcome;
 use crate::worker::supervise;
 use crate::{InputError, LiveError};
 use anabranch_equivalence::campaign::{self, Found};
-use anabranch_equivalence::observation::Browser;
+use anabranch_equivalence::measurement::Browser;
 use anabranch_equivalence::question::Part;
-use anabranch_equivalence::report::Report;
+use anabranch_equivalence::report::CampaignReport;
 use anabranch_equivalence::test_cases::{self, Client, TestCase};
 use anabranch_observation::Metrics;
 use anabranch_testbed::ServerKind;
@@ -110,7 +110,7 @@ pub fn validate(
         }
         None => run(py, cases, at_once, browser, &stop, progress.as_ref())?,
     };
-    let report = Report::of(found);
+    let report = CampaignReport::of(found);
     Ok((report.to_json(), report.to_markdown()))
 }
 

@@ -29,8 +29,8 @@ pub use error::Error;
 pub use links::{DirectedLink, directed_links};
 pub use plan::{FlowPlan, plan};
 pub use schema::{
-    Action, Bernoulli, Bulk, CoDel, Constant, Dash, Direction, DropTail, Event, EveryNth, Fps, Gamma, GilbertElliott,
-    GilbertElliottTime, Jitter, LatencyUse, Limit, Link, Loss, Normal, Path, Percentiles, Player, Progressive, Queue,
-    Rate, Red, Reordering, SCHEMA, Scenario, Session, Statistics, Synthetic, TokenBucket, Trace, Traffic, TrafficKind,
-    Uniform, Video, json_schema, load, page,
+    Action, Bernoulli, Bulk, CoDel, Constant, Dash, DirectionSpec, DropTail, Event, EveryNth, Fps, Gamma,
+    GilbertElliott, GilbertElliottTime, Jitter, LatencyUse, Limit, Link, Loss, Normal, Path, Percentiles, Player,
+    Progressive, Queue, Rate, Red, Reordering, SCHEMA, Scenario, Session, Statistics, Synthetic, TokenBucket, Trace,
+    Traffic, TrafficKind, Uniform, Video, json_schema, load, page,
 };

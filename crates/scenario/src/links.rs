@@ -17,7 +17,7 @@ pub struct DirectedLink<P> {
 /// carries them.
 pub fn directed_links<P: Packet>(scenario: &Scenario, seed: u64) -> Vec<DirectedLink<P>> {
     let both = scenario.links.iter().flat_map(|link| [(&link.name, true, &link.down), (&link.name, false, &link.up)]);
-    let direction = |(name, down, spec): (&String, bool, &crate::schema::Direction)| {
+    let direction = |(name, down, spec): (&String, bool, &crate::schema::DirectionSpec)| {
         let suffix = if down { "down" } else { "up" };
         let streams = Streams::new(seed, format!("link/{name}/{suffix}"));
         DirectedLink { link: name.clone(), down, direction: Direction::new(&spec.config(), streams) }

@@ -2,7 +2,7 @@
 
 use anabranch_live::{BytesPacket, Directions, Pipes, Script, Step, When};
 use anabranch_network::{Change, Direction};
-use anabranch_scenario::{Action, Direction as LinkSide, Event, Scenario, directed_links};
+use anabranch_scenario::{Action, DirectionSpec, Event, Scenario, directed_links};
 use anabranch_units::{Instant, PathId};
 
 /// The scenario's links in its order. They are built as in the simulator and draw from the same streams, so with the
@@ -24,7 +24,7 @@ fn steps(scenario: &Scenario, event: &Event) -> Vec<Step> {
     let Action::Link { link, cut, down, up } = event.action(scenario) else { return Vec::new() };
     let when = When::At(Instant::ZERO + event.at);
     let path = PathId(link as u16);
-    let changes = |direction: Option<&LinkSide>| direction.map_or_else(Vec::new, LinkSide::changes);
+    let changes = |direction: Option<&DirectionSpec>| direction.map_or_else(Vec::new, DirectionSpec::changes);
     let of = |changes: Vec<Change>, directions| {
         changes.into_iter().map(move |change| Step { when, path, directions, change })
     };

@@ -21,19 +21,19 @@ pub struct InterfaceId(u32);
 
 /// Which way a packet went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum PacketDirection {
     /// Towards the capturing host.
     Inbound,
     /// Away from it.
     Outbound,
 }
 
-impl Direction {
+impl PacketDirection {
     /// The lowest two bits of the option `epb_flags` (draft section 4.3.1).
     fn flags(self) -> u32 {
         match self {
-            Direction::Inbound => 1,
-            Direction::Outbound => 2,
+            PacketDirection::Inbound => 1,
+            PacketDirection::Outbound => 2,
         }
     }
 }
@@ -68,7 +68,7 @@ impl<W: Write> Capture<W> {
     }
 
     /// Appends a packet.
-    pub fn packet(&mut self, on: InterfaceId, at: Instant, way: Direction, packet: &[u8]) -> io::Result<()> {
+    pub fn packet(&mut self, on: InterfaceId, at: Instant, way: PacketDirection, packet: &[u8]) -> io::Result<()> {
         let block = EnhancedPacketBlock {
             interface_id: on.0,
             timestamp: Duration::from_nanos(at.as_nanos()),
@@ -116,7 +116,7 @@ mod tests {
         let a = capture.interface("wifi").unwrap();
         let b = capture.interface("lte").unwrap();
         assert_ne!(a, b);
-        capture.packet(b, Instant::from_nanos((7 << 32) + 5), Direction::Outbound, &[0x45, 1, 2, 3, 4]).unwrap();
+        capture.packet(b, Instant::from_nanos((7 << 32) + 5), PacketDirection::Outbound, &[0x45, 1, 2, 3, 4]).unwrap();
         let file = words(&capture.finish().unwrap());
 
         assert_eq!(file[..7], [0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28]);

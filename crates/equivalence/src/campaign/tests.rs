@@ -2,7 +2,7 @@
 
 use super::again;
 use crate::question::Part;
-use crate::report::Report;
+use crate::report::CampaignReport;
 use crate::test_cases::{self, TestCase};
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn report() -> Value {
         "live": [run(1), run(2), run(3)],
     });
     let found = again(cases(), &json!({ "cells": [found] }).to_string(), None).expect("a report");
-    serde_json::from_str(&Report::of(found).to_json()).expect("JSON")
+    serde_json::from_str(&CampaignReport::of(found).to_json()).expect("JSON")
 }
 
 /// Everything in a report that is judged, by its pointer.

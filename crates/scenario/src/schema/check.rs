@@ -4,7 +4,7 @@
 use super::document::{Node, Origin, Value};
 use super::files::Files;
 use super::mistake::Mistake;
-use super::tables::{Direction, Event, Link, Path, SCHEMA, Scenario, Session, Traffic};
+use super::tables::{DirectionSpec, Event, Link, Path, SCHEMA, Scenario, Session, Traffic};
 use super::{algorithms, content};
 use anabranch_units::Duration;
 
@@ -104,7 +104,7 @@ fn check_link(link: &mut Link, trace_offset: Duration, checker: &mut Checker<'_>
     for (direction, key) in [(&mut link.up, "up"), (&mut link.down, "down")] {
         let steps = ["link", &name, key];
         check_direction(direction, &name, trace_offset, &steps, checker)?;
-        *direction = std::mem::take(direction).or(Direction::usual());
+        *direction = std::mem::take(direction).or(DirectionSpec::usual());
         if direction.rate.is_none() {
             let missing = Mistake::missing("rate", "a rate such as \"2 Mb/s\", or \"unlimited\"");
             return Err(missing.in_table(&format!("[link.{name}]"), checker.at(&["link", &name])));
@@ -120,7 +120,7 @@ fn check_link(link: &mut Link, trace_offset: Duration, checker: &mut Checker<'_>
 
 /// Checks what is said about a direction, reads its trace, and writes out what follows from other keys.
 fn check_direction(
-    direction: &mut Direction,
+    direction: &mut DirectionSpec,
     link: &str,
     trace_offset: Duration,
     steps: &[&str],
@@ -222,7 +222,8 @@ fn check_event(
             check_direction(direction, &link, trace_offset, &["event", position, key], checker)?;
         }
     }
-    let says_nothing = |direction: &Option<Direction>| direction.as_ref().is_none_or(|d| *d == Direction::default());
+    let says_nothing =
+        |direction: &Option<DirectionSpec>| direction.as_ref().is_none_or(|d| *d == DirectionSpec::default());
     if event.cut.is_none() && says_nothing(&event.up) && says_nothing(&event.down) {
         return missing("down", "`down`, or a key of links that changes, such as `rate`", checker);
     }

@@ -112,7 +112,7 @@ fn expand_link(link: &mut Node, label: &str) -> Result<(), Mistake> {
 
 /// Refuses a key that is neither one of these nor one of a direction.
 fn check_keys(table: &Table, own: &[&'static str], label: &str) -> Result<(), Mistake> {
-    let known: Vec<&str> = own.iter().copied().chain(keys_of("Direction")).collect();
+    let known: Vec<&str> = own.iter().copied().chain(keys_of("DirectionSpec")).collect();
     match table.entries.iter().find(|entry| !known.contains(&entry.key.as_str())) {
         None => Ok(()),
         Some(entry) => Err(Mistake::unknown_key(&entry.key, &known).in_table(label, &entry.at)),
@@ -122,7 +122,7 @@ fn check_keys(table: &Table, own: &[&'static str], label: &str) -> Result<(), Mi
 /// Moves the keys of a direction into both directions, where these do not have them.
 fn share(table: &mut Table) -> Result<(), Mistake> {
     halve_round_trip(table)?;
-    let shared: Vec<Entry> = keys_of("Direction").filter_map(|key| table.remove(key)).collect();
+    let shared: Vec<Entry> = keys_of("DirectionSpec").filter_map(|key| table.remove(key)).collect();
     for direction in ["up", "down"] {
         let shared = shared.iter().filter(|entry| direction == "down" || entry.key != "loss");
         if let Some(first) = shared.clone().next() {

@@ -5,7 +5,7 @@
 
 use super::expand::KERNELS;
 use super::short_forms::SHORT_FORMS;
-use super::tables::{Direction, Scenario};
+use super::tables::{DirectionSpec, Scenario};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
@@ -56,10 +56,10 @@ pub(super) fn reference(type_name: &str) -> Vec<Key> {
 
 /// A link's defaults are one value, because an event has none.
 fn usual_direction(type_name: &str) -> Map<String, Value> {
-    if type_name != "Direction" {
+    if type_name != "DirectionSpec" {
         return Map::new();
     }
-    match serde_json::to_value(Direction::usual()) {
+    match serde_json::to_value(DirectionSpec::usual()) {
         Ok(Value::Object(table)) => table,
         _ => Map::new(),
     }
@@ -124,7 +124,7 @@ fn expected(schema: &Value) -> String {
 pub fn json_schema() -> Value {
     let mut root = LONG.clone();
     root.insert("title".into(), "Anabranch scenario".into());
-    let direction = properties("Direction").cloned().unwrap_or_default();
+    let direction = properties("DirectionSpec").cloned().unwrap_or_default();
     let mut definitions = match root.remove("$defs") {
         Some(Value::Object(definitions)) => definitions,
         _ => Map::new(),

@@ -23,7 +23,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("The top level", &["Scenario"]),
     ("`[transport]`", &["Transport"]),
     ("`[transport] receive_buffer = { ... }`", &["ReceiveBuffer"]),
-    ("`[link.NAME]`, and `down = { ... }`, `up = { ... }` in it", &["Direction", "Link"]),
+    ("`[link.NAME]`, and `down = { ... }`, `up = { ... }` in it", &["DirectionSpec", "Link"]),
     ("`rate = { ... }`: a token bucket", &["TokenBucket"]),
     ("`rate = { trace = ... }`: a recorded rate", &["Trace"]),
     ("`rate = { synthetic = ... }`: a synthetic rate", &["Synthetic"]),

@@ -88,7 +88,7 @@ fn bernoulli(share: u64, at: LossAt) -> Option<Loss> {
     Some(Loss::Bernoulli(Bernoulli { share: Ratio(share), at }))
 }
 
-fn queue_of(direction: &Direction) -> QueueConfig {
+fn queue_of(direction: &DirectionSpec) -> QueueConfig {
     direction.queue.as_ref().expect("a link has a queue").config()
 }
 

@@ -20,9 +20,9 @@ use agenda::Agenda;
 use anabranch_media::Observed;
 use anabranch_network::Change;
 use anabranch_observation::{
-    Ended, Engine, Facts, Outcome, Over, Row, Waiting, gather, is_stuck, link_metrics, observers,
+    Ended, Engine, EventRow, Facts, Outcome, Over, Waiting, gather, is_stuck, link_metrics, observers,
 };
-use anabranch_scenario::{Action, Direction, Scenario, plan};
+use anabranch_scenario::{Action, DirectionSpec, Scenario, plan};
 use anabranch_units::{Duration, Instant, PathId};
 use flow::{Flow, Side};
 use packet::{Network, Packet};
@@ -82,7 +82,7 @@ struct World<'a> {
     /// Packets sent by endpoints, arrived at one, and arrived at an interface that was down.
     counts: Counts,
     /// The links' rows of the table of events, and the names of all sources.
-    rows: Option<Vec<Row>>,
+    rows: Option<Vec<EventRow>>,
     sources: Vec<String>,
 }
 
@@ -231,7 +231,7 @@ impl<'a> World<'a> {
         match action {
             Action::Link { link, cut, down, up } => {
                 for (change, is_down) in [(down, true), (up, false)] {
-                    let mut changes = change.map_or_else(Vec::new, Direction::changes);
+                    let mut changes = change.map_or_else(Vec::new, DirectionSpec::changes);
                     changes.extend(cut.map(|cut| Change::Up(!cut)));
                     self.network.change(now, *link, is_down, changes, &mut self.agenda);
                 }
@@ -298,7 +298,7 @@ impl<'a> World<'a> {
         let rows = &mut self.rows;
         self.network.drain_logs(|direction, at, event| {
             if let Some(rows) = rows {
-                rows.push(Row::link(at, direction as u32, event));
+                rows.push(EventRow::link(at, direction as u32, event));
             }
         });
     }

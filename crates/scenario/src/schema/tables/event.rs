@@ -1,7 +1,7 @@
 //! `[[event]]`: what happens to the network, and when.
 
 use super::Scenario;
-use super::link::Direction;
+use super::link::DirectionSpec;
 use anabranch_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,9 +18,9 @@ pub struct Event {
     /// The long form of `down = true` or `down = false`.
     pub cut: Option<bool>,
     /// true cuts (a cut link drops silently, like a lost radio), false restores; or a table of changes of the downlink.
-    pub down: Option<Direction>,
+    pub down: Option<DirectionSpec>,
     /// A table of changes of the uplink.
-    pub up: Option<Direction>,
+    pub up: Option<DirectionSpec>,
 }
 
 /// What an event does.
@@ -33,9 +33,9 @@ pub enum Action<'a> {
         /// Cut or restored, in both directions.
         cut: Option<bool>,
         /// Changes of its downlink.
-        down: Option<&'a Direction>,
+        down: Option<&'a DirectionSpec>,
         /// Changes of its uplink.
-        up: Option<&'a Direction>,
+        up: Option<&'a DirectionSpec>,
     },
     /// The client's interface on a path goes away or comes back, which the client notices.
     Path {

@@ -18,9 +18,9 @@ pub struct Link {
     #[serde(skip)]
     pub name: String,
     /// The direction from client to server: the same keys, which win over those of the link.
-    pub up: Direction,
+    pub up: DirectionSpec,
     /// The direction from server to client, likewise.
-    pub down: Direction,
+    pub down: DirectionSpec,
 }
 
 impl Named for Link {
@@ -36,7 +36,7 @@ impl Named for Link {
 /// One direction of a link, or what an event changes of it. A key that is absent in an event leaves its property as it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Direction {
+pub struct DirectionSpec {
     /// A rate, a token bucket { rate, burst, peak }, a trace { trace, ... } or a synthetic rate { synthetic, mean, ... }.
     pub rate: Option<Rate>,
     /// The one-way delay without queues; a link has `rtt` instead, half of it each way.
@@ -72,24 +72,24 @@ fn packet_bytes_schema(generator: &mut schemars::SchemaGenerator) -> schemars::S
     schemars::json_schema!({ "anyOf": [number, generator.subschema_for::<Bytes>()], "x-expected": "bytes, such as 1500" })
 }
 
-impl Direction {
+impl DirectionSpec {
     /// What a link has where its table says nothing: no rate, no delay, the shared queue of a home router, no loss.
     pub fn usual() -> Self {
-        Direction {
+        DirectionSpec {
             delay: Some(Duration::ZERO),
             queue: Some(Queue::drop_tail_bytes(64_000)),
             loss: Some(Loss::NONE),
             duplication: Some(Ratio::ZERO),
             mtu: Some(1500),
             overhead: Some(0),
-            ..Direction::default()
+            ..DirectionSpec::default()
         }
     }
 
     /// What is said here, and else what `other` says.
     #[must_use]
-    pub fn or(self, other: Direction) -> Direction {
-        Direction {
+    pub fn or(self, other: DirectionSpec) -> DirectionSpec {
+        DirectionSpec {
             rate: self.rate.or(other.rate),
             delay: self.delay.or(other.delay),
             jitter: self.jitter.or(other.jitter),

@@ -20,7 +20,7 @@ pub use effects::{
     Uniform,
 };
 pub use event::{Action, Event};
-pub use link::{Direction, Link};
+pub use link::{DirectionSpec, Link};
 pub use player::Player;
 pub use queue::{CoDel, DropTail, Limit, Queue, Red};
 pub(super) use rate::Recorded;

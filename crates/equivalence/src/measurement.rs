@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// What one run of a test case gave. What is none does not exist in such runs, or was not observed; it has all that its test case compares
-/// ([`Observation::check`]).
+/// ([`Measurement::check`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Observation {
+pub struct Measurement {
     /// The seed of its links.
     pub seed: u64,
     /// Bytes that the client's application read, as bits per second of the whole run.
@@ -47,7 +47,7 @@ pub struct Drops {
 #[derive(Clone, Debug)]
 pub struct Live {
     /// What is compared.
-    pub observation: Observation,
+    pub observation: Measurement,
     /// How late the emulator delivered packets.
     pub lateness: Lateness,
     /// The testbed says that the run measured the machine.
@@ -57,7 +57,7 @@ pub struct Live {
 impl Live {
     fn of(case: &TestCase, seed: u64, metrics: &Metrics, events: Option<&EventColumns>) -> Result<Self, String> {
         let facts = metrics.live.as_ref().ok_or("`live` is missing: the run was not made in the testbed")?;
-        let observation = Observation::of(case, seed, metrics, events)?;
+        let observation = Measurement::of(case, seed, metrics, events)?;
         let percentile = |name: &str, value: Option<f64>| {
             value.ok_or_else(|| format!("`live.lateness_s.{name}` was not observed: no packet was delivered"))
         };
@@ -97,7 +97,7 @@ pub trait Browser: Sync {
     fn play(&self, case: &TestCase, seed: u64) -> Result<Metrics, String>;
 }
 
-impl Observation {
+impl Measurement {
     fn of(case: &TestCase, seed: u64, metrics: &Metrics, events: Option<&EventColumns>) -> Result<Self, String> {
         check_finite(metrics).map_err(|error| error.to_string())?;
         let session = metrics.sessions.first().ok_or("`sessions` is empty")?;
@@ -108,7 +108,7 @@ impl Observation {
         let retransmissions: u64 = subflows.iter().map(|subflow| subflow.retransmissions).sum();
         let down = metrics.links.iter().filter(|link| link.direction == LinkDirection::Down);
         let dash = session.dash();
-        let observation = Observation {
+        let observation = Measurement {
             seed,
             goodput_bps: session.bytes as f64 * 8.0 / f64::from(case.seconds),
             retransmissions: retransmissions as f64,
@@ -177,9 +177,9 @@ pub fn emulated(case: &TestCase, directory: Option<&Path>, lateness: Lateness) -
 ///
 /// # Errors
 /// What the test case compares and the run does not have.
-pub fn simulate(case: &TestCase, scenario: &Scenario, seed: u64) -> Result<Observation, String> {
+pub fn simulate(case: &TestCase, scenario: &Scenario, seed: u64) -> Result<Measurement, String> {
     let outcome = run(scenario, &RunOptions { seed, record_events: case.in_chunks() }, &mut |_| true);
-    Observation::of(case, seed, &outcome.metrics, outcome.events.as_ref())
+    Measurement::of(case, seed, &outcome.metrics, outcome.events.as_ref())
 }
 
 /// Runs a test case in real time; takes as long as the test case. `wanted` ends it early by answering false.
@@ -286,7 +286,7 @@ mod tests {
         let scenario = emulated(case, None, Lateness { median_s: 40e-6, p99_s: 300e-6 });
         let [one, again, other] = [1, 1, 2].map(|seed| simulate(case, &scenario, seed).unwrap());
         assert_eq!(one, again);
-        assert_ne!(Observation { seed: 1, ..other }, one);
+        assert_ne!(Measurement { seed: 1, ..other }, one);
     }
 
     #[test]
@@ -310,7 +310,7 @@ mod tests {
     fn each_quantity_that_a_test_case_compares_has_to_be_observed() {
         for part in Part::ALL {
             let case = test_cases::all(&[part], true).remove(0);
-            let all = Observation {
+            let all = Measurement {
                 seed: 1,
                 goodput_bps: 1e6,
                 retransmissions: 1.0,
@@ -321,14 +321,14 @@ mod tests {
                 drops: Vec::new(),
             };
             assert_eq!(all.check(&case), Ok(()));
-            let lacks = |lacking: Observation, quantity: Quantity| {
+            let lacks = |lacking: Measurement, quantity: Quantity| {
                 let compared = case.criteria().iter().any(|criterion| criterion.quantity == quantity);
                 assert_eq!(lacking.check(&case).is_err(), compared, "{part:?} {quantity:?}");
             };
-            lacks(Observation { chunk_s: None, ..all.clone() }, Quantity::ChunkTime);
-            lacks(Observation { mean_bitrate_bps: None, ..all.clone() }, Quantity::MeanBitrate);
-            lacks(Observation { switches: None, ..all.clone() }, Quantity::Switches);
-            lacks(Observation { stalls: None, ..all.clone() }, Quantity::Stalls);
+            lacks(Measurement { chunk_s: None, ..all.clone() }, Quantity::ChunkTime);
+            lacks(Measurement { mean_bitrate_bps: None, ..all.clone() }, Quantity::MeanBitrate);
+            lacks(Measurement { switches: None, ..all.clone() }, Quantity::Switches);
+            lacks(Measurement { stalls: None, ..all.clone() }, Quantity::Stalls);
         }
     }
 }
