@@ -41,8 +41,8 @@ fn leaves(value: &Value, at: &str, found: &mut Vec<String>) {
 
 fn judged(report: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    for part in ["void", "lateness", "live", "test case/part", "test case/name"] {
-        let pointer = format!("/test cases/0/{part}");
+    for part in ["void", "lateness", "live", "cell/part", "cell/name"] {
+        let pointer = format!("/cells/0/{part}");
         leaves(report.pointer(&pointer).expect("a part of the report"), &pointer, &mut found);
     }
     found
