@@ -138,8 +138,8 @@ words: $(VENV)/.created ## Finds words for which the project has a standard term
 slow: build $(VENV)/.development ## Runs the slow suite: many seeds, ten thousand random networks, the kernel beside the simulation.
 	@# All of Python's tests: those of `make test` have not seen the release build, which is what users get.
 	$(BIN)/pytest -m "slow or not slow"
-	$(CARGO) test --workspace --release --locked -- --ignored
-	ANABRANCH_CASES=10000 $(CARGO) test --package anabranch-sim --release --locked random_networks
+	$(CARGO) test --workspace --profile slow --locked -- --ignored
+	ANABRANCH_CASES=10000 $(CARGO) test --package anabranch-sim --profile slow --locked random_networks
 
 compare: build ## Compares metrics and events of 133 runs with those that were recorded: behaviour that must not change.
 	$(BIN)/python scripts/compare-behaviour.py $(COMPARE)

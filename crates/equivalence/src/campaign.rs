@@ -155,7 +155,7 @@ impl Recorded {
         let errors = attempts.iter().filter_map(|attempt| attempt.error.clone()).collect();
         let lives: Vec<Live> = attempts.into_iter().filter_map(|attempt| attempt.live).collect();
         let lateness = Lateness::typical(&lives);
-        Recorded { invalid, errors, lateness, live: lives.into_iter().map(|live| live.observation).collect() }
+        Recorded { invalid, errors, lateness, live: lives.into_iter().map(|live| live.measurement).collect() }
     }
 }
 

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::test_cases;
 
-    fn observation(goodput_bps: f64) -> Measurement {
+    fn measurement(goodput_bps: f64) -> Measurement {
         Measurement {
             seed: 1,
             goodput_bps,
@@ -122,7 +122,7 @@ mod tests {
 
     fn judged(simulated: f64, live: f64) -> Judgement {
         let case = test_cases::all(&[Part::OnePath], false).remove(0);
-        let runs = |value: f64| [0.999, 1.0, 1.001].map(|factor| observation(value * factor));
+        let runs = |value: f64| [0.999, 1.0, 1.001].map(|factor| measurement(value * factor));
         Judgement::of(&case, &runs(simulated), &runs(live)).unwrap()
     }
 
@@ -141,13 +141,13 @@ mod tests {
     fn a_test_case_that_could_not_be_measured_passes_nothing() {
         assert_eq!(part_verdict(Part::OnOff, &[Some(judged(1e6, 1e6)), None]), Verdict::Inconclusive);
         let case = test_cases::all(&[Part::OnePath], false).remove(0);
-        assert!(Judgement::of(&case, &[observation(1e6)], &[]).is_none());
+        assert!(Judgement::of(&case, &[measurement(1e6)], &[]).is_none());
     }
 
     #[test]
     fn twenty_segments_are_close_enough_whatever_the_share() {
         let case = test_cases::all(&[Part::OnePath], false).remove(0);
-        let with = |n: f64| vec![Measurement { retransmissions: n, ..observation(1e6) }; 3];
+        let with = |n: f64| vec![Measurement { retransmissions: n, ..measurement(1e6) }; 3];
         let verdict = |a: f64, b: f64| Judgement::of(&case, &with(a), &with(b)).unwrap().verdict();
         assert_eq!(verdict(1.0, 20.0), Verdict::Equivalent);
         assert_eq!(verdict(100.0, 122.0), Verdict::Equivalent);

@@ -1,6 +1,6 @@
 //! Equivalence tests: the same test cases in simulation and live on the kernel, with a verdict for each.
 //!
-//! [`question`] defines the parts and criteria, [`test_cases`] the test cases. An [`measurement`] is the result of a run,
+//! [`question`] defines the parts and criteria, [`test_cases`] the test cases. A [`measurement`] is the result of a run,
 //! simulated or live; [`equivalence`] has the statistics, [`judgement`] the comparison. A [`campaign`] runs many test
 //! cases, several at once, and repeats invalid runs; its [`report`] is printed and saved.
 

@@ -47,7 +47,7 @@ pub struct Drops {
 #[derive(Clone, Debug)]
 pub struct Live {
     /// What is compared.
-    pub observation: Measurement,
+    pub measurement: Measurement,
     /// How late the emulator delivered packets.
     pub lateness: Lateness,
     /// The testbed says that the run measured the machine.
@@ -57,13 +57,13 @@ pub struct Live {
 impl Live {
     fn of(case: &TestCase, seed: u64, metrics: &Metrics, events: Option<&EventColumns>) -> Result<Self, String> {
         let facts = metrics.live.as_ref().ok_or("`live` is missing: the run was not made in the testbed")?;
-        let observation = Measurement::of(case, seed, metrics, events)?;
+        let measurement = Measurement::of(case, seed, metrics, events)?;
         let percentile = |name: &str, value: Option<f64>| {
             value.ok_or_else(|| format!("`live.lateness_s.{name}` was not observed: no packet was delivered"))
         };
         let median_s = percentile("p50", facts.lateness_s.p50)?;
         let p99_s = percentile("p99", facts.lateness_s.p99)?;
-        Ok(Live { observation, lateness: Lateness { median_s, p99_s }, invalid: facts.invalid })
+        Ok(Live { measurement, lateness: Lateness { median_s, p99_s }, invalid: facts.invalid })
     }
 }
 
@@ -108,7 +108,7 @@ impl Measurement {
         let retransmissions: u64 = subflows.iter().map(|subflow| subflow.retransmissions).sum();
         let down = metrics.links.iter().filter(|link| link.direction == LinkDirection::Down);
         let dash = session.dash();
-        let observation = Measurement {
+        let measurement = Measurement {
             seed,
             goodput_bps: session.bytes as f64 * 8.0 / f64::from(case.seconds),
             retransmissions: retransmissions as f64,
@@ -118,8 +118,8 @@ impl Measurement {
             stalls: session.viewer.as_ref().map(|viewer| viewer.stalls as f64),
             drops: down.map(|link| Drops { queue: link.drops_queue, random: link.drops_random }).collect(),
         };
-        observation.check(case)?;
-        Ok(observation)
+        measurement.check(case)?;
+        Ok(measurement)
     }
 
     /// Whether it has all that the test case compares.

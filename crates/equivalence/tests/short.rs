@@ -6,25 +6,14 @@ use anabranch_equivalence::campaign::run;
 use anabranch_equivalence::question::Part;
 use anabranch_equivalence::report::CampaignReport;
 use anabranch_equivalence::test_cases::all;
-use anabranch_live::requirements::missing;
+use anabranch_live::requirements::skips_test;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const SECONDS: u32 = 4;
 
-/// Whether the test cannot run here; with `ANABRANCH_REQUIRE_LIVE=1` that fails it.
-fn unable() -> bool {
-    let lacking = missing(&[]);
-    let required = std::env::var("ANABRANCH_REQUIRE_LIVE").is_ok_and(|value| value == "1");
-    assert!(lacking.is_empty() || !required, "live tests are required, but: {}", lacking.join(" "));
-    if !lacking.is_empty() {
-        eprintln!("skipped: {}", lacking.join(" "));
-    }
-    !lacking.is_empty()
-}
-
 #[test]
 fn live_runs_of_either_server_are_compared_with_simulated_ones() {
-    if unable() {
+    if skips_test(&[]) {
         return;
     }
     let parts = [Part::OnePath, Part::OurServer];

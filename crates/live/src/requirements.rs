@@ -47,6 +47,22 @@ pub fn missing(tools: &[Tool]) -> Vec<String> {
     list
 }
 
+/// For tests: prints why a live test with these tools cannot run on this machine; returns whether that is so.
+///
+/// # Panics
+/// If `ANABRANCH_REQUIRE_LIVE=1`: then a machine that cannot run the live tests fails them.
+pub fn skips_test(tools: &[Tool]) -> bool {
+    let missing = missing(tools);
+    if missing.is_empty() {
+        return false;
+    }
+    let reasons = missing.join(" ");
+    let required = std::env::var("ANABRANCH_REQUIRE_LIVE").is_ok_and(|value| value == "1");
+    assert!(!required, "live tests are required, but: {reasons}");
+    eprintln!("skipped: {reasons}");
+    true
+}
+
 fn installed(tool: &Tool) -> bool {
     let found = Command::new("sh").args(["-c", "command -v -- \"$0\"", tool.program]).stdout(Stdio::null()).status();
     found.is_ok_and(|status| status.success())

@@ -3,10 +3,10 @@
 //! These are functions for serde's `with`, on fields that are flattened as well as on those that are not. The keys of a group
 //! are the names of its fields, which its own `Deserialize` gives: they are written once.
 
-use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
+use anabranch_units::keys_of;
+use serde::de::{DeserializeOwned, Deserializer};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
-use std::fmt;
 
 /// A group that is always observed.
 pub mod required {
@@ -104,7 +104,7 @@ pub mod optional {
 }
 
 fn write_nulls<T: DeserializeOwned, S: Serializer>(serializer: S) -> Result<S::Ok, S::Error> {
-    let keys = keys::<T>();
+    let keys = keys_of::<T>();
     let mut map = serializer.serialize_map(Some(keys.len()))?;
     for key in keys {
         map.serialize_entry(key, &())?;
@@ -115,68 +115,18 @@ fn write_nulls<T: DeserializeOwned, S: Serializer>(serializer: S) -> Result<S::O
 /// The members of an object that belong to the group.
 fn members<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
     let mut all: Map<String, Value> = serde::Deserialize::deserialize(deserializer)?;
-    Ok(keys::<T>().iter().filter_map(|key| all.remove_entry(*key)).collect())
+    Ok(keys_of::<T>().iter().filter_map(|key| all.remove_entry(*key)).collect())
 }
 
 fn are_null<T: DeserializeOwned>(members: &Map<String, Value>) -> bool {
-    members.len() == keys::<T>().len() && members.values().all(Value::is_null)
+    members.len() == keys_of::<T>().len() && members.values().all(Value::is_null)
 }
 
 fn read<T: DeserializeOwned, E: serde::de::Error>(members: Map<String, Value>) -> Result<T, E> {
-    if let Some(key) = keys::<T>().iter().find(|key| !members.contains_key(**key)) {
+    if let Some(key) = keys_of::<T>().iter().find(|key| !members.contains_key(**key)) {
         return Err(E::custom(format!("missing field `{key}`")));
     }
     serde_path_to_error::deserialize(Value::Object(members)).map_err(|error| E::custom(error))
-}
-
-/// The names of a struct's fields in JSON, in their order.
-fn keys<T: DeserializeOwned>() -> &'static [&'static str] {
-    match T::deserialize(AskKeys) {
-        Err(Keys(keys)) => keys,
-        Ok(_) => &[],
-    }
-}
-
-/// A deserializer that has no data: it fails with the names of the fields that the type asks for.
-struct AskKeys;
-
-#[derive(Debug)]
-struct Keys(&'static [&'static str]);
-
-impl fmt::Display for Keys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.0)
-    }
-}
-
-impl std::error::Error for Keys {}
-
-impl serde::de::Error for Keys {
-    fn custom<T: fmt::Display>(_message: T) -> Self {
-        Keys(&[])
-    }
-}
-
-impl<'de> Deserializer<'de> for AskKeys {
-    type Error = Keys;
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        fields: &'static [&'static str],
-        _visitor: V,
-    ) -> Result<V::Value, Keys> {
-        Err(Keys(fields))
-    }
-
-    fn deserialize_any<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Keys> {
-        Err(Keys::custom("not a struct"))
-    }
-
-    serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit unit_struct newtype_struct
-        seq tuple tuple_struct map enum identifier ignored_any
-    }
 }
 
 #[cfg(test)]

@@ -4,24 +4,13 @@
 #![cfg(target_os = "linux")]
 
 use anabranch_events::DropCause;
-use anabranch_live::requirements::missing;
+use anabranch_live::requirements::skips_test;
 use anabranch_network::Packet;
 use anabranch_observation::{Ended, Engine, LinkDirection, LiveFacts, Outcome, SessionMetrics};
 use anabranch_scenario::{Scenario, load};
 use anabranch_testbed::{ClientKind, Options, ServerKind, Testbed, TestbedError};
 use anabranch_units::{Duration, Instant};
 use std::process::Command;
-
-/// Whether the test cannot run here; with `ANABRANCH_REQUIRE_LIVE=1` that fails it.
-fn unable() -> bool {
-    let lacking = missing(&[]);
-    let required = std::env::var("ANABRANCH_REQUIRE_LIVE").is_ok_and(|value| value == "1");
-    assert!(lacking.is_empty() || !required, "live tests are required, but: {}", lacking.join(" "));
-    if !lacking.is_empty() {
-        eprintln!("skipped: {}", lacking.join(" "));
-    }
-    !lacking.is_empty()
-}
 
 fn scenario(text: &str) -> Scenario {
     load(&format!("schema = 1\n{text}"), "test", None, &[]).expect("a scenario")
@@ -48,7 +37,7 @@ fn facts(outcome: &Outcome) -> &LiveFacts {
 
 #[test]
 fn a_download_over_two_paths_uses_both_whoever_serves() {
-    if unable() {
+    if skips_test(&[]) {
         return;
     }
     for server in [ServerKind::Anabranch, ServerKind::Kernel] {
@@ -100,7 +89,7 @@ fn lost_of(scenario: &Scenario, seed: u64, packets: &[u64]) -> Vec<u64> {
 /// the number of losses.
 #[test]
 fn the_emulator_loses_the_packets_that_the_simulator_loses() {
-    if unable() {
+    if skips_test(&[]) {
         return;
     }
     let lossy = "queue = \"4 MB\"\nup = { loss = \"5 %\" }\nloss = \"3 %\"\n";
@@ -120,7 +109,7 @@ fn the_emulator_loses_the_packets_that_the_simulator_loses() {
 
 #[test]
 fn a_program_in_the_clients_namespace_is_served_and_nothing_is_left() {
-    if unable() {
+    if skips_test(&[]) {
         return;
     }
     let content = std::env::temp_dir().join(format!("anabranch-testbed-content-{}", std::process::id()));
@@ -160,7 +149,7 @@ fn a_program_in_the_clients_namespace_is_served_and_nothing_is_left() {
 
 #[test]
 fn what_cannot_be_built_is_refused_with_the_reason() {
-    if unable() {
+    if skips_test(&[]) {
         return;
     }
     let mixed = "duration = \"1 s\"\n[link.a]\nrate = \"1 Mb/s\"\n[link.b]\nrate = \"1 Mb/s\"\n\
@@ -172,7 +161,7 @@ fn what_cannot_be_built_is_refused_with_the_reason() {
 
 #[test]
 fn paths_share_a_link_with_each_other_and_with_cross_traffic() {
-    if unable() {
+    if skips_test(&[]) {
         return;
     }
     let text = "duration = \"4 s\"\n[transport]\ncongestion_control = \"lia\"\n\
@@ -197,7 +186,7 @@ fn paths_share_a_link_with_each_other_and_with_cross_traffic() {
 
 #[test]
 fn an_interface_that_comes_back_gets_a_new_subflow() {
-    if unable() {
+    if skips_test(&[]) {
         return;
     }
     let events = "[[event]]\nat = \"1 s\"\npath = \"wifi\"\ndown = true\n[[event]]\nat = \"2 s\"\npath = \"wifi\"\ndown = false\n";
@@ -223,7 +212,7 @@ const GIVES_UP: &str = "duration = \"14 s\"\n[transport]\nscheduler = \"min-rtt\
 #[test]
 #[ignore = "it takes 28 s"]
 fn a_player_that_abandons_a_response_continues_with_another_connection() {
-    if unable() {
+    if skips_test(&[]) {
         return;
     }
     for server in [ServerKind::Anabranch, ServerKind::Kernel] {

@@ -5,12 +5,14 @@
 //! a conversion back. [`text`] reads and writes quantities with their units. This crate imports no other crate of Anabranch.
 
 mod bandwidth;
+mod keys;
 mod nearest;
 mod sequence;
 pub mod text;
 mod time;
 
 pub use bandwidth::Bandwidth;
+pub use keys::keys_of;
 pub use nearest::nearest;
 pub use sequence::SeqNumber;
 pub use text::{Bytes, Ratio};

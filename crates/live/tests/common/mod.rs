@@ -8,31 +8,14 @@ pub mod served;
 #[cfg(feature = "serve")]
 pub mod site;
 
-use anabranch_live::requirements::{self, Tool};
 use anabranch_live::{Emulator, EmulatorReport, Host};
 use anabranch_units::{Duration, Instant};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Prints why the test cannot run here; returns whether that is so.
-///
-/// # Panics
-/// If `ANABRANCH_REQUIRE_LIVE=1`: then a machine that cannot run the live tests fails them.
-pub fn unable(tools: &[Tool]) -> bool {
-    let missing = requirements::missing(tools);
-    if missing.is_empty() {
-        return false;
-    }
-    let reasons = missing.join(" ");
-    let required = std::env::var("ANABRANCH_REQUIRE_LIVE").is_ok_and(|value| value == "1");
-    assert!(!required, "live tests are required, but: {reasons}");
-    eprintln!("skipped: {reasons}");
-    true
-}
-
 /// Ends the test early, with the reason on stderr, where the machine cannot run it.
 macro_rules! require {
     ($tools:expr) => {
-        if crate::common::unable($tools) {
+        if anabranch_live::requirements::skips_test($tools) {
             return;
         }
     };

@@ -10,6 +10,7 @@
 use super::document::{Entry, Node, Table, Value};
 use super::json_schema::expected_of;
 use super::mistake::{Mistake, alternatives};
+use super::short_forms::LONG_KEYS;
 use serde::de::{self, DeserializeSeed, Expected, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use std::cell::RefCell;
@@ -44,9 +45,6 @@ impl Display for Label<'_> {
     }
 }
 
-/// Keys of the long form that an author need not know: they are not offered in messages.
-const UNADVERTISED: [&str; 1] = ["cut"];
-
 /// The keys that name the variant of a table.
 const TAGS: [&str; 2] = ["kind", "name"];
 
@@ -80,7 +78,7 @@ impl<'de> FromNode<'de, '_> {
         let Some(entry) = self.entries(table).find(|entry| !fields.contains(&entry.key.as_str())) else {
             return Ok(());
         };
-        let known: Vec<&str> = fields.iter().copied().filter(|field| !UNADVERTISED.contains(field)).collect();
+        let known: Vec<&str> = fields.iter().copied().filter(|field| !LONG_KEYS.contains(field)).collect();
         Err(Mistake::unknown_key(entry.shown(), &known).in_table(&self.label.to_string(), &entry.at))
     }
 

@@ -5,10 +5,10 @@
 //! keys that it stands for, and what is left out but follows from other keys is added.
 
 use super::document::{Entry, Node, Table, Value, parse_value};
-use super::json_schema::keys_of;
 use super::mistake::Mistake;
 use super::short_forms::open_in;
-use anabranch_units::text;
+use super::tables::DirectionSpec;
+use anabranch_units::{keys_of, text};
 
 /// The words of `kernel`, which stands for other keys of `[transport]`.
 pub(super) const KERNELS: [&str; 2] = ["legacy", "upstream"];
@@ -112,7 +112,7 @@ fn expand_link(link: &mut Node, label: &str) -> Result<(), Mistake> {
 
 /// Refuses a key that is neither one of these nor one of a direction.
 fn check_keys(table: &Table, own: &[&'static str], label: &str) -> Result<(), Mistake> {
-    let known: Vec<&str> = own.iter().copied().chain(keys_of("DirectionSpec")).collect();
+    let known: Vec<&str> = own.iter().chain(keys_of::<DirectionSpec>()).copied().collect();
     match table.entries.iter().find(|entry| !known.contains(&entry.key.as_str())) {
         None => Ok(()),
         Some(entry) => Err(Mistake::unknown_key(&entry.key, &known).in_table(label, &entry.at)),
@@ -122,7 +122,7 @@ fn check_keys(table: &Table, own: &[&'static str], label: &str) -> Result<(), Mi
 /// Moves the keys of a direction into both directions, where these do not have them.
 fn share(table: &mut Table) -> Result<(), Mistake> {
     halve_round_trip(table)?;
-    let shared: Vec<Entry> = keys_of("DirectionSpec").filter_map(|key| table.remove(key)).collect();
+    let shared: Vec<Entry> = keys_of::<DirectionSpec>().iter().filter_map(|key| table.remove(key)).collect();
     for direction in ["up", "down"] {
         let shared = shared.iter().filter(|entry| direction == "down" || entry.key != "loss");
         if let Some(first) = shared.clone().next() {

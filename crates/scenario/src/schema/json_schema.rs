@@ -4,7 +4,7 @@
 //! reference page take their keys, defaults and meanings from the same source.
 
 use super::expand::KERNELS;
-use super::short_forms::SHORT_FORMS;
+use super::short_forms::{FILLED_IN, SHORT_FORMS, SHORT_KEYS, ShortForm};
 use super::tables::{DirectionSpec, Scenario};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
@@ -22,11 +22,6 @@ pub(super) fn type_schema(name: &str) -> Option<&'static Map<String, Value>> {
 
 fn properties(name: &str) -> Option<&'static Map<String, Value>> {
     type_schema(name)?.get("properties")?.as_object()
-}
-
-/// The keys of a table, in the order of their declaration.
-pub(super) fn keys_of(type_name: &str) -> impl Iterator<Item = &'static str> + use<> {
-    properties(type_name).into_iter().flat_map(|keys| keys.keys().map(String::as_str))
 }
 
 /// One key of one kind of table, for the reference page.
@@ -133,7 +128,7 @@ pub fn json_schema() -> Value {
         definitions.iter().map(|(name, schema)| (name.clone(), inline_variants(schema, &definitions))).collect();
     for (name, mut schema) in inlined {
         let Some(table) = schema.as_object_mut() else { continue };
-        accept_long_forms(&name, table, &direction);
+        accept_short_keys(&name, table, &direction);
         open_short_forms(table, &definitions);
         close(table);
         definitions.insert(name, schema);
@@ -162,40 +157,33 @@ fn inline_variants(schema: &Value, definitions: &Map<String, Value>) -> Value {
     schema
 }
 
-/// The keys that the long form lacks or demands, because something else stands for them.
-fn accept_long_forms(name: &str, table: &mut Map<String, Value>, direction: &Map<String, Value>) {
-    let Some(Value::Object(properties)) = table.get_mut("properties") else {
-        if name == "Rate" {
-            demand_no_kind(table);
-        }
-        return;
-    };
-    match name {
-        "Transport" => {
-            let meaning = "Whose behaviour is meant where the other keys say nothing: `legacy` (the patched kernels of the \
-                papers) or `upstream` (today's Linux).";
-            properties.insert("kernel".into(), json!({ "enum": KERNELS, "description": meaning }));
-        }
-        "Link" | "Event" => {
-            properties.extend(direction.iter().map(|(key, schema)| (key.clone(), schema.clone())));
-            let meaning = "The round trip without queues; half of it each way.";
-            let delay = direction.get("delay").cloned().unwrap_or_default();
-            let mut rtt = delay.as_object().cloned().unwrap_or_default();
-            rtt.insert("description".into(), meaning.into());
-            properties.insert("rtt".into(), Value::Object(rtt));
-            if name == "Event"
-                && let Some(down) = properties.get("down").cloned()
-            {
-                let description = down.get("description").cloned().unwrap_or_default();
-                let either = json!({ "description": description, "anyOf": [{ "type": "boolean" }, down] });
-                properties.insert("down".into(), either);
-            }
-        }
-        "Session" => {}
-        _ => return,
-    }
-    if name != "Event" {
+/// Adds the keys that only the short form has. Keys that are demanded only because the long form has them may be absent.
+fn accept_short_keys(name: &str, table: &mut Map<String, Value>, direction: &Map<String, Value>) {
+    if FILLED_IN.contains(&name) {
         table.remove("required");
+    }
+    if name == "Rate" {
+        demand_no_kind(table);
+    }
+    let Some(Value::Object(properties)) = table.get_mut("properties") else { return };
+    if ["Link", "Event"].contains(&name) {
+        properties.extend(direction.iter().map(|(key, schema)| (key.clone(), schema.clone())));
+    }
+    for short in SHORT_KEYS.iter().filter(|short| short.table == name) {
+        let mut schema = match short.key {
+            "kernel" => json!({ "enum": KERNELS }),
+            // A round trip is a time, as the delay is.
+            _ => direction.get("delay").cloned().unwrap_or_default(),
+        };
+        schema["description"] = short.meaning.into();
+        properties.insert(short.key.into(), schema);
+    }
+    if name == "Event"
+        && let Some(down) = properties.get("down").cloned()
+    {
+        let description = down.get("description").cloned().unwrap_or_default();
+        let either = json!({ "description": description, "anyOf": [{ "type": "boolean" }, down] });
+        properties.insert("down".into(), either);
     }
 }
 
@@ -211,21 +199,11 @@ fn demand_no_kind(table: &mut Map<String, Value>) {
 /// Where a table has a short form, its single value is as good.
 fn open_short_forms(table: &mut Map<String, Value>, definitions: &Map<String, Value>) {
     let Some(Value::Object(properties)) = table.get_mut("properties") else { return };
-    let single = |key: &str| {
-        let schema = |type_name: &str, key: &str| definitions.get(type_name)?.get("properties")?.get(key).cloned();
-        match key {
-            "player" => schema("Player", "kind"),
-            "receive_buffer" => schema("ReceiveBuffer", "initial"),
-            "rate" => schema("Constant", "rate"),
-            "queue" => schema("DropTail", "limit"),
-            "loss" => schema("Bernoulli", "share"),
-            // Choices of algorithms say themselves that a name will do.
-            _ => None,
-        }
-    };
+    // The choice of an algorithm is no type of its own here: its schema says that a name will do.
+    let single = |form: &ShortForm| definitions.get(form.table)?.get("properties")?.get(form.takes[0]).cloned();
     for form in &SHORT_FORMS {
         let is_table = properties.get(form.key).is_some_and(refers_to_table);
-        if let (true, Some(single)) = (is_table, single(form.key)) {
+        if let (true, Some(single)) = (is_table, single(form)) {
             let whole = properties[form.key].clone();
             let description = whole.get("description").cloned().unwrap_or_default();
             let opened = json!({ "description": description, "anyOf": [single, whole] });

@@ -1,6 +1,7 @@
 //! `docs/reference/scenario.md`: every key with its default and meaning, from the tables' structs.
 
 use super::json_schema::{Key, reference};
+use super::short_forms::{FILLED_IN, LONG_KEYS, SHORT_KEYS};
 use std::fmt::Write;
 
 /// The page's introduction.
@@ -55,34 +56,18 @@ const SECTIONS: &[(&str, &[&str])] = &[
 #[cfg(test)]
 const WITHOUT_TITLE: [&str; 1] = ["Constant"];
 
-/// Keys of the short form, which the structs do not have: the type, the key and its meaning.
-const SHORT: [(&str, &str, &str); 3] = [
-    (
-        "Transport",
-        "kernel",
-        "Whose behaviour is meant where the keys below say nothing: `legacy` (the patched kernels of the papers; their \
-         defaults stand below) or `upstream` (today's Linux: scheduler `linux`, `commit = \"into-buffer\"`, `failover = \
-         \"upstream\"`, neither of the two remedies for a full window, `wide_data_seq = true`).",
-    ),
-    ("Link", "rtt", "The round trip without queues; half of it each way. Instead of `delay`."),
-    ("Event", "rtt", "The new round trip of both directions together. Every other key of a link changes likewise."),
-];
-
-/// Keys of the long form that an author need not know.
-const LONG_ONLY: [&str; 1] = ["cut"];
-
 /// The page in Markdown.
 pub fn page() -> String {
     let mut page = OPENING.to_string();
     for (title, types) in SECTIONS {
         let _ = write!(page, "\n## {title}\n\n| key | default | meaning |\n|---|---|---|\n");
         for type_name in *types {
-            for (_, key, meaning) in SHORT.iter().filter(|(of, ..)| of == type_name) {
-                write_row(&mut page, key, None, meaning);
+            for short in SHORT_KEYS.iter().filter(|short| short.table == *type_name) {
+                write_row(&mut page, short.key, None, short.meaning);
             }
             let keys = reference(type_name);
             keys.iter()
-                .filter(|key| !LONG_ONLY.contains(&key.name))
+                .filter(|key| !LONG_KEYS.contains(&key.name))
                 .for_each(|key| write_key(&mut page, type_name, key));
         }
     }
@@ -90,8 +75,7 @@ pub fn page() -> String {
 }
 
 fn write_key(page: &mut String, type_name: &str, key: &Key) {
-    // What a session or a link must have in the long form, the short form may leave out.
-    let required = key.required && !["Session", "Link"].contains(&type_name);
+    let required = key.required && !FILLED_IN.contains(&type_name);
     let meaning = if required { format!("{} Required.", key.meaning) } else { key.meaning.clone() };
     write_row(page, key.name, key.default.as_deref(), &meaning);
 }

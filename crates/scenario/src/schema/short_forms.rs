@@ -6,31 +6,73 @@ use super::document::{Entry, Node, Table, Value};
 pub(super) struct ShortForm {
     /// The key that may have a single value.
     pub key: &'static str,
-    /// The keys of the table that take the value.
+    /// The type of the table that it stands for.
+    pub table: &'static str,
+    /// The keys of that table that take the value.
     pub takes: &'static [&'static str],
     /// A further key of the table, and its value.
     pub fixed: Option<(&'static str, &'static str)>,
 }
 
-const fn short(key: &'static str, takes: &'static [&'static str]) -> ShortForm {
-    ShortForm { key, takes, fixed: None }
+const fn short(key: &'static str, table: &'static str, takes: &'static [&'static str]) -> ShortForm {
+    ShortForm { key, table, takes, fixed: None }
 }
 
-const fn with_kind(key: &'static str, takes: &'static [&'static str], kind: &'static str) -> ShortForm {
-    ShortForm { key, takes, fixed: Some(("kind", kind)) }
+const fn with_kind(
+    key: &'static str,
+    table: &'static str,
+    takes: &'static [&'static str],
+    kind: &'static str,
+) -> ShortForm {
+    ShortForm { key, table, takes, fixed: Some(("kind", kind)) }
 }
 
-/// Every short form. The one of `kernel` and those of links and events concern several keys: see [`super::expand`].
+/// Every short form of a single key. Those of [`SHORT_KEYS`] concern several keys: see [`super::expand`].
 pub(super) const SHORT_FORMS: [ShortForm; 8] = [
-    short("path_policy", &["name"]),
-    short("scheduler", &["name"]),
-    short("congestion_control", &["name"]),
-    short("player", &["kind"]),
-    short("receive_buffer", &["initial", "max"]),
-    short("rate", &["rate"]),
-    with_kind("queue", &["limit"], "drop-tail"),
-    with_kind("loss", &["share"], "bernoulli"),
+    short("path_policy", "Choice", &["name"]),
+    short("scheduler", "Choice", &["name"]),
+    short("congestion_control", "Choice", &["name"]),
+    short("player", "Player", &["kind"]),
+    short("receive_buffer", "ReceiveBuffer", &["initial", "max"]),
+    short("rate", "Constant", &["rate"]),
+    with_kind("queue", "DropTail", &["limit"], "drop-tail"),
+    with_kind("loss", "Bernoulli", &["share"], "bernoulli"),
 ];
+
+/// A key that an author may write and that the structs do not have, because [`super::expand`] replaces it by others.
+pub(super) struct ShortKey {
+    /// The type of the table in which it is written.
+    pub table: &'static str,
+    pub key: &'static str,
+    pub meaning: &'static str,
+}
+
+/// Every key that the structs do not have.
+pub(super) const SHORT_KEYS: [ShortKey; 3] = [
+    ShortKey {
+        table: "Transport",
+        key: "kernel",
+        meaning: "Whose behaviour is meant where the other keys say nothing: `legacy` (the patched kernels of the papers; \
+            the defaults are theirs) or `upstream` (today's Linux: scheduler `linux`, `commit = \"into-buffer\"`, `failover = \
+            \"upstream\"`, neither of the two remedies for a full window, `wide_data_seq = true`).",
+    },
+    ShortKey {
+        table: "Link",
+        key: "rtt",
+        meaning: "The round trip without queues; half of it each way. Instead of `delay`.",
+    },
+    ShortKey {
+        table: "Event",
+        key: "rtt",
+        meaning: "The new round trip of both directions together. Every other key of a link changes likewise.",
+    },
+];
+
+/// Keys of the structs that an author need not know: messages and the reference page do not name them.
+pub(super) const LONG_KEYS: [&str; 1] = ["cut"];
+
+/// Types whose required keys may be left out, because [`super::expand`] adds them.
+pub(super) const FILLED_IN: [&str; 2] = ["Link", "Session"];
 
 /// Makes the table of a single value that stands under a key; false if there is no short form of that key.
 pub(super) fn open(node: &mut Node, key: &str) -> bool {
