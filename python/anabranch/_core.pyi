@@ -62,6 +62,9 @@ class Scenario:
     @property
     def resolved(self) -> str:
         """The scenario as TOML with every default written out."""
+    @property
+    def warnings(self) -> list[tuple[str, str]]:
+        """What is legal in it and probably not meant: the word for its kind, and a sentence with its place."""
     def videos(self) -> list[dict[str, Any]]:
         """What each session watches.
 

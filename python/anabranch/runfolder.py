@@ -191,6 +191,7 @@ def _about(run: Run) -> dict[str, Any]:
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu_seconds": round(run.cpu_seconds, 6),
         "wall_seconds": round(run.wall_seconds, 6),
+        "warnings": [{"kind": each.kind, "message": each.message} for each in run.warnings],
         "machine": {
             "system": f"{platform.system()} {platform.release()}",
             "architecture": platform.machine(),

@@ -9,8 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch import _core, metrics
+from anabranch import _core, metrics, warning
 from anabranch.metrics import Metrics
+from anabranch.warning import RunWarning
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,6 +33,7 @@ class Run:
             seed and version always give the same metrics.
         cpu_seconds: Processor time that the run took, in seconds.
         wall_seconds: Time that the run took, in seconds.
+        warnings: What is legal in it and probably not meant.
     """
 
     scenario: str
@@ -40,6 +42,7 @@ class Run:
     cpu_seconds: float
     wall_seconds: float
     _outcome: _core.Outcome = field(repr=False)
+    warnings: tuple[RunWarning, ...] = ()
 
     @property
     def outcome(self) -> _core.Outcome:
@@ -116,7 +119,24 @@ def run(
         InputError: The scenario, a key or a value is wrong. The message names the place, what was expected and, where
             there is one, the nearest valid name.
         OSError: The scenario's file cannot be read.
+
+    Warns:
+        RunWarning: Something in the run is legal and probably not meant.
     """
+    done = simulate(scenario, seed=seed, set=set, events=events, progress=progress)
+    warning.give(done.warnings, stacklevel=2)
+    return done
+
+
+def simulate(
+    scenario: str | Path | Mapping[str, Any],
+    *,
+    seed: int = 1,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 (the command line's word)
+    events: bool = False,
+    progress: Callable[[float], object] | None = None,
+) -> Run:
+    """As :func:`run`, but gives its warnings only with the run."""
     if not 0 <= seed < 2**64:
         raise _core.InputError(f"seed {seed}: expected a whole number from 0 to 2**64 - 1")
     overrides = [(key, _core.value_text(value, key)) for key, value in (set or {}).items()]
@@ -130,6 +150,7 @@ def run(
         cpu_seconds=time.process_time() - cpu,
         wall_seconds=time.perf_counter() - wall,
         _outcome=outcome,
+        warnings=warning.of_scenario(loaded),
     )
 
 

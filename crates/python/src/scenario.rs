@@ -26,6 +26,12 @@ impl Scenario {
         self.0.resolved()
     }
 
+    /// What is legal in it and probably not meant: the kind's word, and the sentence with its place.
+    #[getter]
+    fn warnings(&self) -> Vec<(&'static str, String)> {
+        self.0.warnings.iter().map(|warning| (warning.kind.word(), warning.to_string())).collect()
+    }
+
     /// What each session watches.
     fn videos<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         self.0.sessions.iter().map(|session| describe(py, &session.video)).collect()

@@ -24,6 +24,7 @@ mod links;
 mod plan;
 mod schema;
 pub mod traces;
+mod warning;
 
 pub use error::Error;
 pub use links::{DirectedLink, directed_links};
@@ -34,3 +35,4 @@ pub use schema::{
     Progressive, Queue, Rate, Red, Reordering, SCHEMA, Scenario, Session, Statistics, Synthetic, TokenBucket, Trace,
     Traffic, TrafficKind, Uniform, Video, json_schema, load, page,
 };
+pub use warning::{Warning, WarningKind};

@@ -14,11 +14,11 @@ import typer
 from rich.text import Text
 
 from anabranch import InputError, runfolder, summary
-from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar
+from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar, say_warning
 from anabranch.live.run import MODEL, SERVERS
 from anabranch.live.run import run as run_live
 from anabranch.session import Run
-from anabranch.session import run as run_scenario
+from anabranch.session import simulate
 
 EXAMPLES = (
     'Example: anabranch run sticky/base --seed 7 --set transport.scheduler=gr-sty --set link.path1.loss="1 %"\n\n'
@@ -96,7 +96,7 @@ def run(
         _refuse({"server": server, "client": client, "pcap": pcap or None, "content": content})
 
     def simulated(_left: Path, progress: Callable[[float], None]) -> Run:
-        return run_scenario(scenario, seed=seed, set=chosen, events=events, progress=progress)
+        return simulate(scenario, seed=seed, set=chosen, events=events, progress=progress)
 
     def in_real_time(left: Path, progress: Callable[[float], None]) -> Run:
         return run_live(
@@ -144,6 +144,8 @@ def _run(
         left = Path(temporary)
         with progress_bar(description) as progress:
             done = work(left, progress)
+        for warning in done.warnings:
+            say_warning(warning.message)
         # The metrics are printed first, so that no failure of the folder or the figure loses them; and no failure of
         # the terminal, such as a closed pipe, loses the folder.
         try:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch import InputError, _core, metrics, session
+from anabranch import InputError, _core, metrics, session, warning
 from anabranch.live import counters
 
 if TYPE_CHECKING:
@@ -119,6 +119,7 @@ def run(
         cpu_seconds=time.process_time() - cpu,
         wall_seconds=time.perf_counter() - wall,
         _outcome=outcome,
+        warnings=warning.of_scenario(loaded),
         folder=folder,
         _watched=watched,
         _began=began,

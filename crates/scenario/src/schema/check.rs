@@ -6,7 +6,9 @@ use super::files::Files;
 use super::mistake::Mistake;
 use super::tables::{DirectionSpec, Event, Link, Path, SCHEMA, Scenario, Session, Traffic};
 use super::{algorithms, content};
+use crate::warning::WarningKind;
 use anabranch_units::Duration;
+use anabranch_units::text::write_time;
 
 pub(super) type Result<T> = std::result::Result<T, Mistake>;
 
@@ -14,6 +16,8 @@ pub(super) type Result<T> = std::result::Result<T, Mistake>;
 pub(super) struct Checker<'a> {
     pub root: &'a Node,
     pub files: Files<'a>,
+    /// What is legal and probably not meant, with its kind.
+    pub odd: Vec<(WarningKind, Mistake)>,
 }
 
 impl Checker<'_> {
@@ -25,6 +29,12 @@ impl Checker<'_> {
     /// Puts a mistake where the value at the end of these steps was written.
     pub fn wrong<T>(&self, steps: &[&str], message: impl Into<String>, expected: impl Into<String>) -> Result<T> {
         Err(Mistake::new(message, expected).at(self.at(steps)))
+    }
+
+    /// Warns of something legal where the value at the end of these steps was written.
+    pub fn warn(&mut self, steps: &[&str], kind: WarningKind, message: impl Into<String>) {
+        let odd = Mistake::new(message, "").at(self.at(steps));
+        self.odd.push((kind, odd));
     }
 
     /// A name must be one of those that are known.
@@ -86,6 +96,7 @@ pub(super) fn check(scenario: &mut Scenario, checker: &mut Checker<'_>) -> Resul
     for (position, event) in scenario.events.iter_mut().enumerate() {
         check_event(event, &position.to_string(), (&links, &paths), offset, checker)?;
     }
+    warn_of_times(scenario, checker);
     check_changes(scenario, checker)
 }
 
@@ -97,6 +108,30 @@ fn check_times(scenario: &Scenario, checker: &Checker<'_>) -> Result<()> {
         return checker.wrong(&["warm_up"], "`warm_up` is not shorter than `duration`", "warm_up < duration");
     }
     Ok(())
+}
+
+/// Warns of what never happens, because the run is over by then. An override of `duration` makes that easily, and the rest of
+/// the scenario still means something, so it is no mistake.
+fn warn_of_times(scenario: &Scenario, checker: &mut Checker<'_>) {
+    let end = scenario.duration;
+    let over = |time: Duration| format!("at {}, when the run is over ({})", write_time(time), write_time(end));
+    for (position, event) in scenario.events.iter().enumerate() {
+        if event.at >= end {
+            let message = format!("[[event]] {position} is {}: it never happens", over(event.at));
+            checker.warn(&["event", &position.to_string(), "at"], WarningKind::EventAfterEnd, message);
+        }
+    }
+    let sessions = scenario.sessions.iter().map(|s| (s.start, s.stagger, s.count)).enumerate();
+    let traffic = scenario.traffic.iter().map(|t| (t.start, t.stagger, t.count)).enumerate();
+    let starts = sessions.map(|start| ("session", start)).chain(traffic.map(|start| ("traffic", start)));
+    for (key, (position, (start, stagger, count))) in starts {
+        let last = start + stagger * u64::from(count - 1);
+        if last >= end {
+            let who = if count == 1 { "begins" } else { "has its last start" };
+            let message = format!("[[{key}]] {position} {who} {}", over(last));
+            checker.warn(&[key, &position.to_string(), "start"], WarningKind::StartAfterEnd, message);
+        }
+    }
 }
 
 fn check_link(link: &mut Link, trace_offset: Duration, checker: &mut Checker<'_>) -> Result<()> {

@@ -24,6 +24,8 @@ mod dash_tests;
 mod link_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod warning_tests;
 
 pub use json_schema::json_schema;
 pub use page::page;
@@ -35,6 +37,7 @@ pub use tables::{
 };
 
 use crate::error::Error;
+use crate::warning::{Warning, WarningKind};
 use check::Checker;
 use document::Node;
 use files::Files;
@@ -64,6 +67,13 @@ fn read(mut root: Node, name: &str, directory: Option<&FilePath>) -> Result<Scen
     expand::expand(&mut root)?;
     let mut scenario: Scenario = deserialize::from_node(&root)?;
     scenario.name = name.to_string();
-    check::check(&mut scenario, &mut Checker { root: &root, files: Files::beside(directory) })?;
+    let mut checker = Checker { root: &root, files: Files::beside(directory), odd: Vec::new() };
+    check::check(&mut scenario, &mut checker)?;
+    scenario.warnings = checker.odd.into_iter().map(|(kind, mistake)| warning(kind, mistake, name)).collect();
     Ok(scenario)
+}
+
+fn warning(kind: WarningKind, mistake: Mistake, name: &str) -> Warning {
+    let error = mistake.into_error(name);
+    Warning { kind, place: error.place(), message: error.message }
 }
