@@ -33,6 +33,6 @@ pub use schema::{
     Action, Bernoulli, Bulk, CoDel, Constant, Dash, DirectionSpec, DropTail, Event, EveryNth, Fps, Gamma,
     GilbertElliott, GilbertElliottTime, Jitter, LatencyUse, Limit, Link, Loss, Normal, Path, Percentiles, Player,
     Progressive, Queue, Rate, Red, Reordering, SCHEMA, Scenario, Session, Statistics, Synthetic, TokenBucket, Trace,
-    Traffic, TrafficKind, Uniform, Video, json_schema, load, page,
+    Traffic, TrafficKind, Uniform, Video, json_schema, load, load_dictionary, page,
 };
 pub use warning::{Warning, WarningKind};

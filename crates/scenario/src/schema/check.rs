@@ -4,7 +4,7 @@
 use super::document::{Node, Origin, Value};
 use super::files::Files;
 use super::mistake::Mistake;
-use super::tables::{DirectionSpec, Event, Link, Path, SCHEMA, Scenario, Session, Traffic};
+use super::tables::{DirectionSpec, Event, Link, Path, Rate, SCHEMA, Scenario, Session, Traffic};
 use super::{algorithms, content};
 use crate::warning::WarningKind;
 use anabranch_units::Duration;
@@ -96,6 +96,7 @@ pub(super) fn check(scenario: &mut Scenario, checker: &mut Checker<'_>) -> Resul
     for (position, event) in scenario.events.iter_mut().enumerate() {
         check_event(event, &position.to_string(), (&links, &paths), offset, checker)?;
     }
+    check_rates(scenario, checker)?;
     warn_of_times(scenario, checker);
     check_changes(scenario, checker)
 }
@@ -104,10 +105,41 @@ fn check_times(scenario: &Scenario, checker: &Checker<'_>) -> Result<()> {
     checker.above_zero("duration", scenario.duration)?;
     checker.above_zero("sample_interval", scenario.sample_interval)?;
     checker.above_zero("stuck_after", scenario.stuck_after)?;
+    check_samples(scenario, checker)?;
     if scenario.warm_up >= scenario.duration {
         return checker.wrong(&["warm_up"], "`warm_up` is not shorter than `duration`", "warm_up < duration");
     }
     Ok(())
+}
+
+/// The most samples that a run may hold, all its sessions together. A sample takes some 20 bytes and 12 more for each path,
+/// twice while it is written: about a gigabyte.
+const MOST_SAMPLES: u64 = 10_000_000;
+
+/// Samples of all sessions must fit into memory.
+fn check_samples(scenario: &Scenario, checker: &Checker<'_>) -> Result<()> {
+    let sessions: u64 = scenario.sessions.iter().map(|session| u64::from(session.count)).sum::<u64>().max(1);
+    let total = |interval: Duration| (scenario.duration.as_nanos() / interval.as_nanos()).saturating_mul(sessions);
+    let interval = scenario.sample_interval;
+    if total(interval) <= MOST_SAMPLES {
+        return Ok(());
+    }
+    let least =
+        Duration::from_nanos((scenario.duration.as_nanos() / (MOST_SAMPLES / sessions).max(1)).saturating_add(1));
+    // A round number is easier to type: three digits, rounded up.
+    let step = 10_u64.pow(least.as_nanos().ilog10().saturating_sub(2));
+    let least = Duration::from_nanos(least.as_nanos().div_ceil(step).saturating_mul(step));
+    let of = match sessions {
+        1 => String::new(),
+        n => format!(" of {n} sessions"),
+    };
+    let message = format!(
+        "`sample_interval` is {}, which makes {} samples{of} in {}, more than the {MOST_SAMPLES} that a run may hold",
+        write_time(interval),
+        total(interval),
+        write_time(scenario.duration)
+    );
+    checker.wrong(&["sample_interval"], message, format!("at least \"{}\" for this `duration`", write_time(least)))
 }
 
 /// Warns of what never happens, because the run is over by then. An override of `duration` makes that easily, and the rest of
@@ -189,7 +221,12 @@ fn check_path(path: &Path, links: &[String], checker: &Checker<'_>) -> Result<()
         return checker.wrong(&["path", &path.name, "links"], "`links` is empty", "at least one name of a link");
     }
     for (position, link) in path.links.iter().enumerate() {
-        checker.known(&["path", &path.name, "links", &position.to_string()], "link", link, links)?;
+        let at = ["path", &path.name, "links", &position.to_string()];
+        checker.known(&at, "link", link, links)?;
+        // A packet would compete with itself for one queue, which no network does to a route.
+        if path.links[..position].contains(link) {
+            return checker.wrong(&at, format!("link `{link}` stands twice in `links`"), "each link once");
+        }
     }
     if path.ip == 5 {
         return checker.wrong(&["path", &path.name, "ip"], "`ip` is 5", "4 or 6");
@@ -284,5 +321,32 @@ fn check_changes(scenario: &mut Scenario, checker: &Checker<'_>) -> Result<()> {
         }
     }
     scenario.events.sort_by_key(|event| event.at);
+    Ok(())
+}
+
+/// A direction that never carries anything is a mistake: a rate of zero all the time that no event changes. To cut a link,
+/// `down = true` in an event says so.
+fn check_rates(scenario: &Scenario, checker: &Checker<'_>) -> Result<()> {
+    for link in &scenario.links {
+        let changes = |event: &&Event| event.link.as_deref() == Some(&link.name);
+        let changed = |of: fn(&Event) -> Option<&DirectionSpec>| {
+            let mut changes = scenario.events.iter().filter(changes).filter_map(of);
+            changes.any(|direction| direction.rate.as_ref().is_some_and(|rate| !rate.is_zero()))
+        };
+        let directions =
+            [(&link.down, changed(|e| e.down.as_ref()), "down"), (&link.up, changed(|e| e.up.as_ref()), "up")];
+        for (direction, changed, key) in directions {
+            if !changed && direction.rate.as_ref().is_some_and(Rate::is_zero) {
+                let last = match direction.rate {
+                    Some(Rate::Synthetic(_)) => "mean",
+                    Some(Rate::Trace(_)) => "trace",
+                    _ => "rate",
+                };
+                let steps = ["link", &link.name, key, "rate", last];
+                let message = format!("the rate of [link.{}] ({key}) is zero all the time", link.name);
+                return checker.wrong(&steps, message, "a rate above zero at some time");
+            }
+        }
+    }
     Ok(())
 }

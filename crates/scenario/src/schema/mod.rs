@@ -55,7 +55,26 @@ pub fn load(
     directory: Option<&FilePath>,
     overrides: &[(String, String)],
 ) -> Result<Scenario, Error> {
+    load_tree(document::parse(text, name)?, name, directory, overrides)
+}
+
+/// The same for a text that a program wrote from a dictionary: its mistakes name keys, `session[0].video.rate`, because nobody
+/// has seen its lines. Files that it names are looked up in the current directory.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_dictionary(text: &str, name: &str, overrides: &[(String, String)]) -> Result<Scenario, Error> {
     let mut root = document::parse(text, name)?;
+    root.cite_keys("");
+    load_tree(root, name, None, overrides)
+}
+
+fn load_tree(
+    mut root: Node,
+    name: &str,
+    directory: Option<&FilePath>,
+    overrides: &[(String, String)],
+) -> Result<Scenario, Error> {
     for (key, value) in overrides {
         overrides::apply(&mut root, key, value)?;
     }

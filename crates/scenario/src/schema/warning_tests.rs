@@ -68,3 +68,56 @@ fn a_start_after_the_end_is_a_warning() {
     ];
     assert_eq!(messages, expected);
 }
+
+#[test]
+fn more_samples_than_fit_into_memory_are_refused_with_the_least_interval() {
+    let error = with(&[("sample_interval", "1 ns")]).unwrap_err();
+    assert!(error.message.contains("60000000000 samples in 60 s"), "{error}");
+    assert_eq!(error.expected, "at least \"6.01 us\" for this `duration`");
+    assert!(with(&[("sample_interval", "6.01 us")]).is_ok(), "what the message expects is taken");
+    let error = with(&[("sample_interval", "6 us"), ("session.0.count", "100")]).unwrap_err();
+    assert!(error.message.contains("of 100 sessions"), "{error}");
+    assert!(error.expected.contains("601 us"), "{error}");
+    assert!(with(&[("sample_interval", "601 us"), ("session.0.count", "100")]).is_ok());
+    let error = with(&[("duration", "1000000 h")]).unwrap_err();
+    assert!(error.expected.contains("s\" for this `duration`"), "{error}");
+}
+
+#[test]
+fn a_path_goes_over_each_link_once() {
+    let text = TEXT.replace("[[session]]", "[path.both]\nlinks = [\"wifi\", \"lte\", \"wifi\"]\n[[session]]");
+    let text = text.replace("path = \"lte\"", "path = \"both\"");
+    let error = load(&text, "odd.toml", None, &[]).unwrap_err();
+    assert_eq!(error.message, "link `wifi` stands twice in `links`");
+    assert_eq!((error.line > 0, error.column), (true, 25));
+}
+
+#[test]
+fn a_rate_of_zero_all_the_time_is_refused_and_an_event_may_raise_it() {
+    for (key, value, which) in [
+        ("link.lte.rate", "0 b/s", "up"),
+        ("link.lte.down.rate", "0 b/s", "down"),
+        ("link.lte.rate", "{ synthetic = \"lte\", mean = \"0 b/s\" }", "up"),
+        ("link.lte.rate", "{ rate = \"0 b/s\", burst = \"10 kB\" }", "up"),
+    ] {
+        let Err(error) = with(&[(key, value)]) else { panic!("{key} = {value} was taken") };
+        assert!(error.file.contains(key), "{error}");
+        let all_the_time = error.message.ends_with("is zero all the time") && error.message.contains("[link.lte]");
+        assert!(all_the_time || error.message.contains("zero"), "{error}");
+        assert!(!all_the_time || error.message.contains(&format!("({which})")) || which == "up", "{error}");
+    }
+    // The first event gives WiFi a rate; before that it has none.
+    assert!(with(&[("link.wifi.rate", "0 b/s")]).is_ok());
+    assert!(with(&[("link.wifi.rate", "0 b/s"), ("event.0.rate", "0 b/s")]).is_err());
+}
+
+#[test]
+fn a_trace_of_zeros_is_refused() {
+    let folder = std::env::temp_dir().join(format!("anabranch-zero-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("zero.csv"), "0,0\n1,0\n2,0\n").unwrap();
+    let text = TEXT.replace("rate = \"1 Mb/s\"", "rate = { trace = \"zero.csv\", unit = \"Mb/s\" }");
+    let error = load(&text, "odd.toml", Some(&folder), &[]).unwrap_err();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(error.message.contains("zero"), "{error}");
+}
