@@ -177,8 +177,8 @@ def load(
 ) -> Scenario:
     """Reads and checks a scenario's text; trace files are looked up in the directory."""
 
-def document_text(table: Mapping[str, Any]) -> str:
-    """A scenario given as a dictionary, as the text of a scenario file."""
+def load_dictionary(table: Mapping[str, Any], *, name: str, overrides: Sequence[tuple[str, str]]) -> Scenario:
+    """The same for a scenario given as a dictionary; its mistakes name keys, such as ``session[0].video``."""
 
 def value_text(value: object, key: str) -> str:
     """One value as the right side of an override; the key is for messages."""

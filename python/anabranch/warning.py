@@ -1,7 +1,8 @@
 """What is legal in a run and probably not meant: shown, and kept with the run, but no error.
 
-A module that notices such a thing appends a :class:`RunWarning` to :attr:`anabranch.Run.warnings`. The command line prints
-them on standard error, :func:`anabranch.run` gives them to Python's :mod:`warnings`, and ``run.json`` keeps them.
+A module that notices such a thing appends a :class:`RunWarning` to :attr:`anabranch.Run.warnings`. The command line
+prints them on standard error, :func:`anabranch.run` gives them to Python's :mod:`warnings`, and ``run.json`` keeps
+them.
 """
 
 from __future__ import annotations
