@@ -90,8 +90,8 @@ _DECODED: list[tuple[str, _Values]] = [
 _QUALITY: list[tuple[str, _Values]] = [
     ("mean bitrate, Mb/s", _quality(lambda q: q["mean_bitrate_bps"], _megabits)),
     ("switches", _quality(lambda q: q["switches"], _counts)),
-    ("of the resolution", _quality(lambda q: q["impactful_switches"], _counts)),
-    ("high quality, % of time", _quality(lambda q: q["time_on_high_quality"], _percent)),
+    ("resolution switches", _quality(lambda q: q["impactful_switches"], _counts)),
+    ("high quality, %", _quality(lambda q: q["time_on_high_quality"], _percent)),
     ("mean buffer, s", _quality(lambda q: q["mean_buffer_s"], _seconds)),
     ("linear QoE", _quality(lambda q: q["qoe_linear"], _counts)),
     ("log QoE", _quality(lambda q: q["qoe_log"], _tenths)),
@@ -110,31 +110,34 @@ def table(runs: Sequence[StoredRun], session: int = 0, *, stacked: bool = False)
     Args:
         runs: The runs.
         session: Which session of each, counted from 0.
-        stacked: Whether a column's heading may take several lines, which saves width.
+        stacked: Whether what distinguishes the runs stands in rows of its own instead of the columns' heads, which
+            saves width.
     """
     sessions = [r.metrics["sessions"][session] for r in runs]
-    result = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    result.add_column("", vertical="bottom")
-    for heading in _headings(runs, stacked=stacked):
-        result.add_column(heading, justify="right", vertical="bottom", overflow="fold")
+    result = Table(box=None, pad_edge=False, padding=(0, 1 if stacked else 2, 0, 0), show_header=not stacked)
+    result.add_column("", no_wrap=True)
+    for name in naming.names(runs):
+        result.add_column(name, justify="right", overflow="fold")
+    if stacked:
+        _add_differences(result, runs)
     for label, texts in _rows(sessions):
         result.add_row(label, *texts(sessions))
     if any(r.metrics["fairness"] is not None for r in runs):
-        result.add_row("Jain's index of bitrates", *_thousandths([_fairness(r.metrics) for r in runs]))
+        result.add_row("Jain's bitrate index", *_thousandths([_fairness(r.metrics) for r in runs]))
     for path in dict.fromkeys(f["path"] for s in sessions for f in s["subflows"]):
         for label, value, write in _PER_PATH:
             # A path that went down and came back has carried several subflows.
             sums = [summary.total(value(f) for f in s["subflows"] if f["path"] == path) for s in sessions]
-            result.add_row(Text.assemble((path, "cyan"), f", {label}"), *write(sums))
+            result.add_row(Text.assemble((path, "cyan"), f" {label}"), *write(sums))
     return result
 
 
-def _headings(runs: Sequence[StoredRun], *, stacked: bool) -> list[str]:
-    found = naming.differences(runs)
-    if not stacked or not found[0]:
-        return naming.names(runs)
-    # The key above its value: a column is as wide as the longer one of them.
-    return ["\n".join(naming.shortened(each)).replace("=", "=\n") for each in found]
+def _add_differences(table: Table, runs: Sequence[StoredRun]) -> None:
+    shown, more = naming.shortened(naming.differences(runs))
+    for key, values in (shown or {"": naming.names(runs)}).items():
+        table.add_row(Text(key, style="bold"), *(Text(value, style="bold") for value in values))
+    if more:
+        table.add_row(f"and {summary.plural(more, 'key')} more")
 
 
 def _rows(sessions: Sequence[Session]) -> list[tuple[str, _Values]]:

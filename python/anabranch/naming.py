@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -34,8 +35,8 @@ def flatten(tree: Any, prefix: str = "") -> dict[str, Any]:
     return leaves
 
 
-def differences(runs: Sequence[StoredRun]) -> list[list[str]]:
-    """For each run its value of each key in which the runs differ, such as ``scheduler=min-rtt``.
+def differences(runs: Sequence[StoredRun]) -> dict[str, list[str]]:
+    """The keys in which the runs differ, such as ``scheduler``, and for each the values of the runs.
 
     Where the scenario differs, only the transport and the seed count beside it: everything else differs with it.
     """
@@ -45,24 +46,25 @@ def differences(runs: Sequence[StoredRun]) -> list[list[str]]:
     if "scenario" in differing:
         differing = ["scenario", *(key for key in differing if key.startswith("transport.") or key == "seed")]
     differing = _without_options(differing)
-    named = _named(differing, leaves)
-    return [[f"{name}={_text(each.get(key))}" for key, name in named.items()] for each in leaves]
+    return {name: [_text(each.get(key)) for each in leaves] for key, name in _named(differing, leaves).items()}
 
 
 def names(runs: Sequence[StoredRun]) -> list[str]:
     """A name for each run: the values in which they differ, or else their folders."""
-    found = differences(runs)
-    if not found[0]:
+    shown, more = shortened(differences(runs))
+    if not shown:
         return _folders(runs)
-    return [", ".join(shortened(each)) for each in found]
+    besides = [f"and {more} more"] if more else []
+    return [
+        ", ".join([*(f"{key}={values[position]}" for key, values in shown.items()), *besides])
+        for position in range(len(runs))
+    ]
 
 
-def shortened(differences: Sequence[str]) -> list[str]:
+def shortened(found: Mapping[str, list[str]]) -> tuple[dict[str, list[str]], int]:
     """The first of the differences, and how many there are besides."""
-    more = len(differences) - _MOST_DIFFERENCES
-    if more <= 0:
-        return list(differences)
-    return [*differences[:_MOST_DIFFERENCES], f"and {more} more"]
+    shown = dict(itertools.islice(found.items(), _MOST_DIFFERENCES))
+    return shown, len(found) - len(shown)
 
 
 def _folders(runs: Sequence[StoredRun]) -> list[str]:
@@ -87,6 +89,8 @@ def _without_options(keys: Sequence[str]) -> list[str]:
 def _named(keys: Sequence[str], leaves: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Each key with the shortest name that is no other key's; both directions of a link are one where they agree."""
     several = any("session.1" in key for each in leaves for key in each)
+    # The replaceable parts say more than the options.
+    keys = sorted(keys, key=lambda key: key != "scenario" and not key.endswith(_SHORT_FORMS))
     named: dict[str, str] = {}
     seen: set[tuple[str, tuple[str, ...]]] = set()
     for key in keys:

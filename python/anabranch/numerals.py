@@ -42,5 +42,6 @@ def plus_minus(mean: float, half_width: float | None) -> str:
     if half_width is None or not math.isfinite(half_width):
         return f"{column([mean])[0]} ± ?"
     # Two digits of the half-width, but no more than four of the mean.
-    places = decimals([max(half_width, abs(mean) / 1e3)], significant=2)
+    limits = [decimals([value], significant) for value, significant in ((half_width, 2), (mean, 4)) if value != 0.0]
+    places = min(limits, default=0)
     return f"{mean:.{places}f} ± {half_width:.{places}f}"

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anabranch import InputError, __version__, _core, numerals, outputs
-from anabranch.cli.console import Exit, answer, err, fail, progress_bar
+from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar
 
 EXAMPLES = (
     "Example: anabranch reproduce mptcp-plus --seeds 4\n\n"
@@ -32,6 +32,8 @@ _STYLES = {
 }
 # Values or findings that the table shows of a claim; the report has all of them.
 _MOST_VALUES = 3
+# In a terminal with fewer columns than this the table has a column less.
+_NARROW = 120
 
 Row = Mapping[str, Any]
 
@@ -95,14 +97,20 @@ def _chosen(paper: str) -> Sequence[str]:
 def _table(paper: str, rows: Sequence[Row], sensitivity: bool) -> Table:
     table = Table(title=paper, title_justify="left", title_style="bold", show_lines=True, expand=False)
     table.add_column("id", no_wrap=True)
-    table.add_column("the paper's claim", ratio=3)
+    # A narrow terminal has the explanation below the claim: five columns would have a word per line.
+    narrow = out().width < _NARROW
+    table.add_column("the paper's claim, and why it came out so" if narrow else "the paper's claim", ratio=3)
     table.add_column("measured (95 % interval)", ratio=4)
     table.add_column("verdict", no_wrap=True)
-    table.add_column("why", ratio=4)
+    if not narrow:
+        table.add_column("why", ratio=4)
     if sensitivity:
         table.add_column("another verdict under", ratio=2)
     for row in rows:
-        texts = [row["id"], Text(row["claim"]), _measured(row), _verdict(row), Text(row["why"])]
+        claim, why = Text(row["claim"]), [Text(row["why"])]
+        if narrow:
+            claim, why = Text.assemble(row["claim"], "\n\n", (row["why"], "italic")), []
+        texts = [row["id"], claim, _measured(row), _verdict(row), *why]
         table.add_row(*texts, *([Text(", ".join(row["depends_on"]))] if sensitivity else []))
     return table
 
