@@ -31,8 +31,8 @@ pub use links::{DirectedLink, directed_links};
 pub use plan::{FlowPlan, plan};
 pub use schema::{
     Action, Bernoulli, Bulk, CoDel, Constant, Dash, DirectionSpec, DropTail, Event, EveryNth, Fps, Gamma,
-    GilbertElliott, GilbertElliottTime, Jitter, LatencyUse, Limit, Link, Loss, Normal, Path, Percentiles, Player,
-    Progressive, Queue, Rate, Red, Reordering, SCHEMA, Scenario, Session, Statistics, Synthetic, TokenBucket, Trace,
-    Traffic, TrafficKind, Uniform, Video, json_schema, load, load_dictionary, page,
+    GilbertElliott, GilbertElliottTime, Jitter, LatencyUse, Limit, Link, Loss, MOST_RECORDED, Normal, Path,
+    Percentiles, Player, Progressive, Queue, Rate, Red, Reordering, SCHEMA, Scenario, Session, Statistics, Synthetic,
+    TokenBucket, Trace, Traffic, TrafficKind, Uniform, Video, json_schema, load, load_dictionary, page,
 };
 pub use warning::{Warning, WarningKind};

@@ -112,20 +112,23 @@ fn check_times(scenario: &Scenario, checker: &Checker<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The most samples that a run may hold, all its sessions together. A sample takes some 20 bytes and 12 more for each path,
+/// Sessions beyond this number are not recorded, so that a run with thousands of viewers fits into memory.
+pub const MOST_RECORDED: usize = 16;
+
+/// The most samples that a run may hold, all recorded sessions together. A sample takes some 20 bytes and 12 more for each path,
 /// twice while it is written: about a gigabyte.
 const MOST_SAMPLES: u64 = 10_000_000;
 
 /// Samples of all sessions must fit into memory.
 fn check_samples(scenario: &Scenario, checker: &Checker<'_>) -> Result<()> {
-    let sessions: u64 = scenario.sessions.iter().map(|session| u64::from(session.count)).sum::<u64>().max(1);
+    let sessions: u64 = scenario.sessions.iter().map(|session| u64::from(session.count)).sum();
+    let sessions = sessions.clamp(1, MOST_RECORDED as u64);
     let total = |interval: Duration| (scenario.duration.as_nanos() / interval.as_nanos()).saturating_mul(sessions);
     let interval = scenario.sample_interval;
     if total(interval) <= MOST_SAMPLES {
         return Ok(());
     }
-    let least =
-        Duration::from_nanos((scenario.duration.as_nanos() / (MOST_SAMPLES / sessions).max(1)).saturating_add(1));
+    let least = Duration::from_nanos(scenario.duration.as_nanos().div_ceil(MOST_SAMPLES / sessions));
     // A round number is easier to type: three digits, rounded up.
     let step = 10_u64.pow(least.as_nanos().ilog10().saturating_sub(2));
     let least = Duration::from_nanos(least.as_nanos().div_ceil(step).saturating_mul(step));

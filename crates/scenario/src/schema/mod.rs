@@ -27,6 +27,7 @@ mod tests;
 #[cfg(test)]
 mod warning_tests;
 
+pub use check::MOST_RECORDED;
 pub use json_schema::json_schema;
 pub use page::page;
 pub use tables::{
