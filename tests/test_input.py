@@ -159,6 +159,15 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(
     assert done.stderr == "error: file/run: file is a file, not a folder\n"
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no file system that nobody can write")
+def test_what_permissions_do_not_tell_is_tried(anabranch: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anabranch._core.run", None)
+    done = anabranch("run", "sticky/base", "--out", "/proc/run")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: /proc/run: /proc cannot be written: ")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("writer", ["pathlib.Path.write_text", "polars.DataFrame.write_parquet"])
 def test_a_full_disk_loses_no_finished_run(
     anabranch: Run, scenario: Path, monkeypatch: pytest.MonkeyPatch, writer: str

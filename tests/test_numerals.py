@@ -43,5 +43,11 @@ def test_a_mean_and_its_half_width_share_their_decimals(mean: float, half: float
 def test_numbers_of_the_summary_are_what_programs_read() -> None:
     texts = [summary.count(1234567), summary.megabits(803e3), summary.megabits(800e3), summary.megabits(5.24e9)]
     assert texts == ["1234567", "0.803 Mb/s", "0.800 Mb/s", "5.24 Gb/s"]
-    assert [summary.seconds(value) for value in (None, 0.0123, 1.0, 123.4)] == ["-", "12.3 ms", "1.0 s", "123 s"]
+    assert [summary.seconds(value) for value in (None, 0.0, 0.0123, 1.0, 123.4)] == [
+        "-",
+        "0 s",
+        "12.3 ms",
+        "1.0 s",
+        "123 s",
+    ]
     assert all(re.fullmatch(r"[\x21-\x7e]+( [\x21-\x7e]+)?", text) for text in texts), "no special spaces"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 
 def check_folder(folder: Path) -> None:
-    """Refuses a folder that could not be made or written, without making it.
+    """Refuses a folder that could not be made or written. Nothing is left behind.
 
     A run may take minutes, and this is known before it.
 
@@ -22,8 +23,12 @@ def check_folder(folder: Path) -> None:
         place = place.parent
     if not place.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, _about(folder, place, "is a file, not a folder"), str(folder))
-    if not os.access(place, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, _about(folder, place, "cannot be written"), str(folder))
+    # Only trying tells: permissions are no limit for root, and a file system may be read-only or full.
+    try:
+        Path(tempfile.mkdtemp(prefix=".anabranch-", dir=place)).rmdir()
+    except OSError as error:
+        what = f"cannot be written: {error.strerror}"
+        raise OSError(error.errno, _about(folder, place, what), str(folder)) from error
 
 
 def _about(folder: Path, place: Path, what: str) -> str:

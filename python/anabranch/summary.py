@@ -25,7 +25,9 @@ def seconds(value: float | None) -> str:
     """A time, in the unit that suits its size; a dash where there is none."""
     if value is None:
         return numerals.ABSENT
-    if 0.0 < abs(value) < 1.0:
+    if value == 0.0:
+        return "0 s"
+    if abs(value) < 1.0:
         return f"{numerals.column([value * 1e3], most=1)[0]} ms"
     return f"{value:.1f} s" if abs(value) < 100.0 else f"{value:.0f} s"
 
