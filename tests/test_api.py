@@ -1,4 +1,7 @@
+import copy
 import itertools
+import multiprocessing
+import pickle
 import threading
 import tomllib
 from pathlib import Path
@@ -193,3 +196,45 @@ def test_two_runs_at_once_are_the_runs_that_they_are_alone(short: dict[str, Any]
     for thread in threads:
         thread.join()
     assert all(found[seed] == anabranch.run(short, seed=seed).metrics for seed in range(4))
+
+
+def test_a_run_is_shown_in_a_line(recorded: anabranch.Run) -> None:
+    text = repr(recorded)
+    assert len(text) < 240
+    assert "\n" not in text
+    assert text.startswith("<Run of scenario, seed 3, ended finished: start-up ")
+
+
+def test_a_run_is_copied_and_pickled_whole(recorded: anabranch.Run, tmp_path: Path) -> None:
+    from anabranch import runfolder
+
+    for again in (pickle.loads(pickle.dumps(recorded)), copy.copy(recorded), copy.deepcopy(recorded)):
+        assert again.metrics == recorded.metrics
+        assert (again.scenario, again.seed, again.warnings) == (recorded.scenario, 3, ())
+        assert again.has_events
+        assert again.events.equals(recorded.events)
+        assert again.recording.marks == recorded.recording.marks
+        np.testing.assert_array_equal(again.recording.sessions[0].buffer_s, recorded.recording.sessions[0].buffer_s)
+        with pytest.raises(ValueError, match="copied or pickled"):
+            _ = again.outcome
+        assert repr(again) == repr(recorded)
+    stored = runfolder.read(pickle.loads(pickle.dumps(recorded)).save(tmp_path / "run"))
+    assert stored.metrics == recorded.metrics
+
+
+def test_a_pickled_run_without_events_has_none(short: dict[str, Any]) -> None:
+    again = pickle.loads(pickle.dumps(anabranch.run(short, set={"duration": "20 s"})))
+    assert not again.has_events
+    with pytest.raises(ValueError, match="events=True"):
+        _ = again.events
+
+
+def test_runs_come_back_from_other_processes(short: dict[str, Any]) -> None:
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        runs = pool.map(_of_seed, [(short, seed) for seed in (1, 2)])
+    assert [run.metrics for run in runs] == [anabranch.run(short, seed=seed).metrics for seed in (1, 2)]
+
+
+def _of_seed(given: tuple[dict[str, Any], int]) -> anabranch.Run:
+    scenario, seed = given
+    return anabranch.run(scenario, seed=seed)

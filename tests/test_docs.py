@@ -129,7 +129,7 @@ def column(page: str, name: str, *, of: str) -> list[str]:
 
 
 PAPERS = ("sticky", "handoff", "dash", "mptcp-plus")
-VERDICTS = ("reproduced", "partly", "not reproduced", "not testable")
+VERDICTS = ("reproduced", "partly", "not reproduced", "undecided", "not testable")
 
 
 def test_the_numbers_of_verdicts_are_those_of_the_tables() -> None:

@@ -135,9 +135,9 @@ def test_what_nobody_observed_is_a_dash_and_never_zero(folder: Path, tmp_path: P
     assert (summary.playback(read), summary.quality(read)) == ("", "")
     assert "switch" not in summary.transfer(read)
     # Nothing of these rows but the goodput is known.
-    shown = comparison._PLAYBACK + comparison._QUALITY + comparison._TRANSFER
-    known = {label for label, show in shown if show(read) != "-"}
-    assert known == {"goodput"}
+    shown = comparison._PLAYBACK + comparison._DECODED + comparison._QUALITY + comparison._TRANSFER
+    known = {label for label, texts in shown if texts([read]) != ["-"]}
+    assert known == {"goodput, Mb/s"}
 
 
 def test_half_of_what_a_viewer_saw_is_refused(folder: Path, tmp_path: Path) -> None:

@@ -6,12 +6,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from anabranch import _core
 
-VERDICTS = {"reproduced", "partly", "not reproduced", "not testable"}
+VERDICTS = {"reproduced", "partly", "not reproduced", "undecided", "not testable"}
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -38,13 +39,36 @@ def test_every_row_has_values_a_verdict_and_a_sentence(
         assert all(row[key] for key in ("claim", "criterion", "why", "findings"))
         held = sum(finding["holds"] for finding in row["findings"])
         assert row["findings_that_hold"] == held
-        every, none = held == len(row["findings"]), held == 0
-        assert row["verdict"] == ("reproduced" if every else "not reproduced" if none else "partly")
+        assert not any(finding["holds"] and not finding["decided"] for finding in row["findings"])
+        assert row["verdict"] == expected_verdict(row["findings"])
         assert all(value["seeds"] == 2 for value in row["measured"])
     assert json.loads((folder / "report.json").read_text()) == report
     document = (folder / "report.md").read_text()
     assert "## Performance of DASH over Multipath TCP" in document
     assert all(f"| D{n} |" in document for n in range(1, 10))
+
+
+def expected_verdict(findings: list[dict[str, Any]]) -> str:
+    """An interval that decides nothing leaves open what the verdict is, unless others have settled that."""
+    held = any(finding["holds"] for finding in findings)
+    failed = any(finding["decided"] and not finding["holds"] for finding in findings)
+    if held and failed:
+        return "partly"
+    if not all(finding["decided"] for finding in findings):
+        return "undecided"
+    return "reproduced" if held else "not reproduced"
+
+
+def test_two_seeds_leave_something_undecided_and_the_table_says_so(
+    dash: tuple[subprocess.CompletedProcess[str], Path],
+) -> None:
+    rows = json.loads(dash[0].stdout)["rows"]
+    undecided = [row for row in rows if row["verdict"] == "undecided"]
+    assert undecided, "an interval from two seeds is wide"
+    assert all("more seeds" in row["why"] for row in undecided)
+    document = (dash[1] / "report.md").read_text(encoding="utf-8")
+    assert "| undecided |" in document
+    assert "  - undecided: " in document
 
 
 def test_papers_have_the_names_of_the_command_line() -> None:

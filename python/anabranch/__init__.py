@@ -8,5 +8,6 @@
 
 from anabranch._core import InputError, __version__
 from anabranch.session import Run, run
+from anabranch.warning import RunWarning
 
-__all__ = ["InputError", "Run", "__version__", "run"]
+__all__ = ["InputError", "Run", "RunWarning", "__version__", "run"]

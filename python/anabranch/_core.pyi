@@ -17,8 +17,8 @@ __all__ = [
     "Viewed",
     "__version__",
     "check_metrics",
-    "document_text",
     "load",
+    "load_dictionary",
     "nearest",
     "papers",
     "rate_bps",
@@ -62,6 +62,9 @@ class Scenario:
     @property
     def resolved(self) -> str:
         """The scenario as TOML with every default written out."""
+    @property
+    def warnings(self) -> list[tuple[str, str]]:
+        """What is legal in it and probably not meant: the word for its kind, and a sentence with its place."""
     def videos(self) -> list[dict[str, Any]]:
         """What each session watches.
 
@@ -174,8 +177,8 @@ def load(
 ) -> Scenario:
     """Reads and checks a scenario's text; trace files are looked up in the directory."""
 
-def document_text(table: Mapping[str, Any]) -> str:
-    """A scenario given as a dictionary, as the text of a scenario file."""
+def load_dictionary(table: Mapping[str, Any], *, name: str, overrides: Sequence[tuple[str, str]]) -> Scenario:
+    """The same for a scenario given as a dictionary; its mistakes name keys, such as ``session[0].video``."""
 
 def value_text(value: object, key: str) -> str:
     """One value as the right side of an override; the key is for messages."""

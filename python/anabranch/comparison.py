@@ -1,148 +1,166 @@
-"""Runs side by side: what distinguishes them, and their metrics in columns."""
+"""Runs side by side: their metrics in columns, and a figure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import summary
+from anabranch import naming, numerals, outputs, summary
 from anabranch.metrics import Metrics, Quality, Session, Subflow, Viewer, quality_of, viewer_of
 from anabranch.runfolder import StoredRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# More differences than this say less than the folder's name does.
-_MOST_DIFFERENCES = 3
+_Values = Callable[[Sequence[Session]], list[str]]
+"""The texts of a row: the numbers of all runs at once, because they have the same number of decimals."""
 
 
-def flatten(tree: Any, prefix: str = "") -> dict[str, Any]:
-    """The leaves of nested tables and lists, by dotted key."""
-    if isinstance(tree, dict):
-        items = [(str(key), value) for key, value in tree.items()]
-    elif isinstance(tree, list):
-        items = [(str(position), value) for position, value in enumerate(tree)]
-    else:
-        return {prefix: tree}
-    leaves: dict[str, Any] = {}
-    for key, value in items:
-        leaves |= flatten(value, f"{prefix}.{key}" if prefix else key)
-    return leaves
+def _of_sessions(value: Callable[[Session], float | None], write: Callable[[list[float | None]], list[str]]) -> _Values:
+    return lambda sessions: write([value(session) for session in sessions])
 
 
-def names(runs: Sequence[StoredRun]) -> list[str]:
-    """A short name for each run: the values in which they differ, or else their folders' names."""
-    leaves = [{**flatten(r.scenario), "seed": r.about["seed"], "scenario": r.metrics["scenario"]} for r in runs]
-    keys = dict.fromkeys(key for each in leaves for key in each)
-    # A question is prose about the scenario, no property of it.
-    differing = [k for k in keys if k != "question" and len({repr(each.get(k)) for each in leaves}) > 1]
-    if "scenario" in differing:
-        differing = ["scenario", *(k for k in differing if k.startswith("transport.") or k == "seed")]
-    if not differing or len(differing) > _MOST_DIFFERENCES:
-        return [r.directory.resolve().name for r in runs]
-    return [", ".join(_named(key, each.get(key)) for key in differing) for each in leaves]
+def _viewer(key: Callable[[Viewer], float | None], write: Callable[[list[float | None]], list[str]]) -> _Values:
+    """A number of what the viewer saw; absent where nobody observed it."""
 
-
-def _named(key: str, value: Any) -> str:
-    """Names speak for themselves; a number or a quantity needs its key."""
-    last = key.rpartition(".")[2]
-    speaks = isinstance(value, str) and not value[:1].isdigit()
-    return str(value) if speaks else f"{last} {'-' if value is None else value}"
-
-
-_Show = Callable[[Session], str]
-
-
-def _viewer(show: Callable[[Viewer], str]) -> _Show:
-    """A number of what the viewer saw; a dash where nobody observed it."""
-
-    def text(session: Session) -> str:
+    def value(session: Session) -> float | None:
         viewer = viewer_of(session)
-        return "-" if viewer is None else show(viewer)
+        return None if viewer is None else key(viewer)
 
-    return text
+    return _of_sessions(value, write)
 
 
-def _quality(show: Callable[[Quality], str | None]) -> _Show:
-    """A number that only DASH sessions have, and they not always; a dash where there is none."""
+def _quality(key: Callable[[Quality], float | None], write: Callable[[list[float | None]], list[str]]) -> _Values:
+    """A number that only DASH sessions have, and they not always; absent where there is none."""
 
-    def text(session: Session) -> str:
+    def value(session: Session) -> float | None:
         quality = quality_of(session)
-        return "-" if quality is None else show(quality) or "-"
+        return None if quality is None else key(quality)
 
-    return text
-
-
-def _bitrate(quality: Quality) -> str | None:
-    bitrate = quality["mean_bitrate_bps"]
-    return None if bitrate is None else summary.megabits(bitrate)
+    return _of_sessions(value, write)
 
 
-def _high_quality(quality: Quality) -> str | None:
-    share = quality["time_on_high_quality"]
-    return None if share is None else f"{share:.1%}"
+def _decodes(session: Session) -> bool:
+    return "mean_bitrate_bps" not in session
 
 
-def _fairness(metrics: Metrics) -> str:
-    fairness = metrics["fairness"]
-    index = None if fairness is None else fairness["jain_mean_bitrate"]
-    return "-" if index is None else f"{index:.3f}"
+def _counts(values: list[float | None]) -> list[str]:
+    return numerals.fixed(values, 0)
 
 
-_PLAYBACK: list[tuple[str, _Show]] = [
-    ("start-up", _viewer(lambda v: summary.seconds(v["startup_s"]))),
-    ("stalls", _viewer(lambda v: summary.count(v["stalls"]))),
-    ("frozen picture", _viewer(lambda v: summary.seconds(v["stall_s"]))),
-    ("discarded pictures", _viewer(lambda v: summary.count(v["picture_discards"]))),
-    ("buffer underflows", _viewer(lambda v: summary.count(v["buffer_underflows"]))),
+def _tenths(values: list[float | None]) -> list[str]:
+    return numerals.fixed(values, 1)
+
+
+def _thousandths(values: list[float | None]) -> list[str]:
+    return numerals.fixed(values, 3)
+
+
+def _megabits(values: list[float | None]) -> list[str]:
+    return numerals.column(values, scale=1e-6)
+
+
+def _seconds(values: list[float | None]) -> list[str]:
+    return numerals.column(values)
+
+
+def _milliseconds(values: list[float | None]) -> list[str]:
+    return numerals.column(values, scale=1e3, most=1)
+
+
+def _percent(values: list[float | None]) -> list[str]:
+    return numerals.column(values, scale=1e2, most=1)
+
+
+_PLAYBACK: list[tuple[str, _Values]] = [
+    ("start-up, s", _viewer(lambda v: v["startup_s"], _seconds)),
+    ("stalls", _viewer(lambda v: v["stalls"], _counts)),
+    ("frozen picture, s", _viewer(lambda v: v["stall_s"], _seconds)),
 ]
-_QUALITY: list[tuple[str, _Show]] = [
-    ("mean bitrate", _quality(_bitrate)),
-    ("switches", _quality(lambda q: summary.count(q["switches"]))),
-    ("switches of the resolution", _quality(lambda q: summary.count(q["impactful_switches"]))),
-    ("time on high quality", _quality(_high_quality)),
-    ("mean buffer", _quality(lambda q: summary.seconds(q["mean_buffer_s"]))),
-    ("linear QoE", _quality(lambda q: summary.count(q["qoe_linear"]))),
-    ("log QoE", _quality(lambda q: f"{q['qoe_log']:.1f}")),
+# Only players that decode count these: the DASH players have none.
+_DECODED: list[tuple[str, _Values]] = [
+    ("discarded pictures", _of_sessions(lambda s: s["picture_discards"] if _decodes(s) else None, _counts)),
+    ("buffer underflows", _of_sessions(lambda s: s["buffer_underflows"] if _decodes(s) else None, _counts)),
 ]
-_TRANSFER: list[tuple[str, _Show]] = [
-    ("goodput", lambda s: summary.megabits(s["goodput_bps"])),
-    ("path switches", lambda s: summary.count(s["path_switches"])),
-    ("reordering delay, mean", lambda s: summary.seconds(s["reorder_delay_s"]["mean"])),
-    ("reordering delay, 95th percentile", lambda s: summary.seconds(s["reorder_delay_s"]["p95"])),
+_QUALITY: list[tuple[str, _Values]] = [
+    ("mean bitrate, Mb/s", _quality(lambda q: q["mean_bitrate_bps"], _megabits)),
+    ("switches", _quality(lambda q: q["switches"], _counts)),
+    ("resolution switches", _quality(lambda q: q["impactful_switches"], _counts)),
+    ("high quality, %", _quality(lambda q: q["time_on_high_quality"], _percent)),
+    ("mean buffer, s", _quality(lambda q: q["mean_buffer_s"], _seconds)),
+    ("linear QoE", _quality(lambda q: q["qoe_linear"], _counts)),
+    ("log QoE", _quality(lambda q: q["qoe_log"], _tenths)),
+]
+_TRANSFER: list[tuple[str, _Values]] = [
+    ("goodput, Mb/s", _of_sessions(lambda s: s["goodput_bps"], _megabits)),
+    ("path switches", _of_sessions(lambda s: s["path_switches"], _counts)),
+    ("reordering, mean ms", _of_sessions(lambda s: s["reorder_delay_s"]["mean"], _milliseconds)),
+    ("reordering, 95 % ms", _of_sessions(lambda s: s["reorder_delay_s"]["p95"], _milliseconds)),
 ]
 
 
-def table(runs: Sequence[StoredRun], session: int = 0) -> RenderableType:
-    """The metrics of one session of each run, a column per run."""
+def table(runs: Sequence[StoredRun], session: int = 0, *, stacked: bool = False) -> RenderableType:
+    """The metrics of one session of each run, a column per run, with numbers alone: the units are at the rows' names.
+
+    Args:
+        runs: The runs.
+        session: Which session of each, counted from 0.
+        stacked: Whether what distinguishes the runs stands in rows of its own instead of the columns' heads, which
+            saves width.
+    """
     sessions = [r.metrics["sessions"][session] for r in runs]
-    result = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    result.add_column("")
-    for name in names(runs):
-        result.add_column(name, justify="right")
-    played = any(summary.playback(s) for s in sessions)
-    streamed = any("mean_bitrate_bps" in s for s in sessions)
-    for label, show in (_PLAYBACK if played else []) + (_QUALITY if streamed else []) + _TRANSFER:
-        result.add_row(label, *(show(s) for s in sessions))
+    result = Table(box=None, pad_edge=False, padding=(0, 1 if stacked else 2, 0, 0), show_header=not stacked)
+    result.add_column("", no_wrap=True)
+    for name in naming.names(runs):
+        result.add_column(name, justify="right", overflow="fold")
+    if stacked:
+        _add_differences(result, runs)
+    for label, texts in _rows(sessions):
+        result.add_row(label, *texts(sessions))
     if any(r.metrics["fairness"] is not None for r in runs):
-        result.add_row("Jain's index of the mean bitrates", *(_fairness(r.metrics) for r in runs))
+        result.add_row("Jain's bitrate index", *_thousandths([_fairness(r.metrics) for r in runs]))
     for path in dict.fromkeys(f["path"] for s in sessions for f in s["subflows"]):
         for label, value, write in _PER_PATH:
             # A path that went down and came back has carried several subflows.
-            sums = (summary.total(value(f) for f in s["subflows"] if f["path"] == path) for s in sessions)
-            texts = ("-" if total is None else write(total) for total in sums)
-            result.add_row(Text.assemble((path, "cyan"), f", {label}"), *texts)
+            sums = [summary.total(value(f) for f in s["subflows"] if f["path"] == path) for s in sessions]
+            result.add_row(Text.assemble((path, "cyan"), f" {label}"), *write(sums))
     return result
 
 
-_PER_PATH: list[tuple[str, Callable[[Subflow], float], Callable[[float], str]]] = [
-    ("goodput", lambda f: f["goodput_bps"], summary.megabits),
-    ("retransmissions", lambda f: f["retransmissions"], summary.count),
+def _add_differences(table: Table, runs: Sequence[StoredRun]) -> None:
+    shown, more = naming.shortened(naming.differences(runs))
+    for key, values in (shown or {"": naming.names(runs)}).items():
+        table.add_row(Text(key, style="bold"), *(Text(value, style="bold") for value in values))
+    if more:
+        table.add_row(f"and {summary.plural(more, 'key')} more")
+
+
+def _rows(sessions: Sequence[Session]) -> list[tuple[str, _Values]]:
+    """The rows that apply to some of the sessions."""
+    played = any(summary.playback(s) for s in sessions)
+    streamed = any("mean_bitrate_bps" in s for s in sessions)
+    decoded = any(_decodes(s) for s in sessions)
+    return [
+        *(_PLAYBACK if played else ()),
+        *(_DECODED if played and decoded else ()),
+        *(_QUALITY if streamed else ()),
+        *_TRANSFER,
+    ]
+
+
+def _fairness(metrics: Metrics) -> float | None:
+    fairness = metrics["fairness"]
+    return None if fairness is None else fairness["jain_mean_bitrate"]
+
+
+_PER_PATH: list[tuple[str, Callable[[Subflow], float], Callable[[list[float | None]], list[str]]]] = [
+    ("goodput, Mb/s", lambda f: f["goodput_bps"], _megabits),
+    ("retransmissions", lambda f: f["retransmissions"], _counts),
 ]
 
 
@@ -158,7 +176,7 @@ def figure(runs: Sequence[StoredRun], session: int = 0) -> Figure:
             recording=run.recording.sessions[session],
             marks=run.recording.marks,
         )
-        for name, run in zip(names(runs), runs, strict=True)
+        for name, run in zip(naming.names(runs), runs, strict=True)
     ]
     title = ", ".join(scenarios)
     if any(len(r.metrics["sessions"]) > 1 for r in runs):
@@ -171,8 +189,9 @@ def save_figure(runs: Sequence[StoredRun], directory: Path, session: int = 0) ->
     from anabranch.figures import style
 
     drawn = figure(runs, session)
-    directory.mkdir(parents=True, exist_ok=True)
     png = directory / "comparison.png"
-    for path in (png, png.with_suffix(".svg")):
-        style.save(drawn, path)
+    with outputs.writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        for path in (png, png.with_suffix(".svg")):
+            style.save(drawn, path)
     return png

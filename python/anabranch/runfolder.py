@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from anabranch import InputError, metrics, recording, summary
+from anabranch import InputError, metrics, outputs, recording, summary
 from anabranch.metrics import Metrics
 from anabranch.recording import Recording
 from anabranch.session import Run
@@ -33,6 +33,17 @@ SCHEMA = 1
 """The version of ``run.json``."""
 
 _DEFAULT_PARENT = Path("runs")
+
+
+def check_target(directory: Path | None) -> None:
+    """Refuses a place for a run folder, the default one where absent, that could not be written.
+
+    Raises:
+        OSError: It cannot; the message says why.
+    """
+    outputs.check_folder(directory or _DEFAULT_PARENT)
+
+
 _SCENARIO = "scenario.toml"
 _METRICS = "metrics.json"
 _SAMPLES = "samples.parquet"
@@ -79,8 +90,18 @@ def write(run: Run, directory: Path | None = None, *, session: int = 0) -> Path:
     """
     if session != 0:
         check_session(session, run.metrics["scenario"], len(run.recording.sessions))
-    folder = _next_free(run) if directory is None else directory
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = directory or _DEFAULT_PARENT
+    with outputs.writing(folder):
+        if directory is None:
+            folder = _next_free(run)
+        folder.mkdir(parents=True, exist_ok=True)
+    with outputs.writing(folder):
+        _write_files(run, folder, session)
+    return folder
+
+
+def _write_files(run: Run, folder: Path, session: int) -> None:
+    """Writes all files, the small ones that say most first: a disk may become full."""
     for name in (_RUN, _METRICS, _SCENARIO, _SAMPLES, _INCIDENTS, _EVENTS, *_PICTURES):
         (folder / name).unlink(missing_ok=True)
     (folder / _SCENARIO).write_text(run.scenario, encoding="utf-8")
@@ -91,7 +112,6 @@ def write(run: Run, directory: Path | None = None, *, session: int = 0) -> Path:
         run.events.write_parquet(folder / _EVENTS)
     _draw(run, folder, session)
     _write_json(folder / _RUN, _about(run))
-    return folder
 
 
 def read(directory: Path) -> StoredRun:
@@ -191,6 +211,7 @@ def _about(run: Run) -> dict[str, Any]:
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu_seconds": round(run.cpu_seconds, 6),
         "wall_seconds": round(run.wall_seconds, 6),
+        "warnings": [{"kind": each.kind, "message": each.message} for each in run.warnings],
         "machine": {
             "system": f"{platform.system()} {platform.release()}",
             "architecture": platform.machine(),

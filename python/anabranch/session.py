@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,8 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch import _core, metrics
+from anabranch import _core, metrics, warning
 from anabranch.metrics import Metrics
+from anabranch.warning import RunWarning
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,10 +22,17 @@ if TYPE_CHECKING:
 # What a scenario given as a dictionary is called in messages and metrics.
 _DICTIONARY_NAME = "scenario"
 
+STANDARD_INPUT = "-"
+"""What stands for standard input in the place of a file."""
 
-@dataclass(frozen=True)
+_STANDARD_INPUT_NAME = "stdin"
+
+
+@dataclass(frozen=True, repr=False)
 class Run:
     """What a run found.
+
+    It can be copied, pickled and sent to another process, with everything but :attr:`outcome`.
 
     Attributes:
         scenario: The resolved scenario as TOML: every key, with its default where the author left it out.
@@ -32,6 +41,7 @@ class Run:
             seed and version always give the same metrics.
         cpu_seconds: Processor time that the run took, in seconds.
         wall_seconds: Time that the run took, in seconds.
+        warnings: What is legal in it and probably not meant.
     """
 
     scenario: str
@@ -39,24 +49,48 @@ class Run:
     metrics: Metrics
     cpu_seconds: float
     wall_seconds: float
-    _outcome: _core.Outcome = field(repr=False)
+    _outcome: _core.Outcome | None = field(compare=False)
+    warnings: tuple[RunWarning, ...] = ()
+
+    def __repr__(self) -> str:
+        """One line: which run it is, and what its first viewer saw. The rest is in :attr:`metrics`."""
+        from anabranch import summary
+
+        sessions = self.metrics["sessions"]
+        found = f": {summary.in_short(sessions[0])}" if sessions else ""
+        of = f" (the first of {len(sessions)} sessions)" if len(sessions) > 1 else ""
+        return f"<Run of {self.metrics['scenario']}, seed {self.seed}, ended {self.metrics['ended']}{found}{of}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: Python objects alone, so what is read from the compiled part on demand is read now."""
+        kept = {"recording": self.recording, **({"events": self.events} if self.has_events else {})}
+        return {**self.__dict__, **kept, "_outcome": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
 
     @property
     def outcome(self) -> _core.Outcome:
-        """The same as the compiled part of Anabranch has it."""
+        """The same as the compiled part of Anabranch has it.
+
+        Raises:
+            ValueError: This is a copy of a run, and only the original has it.
+        """
+        if self._outcome is None:
+            raise ValueError("a run that was copied or pickled has no `outcome`; its metrics and recording are there")
         return self._outcome
 
     @property
     def has_events(self) -> bool:
         """Whether :attr:`events` were recorded."""
-        return self._outcome.has_events
+        return "events" in self.__dict__ if self._outcome is None else self._outcome.has_events
 
     @cached_property
     def recording(self) -> Recording:
         """The run over time, sampled: what the pictures show."""
         from anabranch import recording
 
-        return recording.of_outcome(self._outcome)
+        return recording.of_outcome(self.outcome)
 
     @cached_property
     def events(self) -> pl.DataFrame:
@@ -67,7 +101,7 @@ class Run:
         """
         from anabranch import events
 
-        frame = events.frame(self._outcome)
+        frame = events.frame(self.outcome) if self.has_events else None
         if frame is None:
             raise ValueError("this run recorded no events; ask for them with run(..., events=True)")
         return frame
@@ -102,10 +136,12 @@ def run(
     Other Python threads go on while the simulation runs.
 
     Args:
-        scenario: A file, the name of a shipped scenario (see ``anabranch list scenarios``), or a scenario as a
-            dictionary with the keys of the file.
+        scenario: A file, the name of a shipped scenario (see ``anabranch list scenarios``), ``"-"`` for standard
+            input, or a scenario as a dictionary with the keys of the file.
         seed: Where all randomness of the run comes from; at least 0, below 2**64.
-        set: Keys to override, dotted, such as ``{"transport.scheduler": "gr-sty", "link.wifi.loss": "2 %"}``.
+        set: Keys to override, dotted, such as ``{"transport.scheduler": "gr-sty", "link.wifi.loss": "2 %"}``, or
+            nested, such as ``{"transport": {"scheduler": "gr-sty"}}``. A dictionary merges into the table that is
+            there, unless that is of another kind (``{"session.0.video": {"kind": "bulk"}}``); a list replaces a list.
         events: Whether to record every event, for :attr:`Run.events`. Costs some hundred bytes of memory per packet.
         progress: Called now and then with the fraction of the scenario's time that has passed, between 0 and 1.
 
@@ -116,11 +152,27 @@ def run(
         InputError: The scenario, a key or a value is wrong. The message names the place, what was expected and, where
             there is one, the nearest valid name.
         OSError: The scenario's file cannot be read.
+
+    Warns:
+        RunWarning: Something in the run is legal and probably not meant.
     """
+    done = simulate(scenario, seed=seed, set=set, events=events, progress=progress)
+    warning.give(done.warnings, stacklevel=2)
+    return done
+
+
+def simulate(
+    scenario: str | Path | Mapping[str, Any],
+    *,
+    seed: int = 1,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 (the command line's word)
+    events: bool = False,
+    progress: Callable[[float], object] | None = None,
+) -> Run:
+    """As :func:`run`, but gives its warnings only with the run."""
     if not 0 <= seed < 2**64:
         raise _core.InputError(f"seed {seed}: expected a whole number from 0 to 2**64 - 1")
-    overrides = [(key, _core.value_text(value, key)) for key, value in (set or {}).items()]
-    loaded = load(scenario, overrides)
+    loaded = load(scenario, overrides_of(set))
     wall, cpu = time.perf_counter(), time.process_time()
     outcome = _core.run(loaded, seed=seed, record_events=events, progress=progress)
     return Run(
@@ -130,26 +182,45 @@ def run(
         cpu_seconds=time.process_time() - cpu,
         wall_seconds=time.perf_counter() - wall,
         _outcome=outcome,
+        warnings=warning.of_scenario(loaded),
     )
 
 
 def load(scenario: str | Path | Mapping[str, Any], overrides: Sequence[tuple[str, str]] = ()) -> _core.Scenario:
     """Reads and checks a scenario; arguments and errors as those of :func:`run`, overrides as text."""
     if isinstance(scenario, Mapping):
-        text = _core.document_text(scenario)
-        return _core.load(text, name=_DICTIONARY_NAME, directory=None, overrides=overrides)
-    path = Path(scenario)
+        return _core.load_dictionary(scenario, name=_DICTIONARY_NAME, overrides=overrides)
+    path, name = Path(scenario), str(scenario)
+    if name == STANDARD_INPUT:
+        text = _text(sys.stdin.buffer.read(), _STANDARD_INPUT_NAME)
+        return _core.load(text, name=_STANDARD_INPUT_NAME, directory=None, overrides=overrides)
     if path.is_file():
-        try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise _core.InputError(f"{path}: this is no text in UTF-8; expected a scenario in TOML") from error
+        text = _text(path.read_bytes(), name)
         return _core.load(text, name=str(path), directory=path.parent, overrides=overrides)
-    name = str(scenario)
     shipped = _core.shipped(name)
     if shipped is None:
-        raise _core.InputError(_unknown(name))
+        raise _core.InputError(_folder(path) if path.is_dir() else _unknown(name))
     return _core.load(shipped, name=name, directory=None, overrides=overrides)
+
+
+def overrides_of(changes: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """Overrides as text. An empty dictionary merges nothing."""
+    items = (changes or {}).items()
+    return [(k, _core.value_text(v, k)) for k, v in items if not (isinstance(v, Mapping) and not v)]
+
+
+def _text(content: bytes, name: str) -> str:
+    try:
+        # Windows' line ends count as one, as they do in a file that is opened as text.
+        return content.decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise _core.InputError(f"{name}: this is no text in UTF-8; expected a scenario in TOML") from error
+
+
+def _folder(path: Path) -> str:
+    inside = path / "scenario.toml"
+    hint = f"; did you mean `{inside}`?" if inside.is_file() else ""
+    return f"{path}: this is a directory; expected a scenario's file or the name of a shipped scenario{hint}"
 
 
 def _unknown(name: str) -> str:

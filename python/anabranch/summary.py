@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from anabranch import numerals
 from anabranch.metrics import Metrics, Session, Subflow, quality_of, viewer_of
 
 # What is said of many like sessions in full; the rest is counted.
@@ -16,22 +17,24 @@ _MOST_SESSIONS = 4
 
 
 def megabits(bps: float) -> str:
-    """A rate in Mb/s, three digits."""
-    return f"{bps / 1e6:.3g} Mb/s" if bps < 1e9 else f"{bps / 1e9:.3g} Gb/s"
+    """A rate with three digits."""
+    return f"{numerals.column([bps / 1e6])[0]} Mb/s" if bps < 1e9 else f"{numerals.column([bps / 1e9])[0]} Gb/s"
 
 
 def seconds(value: float | None) -> str:
     """A time, in the unit that suits its size; a dash where there is none."""
     if value is None:
-        return "-"
-    if 0.0 < abs(value) < 1.0:
-        return f"{value * 1e3:.3g} ms"
+        return numerals.ABSENT
+    if value == 0.0:
+        return "0 s"
+    if abs(value) < 1.0:
+        return f"{numerals.column([value * 1e3], most=1)[0]} ms"
     return f"{value:.1f} s" if abs(value) < 100.0 else f"{value:.0f} s"
 
 
 def count(value: float | None) -> str:
-    """A whole number with thin groups of three; a dash where there is none."""
-    return "-" if value is None else f"{value:,.0f}".replace(",", "\u202f")
+    """A whole number; a dash where there is none."""
+    return numerals.fixed([value], 0)[0]
 
 
 def total(values: Iterable[float | None]) -> float | None:
@@ -110,9 +113,9 @@ def of_run(metrics: Metrics) -> RenderableType:
         parts.append(Text(f"\nJain's index of the mean bitrates: {fairness['jain_mean_bitrate']:.3f}"))
     traffic = metrics["traffic"]
     if traffic:
-        rates = ", ".join(megabits(t["goodput_bps"]) for t in traffic[:_MOST_SESSIONS])
+        rates = ", ".join(numerals.column([t["goodput_bps"] for t in traffic[:_MOST_SESSIONS]], scale=1e-6))
         more = ", ..." if len(traffic) > _MOST_SESSIONS else ""
-        parts.append(Text(f"cross traffic: {plural(len(traffic), 'download')} at {rates}{more}"))
+        parts.append(Text(f"cross traffic: {plural(len(traffic), 'download')} at {rates}{more} Mb/s"))
     return Group(*parts)
 
 
@@ -121,26 +124,26 @@ def _subflows(subflows: Sequence[Subflow]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("\npath", style="cyan", no_wrap=True)
     for heading in (
-        "goodput",
+        "goodput\nMb/s",
         "segments",
         "retrans-\nmitted",
         "rein-\njected",
         "time-\nouts",
         "mean\nwindow",
-        "mean\nRTT",
+        "mean RTT\nms",
     ):
         table.add_column(heading, justify="right", vertical="bottom", no_wrap=True)
     # A path that came back, or a connection that was opened anew, makes several subflows of one path.
-    for path in dict.fromkeys(subflow["path"] for subflow in subflows):
-        own = [subflow for subflow in subflows if subflow["path"] == path]
-        window = _mean(own, "mean_cwnd_packets")
-        table.add_row(
-            str(path),
-            megabits(sum(subflow["goodput_bps"] for subflow in own)),
-            *(count(total(subflow[key] for subflow in own)) for key in _COUNTS),
-            "-" if window is None else f"{window:.1f}",
-            seconds(_mean(own, "mean_srtt_s")),
-        )
+    paths = list(dict.fromkeys(subflow["path"] for subflow in subflows))
+    groups = [[subflow for subflow in subflows if subflow["path"] == path] for path in paths]
+    columns = [
+        numerals.column([sum(subflow["goodput_bps"] for subflow in own) for own in groups], scale=1e-6),
+        *(numerals.fixed([total(subflow[key] for subflow in own) for own in groups], 0) for key in _COUNTS),
+        numerals.fixed([_mean(own, "mean_cwnd_packets") for own in groups], 1),
+        numerals.column([_mean(own, "mean_srtt_s") for own in groups], scale=1e3, most=1),
+    ]
+    for path, *texts in zip(paths, *columns, strict=True):
+        table.add_row(path, *texts)
     return table
 
 

@@ -1,13 +1,14 @@
 //! What one session says, folded into metrics while it is said, and stored only where somebody asked for it.
 
 use crate::metrics::SessionMetrics;
-use crate::recording::{MOST_RECORDED, Recorder, SessionRecording};
+use crate::recording::{Recorder, SessionRecording};
 use crate::table::EventRow;
 use anabranch_events::{Log, PlayerEvent, TransportEvent};
 use anabranch_media::{
     Content, DashMetrics, Observed, RESPONSE_HEADER_BYTES, SenderCounts, SwitchPredictor, TransportMetrics,
     TransportReport, ViewerMetrics,
 };
+use anabranch_scenario::MOST_RECORDED;
 use anabranch_scenario::{FlowPlan, Scenario};
 use anabranch_units::{Duration, Instant, PathId, SubflowId};
 

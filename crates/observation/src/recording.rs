@@ -6,9 +6,6 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Sessions beyond this number are not recorded, so that a run with thousands of viewers fits into memory.
-pub(crate) const MOST_RECORDED: usize = 16;
-
 /// Sampled columns of the first sessions (16 at most), and the scenario's events.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Recording {

@@ -52,7 +52,9 @@ mod _core {
     #[pymodule_export]
     use super::reproduce::{papers, reproduce};
     #[pymodule_export]
-    use super::scenario::{Scenario, load, nearest, rate_bps, registry, scenario_schema, shipped, time_s};
+    use super::scenario::{
+        Scenario, load, load_dictionary, nearest, rate_bps, registry, scenario_schema, shipped, time_s,
+    };
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::serving::{Serving, serve_defaults};
@@ -62,7 +64,7 @@ mod _core {
     #[pymodule_export]
     use super::testbed::Testbed;
     #[pymodule_export]
-    use super::toml_text::{document_text, value_text};
+    use super::toml_text::value_text;
     #[pymodule_export]
     use super::traces::{trace_convert, trace_info, trace_synthesize};
     #[pymodule_export]

@@ -1,11 +1,12 @@
 //! Scenarios and the names that they may use.
 
 use crate::InputError;
+use crate::toml_text::document_text;
 use anabranch_media::content::Representation;
 use anabranch_scenario::{Bulk, Error, Progressive, Video, catalogue};
 use anabranch_units::{Bandwidth, text};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyMapping};
 use std::path::PathBuf;
 
 /// A checked scenario.
@@ -24,6 +25,12 @@ impl Scenario {
     #[getter]
     fn resolved(&self) -> String {
         self.0.resolved()
+    }
+
+    /// What is legal in it and probably not meant: the kind's word, and the sentence with its place.
+    #[getter]
+    fn warnings(&self) -> Vec<(&'static str, String)> {
+        self.0.warnings.iter().map(|warning| (warning.kind.word(), warning.to_string())).collect()
     }
 
     /// What each session watches.
@@ -68,6 +75,18 @@ pub fn load(
     overrides: Vec<(String, String)>,
 ) -> PyResult<Scenario> {
     anabranch_scenario::load(text, name, directory.as_deref(), &overrides).map(Scenario).map_err(|e| refused(&e))
+}
+
+/// The same for a scenario given as a dictionary, with mistakes that name keys.
+#[pyfunction]
+#[pyo3(signature = (table, *, name, overrides))]
+pub fn load_dictionary(
+    table: &Bound<'_, PyMapping>,
+    name: &str,
+    overrides: Vec<(String, String)>,
+) -> PyResult<Scenario> {
+    let text = document_text(table, name)?;
+    anabranch_scenario::load_dictionary(&text, name, &overrides).map(Scenario).map_err(|e| refused(&e))
 }
 
 /// A mistake of the caller's, in one line.

@@ -4,6 +4,7 @@ use crate::InputError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use std::fmt;
 
 /// A value that TOML can write. Tables keep their order, which matters: people number their paths by it.
 enum Value {
@@ -41,10 +42,9 @@ impl Serialize for Value {
 }
 
 /// A scenario given as a dictionary, as the text of a scenario file.
-#[pyfunction]
-pub fn document_text(table: &Bound<'_, PyMapping>) -> PyResult<String> {
-    let value = convert(table.as_any(), "the scenario")?;
-    toml::to_string(&value).map_err(|e| InputError::new_err(format!("the scenario cannot be written as TOML: {e}")))
+pub(crate) fn document_text(table: &Bound<'_, PyMapping>, name: &str) -> PyResult<String> {
+    let value = convert(table.as_any(), &Place::Whole(name))?;
+    toml::to_string(&value).map_err(|e| InputError::new_err(format!("{name} cannot be written as TOML: {e}")))
 }
 
 /// One value as the right side of an override: texts as they are (the schema decides how to read them), the rest as TOML.
@@ -54,15 +54,50 @@ pub fn value_text(value: &Bound<'_, PyAny>, key: &str) -> PyResult<String> {
         return Ok(text.to_cow()?.into_owned());
     }
     let mut text = String::new();
-    let converted = convert(value, key)?;
+    let converted = convert(value, &Place::Whole(key))?;
     converted
         .serialize(toml::ser::ValueSerializer::new(&mut text))
         .map_err(|e| InputError::new_err(format!("`{key}` cannot be written as TOML: {e}")))?;
     Ok(text)
 }
 
-/// `place` is where the value stands, for messages.
-fn convert(value: &Bound<'_, PyAny>, place: &str) -> PyResult<Value> {
+/// Where a value stands, for messages: `scenario`, or `scenario, key `session[0].count``.
+enum Place<'a> {
+    /// What was given.
+    Whole(&'a str),
+    /// A value under a key of a table.
+    Key(&'a Place<'a>, &'a str),
+    /// A value in a list.
+    Item(&'a Place<'a>, usize),
+}
+
+impl Place<'_> {
+    /// What was given, and the way from there.
+    fn parts(&self) -> (&str, String) {
+        match self {
+            Place::Whole(name) => (name, String::new()),
+            Place::Key(outer, key) => match outer.parts() {
+                (name, way) if way.is_empty() => (name, (*key).to_string()),
+                (name, way) => (name, format!("{way}.{key}")),
+            },
+            Place::Item(outer, position) => {
+                let (name, way) = outer.parts();
+                (name, format!("{way}[{position}]"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.parts() {
+            (name, way) if way.is_empty() => f.write_str(name),
+            (name, way) => write!(f, "{name}, key `{way}`"),
+        }
+    }
+}
+
+fn convert(value: &Bound<'_, PyAny>, place: &Place<'_>) -> PyResult<Value> {
     // Booleans are integers in Python, so they come first.
     if let Ok(flag) = value.cast::<PyBool>() {
         return Ok(Value::Flag(flag.is_true()));
@@ -79,7 +114,7 @@ fn convert(value: &Bound<'_, PyAny>, place: &str) -> PyResult<Value> {
         return Ok(Value::Text(text.to_cow()?.into_owned()));
     }
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
-        let items = value.try_iter()?.enumerate().map(|(i, item)| convert(&item?, &format!("{place}[{i}]")));
+        let items = value.try_iter()?.enumerate().map(|(i, item)| convert(&item?, &Place::Item(place, i)));
         return Ok(Value::List(items.collect::<PyResult<_>>()?));
     }
     if let Ok(table) = value.cast::<PyMapping>() {
@@ -92,14 +127,14 @@ fn convert(value: &Bound<'_, PyAny>, place: &str) -> PyResult<Value> {
     )))
 }
 
-fn entries(table: &Bound<'_, PyMapping>, place: &str) -> PyResult<Vec<(String, Value)>> {
+fn entries(table: &Bound<'_, PyMapping>, place: &Place<'_>) -> PyResult<Vec<(String, Value)>> {
     let mut entries = Vec::new();
     for item in table.items()?.iter() {
         let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
         let Ok(key) = key.extract::<String>() else {
             return Err(InputError::new_err(format!("{place}: the key {key} is no text; expected a text")));
         };
-        let converted = convert(&value, &format!("{place}, key `{key}`"))?;
+        let converted = convert(&value, &Place::Key(place, &key))?;
         entries.push((key, converted));
     }
     Ok(entries)

@@ -19,16 +19,17 @@ pub struct Error {
     pub nearest: Option<String>,
 }
 
+impl Error {
+    /// Where the mistake is: the file with line and column, as far as they are known, the key, or the override.
+    pub fn place(&self) -> String {
+        let known = [self.line, self.column].into_iter().filter(|number| *number > 0);
+        known.fold(self.file.clone(), |place, number| format!("{place}:{number}"))
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.file)?;
-        if self.line > 0 {
-            write!(f, ":{}", self.line)?;
-        }
-        if self.column > 0 {
-            write!(f, ":{}", self.column)?;
-        }
-        write!(f, ": {}", self.message)?;
+        write!(f, "{}: {}", self.place(), self.message)?;
         if !self.expected.is_empty() {
             write!(f, "; expected {}", self.expected)?;
         }

@@ -24,13 +24,15 @@ mod links;
 mod plan;
 mod schema;
 pub mod traces;
+mod warning;
 
 pub use error::Error;
 pub use links::{DirectedLink, directed_links};
 pub use plan::{FlowPlan, plan};
 pub use schema::{
     Action, Bernoulli, Bulk, CoDel, Constant, Dash, DirectionSpec, DropTail, Event, EveryNth, Fps, Gamma,
-    GilbertElliott, GilbertElliottTime, Jitter, LatencyUse, Limit, Link, Loss, Normal, Path, Percentiles, Player,
-    Progressive, Queue, Rate, Red, Reordering, SCHEMA, Scenario, Session, Statistics, Synthetic, TokenBucket, Trace,
-    Traffic, TrafficKind, Uniform, Video, json_schema, load, page,
+    GilbertElliott, GilbertElliottTime, Jitter, LatencyUse, Limit, Link, Loss, MOST_RECORDED, Normal, Path,
+    Percentiles, Player, Progressive, Queue, Rate, Red, Reordering, SCHEMA, Scenario, Session, Statistics, Synthetic,
+    TokenBucket, Trace, Traffic, TrafficKind, Uniform, Video, json_schema, load, load_dictionary, page,
 };
+pub use warning::{Warning, WarningKind};

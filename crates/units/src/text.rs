@@ -40,6 +40,9 @@ struct Kind {
     units: &'static [Unit],
     /// Further spellings that are read but never written.
     also: &'static [Unit],
+    /// Units that are not read, because nothing here is that large or because they have several spellings, but which people
+    /// write: a message says the same quantity in a unit that is.
+    foreign: &'static [Unit],
     expected: &'static str,
 }
 
@@ -47,13 +50,33 @@ const RATE: Kind = Kind {
     zero: "b/s",
     units: &[("b/s", 1), ("kb/s", 1_000), ("Mb/s", 1_000_000), ("Gb/s", 1_000_000_000)],
     also: &[("bit/s", 1), ("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)],
+    foreign: &[("Tb/s", 1_000_000_000_000), ("Tbit/s", 1_000_000_000_000), ("Tbps", 1_000_000_000_000)],
     expected: "a rate such as \"2 Mb/s\" (b/s, kb/s, Mb/s, Gb/s) or \"unlimited\"",
 };
+
+/// In nanoseconds.
+const MINUTE: u64 = 60_000_000_000;
+/// In nanoseconds.
+const HOUR: u64 = 60 * MINUTE;
 
 const TIME: Kind = Kind {
     zero: "s",
     units: &[("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)],
-    also: &[("µs", 1_000), ("min", 60_000_000_000), ("h", 3_600_000_000_000)],
+    also: &[("µs", 1_000), ("min", MINUTE), ("h", HOUR)],
+    foreign: &[
+        ("msec", 1_000_000),
+        ("sec", 1_000_000_000),
+        ("second", 1_000_000_000),
+        ("seconds", 1_000_000_000),
+        ("m", MINUTE),
+        ("minute", MINUTE),
+        ("minutes", MINUTE),
+        ("hour", HOUR),
+        ("hours", HOUR),
+        ("d", 24 * HOUR),
+        ("day", 24 * HOUR),
+        ("days", 24 * HOUR),
+    ],
     expected: "a time such as \"50 ms\" (ns, us, ms, s, min, h)",
 };
 
@@ -61,10 +84,17 @@ const BYTES: Kind = Kind {
     zero: "B",
     units: &[("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000)],
     also: &[("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)],
+    foreign: &[("TB", 1_000_000_000_000), ("TiB", 1 << 40), ("byte", 1), ("bytes", 1)],
     expected: "a size such as \"64 kB\" (B, kB, MB, GB, KiB, MiB, GiB)",
 };
 
-const RATIO: Kind = Kind { zero: "%", units: &[("%", 10_000_000)], also: &[], expected: "a share such as \"2 %\"" };
+const RATIO: Kind = Kind {
+    zero: "%",
+    units: &[("%", 10_000_000)],
+    also: &[],
+    foreign: &[("percent", 10_000_000)],
+    expected: "a share such as \"2 %\"",
+};
 
 /// Why a text is no such quantity.
 ///
@@ -106,7 +136,7 @@ impl Kind {
         }
         let Some((_, factor)) = self.units.iter().chain(self.also).find(|(name, _)| *name == unit || unit.is_empty())
         else {
-            return Err(self.unknown_unit(text, unit));
+            return Err(self.unknown_unit(text, number, unit));
         };
         decimal(number, *factor).ok_or_else(|| self.problem(format!("`{number}` in `{text}` is no usable number")))
     }
@@ -115,7 +145,12 @@ impl Kind {
         Problem { message, expected: self.expected.into(), nearest: None }
     }
 
-    fn unknown_unit(&self, text: &str, unit: &str) -> Problem {
+    fn unknown_unit(&self, text: &str, number: &str, unit: &str) -> Problem {
+        let foreign = self.foreign.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit));
+        if let Some(same) = foreign.and_then(|(_, factor)| decimal(number, *factor)) {
+            let nearest = Some(self.write(same));
+            return Problem { nearest, ..self.problem(format!("`{unit}` in `{text}` is no unit that fits here")) };
+        }
         let names = || self.units.iter().chain(self.also).map(|(name, _)| *name);
         // "Mbps" is nobody's typing error, but everybody's habit.
         let habitual = unit.replace("bps", "b/s");
@@ -450,6 +485,14 @@ mod tests {
         assert!(read_rate("-2 Mb/s").unwrap_err().message.contains("negative"));
         assert!(read_rate("2").unwrap_err().message.contains("no unit"));
         assert!(read_time("50 Mb").is_err());
+        let meant = |problem: Problem| problem.nearest.unwrap_or_default();
+        assert_eq!(meant(read_rate("900 Tb/s").unwrap_err()), "900000 Gb/s");
+        assert_eq!(meant(read_rate("1.5 Tbps").unwrap_err()), "1500 Gb/s");
+        assert_eq!(meant(read_time("2 days").unwrap_err()), "172800 s");
+        assert_eq!(meant(read_time("5 m").unwrap_err()), "300 s");
+        assert_eq!(meant(read_bytes("2 TB").unwrap_err()), "2000 GB");
+        // More than can be counted has no other spelling either.
+        assert!(read_rate("99999999999 Tb/s").unwrap_err().nearest.is_none_or(|unit| unit.ends_with("b/s")));
         assert!(read_time("fast").unwrap_err().message.contains("no number"));
         assert!(read_ratio("101 %").is_err());
         assert!(read_bytes("1.2.3 kB").is_err());

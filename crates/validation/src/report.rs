@@ -47,7 +47,16 @@ pub fn number(value: f64) -> String {
 pub fn interval(mean: &Mean) -> String {
     match mean.count {
         1 => number(mean.mean),
-        _ => format!("{} ± {}", number(mean.mean), number(mean.half)),
+        _ => {
+            // Both with the decimals that the interval deserves, but no more than four digits of the mean.
+            let places = match mean.half.max(mean.mean.abs() / 1e3) {
+                h if h >= 10.0 => 0,
+                h if h >= 1.0 => 1,
+                h if h >= 0.1 => 2,
+                _ => 3,
+            };
+            format!("{:.places$} ± {:.places$}", mean.mean, mean.half)
+        }
     }
 }
 
@@ -100,6 +109,12 @@ mod tests {
         assert_eq!(new, "a\n<!-- begin x -->\n\nnew\n\n<!-- end x -->\nb\n<!-- begin y -->\n<!-- end y -->\n");
         assert_eq!(with_part(&new, "x", "new").unwrap(), new, "writing twice changes nothing");
         assert!(with_part(text, "z", "").is_none());
+    }
+
+    #[test]
+    fn a_mean_and_its_interval_have_the_same_decimals() {
+        let of = |mean, half| interval(&Mean { mean, half, count: 10 });
+        assert_eq!([of(612.3, 131.2), of(612.3, 1.3), of(0.8, 0.123)], ["612 ± 131", "612.3 ± 1.3", "0.80 ± 0.12"]);
     }
 
     #[test]

@@ -69,5 +69,14 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(Exit.DONE)
     except OSError as error:
-        say_error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        say_error(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
+        _close_output()
         sys.exit(Exit.RUN_FAILED)
+
+
+def _close_output() -> None:
+    """Gives up what standard output cannot take, such as on a full disk: Python would complain once more at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -58,6 +58,11 @@ def say_error(message: str) -> None:
     err().print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
 
 
+def say_warning(message: str) -> None:
+    """The same for what is odd and no mistake."""
+    err().print(Text.assemble(("warning: ", "bold yellow"), message), soft_wrap=True)
+
+
 def fail(message: str, code: Exit) -> NoReturn:
     """Ends the command with a message on standard error."""
     say_error(message)

@@ -12,19 +12,28 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import InputError, __version__, _core
-from anabranch.cli.console import Exit, answer, err, fail, progress_bar
+from anabranch import InputError, __version__, _core, numerals, outputs
+from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar
 
 EXAMPLES = (
     "Example: anabranch reproduce mptcp-plus --seeds 4\n\n"
-    "Verdicts: reproduced (every finding is as claimed), partly, not reproduced, not testable. Four seeds of dash take "
+    "Verdicts: reproduced (every finding is as claimed), partly, not reproduced, undecided (an "
+    "interval is too wide: more seeds would tell), not testable. Four seeds of dash take "
     "ten seconds; ten seeds of all four papers, with --sensitivity, about ten minutes of two cores."
 )
 
 _ALL = "all"
-_STYLES = {"reproduced": "green", "partly": "yellow", "not reproduced": "red", "not testable": "dim"}
+_STYLES = {
+    "reproduced": "green",
+    "partly": "yellow",
+    "not reproduced": "red",
+    "undecided": "magenta",
+    "not testable": "dim",
+}
 # Values or findings that the table shows of a claim; the report has all of them.
 _MOST_VALUES = 3
+# In a terminal with fewer columns than this the table has a column less.
+_NARROW = 120
 
 Row = Mapping[str, Any]
 
@@ -47,6 +56,8 @@ def reproduce(
 ) -> None:
     """Measure the claims of four papers, and test them by written criteria."""
     threads = jobs or os.cpu_count() or 1
+    if directory is not None:
+        outputs.check_folder(directory)
     rows: list[Row] = []
     documents: list[str] = []
     try:
@@ -86,14 +97,20 @@ def _chosen(paper: str) -> Sequence[str]:
 def _table(paper: str, rows: Sequence[Row], sensitivity: bool) -> Table:
     table = Table(title=paper, title_justify="left", title_style="bold", show_lines=True, expand=False)
     table.add_column("id", no_wrap=True)
-    table.add_column("the paper's claim", ratio=3)
+    # A narrow terminal has the explanation below the claim: five columns would have a word per line.
+    narrow = out().width < _NARROW
+    table.add_column("the paper's claim, and why it came out so" if narrow else "the paper's claim", ratio=3)
     table.add_column("measured (95 % interval)", ratio=4)
     table.add_column("verdict", no_wrap=True)
-    table.add_column("why", ratio=4)
+    if not narrow:
+        table.add_column("why", ratio=4)
     if sensitivity:
         table.add_column("another verdict under", ratio=2)
     for row in rows:
-        texts = [row["id"], Text(row["claim"]), _measured(row), _verdict(row), Text(row["why"])]
+        claim, why = Text(row["claim"]), [Text(row["why"])]
+        if narrow:
+            claim, why = Text.assemble(row["claim"], "\n\n", (row["why"], "italic")), []
+        texts = [row["id"], claim, _measured(row), _verdict(row), *why]
         table.add_row(*texts, *([Text(", ".join(row["depends_on"]))] if sensitivity else []))
     return table
 
@@ -108,17 +125,22 @@ def _measured(row: Row) -> Text:
     """The values that the paper gives numbers for; else the first findings."""
     beside = [value for value in row["measured"] if value["paper"] is not None]
     if beside:
-        lines = [f"{v['what']}: {v['mean']:.3g} ± {_number(v['half_width'])} (paper: {v['paper']})" for v in beside]
+        lines = [
+            f"{v['what']}: {numerals.plus_minus(v['mean'], v['half_width'])} (paper: {v['paper']})" for v in beside
+        ]
         shown = lines
     else:
-        lines = [f"{'+' if f['holds'] else '-'} {f['text']}" for f in row["findings"]]
+        lines = [f"{_mark(f)} {f['text']}" for f in row["findings"]]
         shown = lines[:_MOST_VALUES]
     more = len(lines) - len(shown)
     return Text("\n".join([*shown, *([f"and {more} more (--out DIR)"] if more else [])]))
 
 
-def _number(value: float | None) -> str:
-    return "?" if value is None else f"{value:.2g}"
+def _mark(finding: Row) -> str:
+    """Holds, does not hold, or undecided."""
+    if not finding["decided"]:
+        return "?"
+    return "+" if finding["holds"] else "-"
 
 
 def _summary(rows: Sequence[Row]) -> Text:
@@ -131,11 +153,12 @@ def _summary(rows: Sequence[Row]) -> Text:
 
 
 def _write(directory: Path, report: Mapping[str, Any], documents: Sequence[str]) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
     head = (
         "# The papers' claims, measured\n\n"
         f"Anabranch {report['version']}, {report['seeds']} seeds of each condition; intervals are Student's, at 95 %. "
         "docs/validation/claims.md explains the verdicts.\n"
     )
-    (directory / "report.md").write_text("\n".join([head, *documents]), encoding="utf-8")
-    (directory / "report.json").write_text(json.dumps(report, indent=2, ensure_ascii=False), encoding="utf-8")
+    with outputs.writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "report.md").write_text("\n".join([head, *documents]), encoding="utf-8")
+        (directory / "report.json").write_text(json.dumps(report, indent=2, ensure_ascii=False), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import tempfile
@@ -13,12 +14,11 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from anabranch import InputError, runfolder, summary
-from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar
+from anabranch import InputError, outputs, runfolder, summary
+from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar, say_warning
 from anabranch.live.run import MODEL, SERVERS
 from anabranch.live.run import run as run_live
-from anabranch.session import Run
-from anabranch.session import run as run_scenario
+from anabranch.session import Run, simulate
 
 EXAMPLES = (
     'Example: anabranch run sticky/base --seed 7 --set transport.scheduler=gr-sty --set link.path1.loss="1 %"\n\n'
@@ -32,7 +32,7 @@ _Scenario = Annotated[
     str,
     typer.Argument(
         metavar="SCENARIO",
-        help="A file, or the name of a shipped scenario (`anabranch list scenarios`).",
+        help="A file, - for standard input, or the name of a shipped scenario (`anabranch list scenarios`).",
         show_default=False,
     ),
 ]
@@ -96,7 +96,7 @@ def run(
         _refuse({"server": server, "client": client, "pcap": pcap or None, "content": content})
 
     def simulated(_left: Path, progress: Callable[[float], None]) -> Run:
-        return run_scenario(scenario, seed=seed, set=chosen, events=events, progress=progress)
+        return simulate(scenario, seed=seed, set=chosen, events=events, progress=progress)
 
     def in_real_time(left: Path, progress: Callable[[float], None]) -> Run:
         return run_live(
@@ -114,6 +114,8 @@ def run(
 
     wants_folder = directory is not None or events or pcap or not as_json
     target = _Target(directory, session) if wants_folder else None
+    if target is not None:
+        runfolder.check_target(target.directory)
     work, verb = (in_real_time, "running") if live else (simulated, "simulating")
     try:
         _run(work, f"{verb} {scenario}", target, as_json)
@@ -144,6 +146,8 @@ def _run(
         left = Path(temporary)
         with progress_bar(description) as progress:
             done = work(left, progress)
+        for warning in done.warnings:
+            say_warning(warning.message)
         # The metrics are printed first, so that no failure of the folder or the figure loses them; and no failure of
         # the terminal, such as a closed pipe, loses the folder.
         try:
@@ -155,11 +159,31 @@ def _run(
 
 
 def _write(done: Run, target: _Target, left: Path) -> Path:
-    folder = runfolder.write(done, target.directory, session=target.session)
-    for file in left.iterdir():
-        if file.is_file():
-            shutil.move(file, folder / file.name)
+    try:
+        folder = runfolder.write(done, target.directory, session=target.session)
+        with outputs.writing(folder):
+            for file in left.iterdir():
+                if file.is_file():
+                    shutil.move(file, folder / file.name)
+    except OSError as error:
+        _rescue(done, target, left, error)
+        raise
     return folder
+
+
+def _rescue(done: Run, target: _Target, left: Path, error: OSError) -> None:
+    """Writes a run whose folder cannot be written, such as on a full disk, where temporary files go."""
+    with contextlib.suppress(OSError):
+        rescued = Path(tempfile.mkdtemp(prefix="anabranch-rescued-"))
+        try:
+            runfolder.write(done, rescued, session=target.session)
+        except OSError:
+            shutil.rmtree(rescued, ignore_errors=True)
+            raise
+        for file in left.iterdir():
+            if file.is_file():
+                shutil.move(file, rescued / file.name)
+        error.strerror = f"{error.strerror}; the finished run is in {rescued}"
 
 
 def _split(text: str) -> tuple[str, str]:

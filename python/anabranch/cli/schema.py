@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from anabranch import _core
+from anabranch import _core, outputs
 from anabranch.cli.console import answer
 
 EXAMPLES = "Example: anabranch schema --out anabranch.schema.json"
@@ -28,5 +28,6 @@ def print_schema(
     if out is None:
         print(text)
         return
-    out.write_text(text + "\n", encoding="utf-8")
+    with outputs.writing(out):
+        out.write_text(text + "\n", encoding="utf-8")
     answer(f"schema: {out}")

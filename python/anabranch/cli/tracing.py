@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from anabranch import InputError, _core
+from anabranch import InputError, _core, outputs
 from anabranch.cli.console import answer, err, out
 
 app = typer.Typer(
@@ -142,7 +142,8 @@ def _write(target: Path, text: str) -> None:
     if target == _STDOUT:
         sys.stdout.write(text)
         return
-    target.write_text(text, encoding="utf-8", newline="\n")
+    with outputs.writing(target):
+        target.write_text(text, encoding="utf-8", newline="\n")
     err().print(f"trace: {target}", soft_wrap=True)
 
 

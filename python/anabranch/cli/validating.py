@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import InputError, _core
+from anabranch import InputError, _core, outputs
 from anabranch.cli.console import Exit, answer, err, fail, progress_bar
 from anabranch.programs import ToolError
 
@@ -152,6 +152,8 @@ def _browser() -> tuple[Path, Witness] | None:
 def _tell(found: dict[str, Any]) -> None:
     for part in found["parts"]:
         table = Table(*_COLUMNS, title=f"({part['letter']}) {part['title']}", title_justify="left", box=None)
+        # The other columns wrap where a terminal is narrow; a verdict that is cut off says nothing.
+        table.columns[-1].no_wrap = True
         for row in part["rows"]:
             texts = [row[key] for key in ("cell", "quantity", "simulated", "live", "ratio", "tolerance")]
             table.add_row(*texts, Text(*_STYLES[row["verdict"]]))
@@ -170,4 +172,5 @@ def _write(document: Path, markdown: str) -> None:
     _, end, after = rest.partition(_END)
     if not end:
         raise InputError(f"{document}: there is no line {_END}")
-    document.write_text(f"{before}{_BEGIN}\n{markdown.strip()}\n\n{_END}{after}", encoding="utf-8")
+    with outputs.writing(document):
+        document.write_text(f"{before}{_BEGIN}\n{markdown.strip()}\n\n{_END}{after}", encoding="utf-8")

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch import InputError, _core, metrics, session
+from anabranch import InputError, _core, metrics, session, warning
 from anabranch.live import counters
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _LOOK_EVERY_S = 0.05
 Progress = Callable[[float], object]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LiveRun(session.Run):
     """What a run in real time found.
 
@@ -38,8 +38,12 @@ class LiveRun(session.Run):
     """
 
     folder: Path = field(kw_only=True)
-    _watched: Watched | None = field(kw_only=True, repr=False)
-    _began: float = field(kw_only=True, repr=False)
+    _watched: Watched | None = field(kw_only=True)
+    _began: float = field(kw_only=True)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What the player saw is drawn into the recording, which is kept.
+        return {**super().__getstate__(), "_watched": None}
 
     @cached_property
     def recording(self) -> Recording:
@@ -94,7 +98,7 @@ def run(
         ToolError: A program is missing or failed.
     """
     _check(server, client)
-    loaded = session.load(scenario, [(key, _core.value_text(value, key)) for key, value in (set or {}).items()])
+    loaded = session.load(scenario, session.overrides_of(set))
     report = progress or _nobody
     if client != MODEL:
         clients()[client].prepare()
@@ -119,6 +123,7 @@ def run(
         cpu_seconds=time.process_time() - cpu,
         wall_seconds=time.perf_counter() - wall,
         _outcome=outcome,
+        warnings=warning.of_scenario(loaded),
         folder=folder,
         _watched=watched,
         _began=began,

@@ -4,9 +4,11 @@
 use super::document::{Node, Origin, Value};
 use super::files::Files;
 use super::mistake::Mistake;
-use super::tables::{DirectionSpec, Event, Link, Path, SCHEMA, Scenario, Session, Traffic};
+use super::tables::{DirectionSpec, Event, Link, Path, Rate, SCHEMA, Scenario, Session, Traffic};
 use super::{algorithms, content};
+use crate::warning::WarningKind;
 use anabranch_units::Duration;
+use anabranch_units::text::write_time;
 
 pub(super) type Result<T> = std::result::Result<T, Mistake>;
 
@@ -14,6 +16,8 @@ pub(super) type Result<T> = std::result::Result<T, Mistake>;
 pub(super) struct Checker<'a> {
     pub root: &'a Node,
     pub files: Files<'a>,
+    /// What is legal and probably not meant, with its kind.
+    pub odd: Vec<(WarningKind, Mistake)>,
 }
 
 impl Checker<'_> {
@@ -25,6 +29,12 @@ impl Checker<'_> {
     /// Puts a mistake where the value at the end of these steps was written.
     pub fn wrong<T>(&self, steps: &[&str], message: impl Into<String>, expected: impl Into<String>) -> Result<T> {
         Err(Mistake::new(message, expected).at(self.at(steps)))
+    }
+
+    /// Warns of something legal where the value at the end of these steps was written.
+    pub fn warn(&mut self, steps: &[&str], kind: WarningKind, message: impl Into<String>) {
+        let odd = Mistake::new(message, "").at(self.at(steps));
+        self.odd.push((kind, odd));
     }
 
     /// A name must be one of those that are known.
@@ -86,6 +96,8 @@ pub(super) fn check(scenario: &mut Scenario, checker: &mut Checker<'_>) -> Resul
     for (position, event) in scenario.events.iter_mut().enumerate() {
         check_event(event, &position.to_string(), (&links, &paths), offset, checker)?;
     }
+    check_rates(scenario, checker)?;
+    warn_of_times(scenario, checker);
     check_changes(scenario, checker)
 }
 
@@ -93,10 +105,68 @@ fn check_times(scenario: &Scenario, checker: &Checker<'_>) -> Result<()> {
     checker.above_zero("duration", scenario.duration)?;
     checker.above_zero("sample_interval", scenario.sample_interval)?;
     checker.above_zero("stuck_after", scenario.stuck_after)?;
+    check_samples(scenario, checker)?;
     if scenario.warm_up >= scenario.duration {
         return checker.wrong(&["warm_up"], "`warm_up` is not shorter than `duration`", "warm_up < duration");
     }
     Ok(())
+}
+
+/// Sessions beyond this number are not recorded, so that a run with thousands of viewers fits into memory.
+pub const MOST_RECORDED: usize = 16;
+
+/// The most samples that a run may hold, all recorded sessions together. A sample takes some 20 bytes and 12 more for each path,
+/// twice while it is written: about a gigabyte.
+const MOST_SAMPLES: u64 = 10_000_000;
+
+/// Samples of all sessions must fit into memory.
+fn check_samples(scenario: &Scenario, checker: &Checker<'_>) -> Result<()> {
+    let sessions: u64 = scenario.sessions.iter().map(|session| u64::from(session.count)).sum();
+    let sessions = sessions.clamp(1, MOST_RECORDED as u64);
+    let total = |interval: Duration| (scenario.duration.as_nanos() / interval.as_nanos()).saturating_mul(sessions);
+    let interval = scenario.sample_interval;
+    if total(interval) <= MOST_SAMPLES {
+        return Ok(());
+    }
+    let least = Duration::from_nanos(scenario.duration.as_nanos().div_ceil(MOST_SAMPLES / sessions));
+    // A round number is easier to type: three digits, rounded up.
+    let step = 10_u64.pow(least.as_nanos().ilog10().saturating_sub(2));
+    let least = Duration::from_nanos(least.as_nanos().div_ceil(step).saturating_mul(step));
+    let of = match sessions {
+        1 => String::new(),
+        n => format!(" of {n} sessions"),
+    };
+    let message = format!(
+        "`sample_interval` is {}, which makes {} samples{of} in {}, more than the {MOST_SAMPLES} that a run may hold",
+        write_time(interval),
+        total(interval),
+        write_time(scenario.duration)
+    );
+    checker.wrong(&["sample_interval"], message, format!("at least \"{}\" for this `duration`", write_time(least)))
+}
+
+/// Warns of what never happens, because the run is over by then. An override of `duration` makes that easily, and the rest of
+/// the scenario still means something, so it is no mistake.
+fn warn_of_times(scenario: &Scenario, checker: &mut Checker<'_>) {
+    let end = scenario.duration;
+    let over = |time: Duration| format!("at {}, when the run is over ({})", write_time(time), write_time(end));
+    for (position, event) in scenario.events.iter().enumerate() {
+        if event.at >= end {
+            let message = format!("[[event]] {position} is {}: it never happens", over(event.at));
+            checker.warn(&["event", &position.to_string(), "at"], WarningKind::EventAfterEnd, message);
+        }
+    }
+    let sessions = scenario.sessions.iter().map(|s| (s.start, s.stagger, s.count)).enumerate();
+    let traffic = scenario.traffic.iter().map(|t| (t.start, t.stagger, t.count)).enumerate();
+    let starts = sessions.map(|start| ("session", start)).chain(traffic.map(|start| ("traffic", start)));
+    for (key, (position, (start, stagger, count))) in starts {
+        let last = start + stagger * u64::from(count - 1);
+        if last >= end {
+            let who = if count == 1 { "begins" } else { "has its last start" };
+            let message = format!("[[{key}]] {position} {who} {}", over(last));
+            checker.warn(&[key, &position.to_string(), "start"], WarningKind::StartAfterEnd, message);
+        }
+    }
 }
 
 fn check_link(link: &mut Link, trace_offset: Duration, checker: &mut Checker<'_>) -> Result<()> {
@@ -154,7 +224,12 @@ fn check_path(path: &Path, links: &[String], checker: &Checker<'_>) -> Result<()
         return checker.wrong(&["path", &path.name, "links"], "`links` is empty", "at least one name of a link");
     }
     for (position, link) in path.links.iter().enumerate() {
-        checker.known(&["path", &path.name, "links", &position.to_string()], "link", link, links)?;
+        let at = ["path", &path.name, "links", &position.to_string()];
+        checker.known(&at, "link", link, links)?;
+        // A packet would compete with itself for one queue, which no network does to a route.
+        if path.links[..position].contains(link) {
+            return checker.wrong(&at, format!("link `{link}` stands twice in `links`"), "each link once");
+        }
     }
     if path.ip == 5 {
         return checker.wrong(&["path", &path.name, "ip"], "`ip` is 5", "4 or 6");
@@ -249,5 +324,32 @@ fn check_changes(scenario: &mut Scenario, checker: &Checker<'_>) -> Result<()> {
         }
     }
     scenario.events.sort_by_key(|event| event.at);
+    Ok(())
+}
+
+/// A direction that never carries anything is a mistake: a rate of zero all the time that no event changes. To cut a link,
+/// `down = true` in an event says so.
+fn check_rates(scenario: &Scenario, checker: &Checker<'_>) -> Result<()> {
+    for link in &scenario.links {
+        let changes = |event: &&Event| event.link.as_deref() == Some(&link.name);
+        let changed = |of: fn(&Event) -> Option<&DirectionSpec>| {
+            let mut changes = scenario.events.iter().filter(changes).filter_map(of);
+            changes.any(|direction| direction.rate.as_ref().is_some_and(|rate| !rate.is_zero()))
+        };
+        let directions =
+            [(&link.down, changed(|e| e.down.as_ref()), "down"), (&link.up, changed(|e| e.up.as_ref()), "up")];
+        for (direction, changed, key) in directions {
+            if !changed && direction.rate.as_ref().is_some_and(Rate::is_zero) {
+                let last = match direction.rate {
+                    Some(Rate::Synthetic(_)) => "mean",
+                    Some(Rate::Trace(_)) => "trace",
+                    _ => "rate",
+                };
+                let steps = ["link", &link.name, key, "rate", last];
+                let message = format!("the rate of [link.{}] ({key}) is zero all the time", link.name);
+                return checker.wrong(&steps, message, "a rate above zero at some time");
+            }
+        }
+    }
     Ok(())
 }

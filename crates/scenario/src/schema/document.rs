@@ -10,6 +10,8 @@ pub(super) enum Origin {
     Text { line: usize, column: usize },
     /// The override as it was given.
     Override(String),
+    /// The way to it, `session[0].video.rate`, in a text that a program wrote from a dictionary.
+    Key(String),
 }
 
 #[derive(Clone, Debug)]
@@ -96,6 +98,27 @@ impl Node {
         if let Value::Table(table) = &mut self.value { Some(table) } else { None }
     }
 
+    /// Says of every key and value how it is reached, instead of where it stands in a text that its author never saw.
+    pub fn cite_keys(&mut self, way: &str) {
+        let at = Origin::Key(way.to_string());
+        match &mut self.value {
+            Value::Table(table) => {
+                for entry in &mut table.entries {
+                    let way = if way.is_empty() { entry.key.clone() } else { format!("{way}.{}", entry.key) };
+                    entry.at = Origin::Key(way.clone());
+                    entry.node.cite_keys(&way);
+                }
+            }
+            Value::List(list) => {
+                for (position, item) in list.iter_mut().enumerate() {
+                    item.cite_keys(&format!("{way}[{position}]"));
+                }
+            }
+            _ => {}
+        }
+        self.at = at;
+    }
+
     /// Where the value at the end of these steps was written, or else the last one on the way to it that was.
     pub fn origin_of(&self, steps: &[&str]) -> &Origin {
         let Some((step, rest)) = steps.split_first() else { return &self.at };
@@ -166,7 +189,7 @@ fn value(parsed: &DeValue<'_>, at: Origin, places: &Places<'_>, file: &str) -> R
     let unusable = |what: &str| {
         let (line, column) = match &at {
             Origin::Text { line, column } => (*line, *column),
-            Origin::Override(_) => (0, 0),
+            Origin::Override(_) | Origin::Key(_) => (0, 0),
         };
         Error {
             file: file.into(),

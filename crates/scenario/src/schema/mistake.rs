@@ -127,10 +127,15 @@ impl Mistake {
             Some(Origin::Override(text)) => {
                 Error { file: format!("--set {text}"), line: 0, column: 0, message, expected, nearest }
             }
+            Some(Origin::Key(way)) if !way.is_empty() => {
+                Error { file: format!("{file}, key `{way}`"), line: 0, column: 0, message, expected, nearest }
+            }
             Some(Origin::Text { line, column }) => {
                 Error { file: file.to_string(), line, column, message, expected, nearest }
             }
-            None => Error { file: file.to_string(), line: 0, column: 0, message, expected, nearest },
+            Some(Origin::Key(_)) | None => {
+                Error { file: file.to_string(), line: 0, column: 0, message, expected, nearest }
+            }
         }
     }
 }

@@ -24,7 +24,10 @@ mod dash_tests;
 mod link_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod warning_tests;
 
+pub use check::MOST_RECORDED;
 pub use json_schema::json_schema;
 pub use page::page;
 pub use tables::{
@@ -35,6 +38,7 @@ pub use tables::{
 };
 
 use crate::error::Error;
+use crate::warning::{Warning, WarningKind};
 use check::Checker;
 use document::Node;
 use files::Files;
@@ -52,7 +56,26 @@ pub fn load(
     directory: Option<&FilePath>,
     overrides: &[(String, String)],
 ) -> Result<Scenario, Error> {
+    load_tree(document::parse(text, name)?, name, directory, overrides)
+}
+
+/// The same for a text that a program wrote from a dictionary: its mistakes name keys, `session[0].video.rate`, because nobody
+/// has seen its lines. Files that it names are looked up in the current directory.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_dictionary(text: &str, name: &str, overrides: &[(String, String)]) -> Result<Scenario, Error> {
     let mut root = document::parse(text, name)?;
+    root.cite_keys("");
+    load_tree(root, name, None, overrides)
+}
+
+fn load_tree(
+    mut root: Node,
+    name: &str,
+    directory: Option<&FilePath>,
+    overrides: &[(String, String)],
+) -> Result<Scenario, Error> {
     for (key, value) in overrides {
         overrides::apply(&mut root, key, value)?;
     }
@@ -64,6 +87,13 @@ fn read(mut root: Node, name: &str, directory: Option<&FilePath>) -> Result<Scen
     expand::expand(&mut root)?;
     let mut scenario: Scenario = deserialize::from_node(&root)?;
     scenario.name = name.to_string();
-    check::check(&mut scenario, &mut Checker { root: &root, files: Files::beside(directory) })?;
+    let mut checker = Checker { root: &root, files: Files::beside(directory), odd: Vec::new() };
+    check::check(&mut scenario, &mut checker)?;
+    scenario.warnings = checker.odd.into_iter().map(|(kind, mistake)| warning(kind, mistake, name)).collect();
     Ok(scenario)
+}
+
+fn warning(kind: WarningKind, mistake: Mistake, name: &str) -> Warning {
+    let error = mistake.into_error(name);
+    Warning { kind, place: error.place(), message: error.message }
 }

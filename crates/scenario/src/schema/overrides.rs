@@ -1,4 +1,7 @@
 //! Overrides of the command line: `transport.scheduler=gr-sty`, `session.0.player.kind=vlc`.
+//!
+//! A table merges into the table that stands there, key by key, as a dictionary in a dictionary of Python's does. It replaces
+//! a table of another kind, whose keys would mean nothing. A list replaces a list as a whole, and `{}` empties a table.
 
 use super::document::{Entry, Node, Origin, Table, Value, parse_value};
 use super::mistake::Mistake;
@@ -14,18 +17,61 @@ pub(super) fn apply(root: &mut Node, key: &str, text: &str) -> Result<(), Error>
     if steps.iter().any(|step| step.is_empty()) {
         return Err(refuse(&origin, format!("`{key}` is no dotted key"), "a key such as `transport.scheduler`"));
     }
-    let mut place = root;
+    put(root, &steps, node, &origin)
+}
+
+/// Puts a value at the end of the steps: a table entry by entry, where a table that it can merge with is there.
+fn put(root: &mut Node, steps: &[&str], node: Node, origin: &Origin) -> Result<(), Error> {
+    let mut place = &mut *root;
     let mut parent = "";
     for (depth, step) in steps.iter().enumerate() {
-        open_short_form(place, parent, &origin);
+        open_short_form(place, parent, origin);
         if depth == 1 && NAMED.contains(&parent) {
-            check_declared(place, parent, step, &origin)?;
+            check_declared(place, parent, step, origin)?;
         }
-        place = descend(place, step, &origin)?;
+        place = descend(place, step, origin)?;
         parent = step;
     }
-    *place = node;
+    let Value::Table(table) = node.value else {
+        *place = node;
+        return Ok(());
+    };
+    let mut there = place.clone();
+    if !matches!(there.value, Value::List(_) | Value::Table(_)) {
+        open(&mut there, parent);
+    }
+    if !merges(&table, &there) {
+        *place = Node { value: Value::Table(table), at: node.at };
+        return Ok(());
+    }
+    *place = there;
+    for entry in table.entries {
+        put(root, &[steps, &[entry.key.as_str()]].concat(), entry.node, origin)?;
+    }
     Ok(())
+}
+
+/// Keys that name the kind of a table: two tables that differ in the value are of two kinds.
+const KINDS: [&str; 2] = ["kind", "name"];
+/// Keys of which a rate has one, which then says of what kind it is.
+const RATES: [&str; 3] = ["rate", "trace", "synthetic"];
+
+/// Whether a table can merge into what stands at its place.
+fn merges(table: &Table, there: &Node) -> bool {
+    let Some(there) = there.as_table() else { return false };
+    let word = |table: &Table, key: &str| match table.get(key).map(|entry| &entry.node.value) {
+        Some(Value::Text(word)) => Some(word.clone()),
+        _ => None,
+    };
+    let same = |key: &&str| word(table, key).is_none_or(|new| word(there, key).is_none_or(|old| new == old));
+    let rate = |table: &Table| RATES.into_iter().find(|key| table.get(key).is_some_and(|entry| !is_table(&entry.node)));
+    // A link has a rate as well, but neither a trace nor a synthetic rate of its own.
+    let same_rate = rate(table).is_none_or(|new| rate(there).is_none_or(|old| new == old));
+    !table.entries.is_empty() && !there.entries.is_empty() && KINDS.iter().all(same) && same_rate
+}
+
+fn is_table(node: &Node) -> bool {
+    matches!(node.value, Value::Table(_))
 }
 
 /// Tables whose keys are names, which an override cannot declare: a new one would be a typing error that nobody notices.

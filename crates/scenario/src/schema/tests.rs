@@ -372,3 +372,50 @@ proptest! {
         prop_assert_eq!(&again.unwrap(), &scenario);
     }
 }
+
+#[test]
+fn a_table_in_an_override_merges_into_the_one_that_is_there() {
+    let merged = example(&[("transport", "{ scheduler = \"ecf\" }")]).unwrap();
+    assert_eq!(merged, example(&[("transport.scheduler", "ecf")]).unwrap());
+    assert_ne!(merged, example(&[]).unwrap());
+    let deep = [("link", "{ wifi = { queue = { limit = \"100 kB\" } }, lte = { down = { rate = \"3 Mb/s\" } } }")];
+    let dotted = [("link.wifi.queue.limit", "100 kB"), ("link.lte.down.rate", "3 Mb/s")];
+    assert_eq!(example(&deep).unwrap(), example(&dotted).unwrap());
+    let error = example(&[("link", "{ wify = { loss = \"1 %\" } }")]).unwrap_err();
+    assert_eq!((error.message.as_str(), error.nearest.as_deref()), ("unknown link `wify`", Some("wifi")));
+}
+
+#[test]
+fn a_table_of_another_kind_and_a_list_replace_what_is_there() {
+    let bulk = example(&[("session.0.video", "{ kind = \"bulk\" }"), ("session.0.player", "bulk")]).unwrap();
+    assert!(matches!(bulk.sessions[0].video, Video::Bulk(Bulk { size: None })));
+    let codel = example(&[("link.wifi.queue", "{ kind = \"codel\", limit = \"100 packets\" }")]).unwrap();
+    assert_ne!(codel.links[0], example(&[]).unwrap().links[0]);
+    let synthetic = example(&[("link.wifi", "{ rate = { synthetic = \"lte\", mean = \"2 Mb/s\" } }")]).unwrap();
+    assert!(matches!(synthetic.links[0].down.rate, Some(Rate::Synthetic(_))));
+    let scheduler = example(&[("transport", "{ scheduler = { name = \"tr-sty\" } }")]).unwrap();
+    assert_eq!(scheduler.transport.scheduler.name, "tr-sty");
+    let paths = example(&[("session.0", "{ paths = [\"lte\"] }")]).unwrap();
+    assert_eq!(paths.sessions[0].paths, ["lte"]);
+    let emptied = example(&[("transport", "{}")]).unwrap();
+    assert_eq!(emptied.transport.congestion_control.name, "cubic", "`{{}}` empties a table");
+}
+
+#[test]
+fn mistakes_in_a_dictionary_name_keys() {
+    let wrong = |line: &str, by: &str| {
+        load_dictionary(&EXAMPLE.replacen(line, by, 1), "scenario", &[]).expect_err(by).to_string()
+    };
+    let place = |text: String| text.split(": ").next().unwrap_or_default().to_string();
+    for (line, by, way) in [
+        ("kind = \"vlc\"", "kind = \"vcl\"", "session[0].player.kind"),
+        ("rate = \"2 Mb/s\"", "rate = \"2 Mbps\"", "link.wifi.rate"),
+        ("rate = \"2 Mb/s\"", "raet = \"2 Mb/s\"", "link.wifi.raet"),
+        ("paths = [\"wifi\", \"lte\"]", "paths = [\"wifi\", \"let\"]", "session[0].paths[1]"),
+        ("at = \"120 s\"", "at = 120", "event[0].at"),
+    ] {
+        assert_eq!(place(wrong(line, by)), format!("scenario, key `{way}`"));
+    }
+    assert_eq!(place(wrong("schema = 1", "")), "scenario");
+    assert_eq!(load_dictionary(EXAMPLE, "example.toml", &[]), example(&[]));
+}

@@ -112,8 +112,15 @@ const SENTENCES: &[Sentence] = &[
     ),
 ];
 
+/// The same for every claim, because it is about the number of seeds.
+const UNDECIDED: &str =
+    "an interval has values that meet the criterion and values that miss it; more seeds make it narrower";
+
 /// The sentence for a claim's verdict.
 pub fn of(id: &str, verdict: Verdict) -> &'static str {
+    if verdict == Verdict::Undecided {
+        return UNDECIDED;
+    }
     let found = SENTENCES.iter().chain(streaming::explanations::SENTENCES).find(|(i, v, _)| *i == id && *v == verdict);
     found.map_or("(not yet explained)", |(.., sentence)| sentence)
 }

@@ -7,7 +7,7 @@
 
 use super::Tick;
 use super::study::{Cell, STICKY, cells};
-use super::verdict::{Claim, Finding};
+use super::verdict::{Claim, Finding, Outcome};
 use crate::runs::{Events, shipped, simulate_with_events};
 use crate::statistics::{Mean, area_under_curve};
 use rayon::prelude::*;
@@ -67,11 +67,11 @@ pub fn claim(areas: &[Areas]) -> Claim {
     let finding = |name: &str, of: fn(&Areas) -> Option<f64>| {
         let values: Vec<f64> = areas.iter().filter_map(of).collect();
         if values.is_empty() {
-            return Finding::new(format!("{name}: no case"), false);
+            return Finding::new(format!("{name}: no case"), Outcome::Undecided);
         }
         let mean = Mean::of(&values);
         let text = format!("{name}: area {:.3} ± {:.3} over {} sessions", mean.mean, mean.half, mean.count);
-        Finding::new(text, mean.low() > USEFUL)
+        Finding::new(text, Outcome::above(&mean, USEFUL))
     };
     Claim {
         id: "S10",

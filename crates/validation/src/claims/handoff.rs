@@ -1,7 +1,7 @@
 //! H1 to H10: the handoff paper.
 
 use super::study::{CONTROLS, Cell, HANDOFF, Study};
-use super::verdict::{Claim, Finding, disturbed, undisturbed};
+use super::verdict::{Claim, Finding, Outcome, disturbed, undisturbed};
 use crate::statistics::{Mean, paired};
 
 /// The papers' DFT.
@@ -62,7 +62,7 @@ fn h3(study: &Study) -> Claim {
             "{} {} {}: flow 2 − flow 1 {:+.2} ± {:.2} Mb/s",
             c.scenario, c.control, c.scheduler, d.mean, d.half
         );
-        Finding::new(text, d.low() > 0.0)
+        Finding::new(text, Outcome::above(&d, 0.0))
     };
     Claim {
         id: "H3",
@@ -88,7 +88,7 @@ fn h4(study: &Study) -> Claim {
         for flow in [0, 1] {
             let c = cell(LIMITED, control, DFT);
             let share = retransmitted(study, c, flow);
-            findings.push(Finding::new(repeated_text(c, flow, &share), share.low() > SIGNIFICANT));
+            findings.push(Finding::new(repeated_text(c, flow, &share), Outcome::above(&share, SIGNIFICANT)));
         }
     }
     Claim {
@@ -105,7 +105,7 @@ fn h5(study: &Study) -> Claim {
         for flow in [0, 1] {
             let c = cell(LIMITED, control, GR);
             let share = retransmitted(study, c, flow);
-            findings.push(Finding::new(repeated_text(c, flow, &share), share.high() < VERY_FEW));
+            findings.push(Finding::new(repeated_text(c, flow, &share), Outcome::below(&share, VERY_FEW)));
         }
     }
     Claim {
@@ -150,7 +150,7 @@ fn h8(study: &Study) -> Claim {
             let flow = |i: usize| study.values(c, |o| o.paths[i].retransmissions);
             let d = paired(&flow(1), &flow(0));
             let text = format!("{control} {scheduler}: LTE − WiFi {:+.1} ± {:.1}", d.mean, d.half);
-            findings.push(Finding::new(text, d.low() > 0.0));
+            findings.push(Finding::new(text, Outcome::above(&d, 0.0)));
         }
     }
     Claim {
@@ -168,7 +168,7 @@ fn h9(study: &Study) -> Claim {
             let c = cell(scenario, control, DFT);
             let d = paired(&study.values(c, |o| o.around_cut.0), &study.values(c, |o| o.around_cut.1));
             let text = format!("{scenario} {control}: before − after {:+.1} ± {:.1}", d.mean, d.half);
-            findings.push(Finding::new(text, d.low() > 0.0));
+            findings.push(Finding::new(text, Outcome::above(&d, 0.0)));
         }
     }
     Claim {
@@ -187,7 +187,7 @@ fn h10(study: &Study) -> Claim {
                 let seconds = |control| study.values(cell(scenario, control, scheduler), |o| o.recovery_s);
                 let d = paired(&seconds(control), &seconds("cubic"));
                 let text = format!("{scenario} {scheduler}: {control} − cubic {:+.2} ± {:.2} s", d.mean, d.half);
-                findings.push(Finding::new(text, d.low() > 0.0));
+                findings.push(Finding::new(text, Outcome::above(&d, 0.0)));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::reproduction::{ClaimRow, Reproduction, Under};
 use super::streaming::Quantity;
-use super::verdict::Finding;
+use super::verdict::{Finding, Outcome};
 use serde_json::{Value, json};
 
 /// A paper's rows. Field names are a contract: scripts depend on them.
@@ -28,7 +28,7 @@ pub fn rows(measured: &Reproduction) -> Value {
 }
 
 fn finding(finding: &Finding) -> Value {
-    json!({ "text": finding.text, "holds": finding.holds })
+    json!({ "text": finding.text, "holds": finding.holds(), "decided": finding.outcome != Outcome::Undecided })
 }
 
 /// NaN and infinity become null.

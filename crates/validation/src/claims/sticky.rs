@@ -2,7 +2,7 @@
 
 use super::study::{CONTROLS, Cell, Observation, SCHEDULERS, STICKY, Study};
 use super::verdict::{
-    Claim, DISCARDS, Finding, Metric, QUALITY, RETRANSMISSIONS, SWITCHES, UNDERFLOWS, alike, difference, lower,
+    Claim, DISCARDS, Finding, Metric, Outcome, QUALITY, RETRANSMISSIONS, SWITCHES, UNDERFLOWS, alike, difference, lower,
 };
 use crate::statistics::{Mean, paired};
 
@@ -102,7 +102,7 @@ fn s5(study: &Study) -> Claim {
             }
         }
     }
-    let better: Vec<_> = comparisons.iter().filter(|finding| finding.holds).collect();
+    let better: Vec<_> = comparisons.iter().filter(|finding| finding.holds()).collect();
     let example = better.first().map_or(String::new(), |first| format!(", such as {}", first.text));
     let text = format!("{} of {} comparisons{example}", better.len(), comparisons.len());
     Claim {
@@ -127,13 +127,13 @@ fn s6(study: &Study) -> Claim {
         for other in [1, 2] {
             let d = paired(&study.values(c(DFT), share(0)), &study.values(c(DFT), share(other)));
             let text = format!("{control} under DFT, share of flow 1 − flow {}: {}", other + 1, percent(&d));
-            findings.push(Finding::new(text, d.low() > 0.0));
+            findings.push(Finding::new(text, Outcome::above(&d, 0.0)));
         }
         for scheduler in STICKY_ONES {
             let moved = |path| paired(&study.values(c(scheduler), share(path)), &study.values(c(DFT), share(path)));
             let (first, third) = (moved(0), moved(2));
             let text = format!("{control} {scheduler}: flow 1 {}, flow 3 {}", percent(&first), percent(&third));
-            findings.push(Finding::new(text, first.high() < 0.0 && third.low() > 0.0));
+            findings.push(Finding::new(text, Outcome::below(&first, 0.0).and(Outcome::above(&third, 0.0))));
             findings.push(lower(study, c(scheduler), c(DFT), RETRANSMISSIONS));
         }
     }
@@ -164,7 +164,7 @@ fn moves_more(study: &Study, coupled: &'static str, plain: &'static str, schedul
         d.mean * 100.0,
         d.half * 100.0
     );
-    Finding::new(text, d.low() > 0.0)
+    Finding::new(text, Outcome::above(&d, 0.0))
 }
 
 fn s7(study: &Study) -> Claim {
@@ -219,7 +219,7 @@ fn s9(study: &Study) -> Claim {
             };
             let d = paired(&gain(LONG), &gain(LOSSY));
             let text = format!("{control} {}, gain in 3p-150 − in 3p-50: {:.1} ± {:.1}", metric.name, d.mean, d.half);
-            findings.push(Finding::new(text, d.high() < 0.0));
+            findings.push(Finding::new(text, Outcome::below(&d, 0.0)));
         }
     }
     findings.extend(coupled_alike(study, LONG));

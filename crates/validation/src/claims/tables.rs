@@ -4,6 +4,7 @@ use super::forecasts::{Areas, HORIZON_S};
 use super::reproduction::{ClaimRow, Details, Paper, Reproduction, Under};
 use super::streaming::Quantity;
 use super::study::{Cell, Group, HANDOFF, Observation, STICKY, Study, cells};
+use super::verdict::Outcome;
 use crate::report::{interval, number, table};
 use crate::statistics::Mean;
 
@@ -98,7 +99,11 @@ pub fn findings_list(rows: &[ClaimRow]) -> String {
     for ClaimRow { claim, .. } in rows {
         text.push_str(&format!("- **{}** ({})\n", claim.id, claim.verdict().word()));
         for finding in &claim.findings {
-            let mark = if finding.holds { "holds" } else { "does not hold" };
+            let mark = match finding.outcome {
+                Outcome::Holds => "holds",
+                Outcome::Fails => "does not hold",
+                Outcome::Undecided => "undecided",
+            };
             text.push_str(&format!("  - {mark}: {}\n", finding.text));
         }
     }

@@ -4,6 +4,8 @@
 //! - *A is like B*: that interval lies within 10 % of B's mean around zero, or within one underflow, one second of pictures (24) or
 //!   one per cent of all segments where that is more: less than a viewer or an operator would notice.
 //! - *undisturbed*: the upper end of the interval of the mean is at most one underflow and 24 discarded pictures per session.
+//!
+//! Where an interval has values that meet the criterion and values that miss it, the finding is *undecided*.
 
 use super::study::{Cell, Observation, Study};
 use crate::statistics::{Mean, paired};
@@ -37,19 +39,81 @@ pub const SWITCHES: Metric = Metric { name: "switches", of: |o| o.switches, negl
 /// Retransmissions on all paths.
 pub const RETRANSMISSIONS: Metric = Metric { name: "retransmissions", of: |o| o.retransmissions, negligible: 0.0 };
 
+/// How a comparison came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// As claimed: the whole interval meets the criterion.
+    Holds,
+    /// Otherwise: the whole interval misses it, or the criterion has no interval.
+    Fails,
+    /// The interval has values that meet the criterion and values that miss it: it is too wide to decide.
+    Undecided,
+}
+
+impl Outcome {
+    fn of(meets: bool, misses: bool) -> Self {
+        match (meets, misses) {
+            (true, _) => Outcome::Holds,
+            (false, true) => Outcome::Fails,
+            (false, false) => Outcome::Undecided,
+        }
+    }
+
+    /// The interval lies above a mark.
+    pub fn above(mean: &Mean, mark: f64) -> Self {
+        Outcome::of(mean.low() > mark, mean.high() <= mark)
+    }
+
+    /// The interval lies below a mark.
+    pub fn below(mean: &Mean, mark: f64) -> Self {
+        Outcome::of(mean.high() < mark, mean.low() >= mark)
+    }
+
+    /// The interval lies at a mark or below it.
+    pub fn at_most(mean: &Mean, mark: f64) -> Self {
+        Outcome::of(mean.high() <= mark, mean.low() > mark)
+    }
+
+    /// The interval lies at a mark or above it.
+    pub fn at_least(mean: &Mean, mark: f64) -> Self {
+        Outcome::of(mean.low() >= mark, mean.high() < mark)
+    }
+
+    /// Both hold.
+    #[must_use]
+    pub fn and(self, other: Outcome) -> Self {
+        match (self, other) {
+            (Outcome::Fails, _) | (_, Outcome::Fails) => Outcome::Fails,
+            (Outcome::Holds, Outcome::Holds) => Outcome::Holds,
+            _ => Outcome::Undecided,
+        }
+    }
+}
+
+impl From<bool> for Outcome {
+    fn from(holds: bool) -> Self {
+        if holds { Outcome::Holds } else { Outcome::Fails }
+    }
+}
+
 /// A comparison.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// The comparison in words.
     pub text: String,
-    /// Whether it is as claimed.
-    pub holds: bool,
+    /// How it came out.
+    pub outcome: Outcome,
 }
 
 impl Finding {
-    /// In words, and whether it is as claimed.
-    pub fn new(text: impl Into<String>, holds: bool) -> Self {
-        Finding { text: text.into(), holds }
+    /// In words, and how it came out; `true` is as claimed.
+    pub fn new(text: impl Into<String>, outcome: impl Into<Outcome>) -> Self {
+        Finding { text: text.into(), outcome: outcome.into() }
+    }
+
+    /// Whether it is as claimed.
+    pub fn holds(&self) -> bool {
+        self.outcome == Outcome::Holds
     }
 }
 
@@ -58,10 +122,12 @@ impl Finding {
 pub enum Verdict {
     /// Every finding is as claimed.
     Reproduced,
-    /// Some are.
+    /// Some are, and some are not.
     Partly,
     /// None is.
     NotReproduced,
+    /// An interval is too wide: with more seeds the claim could come out better than it can be said to be now.
+    Undecided,
     /// There are no findings: simulation cannot test the claim.
     NotTestable,
 }
@@ -73,6 +139,7 @@ impl Verdict {
             Verdict::Reproduced => "reproduced",
             Verdict::Partly => "partly",
             Verdict::NotReproduced => "not reproduced",
+            Verdict::Undecided => "undecided",
             Verdict::NotTestable => "not testable",
         }
     }
@@ -94,17 +161,20 @@ pub struct Claim {
 impl Claim {
     /// See [`Verdict`].
     pub fn verdict(&self) -> Verdict {
-        match self.holding() {
+        let some = |outcome| self.findings.iter().any(|finding| finding.outcome == outcome);
+        match (some(Outcome::Holds), some(Outcome::Fails)) {
             _ if self.findings.is_empty() => Verdict::NotTestable,
-            0 => Verdict::NotReproduced,
-            n if n == self.findings.len() => Verdict::Reproduced,
-            _ => Verdict::Partly,
+            // Whatever the undecided ones turn out to be.
+            (true, true) => Verdict::Partly,
+            _ if some(Outcome::Undecided) => Verdict::Undecided,
+            (true, false) => Verdict::Reproduced,
+            (false, _) => Verdict::NotReproduced,
         }
     }
 
     /// Number of findings that are as claimed.
     pub fn holding(&self) -> usize {
-        self.findings.iter().filter(|finding| finding.holds).count()
+        self.findings.iter().filter(|finding| finding.holds()).count()
     }
 
     /// Number of findings as claimed, of all.
@@ -122,7 +192,7 @@ pub fn difference(study: &Study, a: Cell, b: Cell, metric: Metric) -> Mean {
 pub fn lower(study: &Study, a: Cell, b: Cell, metric: Metric) -> Finding {
     let d = difference(study, a, b, metric);
     let text = format!("{} {}, {} − {}: {:.1} ± {:.1}", a.control, metric.name, name(a), name(b), d.mean, d.half);
-    Finding::new(text, d.high() < 0.0)
+    Finding::new(text, Outcome::below(&d, 0.0))
 }
 
 /// A is like B.
@@ -131,7 +201,7 @@ pub fn alike(study: &Study, a: Cell, b: Cell, metric: Metric) -> Finding {
     let reference = Mean::of(&study.values(b, metric.of)).mean;
     let margin = (ALIKE * reference.abs()).max(metric.negligible);
     let text = format!("{} {}, {} − {}: {:.1} ± {:.1}", a.control, metric.name, name(a), name(b), d.mean, d.half);
-    Finding::new(text, d.low() >= -margin && d.high() <= margin)
+    Finding::new(text, Outcome::at_least(&d, -margin).and(Outcome::at_most(&d, margin)))
 }
 
 /// Name of a condition within its claim: the scenario without the paper's name, and the scheduler.
@@ -152,31 +222,65 @@ pub fn undisturbed(study: &Study, cell: Cell) -> Finding {
         discards.mean,
         discards.half
     );
-    Finding::new(text, underflows.high() <= FEW_UNDERFLOWS && discards.high() <= FEW_DISCARDS)
+    Finding::new(text, Outcome::at_most(&underflows, FEW_UNDERFLOWS).and(Outcome::at_most(&discards, FEW_DISCARDS)))
 }
 
 /// The viewer of a condition is disturbed: the lower end of the interval exceeds those limits.
 pub fn disturbed(study: &Study, cell: Cell) -> Finding {
     let [underflows, discards] = QUALITY.map(|metric| Mean::of(&study.values(cell, metric.of)));
-    let holds = underflows.low() > FEW_UNDERFLOWS && discards.low() > FEW_DISCARDS;
-    Finding::new(undisturbed(study, cell).text, holds)
+    let outcome = Outcome::above(&underflows, FEW_UNDERFLOWS).and(Outcome::above(&discards, FEW_DISCARDS));
+    Finding::new(undisturbed(study, cell).text, outcome)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn claim(holding: &[bool]) -> Claim {
-        let findings = holding.iter().map(|holds| Finding::new("", *holds)).collect();
+    use Outcome::{Fails, Holds, Undecided};
+
+    fn claim(outcomes: &[Outcome]) -> Claim {
+        let findings = outcomes.iter().map(|outcome| Finding::new("", *outcome)).collect();
         Claim { id: "X", claim: "", criterion: "", findings }
     }
 
     #[test]
     fn a_verdict_counts_the_findings() {
-        assert_eq!(claim(&[true, true]).verdict(), Verdict::Reproduced);
-        assert_eq!(claim(&[true, false]).verdict(), Verdict::Partly);
-        assert_eq!(claim(&[false, false]).verdict(), Verdict::NotReproduced);
+        assert_eq!(claim(&[Holds, Holds]).verdict(), Verdict::Reproduced);
+        assert_eq!(claim(&[Holds, Fails]).verdict(), Verdict::Partly);
+        assert_eq!(claim(&[Fails, Fails]).verdict(), Verdict::NotReproduced);
         assert_eq!(claim(&[]).verdict(), Verdict::NotTestable);
-        assert_eq!(claim(&[true, false, false]).score(), "1 of 3");
+        assert_eq!(claim(&[Holds, Fails, Undecided]).score(), "1 of 3");
+    }
+
+    #[test]
+    fn a_verdict_is_undecided_where_an_interval_could_change_it() {
+        assert_eq!(claim(&[Undecided]).verdict(), Verdict::Undecided);
+        assert_eq!(claim(&[Holds, Undecided]).verdict(), Verdict::Undecided);
+        assert_eq!(claim(&[Fails, Undecided]).verdict(), Verdict::Undecided);
+        assert_eq!(claim(&[Holds, Fails, Undecided]).verdict(), Verdict::Partly);
+    }
+
+    #[test]
+    fn an_interval_that_reaches_to_both_sides_of_a_mark_decides_nothing() {
+        // The example: a difference of -40 from two seeds, known to 318, that is claimed to be below zero.
+        let wide = Mean { mean: -40.0, half: 318.0, count: 2 };
+        assert_eq!(Outcome::below(&wide, 0.0), Undecided);
+        assert_eq!(Outcome::above(&wide, 0.0), Undecided);
+        let narrow = Mean { half: 39.0, ..wide };
+        assert_eq!([Outcome::below(&narrow, 0.0), Outcome::above(&narrow, 0.0)], [Holds, Fails]);
+        // An end that touches the mark: "below" is strict, "at most" is not.
+        let touching = Mean { half: 40.0, ..wide };
+        assert_eq!([Outcome::below(&touching, 0.0), Outcome::at_most(&touching, 0.0)], [Undecided, Holds]);
+        let none = Mean { mean: 0.0, half: 0.0, count: 2 };
+        assert_eq!([Outcome::below(&none, 0.0), Outcome::at_least(&none, 0.0)], [Fails, Holds]);
+        let single = Mean { mean: -40.0, half: f64::INFINITY, count: 1 };
+        assert_eq!(Outcome::below(&single, 0.0), Undecided);
+    }
+
+    #[test]
+    fn a_finding_of_two_comparisons_fails_with_either() {
+        assert_eq!(Holds.and(Holds), Holds);
+        assert_eq!(Holds.and(Undecided), Undecided);
+        assert_eq!(Undecided.and(Fails), Fails);
     }
 }

@@ -28,6 +28,7 @@ pub use rate::{Constant, LatencyUse, Rate, Synthetic, TokenBucket, Trace};
 pub use session::{Path, Session, Statistics, Traffic, TrafficKind};
 pub use video::{Bulk, Dash, Fps, Progressive, Video};
 
+use crate::warning::Warning;
 use anabranch_stack::connection::Transport;
 use anabranch_units::{Duration, text};
 use schemars::JsonSchema;
@@ -43,6 +44,9 @@ pub struct Scenario {
     /// What the run is called: the file's name, or that of a shipped scenario.
     #[serde(skip)]
     pub name: String,
+    /// What is legal in it and probably not meant.
+    #[serde(skip)]
+    pub warnings: Vec<Warning>,
     /// The version of the schema: 1.
     #[serde(deserialize_with = "text::whole::<0, 18446744073709551615, _, _>")]
     #[schemars(extend("const" = 1, "x-expected" = "schema = 1"))]

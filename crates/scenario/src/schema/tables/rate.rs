@@ -166,6 +166,18 @@ impl Rate {
         }
     }
 
+    /// Whether nothing ever passes. Not of a trace whose file was not read.
+    pub(in super::super) fn is_zero(&self) -> bool {
+        match self {
+            Rate::Constant(Constant { rate }) | Rate::TokenBucket(TokenBucket { rate, .. }) => rate.as_bps() == 0,
+            Rate::Synthetic(synthetic) => synthetic.mean.as_bps() == 0,
+            Rate::Trace(trace) => match trace.recorded.as_ref().map(|recorded| &recorded.rate) {
+                Some(RateConfig::Table(steps)) => steps.iter().all(|(_, rate)| rate.as_bps() == 0),
+                _ => false,
+            },
+        }
+    }
+
     /// The recorded delay over time, if there is one and it is to be used, on top of a constant one.
     pub(super) fn delay(&self, constant: Duration) -> Option<Steps<Duration>> {
         let Rate::Trace(trace) = self else { return None };

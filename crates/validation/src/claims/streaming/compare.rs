@@ -3,7 +3,7 @@
 
 use super::seen::Seen;
 use super::study::Study;
-use crate::claims::verdict::Finding;
+use crate::claims::verdict::{Finding, Outcome};
 use crate::statistics::Mean;
 
 /// A quantity of a session, with the unit of sentences.
@@ -88,25 +88,25 @@ fn difference(study: &Study, a: &str, b: &str, metric: Metric) -> (Mean, String)
 /// A is lower than B.
 pub(super) fn lower(study: &Study, a: &str, b: &str, metric: Metric) -> Finding {
     let (d, text) = difference(study, a, b, metric);
-    Finding::new(text, d.high() < 0.0)
+    Finding::new(text, Outcome::below(&d, 0.0))
 }
 
 /// A is higher than B.
 pub(super) fn higher(study: &Study, a: &str, b: &str, metric: Metric) -> Finding {
     let (d, text) = difference(study, a, b, metric);
-    Finding::new(text, d.low() > 0.0)
+    Finding::new(text, Outcome::above(&d, 0.0))
 }
 
 /// A condition's mean lies above a mark, for certain.
 pub(super) fn above(study: &Study, condition: &str, metric: Metric, mark: f64) -> Finding {
     let mean = metric.mean(study, condition);
-    Finding::new(format!("{}, mark {mark}", metric.words(condition, &mean)), mean.low() > mark)
+    Finding::new(format!("{}, mark {mark}", metric.words(condition, &mean)), Outcome::above(&mean, mark))
 }
 
 /// A condition's mean lies below a mark, for certain.
 pub(super) fn below(study: &Study, condition: &str, metric: Metric, mark: f64) -> Finding {
     let mean = metric.mean(study, condition);
-    Finding::new(format!("{}, mark {mark}", metric.words(condition, &mean)), mean.high() < mark)
+    Finding::new(format!("{}, mark {mark}", metric.words(condition, &mean)), Outcome::below(&mean, mark))
 }
 
 /// A condition's mean lies within a distance of the paper's value.

@@ -5,7 +5,7 @@ use super::compare::{
 };
 use super::dash_cause;
 use super::study::{Change, Condition, Study, Variant};
-use crate::claims::verdict::{Claim, Finding};
+use crate::claims::verdict::{Claim, Finding, Outcome};
 use crate::runs::set;
 
 /// Lengths of media segments, and the ladders that have them.
@@ -217,8 +217,14 @@ fn beats(study: &Study, winner: &str, loser: &str) -> Finding {
         .iter()
         .map(|(metric, d)| format!("{} {} {}", metric.name, super::compare::digits(d), metric.unit))
         .collect();
-    let holds = better.iter().any(|(_, d)| d.low() > 0.0) && better.iter().all(|(_, d)| d.high() >= 0.0);
-    Finding::new(format!("{winner} − {loser}: {}", text.join(", ")), holds)
+    let certainly_worse = better.iter().any(|(_, d)| d.high() < 0.0);
+    let outcome = match better.each_ref().map(|(_, d)| Outcome::above(d, 0.0)) {
+        _ if certainly_worse => Outcome::Fails,
+        both if both.contains(&Outcome::Holds) => Outcome::Holds,
+        both if both.contains(&Outcome::Undecided) => Outcome::Undecided,
+        _ => Outcome::Fails,
+    };
+    Finding::new(format!("{winner} − {loser}: {}", text.join(", ")), outcome)
 }
 
 fn d7(study: &Study) -> Claim {

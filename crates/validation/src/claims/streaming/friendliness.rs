@@ -2,7 +2,7 @@
 
 use super::compare::digits;
 use crate::claims::Tick;
-use crate::claims::verdict::{Claim, Finding};
+use crate::claims::verdict::{Claim, Finding, Outcome};
 use crate::rows::{Target, all};
 use crate::runs::{MPTCP_PAYLOAD, TCP_PAYLOAD, set, simulate, wire_rate};
 use crate::statistics::{Mean, paired};
@@ -92,5 +92,5 @@ fn balances_congestion(seeds: u64) -> Finding {
         digits(&Mean::of(&own)),
         digits(&Mean::of(&other))
     );
-    Finding::new(text, d.high() < 0.0)
+    Finding::new(text, Outcome::below(&d, 0.0))
 }

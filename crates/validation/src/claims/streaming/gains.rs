@@ -3,7 +3,7 @@
 use super::compare::{BITRATE, DELAY, DELAY_P90, Metric, Quantity, SPEED, digits, higher, lower};
 use super::mptcp_plus::{grid, grid_name};
 use super::study::{Condition, Study};
-use crate::claims::verdict::{Claim, Finding};
+use crate::claims::verdict::{Claim, Finding, Outcome};
 use crate::runs::set;
 use crate::statistics::Mean;
 
@@ -114,7 +114,7 @@ fn p7(study: &Study) -> Claim {
         let most = gains.max_by(|a, b| a.0.low().total_cmp(&b.0.low())).expect("there are points");
         let (gain, c2, ratio) = most;
         let text = format!("{}: largest gain {} %, at C2 {c2}, C1/C2 {ratio}", metric.name, digits(&gain));
-        Finding::new(text, gain.low() > 0.0 && gain.mean >= UP_TO_HALF)
+        Finding::new(text, Outcome::above(&gain, 0.0).and((gain.mean >= UP_TO_HALF).into()))
     };
     Claim {
         id: "P7",

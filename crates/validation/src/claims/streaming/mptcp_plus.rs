@@ -4,7 +4,7 @@ use super::compare::{BITRATE, Quantity, SWITCHES, USED_BITRATE, above, below, hi
 use super::study::{Change, Condition, Study, Variant};
 use super::{friendliness, gains, one_segment, windows};
 use crate::claims::Tick;
-use crate::claims::verdict::{Claim, Finding};
+use crate::claims::verdict::{Claim, Finding, Outcome};
 use crate::runs::set;
 
 /// P4's grid: C2 in kb/s, and C1/C2.
@@ -186,7 +186,8 @@ fn p4(study: &Study) -> Claim {
             let (pair, alone) = (grid_name(c2, ratio, "MPTCP"), fast_alone(c2));
             let lower = lower(study, &pair, &alone, metric);
             let hurts = HURTING.contains(&ratio);
-            findings.push(Finding::new(lower.text, lower.holds == hurts));
+            let outcome = if hurts { lower.outcome } else { Outcome::from(!lower.holds()) };
+            findings.push(Finding::new(lower.text, outcome));
         }
         findings.push(hurts_most(study, metric));
     }
@@ -208,7 +209,7 @@ fn hurts_most(study: &Study, metric: super::compare::Metric) -> Finding {
     };
     let d = crate::statistics::paired(&loss(QUALITY_RATES[0]), &loss(QUALITY_RATES[1]));
     let text = format!("{}, loss at 0.5, 500 − 1000: {} points", metric.name, super::compare::digits(&d));
-    Finding::new(text, d.low() > 0.0)
+    Finding::new(text, Outcome::above(&d, 0.0))
 }
 
 fn p10() -> Claim {

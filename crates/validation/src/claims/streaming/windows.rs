@@ -4,7 +4,7 @@ use super::compare::{Metric, Quantity, SWITCHES, VARIATION, above, digits, lower
 use super::mptcp_plus::EQUAL;
 use super::seen::SETTLING;
 use super::study::{Change, Condition, Study};
-use crate::claims::verdict::{Claim, Finding};
+use crate::claims::verdict::{Claim, Finding, Outcome};
 use crate::runs::set;
 
 /// The coefficient of variation of one NewReno's sawtooth, which goes evenly from w/2 to w: (1/2)/√12 over 3/4.
@@ -90,7 +90,8 @@ pub(super) fn p3(study: &Study) -> Claim {
         let last = SETTLING.len() - 1;
         let d =
             crate::statistics::paired(&study.values(name, deviation(0, last)), &study.values(name, deviation(1, last)));
-        findings.push(Finding::new(format!("{name}: deviation, fast − slow {} kb/s", digits(&d)), d.low() > 0.0));
+        findings
+            .push(Finding::new(format!("{name}: deviation, fast − slow {} kb/s", digits(&d)), Outcome::above(&d, 0.0)));
     }
     Claim {
         id: "P3",

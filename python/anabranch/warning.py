@@ -1,0 +1,41 @@
+"""What is legal in a run and probably not meant: shown, and kept with the run, but no error.
+
+A module that notices such a thing appends a :class:`RunWarning` to :attr:`anabranch.Run.warnings`. The command line
+prints them on standard error, :func:`anabranch.run` gives them to Python's :mod:`warnings`, and ``run.json`` keeps
+them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+
+from anabranch import _core
+
+
+class RunWarning(UserWarning):
+    """Something legal but odd in a run.
+
+    Attributes:
+        kind: A word for what it is, such as ``event-after-end``. Programs may depend on it.
+        message: A sentence for people, with the place.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(kind, message)
+        self.kind = kind
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def of_scenario(scenario: _core.Scenario) -> tuple[RunWarning, ...]:
+    """What is odd in a scenario."""
+    return tuple(RunWarning(kind, message) for kind, message in scenario.warnings)
+
+
+def give(given: Iterable[RunWarning], *, stacklevel: int) -> None:
+    """Hands warnings to Python's own; ``stacklevel`` counts from the caller of this function."""
+    for each in given:
+        warnings.warn(each, stacklevel=stacklevel + 1)
