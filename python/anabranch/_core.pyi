@@ -62,6 +62,8 @@ class Scenario:
     @property
     def resolved(self) -> str:
         """The scenario as TOML with every default written out."""
+    def portable(self) -> tuple[str, list[tuple[str, bytes]]]:
+        """The resolved scenario, which names its files relative to itself, and these files."""
     def videos(self) -> list[dict[str, Any]]:
         """What each session watches.
 

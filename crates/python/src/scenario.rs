@@ -5,7 +5,7 @@ use anabranch_media::content::Representation;
 use anabranch_scenario::{Bulk, Error, Progressive, Video, catalogue};
 use anabranch_units::{Bandwidth, text};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use std::path::PathBuf;
 
 /// A checked scenario.
@@ -24,6 +24,13 @@ impl Scenario {
     #[getter]
     fn resolved(&self) -> String {
         self.0.resolved()
+    }
+
+    /// The resolved scenario, which names its files relative to itself, and these files.
+    fn portable<'py>(&self, py: Python<'py>) -> (String, Vec<(String, Bound<'py, PyBytes>)>) {
+        let portable = self.0.portable();
+        let files = portable.files.iter().map(|(name, content)| (name.clone(), PyBytes::new(py, content)));
+        (portable.scenario, files.collect())
     }
 
     /// What each session watches.

@@ -22,15 +22,18 @@ pub mod catalogue;
 mod error;
 mod links;
 mod plan;
+mod portable;
 mod schema;
+mod seed;
 pub mod traces;
 
 pub use error::Error;
 pub use links::{DirectedLink, directed_links};
 pub use plan::{FlowPlan, plan};
+pub use portable::Portable;
 pub use schema::{
     Action, Bernoulli, Bulk, CoDel, Constant, Dash, DirectionSpec, DropTail, Event, EveryNth, Fps, Gamma,
-    GilbertElliott, GilbertElliottTime, Jitter, LatencyUse, Limit, Link, Loss, Normal, Path, Percentiles, Player,
-    Progressive, Queue, Rate, Red, Reordering, SCHEMA, Scenario, Session, Statistics, Synthetic, TokenBucket, Trace,
-    Traffic, TrafficKind, Uniform, Video, json_schema, load, page,
+    GilbertElliott, GilbertElliottTime, Jitter, LatencyUse, Limit, Link, Loss, Normal, Offset, Path, Percentiles,
+    Player, Progressive, Queue, Rate, Red, Reordering, SCHEMA, Scenario, Session, Statistics, Synthetic, TokenBucket,
+    Trace, Traffic, TrafficKind, Uniform, Video, json_schema, load, page,
 };

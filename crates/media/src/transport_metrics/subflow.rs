@@ -1,7 +1,7 @@
 //! What one subflow did, as its sender saw it.
 
 use super::over_time::MeanOverTime;
-use super::{DisabledSpan, SenderCounts, SubflowReport, bps, timeline};
+use super::{DisabledSpan, PathLabel, SenderCounts, SubflowReport, bps, timeline};
 use anabranch_events::SendKind;
 use anabranch_units::{Duration, Instant, PathId};
 use std::borrow::Cow;
@@ -49,6 +49,10 @@ impl Subflow {
             counts: BTreeMap::new(),
             counted: None,
         }
+    }
+
+    pub fn path(&self) -> PathId {
+        self.path
     }
 
     #[inline]
@@ -106,7 +110,7 @@ impl Subflow {
         end: Instant,
         splits: &[Instant],
         sender: bool,
-        path_name: &impl Fn(PathId) -> String,
+        path: PathLabel,
     ) -> SubflowReport {
         let mut closed = self.clone();
         closed.close(end);
@@ -116,7 +120,8 @@ impl Subflow {
         };
         let disabled_s = closed.disabled.iter().map(|(from, to)| to.since(*from).as_secs_f64()).sum::<f64>() + 0.0;
         SubflowReport {
-            path: path_name(closed.path),
+            path: path.name,
+            metered: path.metered,
             goodput_bps: bps(closed.acked, end.since(start)),
             bytes: counts.bytes,
             segments_sent: counts.segments,

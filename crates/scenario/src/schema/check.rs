@@ -4,7 +4,7 @@
 use super::document::{Node, Origin, Value};
 use super::files::Files;
 use super::mistake::Mistake;
-use super::tables::{DirectionSpec, Event, Link, Path, SCHEMA, Scenario, Session, Traffic};
+use super::tables::{DirectionSpec, Event, Link, Offset, Path, SCHEMA, Scenario, Session, Traffic};
 use super::{algorithms, content};
 use anabranch_units::Duration;
 
@@ -99,7 +99,7 @@ fn check_times(scenario: &Scenario, checker: &Checker<'_>) -> Result<()> {
     Ok(())
 }
 
-fn check_link(link: &mut Link, trace_offset: Duration, checker: &mut Checker<'_>) -> Result<()> {
+fn check_link(link: &mut Link, trace_offset: Offset, checker: &mut Checker<'_>) -> Result<()> {
     let name = link.name.clone();
     for (direction, key) in [(&mut link.up, "up"), (&mut link.down, "down")] {
         let steps = ["link", &name, key];
@@ -122,7 +122,7 @@ fn check_link(link: &mut Link, trace_offset: Duration, checker: &mut Checker<'_>
 fn check_direction(
     direction: &mut DirectionSpec,
     link: &str,
-    trace_offset: Duration,
+    trace_offset: Offset,
     steps: &[&str],
     checker: &mut Checker<'_>,
 ) -> Result<()> {
@@ -198,7 +198,7 @@ fn check_event(
     event: &mut Event,
     position: &str,
     (links, paths): (&[String], &[String]),
-    trace_offset: Duration,
+    trace_offset: Offset,
     checker: &mut Checker<'_>,
 ) -> Result<()> {
     let missing = |key, expected: &str, checker: &Checker<'_>| {
