@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import summary
+from anabranch import ending, summary
 from anabranch.metrics import Metrics, Quality, Session, Subflow, Viewer, quality_of, viewer_of
 from anabranch.runfolder import StoredRun
 
@@ -94,10 +94,14 @@ def _fairness(metrics: Metrics) -> str:
     return "-" if index is None else f"{index:.3f}"
 
 
+# Stands behind what was counted of a session that was cut off.
+_MARK = " \u2020"
+
 _PLAYBACK: list[tuple[str, _Show]] = [
     ("start-up", _viewer(lambda v: summary.seconds(v["startup_s"]))),
     ("stalls", _viewer(lambda v: summary.count(v["stalls"]))),
     ("frozen picture", _viewer(lambda v: summary.seconds(v["stall_s"]))),
+    ("longest stall", _viewer(lambda v: summary.seconds(v["longest_stall_s"]))),
     ("discarded pictures", _viewer(lambda v: summary.count(v["picture_discards"]))),
     ("buffer underflows", _viewer(lambda v: summary.count(v["buffer_underflows"]))),
 ]
@@ -127,7 +131,10 @@ def table(runs: Sequence[StoredRun], session: int = 0) -> RenderableType:
         result.add_column(name, justify="right")
     played = any(summary.playback(s) for s in sessions)
     streamed = any("mean_bitrate_bps" in s for s in sessions)
-    for label, show in (_PLAYBACK if played else []) + (_QUALITY if streamed else []) + _TRANSFER:
+    result.add_row("ended", *(_ended(s) for s in sessions))
+    for label, show in (_PLAYBACK if played else []) + (_QUALITY if streamed else []):
+        result.add_row(label, *(show(s) + (_MARK if s["cut_off"] else "") for s in sessions))
+    for label, show in _TRANSFER:
         result.add_row(label, *(show(s) for s in sessions))
     if any(r.metrics["fairness"] is not None for r in runs):
         result.add_row("Jain's index of the mean bitrates", *(_fairness(r.metrics) for r in runs))
@@ -137,7 +144,24 @@ def table(runs: Sequence[StoredRun], session: int = 0) -> RenderableType:
             sums = (summary.total(value(f) for f in s["subflows"] if f["path"] == path) for s in sessions)
             texts = ("-" if total is None else write(total) for total in sums)
             result.add_row(Text.assemble((path, "cyan"), f", {label}"), *texts)
-    return result
+    return Group(result, *(Text(note, style="bold yellow") for note in _notes(runs, session)))
+
+
+def _ended(session: Session) -> Text:
+    """How a session ended; that it was cut off is not to be overlooked."""
+    cut_off = ending.cut_off(session)
+    return Text(cut_off, style="bold yellow") if cut_off else Text(session["ended"])
+
+
+def _notes(runs: Sequence[StoredRun], session: int) -> list[str]:
+    """What must be known before the runs are compared."""
+    notes = []
+    if any(run.metrics["sessions"][session]["cut_off"] for run in runs):
+        notes.append(f"\n{_MARK.strip()} cut off: counted until then only, so it may seem better than it was")
+    same = len({repr(run.scenario) for run in runs}) == 1
+    if same and len({run.about["seed"] for run in runs}) > 1 and not any(r.metrics["seed_matters"] for r in runs):
+        notes.append(f"\n{ending.SEED_WITHOUT_EFFECT}")
+    return notes
 
 
 _PER_PATH: list[tuple[str, Callable[[Subflow], float], Callable[[float], str]]] = [

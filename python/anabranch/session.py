@@ -32,6 +32,7 @@ class Run:
             seed and version always give the same metrics.
         cpu_seconds: Processor time that the run took, in seconds.
         wall_seconds: Time that the run took, in seconds.
+        overrides: The keys that were overridden, each as ``KEY=VALUE``.
     """
 
     scenario: str
@@ -40,11 +41,25 @@ class Run:
     cpu_seconds: float
     wall_seconds: float
     _outcome: _core.Outcome = field(repr=False)
+    overrides: tuple[str, ...] = field(default=(), kw_only=True)
+    _portable: tuple[str, list[tuple[str, bytes]]] = field(kw_only=True, repr=False)
 
     @property
     def outcome(self) -> _core.Outcome:
         """The same as the compiled part of Anabranch has it."""
         return self._outcome
+
+    @property
+    def portable(self) -> tuple[str, list[tuple[str, bytes]]]:
+        """The resolved scenario, naming its files relative to itself, and these files: what a rerun needs."""
+        return self._portable
+
+    @property
+    def warnings(self) -> list[str]:
+        """What makes the metrics doubtful, a sentence each: a session that was cut off."""
+        from anabranch import ending
+
+        return ending.warnings(self.metrics)
 
     @property
     def has_events(self) -> bool:
@@ -130,7 +145,14 @@ def run(
         cpu_seconds=time.process_time() - cpu,
         wall_seconds=time.perf_counter() - wall,
         _outcome=outcome,
+        overrides=as_given(overrides),
+        _portable=loaded.portable(),
     )
+
+
+def as_given(overrides: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Overrides as ``--set`` takes them."""
+    return tuple(f"{key}={value}" for key, value in overrides)
 
 
 def load(scenario: str | Path | Mapping[str, Any], overrides: Sequence[tuple[str, str]] = ()) -> _core.Scenario:

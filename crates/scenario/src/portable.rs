@@ -71,3 +71,36 @@ impl Files {
         unreachable!("there are more numbers than files")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::load;
+
+    #[test]
+    fn files_of_one_name_are_kept_apart_and_the_same_file_once() {
+        let directory = std::env::temp_dir().join(format!("anabranch-portable-{}", std::process::id()));
+        for (folder, rate) in [("walk", 1), ("train", 2)] {
+            std::fs::create_dir_all(directory.join(folder)).unwrap();
+            std::fs::write(directory.join(folder).join("down.csv"), format!("t,mbps\n0,{rate}\n1,3\n")).unwrap();
+        }
+        let text = "schema = 1\nduration = \"5 s\"\n\
+            [link.a]\nrate = { trace = \"walk/down.csv\" }\n[link.b]\nrate = { trace = \"train/down.csv\" }\n\
+            [link.c]\nrate = { trace = \"./walk/down.csv\" }\n[[session]]\n";
+        let scenario = load(text, "x.toml", Some(&directory), &[]).unwrap();
+        let portable = scenario.portable();
+        let names: Vec<_> = portable.files.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["files/down.csv", "files/down-2.csv"]);
+        let elsewhere = directory.join("elsewhere");
+        std::fs::create_dir_all(elsewhere.join("files")).unwrap();
+        for (name, content) in &portable.files {
+            std::fs::write(elsewhere.join(name), content).unwrap();
+        }
+        std::fs::remove_dir_all(directory.join("walk")).unwrap();
+        let again = load(&portable.scenario, "y.toml", Some(&elsewhere), &[]).unwrap();
+        for (one, two) in scenario.links.iter().zip(&again.links) {
+            assert_eq!(one.down.config().rate, two.down.config().rate, "{}", one.name);
+        }
+        assert_eq!(again.portable(), portable);
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+}

@@ -71,3 +71,9 @@ def main() -> None:
     except OSError as error:
         say_error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         sys.exit(Exit.RUN_FAILED)
+    except BaseException as error:
+        # A broken invariant of the compiled part, such as a link that lost count of packets.
+        if type(error).__module__ != "pyo3_runtime":
+            raise
+        say_error(f"internal error: {error}; this is a fault of anabranch, please report it with scenario and seed")
+        sys.exit(Exit.RUN_FAILED)

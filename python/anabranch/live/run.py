@@ -94,7 +94,8 @@ def run(
         ToolError: A program is missing or failed.
     """
     _check(server, client)
-    loaded = session.load(scenario, [(key, _core.value_text(value, key)) for key, value in (set or {}).items()])
+    overrides = [(key, _core.value_text(value, key)) for key, value in (set or {}).items()]
+    loaded = session.load(scenario, overrides)
     report = progress or _nobody
     if client != MODEL:
         clients()[client].prepare()
@@ -119,6 +120,8 @@ def run(
         cpu_seconds=time.process_time() - cpu,
         wall_seconds=time.perf_counter() - wall,
         _outcome=outcome,
+        overrides=session.as_given(overrides),
+        _portable=loaded.portable(),
         folder=folder,
         _watched=watched,
         _began=began,
