@@ -13,7 +13,7 @@ mod tests;
 mod timeline;
 
 use crate::observed::Observed;
-use anabranch_events::{Histogram, LossCause, SendKind, TransportEvent};
+use anabranch_events::{Histogram, LossCause, TransportEvent};
 use anabranch_units::{Duration, Instant, PathId, SubflowId};
 use over_time::{Fluctuation, Stopwatch};
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,6 @@ pub struct TransportMetrics {
     passed: usize,
     path_switches: u64,
     path_switches_new_data: u64,
-    copied: u64,
     delivered: u64,
     reorder_delay: Histogram,
     reorder_bytes_max: u64,
@@ -193,7 +192,6 @@ impl TransportMetrics {
             passed: 0,
             path_switches: 0,
             path_switches_new_data: 0,
-            copied: 0,
             delivered: 0,
             reorder_delay: Histogram::new(),
             reorder_bytes_max: 0,
@@ -235,9 +233,6 @@ impl TransportMetrics {
                     self.passed += 1;
                 }
                 let passed = self.passed;
-                if matches!(kind, SendKind::Reinjection | SendKind::Duplicate) {
-                    self.copied += u64::from(bytes);
-                }
                 if let Some(subflow) = self.subflow(subflow.index()) {
                     subflow.on_sent(kind, bytes, passed);
                 }
@@ -321,7 +316,7 @@ impl TransportMetrics {
         TransportReport {
             path_switches: sender.then_some(self.path_switches),
             path_switches_new_data: sender.then_some(self.path_switches_new_data),
-            copied_bytes: sender.then_some(self.copied),
+            copied_bytes: sender.then(|| self.subflows.iter().flatten().map(|subflow| subflow.copied).sum()),
             metered_bytes: subflows.iter().filter(|subflow| subflow.metered).map(|subflow| subflow.bytes).sum(),
             goodput_bps: bps(self.delivered, end.since(self.start)),
             reorder_delay_s: receiver.then(|| self.reorder_delay()),

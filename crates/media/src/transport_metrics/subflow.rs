@@ -16,6 +16,8 @@ pub(super) struct Subflow {
     /// Between the scenario's events: one more than there are events.
     pub retransmissions: Vec<u64>,
     reinjections: u64,
+    /// Bytes that another subflow had been given.
+    pub copied: u64,
     pub rto_count: u64,
     pub loss_events: u64,
     acked: u64,
@@ -38,6 +40,7 @@ impl Subflow {
             segments: 0,
             retransmissions: vec![0; events + 1],
             reinjections: 0,
+            copied: 0,
             rto_count: 0,
             loss_events: 0,
             acked: 0,
@@ -61,8 +64,12 @@ impl Subflow {
         self.segments += 1;
         match kind {
             SendKind::Retransmission | SendKind::TailLossProbe => self.retransmissions[events_passed] += 1,
-            SendKind::Reinjection => self.reinjections += 1,
-            SendKind::New | SendKind::Duplicate => {}
+            SendKind::Reinjection => {
+                self.reinjections += 1;
+                self.copied += u64::from(bytes);
+            }
+            SendKind::Duplicate => self.copied += u64::from(bytes),
+            SendKind::New => {}
         }
     }
 

@@ -49,7 +49,7 @@ const SCHEDULE: usize = 0;
 /// returning false.
 ///
 /// # Panics
-/// If the scenario was not made by [`load`](anabranch_scenario::load), or a component misbehaves.
+/// If the scenario was not made by [`load`](anabranch_scenario::load), a component misbehaves, or a link loses count of packets.
 pub fn run(scenario: &Scenario, options: &RunOptions, progress: &mut dyn FnMut(f64) -> bool) -> Outcome {
     let scenario = scenario.of_seed(options.seed);
     let mut world = World::new(&scenario, options);
