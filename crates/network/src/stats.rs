@@ -113,7 +113,9 @@ mod tests {
     fn balanced() -> Stats {
         let mut stats = Stats { sent: count(10, 1_000), duplicated: count(1, 100), ..Stats::default() };
         stats.delivered = count(6, 600);
-        [DropCause::Queue, DropCause::Random, DropCause::Outage].map(|cause| stats.count_drop(cause, 100));
+        for cause in [DropCause::Queue, DropCause::Random, DropCause::Outage] {
+            stats.count_drop(cause, 100);
+        }
         stats
     }
 
