@@ -97,9 +97,9 @@ DEMO_DIR := runs/demo
 demo: build ## Streams one video over three paths under two schedulers and compares them.
 	@mkdir -p $(DEMO_DIR)
 	$(BIN)/anabranch run sticky/3p-50 --set transport.congestion_control=cubic --set transport.scheduler=min-rtt \
-	  --out $(DEMO_DIR)/min-rtt
+	  --strict --out $(DEMO_DIR)/min-rtt
 	$(BIN)/anabranch run sticky/3p-50 --set transport.congestion_control=cubic --set transport.scheduler=tr-sty \
-	  --out $(DEMO_DIR)/tr-sty
+	  --strict --out $(DEMO_DIR)/tr-sty
 	$(BIN)/anabranch compare $(DEMO_DIR)/min-rtt $(DEMO_DIR)/tr-sty --out $(DEMO_DIR)
 
 test: | $(VENV)/.created ## Runs every test that this machine can run, but the slow suite, and the checks.

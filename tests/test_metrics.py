@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -146,3 +147,13 @@ def test_half_of_what_a_viewer_saw_is_refused(folder: Path, tmp_path: Path) -> N
     (tmp_path / "metrics.json").write_text(json.dumps(whole), encoding="utf-8")
     with pytest.raises(InputError, match="stalls"):
         metrics.read(tmp_path / "metrics.json")
+
+
+def test_every_key_is_explained_in_the_reference(folder: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
+    words = {word for code in re.findall(r"`([^`\n]+)`", page) for word in re.findall(r"\w+", code)}
+    whole = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+    bulk = anabranch.run("bulk/one-path", set={"duration": "2 s"}).metrics
+    keys = {str(place[-1]) for tree in (whole, bulk) for place in _members(tree)}
+    assert "requested_s" in keys
+    assert keys - words == set()

@@ -267,7 +267,7 @@ def test_a_run_whose_paths_all_die_ends_by_itself_and_says_so(anabranch: Run, sc
     scenario.write_text(dead, encoding="utf-8")
     done = anabranch("run", scenario, "--out", "a")
     assert done.returncode == 0
-    assert "ended early" in done.stderr
+    assert "cut off: nothing could arrive any more" in done.stderr
     metrics = json.loads((scenario.parent / "a" / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["sim_seconds"] < 4000
     assert 5 < metrics["sessions"][0]["played_s"] < 24

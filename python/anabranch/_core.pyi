@@ -65,6 +65,8 @@ class Scenario:
     @property
     def warnings(self) -> list[tuple[str, str]]:
         """What is legal in it and probably not meant: the word for its kind, and a sentence with its place."""
+    def portable(self) -> tuple[str, list[tuple[str, bytes]]]:
+        """The resolved scenario, which names its files relative to itself, and these files."""
     def videos(self) -> list[dict[str, Any]]:
         """What each session watches.
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import naming, numerals, outputs, summary
+from anabranch import ending, naming, numerals, outputs, summary
 from anabranch.metrics import Metrics, Quality, Session, Subflow, Viewer, quality_of, viewer_of
 from anabranch.runfolder import StoredRun
 
@@ -77,10 +77,14 @@ def _percent(values: list[float | None]) -> list[str]:
     return numerals.column(values, scale=1e2, most=1)
 
 
+# Stands behind what was counted of a session that was cut off.
+_MARK = " \u2020"
+
 _PLAYBACK: list[tuple[str, _Values]] = [
     ("start-up, s", _viewer(lambda v: v["startup_s"], _seconds)),
     ("stalls", _viewer(lambda v: v["stalls"], _counts)),
     ("frozen picture, s", _viewer(lambda v: v["stall_s"], _seconds)),
+    ("longest stall, s", _viewer(lambda v: v["longest_stall_s"], _seconds)),
 ]
 # Only players that decode count these: the DASH players have none.
 _DECODED: list[tuple[str, _Values]] = [
@@ -120,8 +124,10 @@ def table(runs: Sequence[StoredRun], session: int = 0, *, stacked: bool = False)
         result.add_column(name, justify="right", overflow="fold")
     if stacked:
         _add_differences(result, runs)
+    result.add_row("ended", *(_ended(s) for s in sessions))
+    marks = [_MARK if s["cut_off"] else "" for s in sessions]
     for label, texts in _rows(sessions):
-        result.add_row(label, *texts(sessions))
+        result.add_row(label, *(text + mark for text, mark in zip(texts(sessions), marks, strict=True)))
     if any(r.metrics["fairness"] is not None for r in runs):
         result.add_row("Jain's bitrate index", *_thousandths([_fairness(r.metrics) for r in runs]))
     for path in dict.fromkeys(f["path"] for s in sessions for f in s["subflows"]):
@@ -129,7 +135,24 @@ def table(runs: Sequence[StoredRun], session: int = 0, *, stacked: bool = False)
             # A path that went down and came back has carried several subflows.
             sums = [summary.total(value(f) for f in s["subflows"] if f["path"] == path) for s in sessions]
             result.add_row(Text.assemble((path, "cyan"), f" {label}"), *write(sums))
-    return result
+    return Group(result, *(Text(note, style="bold yellow") for note in _notes(runs, session)))
+
+
+def _ended(session: Session) -> Text:
+    """How a session ended; that it was cut off is not to be overlooked."""
+    cut_off = ending.cut_off(session)
+    return Text(cut_off, style="bold yellow") if cut_off else Text(session["ended"])
+
+
+def _notes(runs: Sequence[StoredRun], session: int) -> list[str]:
+    """What must be known before the runs are compared."""
+    notes = []
+    if any(run.metrics["sessions"][session]["cut_off"] for run in runs):
+        notes.append(f"\n{_MARK.strip()} cut off: counted until then only, so it may seem better than it was")
+    same = len({repr(run.scenario) for run in runs}) == 1
+    if same and len({run.about["seed"] for run in runs}) > 1 and not any(r.metrics["seed_matters"] for r in runs):
+        notes.append(f"\n{ending.SEED_WITHOUT_EFFECT}")
+    return notes
 
 
 def _add_differences(table: Table, runs: Sequence[StoredRun]) -> None:

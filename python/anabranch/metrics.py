@@ -26,6 +26,7 @@ class Subflow(TypedDict):
     """One subflow. What is ``None`` is known only of a sender of ours, or was never sampled."""
 
     path: str
+    metered: bool
     goodput_bps: float
     bytes: int
     segments_sent: int
@@ -49,6 +50,7 @@ class Viewer(TypedDict):
     startup_s: float | None
     stalls: int
     stall_s: float
+    longest_stall_s: float
     played_s: float
     picture_discards: int
     buffer_underflows: int
@@ -68,10 +70,20 @@ class Quality(TypedDict):
     mean_buffer_s: float
     stall_ratio: float
     qoe_linear: float
+    qoe_linear_per_segment: float | None
     qoe_log: float
     wasted_bytes: int
     abandoned_requests: int
     media_segments: list[dict[str, Any]]
+
+
+class Download(TypedDict):
+    """A download of a player without a video; what is ``None`` had not come when the session ended."""
+
+    requested_s: float
+    first_byte_s: float | None
+    finished_s: float | None
+    bytes: int
 
 
 class Session(TypedDict):
@@ -84,18 +96,26 @@ class Session(TypedDict):
     name: str
     start_s: float
     finished_s: float | None
+    ended: str
+    cut_off: bool
+    video_s: float | None
     bytes: int
     startup_s: float | None
     stalls: int | None
     stall_s: float | None
+    longest_stall_s: float | None
     played_s: float | None
     picture_discards: int | None
     buffer_underflows: int | None
     pictures_flushed: int | None
     mean_bitrate_bps: NotRequired[float | None]
     media_segments: NotRequired[list[dict[str, Any]] | None]
+    downloads: list[Download] | None
+    longest_delivery_gap_s: float | None
     path_switches: int | None
     path_switches_new_data: int | None
+    copied_bytes: int | None
+    metered_bytes: int
     goodput_bps: float
     reorder_delay_s: ReorderDelay
     reorder_bytes_max: int | None
@@ -150,6 +170,7 @@ class Metrics(TypedDict):
     schema: int
     scenario: str
     seed: int
+    seed_matters: bool
     version: str
     engine: str
     ended: str
@@ -177,7 +198,8 @@ def read(file: Path) -> Metrics:
         text = file.read_text(encoding="utf-8")
         _core.check_metrics(text)
     except (UnicodeDecodeError, InputError) as error:
-        raise InputError(f"{file}: not the metrics of a run: {error}") from error
+        remedy = "what an earlier version wrote is to be made again: `anabranch run FOLDER/scenario.toml --seed N`"
+        raise InputError(f"{file}: not the metrics of a run: {error}; {remedy}") from error
     return cast(Metrics, json.loads(text))
 
 

@@ -2,17 +2,19 @@
 
 =====================  ====================================================================================
 ``scenario.toml``      the resolved scenario: every key, with its default where the author left it out
+``files/``             the traces and descriptions of videos that it names, if it does
 ``metrics.json``       what the run found; the same for the same scenario, seed and version
 ``samples.parquet``    each session over time, sampled
 ``incidents.parquet``  stalls, buffer underflows and the scenario's events: when they were
 ``events.parquet``     every event, with ``--events``
 ``session.png``        the figure of one session, the first by default, and ``session.svg``
-``run.json``           seed, version, machine and times; written last, so a folder without it is unfinished
+``run.json``           seed, overrides, program, machine, times; written last: without it a folder is unfinished
 =====================  ====================================================================================
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -24,7 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from anabranch import InputError, metrics, outputs, recording, summary
+from anabranch import InputError, metrics, outputs, provenance, recording, summary
 from anabranch.metrics import Metrics
 from anabranch.recording import Recording
 from anabranch.session import Run
@@ -51,6 +53,7 @@ _INCIDENTS = "incidents.parquet"
 _EVENTS = "events.parquet"
 _PICTURES = ("session.png", "session.svg")
 _RUN = "run.json"
+_FILES = "files"
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class StoredRun:
         directory: Where it is.
         scenario: The resolved scenario.
         metrics: What the run found.
-        about: Seed, version, machine and times.
+        about: Seed, overrides, version, program, machine and times.
         recording: The run over time.
     """
 
@@ -102,9 +105,14 @@ def write(run: Run, directory: Path | None = None, *, session: int = 0) -> Path:
 
 def _write_files(run: Run, folder: Path, session: int) -> None:
     """Writes all files, the small ones that say most first: a disk may become full."""
+    _remove_files(folder)
     for name in (_RUN, _METRICS, _SCENARIO, _SAMPLES, _INCIDENTS, _EVENTS, *_PICTURES):
         (folder / name).unlink(missing_ok=True)
-    (folder / _SCENARIO).write_text(run.scenario, encoding="utf-8")
+    scenario, files = run.portable
+    (folder / _SCENARIO).write_text(scenario, encoding="utf-8")
+    for name, content in files:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content)
     _write_json(folder / _METRICS, run.metrics)
     recording.samples_frame(run.recording).write_parquet(folder / _SAMPLES)
     recording.incidents_frame(run.recording).write_parquet(folder / _INCIDENTS)
@@ -112,6 +120,16 @@ def _write_files(run: Run, folder: Path, session: int) -> None:
         run.events.write_parquet(folder / _EVENTS)
     _draw(run, folder, session)
     _write_json(folder / _RUN, _about(run))
+
+
+def _remove_files(folder: Path) -> None:
+    """Removes the files that an earlier run in this folder lists, and nothing else."""
+    try:
+        listed = json.loads((folder / _RUN).read_text(encoding="utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    for name in (Path(name).name for name in listed):
+        (folder / _FILES / name).unlink(missing_ok=True)
 
 
 def read(directory: Path) -> StoredRun:
@@ -206,6 +224,10 @@ def _about(run: Run) -> dict[str, Any]:
         "schema": SCHEMA,
         "scenario": run.metrics["scenario"],
         "seed": run.seed,
+        "set": list(run.overrides),
+        "files": {name: hashlib.sha256(content).hexdigest() for name, content in run.portable[1]},
+        "source_revision": provenance.source_revision(),
+        "library_sha256": provenance.library_sha256(),
         "version": run.metrics["version"],
         "engine": run.metrics["engine"],
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -41,7 +41,8 @@ class Run:
             seed and version always give the same metrics.
         cpu_seconds: Processor time that the run took, in seconds.
         wall_seconds: Time that the run took, in seconds.
-        warnings: What is legal in it and probably not meant.
+        warnings: What is legal in it and probably not meant, and what makes its metrics doubtful.
+        overrides: The keys that were overridden, each as ``KEY=VALUE``.
     """
 
     scenario: str
@@ -50,7 +51,9 @@ class Run:
     cpu_seconds: float
     wall_seconds: float
     _outcome: _core.Outcome | None = field(compare=False)
-    warnings: tuple[RunWarning, ...] = ()
+    _portable: tuple[str, list[tuple[str, bytes]]] = field(kw_only=True)
+    overrides: tuple[str, ...] = field(default=(), kw_only=True)
+    warnings: tuple[RunWarning, ...] = field(default=(), kw_only=True)
 
     def __repr__(self) -> str:
         """One line: which run it is, and what its first viewer saw. The rest is in :attr:`metrics`."""
@@ -79,6 +82,11 @@ class Run:
         if self._outcome is None:
             raise ValueError("a run that was copied or pickled has no `outcome`; its metrics and recording are there")
         return self._outcome
+
+    @property
+    def portable(self) -> tuple[str, list[tuple[str, bytes]]]:
+        """The resolved scenario, naming its files relative to itself, and these files: what a rerun needs."""
+        return self._portable
 
     @property
     def has_events(self) -> bool:
@@ -172,18 +180,27 @@ def simulate(
     """As :func:`run`, but gives its warnings only with the run."""
     if not 0 <= seed < 2**64:
         raise _core.InputError(f"seed {seed}: expected a whole number from 0 to 2**64 - 1")
-    loaded = load(scenario, overrides_of(set))
+    overrides = overrides_of(set)
+    loaded = load(scenario, overrides)
     wall, cpu = time.perf_counter(), time.process_time()
     outcome = _core.run(loaded, seed=seed, record_events=events, progress=progress)
+    found = metrics.of_outcome(outcome)
     return Run(
         scenario=loaded.resolved,
         seed=seed,
-        metrics=metrics.of_outcome(outcome),
+        metrics=found,
         cpu_seconds=time.process_time() - cpu,
         wall_seconds=time.perf_counter() - wall,
         _outcome=outcome,
-        warnings=warning.of_scenario(loaded),
+        overrides=as_given(overrides),
+        warnings=warning.of_run(loaded, found),
+        _portable=loaded.portable(),
     )
+
+
+def as_given(overrides: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Overrides as ``--set`` takes them."""
+    return tuple(f"{key}={value}" for key, value in overrides)
 
 
 def load(scenario: str | Path | Mapping[str, Any], overrides: Sequence[tuple[str, str]] = ()) -> _core.Scenario:

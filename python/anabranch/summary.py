@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import numerals
+from anabranch import ending, numerals
 from anabranch.metrics import Metrics, Session, Subflow, quality_of, viewer_of
 
 # What is said of many like sessions in full; the rest is counted.
@@ -91,7 +91,8 @@ def transfer(session: Session) -> str:
 
 def in_short(session: Session) -> str:
     """The line that says most: what the viewer saw, or how the data came where nobody watched."""
-    return "; ".join(filter(None, (playback(session), quality(session)))) or transfer(session)
+    seen = "; ".join(filter(None, (playback(session), quality(session)))) or transfer(session)
+    return "; ".join(filter(None, (ending.cut_off(session), seen)))
 
 
 def of_run(metrics: Metrics) -> RenderableType:
@@ -103,6 +104,8 @@ def of_run(metrics: Metrics) -> RenderableType:
             parts.append(Text())
         if len(sessions) > 1:
             parts.append(Text(str(session["name"]), style="bold"))
+        if cut_off := ending.cut_off(session):
+            parts.append(Text(cut_off, style="bold yellow"))
         lines = (playback(session), quality(session), transfer(session))
         parts.extend(Text(line) for line in lines if line)
         parts.append(_subflows(session["subflows"]))

@@ -10,7 +10,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 
-from anabranch import _core
+from anabranch import _core, ending
+from anabranch.metrics import Metrics
+
+_CUT_OFF = "cut-off"
 
 
 class RunWarning(UserWarning):
@@ -30,9 +33,11 @@ class RunWarning(UserWarning):
         return self.message
 
 
-def of_scenario(scenario: _core.Scenario) -> tuple[RunWarning, ...]:
-    """What is odd in a scenario."""
-    return tuple(RunWarning(kind, message) for kind, message in scenario.warnings)
+def of_run(scenario: _core.Scenario, metrics: Metrics) -> tuple[RunWarning, ...]:
+    """What is odd in a scenario, and what makes the metrics of its run doubtful."""
+    odd = (RunWarning(kind, message) for kind, message in scenario.warnings)
+    doubts = (RunWarning(_CUT_OFF, message) for message in ending.warnings(metrics))
+    return (*odd, *doubts)
 
 
 def give(given: Iterable[RunWarning], *, stacklevel: int) -> None:

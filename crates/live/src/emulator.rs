@@ -7,7 +7,7 @@ use crate::script::{Heading, Script, Step};
 use crate::tap::Tap;
 use crate::wait::{Waiter, sharpen_timers};
 use crate::{Clock, Tun};
-use anabranch_network::{Direction, Histogram, Stats, Streams};
+use anabranch_network::{Count, Direction, Histogram, Stats, Streams};
 use anabranch_units::{Duration, Instant, PathId};
 use std::io;
 use std::os::fd::AsFd;
@@ -96,6 +96,8 @@ pub struct LinkReport {
     pub up: Stats,
     /// To the client.
     pub down: Stats,
+    /// What was in it at the end, from the client and to it.
+    pub inside: [Count; 2],
     /// Packets changed by its middlebox, from the client and to it.
     pub middlebox: [MiddleboxCounts; 2],
 }
@@ -201,6 +203,7 @@ impl Links {
         let paths = self.directions.chunks(2).map(|pair| LinkReport {
             up: stats(&pair[0]),
             down: stats(&pair[1]),
+            inside: [pair[0].link.inside(), pair[1].link.inside()],
             middlebox: [pair[0].middlebox.counts, pair[1].middlebox.counts],
         });
         EmulatorReport { paths: paths.collect(), lateness: self.lateness.clone(), refused }

@@ -7,6 +7,8 @@
 pub mod abr;
 pub mod content;
 mod dash_metrics;
+mod delivery_gaps;
+mod downloads;
 mod frames;
 pub mod group;
 mod http;
@@ -20,6 +22,8 @@ mod testing;
 mod transport_metrics;
 
 pub use dash_metrics::{DashMetrics, DashMetricsOptions, DashReport, MediaSegmentReport, QoeWeights};
+pub use delivery_gaps::DeliveryGaps;
+pub use downloads::{DownloadReport, Downloads};
 pub use frames::{FrameKind, FrameRate, FrameTable, Variation, VideoError, VideoSpec};
 pub use http::{Exchange, Exchanges, HttpClient, HttpServer, REQUEST_HEADER_BYTES, RESPONSE_HEADER_BYTES, Received};
 pub use metrics::{ViewerMetrics, ViewerReport};
@@ -31,6 +35,6 @@ pub use players::{
 pub use predict::{ForecastCounts, SwitchForecast, SwitchPredictor};
 pub use stream::Stream;
 pub use transport_metrics::{
-    AroundEvent, DisabledSpan, ReorderDelay, SenderCounts, SubflowReport, TotalWindow, TransportMetrics,
+    AroundEvent, DisabledSpan, PathLabel, ReorderDelay, SenderCounts, SubflowReport, TotalWindow, TransportMetrics,
     TransportReport,
 };

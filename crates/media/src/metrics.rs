@@ -23,6 +23,7 @@ pub struct ViewerMetrics {
     startup: Option<Duration>,
     played: Duration,
     stalled: Duration,
+    longest_stall: Duration,
     stalls: u64,
     discards: u64,
     underflows: u64,
@@ -40,6 +41,8 @@ pub struct ViewerReport {
     pub stalls: u64,
     /// Their length in all, in seconds.
     pub stall_s: f64,
+    /// The longest of them, in seconds; zero without any.
+    pub longest_stall_s: f64,
     /// Time with moving pictures, in seconds.
     pub played_s: f64,
     /// Pictures dropped as late.
@@ -59,6 +62,7 @@ impl ViewerMetrics {
             startup: None,
             played: Duration::ZERO,
             stalled: Duration::ZERO,
+            longest_stall: Duration::ZERO,
             stalls: 0,
             discards: 0,
             underflows: 0,
@@ -104,6 +108,7 @@ impl ViewerMetrics {
             startup_s: closed.startup.map(Duration::as_secs_f64),
             stalls: closed.stalls,
             stall_s: closed.stalled.as_secs_f64(),
+            longest_stall_s: closed.longest_stall.as_secs_f64(),
             played_s: closed.played.as_secs_f64(),
             picture_discards: closed.discards,
             buffer_underflows: closed.underflows,
@@ -116,6 +121,7 @@ impl ViewerMetrics {
             Phase::Playing { since } => self.played += at.since(since),
             Phase::Stalled { since } => {
                 self.stalled += at.since(since);
+                self.longest_stall = self.longest_stall.max(at.since(since));
                 self.stalls += u64::from(at > since);
             }
             Phase::StartingUp | Phase::Over => {}
@@ -147,6 +153,8 @@ mod tests {
             (6_000, underflow),
             (6_000, PlayerEvent::PicturesFlushed { first: 8, count: 4 }),
             (7_000, PlayerEvent::StallEnded),
+            (8_000, PlayerEvent::StallBegan),
+            (8_500, PlayerEvent::StallEnded),
             (9_000, PlayerEvent::StallBegan),
             (9_000, PlayerEvent::StallEnded),
             (10_000, PlayerEvent::PlaybackEnded),
@@ -154,9 +162,10 @@ mod tests {
         let report = metrics.finish(at_ms(60_000));
         let expected = ViewerReport {
             startup_s: Some(0.8),
-            stalls: 1,
-            stall_s: 2.0,
-            played_s: 6.2,
+            stalls: 2,
+            stall_s: 2.5,
+            longest_stall_s: 2.0,
+            played_s: 5.7,
             picture_discards: 1,
             buffer_underflows: 1,
             pictures_flushed: 4,
@@ -172,14 +181,16 @@ mod tests {
         let stalled = fold(&[(1_500, PlayerEvent::PlaybackStarted), (3_000, PlayerEvent::StallBegan)]);
         let report = stalled.finish(at_ms(4_000));
         assert_eq!((report.stalls, report.stall_s, report.played_s), (1, 1.0, 1.5));
-        assert_eq!(stalled.finish(at_ms(5_000)).stall_s, 2.0, "asking changes nothing");
+        let later = stalled.finish(at_ms(5_000));
+        assert_eq!((later.stall_s, later.longest_stall_s), (2.0, 2.0), "asking changes nothing");
     }
 
     #[test]
     fn field_names_are_the_contracts() {
         let json = serde_json::to_value(fold(&[]).finish(at_ms(0))).unwrap();
         let names: Vec<_> = json.as_object().unwrap().keys().cloned().collect();
-        let contract = ["startup_s", "stalls", "stall_s", "played_s", "picture_discards", "buffer_underflows"];
+        let contract =
+            ["startup_s", "stalls", "stall_s", "longest_stall_s", "played_s", "picture_discards", "buffer_underflows"];
         assert!(contract.iter().all(|name| names.iter().any(|n| n == name)), "{names:?}");
     }
 }

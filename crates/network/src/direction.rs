@@ -11,7 +11,7 @@ use crate::effects::{Effects, Fate};
 use crate::pipe::Pipe;
 use crate::queue::{Backlog, Departure, Queue, QueuedPacket};
 use crate::server::Server;
-use crate::stats::{Count, Stats};
+use crate::stats::{Count, Imbalance, Stats};
 use anabranch_events::{DropCause, LinkEvent, Log};
 use anabranch_units::{Bandwidth, Duration, Instant};
 use std::collections::VecDeque;
@@ -191,6 +191,14 @@ impl<P: Packet> Direction<P> {
         }
         self.note_least_delay();
         self.plan_arrival();
+    }
+
+    /// [`Stats::check_conservation`] with what is inside.
+    ///
+    /// # Errors
+    /// Those of [`Stats::check_conservation`].
+    pub fn check_conservation(&self) -> Result<(), Imbalance> {
+        self.stats.check_conservation(self.inside())
     }
 
     /// Counters as of the last call with a time.

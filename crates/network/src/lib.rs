@@ -62,7 +62,7 @@ pub use queue::{
     RedConfig,
 };
 pub use server::{RateConfig, TokenBucketConfig};
-pub use stats::{Count, Stats};
+pub use stats::{Count, Imbalance, Stats};
 pub use trace::{
     AtEnd, ColumnFormat, Latency, OPPORTUNITY_BYTES, OUTAGE_SHARE_OF_MEAN, Opportunities, RateAndLatency, RateUnit,
     RecordedRate, Recording, SYNTHETIC_KINDS, Steps, Summary, SyntheticConfig, SyntheticEntry, SyntheticModel,

@@ -2,12 +2,13 @@
 
 use crate::fairness::Fairness;
 use crate::metrics::{Ended, Engine, LinkDirection, LinkMetrics, Metrics, Outcome, QueueDelay, SCHEMA};
-use crate::observer::Observer;
+use crate::observer::{Ending, Observer};
 use crate::recording::{Mark, Recording};
 use crate::table::{EventRow, tabulate};
 use anabranch_events::DropCause;
-use anabranch_network::{Histogram, Stats};
-use anabranch_scenario::{Action, Scenario};
+use anabranch_media::PathLabel;
+use anabranch_network::{Count, Histogram, Stats};
+use anabranch_scenario::{Action, Path, Scenario};
 use anabranch_units::{Duration, Instant};
 
 /// What is said of a run as a whole.
@@ -38,6 +39,22 @@ pub struct Over {
     pub finished: Option<Instant>,
 }
 
+impl Over {
+    /// How the connection ended in a run that ended like this.
+    fn ended(&self, run: Ended) -> Ended {
+        match (self.finished, self.awaited) {
+            (Some(_), _) => Ended::Finished,
+            (None, true) => run,
+            // The run does not wait for it.
+            (None, false) => Ended::Duration,
+        }
+    }
+}
+
+fn label(path: &Path) -> PathLabel {
+    PathLabel { name: path.name.clone(), metered: path.metered }
+}
+
 /// The outcome of a run: metrics, recording and, from the links' rows and the names of those who spoke, the table of events.
 pub fn gather(
     scenario: &Scenario,
@@ -47,16 +64,18 @@ pub fn gather(
 ) -> Outcome {
     let now = facts.end;
     let path_names: Vec<String> = scenario.paths.iter().map(|path| path.name.clone()).collect();
+    let labels: Vec<PathLabel> = scenario.paths.iter().map(label).collect();
     let (mut sessions, mut traffic) = (Vec::new(), Vec::new());
     for flow in &flows {
-        let end = flow.finished.unwrap_or(now);
-        let metrics = flow.observer.metrics(end, flow.bytes, flow.finished, &path_names);
+        let ending = Ending { at: flow.finished.unwrap_or(now), finished: flow.finished, how: flow.ended(facts.ended) };
+        let metrics = flow.observer.metrics(&ending, flow.bytes, &labels);
         if flow.awaited { sessions.push(metrics) } else { traffic.push(metrics) }
     }
     let metrics = Metrics {
         schema: SCHEMA,
         scenario: scenario.name.clone(),
         seed: facts.seed,
+        seed_matters: scenario.seed_matters(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         engine: facts.engine,
         ended: facts.ended,
@@ -85,8 +104,8 @@ pub fn gather(
     Outcome { metrics, recording, events }
 }
 
-/// What a direction of a link did.
-pub fn link_metrics(name: &str, down: bool, stats: &Stats) -> LinkMetrics {
+/// What a direction of a link did; `inside` is what was in it when the run ended.
+pub fn link_metrics(name: &str, down: bool, stats: &Stats, inside: Count) -> LinkMetrics {
     let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
     let delay: &Histogram = &stats.queue_delay;
     LinkMetrics {
@@ -99,6 +118,9 @@ pub fn link_metrics(name: &str, down: bool, stats: &Stats) -> LinkMetrics {
         drops_random: stats.dropped(DropCause::Random).packets,
         drops_outage: stats.dropped(DropCause::Outage).packets,
         drops_too_big: stats.dropped(DropCause::TooBig).packets,
+        packets_sent: stats.sent.packets,
+        packets_duplicated: stats.duplicated.packets,
+        packets_in_flight: inside.packets,
     }
 }
 

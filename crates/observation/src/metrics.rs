@@ -5,7 +5,7 @@ use crate::finite;
 use crate::live::LiveFacts;
 use crate::recording::Recording;
 use crate::table::EventColumns;
-use anabranch_media::{DashReport, ForecastCounts, TransportReport, ViewerReport, group};
+use anabranch_media::{DashReport, DownloadReport, ForecastCounts, TransportReport, ViewerReport, group};
 use serde::{Deserialize, Serialize};
 
 /// The version of the JSON contract.
@@ -22,7 +22,7 @@ pub struct Outcome {
     pub events: Option<EventColumns>,
 }
 
-/// Why a run ended.
+/// Why a run or a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
@@ -56,6 +56,8 @@ pub struct Metrics {
     pub scenario: String,
     /// The run's seed.
     pub seed: u64,
+    /// Whether another seed gives another run: something in the scenario is drawn at random.
+    pub seed_matters: bool,
     /// The version of Anabranch.
     pub version: String,
     /// What drove it.
@@ -132,6 +134,12 @@ pub struct LinkMetrics {
     pub drops_outage: u64,
     /// Packets that were larger than the MTU.
     pub drops_too_big: u64,
+    /// Packets that were sent into it. With the copies, these are the packets delivered, dropped and in flight.
+    pub packets_sent: u64,
+    /// Copies that it made.
+    pub packets_duplicated: u64,
+    /// Packets that waited or propagated when the run ended.
+    pub packets_in_flight: u64,
 }
 
 /// How long packets waited in a queue, in seconds. Both are null if no packet passed.
@@ -153,6 +161,13 @@ pub struct SessionMetrics {
     pub start_s: f64,
     /// When the player was done, in seconds; null if it was not.
     pub finished_s: Option<f64>,
+    /// How it ended: as the run did, unless its player was done before. Cross traffic goes on as long as the run: `duration`.
+    pub ended: Ended,
+    /// It ended before its end: the video was not played, or the download not complete. Stalls and all else count until then only,
+    /// so that a session that was cut off may seem better than one that was not.
+    pub cut_off: bool,
+    /// The playing time of its video, in seconds; null if it has none.
+    pub video_s: Option<f64>,
     /// Bytes that the application read.
     pub bytes: u64,
     /// What the viewer saw. None: the client is a program that does not report it, and its keys are null in JSON.
@@ -162,6 +177,11 @@ pub struct SessionMetrics {
     /// with [`viewer`](Self::viewer), and its keys are null.
     #[serde(flatten, with = "group::optional")]
     pub dash: Option<Option<DashReport>>,
+    /// What a player without a video downloaded (`bulk`, `on-off`); null for a video, and where the player is not observed.
+    pub downloads: Option<Vec<DownloadReport>>,
+    /// The longest time in which no byte became readable although a response was under way, in seconds. None: the player is not
+    /// observed.
+    pub longest_delivery_gap_s: Option<f64>,
     /// What the transport did.
     #[serde(flatten, with = "group::required")]
     pub transport: TransportReport,

@@ -1,12 +1,12 @@
 //! What one session says, folded into metrics while it is said, and stored only where somebody asked for it.
 
-use crate::metrics::SessionMetrics;
+use crate::metrics::{Ended, SessionMetrics};
 use crate::recording::{Recorder, SessionRecording};
 use crate::table::EventRow;
 use anabranch_events::{Log, PlayerEvent, TransportEvent};
 use anabranch_media::{
-    Content, DashMetrics, Observed, RESPONSE_HEADER_BYTES, SenderCounts, SwitchPredictor, TransportMetrics,
-    TransportReport, ViewerMetrics,
+    Content, DashMetrics, DeliveryGaps, Downloads, Observed, PathLabel, RESPONSE_HEADER_BYTES, SenderCounts,
+    SwitchPredictor, TransportMetrics, TransportReport, ViewerMetrics,
 };
 use anabranch_scenario::MOST_RECORDED;
 use anabranch_scenario::{FlowPlan, Scenario};
@@ -20,6 +20,10 @@ pub struct Observer {
     observed: Observed,
     viewer: ViewerMetrics,
     dash: Option<DashMetrics>,
+    /// Of a player without a video.
+    downloads: Option<Downloads>,
+    gaps: DeliveryGaps,
+    goal: Goal,
     transport: TransportMetrics,
     predictor: Option<SwitchPredictor>,
     recorder: Option<Recorder>,
@@ -29,6 +33,35 @@ pub struct Observer {
     rows: Option<Rows>,
     /// The transport's numbers at the end of the warm-up.
     at_warm_up: Option<(Instant, TransportReport)>,
+}
+
+/// What a session comes to if nothing cuts it off.
+#[derive(Clone, Copy, Debug)]
+struct Goal {
+    /// Whether it has an end; an endless download has none.
+    has_end: bool,
+    /// The playing time of its video.
+    video: Option<Duration>,
+    /// Bytes that its player has read at the end, at the least.
+    bytes: u64,
+}
+
+impl Goal {
+    fn of(flow: &FlowPlan) -> Self {
+        // How much a DASH player reads is its choice, and what a download stops at may be its player's option.
+        let bytes = if let Content::Progressive(frames) = &flow.content { frames.size() } else { 0 };
+        Goal { has_end: flow.player.has_end(), video: flow.content.playing_time(), bytes }
+    }
+}
+
+/// How and when a session ended, or was cut off.
+pub struct Ending {
+    /// Until when it is counted.
+    pub at: Instant,
+    /// When its player was done, if it was.
+    pub finished: Option<Instant>,
+    /// Why it ended.
+    pub how: Ended,
 }
 
 /// The session's part of the table of events.
@@ -82,6 +115,9 @@ impl Observer {
             start: flow.start,
             observed,
             viewer: ViewerMetrics::new(flow.start),
+            downloads: flow.content.playing_time().is_none().then(Downloads::default),
+            gaps: DeliveryGaps::default(),
+            goal: Goal::of(flow),
             dash: video.clone().map(|video| DashMetrics::new(flow.start, video, flow.statistics)),
             transport: TransportMetrics::new(flow.start, &events).observing(observed).within(flow.statistics.window),
             predictor,
@@ -158,6 +194,7 @@ impl Observer {
         }
         for (at, event) in log.drain() {
             self.transport.observe_receiver(at, &event);
+            self.gaps.observe_receiver(at, &event);
             if let Some(dash) = &mut self.dash {
                 dash.observe_receiver(&event);
             }
@@ -175,6 +212,10 @@ impl Observer {
         }
         for (at, event) in log.drain() {
             self.viewer.observe(at, &event);
+            self.gaps.observe(at, &event);
+            if let Some(downloads) = &mut self.downloads {
+                downloads.observe(at, &event);
+            }
             if let Some(dash) = &mut self.dash {
                 dash.observe(at, &event);
             }
@@ -215,33 +256,40 @@ impl Observer {
     /// window.
     pub fn end_warm_up(&mut self, now: Instant) {
         if now > self.start {
-            self.at_warm_up = Some((now, self.transport.finish(now, |_| String::new())));
+            self.at_warm_up =
+                Some((now, self.transport.finish(now, |_| PathLabel { name: String::new(), metered: false })));
         }
     }
 
-    /// The numbers of a session that ended, or was cut off, at `end`.
-    pub fn metrics(
-        &self,
-        end: Instant,
-        bytes: u64,
-        finished: Option<Instant>,
-        path_names: &[String],
-    ) -> SessionMetrics {
+    /// The numbers of a session that ended, or was cut off, and whose player has read `bytes`.
+    pub fn metrics(&self, ending: &Ending, bytes: u64, labels: &[PathLabel]) -> SessionMetrics {
         let Observed { sender, player, .. } = self.observed;
-        let mut transport = self.transport.finish(end, |path| path_names[path.index()].clone());
+        let end = ending.at;
+        let mut transport = self.transport.finish(end, |path| labels[path.index()].clone());
         if let Some((since, before)) = &self.at_warm_up {
             self.discount(&mut transport, before, *since, end);
         }
         SessionMetrics {
             name: self.name.clone(),
             start_s: self.start.as_secs_f64(),
-            finished_s: finished.map(Instant::as_secs_f64),
+            finished_s: ending.finished.map(Instant::as_secs_f64),
+            ended: ending.how,
+            cut_off: self.is_cut_off(ending, bytes),
+            video_s: self.goal.video.map(Duration::as_secs_f64),
             bytes,
             viewer: player.then(|| self.viewer.finish(end)),
             dash: self.dash.as_ref().map(|dash| player.then(|| dash.finish(end))),
+            downloads: self.downloads.as_ref().filter(|_| player).map(|downloads| downloads.reports(self.start, bytes)),
+            longest_delivery_gap_s: player.then(|| self.gaps.longest(end).as_secs_f64()),
             transport,
             switch_forecasts: self.predictor.as_ref().filter(|_| sender).map(SwitchPredictor::counts),
         }
+    }
+
+    /// Whether the session ended before its end. A player whose connection is closed too early plays what it has and is done.
+    fn is_cut_off(&self, ending: &Ending, bytes: u64) -> bool {
+        let cut_short = self.observed.player && bytes < self.goal.bytes;
+        self.goal.has_end && (ending.how != Ended::Finished || cut_short)
     }
 
     /// The recording and the rows of the table.

@@ -6,7 +6,7 @@ use anabranch_media::content::Representation;
 use anabranch_scenario::{Bulk, Error, Progressive, Video, catalogue};
 use anabranch_units::{Bandwidth, text};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyMapping};
+use pyo3::types::{PyBytes, PyDict, PyMapping};
 use std::path::PathBuf;
 
 /// A checked scenario.
@@ -31,6 +31,13 @@ impl Scenario {
     #[getter]
     fn warnings(&self) -> Vec<(&'static str, String)> {
         self.0.warnings.iter().map(|warning| (warning.kind.word(), warning.to_string())).collect()
+    }
+
+    /// The resolved scenario, which names its files relative to itself, and these files.
+    fn portable<'py>(&self, py: Python<'py>) -> (String, Vec<(String, Bound<'py, PyBytes>)>) {
+        let portable = self.0.portable();
+        let files = portable.files.iter().map(|(name, content)| (name.clone(), PyBytes::new(py, content)));
+        (portable.scenario, files.collect())
     }
 
     /// What each session watches.

@@ -22,16 +22,19 @@ pub mod catalogue;
 mod error;
 mod links;
 mod plan;
+mod portable;
 mod schema;
+mod seed;
 pub mod traces;
 mod warning;
 
 pub use error::Error;
 pub use links::{DirectedLink, directed_links};
 pub use plan::{FlowPlan, plan};
+pub use portable::Portable;
 pub use schema::{
     Action, Bernoulli, Bulk, CoDel, Constant, Dash, DirectionSpec, DropTail, Event, EveryNth, Fps, Gamma,
-    GilbertElliott, GilbertElliottTime, Jitter, LatencyUse, Limit, Link, Loss, MOST_RECORDED, Normal, Path,
+    GilbertElliott, GilbertElliottTime, Jitter, LatencyUse, Limit, Link, Loss, MOST_RECORDED, Normal, Offset, Path,
     Percentiles, Player, Progressive, Queue, Rate, Red, Reordering, SCHEMA, Scenario, Session, Statistics, Synthetic,
     TokenBucket, Trace, Traffic, TrafficKind, Uniform, Video, json_schema, load, load_dictionary, page,
 };

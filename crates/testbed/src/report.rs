@@ -1,5 +1,6 @@
 //! What a run in the testbed found, as the simulator's metrics. What nobody could observe is none, not zero.
 
+use crate::error::TestbedError;
 use crate::flow::Flow;
 use crate::options::{ClientKind, Options, ServerKind};
 use anabranch_live::{Counters, EmulatorReport as Emulated};
@@ -46,7 +47,10 @@ pub(crate) fn outcome(scenario: &Scenario, options: &Options, seen: Seen, machin
     let Seen { ended, end, report, counters, flows, sources } = seen;
     let links = scenario.links.iter().zip(&report.paths);
     let links = links.flat_map(|(link, report)| {
-        [link_metrics(&link.name, true, &report.down), link_metrics(&link.name, false, &report.up)]
+        [
+            link_metrics(&link.name, true, &report.down, report.inside[1]),
+            link_metrics(&link.name, false, &report.up, report.inside[0]),
+        ]
     });
     let mut over = Vec::new();
     let mut connections = None;
@@ -66,6 +70,23 @@ pub(crate) fn outcome(scenario: &Scenario, options: &Options, seen: Seen, machin
     let connections = connections.unwrap_or(0);
     outcome.metrics.live = Some(live_facts(options, &report, &counters, connections, machine));
     outcome
+}
+
+/// Checks that no link lost count of packets.
+///
+/// # Errors
+/// The link, and its numbers: that is a fault of this program.
+pub(crate) fn check_conservation(scenario: &Scenario, report: &Emulated) -> Result<(), TestbedError> {
+    for (link, report) in scenario.links.iter().zip(&report.paths) {
+        for (stats, inside, direction) in
+            [(&report.up, report.inside[0], "up"), (&report.down, report.inside[1], "down")]
+        {
+            stats.check_conservation(inside).map_err(|imbalance| {
+                TestbedError::Failed(format!("link {} ({direction}) lost count of packets: {imbalance}", link.name))
+            })?;
+        }
+    }
+    Ok(())
 }
 
 fn live_facts(

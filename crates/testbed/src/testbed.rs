@@ -65,6 +65,7 @@ impl Testbed {
     /// # Errors
     /// If the machine lacks a requirement, the scenario has an unsupported property, or the operating system refuses.
     pub fn start(scenario: &Scenario, options: &Options) -> Result<Self, TestbedError> {
+        let scenario = &*scenario.of_seed(options.seed);
         let lacking = missing(&[]);
         if !lacking.is_empty() {
             return Err(TestbedError::Missing(lacking));
@@ -312,6 +313,7 @@ impl Testbed {
         let emulated = self.stop_emulator().unwrap_or_else(|| Err(io::Error::other("it was not running")));
         let Emulated { servers, report, realtime } = emulated.doing("the emulator failed")?;
         let counters = servers.counters();
+        report::check_conservation(&self.scenario, &report)?;
         drop(servers);
         let flows = std::mem::take(&mut self.flows).into_iter().filter_map(Arc::into_inner);
         let seen = Seen {

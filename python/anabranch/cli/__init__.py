@@ -72,6 +72,12 @@ def main() -> None:
         say_error(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
         _close_output()
         sys.exit(Exit.RUN_FAILED)
+    except BaseException as error:
+        # A broken invariant of the compiled part, such as a link that lost count of packets.
+        if type(error).__module__ != "pyo3_runtime":
+            raise
+        say_error(f"internal error: {error}; this is a fault of anabranch, please report it with scenario and seed")
+        sys.exit(Exit.RUN_FAILED)
 
 
 def _close_output() -> None:

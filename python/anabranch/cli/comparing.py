@@ -11,7 +11,7 @@ import typer
 from rich.console import RenderableType
 from rich.measure import Measurement
 
-from anabranch import InputError, comparison, naming, outputs, runfolder
+from anabranch import InputError, comparison, ending, naming, outputs, runfolder
 from anabranch.cli.console import Exit, answer, err, fail, out
 
 EXAMPLES = "Example: anabranch compare runs/sticky-base-1-1 runs/sticky-base-1-2"
@@ -54,7 +54,13 @@ def compare(
             runfolder.check_session(session, run.directory, len(run.recording.sessions))
         if as_json:
             found = [
-                {"directory": str(r.directory), "name": name, "seed": r.about["seed"], "metrics": r.metrics}
+                {
+                    "directory": str(r.directory),
+                    "name": name,
+                    "seed": r.about["seed"],
+                    "warnings": ending.warnings(r.metrics),
+                    "metrics": r.metrics,
+                }
                 for r, name in zip(runs, naming.names(runs), strict=True)
             ]
             print(json.dumps({"schema": 1, "runs": found}, indent=2, ensure_ascii=False), flush=True)

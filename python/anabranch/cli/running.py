@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from anabranch import InputError, outputs, runfolder, summary
+from anabranch import InputError, ending, outputs, runfolder, summary
 from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar, say_warning
 from anabranch.live.run import MODEL, SERVERS
 from anabranch.live.run import run as run_live
@@ -22,8 +22,8 @@ from anabranch.session import Run, simulate
 
 EXAMPLES = (
     'Example: anabranch run sticky/base --seed 7 --set transport.scheduler=gr-sty --set link.path1.loss="1 %"\n\n'
-    "A run folder holds scenario.toml (every default filled in), metrics.json, run.json, session.png, session.svg, and "
-    "the numbers behind the figure (samples.parquet, incidents.parquet).\n\n"
+    "A run folder holds scenario.toml (every default filled in) with the files that it names, metrics.json, run.json, "
+    "session.png, session.svg, and the numbers behind the figure (samples.parquet, incidents.parquet).\n\n"
     "In real time, as root: anabranch run bulk/two-paths --set duration='10 s' --live --server kernel --client curl"
 )
 
@@ -36,7 +36,10 @@ _Scenario = Annotated[
         show_default=False,
     ),
 ]
-_Seed = Annotated[int, typer.Option(min=0, max=2**64 - 1, help="Where all randomness comes from.")]
+_Seed = Annotated[
+    int | None,
+    typer.Option(min=0, max=2**64 - 1, show_default="1", help="Where all randomness comes from."),
+]
 _Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key, such as transport.scheduler=gr-sty. Repeatable."),
@@ -59,6 +62,10 @@ _AsJson = Annotated[
     ),
 ]
 _Events = Annotated[bool, typer.Option("--events", help="Record every event, as events.parquet in the run folder.")]
+_Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Exit with code 1 if a session was cut off: stuck, or not done within the duration."),
+]
 _Live = Annotated[
     bool, typer.Option("--live", help="Run in real time on this machine: real kernels, real sockets. Needs root.")
 ]
@@ -78,12 +85,13 @@ _Content = Annotated[
 
 def run(
     scenario: _Scenario,
-    seed: _Seed = 1,
+    seed: _Seed = None,
     overrides: _Overrides = None,
     directory: _Directory = None,
     session: _Session = 0,
     as_json: _AsJson = False,
     events: _Events = False,
+    strict: _Strict = False,
     live: _Live = False,
     server: _Server = None,
     client: _Client = None,
@@ -96,13 +104,13 @@ def run(
         _refuse({"server": server, "client": client, "pcap": pcap or None, "content": content})
 
     def simulated(_left: Path, progress: Callable[[float], None]) -> Run:
-        return simulate(scenario, seed=seed, set=chosen, events=events, progress=progress)
+        return simulate(scenario, seed=_seed(seed), set=chosen, events=events, progress=progress)
 
     def in_real_time(left: Path, progress: Callable[[float], None]) -> Run:
         return run_live(
             scenario,
             folder=left,
-            seed=seed,
+            seed=_seed(seed),
             set=chosen,
             events=events,
             server=server or SERVERS[0],
@@ -118,9 +126,17 @@ def run(
         runfolder.check_target(target.directory)
     work, verb = (in_real_time, "running") if live else (simulated, "simulating")
     try:
-        _run(work, f"{verb} {scenario}", target, as_json)
+        done = _run(work, f"{verb} {scenario}", target, as_json)
     except KeyboardInterrupt:
         fail("interrupted", Exit.INTERRUPTED)
+    if seed is not None and not done.metrics["seed_matters"]:
+        err().print(Text(f"note: {ending.SEED_WITHOUT_EFFECT}", style="dim"), soft_wrap=True)
+    if strict and ending.is_incomplete(done.metrics):
+        fail("the run did not come to its end, which --strict demands", Exit.RUN_FAILED)
+
+
+def _seed(given: int | None) -> int:
+    return 1 if given is None else given
 
 
 def _refuse(given: Mapping[str, object]) -> None:
@@ -139,8 +155,8 @@ class _Target:
 
 def _run(
     work: Callable[[Path, Callable[[float], None]], Run], description: str, target: _Target | None, as_json: bool
-) -> None:
-    """Runs, prints the metrics, and writes the run folder."""
+) -> Run:
+    """Runs, prints the metrics and what makes them doubtful, and writes the run folder."""
     # Captures and the files of a real player are written before there is a run folder.
     with tempfile.TemporaryDirectory(prefix="anabranch-") as temporary:
         left = Path(temporary)
@@ -156,6 +172,7 @@ def _run(
             folder = None if target is None else _write(done, target, left)
         if folder is not None:
             (err() if as_json else out()).print(f"\nrun folder: {folder}", soft_wrap=True)
+        return done
 
 
 def _write(done: Run, target: _Target, left: Path) -> Path:
@@ -207,13 +224,6 @@ def _tell(done: Run, as_json: bool) -> None:
         late = summary.seconds(live["lateness_s"]["p99"])
         took = f"{metrics['sim_seconds']:.1f} s in real time, served by {live['server']}, links late by {late} (99 %)"
     answer(Text(f"{took}, {summary.count(metrics['packets'])} packets", style="dim"))
-    if metrics["ended"] == "stuck":
-        err().print(
-            Text(
-                "The run ended early: a session waited, and no event was left that could end its wait.",
-                style="bold yellow",
-            )
-        )
     for note in live["notes"] if live else ():
         err().print(Text(note, style="dim"))
     if live and live["void"]:

@@ -98,7 +98,8 @@ def run(
         ToolError: A program is missing or failed.
     """
     _check(server, client)
-    loaded = session.load(scenario, session.overrides_of(set))
+    overrides = session.overrides_of(set)
+    loaded = session.load(scenario, overrides)
     report = progress or _nobody
     if client != MODEL:
         clients()[client].prepare()
@@ -116,14 +117,17 @@ def run(
         began = time.monotonic() - testbed.elapsed
         watched, ended = _play(testbed, loaded, client, served, folder, report)
         outcome = _finish(testbed, ended, client, watched)
+    found = metrics.of_outcome(outcome)
     return LiveRun(
         scenario=loaded.resolved,
         seed=seed,
-        metrics=metrics.of_outcome(outcome),
+        metrics=found,
         cpu_seconds=time.process_time() - cpu,
         wall_seconds=time.perf_counter() - wall,
         _outcome=outcome,
-        warnings=warning.of_scenario(loaded),
+        overrides=session.as_given(overrides),
+        warnings=warning.of_run(loaded, found),
+        _portable=loaded.portable(),
         folder=folder,
         _watched=watched,
         _began=began,

@@ -116,6 +116,9 @@ pub struct DashReport {
     pub stall_ratio: f64,
     /// QoE after Yin et al.
     pub qoe_linear: f64,
+    /// The linear QoE over the number of media segments that it sums up, those that came on screen: the mean per media segment, as
+    /// Mao et al. report it (Pensieve, SIGCOMM 2017). Null if none came on screen.
+    pub qoe_linear_per_segment: Option<f64>,
     /// QoE with logarithmic quality.
     pub qoe_log: f64,
     /// Bytes of bodies that never came on screen.
@@ -209,6 +212,7 @@ impl DashMetrics {
         let quality = |rank: usize| self.bitrate(rank) / 1_000.0;
         let utility = |rank: usize| libm::log(self.bitrate(rank) / self.bitrate(0));
         let seconds = |(from, to): (Duration, Duration)| (from.as_secs_f64(), to.as_secs_f64());
+        let qoe_linear = self.qoe(&window, &ranks, stall, &self.options.linear, quality);
         DashReport {
             statistics_window_s: self.options.window.map(seconds),
             mean_bitrate_bps: self.weighted(&window, moved, |rank| Some(self.bitrate(rank))),
@@ -222,7 +226,8 @@ impl DashMetrics {
             mean_buffer_s: self.levels.mean(window.from, window.to),
             // Adding zero turns the negative zero of an empty sum into a plain one.
             stall_ratio: if moved + stall > 0.0 { 0.0 + stall / (moved + stall) } else { 0.0 },
-            qoe_linear: self.qoe(&window, &ranks, stall, &self.options.linear, quality),
+            qoe_linear,
+            qoe_linear_per_segment: (!ranks.is_empty()).then(|| qoe_linear / ranks.len() as f64),
             qoe_log: self.qoe(&window, &ranks, stall, &self.options.log, utility),
             wasted_bytes,
             abandoned_requests,

@@ -51,6 +51,7 @@ fn the_whole_session_is_measured() {
     assert_eq!(report.stall_ratio, 2.0 / 6.0);
     // 3100 - (400 + 1500) - 3000 * 2 - 3000 * 1.
     assert_eq!(report.qoe_linear, 3_100.0 - 1_900.0 - 6_000.0 - 3_000.0);
+    assert_eq!(report.qoe_linear_per_segment, Some(report.qoe_linear / 4.0));
     let (five, twenty) = (libm::log(5.0), libm::log(20.0));
     // Changes telescope to ln 20.
     assert!((report.qoe_log - (2.0 * five + twenty - twenty - 2.66 * 2.0)).abs() < 1e-12);
@@ -86,6 +87,7 @@ fn a_run_may_be_cut_off_anywhere() {
     };
     let before = cut(1_500);
     assert_eq!((before.mean_bitrate_bps, before.time_on_high_quality, before.qoe_linear), (None, None, 0.0));
+    assert_eq!(before.qoe_linear_per_segment, None);
     assert_eq!(cut(3_500).mean_bitrate_bps, Some((100_000.0 + 250_000.0) / 1.5));
     let stalled = cut(6_000);
     assert_eq!(stalled.stall_ratio, 0.25);

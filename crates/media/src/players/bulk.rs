@@ -130,6 +130,10 @@ impl Player for Bulk {
         self.finished
     }
 
+    fn has_end(&self) -> bool {
+        self.interval.is_none() && self.body < ENDLESS_BYTES
+    }
+
     fn log(&mut self) -> &mut Log<PlayerEvent> {
         &mut self.log
     }
@@ -172,6 +176,13 @@ mod tests {
         assert_eq!((pipe.readable(), bulk.poll_timeout()), (0, Some(at_ms(50))));
         bulk.handle_timeout(at_ms(50), &mut pipe);
         assert!(bulk.finished() && pipe.finished && bulk.poll_timeout().is_none());
+    }
+
+    #[test]
+    fn only_a_download_of_so_many_bytes_has_an_end() {
+        assert!(Bulk::once(1_000, None, Exchanges::new()).has_end());
+        assert!(!Bulk::once(ENDLESS_BYTES, None, Exchanges::new()).has_end());
+        assert!(!Bulk::every(INTERVAL, 1_000, Duration::from_secs(60), Exchanges::new()).has_end());
     }
 
     fn requests(events: &[(Instant, PlayerEvent)]) -> Vec<Instant> {

@@ -44,6 +44,12 @@ pub trait Player {
     /// Whether the session is over: everything was played or fetched.
     fn finished(&self) -> bool;
 
+    /// Whether there is an end that the player comes to: a video has one, an endless download has none, and a run that ends before
+    /// it cuts the session off.
+    fn has_end(&self) -> bool {
+        true
+    }
+
     /// Events since the last drain.
     fn log(&mut self) -> &mut Log<PlayerEvent>;
 
@@ -62,6 +68,17 @@ pub enum Content {
     Bytes(u64),
     /// More bytes than any run can transfer.
     Endless,
+}
+
+impl Content {
+    /// How long it plays; none if it is no video.
+    pub fn playing_time(&self) -> Option<Duration> {
+        match self {
+            Content::Progressive(frames) => Some(frames.duration()),
+            Content::Dash(video) => Some(video.duration()),
+            Content::Bytes(_) | Content::Endless => None,
+        }
+    }
 }
 
 /// What a scenario may say about a player. An option that is absent has the player's own default.

@@ -52,6 +52,11 @@ pub struct TransportReport {
     pub path_switches: Option<u64>,
     /// The same among the segments with new data only. None: the sender is not observed.
     pub path_switches_new_data: Option<u64>,
+    /// Payload bytes that a subflow sent although another subflow had been given the same data: reinjections, and copies of the
+    /// redundant scheduler. None: the sender is not observed.
+    pub copied_bytes: Option<u64>,
+    /// Payload bytes sent on metered paths, retransmissions included.
+    pub metered_bytes: u64,
     /// Bytes that became readable in order, over the time from the session's start to its end, bit/s.
     pub goodput_bps: f64,
     /// How long bytes waited for earlier ones. None: the receiver is not observed, and each number is null in JSON.
@@ -111,12 +116,23 @@ pub struct AroundEvent {
     pub after: u64,
 }
 
+/// What a report says of a path besides what was observed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathLabel {
+    /// Its name.
+    pub name: String,
+    /// Whether the scenario calls it metered.
+    pub metered: bool,
+}
+
 /// One subflow as the sender saw it. What is none was not observed, because the sender is not ours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SubflowReport {
     /// The name of its path.
     pub path: String,
+    /// Whether the scenario calls its path metered.
+    pub metered: bool,
     /// Payload bytes that were acknowledged, over the time from the session's start to its end, bit/s.
     pub goodput_bps: f64,
     /// Payload bytes sent, retransmissions included.
@@ -290,15 +306,18 @@ impl TransportMetrics {
         }
     }
 
-    /// The metrics of a session that ended, or was cut off, at `end`. `path_name` names the paths.
-    pub fn finish(&self, end: Instant, path_name: impl Fn(PathId) -> String) -> TransportReport {
+    /// The metrics of a session that ended, or was cut off, at `end`. `label` names the paths.
+    pub fn finish(&self, end: Instant, label: impl Fn(PathId) -> PathLabel) -> TransportReport {
         let Observed { sender, receiver, .. } = self.observed;
         let mut total = self.total_window;
         total.set(end, None);
         let total_window = total.mean_and_variation();
+        let subflows = self.subflow_reports(end, label);
         TransportReport {
             path_switches: sender.then_some(self.path_switches),
             path_switches_new_data: sender.then_some(self.path_switches_new_data),
+            copied_bytes: sender.then(|| self.subflows.iter().flatten().map(|subflow| subflow.copied).sum()),
+            metered_bytes: subflows.iter().filter(|subflow| subflow.metered).map(|subflow| subflow.bytes).sum(),
             goodput_bps: bps(self.delivered, end.since(self.start)),
             reorder_delay_s: receiver.then(|| self.reorder_delay()),
             reorder_bytes_max: receiver.then_some(self.reorder_bytes_max),
@@ -306,7 +325,7 @@ impl TransportMetrics {
             scheduler_wait_s: sender.then(|| self.scheduler_waiting.total(end).as_secs_f64()),
             total_window: total_window.map(|(mean_packets, variation)| TotalWindow { mean_packets, variation }),
             retransmissions_around_events: sender.then(|| self.retransmissions_around_events()),
-            subflows: self.subflow_reports(end, path_name),
+            subflows,
         }
     }
 
@@ -329,9 +348,9 @@ impl TransportMetrics {
         timeline::around_events(&self.splits, &around)
     }
 
-    fn subflow_reports(&self, end: Instant, path_name: impl Fn(PathId) -> String) -> Vec<SubflowReport> {
+    fn subflow_reports(&self, end: Instant, label: impl Fn(PathId) -> PathLabel) -> Vec<SubflowReport> {
         let sender = self.observed.sender;
-        let report = |subflow: &Subflow| subflow.report(self.start, end, &self.splits, sender, &path_name);
+        let report = |subflow: &Subflow| subflow.report(self.start, end, &self.splits, sender, label(subflow.path()));
         self.subflows.iter().flatten().map(report).collect()
     }
 

@@ -1,7 +1,7 @@
 //! What one subflow did, as its sender saw it.
 
 use super::over_time::MeanOverTime;
-use super::{DisabledSpan, SenderCounts, SubflowReport, bps, timeline};
+use super::{DisabledSpan, PathLabel, SenderCounts, SubflowReport, bps, timeline};
 use anabranch_events::SendKind;
 use anabranch_units::{Duration, Instant, PathId};
 use std::borrow::Cow;
@@ -16,6 +16,8 @@ pub(super) struct Subflow {
     /// Between the scenario's events: one more than there are events.
     pub retransmissions: Vec<u64>,
     reinjections: u64,
+    /// Bytes that another subflow had been given.
+    pub copied: u64,
     pub rto_count: u64,
     pub loss_events: u64,
     acked: u64,
@@ -38,6 +40,7 @@ impl Subflow {
             segments: 0,
             retransmissions: vec![0; events + 1],
             reinjections: 0,
+            copied: 0,
             rto_count: 0,
             loss_events: 0,
             acked: 0,
@@ -51,14 +54,22 @@ impl Subflow {
         }
     }
 
+    pub fn path(&self) -> PathId {
+        self.path
+    }
+
     #[inline]
     pub fn on_sent(&mut self, kind: SendKind, bytes: u32, events_passed: usize) {
         self.bytes += u64::from(bytes);
         self.segments += 1;
         match kind {
             SendKind::Retransmission | SendKind::TailLossProbe => self.retransmissions[events_passed] += 1,
-            SendKind::Reinjection => self.reinjections += 1,
-            SendKind::New | SendKind::Duplicate => {}
+            SendKind::Reinjection => {
+                self.reinjections += 1;
+                self.copied += u64::from(bytes);
+            }
+            SendKind::Duplicate => self.copied += u64::from(bytes),
+            SendKind::New => {}
         }
     }
 
@@ -106,7 +117,7 @@ impl Subflow {
         end: Instant,
         splits: &[Instant],
         sender: bool,
-        path_name: &impl Fn(PathId) -> String,
+        path: PathLabel,
     ) -> SubflowReport {
         let mut closed = self.clone();
         closed.close(end);
@@ -116,7 +127,8 @@ impl Subflow {
         };
         let disabled_s = closed.disabled.iter().map(|(from, to)| to.since(*from).as_secs_f64()).sum::<f64>() + 0.0;
         SubflowReport {
-            path: path_name(closed.path),
+            path: path.name,
+            metered: path.metered,
             goodput_bps: bps(closed.acked, end.since(start)),
             bytes: counts.bytes,
             segments_sent: counts.segments,

@@ -21,7 +21,7 @@ fn reduced(subflow: u16, cause: LossCause) -> TransportEvent {
 }
 
 fn report(metrics: &TransportMetrics, end_ms: u64) -> TransportReport {
-    metrics.finish(at_ms(end_ms), |path| format!("path{}", path.0))
+    metrics.finish(at_ms(end_ms), |path| PathLabel { name: format!("path{}", path.0), metered: path.0 == 1 })
 }
 
 #[test]
@@ -48,6 +48,9 @@ fn segments_are_counted_by_kind_and_subflow() {
         ("path0", 600, 6, 2, Some(1))
     );
     assert_eq!((b.path.as_str(), b.bytes, b.loss_events, b.rto_count), ("path1", 7, Some(3), 2));
+    // The reinjection and the duplicate; retransmissions and probes are of the subflow's own data.
+    assert_eq!(report.copied_bytes, Some(200));
+    assert_eq!((a.metered, b.metered, report.metered_bytes), (false, true, 7));
 }
 
 #[test]
@@ -217,4 +220,5 @@ fn of_a_sender_that_is_not_ours_only_counts_and_samples_are_reported() {
     assert_eq!((subflow.mean_cwnd_packets, subflow.goodput_bps), (Some(10.0), 8_000.0));
     assert_eq!((subflow.reinjections, subflow.disabled_s, &subflow.control_counts), (None, None, &None));
     assert_eq!((report.path_switches, report.scheduler_wait_s, report.reorder_delay_s), (None, None, None));
+    assert_eq!(report.copied_bytes, None);
 }

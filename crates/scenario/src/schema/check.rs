@@ -4,7 +4,7 @@
 use super::document::{Node, Origin, Value};
 use super::files::Files;
 use super::mistake::Mistake;
-use super::tables::{DirectionSpec, Event, Link, Path, Rate, SCHEMA, Scenario, Session, Traffic};
+use super::tables::{DirectionSpec, Event, Link, Offset, Path, Rate, SCHEMA, Scenario, Session, Traffic};
 use super::{algorithms, content};
 use crate::warning::WarningKind;
 use anabranch_units::Duration;
@@ -169,7 +169,7 @@ fn warn_of_times(scenario: &Scenario, checker: &mut Checker<'_>) {
     }
 }
 
-fn check_link(link: &mut Link, trace_offset: Duration, checker: &mut Checker<'_>) -> Result<()> {
+fn check_link(link: &mut Link, trace_offset: Offset, checker: &mut Checker<'_>) -> Result<()> {
     let name = link.name.clone();
     for (direction, key) in [(&mut link.up, "up"), (&mut link.down, "down")] {
         let steps = ["link", &name, key];
@@ -192,7 +192,7 @@ fn check_link(link: &mut Link, trace_offset: Duration, checker: &mut Checker<'_>
 fn check_direction(
     direction: &mut DirectionSpec,
     link: &str,
-    trace_offset: Duration,
+    trace_offset: Offset,
     steps: &[&str],
     checker: &mut Checker<'_>,
 ) -> Result<()> {
@@ -273,7 +273,7 @@ fn check_event(
     event: &mut Event,
     position: &str,
     (links, paths): (&[String], &[String]),
-    trace_offset: Duration,
+    trace_offset: Offset,
     checker: &mut Checker<'_>,
 ) -> Result<()> {
     let missing = |key, expected: &str, checker: &Checker<'_>| {

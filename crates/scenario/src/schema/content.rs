@@ -76,7 +76,7 @@ fn mpd(dash: &mut Dash, steps: &[&str], checker: &Checker<'_>) -> Result<DashVid
     let steps = [steps, &["mpd"]].concat();
     let (file, text) = checker.files.description(dash.mpd.as_deref().unwrap_or_default(), checker.at(&steps))?;
     let video = Mpd::parse(&file, &text).and_then(|mpd| mpd.video(&selection));
-    dash.mpd = Some(file);
+    (dash.mpd, dash.content) = (Some(file), Some(text.into_bytes().into()));
     // The description's own error names its file and line; it is reported where the scenario names the file.
     video.or_else(|error| checker.wrong(&steps, error.to_string(), ""))
 }
@@ -89,7 +89,7 @@ fn sizes(dash: &mut Dash, steps: &[&str], checker: &Checker<'_>) -> Result<DashV
     let steps = [steps, &["table"]].concat();
     let (file, text) = checker.files.description(dash.table.as_deref().unwrap_or_default(), checker.at(&steps))?;
     let video = read_table(&file, &text);
-    dash.table = Some(file);
+    (dash.table, dash.content) = (Some(file), Some(text.into_bytes().into()));
     video.or_else(|error| checker.wrong(&steps, error.to_string(), ""))
 }
 

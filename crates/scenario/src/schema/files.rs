@@ -3,11 +3,10 @@
 use super::check::{Checker, Result};
 use super::document::Origin;
 use super::mistake::Mistake;
-use super::tables::{LatencyUse, Rate, Recorded, Trace};
+use super::tables::{LatencyUse, Offset, Rate, Recorded, Trace};
 use anabranch_network::{
     AtEnd, RateConfig, RecordedRate, Recording, SYNTHETIC_KINDS, TraceError, TraceFormat, TraceHints, TraceKind,
 };
-use anabranch_units::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -55,7 +54,7 @@ impl<'a> Files<'a> {
 
 impl Checker<'_> {
     /// Reads the trace of a rate, or writes out a synthetic one's parameters.
-    pub fn complete_rate(&mut self, rate: &mut Rate, link: &str, offset: Duration, steps: &[&str]) -> Result<()> {
+    pub fn complete_rate(&mut self, rate: &mut Rate, link: &str, offset: Offset, steps: &[&str]) -> Result<()> {
         match rate {
             Rate::Constant(_) | Rate::TokenBucket(_) => Ok(()),
             Rate::Trace(trace) => self.complete_trace(trace, offset, steps),
@@ -80,7 +79,7 @@ impl Checker<'_> {
         }
     }
 
-    fn complete_trace(&mut self, trace: &mut Trace, offset: Duration, steps: &[&str]) -> Result<()> {
+    fn complete_trace(&mut self, trace: &mut Trace, offset: Offset, steps: &[&str]) -> Result<()> {
         if let Some((_, read)) = self.files.traces.iter().find(|(written, _)| written == trace) {
             *trace = read.clone();
             return Ok(());
@@ -103,17 +102,35 @@ impl Checker<'_> {
             let expected = "a JSON trace with `latency_ms`, or latency = \"ignore\"";
             return self.wrong(&under("latency"), "the trace has no latency, or not everywhere", expected);
         }
-        let offset = *trace.offset.get_or_insert(offset);
-        let mut used = recording.shifted(offset);
-        if let Some(duration) = trace.duration {
-            used = used.lasting(duration).map_err(wrong)?;
+        let offset = trace.offset.unwrap_or(offset);
+        if offset == Offset::Random && trace.at_end == AtEnd::Hold {
+            let message = "a trace that begins anywhere goes on with its beginning";
+            return self.wrong(&under("at_end"), message, "at_end = \"loop\", or an offset such as \"30 s\"");
         }
+        if trace.scale == 0.0 {
+            return self.wrong(&under("scale"), "`scale` is zero", "a factor above zero");
+        }
+        let format = recording.format;
+        let used = used_part(recording, trace, offset).map_err(wrong)?;
         trace.trace = path.to_string_lossy().into_owned();
-        note_format(trace, recording.format);
-        trace.recorded = Some(recorded(used, trace.latency));
+        note_format(trace, format);
+        trace.recorded = Some(recorded(used, trace.latency, bytes.into()));
         self.files.traces.push((written, trace.clone()));
         Ok(())
     }
+}
+
+/// The part of a recording that the trace follows.
+fn used_part(mut used: Recording, trace: &mut Trace, offset: Offset) -> std::result::Result<Recording, TraceError> {
+    // A random beginning is drawn later. A random offset of the scenario stays the scenario's: one draw for all.
+    if let Offset::Fixed(time) = offset {
+        trace.offset = Some(offset);
+        used = used.shifted(time);
+    }
+    if let Some(duration) = trace.duration {
+        used = used.lasting(duration)?;
+    }
+    if trace.scale == 1.0 { Ok(used) } else { used.scaled(trace.scale) }
 }
 
 /// Writes out what was recognised.
@@ -127,7 +144,8 @@ fn note_format(trace: &mut Trace, format: TraceFormat) {
     }
 }
 
-fn recorded(used: Recording, latency: LatencyUse) -> Recorded {
+fn recorded(used: Recording, latency: LatencyUse, content: Arc<[u8]>) -> Recorded {
+    let period = used.period();
     let delay = used.latency.as_ref().and_then(|steps| match latency {
         LatencyUse::Ignore => None,
         LatencyUse::RoundTrip => Some(steps.map(|latency| latency / 2)),
@@ -137,5 +155,5 @@ fn recorded(used: Recording, latency: LatencyUse) -> Recorded {
         RecordedRate::Table(steps) => RateConfig::Table(Arc::new(steps)),
         RecordedRate::Opportunities(trace) => RateConfig::Opportunities(Arc::new(trace)),
     };
-    Recorded { rate, delay }
+    Recorded { content, period, rate, delay }
 }

@@ -32,9 +32,9 @@ pub use json_schema::json_schema;
 pub use page::page;
 pub use tables::{
     Action, Bernoulli, Bulk, CoDel, Constant, Dash, DirectionSpec, DropTail, Event, EveryNth, Fps, Gamma,
-    GilbertElliott, GilbertElliottTime, Jitter, LatencyUse, Limit, Link, Loss, Normal, Path, Percentiles, Player,
-    Progressive, Queue, Rate, Red, Reordering, SCHEMA, Scenario, Session, Statistics, Synthetic, TokenBucket, Trace,
-    Traffic, TrafficKind, Uniform, Video,
+    GilbertElliott, GilbertElliottTime, Jitter, LatencyUse, Limit, Link, Loss, Normal, Offset, Path, Percentiles,
+    Player, Progressive, Queue, Rate, Red, Reordering, SCHEMA, Scenario, Session, Statistics, Synthetic, TokenBucket,
+    Trace, Traffic, TrafficKind, Uniform, Video,
 };
 
 use crate::error::Error;

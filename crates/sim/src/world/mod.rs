@@ -18,7 +18,7 @@ mod tests;
 
 use agenda::Agenda;
 use anabranch_media::Observed;
-use anabranch_network::Change;
+use anabranch_network::{Change, Direction};
 use anabranch_observation::{
     Ended, Engine, EventRow, Facts, Outcome, Over, Waiting, gather, is_stuck, link_metrics, observers,
 };
@@ -49,9 +49,10 @@ const SCHEDULE: usize = 0;
 /// returning false.
 ///
 /// # Panics
-/// If the scenario was not made by [`load`](anabranch_scenario::load), or a component misbehaves.
+/// If the scenario was not made by [`load`](anabranch_scenario::load), a component misbehaves, or a link loses count of packets.
 pub fn run(scenario: &Scenario, options: &RunOptions, progress: &mut dyn FnMut(f64) -> bool) -> Outcome {
-    let mut world = World::new(scenario, options);
+    let scenario = scenario.of_seed(options.seed);
+    let mut world = World::new(&scenario, options);
     let ended = world.run(progress);
     world.finish(ended)
 }
@@ -315,7 +316,10 @@ impl<'a> World<'a> {
             links: self
                 .network
                 .directions(now)
-                .map(|(name, down, direction)| link_metrics(name, down, direction.stats()))
+                .map(|(name, down, direction)| {
+                    check_conservation(name, down, direction);
+                    link_metrics(name, down, direction.stats(), direction.inside())
+                })
                 .collect(),
         };
         let flows = self.flows.into_iter().map(|flow| Over {
@@ -325,5 +329,12 @@ impl<'a> World<'a> {
             observer: flow.observer,
         });
         gather(self.scenario, facts, flows.collect(), self.rows.map(|rows| (rows, self.sources)))
+    }
+}
+
+/// Ends a run in which a link lost count of packets: none of its numbers can be believed.
+fn check_conservation(link: &str, down: bool, direction: &Direction<Packet>) {
+    if let Err(imbalance) = direction.check_conservation() {
+        panic!("link {link} ({}) lost count of packets: {imbalance}", if down { "down" } else { "up" });
     }
 }

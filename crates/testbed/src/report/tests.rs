@@ -202,7 +202,12 @@ fn seen(scenario: &Scenario, client: ClientKind, server: ServerKind) -> Seen {
         stats.queue_delay.record(Duration::from_micros(packets));
         stats
     };
-    let path = |packets| LinkReport { up: Stats::default(), down: stats(packets), middlebox: Default::default() };
+    let path = |packets| LinkReport {
+        up: Stats::default(),
+        down: stats(packets),
+        inside: Default::default(),
+        middlebox: Default::default(),
+    };
     let mut lateness = Histogram::default();
     [20, 30, 40].into_iter().for_each(|micros| lateness.record(Duration::from_micros(micros)));
     let (flows, sources) = flows(scenario, client, server);

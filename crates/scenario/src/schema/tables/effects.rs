@@ -120,6 +120,17 @@ impl Loss {
         }
     }
 
+    /// Whether the run's seed decides which packets are lost.
+    pub(super) fn is_random(&self) -> bool {
+        let chance = |share: &Ratio| *share > Ratio::ZERO;
+        match self {
+            Loss::Bernoulli(l) => chance(&l.share),
+            Loss::GilbertElliott(l) => chance(&l.loss_in_good) || (chance(&l.loss_in_bad) && chance(&l.good_to_bad)),
+            Loss::EveryNth(_) => false,
+            Loss::GilbertElliottTime(l) => chance(&l.loss_in_good) || chance(&l.loss_in_bad),
+        }
+    }
+
     /// Where packets are lost.
     pub fn at(&self) -> LossAt {
         match self {

@@ -3,7 +3,7 @@
 use super::effects::{Jitter, Loss, Reordering, probability};
 use super::named::Named;
 use super::queue::Queue;
-use super::rate::Rate;
+use super::rate::{Rate, Trace};
 use anabranch_network::{DelayConfig, DirectionConfig};
 use anabranch_units::{Bytes, Duration, Ratio, text};
 use schemars::JsonSchema;
@@ -119,6 +119,25 @@ impl DirectionSpec {
         config.mtu = self.mtu.unwrap_or(config.mtu);
         config.overhead = self.overhead.unwrap_or(config.overhead);
         config
+    }
+
+    /// The recording that its rate follows, if it does.
+    pub(crate) fn trace(&self) -> Option<&Trace> {
+        if let Some(Rate::Trace(trace)) = &self.rate { Some(trace) } else { None }
+    }
+
+    /// Whether something of it is drawn from the run's seed; `shared`: the beginning of traces without an offset is.
+    pub(crate) fn is_random(&self, shared: bool) -> bool {
+        let rate = match &self.rate {
+            Some(Rate::Trace(trace)) => trace.begins_anywhere(shared),
+            Some(Rate::Synthetic(synthetic)) => synthetic.seed.is_none(),
+            Some(Rate::Constant(_) | Rate::TokenBucket(_)) | None => false,
+        };
+        rate || self.jitter.is_some()
+            || matches!(self.queue, Some(Queue::Red(_)))
+            || self.loss.as_ref().is_some_and(Loss::is_random)
+            || self.reordering.as_ref().is_some_and(|reordering| reordering.share > Ratio::ZERO)
+            || self.duplication.is_some_and(|share| share > Ratio::ZERO)
     }
 
     /// As the network takes what an event changes, one change after the other.

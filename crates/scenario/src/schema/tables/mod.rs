@@ -9,6 +9,7 @@ mod event;
 mod kinds;
 mod link;
 mod named;
+mod offset;
 mod player;
 mod queue;
 mod rate;
@@ -21,6 +22,7 @@ pub use effects::{
 };
 pub use event::{Action, Event};
 pub use link::{DirectionSpec, Link};
+pub use offset::Offset;
 pub use player::Player;
 pub use queue::{CoDel, DropTail, Limit, Queue, Red};
 pub(super) use rate::Recorded;
@@ -67,9 +69,10 @@ pub struct Scenario {
     /// three of the longest retransmission timeouts, 120 s.
     #[serde(default = "stuck_after")]
     pub stuck_after: Duration,
-    /// How far into their recordings the traces begin that have no `offset`: traces recorded together stay together.
+    /// How far into their recordings the traces begin that have no `offset`: traces recorded together stay together. `random`
+    /// gives each seed a beginning of its own, the same part of every recording.
     #[serde(default)]
-    pub trace_offset: Duration,
+    pub trace_offset: Offset,
     /// How the endpoints behave.
     #[serde(default)]
     pub transport: Transport,

@@ -1,12 +1,14 @@
 //! `rate`: a constant, a token bucket, a recorded trace, or a synthetic rate.
 
 use super::kinds::by_kind;
+use super::offset::Offset;
 use anabranch_network::{
     AtEnd, RateConfig, RateUnit, SYNTHETIC_KINDS, Steps, SyntheticConfig, SyntheticModel, TokenBucketConfig, TraceKind,
 };
 use anabranch_units::{Bandwidth, Bytes, Duration, text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// How fast a direction sends. The kind follows from the other keys where it is not written.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -70,10 +72,16 @@ pub struct Trace {
     pub at_end: AtEnd,
     /// How far into the recording it begins: `trace_offset` of the scenario where absent. What loops wraps around: after the
     /// end come the beginning, and then the offset again.
-    pub offset: Option<Duration>,
+    /// `random` draws the beginning from the run's seed, one for each link.
+    pub offset: Option<Offset>,
     /// How much of the recording is used, from the offset on; all of it where absent. Traces of a pair that differ in length
-    /// stay together if they have the same.
+    /// stay together if they have the same. With a random offset it is the first part of the recording, in which the trace begins
+    /// anywhere.
     pub duration: Option<Duration>,
+    /// The factor of the recorded rates.
+    #[serde(default = "unscaled", deserialize_with = "text::number::<0, 1000000, _>")]
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub scale: f64,
     /// What is done with a recorded latency: `ignore`, `round-trip` (half of it is added to the delay of each direction that
     /// follows the trace) or `one-way` (all of it is).
     #[serde(default)]
@@ -83,9 +91,17 @@ pub struct Trace {
     pub(in super::super) recorded: Option<Recorded>,
 }
 
+fn unscaled() -> f64 {
+    1.0
+}
+
 /// What a trace's file holds, from its offset on.
 #[derive(Clone, Debug, PartialEq)]
 pub(in super::super) struct Recorded {
+    /// The file as it was read.
+    pub content: Arc<[u8]>,
+    /// How long it is until it repeats.
+    pub period: Duration,
     pub rate: RateConfig,
     /// What the latency adds to the delay over time.
     pub delay: Option<Steps<Duration>>,
@@ -183,6 +199,39 @@ impl Rate {
         let Rate::Trace(trace) = self else { return None };
         let recorded = trace.recorded.as_ref()?.delay.as_ref();
         recorded.map(|recorded| recorded.map(|delay| delay + constant))
+    }
+}
+
+impl Trace {
+    /// Whether its beginning is drawn from the seed; `shared`: that of traces without an offset is.
+    pub(crate) fn begins_anywhere(&self, shared: bool) -> bool {
+        self.offset.map_or(shared, |offset| offset == Offset::Random)
+    }
+
+    /// Begins at this part of the recording, in units of 2^-64 of it.
+    ///
+    /// # Panics
+    /// If its file was not read.
+    pub(crate) fn begin_at(&mut self, part: u64) {
+        let recorded = self.recorded.as_mut().expect("the trace was read");
+        let skipped = (u128::from(part) * u128::from(recorded.period.as_nanos())) >> 64;
+        recorded.shift(Duration::from_nanos(skipped as u64));
+    }
+
+    /// The file as it was read.
+    pub(crate) fn content(&self) -> Option<Arc<[u8]>> {
+        self.recorded.as_ref().map(|recorded| recorded.content.clone())
+    }
+}
+
+impl Recorded {
+    fn shift(&mut self, offset: Duration) {
+        self.rate = match &self.rate {
+            RateConfig::Table(steps) => RateConfig::Table(Arc::new(steps.shifted(offset))),
+            RateConfig::Opportunities(trace) => RateConfig::Opportunities(Arc::new(trace.shifted(offset))),
+            other => other.clone(),
+        };
+        self.delay = self.delay.as_ref().map(|delay| delay.shifted(offset));
     }
 }
 

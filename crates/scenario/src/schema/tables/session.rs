@@ -20,6 +20,9 @@ pub struct Path {
     /// Use it only when no other works.
     #[serde(default)]
     pub backup: bool,
+    /// Bytes cost money on this path. It changes nothing in a run; metrics say what was sent there.
+    #[serde(default)]
+    pub metered: bool,
     /// The congestion control of its subflows; the transport's where absent.
     #[serde(default)]
     #[schemars(schema_with = "congestion_control_schema")]

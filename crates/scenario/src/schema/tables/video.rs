@@ -112,6 +112,9 @@ pub struct Dash {
     pub init: Option<Bytes>,
     /// Bytes of the MPD: its own size, or 9321 B; 0 B if the player has it already.
     pub manifest: Option<Bytes>,
+    /// The MPD or the table as it was read.
+    #[serde(skip)]
+    pub(crate) content: Option<Arc<[u8]>>,
     /// The video, once its description was read.
     #[serde(skip)]
     pub(in super::super) video: Option<Arc<DashVideo>>,

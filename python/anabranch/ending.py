@@ -1,0 +1,57 @@
+"""How runs and sessions ended, and what must be known before their numbers are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from anabranch.metrics import Metrics, Session, viewer_of
+
+_WHY: Mapping[str, str] = {
+    "finished": "its connection ended too early",
+    "duration": "the scenario's duration was over",
+    "stuck": "nothing could arrive any more",
+    "stopped": "the run was stopped",
+}
+
+SEED_WITHOUT_EFFECT = (
+    "the seed changes nothing in this scenario: no loss, delay, queue, rate or beginning is random, so runs with other "
+    'seeds are the same run; start_spread = "1 s" of a session or offset = "random" of a trace gives each seed its own'
+)
+"""What is said where somebody chose a seed that has no effect."""
+
+
+def is_incomplete(metrics: Metrics) -> bool:
+    """Whether the run is none to compare with others: a session was cut off, or the run was stuck or stopped."""
+    return metrics["ended"] in ("stuck", "stopped") or any(session["cut_off"] for session in metrics["sessions"])
+
+
+def cut_off(session: Session) -> str:
+    """How a session was cut off, in a few words; empty where it came to its end."""
+    if not session["cut_off"]:
+        return ""
+    return ", ".join(filter(None, (f"CUT OFF ({session['ended']})", _played(session))))
+
+
+def warnings(metrics: Metrics) -> list[str]:
+    """What makes the numbers of the run doubtful, a sentence each."""
+    found = [_warning(session) for session in metrics["sessions"] if session["cut_off"]]
+    if not found and metrics["ended"] in ("stuck", "stopped"):
+        found.append(f"the run ended before its sessions did: {_WHY[metrics['ended']]}")
+    return found
+
+
+def _warning(session: Session) -> str:
+    played = _played(session)
+    return (
+        f"{session['name']} was cut off: {_WHY[session['ended']]}"
+        + (f"; it {played}, less than the video" if session["video_s"] is not None and played else "")
+        + ". Stalls and all else count until then only"
+    )
+
+
+def _played(session: Session) -> str:
+    """How much of a video was played; empty where there is none or nobody observed it."""
+    viewer = viewer_of(session)
+    if session["video_s"] is None or viewer is None:
+        return ""
+    return f"played {viewer['played_s']:.1f} s of {session['video_s']:.1f} s"
