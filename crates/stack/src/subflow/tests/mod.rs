@@ -104,7 +104,8 @@ impl Bed {
             sender.before_sending(now, true);
             sender.on_sent(now, sender.next() - 1, PACKET, false);
         }
-        self.subflow.sender.after_sending(now, more, true);
+        self.subflow.sender.note_supply(more);
+        self.subflow.sender.after_sending(now, true);
         self
     }
 
