@@ -1,62 +1,116 @@
-//! scratch
-use anabranch_scenario::{catalogue, load};
+//! Handoffs: whether data reaches the player while one path is cut and another one works, under every congestion control, every
+//! scheduler and both commit models.
+
+use anabranch_observation::{Column, Ended, EventColumns, Outcome};
+use anabranch_scenario::{Scenario, catalogue, load};
 use anabranch_sim::{RunOptions, run};
 use anabranch_stack::{congestion, scheduler};
 
-fn gap(name: &str, over: &[(String, String)]) -> (f64, f64, f64, String) {
-    let shipped = catalogue::scenario(name).unwrap();
-    let scenario = load(shipped.text, name, None, over).unwrap_or_else(|e| panic!("{e}"));
-    let outcome = run(&scenario, &RunOptions::default(), &mut |_| true);
-    let r = &outcome.recording.sessions[0];
-    let (mut longest, mut at, mut run_) = (0.0, 0.0, 0);
-    let end = outcome.metrics.sessions[0].finished_s.unwrap_or(f64::INFINITY);
-    let mut last_data = 0.0_f64;
-    for (i, t) in r.time_s.iter().enumerate() {
-        let any = r.paths.iter().any(|p| p.throughput_bps[i] > 0.0);
-        if any { last_data = *t; run_ = 0 } else { run_ += 1 }
-        let g = f64::from(run_) * outcome.recording.interval_s;
-        if g > longest && *t < end { longest = g; at = last_data }
+/// When the path is cut, and the length of the video, in seconds: short, so that some eight hundred runs take half a minute.
+const CUT_S: f64 = 20.0;
+const VIDEO_S: f64 = 60.0;
+/// Time for stalls besides.
+const DURATION_S: f64 = 200.0;
+/// The longest time without data.
+const LONGEST_GAP_S: f64 = 10.0;
+
+/// Runs that may wait longer, with the reason.
+const EXCEPTIONS: &[(&str, &str, &str, &str, &str)] = &[];
+
+fn overridden(text: &str, name: &str, overrides: &[(String, String)]) -> Scenario {
+    load(text, name, None, overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The shipped scenarios in which a link is cut for good or for a while, with what makes them short.
+fn handoffs() -> Vec<(&'static catalogue::Shipped, Vec<(String, String)>)> {
+    let shortened = |shipped: &'static catalogue::Shipped| {
+        let scenario = overridden(shipped.text, shipped.name, &[]);
+        let cut = scenario.events.iter().find(|event| event.cut == Some(true))?;
+        let scale = CUT_S / cut.at.as_secs_f64();
+        let mut changes = vec![("duration".into(), format!("{DURATION_S} s"))];
+        for (number, event) in scenario.events.iter().enumerate() {
+            changes.push((format!("event.{number}.at"), format!("{} s", event.at.as_secs_f64() * scale)));
+        }
+        changes.push(if shipped.text.contains("kind = \"progressive\"") {
+            // All of them play 5.24 Mb/s.
+            ("session.0.video.size".into(), format!("{} B", VIDEO_S * 5.24e6 / 8.0))
+        } else {
+            ("session.0.video.duration".into(), format!("{VIDEO_S} s"))
+        });
+        Some((shipped, changes))
+    };
+    catalogue::SCENARIOS.iter().filter_map(shortened).collect()
+}
+
+/// The longest time in which the application got nothing, from the first byte to the last one that it got, or to the end of a
+/// run that did not finish; and when it began.
+fn longest_gap(outcome: &Outcome) -> (f64, f64) {
+    let mut times = deliveries(outcome.events.as_ref().unwrap());
+    if outcome.metrics.ended != Ended::Finished {
+        times.push(outcome.metrics.sim_seconds);
     }
-    let v = outcome.metrics.sessions[0].viewer.as_ref().map_or(0.0, |v| v.stall_s);
-    (longest, at, v, format!("{:?} bytes {} fin {:?}", outcome.metrics.ended, outcome.metrics.sessions[0].bytes, outcome.metrics.sessions[0].finished_s))
+    let gaps = times.windows(2).map(|pair| (pair[1] - pair[0], pair[0]));
+    gaps.fold((0.0, 0.0), |longest, gap| if gap.0 > longest.0 { gap } else { longest })
+}
+
+/// When the client's application got data.
+fn deliveries(events: &EventColumns) -> Vec<f64> {
+    let column = |name: &str| &events.columns.iter().find(|(n, _)| *n == name).unwrap().1;
+    let words = |name: &str| match column(name) {
+        Column::Text { words, codes } => codes.iter().map(|code| code.map(|code| words[code as usize].as_str())),
+        other => panic!("{name} is no text: {other:?}"),
+    };
+    let Column::Float(times) = column("time_s") else { panic!("times are numbers") };
+    let rows = times.iter().zip(words("event")).zip(words("source"));
+    let at_client = |source: Option<&str>| source.is_some_and(|source| source.ends_with("/client"));
+    rows.filter(|((_, event), source)| *event == Some("delivered") && at_client(*source)).map(|((at, _), _)| *at).collect()
 }
 
 #[test]
-#[ignore]
-fn scratch() {
-    let only_cc = std::env::var("CC").unwrap_or_default();
-    let only_s = std::env::var("SCHED").unwrap_or_default();
-    let only_n = std::env::var("NAME").unwrap_or_default();
-    let commits = std::env::var("COMMIT").unwrap_or("at-window,into-buffer".into());
-    for name in ["handoff/large-handoff", "handoff/limited-handoff", "handoff/cellular-handoff", "mobile/walk"] {
-        if !name.contains(&only_n) { continue }
-        let begin = std::time::Instant::now();
-        for cc in congestion::REGISTRY {
-            if !only_cc.is_empty() && !only_cc.split(',').any(|c| c == cc.name) { continue }
-            for s in scheduler::REGISTRY {
-                if !only_s.is_empty() && !only_s.split(',').any(|c| c == s.name) { continue }
-                for commit in commits.split(',') {
-                let mut over = vec![
-                    ("transport.congestion_control".into(), cc.name.to_string()),
-                    ("transport.scheduler".into(), s.name.to_string()),
-                    ("transport.commit".into(), commit.to_string()),
-                ];
-                if name.starts_with("handoff") {
-                    over.push(("session.0.video.size".into(), "39.3 MB".into()));
-                    over.push(("duration".into(), "140 s".into()));
-                    over.push(("event.0.at".into(), "20 s".into()));
-                } else {
-                    over.push(("session.0.video.duration".into(), "60 s".into()));
-                    over.push(("duration".into(), "140 s".into()));
-                    for (i, t) in [10.0, 15.0, 20.0, 33.0, 38.0].iter().enumerate() {
-                        over.push((format!("event.{i}.at"), format!("{t} s")));
+#[ignore = "half a minute where optimised"]
+fn data_goes_on_arriving_after_a_handoff_under_every_control_and_scheduler() {
+    let handoffs = handoffs();
+    assert!(handoffs.len() >= 4, "the shipped handoffs and the walk");
+    let (mut runs, mut failures) = (0, Vec::new());
+    for (shipped, changes) in &handoffs {
+        for control in congestion::REGISTRY {
+            for scheduler in scheduler::REGISTRY {
+                for commit in ["at-window", "into-buffer"] {
+                    let chosen = [
+                        ("transport.congestion_control".into(), control.name.to_string()),
+                        ("transport.scheduler".into(), scheduler.name.to_string()),
+                        ("transport.commit".into(), commit.to_string()),
+                    ];
+                    let scenario = overridden(shipped.text, shipped.name, &[changes.as_slice(), &chosen].concat());
+                    let outcome = run(&scenario, &RunOptions { seed: 0, record_events: true }, &mut |_| true);
+                    let (gap, since) = longest_gap(&outcome);
+                    runs += 1;
+                    let name = (shipped.name, control.name, scheduler.name, commit);
+                    let excepted = EXCEPTIONS.iter().any(|e| (e.0, e.1, e.2, e.3) == name);
+                    if (gap > LONGEST_GAP_S) != excepted {
+                        failures.push(format!("{name:?}: {gap:.1} s without data from {since:.1} s"));
                     }
-                }
-                let (g, at, stall, text) = gap(name, &over);
-                if g > 2.0 || !only_cc.is_empty() { println!("{name} {} {} {commit}: gap {g:.1} s from {at:.1} stall {stall:.1} {text}", cc.name, s.name); }
                 }
             }
         }
-        println!("{name} took {:.1}", begin.elapsed().as_secs_f64());
+    }
+    assert!(runs >= 4 * 9 * 11 * 2, "{runs} runs");
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// The whole video, with the cut in the middle: an estimate of the path's rate has five minutes to decay on a path that the
+/// scheduler and the receive window hold back.
+#[test]
+fn bbr_keeps_its_estimate_of_a_path_that_is_held_back() {
+    for scheduler in ["min-rtt", "linux", "ecf"] {
+        for commit in ["at-window", "into-buffer"] {
+            let shipped = catalogue::scenario("handoff/large-handoff").unwrap();
+            let chosen = [("congestion_control", "bbr"), ("scheduler", scheduler), ("commit", commit)];
+            let chosen = chosen.map(|(key, value)| (format!("transport.{key}"), value.to_string()));
+            let outcome = run(&overridden(shipped.text, shipped.name, &chosen), &RunOptions::default(), &mut |_| true);
+            let stalled_s = outcome.metrics.sessions[0].viewer.as_ref().unwrap().stall_s;
+            assert_eq!(outcome.metrics.ended, Ended::Finished, "{scheduler} {commit}");
+            assert!(stalled_s < 5.0, "{scheduler} {commit}: {stalled_s} s");
+        }
     }
 }

@@ -23,6 +23,7 @@ mod aggregation;
 mod outputs;
 mod policer;
 mod rate;
+mod startup;
 
 use super::{Ack, CongestionControl, Entry, LossCause, RateSample, Siblings, Window};
 use crate::view::{Packets, SubflowView};
@@ -32,6 +33,7 @@ use policer::{AckSample, Action, Policer, Totals};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rate::{MaxFilter, Rate};
+use startup::FullPipe;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "bbr",
@@ -48,8 +50,6 @@ const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 const FIRST_PHASES: u32 = 7;
 /// Two packets for each end of a path whose receiver acknowledges every second one.
 const MIN_WINDOW: u32 = 4;
-const FULL_PIPE_GROWTH: f64 = 1.25;
-const FULL_PIPE_ROUNDS: u32 = 3;
 const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 
@@ -78,14 +78,6 @@ enum Repair {
     Conserving,
     /// Later, and after a timeout: the window grows by what arrives.
     Growing,
-}
-
-/// Whether Startup has found the bandwidth.
-#[derive(Clone, Copy, Debug, Default)]
-struct FullPipe {
-    best: Rate,
-    rounds_without_growth: u32,
-    reached: bool,
 }
 
 /// The samples of ProbeRtt's few packets do not show the bandwidth. They are those sent after `from` packets were delivered and
@@ -171,7 +163,7 @@ impl Bbr {
             self.aggregation.observe(ack.now, ack.delivered, cwnd, self.rate(), self.round_start);
         }
         self.update_phase(ack, window);
-        self.check_full_pipe(sample.app_limited);
+        self.check_full_pipe(ack, sample.app_limited);
         self.check_drain(ack, window);
         self.update_min_rtt(ack, window);
     }
@@ -238,24 +230,16 @@ impl Bbr {
 
     // ---- the modes -------------------------------------------------------------------------------------------------
 
-    fn check_full_pipe(&mut self, app_limited: bool) {
-        let full = &mut self.full_pipe;
-        if full.reached || !self.round_start || app_limited {
-            return;
+    fn check_full_pipe(&mut self, ack: &Ack, app_limited: bool) {
+        if self.round_start && !app_limited {
+            self.full_pipe.on_round(self.bandwidth.max());
         }
-        let bandwidth = self.bandwidth.max();
-        if bandwidth >= full.best.mul_f64(FULL_PIPE_GROWTH) {
-            full.best = bandwidth;
-            full.rounds_without_growth = 0;
-        } else {
-            full.rounds_without_growth += 1;
-            full.reached = full.rounds_without_growth >= FULL_PIPE_ROUNDS;
-        }
+        self.full_pipe.on_ack(ack.delivered, ack.lost, self.round_start, self.repair != Repair::None);
     }
 
     fn check_drain(&mut self, ack: &Ack, window: &mut Window) {
         let pipe = self.budget(self.pipe(self.bandwidth.max(), 1.0), window);
-        if self.mode == Mode::Startup && self.full_pipe.reached {
+        if self.mode == Mode::Startup && self.full_pipe.reached() {
             self.mode = Mode::Drain;
             window.set_ssthresh(f64::from(pipe));
         }
@@ -312,7 +296,7 @@ impl Bbr {
         }
         self.min_rtt_at = now;
         window.cwnd = window.cwnd.max(self.prior_window);
-        if self.full_pipe.reached {
+        if self.full_pipe.reached() {
             self.begin_cycle(now);
         } else {
             self.mode = Mode::Startup;
@@ -350,7 +334,7 @@ impl CongestionControl for Bbr {
             LossCause::Timeout => {
                 self.save_window(window);
                 self.repair = Repair::Growing;
-                self.full_pipe.best = Rate::ZERO;
+                self.full_pipe.forget_best();
                 self.round_start = true;
                 self.totals.now = now;
                 self.observe_policer(true, false);
@@ -366,8 +350,7 @@ impl CongestionControl for Bbr {
     }
 
     fn on_undo(&mut self, now: Instant, window: &mut Window) {
-        self.full_pipe.best = Rate::ZERO;
-        self.full_pipe.rounds_without_growth = 0;
+        self.full_pipe.restart();
         self.policer.reset();
         self.on_recovery_end(now, window);
     }
