@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn with_rate_delivery_it_judges_by_what_was_delivered() {
+    fn with_rate_delivery_it_measures_what_was_delivered() {
         // Both windows over their round trips say 100; the second path delivers 40 packets a second.
         let delivering = |id, packets| {
             let delivery = Delivered { packets, interval: Duration::from_secs(1) };
@@ -293,7 +293,7 @@ mod tests {
             let mut policy = (ENTRY.create)(&options).unwrap();
             assert_eq!(run(&mut *policy, Instant::ZERO, 150, &views).1, expected, "{rate}");
         }
-        // A path without a sample is not judged.
+        // Nothing is decided before both have a sample.
         let options = Options::new(vec![("rate".into(), Value::Text("delivery".into()))]);
         let mut policy = (ENTRY.create)(&options).unwrap();
         assert_eq!(run(&mut *policy, Instant::ZERO, 300, &[delivering(0, 100), at_rate(1, 1)]).1, [0, 1]);

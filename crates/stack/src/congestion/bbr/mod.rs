@@ -5,7 +5,7 @@
 //! bandwidth    b = the largest delivery rate of the last 10 round trips            [packets/s]
 //! round trip   r = the least of the last 10 s                                      [s]
 //! pacing rate  0.99 · g_p · b        window  g_w · b · r + extra                   [packets]
-//!   Startup    g_p = g_w = 2.89, until b grew by less than 25 % in three round trips
+//!   Startup    g_p = g_w = 2.89, until b grew by less than 25 % in three round trips, or one lost too much
 //!   Drain      g_p = 1/2.89, until b · r packets are in flight
 //!   ProbeBw    g_w = 2, g_p = 5/4, 3/4, 1, 1, 1, 1, 1, 1 for about r each, beginning at random but not with 3/4
 //!   ProbeRtt   4 packets for 200 ms and a round trip, if r is 10 s old
@@ -15,9 +15,14 @@
 //! Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016; behaviour and
 //! constants of Linux's `tcp_bbr.c`. Not coupled: each subflow takes its share of its own bottleneck.
 //!
-//! Needs pacing and delivery-rate samples. Ours: the maximum of the bandwidth is exact, where Linux keeps three samples; packets
-//! are counted as in flight until acknowledged, with none waiting in a pacing layer; a delayed acknowledgment may renew an
-//! expired `r`; and packets that a timeout alone declares lost do not count for the policer.
+//! Needs pacing and delivery-rate samples. Ours:
+//! - Startup also ends on losses, as in versions 2 and 3 (`startup.rs`): a subflow that a scheduler holds back may not see its
+//!   bandwidth grow or cease to grow for minutes;
+//! - a sample counts as one of a sender without data also where the scheduler, the path policy or the receive window holds the subflow
+//!   back, and while its window is what penalisation left of it. Otherwise the bandwidth would fall to what the subflow was given;
+//! - the maximum of the bandwidth is exact, where Linux keeps three samples; packets are counted as in flight until acknowledged,
+//!   with none waiting in a pacing layer; a delayed acknowledgment may renew an expired `r`; and packets that a timeout alone
+//!   declares lost do not count for the policer.
 
 mod aggregation;
 mod outputs;
