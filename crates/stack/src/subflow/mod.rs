@@ -269,7 +269,8 @@ impl Subflow {
         let by_clock = || {
             let echo = echo.filter(|_| self.peer.timestamps)?;
             let elapsed = Duration::from_millis(u64::from(timestamp(now).wrapping_sub(echo).max(1)));
-            (elapsed <= since_first).then_some(elapsed)
+            // Two readings of a clock that ticks in milliseconds may be up to a tick further apart than the times.
+            (elapsed < since_first + Duration::from_millis(1)).then(|| elapsed.min(since_first))
         };
         let rtt = if self.handshake.tries == 1 { Some(since_first) } else { by_clock() };
         self.sender.on_established(now, rtt);

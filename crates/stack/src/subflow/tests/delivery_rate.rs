@@ -81,7 +81,7 @@ fn no_rate_was_delivered_before_the_first_sample() {
     assert_eq!(bed.subflow.view(PACKET).delivery_rate(), None);
 }
 
-/// A subflow whose SYN was sent at 1000 ms and again at 2000 ms, and answered at 2080 ms.
+/// A subflow whose SYN was sent at 1000.5 ms and again at 2000.5 ms, and answered at 2080 ms.
 fn answered_late(timestamps: bool, echo: Option<u64>) -> SubflowView {
     let mut subflow = Bed::new(10).subflow;
     subflow.sender = super::super::Sender::new(
@@ -89,17 +89,20 @@ fn answered_late(timestamps: bool, echo: Option<u64>) -> SubflowView {
         10,
     );
     subflow.peer.timestamps = timestamps;
-    subflow.on_handshake_sent(at(1000));
-    subflow.on_handshake_sent(at(2000));
+    // Not at ticks of the clock.
+    let half = Duration::from_micros(500);
+    subflow.on_handshake_sent(at(1000) + half);
+    subflow.on_handshake_sent(at(2000) + half);
     subflow.on_numbers_agreed(at(2080), echo.map(|sent| timestamp(at(sent))));
     subflow.view(PACKET)
 }
 
 #[test]
 fn the_timestamp_tells_which_of_two_syns_was_answered() {
-    for (echo, round_trip) in [(2000, 80), (1000, 1080)] {
-        let view = answered_late(true, Some(echo));
-        assert_eq!((view.min_rtt, view.srtt), (ms(round_trip), ms(round_trip)));
+    // The clock has milliseconds; the first SYN bounds the time.
+    for (echo, round_trip_us) in [(2000, 80_000), (1000, 1_079_500)] {
+        let (view, expected) = (answered_late(true, Some(echo)), Duration::from_micros(round_trip_us));
+        assert_eq!((view.min_rtt, view.srtt), (expected, expected));
     }
 }
 
