@@ -14,8 +14,12 @@ const DURATION_S: f64 = 200.0;
 /// The longest time without data.
 const LONGEST_GAP_S: f64 = 10.0;
 
-/// Runs that may wait longer, with the reason.
-const EXCEPTIONS: &[(&str, &str, &str, &str, &str)] = &[];
+/// Scenarios in which data may wait longer, for a retransmission timeout. The WiFi of the walk fades for seconds before it is cut, so its
+/// last round trips are seconds long, and the timeout of RFC 6298, round trip plus four deviations, is 11 s. What the cut strands
+/// on that path, at the server or a request of the client, is sent on the other one when the timer fires (`failover = "legacy"`).
+const MAY_WAIT_FOR_A_TIMEOUT: &[&str] = &["mobile/walk"];
+/// Time from such a timeout to the data: a round trip and a request.
+const AFTER_TIMEOUT_S: f64 = 1.0;
 
 fn overridden(text: &str, name: &str, overrides: &[(String, String)]) -> Scenario {
     load(text, name, None, overrides).unwrap_or_else(|error| panic!("{error}"))
@@ -45,7 +49,8 @@ fn handoffs() -> Vec<(&'static catalogue::Shipped, Vec<(String, String)>)> {
 /// The longest time in which the application got nothing, from the first byte to the last one that it got, or to the end of a
 /// run that did not finish; and when it began.
 fn longest_gap(outcome: &Outcome) -> (f64, f64) {
-    let mut times = deliveries(outcome.events.as_ref().unwrap());
+    let mut times: Vec<f64> =
+        times_of(outcome.events.as_ref().unwrap(), "delivered", "/client").map(|(_, at)| at).collect();
     if outcome.metrics.ended != Ended::Finished {
         times.push(outcome.metrics.sim_seconds);
     }
@@ -53,21 +58,33 @@ fn longest_gap(outcome: &Outcome) -> (f64, f64) {
     gaps.fold((0.0, 0.0), |longest, gap| if gap.0 > longest.0 { gap } else { longest })
 }
 
-/// When the client's application got data.
-fn deliveries(events: &EventColumns) -> Vec<f64> {
+/// The times of an event at a source whose name ends so.
+fn times_of<'a>(events: &'a EventColumns, event: &'a str, source: &'a str) -> impl Iterator<Item = (usize, f64)> + 'a {
     let column = |name: &str| &events.columns.iter().find(|(n, _)| *n == name).unwrap().1;
     let words = |name: &str| match column(name) {
         Column::Text { words, codes } => codes.iter().map(|code| code.map(|code| words[code as usize].as_str())),
         other => panic!("{name} is no text: {other:?}"),
     };
     let Column::Float(times) = column("time_s") else { panic!("times are numbers") };
-    let rows = times.iter().zip(words("event")).zip(words("source"));
-    let at_client = |source: Option<&str>| source.is_some_and(|source| source.ends_with("/client"));
-    rows.filter(|((_, event), source)| *event == Some("delivered") && at_client(*source)).map(|((at, _), _)| *at).collect()
+    let rows = times.iter().zip(words("event")).zip(words("source")).enumerate();
+    rows.filter(move |(_, ((_, name), at))| *name == Some(event) && at.is_some_and(|at| at.ends_with(source)))
+        .map(|(row, ((time, _), _))| (row, *time))
+}
+
+/// Whether a gap ended with the first timeout of a subflow, which was longer than the longest gap.
+fn waited_for_a_timeout(outcome: &Outcome, gap: f64, since: f64) -> bool {
+    let events = outcome.events.as_ref().unwrap();
+    let Some((_, Column::Integer(in_a_row))) = events.columns.iter().find(|(name, _)| *name == "number") else {
+        panic!("timeouts have numbers")
+    };
+    let end = since + gap;
+    let (first, last) = (since + LONGEST_GAP_S - AFTER_TIMEOUT_S, end);
+    let mut timeouts = times_of(events, "timeout-fired", "");
+    timeouts.any(|(row, at)| in_a_row[row] == 1 && at >= first && at <= last && end - at < AFTER_TIMEOUT_S)
 }
 
 #[test]
-#[ignore = "half a minute where optimised"]
+#[ignore = "slow suite: every control, scheduler and handoff"]
 fn data_goes_on_arriving_after_a_handoff_under_every_control_and_scheduler() {
     let handoffs = handoffs();
     assert!(handoffs.len() >= 4, "the shipped handoffs and the walk");
@@ -85,16 +102,17 @@ fn data_goes_on_arriving_after_a_handoff_under_every_control_and_scheduler() {
                     let outcome = run(&scenario, &RunOptions { seed: 0, record_events: true }, &mut |_| true);
                     let (gap, since) = longest_gap(&outcome);
                     runs += 1;
-                    let name = (shipped.name, control.name, scheduler.name, commit);
-                    let excepted = EXCEPTIONS.iter().any(|e| (e.0, e.1, e.2, e.3) == name);
-                    if (gap > LONGEST_GAP_S) != excepted {
-                        failures.push(format!("{name:?}: {gap:.1} s without data from {since:.1} s"));
+                    let excepted =
+                        MAY_WAIT_FOR_A_TIMEOUT.contains(&shipped.name) && waited_for_a_timeout(&outcome, gap, since);
+                    if gap > LONGEST_GAP_S && !excepted {
+                        let name = format!("{} {} {} {commit}", shipped.name, control.name, scheduler.name);
+                        failures.push(format!("{name}: {gap:.1} s without data from {since:.1} s"));
                     }
                 }
             }
         }
     }
-    assert!(runs >= 4 * 9 * 11 * 2, "{runs} runs");
+    assert_eq!(runs, handoffs.len() * congestion::REGISTRY.len() * scheduler::REGISTRY.len() * 2);
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 

@@ -16,8 +16,11 @@ struct Link {
 }
 
 impl Link {
+    /// In congestion avoidance, so that the window hardly grows.
     fn new(window: u32) -> Self {
-        Link { bed: Bed::new(window), free_at: 0, arrivals: VecDeque::new(), acked: 0 }
+        let mut bed = Bed::new(window);
+        bed.set_window(window, window);
+        Link { bed, free_at: 0, arrivals: VecDeque::new(), acked: 0 }
     }
 
     /// Sends until a time, with at most so many packets in flight besides what the window allows: as a scheduler that holds
@@ -33,9 +36,13 @@ impl Link {
             while self.bed.subflow.sender.has_room() && self.bed.in_flight() < most {
                 self.free_at = self.free_at.max(now) + SPACING;
                 self.arrivals.push_back(self.free_at + RTT);
-                self.bed.send(1);
+                let sender = &mut self.bed.subflow.sender;
+                sender.on_sent(at(now), sender.next() - 1, PACKET, false);
             }
-            self.bed.subflow.sender.note_supply(false);
+            let sender = &mut self.bed.subflow.sender;
+            sender.note_supply(false);
+            // Without decay (`idle_restart = false`): a window that is not used stays.
+            sender.after_sending(at(now), false);
         }
     }
 
