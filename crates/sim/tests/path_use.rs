@@ -112,3 +112,15 @@ fn a_forbidden_path_takes_over_when_the_other_one_dies() {
     // The first timeout of the dead path triggers it: a round trip with a full queue is 0.17 s.
     assert!((10.0..12.0).contains(&until), "{until}");
 }
+
+#[test]
+fn with_the_measured_rate_the_slow_path_is_forbidden_and_returns_when_the_other_one_degrades() {
+    let delivery = [("transport.path_policy.rate", "delivery")];
+    let outcome = simulate("", &delivery);
+    let (from, until) = first_span(complete(&outcome));
+    assert!((5.0..10.0).contains(&from), "{from}");
+    assert_eq!(until, complete(&outcome).finished_s.unwrap(), "never while the fast path is four times as fast");
+    let degrades = "[[event]]\nat = \"10 s\"\nlink = \"fast\"\ndown = { rate = \"1.2 Mb/s\" }\n";
+    let (_, until) = first_span(complete(&simulate(degrades, &delivery)));
+    assert!((10.5..25.0).contains(&until), "{until}");
+}

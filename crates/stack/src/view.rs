@@ -89,12 +89,24 @@ pub struct SubflowView {
     pub latest_rtt: Duration,
     /// The smallest round-trip sample; zero before the first one.
     pub min_rtt: Duration,
+    /// How fast packets arrived at the peer lately; see [`SubflowView::delivery_rate`].
+    pub delivery: Delivered,
     /// How fast packets may leave; see [`SubflowView::pacing_rate`].
     pub pace: Pace,
     /// Payload bytes acknowledged since the last loss (OLIA's l2).
     pub acked_since_loss: u64,
     /// Payload bytes acknowledged between the last two losses (OLIA's l1).
     pub acked_between_losses: u64,
+}
+
+/// The latest delivery rate that shows the path: packets that were delivered, and the time in which they were. Stored undivided
+/// because only some parts read the rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delivered {
+    /// Packets; zero before the first sample.
+    pub packets: u32,
+    /// The longer of the intervals in which they were sent and acknowledged.
+    pub interval: Duration,
 }
 
 /// A pace as it was at the last acknowledgment: packets per round trip, or a rate that the congestion control set.
@@ -151,6 +163,7 @@ impl SubflowView {
             rttvar: Duration::ZERO,
             latest_rtt: rtt,
             min_rtt: rtt,
+            delivery: Delivered::default(),
             pace: Pace::default(),
             acked_since_loss: 0,
             acked_between_losses: 0,
@@ -187,6 +200,15 @@ impl SubflowView {
             return 0.0;
         }
         self.cwnd.as_f64() * f64::from(self.mss) / self.srtt.as_secs_f64()
+    }
+
+    /// The delivery rate in bytes of payload per second: what the path carried, whatever the window. `None` before the first
+    /// sample. A subflow without data to send keeps its rate, unless it delivers more (Linux's `tcpi_delivery_rate`,
+    /// draft-cheng-iccrg-delivery-rate-estimation).
+    pub fn delivery_rate(&self) -> Option<f64> {
+        let Delivered { packets, interval } = self.delivery;
+        let measured = packets > 0 && !interval.is_zero();
+        measured.then(|| f64::from(packets) * f64::from(self.mss) / interval.as_secs_f64())
     }
 
     /// Whether the window is below its threshold.

@@ -388,13 +388,19 @@ impl Connection {
 
     /// Everything that could be sent was sent.
     fn end_burst(&mut self, now: Instant) {
-        let unsent = self.outgoing.unsent() > 0;
+        let unsent = self.outgoing.unsent();
+        let placeable = unsent > 0 && !self.window_blocks(unsent);
         let decay = self.config.transport.idle_restart;
         for at in 0..self.subflows.len() {
             let subflow = &mut self.subflows[at];
+            // What commits into the buffer was queued already, if it is for this subflow.
+            let supplied = match self.config.transport.commit {
+                Commit::AtWindow => placeable,
+                Commit::IntoBuffer => !subflow.queue.is_empty(),
+            };
+            subflow.sender.note_supply(supplied && subflow.sender.paced_until() > now);
             if std::mem::take(&mut subflow.sent_in_burst) || subflow.sender.is_gathering() {
-                let has_more = unsent || !subflow.queue.is_empty();
-                subflow.sender.after_sending(now, has_more, decay);
+                subflow.sender.after_sending(now, decay);
                 self.refresh(at);
             }
         }

@@ -105,7 +105,7 @@ impl Connection {
         }
         let opening = subflow.opening;
         self.learn_peer(at, segment);
-        self.subflows[at].on_numbers_agreed(now);
+        self.subflows[at].on_numbers_agreed(now, segment.timestamps.map(|t| t.echo));
         match opening {
             Opening::Initial => self.on_initial_syn_ack(now, at, segment),
             Opening::Join { local_nonce, .. } => self.on_join_syn_ack(now, at, segment, local_nonce),
@@ -227,9 +227,10 @@ impl Connection {
         if segment.ack != subflow.isn + 1 {
             return false;
         }
+        let echo = segment.timestamps.map(|t| t.echo);
         match subflow.opening {
             Opening::Initial => {
-                self.subflows[at].on_numbers_agreed(now);
+                self.subflows[at].on_numbers_agreed(now, echo);
                 self.on_initial_third(now, segment);
                 self.establish(now, at);
                 true
@@ -247,7 +248,7 @@ impl Connection {
                     subflow.reset = Some(ResetReason::Prohibited);
                     return false;
                 }
-                subflow.on_numbers_agreed(now);
+                subflow.on_numbers_agreed(now, echo);
                 self.establish(now, at);
                 true
             }

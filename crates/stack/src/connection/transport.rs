@@ -155,7 +155,9 @@ pub struct Transport {
     /// Which subflow carries the next data: a name, or a table with `name` and options.
     #[schemars(schema_with = "scheduler_schema")]
     pub scheduler: Choice,
-    /// Which subflows may carry new data: a name, or a table with `name` and options.
+    /// Which subflows may carry new data: a name, or a table with `name` and options. `pud` has `n`, `rho`, `period_ms`, `readmit`
+    /// (`degraded`, `never`, `probe`), `rate` (the throughput of a path: `window` over round trip as in the paper, or the measured
+    /// `delivery` rate) and `tell_peer`.
     #[schemars(schema_with = "path_policy_schema")]
     pub path_policy: Choice,
     /// The congestion window of each subflow: a name, or a table with `name` and options.

@@ -3,7 +3,7 @@
 //! Every tick, for each subflow with something in flight:
 //!
 //! ```text
-//! raw_i  = mss * cwnd / srtt                          (bytes per second)
+//! raw_i  = mss * cwnd / srtt                          (bytes per second; see `rate` below)
 //! MA_i   = mean of the last min(i, 3) raw values
 //! x      = sum(i * MA_i, i = 1..n) / (n (n + 1) / 2)  (the latest weighs most; n = 150)
 //! used   = { k : x_k > rho * max x },  rho = 0.6      never empty
@@ -12,6 +12,9 @@
 //! Source: "MPTCP+", Algorithm 1. What it prints has errors, and it leaves questions open. We read it so:
 //! - samples are taken for all subflows at one tick, not in a loop over subflows; the maximum is taken over complete means;
 //! - the moving average is over *raw* values, as the text says;
+//! - window over round trip is the throughput only while the window is full and the queue short: a window that is not used, or that a control
+//!   leaves large, reads several times the path's rate. `rate = "delivery"` takes the measured delivery rate in its place; `"window"`
+//!   (the default) is the paper's;
 //! - the sampling period is not stated: `period`, 100 ms of time in which something is in flight, so the first decision
 //!   falls after 15 s; later ones slide, every n/10 ticks;
 //! - how a path comes back is not stated. `readmit = "degraded"` (the default): its mean stays as it was, and it is used again when
@@ -30,17 +33,22 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "Stops using a path whose throughput is below 0.6 of the best one's.",
     source: "MPTCP+, Algorithm 1",
     create: |options| {
-        options.expect_only(&["n", "rho", "period_ms", "readmit", "tell_peer"])?;
+        options.expect_only(&["n", "rho", "period_ms", "readmit", "tell_peer", "rate"])?;
         let readmit = match options.word("readmit", &["degraded", "never", "probe"])? {
             "never" => Readmit::Never,
             "probe" => Readmit::Probe,
             _ => Readmit::Degraded,
+        };
+        let throughput = match options.word("rate", &["window", "delivery"])? {
+            "delivery" => Throughput::Delivery,
+            _ => Throughput::Window,
         };
         Ok(Box::new(Pud {
             n: options.number("n", 150.0, 5.0..=10_000.0)? as usize,
             rho: options.number("rho", 0.6, 0.0..=1.0)?,
             period: Duration::from_secs_f64(options.number("period_ms", 100.0, 1.0..=60_000.0)? / 1e3),
             readmit,
+            throughput,
             signal_peer: options.flag("tell_peer", false)?,
             next_tick: Instant::ZERO,
             tick: 0,
@@ -61,12 +69,32 @@ enum Readmit {
     Probe,
 }
 
+/// The estimate of a subflow's throughput.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Throughput {
+    /// Window over smoothed round trip, as in the paper.
+    Window,
+    /// What was delivered.
+    Delivery,
+}
+
+impl Throughput {
+    /// In bytes per second; `None` before the first sample.
+    fn of(self, subflow: &SubflowView) -> Option<f64> {
+        match self {
+            Throughput::Window => (!subflow.srtt.is_zero()).then(|| subflow.rate()),
+            Throughput::Delivery => subflow.delivery_rate(),
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Pud {
     n: usize,
     rho: f64,
     period: Duration,
     readmit: Readmit,
+    throughput: Throughput,
     signal_peer: bool,
     next_tick: Instant,
     tick: u64,
@@ -129,13 +157,14 @@ impl Meter {
 impl Pud {
     fn sample_all(&mut self, subflows: &[SubflowView]) {
         let (n, tick) = (self.n, self.tick);
-        for subflow in subflows.iter().filter(|s| s.established && !s.srtt.is_zero()) {
+        for subflow in subflows.iter().filter(|s| s.established) {
             let under_way = subflow.in_flight > 0 || subflow.queued > 0;
             if let Some(meter) = self.meters.iter_mut().find(|meter| meter.id == subflow.id)
                 && under_way
                 && meter.active(tick)
+                && let Some(raw) = self.throughput.of(subflow)
             {
-                meter.sample(subflow.rate(), n);
+                meter.sample(raw, n);
             }
         }
     }
@@ -237,7 +266,7 @@ impl Pud {
 mod tests {
     use super::*;
     use crate::options::{Options, Value};
-    use crate::view::Packets;
+    use crate::view::{Delivered, Packets};
 
     fn pud(options: &[(&str, f64)], readmit: &str) -> Box<dyn PathPolicy> {
         let mut entries: Vec<_> = options.iter().map(|(k, v)| (k.to_string(), Value::Number(*v))).collect();
@@ -249,6 +278,27 @@ mod tests {
     fn at_rate(id: u16, rate: u32) -> SubflowView {
         let idle = SubflowView::idle(id, 1000, Packets::whole(rate), Duration::from_secs(1));
         SubflowView { in_flight: rate, ..idle }
+    }
+
+    #[test]
+    fn with_rate_delivery_it_measures_what_was_delivered() {
+        // Both windows over their round trips say 100; the second path delivers 40 packets a second.
+        let delivering = |id, packets| {
+            let delivery = Delivered { packets, interval: Duration::from_secs(1) };
+            SubflowView { delivery, ..at_rate(id, 100) }
+        };
+        let views = [delivering(0, 100), delivering(1, 40)];
+        for (rate, expected) in [("window", vec![0, 1]), ("delivery", vec![0])] {
+            let options = Options::new(vec![("rate".into(), Value::Text(rate.into()))]);
+            let mut policy = (ENTRY.create)(&options).unwrap();
+            assert_eq!(run(&mut *policy, Instant::ZERO, 150, &views).1, expected, "{rate}");
+        }
+        // Nothing is decided before both have a sample.
+        let options = Options::new(vec![("rate".into(), Value::Text("delivery".into()))]);
+        let mut policy = (ENTRY.create)(&options).unwrap();
+        assert_eq!(run(&mut *policy, Instant::ZERO, 300, &[delivering(0, 100), at_rate(1, 1)]).1, [0, 1]);
+        let unknown = Options::new(vec![("rate".into(), Value::Text("goodput".into()))]);
+        assert!((ENTRY.create)(&unknown).unwrap_err().message.contains("window, delivery"));
     }
 
     fn run(policy: &mut dyn PathPolicy, from: Instant, ticks: u64, views: &[SubflowView]) -> (Instant, Vec<usize>) {

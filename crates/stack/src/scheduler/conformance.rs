@@ -3,7 +3,7 @@
 use super::testing::options;
 use super::{AVOID_RECOVERY, Decision, REGISTRY, Scheduler, SubflowSet, Trigger, View, create};
 use crate::options::{Options, Value};
-use crate::view::{ConnectionView, Pace, Packets, Phase, SubflowView};
+use crate::view::{ConnectionView, Delivered, Pace, Packets, Phase, SubflowView};
 use anabranch_units::{Bandwidth, Duration, PathId, SubflowId};
 use proptest::prelude::*;
 
@@ -135,7 +135,7 @@ prop_compose! {
         SubflowView {
             id: SubflowId(0), path: PathId(0), established, backup, potentially_failed, rests_in_loss, allowed, phase,
             mss, cwnd, ssthresh, in_flight, queued, outstanding, send_buffer, srtt, rttvar, latest_rtt, min_rtt,
-            pace: Pace::fixed(pacing_rate), acked_since_loss: 0, acked_between_losses: 0,
+            pace: Pace::fixed(pacing_rate), delivery: Delivered::default(), acked_since_loss: 0, acked_between_losses: 0,
         }
     }
 }

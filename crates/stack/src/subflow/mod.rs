@@ -262,10 +262,17 @@ impl Subflow {
         self.sender.timeouts() >= MAX_TIMEOUTS
     }
 
-    /// The handshake is complete as far as this end's sequence numbers go.
-    pub fn on_numbers_agreed(&mut self, now: Instant) {
-        // After a retransmitted SYN it is unknown which one was answered (Karn).
-        let rtt = (self.handshake.tries == 1).then(|| now.since(self.handshake.first_sent));
+    /// The handshake is complete as far as this end's sequence numbers go; `echo` is the timestamp in the peer's answer.
+    pub fn on_numbers_agreed(&mut self, now: Instant, echo: Option<u32>) {
+        let since_first = now.since(self.handshake.first_sent);
+        // After a retransmitted SYN only the timestamp says which one was answered (Karn; RFC 7323 section 4), as in Linux.
+        let by_clock = || {
+            let echo = echo.filter(|_| self.peer.timestamps)?;
+            let elapsed = Duration::from_millis(u64::from(timestamp(now).wrapping_sub(echo).max(1)));
+            // Two readings of a clock that ticks in milliseconds may be up to a tick further apart than the times.
+            (elapsed < since_first + Duration::from_millis(1)).then(|| elapsed.min(since_first))
+        };
+        let rtt = if self.handshake.tries == 1 { Some(since_first) } else { by_clock() };
         self.sender.on_established(now, rtt);
         self.handshake = Handshake::default();
     }
@@ -326,7 +333,9 @@ impl Subflow {
             srtt: rtt.srtt(),
             rttvar: rtt.deviation(),
             latest_rtt: rtt.latest(),
-            min_rtt: rtt.min(),
+            // The estimator's "none yet" would read as an endless round trip.
+            min_rtt: if rtt.has_sample() { rtt.min() } else { Duration::ZERO },
+            delivery: self.sender.delivery(),
             pace: self.sender.pace(),
             acked_since_loss,
             acked_between_losses,

@@ -5,6 +5,7 @@
 
 use super::scoreboard::Newest;
 use crate::congestion::RateSample;
+use crate::view::Delivered;
 use anabranch_units::{Duration, Instant};
 
 /// State when a packet was sent.
@@ -27,9 +28,15 @@ pub(crate) struct RateSampler {
     first_sent_at: Instant,
     /// The sender lacks data until this count is delivered; zero if it does not.
     app_limited_until: u64,
+    latest: Delivered,
 }
 
 impl RateSampler {
+    /// The latest rate that shows the path.
+    pub fn latest(&self) -> Delivered {
+        self.latest
+    }
+
     /// All packets delivered so far.
     pub fn delivered(&self) -> u64 {
         self.delivered
@@ -80,6 +87,18 @@ impl RateSampler {
         if min_rtt == Duration::MAX || interval < min_rtt {
             return prior;
         }
-        RateSample { delivered: (self.delivered - sent.delivered) as u32, interval, ..prior }
+        let sample = RateSample { delivered: (self.delivered - sent.delivered) as u32, interval, ..prior };
+        self.keep(&sample);
+        sample
+    }
+
+    /// A sender without data is slower than its path, unless it is faster than was known.
+    fn keep(&mut self, sample: &RateSample) {
+        // packets / interval >= packets / interval, without dividing.
+        let product = |packets: u32, time: Duration| u128::from(packets) * u128::from(time.as_nanos());
+        let faster = product(sample.delivered, self.latest.interval) >= product(self.latest.packets, sample.interval);
+        if sample.delivered > 0 && (!sample.app_limited || faster) {
+            self.latest = Delivered { packets: sample.delivered, interval: sample.interval };
+        }
     }
 }

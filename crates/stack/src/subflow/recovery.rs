@@ -375,7 +375,10 @@ impl Sender {
         } else if acked > high_mark {
             self.probe.high_mark = None;
             let reduction = self.reduce(now, LossCause::FastRetransmit, siblings);
-            if !self.control.governs_itself() {
+            if self.control.governs_itself() {
+                // The probe was the whole repair: no recovery follows whose end would tell the control so.
+                self.control.on_recovery_end(now, &mut self.window);
+            } else {
                 self.window.cwnd = self.window.ssthresh;
             }
             self.undo = None;

@@ -12,7 +12,7 @@ use super::recovery::{Duplicate, Prr, Rack, TailProbe, Undo};
 use super::rtt::RttEstimator;
 use super::scoreboard::{Delivery, Record, Scoreboard};
 use crate::congestion::{Ack, CongestionControl, Siblings, Window};
-use crate::view::{Pace, Packets, Phase};
+use crate::view::{Delivered, Pace, Packets, Phase};
 use anabranch_events::{LossCause, SendKind};
 use anabranch_units::{Duration, Instant};
 use pacing::Burst;
@@ -393,6 +393,8 @@ impl Sender {
             let halved = self.window.ssthresh.as_f64() / 2.0;
             self.window.set_ssthresh(halved);
         }
+        // The path could carry more than the cut window lets out.
+        self.rate.on_app_limited(self.board.in_flight());
         Reduction { cause: LossCause::Penalty, from, to: self.window.ssthresh }
     }
 
@@ -418,6 +420,11 @@ impl Sender {
 
     pub fn rtt(&self) -> &RttEstimator {
         &self.rtt
+    }
+
+    /// The latest delivery rate that shows the path.
+    pub fn delivery(&self) -> Delivered {
+        self.rate.latest()
     }
 
     pub fn acked_bytes(&self) -> u64 {

@@ -5,7 +5,7 @@
 //! bandwidth    b = the largest delivery rate of the last 10 round trips            [packets/s]
 //! round trip   r = the least of the last 10 s                                      [s]
 //! pacing rate  0.99 · g_p · b        window  g_w · b · r + extra                   [packets]
-//!   Startup    g_p = g_w = 2.89, until b grew by less than 25 % in three round trips
+//!   Startup    g_p = g_w = 2.89, until b grew by less than 25 % in three round trips, or one lost too much
 //!   Drain      g_p = 1/2.89, until b · r packets are in flight
 //!   ProbeBw    g_w = 2, g_p = 5/4, 3/4, 1, 1, 1, 1, 1, 1 for about r each, beginning at random but not with 3/4
 //!   ProbeRtt   4 packets for 200 ms and a round trip, if r is 10 s old
@@ -15,14 +15,20 @@
 //! Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016; behaviour and
 //! constants of Linux's `tcp_bbr.c`. Not coupled: each subflow takes its share of its own bottleneck.
 //!
-//! Needs pacing and delivery-rate samples. Ours: the maximum of the bandwidth is exact, where Linux keeps three samples; packets
-//! are counted as in flight until acknowledged, with none waiting in a pacing layer; a delayed acknowledgment may renew an
-//! expired `r`; and packets that a timeout alone declares lost do not count for the policer.
+//! Needs pacing and delivery-rate samples. Ours:
+//! - Startup also ends on losses, as in versions 2 and 3 (`startup.rs`): a subflow that a scheduler holds back may not see its
+//!   bandwidth grow or cease to grow for minutes;
+//! - a sample counts as one of a sender without data also where the scheduler, the path policy or the receive window holds the subflow
+//!   back, and while its window is what penalisation left of it. Otherwise the bandwidth would fall to what the subflow was given;
+//! - the maximum of the bandwidth is exact, where Linux keeps three samples; packets are counted as in flight until acknowledged,
+//!   with none waiting in a pacing layer; a delayed acknowledgment may renew an expired `r`; and packets that a timeout alone
+//!   declares lost do not count for the policer.
 
 mod aggregation;
 mod outputs;
 mod policer;
 mod rate;
+mod startup;
 
 use super::{Ack, CongestionControl, Entry, LossCause, RateSample, Siblings, Window};
 use crate::view::{Packets, SubflowView};
@@ -32,6 +38,7 @@ use policer::{AckSample, Action, Policer, Totals};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rate::{MaxFilter, Rate};
+use startup::FullPipe;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "bbr",
@@ -48,8 +55,6 @@ const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 const FIRST_PHASES: u32 = 7;
 /// Two packets for each end of a path whose receiver acknowledges every second one.
 const MIN_WINDOW: u32 = 4;
-const FULL_PIPE_GROWTH: f64 = 1.25;
-const FULL_PIPE_ROUNDS: u32 = 3;
 const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 
@@ -78,14 +83,6 @@ enum Repair {
     Conserving,
     /// Later, and after a timeout: the window grows by what arrives.
     Growing,
-}
-
-/// Whether Startup has found the bandwidth.
-#[derive(Clone, Copy, Debug, Default)]
-struct FullPipe {
-    best: Rate,
-    rounds_without_growth: u32,
-    reached: bool,
 }
 
 /// The samples of ProbeRtt's few packets do not show the bandwidth. They are those sent after `from` packets were delivered and
@@ -171,7 +168,7 @@ impl Bbr {
             self.aggregation.observe(ack.now, ack.delivered, cwnd, self.rate(), self.round_start);
         }
         self.update_phase(ack, window);
-        self.check_full_pipe(sample.app_limited);
+        self.check_full_pipe(ack, sample.app_limited);
         self.check_drain(ack, window);
         self.update_min_rtt(ack, window);
     }
@@ -238,24 +235,16 @@ impl Bbr {
 
     // ---- the modes -------------------------------------------------------------------------------------------------
 
-    fn check_full_pipe(&mut self, app_limited: bool) {
-        let full = &mut self.full_pipe;
-        if full.reached || !self.round_start || app_limited {
-            return;
+    fn check_full_pipe(&mut self, ack: &Ack, app_limited: bool) {
+        if self.round_start && !app_limited {
+            self.full_pipe.on_round(self.bandwidth.max());
         }
-        let bandwidth = self.bandwidth.max();
-        if bandwidth >= full.best.mul_f64(FULL_PIPE_GROWTH) {
-            full.best = bandwidth;
-            full.rounds_without_growth = 0;
-        } else {
-            full.rounds_without_growth += 1;
-            full.reached = full.rounds_without_growth >= FULL_PIPE_ROUNDS;
-        }
+        self.full_pipe.on_ack(ack.delivered, ack.lost, self.round_start, self.repair != Repair::None);
     }
 
     fn check_drain(&mut self, ack: &Ack, window: &mut Window) {
         let pipe = self.budget(self.pipe(self.bandwidth.max(), 1.0), window);
-        if self.mode == Mode::Startup && self.full_pipe.reached {
+        if self.mode == Mode::Startup && self.full_pipe.reached() {
             self.mode = Mode::Drain;
             window.set_ssthresh(f64::from(pipe));
         }
@@ -312,7 +301,7 @@ impl Bbr {
         }
         self.min_rtt_at = now;
         window.cwnd = window.cwnd.max(self.prior_window);
-        if self.full_pipe.reached {
+        if self.full_pipe.reached() {
             self.begin_cycle(now);
         } else {
             self.mode = Mode::Startup;
@@ -350,7 +339,7 @@ impl CongestionControl for Bbr {
             LossCause::Timeout => {
                 self.save_window(window);
                 self.repair = Repair::Growing;
-                self.full_pipe.best = Rate::ZERO;
+                self.full_pipe.forget_best();
                 self.round_start = true;
                 self.totals.now = now;
                 self.observe_policer(true, false);
@@ -366,8 +355,7 @@ impl CongestionControl for Bbr {
     }
 
     fn on_undo(&mut self, now: Instant, window: &mut Window) {
-        self.full_pipe.best = Rate::ZERO;
-        self.full_pipe.rounds_without_growth = 0;
+        self.full_pipe.restart();
         self.policer.reset();
         self.on_recovery_end(now, window);
     }

@@ -55,7 +55,7 @@ impl Bbr {
     /// Until the pipe is full the rate only rises.
     pub(super) fn pace(&self, gain: f64, window: &mut Window) {
         let rate = self.pacing(self.rate(), gain);
-        if self.full_pipe.reached || window.pacing_rate.is_none_or(|current| rate > current) {
+        if self.full_pipe.reached() || window.pacing_rate.is_none_or(|current| rate > current) {
             window.pacing_rate = Some(rate);
         }
     }
@@ -111,10 +111,10 @@ impl Bbr {
             return cwnd.max(conserved);
         }
         let rate = self.rate();
-        let extra = if self.full_pipe.reached { self.aggregation.extra(rate) } else { 0 };
+        let extra = if self.full_pipe.reached() { self.aggregation.extra(rate) } else { 0 };
         let target = self.budget(self.pipe(rate, self.window_gain()).saturating_add(extra), window);
         let grown = cwnd.saturating_add(ack.delivered);
-        if self.full_pipe.reached {
+        if self.full_pipe.reached() {
             cwnd = grown.min(target);
         } else if cwnd < target || self.totals.delivered < u64::from(INITIAL_WINDOW) {
             cwnd = grown;

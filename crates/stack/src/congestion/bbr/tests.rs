@@ -255,30 +255,35 @@ fn every_ten_seconds_four_packets_for_200_ms_measure_the_round_trip_again() {
 }
 
 #[test]
-fn three_rounds_without_a_quarter_more_bandwidth_fill_the_pipe() {
-    let mut bbr = Bbr { round_start: true, ..Bbr::new(1) };
-    let mut rounds = |rates: &[u64]| {
-        for &rate in rates {
-            bbr.round += 1;
-            bbr.bandwidth.add(bbr.round, Rate::new(rate, Duration::from_secs(1)));
-            bbr.check_full_pipe(false);
-        }
-        bbr.full_pipe.reached
-    };
-    assert!(!rounds(&[100, 125, 157, 190, 195]));
-    assert!(!rounds(&[197]), "the third round brought 25 %: 197 ≥ 1.25 · 157");
-    assert!(!rounds(&[200, 210]));
-    assert!(rounds(&[220]));
-}
-
-#[test]
 fn a_round_without_data_does_not_count_as_one_without_growth() {
     let mut bbr = Bbr { round_start: true, ..Bbr::new(1) };
     bbr.bandwidth.add(1, Rate::new(100, Duration::from_secs(1)));
     for _ in 0..10 {
-        bbr.check_full_pipe(true);
+        bbr.check_full_pipe(&ack(1.0, 2, 0.1), true);
     }
-    assert!(!bbr.full_pipe.reached);
+    assert!(!bbr.full_pipe.reached());
+    for _ in 0..4 {
+        bbr.check_full_pipe(&ack(1.0, 2, 0.1), false);
+    }
+    assert!(bbr.full_pipe.reached());
+}
+
+#[test]
+fn a_repair_of_heavy_loss_ends_startup_although_every_sample_lacks_data() {
+    let after = |lost: u32, events: u32, repair: Repair| {
+        let mut bbr = Bbr { round_start: false, repair, ..Bbr::new(1) };
+        for event in 0..10 {
+            let lost = if event < events { lost } else { 0 };
+            bbr.check_full_pipe(&Ack { lost, ..ack(1.0, 10, 0.1) }, true);
+        }
+        bbr.round_start = true;
+        bbr.check_full_pipe(&ack(1.1, 10, 0.1), true);
+        bbr.full_pipe.reached()
+    };
+    // 6 losses at 6 acknowledgments, and 110 packets delivered.
+    assert!(after(1, 6, Repair::Conserving));
+    assert!(!after(3, 5, Repair::Conserving), "in five places only");
+    assert!(!after(1, 6, Repair::None), "the repair is over");
 }
 
 #[test]

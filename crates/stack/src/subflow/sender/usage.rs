@@ -29,15 +29,24 @@ impl Sender {
         self.window.in_slow_start() && self.window.cwnd.floor() < 2 * self.usage.peak
     }
 
-    /// To be called when everything that could be sent was sent: notes whether the window limited the sender,
-    /// and decays a window that was not used for a timeout (RFC 2861).
-    pub fn after_sending(&mut self, now: Instant, has_more: bool, decay: bool) {
-        let limited = self.board.in_flight() >= self.window.cwnd.floor() || std::mem::take(&mut self.gathering);
-        let out = self.board.packets_out();
+    /// To be called when everything that could be sent was sent, also if this subflow sent nothing: whether delivery rates from
+    /// now on show the path, or only what the subflow was given. They do not show the path if the window has room that nothing
+    /// uses: no loss is to be repaired, no burst is being gathered, and no data waits `for_pace`, until the pacing rate lets it
+    /// leave. It does not matter why there is no data: the application has none, the receive window is full, or the scheduler
+    /// or the path policy holds the subflow back (draft-cheng-iccrg-delivery-rate-estimation-02, whose sender
+    /// has no scheduler).
+    pub fn note_supply(&mut self, for_pace: bool) {
         let repaired = self.board.lost() <= self.board.repeated();
-        if !has_more && !limited && repaired {
+        if self.has_room() && repaired && !self.gathering && !for_pace {
             self.rate.on_app_limited(self.board.in_flight());
         }
+    }
+
+    /// To be called when everything that could be sent was sent, and some was: notes whether the window limited the sender,
+    /// and decays a window that was not used for a timeout (RFC 2861).
+    pub fn after_sending(&mut self, now: Instant, decay: bool) {
+        let limited = self.board.in_flight() >= self.window.cwnd.floor() || std::mem::take(&mut self.gathering);
+        let out = self.board.packets_out();
         let usage = &mut self.usage;
         if self.acked >= usage.round_end || limited || (!usage.limited && out > usage.peak) {
             *usage = WindowUsage { limited, peak: out, round_end: self.next, ..*usage };

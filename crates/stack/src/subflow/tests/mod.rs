@@ -1,6 +1,7 @@
 //! Dialogues with one half of a subflow at a time, with times and windows worked out by hand; and the scoreboard against
 //! an obvious model.
 
+mod delivery_rate;
 mod receiver;
 mod repair;
 mod scoreboard;
@@ -57,6 +58,11 @@ struct Say<'a> {
 impl Bed {
     /// With a window of `packets`, at time 1000.
     fn new(packets: u32) -> Self {
+        Bed::under("newreno", packets)
+    }
+
+    /// The same under another congestion control.
+    fn under(control: &str, packets: u32) -> Self {
         let now = 1000;
         let path = PathConfig {
             id: PathId(0),
@@ -75,10 +81,10 @@ impl Bed {
             isn: SeqNumber(0),
             first_window: 65_535,
         };
-        let control = congestion::REGISTRY.find("newreno").unwrap().create;
+        let control = congestion::REGISTRY.find(control).unwrap().create;
         let mut subflow = Subflow::new(at(now - RTT), &origin, control(&Options::default(), 0).unwrap(), packets);
         subflow.handshake.tries = 1;
-        subflow.on_numbers_agreed(at(now));
+        subflow.on_numbers_agreed(at(now), None);
         Bed { subflow, now, clock: true }
     }
 
@@ -104,7 +110,8 @@ impl Bed {
             sender.before_sending(now, true);
             sender.on_sent(now, sender.next() - 1, PACKET, false);
         }
-        self.subflow.sender.after_sending(now, more, true);
+        self.subflow.sender.note_supply(more);
+        self.subflow.sender.after_sending(now, true);
         self
     }
 

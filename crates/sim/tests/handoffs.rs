@@ -1,0 +1,134 @@
+//! Handoffs: whether data reaches the player while one path is cut and another one works, under every congestion control, every
+//! scheduler and both commit models.
+
+use anabranch_observation::{Column, Ended, EventColumns, Outcome};
+use anabranch_scenario::{Scenario, catalogue, load};
+use anabranch_sim::{RunOptions, run};
+use anabranch_stack::{congestion, scheduler};
+
+/// When the path is cut, and the length of the video, in seconds: short, so that some eight hundred runs take half a minute.
+const CUT_S: f64 = 20.0;
+const VIDEO_S: f64 = 60.0;
+/// Time for stalls besides.
+const DURATION_S: f64 = 200.0;
+/// The longest time without data.
+const LONGEST_GAP_S: f64 = 10.0;
+
+/// Scenarios in which data may wait longer, for a retransmission timeout. The WiFi of the walk fades for seconds before it is cut, so its
+/// last round trips are seconds long, and the timeout of RFC 6298, round trip plus four deviations, is 11 s. What the cut strands
+/// on that path, at the server or a request of the client, is sent on the other one when the timer fires (`failover = "legacy"`).
+const MAY_WAIT_FOR_A_TIMEOUT: &[&str] = &["mobile/walk"];
+/// Time from such a timeout to the data: a round trip and a request.
+const AFTER_TIMEOUT_S: f64 = 1.0;
+
+fn overridden(text: &str, name: &str, overrides: &[(String, String)]) -> Scenario {
+    load(text, name, None, overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The shipped scenarios in which a link is cut for good or for a while, with what makes them short.
+fn handoffs() -> Vec<(&'static catalogue::Shipped, Vec<(String, String)>)> {
+    let shortened = |shipped: &'static catalogue::Shipped| {
+        let scenario = overridden(shipped.text, shipped.name, &[]);
+        let cut = scenario.events.iter().find(|event| event.cut == Some(true))?;
+        let scale = CUT_S / cut.at.as_secs_f64();
+        let mut changes = vec![("duration".into(), format!("{DURATION_S} s"))];
+        for (number, event) in scenario.events.iter().enumerate() {
+            changes.push((format!("event.{number}.at"), format!("{} s", event.at.as_secs_f64() * scale)));
+        }
+        changes.push(if shipped.text.contains("kind = \"progressive\"") {
+            // All of them play 5.24 Mb/s.
+            ("session.0.video.size".into(), format!("{} B", VIDEO_S * 5.24e6 / 8.0))
+        } else {
+            ("session.0.video.duration".into(), format!("{VIDEO_S} s"))
+        });
+        Some((shipped, changes))
+    };
+    catalogue::SCENARIOS.iter().filter_map(shortened).collect()
+}
+
+/// The longest time in which the application got nothing, from the first byte to the last one that it got, or to the end of a
+/// run that did not finish; and when it began.
+fn longest_gap(outcome: &Outcome) -> (f64, f64) {
+    let mut times: Vec<f64> =
+        times_of(outcome.events.as_ref().unwrap(), "delivered", "/client").map(|(_, at)| at).collect();
+    if outcome.metrics.ended != Ended::Finished {
+        times.push(outcome.metrics.sim_seconds);
+    }
+    let gaps = times.windows(2).map(|pair| (pair[1] - pair[0], pair[0]));
+    gaps.fold((0.0, 0.0), |longest, gap| if gap.0 > longest.0 { gap } else { longest })
+}
+
+/// The times of an event at a source whose name ends so.
+fn times_of<'a>(events: &'a EventColumns, event: &'a str, source: &'a str) -> impl Iterator<Item = (usize, f64)> + 'a {
+    let column = |name: &str| &events.columns.iter().find(|(n, _)| *n == name).unwrap().1;
+    let words = |name: &str| match column(name) {
+        Column::Text { words, codes } => codes.iter().map(|code| code.map(|code| words[code as usize].as_str())),
+        other => panic!("{name} is no text: {other:?}"),
+    };
+    let Column::Float(times) = column("time_s") else { panic!("times are numbers") };
+    let rows = times.iter().zip(words("event")).zip(words("source")).enumerate();
+    rows.filter(move |(_, ((_, name), at))| *name == Some(event) && at.is_some_and(|at| at.ends_with(source)))
+        .map(|(row, ((time, _), _))| (row, *time))
+}
+
+/// Whether a gap ended with the first timeout of a subflow, which was longer than the longest gap.
+fn waited_for_a_timeout(outcome: &Outcome, gap: f64, since: f64) -> bool {
+    let events = outcome.events.as_ref().unwrap();
+    let Some((_, Column::Integer(in_a_row))) = events.columns.iter().find(|(name, _)| *name == "number") else {
+        panic!("timeouts have numbers")
+    };
+    let end = since + gap;
+    let (first, last) = (since + LONGEST_GAP_S - AFTER_TIMEOUT_S, end);
+    let mut timeouts = times_of(events, "timeout-fired", "");
+    timeouts.any(|(row, at)| in_a_row[row] == 1 && at >= first && at <= last && end - at < AFTER_TIMEOUT_S)
+}
+
+#[test]
+#[ignore = "slow suite: every control, scheduler and handoff"]
+fn data_goes_on_arriving_after_a_handoff_under_every_control_and_scheduler() {
+    let handoffs = handoffs();
+    assert!(handoffs.len() >= 4, "the shipped handoffs and the walk");
+    let (mut runs, mut failures) = (0, Vec::new());
+    for (shipped, changes) in &handoffs {
+        for control in congestion::REGISTRY {
+            for scheduler in scheduler::REGISTRY {
+                for commit in ["at-window", "into-buffer"] {
+                    let chosen = [
+                        ("transport.congestion_control".into(), control.name.to_string()),
+                        ("transport.scheduler".into(), scheduler.name.to_string()),
+                        ("transport.commit".into(), commit.to_string()),
+                    ];
+                    let scenario = overridden(shipped.text, shipped.name, &[changes.as_slice(), &chosen].concat());
+                    let outcome = run(&scenario, &RunOptions { seed: 0, record_events: true }, &mut |_| true);
+                    let (gap, since) = longest_gap(&outcome);
+                    runs += 1;
+                    let excepted =
+                        MAY_WAIT_FOR_A_TIMEOUT.contains(&shipped.name) && waited_for_a_timeout(&outcome, gap, since);
+                    if gap > LONGEST_GAP_S && !excepted {
+                        let name = format!("{} {} {} {commit}", shipped.name, control.name, scheduler.name);
+                        failures.push(format!("{name}: {gap:.1} s without data from {since:.1} s"));
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(runs, handoffs.len() * congestion::REGISTRY.len() * scheduler::REGISTRY.len() * 2);
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// The whole video, with the cut in the middle: an estimate of the path's rate has five minutes to decay on a path that the
+/// scheduler and the receive window hold back.
+#[test]
+fn bbr_keeps_its_estimate_of_a_path_that_is_held_back() {
+    for scheduler in ["min-rtt", "linux", "ecf"] {
+        for commit in ["at-window", "into-buffer"] {
+            let shipped = catalogue::scenario("handoff/large-handoff").unwrap();
+            let chosen = [("congestion_control", "bbr"), ("scheduler", scheduler), ("commit", commit)];
+            let chosen = chosen.map(|(key, value)| (format!("transport.{key}"), value.to_string()));
+            let outcome = run(&overridden(shipped.text, shipped.name, &chosen), &RunOptions::default(), &mut |_| true);
+            let stalled_s = outcome.metrics.sessions[0].viewer.as_ref().unwrap().stall_s;
+            assert_eq!(outcome.metrics.ended, Ended::Finished, "{scheduler} {commit}");
+            assert!(stalled_s < 5.0, "{scheduler} {commit}: {stalled_s} s");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Delivery rates on a link of known rate, and what a subflow knows of its path after a retransmitted handshake.
+
+use super::*;
+use std::collections::VecDeque;
+
+/// Time between two packets on the link, in milliseconds: 100 packets of 1000 bytes a second.
+const SPACING: u64 = 10;
+const LINK_RATE: f64 = 100_000.0;
+
+/// A bed behind a link with a rate, a round trip of [`RTT`] and an endless queue; each packet is acknowledged.
+struct Link {
+    bed: Bed,
+    free_at: u64,
+    arrivals: VecDeque<u64>,
+    acked: u64,
+}
+
+impl Link {
+    /// In congestion avoidance, so that the window hardly grows.
+    fn new(window: u32) -> Self {
+        let mut bed = Bed::new(window);
+        bed.set_window(window, window);
+        Link { bed, free_at: 0, arrivals: VecDeque::new(), acked: 0 }
+    }
+
+    /// Sends until a time, with at most so many packets in flight besides what the window allows: as a scheduler that holds
+    /// the subflow back.
+    fn run(&mut self, until: u64, most: u32) {
+        for now in self.bed.now..until {
+            self.bed.wait_until(now);
+            while self.arrivals.front().is_some_and(|at| *at <= now) {
+                self.arrivals.pop_front();
+                self.acked += 1;
+                self.bed.ack(self.acked);
+            }
+            while self.bed.subflow.sender.has_room() && self.bed.in_flight() < most {
+                self.free_at = self.free_at.max(now) + SPACING;
+                self.arrivals.push_back(self.free_at + RTT);
+                let sender = &mut self.bed.subflow.sender;
+                sender.on_sent(at(now), sender.next() - 1, PACKET, false);
+            }
+            let sender = &mut self.bed.subflow.sender;
+            sender.note_supply(false);
+            // Without decay (`idle_restart = false`): a window that is not used stays.
+            sender.after_sending(at(now), false);
+        }
+    }
+
+    /// By the delivery rate, and by window over round trip, in multiples of the link's rate.
+    fn readings(&self) -> (f64, f64) {
+        let view = self.bed.subflow.view(PACKET);
+        (view.delivery_rate().unwrap() / LINK_RATE, view.rate() / LINK_RATE)
+    }
+}
+
+#[test]
+fn the_delivery_rate_is_the_link_s_where_window_over_round_trip_reads_several_times_it() {
+    let mut link = Link::new(40);
+    link.run(3000, u32::MAX);
+    let (delivered, by_window) = link.readings();
+    assert!((delivered - 1.0).abs() < 0.02, "{delivered}");
+    assert!((by_window - 1.0).abs() < 0.2, "a full window and its queue: {by_window}");
+    // Held back at 5 packets a round trip, the queue and the round trip shrink and the window stays.
+    link.run(8000, 5);
+    let (delivered, by_window) = link.readings();
+    assert!((delivered - 1.0).abs() < 0.02, "{delivered}");
+    assert!(by_window > 3.0, "{by_window}");
+}
+
+#[test]
+fn a_window_that_was_cut_to_spare_another_subflow_does_not_show_the_path() {
+    let mut link = Link::new(40);
+    link.run(3000, u32::MAX);
+    for _ in 0..4 {
+        link.bed.subflow.sender.penalise();
+    }
+    assert!(link.bed.cwnd() < 8, "{}", link.bed.cwnd());
+    // What was sent before the cut is acknowledged, then one round trip of few packets.
+    let drained = link.free_at + RTT;
+    link.run(drained + RTT, u32::MAX);
+    assert!((link.readings().0 - 1.0).abs() < 0.02, "{:?}", link.readings());
+}
+
+#[test]
+fn no_rate_was_delivered_before_the_first_sample() {
+    let mut bed = Bed::new(10);
+    bed.send(1);
+    assert_eq!(bed.subflow.view(PACKET).delivery_rate(), None);
+}
+
+/// A subflow whose SYN was sent at 1000.5 ms and again at 2000.5 ms, and answered at 2080 ms.
+fn answered_late(timestamps: bool, echo: Option<u64>) -> SubflowView {
+    let mut subflow = Bed::new(10).subflow;
+    subflow.sender = super::super::Sender::new(
+        (congestion::REGISTRY.find("newreno").unwrap().create)(&Options::default(), 0).unwrap(),
+        10,
+    );
+    subflow.peer.timestamps = timestamps;
+    // Not at ticks of the clock.
+    let half = Duration::from_micros(500);
+    subflow.on_handshake_sent(at(1000) + half);
+    subflow.on_handshake_sent(at(2000) + half);
+    subflow.on_numbers_agreed(at(2080), echo.map(|sent| timestamp(at(sent))));
+    subflow.view(PACKET)
+}
+
+#[test]
+fn the_timestamp_tells_which_of_two_syns_was_answered() {
+    // The clock has milliseconds; the first SYN bounds the time.
+    for (echo, round_trip_us) in [(2000, 80_000), (1000, 1_079_500)] {
+        let (view, expected) = (answered_late(true, Some(echo)), Duration::from_micros(round_trip_us));
+        assert_eq!((view.min_rtt, view.srtt), (expected, expected));
+    }
+}
+
+#[test]
+fn without_a_credible_timestamp_a_repeated_handshake_leaves_no_round_trip_rather_than_an_endless_one() {
+    // The echo of a clock that runs ahead, or that was read before the first SYN, is not believed.
+    for view in [answered_late(false, Some(2000)), answered_late(true, Some(2500)), answered_late(true, Some(900))] {
+        assert_eq!((view.min_rtt, view.srtt), (Duration::ZERO, Duration::ZERO));
+    }
+}
+
+#[test]
+fn a_tail_loss_that_its_probe_repaired_leaves_the_window_of_a_control_that_governs_itself() {
+    let mut bed = Bed::under("bbr", 10);
+    bed.send_with_rest(10, false).wait_until(1000 + RTT).ack(9);
+    let before = bed.cwnd();
+    let deadline = bed.deadline().unwrap();
+    bed.fire_at(deadline);
+    assert_eq!(bed.repeat(), [(9, SendKind::TailLossProbe)]);
+    bed.send(1);
+    let outcome = bed.wait_until(deadline + RTT).ack(11);
+    assert!(outcome.reduced.is_some(), "the probe repaired a loss");
+    assert!(bed.cwnd() >= before, "{} packets, {before} before", bed.cwnd());
+}
