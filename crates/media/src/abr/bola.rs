@@ -1,19 +1,33 @@
-//! BOLA: Lyapunov optimisation of utility over the buffer's level; no estimate of the network.
+//! BOLA: Lyapunov optimisation of utility over the buffer's level.
 //!
-//! choose m that maximises (V*(v_m + gp) - Q) / S_m;  wait while every one is negative
-//! v_m = ln(S_m / S_1),  V = (Q_max - 1) / (v_M + gp)
+//! m* maximises (V*(v_m + gp) - Q) / S_m;  while Q > Q_D - 1 it waits
+//! v_m = ln(S_m / S_1),  V = (Q_D - 1) / (v_M + gp)
 //! Q buffer in media segments, S_m nominal size (only ratios count), gp = gamma*p = 5, Q_max capacity in media segments.
 //!
-//! BOLA-FINITE, the default here, near the beginning and the end of a video:
-//! t = min(played, left),  t' = max(t/2, 3p),  Q_D = min(Q_max, t'/p),  V = (Q_D - 1) / (v_M + gp)
+//! BOLA-BASIC (`finite = false`): Q_D = Q_max. BOLA-FINITE, near the beginning and the end of a video:
+//! t = min(played, left),  t' = max(t/2, 3p),  Q_D = min(Q_max, t'/p)
+//! and a download with S^R left is abandoned for an m' < m with (V*(v_m' + gp) - Q) / S_m' > (V*(v_m + gp) - Q) / S^R.
 //!
-//! Spiteri, Urgaonkar, Sitaraman: "BOLA: Near-Optimal Bitrate Adaptation for Online Videos", INFOCOM 2016, algorithm 1
-//! and section IV; gp = 5 as in its authors' simulator Sabre. Ties go to the higher representation, as in dash.js.
+//! BOLA-U and BOLA-O cap a switch upwards, m* > m[n-1], by the throughput r of the last media segment:
+//! m' = the highest with S_m/p <= max(r, S_1/p);  m* if m' >= m*,  m[n-1] if m' < m[n-1],  and between these two
+//! BOLA-U (the default with FINITE): m' + 1.  BOLA-O: m', after a pause until m' scores no less than m' + 1.
 //!
-//! Ours: Q_max is at least [`MIN_CAPACITY_SEGMENTS`], since a buffer of one media segment leaves nothing to decide.
+//! Spiteri, Urgaonkar, Sitaraman: "BOLA: Near-Optimal Bitrate Adaptation for Online Videos", INFOCOM 2016, and
+//! IEEE/ACM Transactions on Networking 28(4), 2020, figures 6 (the algorithm) and 7 (abandonment); gp = 5 as there.
+//!
+//! Domain. The buffer has to hold three media segments ([`FINITE_FLOOR_SEGMENTS`], section V-D of the journal). Where a
+//! media segment is longer than the distances between the levels at which the choice changes (section V-E2, "dense
+//! buffer thresholds"), BOLA-BASIC and BOLA-FINITE alternate between low and high representations, and stall at the
+//! high ones also if the network is constant; the cap is the remedy. A download of a segment as long as the distance
+//! between several levels is abandoned early and often.
+//!
+//! Ours: r counts from the request to the last byte, as one measurement (Sabre, the authors' simulator: averages of 3
+//! and 8 s, latency apart). Ties go to the higher representation, as in dash.js. Of several m' worth abandoning for,
+//! the one of the highest score. Q_D is at least [`MIN_CAPACITY_SEGMENTS`], since a buffer of one media segment leaves
+//! nothing to decide.
 
-use super::options::check;
-use super::{AbrRule, Decision, Entry, View};
+use super::options::{BolaCap, check};
+use super::{Abandon, AbrRule, Decision, Entry, Progress, View};
 use anabranch_units::Duration;
 
 const NAME: &str = "bola";
@@ -29,14 +43,18 @@ const FINITE_FLOOR_SEGMENTS: f64 = 3.0;
 
 pub(super) const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "Maximises utility over the buffer's level by Lyapunov optimisation, without any estimate of the network.",
-    source: "Spiteri et al., BOLA, INFOCOM 2016",
+    summary: "Maximises utility over the buffer's level by Lyapunov optimisation; the throughput only caps switches upwards.",
+    source: "Spiteri et al., BOLA, INFOCOM 2016 and ToN 2020",
     create: |options| {
-        options.expect_only(NAME, &["capacity", "finite"])?;
+        options.expect_only(NAME, &["capacity", "finite", "cap", "abandon"])?;
         let capacity = options.capacity.unwrap_or(CAPACITY);
+        let finite = options.finite.unwrap_or(true);
         Ok(Box::new(Bola {
             capacity: check(NAME, "capacity", "longer than no time", capacity, |c| !c.is_zero())?,
-            finite: options.finite.unwrap_or(true),
+            finite,
+            cap: options.cap.unwrap_or(if finite { BolaCap::BolaU } else { BolaCap::None }),
+            abandon: options.abandon.unwrap_or(finite),
+            weight: 0.0,
         }))
     },
 };
@@ -45,6 +63,10 @@ pub(super) const ENTRY: Entry = Entry {
 struct Bola {
     capacity: Duration,
     finite: bool,
+    cap: BolaCap,
+    abandon: bool,
+    /// V of the last decision, in media segments per unit of utility.
+    weight: f64,
 }
 
 impl Bola {
@@ -61,27 +83,76 @@ impl Bola {
         let t = (FINITE_SHARE * played.min(left)).max(FINITE_FLOOR_SEGMENTS * p);
         q_max.min(t / p).max(MIN_CAPACITY_SEGMENTS)
     }
+
+    /// The level in media segments up to which a representation's score is not negative.
+    fn highest_level(&self, view: &View<'_>, representation: usize) -> f64 {
+        self.weight * (utility(view, representation) + GAMMA_P)
+    }
+
+    /// The level in media segments up to which a representation scores no less than the next one.
+    fn level_of_change(&self, view: &View<'_>, representation: usize) -> f64 {
+        let (low, high) = (view.ladder.bps(representation), view.ladder.bps(representation + 1));
+        let [low_level, high_level] = [0, 1].map(|step| self.highest_level(view, representation + step));
+        (high * low_level - low * high_level) / (high - low)
+    }
+
+    /// The representation to take instead of `best`, and the level to which the buffer has to fall before.
+    fn capped(&self, view: &View<'_>, best: usize) -> (usize, f64) {
+        let last = view.current.min(view.top);
+        let Some(download) = view.downloads.last().filter(|_| best > last) else { return (best, f64::INFINITY) };
+        let sustained = view.ladder.highest_within(download.throughput_bps(), view.top);
+        match self.cap {
+            BolaCap::None => (best, f64::INFINITY),
+            _ if sustained >= best => (best, f64::INFINITY),
+            // The cap is there against oscillations, so it leaves the last choice as it is.
+            _ if sustained < last => (last, f64::INFINITY),
+            BolaCap::BolaO => (sustained, self.level_of_change(view, sustained)),
+            BolaCap::BolaU => (sustained + 1, f64::INFINITY),
+        }
+    }
 }
 
 fn utility(view: &View<'_>, representation: usize) -> f64 {
     libm::log(view.ladder.bps(representation) / view.ladder.bps(0))
 }
 
+fn level(view: &View<'_>) -> f64 {
+    view.buffer.as_secs_f64() / view.ladder.segment_duration().as_secs_f64()
+}
+
 impl AbrRule for Bola {
     fn decide(&mut self, view: &View<'_>) -> Decision {
         let p = view.ladder.segment_duration().as_secs_f64();
-        let q = view.buffer.as_secs_f64() / p;
-        let v = (self.capacity_segments(view) - 1.0) / (utility(view, view.top) + GAMMA_P);
-        // Above this level the score of the highest representation, and so that of every one, is negative.
-        let full = v * (utility(view, view.top) + GAMMA_P);
-        if q > full {
-            // The level falls by one second per second, so the highest is the first to be worth fetching again.
-            let wait = Duration::from_secs_f64((q - full) * p);
-            return Decision { representation: view.top, wait, reason: "the buffer is full" };
-        }
-        let score = |m: usize| (v * (utility(view, m) + GAMMA_P) - q) / view.ladder.bps(m);
+        self.weight = (self.capacity_segments(view) - 1.0) / (utility(view, view.top) + GAMMA_P);
+        // Above this level every score is negative. While it waits the level falls by one second per second, so the
+        // highest representation is the first to be worth fetching again.
+        let full = self.highest_level(view, view.top);
+        let q = level(view);
+        let score = |m: usize| (self.highest_level(view, m) - q.min(full)) / view.ladder.bps(m);
         let best = (1..=view.top).fold(0, |best, m| if score(m) >= score(best) { m } else { best });
-        Decision::now(best, "highest utility for the buffer")
+        let (representation, fallen) = self.capped(view, best);
+        let wait = Duration::from_secs_f64((q - full.min(fallen)).max(0.0) * p);
+        let reason = match (q > full, representation == best) {
+            (true, _) => "the buffer is full",
+            (false, true) => "highest utility for the buffer",
+            (false, false) => "highest utility for the buffer, capped by the last throughput",
+        };
+        Decision { representation, wait, reason }
+    }
+
+    fn on_progress(&mut self, view: &View<'_>, progress: &Progress) -> Option<Abandon> {
+        let left = progress.total.saturating_sub(progress.bytes) as f64;
+        let q = level(view);
+        let here = self.highest_level(view, progress.representation) - q;
+        // A negative score would gain by a larger download.
+        if !self.abandon || progress.bytes == 0 || left <= 0.0 || here < 0.0 {
+            return None;
+        }
+        let whole = |m: usize| progress.total as f64 * view.ladder.bps(m) / view.ladder.bps(progress.representation);
+        let score = |m: usize| (self.highest_level(view, m) - q) / whole(m);
+        let lower = (0..progress.representation).filter(|&m| score(m) > here / left);
+        let representation = lower.reduce(|best, m| if score(m) >= score(best) { m } else { best })?;
+        Some(Abandon { representation, reason: "a lower representation has the higher utility for what is left" })
     }
 }
 

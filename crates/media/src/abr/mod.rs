@@ -16,7 +16,7 @@ mod robust_mpc;
 mod testing;
 mod view;
 
-pub use options::{AbrOptionError, AbrOptions, Strategy};
+pub use options::{AbrOptionError, AbrOptions, BolaCap, Strategy};
 pub use view::{
     Abandon, BufferState, Decision, Download, Event, Ladder, LadderError, Mark, Pictures, Playback, Progress, View,
     Vote,

@@ -17,6 +17,18 @@ pub enum Strategy {
     Throughput,
 }
 
+/// How BOLA caps a switch upwards by the throughput of the last media segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BolaCap {
+    /// Not at all (BOLA-BASIC, BOLA-FINITE).
+    None,
+    /// No more than one representation above the throughput (BOLA-U, the default).
+    BolaU,
+    /// None above the throughput, and a pause instead, for fewer oscillations (BOLA-O).
+    BolaO,
+}
+
 /// Options of the rules. Nothing said: the rule's own default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -40,6 +52,10 @@ pub struct AbrOptions {
     pub capacity: Option<Duration>,
     /// `bola`: take account of the video's beginning and end (BOLA-FINITE).
     pub finite: Option<bool>,
+    /// `bola`: how the last throughput caps a switch upwards; `bola-u` by default, `none` if `finite` is false.
+    pub cap: Option<BolaCap>,
+    /// `bola`: whether it abandons downloads; by default if `finite` is true.
+    pub abandon: Option<bool>,
     /// `rate`, `robust-mpc`: how many media segments the estimate looks back.
     #[serde(deserialize_with = "text::whole_option::<0, 10000, _, _>")]
     #[schemars(range(max = 10000))]
@@ -96,6 +112,8 @@ impl AbrOptions {
             ("representation", self.representation.is_some()),
             ("capacity", self.capacity.is_some()),
             ("finite", self.finite.is_some()),
+            ("cap", self.cap.is_some()),
+            ("abandon", self.abandon.is_some()),
             ("samples", self.samples.is_some()),
             ("safety", self.safety.is_some()),
             ("horizon", self.horizon.is_some()),
