@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 import typer
 from rich.table import Table
@@ -14,7 +14,21 @@ from anabranch.cli.console import answer
 
 EXAMPLES = "Example: anabranch list schedulers"
 
-_COLUMNS = ("name", "summary", "source")
+# A player and the bitrate rule that it decides by have the same name.
+_NOTES = {
+    "abr-rules": "How a player chooses bitrates. A scenario names the player of the same name, not the rule.",
+    "players": "`player.kind` in a scenario. A DASH player decides by the bitrate rule of the same name (abr-rules).",
+}
+
+
+class Entry(TypedDict):
+    """A line of the registry."""
+
+    name: str
+    summary: str
+    source: str
+    also: list[str]
+    """The other kinds that have something of the same name: a player's bitrate rule, a rule's player."""
 
 
 def list_names(
@@ -38,14 +52,18 @@ def list_names(
         return
     for number, (name, entries) in enumerate(groups.items()):
         answer(Text(f"{'' if number == 0 else chr(10)}{name}", style="bold"))
+        if name in _NOTES:
+            answer(Text(_NOTES[name], style="dim"))
         answer(_table(entries))
 
 
-def grouped() -> dict[str, list[dict[str, str]]]:
+def grouped() -> dict[str, list[Entry]]:
     """The registry by kind, in its own order."""
-    groups: dict[str, list[dict[str, str]]] = {}
-    for kind, *entry in _core.registry():
-        groups.setdefault(kind, []).append(dict(zip(_COLUMNS, entry, strict=True)))
+    registry = _core.registry()
+    groups: dict[str, list[Entry]] = {}
+    for kind, name, summary, source in registry:
+        also = [other for other, same, *_ in registry if same == name and other != kind]
+        groups.setdefault(kind, []).append({"name": name, "summary": summary, "source": source, "also": also})
     return groups
 
 
@@ -56,12 +74,12 @@ def unknown(word: str, known: list[str]) -> str:
     return f"nothing is called `{word}`; expected one of {', '.join(known)}{hint}"
 
 
-def _table(entries: list[dict[str, str]]) -> Table:
+def _table(entries: list[Entry]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     table.add_column("name", style="cyan", no_wrap=True)
     table.add_column("summary", overflow="fold", ratio=3)
     if any(entry["source"] for entry in entries):
         table.add_column("source", style="dim", overflow="fold", ratio=2)
     for entry in entries:
-        table.add_row(*(entry[c] for c in _COLUMNS[: len(table.columns)]))
+        table.add_row(*(entry["name"], entry["summary"], entry["source"])[: len(table.columns)])
     return table

@@ -159,8 +159,9 @@ impl AbrRule for Bola {
 #[cfg(test)]
 mod tests {
     use super::super::AbrOptions;
-    use super::super::testing::{ladder, two_second_ladder, view};
+    use super::super::testing::{download, ladder, two_second_ladder, view};
     use super::*;
+    use anabranch_units::Instant;
 
     fn decide(finite: bool, buffer_ms: u64, next: u64) -> Decision {
         // p = 1 s, 100 media segments, rates 1, e, e^2 (in kbit/s): utilities 0, 1, 2.
@@ -253,5 +254,85 @@ mod tests {
         let decision = rule.decide(&View { buffer: Duration::from_millis(1_250), ..view(&ladder) });
         assert_eq!(decision.wait, Duration::from_millis(250));
         assert!((ENTRY.create)(&AbrOptions { capacity: Some(Duration::ZERO), ..AbrOptions::default() }).is_err());
+    }
+
+    /// The decision of BOLA with V = 2 (capacity 15 s) at this level, with rates 1, e, e^2 Mbit/s, after a media segment in
+    /// representation `last` at `bps`.
+    fn capped(cap: BolaCap, buffer_ms: u64, last: usize, bps: u64) -> Decision {
+        let ladder = ladder(&[1_000_000, 2_718_282, 7_389_056]);
+        let options = AbrOptions {
+            capacity: Some(Duration::from_secs(15)),
+            finite: Some(false),
+            cap: Some(cap),
+            ..AbrOptions::default()
+        };
+        let downloads = [download(bps)];
+        let buffer = Duration::from_millis(buffer_ms);
+        let view = View { buffer, current: last, downloads: &downloads, ..view(&ladder) };
+        (ENTRY.create)(&options).unwrap().decide(&view)
+    }
+
+    #[test]
+    fn a_switch_upwards_is_capped_by_the_last_throughput() {
+        // At 12 s the buffer alone asks for the top, as the thresholds above show.
+        let chosen = |cap, last, bps| capped(cap, 12_000, last, bps).representation;
+        use BolaCap::{BolaO, BolaU, None};
+        assert_eq!(chosen(None, 0, 1_500_000), 2);
+        // 1.5 Mbit/s sustain the lowest: one above it, or the lowest itself.
+        assert_eq!((chosen(BolaU, 0, 1_500_000), chosen(BolaO, 0, 1_500_000)), (1, 0));
+        // Less than the lowest counts as the lowest.
+        assert_eq!((chosen(BolaU, 0, 500_000), chosen(BolaO, 0, 500_000)), (1, 0));
+        // The cap neither lowers the last choice nor raises it.
+        assert_eq!((chosen(BolaU, 1, 1_500_000), chosen(BolaO, 1, 1_500_000)), (1, 1));
+        // 2.8 Mbit/s sustain the middle; 7.5 the top.
+        assert_eq!((chosen(BolaU, 0, 2_800_000), chosen(BolaO, 0, 2_800_000)), (2, 1));
+        assert_eq!((chosen(BolaU, 0, 7_500_000), chosen(BolaO, 0, 7_500_000)), (2, 2));
+        // Downwards, or without a change, the throughput says nothing.
+        let down = |last| capped(BolaU, 8_830, last, 500_000).representation;
+        assert_eq!((down(2), down(1), chosen(BolaU, 2, 500_000)), (0, 0, 2));
+    }
+
+    #[test]
+    fn bola_o_waits_for_the_level_at_which_it_would_choose_so() {
+        // The lowest and the middle score alike at 8.836 s, the middle and the top at 10.836 s (computed above).
+        let waits = |last, bps| capped(BolaCap::BolaO, 12_000, last, bps).wait.as_secs_f64();
+        assert!((waits(0, 1_500_000) - (12.0 - 8.836)).abs() < 0.001);
+        assert!((waits(0, 2_800_000) - (12.0 - 10.836)).abs() < 0.001);
+        assert_eq!(waits(1, 1_500_000), 0.0, "it keeps its last choice");
+        assert_eq!(capped(BolaCap::BolaU, 12_000, 0, 1_500_000).wait, Duration::ZERO);
+        // A full buffer falls to 14 s first whatever the cap.
+        assert_eq!(capped(BolaCap::BolaU, 15_000, 0, 1_500_000).wait, Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_download_is_abandoned_where_a_lower_one_scores_more_than_what_is_left() {
+        let ladder = ladder(&[1_000_000, 2_718_282, 7_389_056]);
+        let options =
+            AbrOptions { capacity: Some(Duration::from_secs(15)), finite: Some(false), ..AbrOptions::default() };
+        let with = |abandon| AbrOptions { abandon: Some(abandon), ..options };
+        let abandoned = |options: &AbrOptions, representation: usize, buffer_ms: u64, got: u64| {
+            let mut rule = (ENTRY.create)(options).unwrap();
+            rule.decide(&View { buffer: Duration::from_secs(12), ..view(&ladder) });
+            let total = ladder.segment_bytes(representation, 7);
+            let requested_at = Instant::ZERO;
+            let progress = Progress { index: 7, representation, requested_at, first_progress: None, bytes: got, total };
+            let view = View { buffer: Duration::from_millis(buffer_ms), ..view(&ladder) };
+            rule.on_progress(&view, &progress).map(|abandon| abandon.representation)
+        };
+        // V = 2: levels 10, 12, 14. At Q = 4, in units of the lowest's size: the top scores 10/7.389 = 1.353 with all left,
+        // the middle 8/2.718 = 2.943, the lowest 6/1 = 6; the top reaches 6 with 10/6 = 1.667 left, 208 333 bytes.
+        let total = ladder.segment_bytes(2, 7);
+        assert_eq!(abandoned(&with(true), 2, 4_000, 1_000), Some(0));
+        assert_eq!(abandoned(&with(true), 2, 4_000, total - 208_500), Some(0));
+        assert_eq!(abandoned(&with(true), 2, 4_000, total - 208_000), None);
+        // At Q = 9.5: 4.5/7.389 = 0.609, 2.5/2.718 = 0.920, 0.5/1: the middle.
+        assert_eq!(abandoned(&with(true), 2, 9_500, 1_000), Some(1));
+        // Nothing received yet, nothing lower, a negative score, or not allowed.
+        assert_eq!(abandoned(&with(true), 2, 4_000, 0), None);
+        assert_eq!(abandoned(&with(true), 0, 4_000, 1_000), None);
+        assert_eq!(abandoned(&with(true), 2, 14_100, 1_000), None);
+        assert_eq!(abandoned(&with(false), 2, 4_000, 1_000), None);
+        assert_eq!(abandoned(&options, 2, 4_000, 1_000), None, "BOLA-BASIC abandons nothing");
+        assert_eq!(abandoned(&AbrOptions { finite: Some(true), ..options }, 2, 0, 1_000), Some(0));
     }
 }

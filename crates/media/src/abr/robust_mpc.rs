@@ -224,7 +224,9 @@ impl AbrRule for RobustMpc {
     }
 
     fn observe(&mut self, _view: &View<'_>, event: &Event<'_>) {
-        if let (Event::SegmentFinished(download), Some(forecast)) = (event, self.forecast.take()) {
+        // The forecast stays until a download shows its error: the player measures its buffer many times before.
+        let Event::SegmentFinished(download) = event else { return };
+        if let Some(forecast) = self.forecast.take() {
             let measured = download.throughput_bps();
             self.errors.push((forecast - measured).abs() / measured);
             if self.errors.len() > self.samples {

@@ -221,7 +221,7 @@ pub static PLAYERS: Registry<Constructor> = Registry::new(&[
     },
     Entry {
         name: "dash.js-5",
-        summary: "Plays DASH as dash.js 5 does: a buffer of 18 s (30 s at the top), lower representations in it replaced.",
+        summary: "Plays DASH as dash.js 5 does: a buffer of 18 s (30 s at the top); `fast_switch` fetches again what is on screen in a lower representation.",
         source: "dash.js 5.2.1: src/streaming/controllers, src/streaming/rules",
         create: dash::dashjs_5,
     },

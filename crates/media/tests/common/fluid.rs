@@ -134,6 +134,8 @@ impl Fluid {
         let end = self.arrival(began, total as f64 * 8.0);
         while state.now + REPORT_INTERVAL < end {
             Self::play(state, REPORT_INTERVAL);
+            // As a player does between two reports.
+            rule.observe(&self.view(state), &Event::BufferMeasured);
             let bytes = (self.bits(began, state.now) / 8.0) as u64;
             let first_progress = Some(Mark { at: at(began), bytes: 0 });
             let progress = Progress { index, representation, requested_at: at(began), first_progress, bytes, total };
