@@ -23,6 +23,17 @@ def test_every_kind_lists_names_with_a_sentence(answer: Callable[..., Any]) -> N
         assert all(entry["summary"].rstrip()[-1] in ".?" for entry in entries), kind
 
 
+def test_what_is_a_player_and_what_its_bitrate_rule_is_said(anabranch: Run, answer: Callable[..., Any]) -> None:
+    groups = answer("list")
+    rules = {entry["name"] for entry in groups["abr-rules"]}
+    for kind, other in (("players", "abr-rules"), ("abr-rules", "players")):
+        for entry in groups[kind]:
+            assert entry["also"] == ([other] if entry["name"] in rules else []), entry
+        note = anabranch("list", kind).stdout.splitlines()[1]
+        assert "player" in note and "rule" in note and "same name" in note
+    assert all(entry["also"] == [] for entry in groups["schedulers"])
+
+
 def test_the_promised_names_are_there(answer: Callable[..., Any]) -> None:
     promised = {
         "schedulers": "min-rtt linux round-robin redundant blest ecf gr-sty tp-sty tr-sty largest-window highest-rate",

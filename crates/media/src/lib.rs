@@ -30,7 +30,7 @@ pub use metrics::{ViewerMetrics, ViewerReport};
 pub use observed::Observed;
 pub use players::{
     Bulk, Content, Dash, DashOptions, FileOptions, FrameCounts, GiveUp, PLAYERS, Player, PlayerEntry, PlayerOptions,
-    PlayerSetup, SetupError, Vlc, VlcOptions,
+    PlayerSetup, SetupError, Vlc, VlcOptions, outside_domain,
 };
 pub use predict::{ForecastCounts, SwitchForecast, SwitchPredictor};
 pub use stream::Stream;

@@ -21,6 +21,8 @@ pub enum WarningKind {
     EventAfterEnd,
     /// A session, or cross traffic, begins when the run is over.
     StartAfterEnd,
+    /// A player whose bitrate rule was not made for such a video or buffer.
+    OutsideDomain,
 }
 
 impl WarningKind {
@@ -29,6 +31,7 @@ impl WarningKind {
         match self {
             WarningKind::EventAfterEnd => "event-after-end",
             WarningKind::StartAfterEnd => "start-after-end",
+            WarningKind::OutsideDomain => "outside-domain",
         }
     }
 }

@@ -59,6 +59,11 @@ pub(super) const ENTRY: Entry = Entry {
     },
 };
 
+/// The shortest buffer for which the algorithm was made: three media segments (section V-D).
+pub(crate) fn least_capacity(segment: Duration) -> Duration {
+    Duration::from_secs_f64(FINITE_FLOOR_SEGMENTS * segment.as_secs_f64())
+}
+
 #[derive(Debug)]
 struct Bola {
     capacity: Duration,

@@ -6,7 +6,7 @@
 //! To add one: a file beside this one with an [`Entry`], and a line in [`REGISTRY`].
 
 mod bba;
-mod bola;
+pub(crate) mod bola;
 pub mod dashjs;
 mod fixed;
 mod options;

@@ -7,7 +7,7 @@ mod dash;
 mod vlc;
 
 pub use bulk::Bulk;
-pub use dash::{Dash, DashOptions, GiveUp};
+pub use dash::{Dash, DashOptions, GiveUp, outside_domain};
 pub use vlc::{FrameCounts, Vlc, VlcOptions};
 
 use crate::abr::{AbrOptionError, AbrOptions};

@@ -257,6 +257,7 @@ fn check_session(session: &mut Session, position: &str, paths: &[String], checke
     }
     content::check_video(&mut session.video, &steps, checker)?;
     content::check_player(&session.player, &session.video, &steps, checker)?;
+    content::warn_of_domain(&session.player, &session.video, &steps, checker);
     content::check_statistics(session, &steps, checker)
 }
 

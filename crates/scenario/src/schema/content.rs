@@ -3,9 +3,10 @@
 use super::check::{Checker, Result};
 use super::mistake::Mistake;
 use super::tables::{Dash, Player, Session, Video};
+use crate::warning::WarningKind;
 use anabranch_media::abr::AbrOptionError;
 use anabranch_media::content::{DashVideo, LADDERS, Mpd, MpdSelection, SegmentVariation, read_table};
-use anabranch_media::{Content, Exchanges, FrameTable, PLAYERS, PlayerSetup, SetupError};
+use anabranch_media::{Content, Exchanges, FrameTable, PLAYERS, PlayerSetup, SetupError, outside_domain};
 use std::sync::Arc;
 
 pub(super) fn check_video(video: &mut Video, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
@@ -115,6 +116,14 @@ pub(super) fn check_player(player: &Player, video: &Video, steps: &[&str], check
         SetupError::WrongContent { .. } => "kind",
     };
     checker.wrong(&[&steps[..], &[key]].concat(), error.to_string(), "")
+}
+
+/// Warns of a player whose rule was not made for this video.
+pub(super) fn warn_of_domain(player: &Player, video: &Video, steps: &[&str], checker: &mut Checker<'_>) {
+    let Video::Dash(dash) = video else { return };
+    if let Some(message) = outside_domain(&player.kind, &player.options.dash, dash.video()) {
+        checker.warn(&[steps, &["player"]].concat(), WarningKind::OutsideDomain, message);
+    }
 }
 
 /// A real progressive video may have a million pictures; one will do to try a player.

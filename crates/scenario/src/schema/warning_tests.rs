@@ -122,3 +122,20 @@ fn a_trace_of_zeros_is_refused() {
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(error.message.contains("zero"), "{error}");
 }
+
+#[test]
+fn bola_with_less_than_three_media_segments_is_a_warning() {
+    let with = |ladder: &str, player: &str| {
+        let video = format!("{{ kind = \"dash\", ladder = \"{ladder}\", duration = \"100 s\" }}");
+        warnings(&[("session.0.video", &video), ("session.0.player", player)])
+    };
+    let found = with("bbb-10s", "{ kind = \"bola\" }");
+    let [warning] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(warning.kind, WarningKind::OutsideDomain);
+    let expected = "`bola` has a buffer of 25 s and needs three media segments (30 s at 10 s each)";
+    assert!(warning.message.starts_with(expected), "{warning}");
+    assert_eq!(with("bbb-10s", "{ kind = \"bola\", buffer = \"30 s\" }"), []);
+    assert_eq!(with("bbb-10s", "{ kind = \"bola\", buffer = \"29 s\" }").len(), 1);
+    assert_eq!(with("bbb-6s", "{ kind = \"bola\" }"), []);
+    assert_eq!(with("bbb-10s", "{ kind = \"robust-mpc\" }"), []);
+}

@@ -20,6 +20,7 @@
 //! buffer, updates of live MPDs.
 
 mod buffer;
+mod domain;
 mod headers;
 mod limits;
 mod options;
@@ -30,6 +31,7 @@ mod scheduler;
 #[cfg(test)]
 mod tests;
 
+pub use domain::outside_domain;
 pub use options::{DashOptions, GiveUp};
 
 use super::{Content, Player, PlayerSetup, SetupError, receive, refuse, refuse_vlc};
