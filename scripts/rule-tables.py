@@ -52,7 +52,7 @@ MPC = [
 TABLES: dict[str, list[tuple[str, str, Player]]] = {"fast-switch": FAST_SWITCH, "bola": BOLA, "robust-mpc": MPC}
 
 
-def cells(scenario: str, player: Player) -> Iterable[str]:
+def values(scenario: str, player: Player) -> Iterable[str]:
     """The means over the viewers of all runs."""
     sessions = [
         session
@@ -75,7 +75,7 @@ def table(rows: list[tuple[str, str, Player]]) -> str:
     """A table in Markdown."""
     head = ["scenario", "player", "mean bitrate, Mb/s", "switches", "stalls", "stalled, s", "wasted bytes"]
     lines = [head, ["---"] * 2 + ["---:"] * 5]
-    lines += [[f"`{scenario}`", name, *cells(scenario, player)] for scenario, name, player in rows]
+    lines += [[f"`{scenario}`", name, *values(scenario, player)] for scenario, name, player in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
