@@ -148,6 +148,7 @@ _PER_PATH: list[tuple[str, Callable[[Subflow], float], Callable[[float], str]]] 
 
 def figure(runs: Sequence[StoredRun], session: int = 0) -> Figure:
     """One session of each run side by side."""
+    from anabranch.figures import ending
     from anabranch.figures.comparison import Column, compare
 
     scenarios = list(dict.fromkeys(str(r.metrics["scenario"]) for r in runs))
@@ -157,6 +158,8 @@ def figure(runs: Sequence[StoredRun], session: int = 0) -> Figure:
             subtitle=summary.in_short(run.metrics["sessions"][session]),
             recording=run.recording.sessions[session],
             marks=run.recording.marks,
+            ending=ending.of_session(run.metrics, run.scenario, session),
+            paths=tuple(run.scenario["path"]),
         )
         for name, run in zip(names(runs), runs, strict=True)
     ]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from anabranch.figures import style
 from anabranch.recording import Mark
@@ -18,9 +20,9 @@ ROW_IN = 0.155
 
 # More rows of labels than this push the panels away from the title; numbers take less room.
 _MOST_ROWS = 3
-# Between two labels of a row, and between a label and its line, in inches.
-_GAP_IN = 0.09
-_OFFSET_IN = 0.04
+# Between two labels of a row, and between a label and a line, in inches.
+_GAP_IN = 0.07
+_OFFSET_IN = 0.03
 _NUMBERS_SIZE = 7.5
 # The explanation of numbers is at most this many lines long; scenarios may have thousands of events.
 _MOST_LINES = 6
@@ -66,7 +68,7 @@ class _Placed:
     """Whether the text begins at its line, rather than ends there."""
 
     def covers(self, at_in: float) -> bool:
-        return self.begin_in - _GAP_IN < at_in < self.end_in + _GAP_IN
+        return self.begin_in - _OFFSET_IN < at_in < self.end_in + _OFFSET_IN
 
 
 @dataclass(frozen=True)
@@ -111,11 +113,28 @@ class Strip:
             )
 
 
-def _line(strong: bool) -> dict[str, object]:
+def _line(strong: bool) -> dict[str, Any]:
     """The line of an event, or of the end."""
     if strong:
         return {"color": style.INK, "linewidth": 1.6, "linestyle": "-"}
     return {"color": style.INK, "linewidth": 0.9, "linestyle": DASHED}
+
+
+def add_strip(figure: Figure, panel: Axes, strip: Strip) -> None:
+    """Draws labels into the room above a panel."""
+    if not strip.rows:
+        return
+    place, height_in = panel.get_position(), float(figure.get_figheight())
+    axes = figure.add_axes((place.x0, place.y1, place.width, strip.height_in / height_in), gid="events")
+    strip.draw(axes)
+
+
+def add_explanation(figure: Figure, lines: Sequence[str], left_in: float) -> None:
+    """Writes what the numbers stand for at the lower edge of a figure."""
+    width_in, height_in = figure.get_size_inches()
+    for position, line in enumerate(reversed(lines)):
+        y = (0.06 + (position + 0.5) * ROW_IN) / height_in
+        figure.text(left_in / width_in, y, line, fontsize=_NUMBERS_SIZE, color=style.MUTED, va="center")
 
 
 def merged(marks: Sequence[Mark]) -> list[Mark]:
