@@ -82,7 +82,7 @@ class _Sheet:
 
     @property
     def beside(self) -> int:
-        return min(len(self.columns), _BESIDE)
+        return _beside(len(self.columns))
 
     @property
     def strip_in(self) -> float:
@@ -129,7 +129,7 @@ def _rows(columns: Sequence[Column]) -> list[_Row]:
         rows.append(_Row("Bitrate on screen (Mb/s); the darker, the more pixels", 2.2, panels.bitrate))
     if any(r.plays for r in recordings):
         rows.append(_Row("Playout buffer (s)", 2.0, _buffer_if_any))
-    tops = panels.path_tops(recordings)
+    tops = panels.path_tops(recordings, styles)
     titles = panels.path_titles(recordings, tops)
     rows += [_Row(titles[path], 1.5, _path_panel(path, styles[path], tops[path])) for path in tops]
     if any(r.plays and not r.shown for r in recordings):
@@ -152,13 +152,18 @@ def _path_panel(path: str, path_style: style.PathStyle, top: float) -> Callable[
     return lambda axes, recording: panels.throughput(axes, recording, path, path_style, top)
 
 
+def _beside(columns: int) -> int:
+    """How many columns stand in a row: up to three, and two of four."""
+    return 2 if columns == 4 else min(columns, _BESIDE)
+
+
 def _buffer_if_any(axes: Axes, recording: SessionRecording) -> None:
     if recording.plays:
         panels.playout_buffer(axes, recording)
 
 
 def _sheet(columns: Sequence[Column], width_in: float) -> _Sheet:
-    beside = min(len(columns), _BESIDE)
+    beside = _beside(len(columns))
     column_in = (width_in - _LEFT_IN - _RIGHT_IN - _BETWEEN_IN * (beside - 1)) / beside
     span = max((float(c.recording.times_s[-1]) for c in columns if len(c.recording.times_s)), default=1.0)
     strips = labels.strips([(column.marks, column.ending) for column in columns], span, column_in)

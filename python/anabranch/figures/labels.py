@@ -132,8 +132,8 @@ def add_strip(figure: Figure, panel: Axes, strip: Strip) -> None:
 def add_explanation(figure: Figure, lines: Sequence[str], left_in: float) -> None:
     """Writes what the numbers stand for at the lower edge of a figure."""
     width_in, height_in = figure.get_size_inches()
-    for position, line in enumerate(reversed(lines)):
-        y = (0.06 + (position + 0.5) * ROW_IN) / height_in
+    for position, line in enumerate(lines):
+        y = (0.06 + (len(lines) - position - 0.5) * ROW_IN) / height_in
         figure.text(left_in / width_in, y, line, fontsize=_NUMBERS_SIZE, color=style.MUTED, va="center")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,8 +18,8 @@ _POINTS = 320
 _SHORTEST_BIN_S = 1.0
 # Capacity is drawn up to so many times what was carried.
 _MOST_HEADROOM = 2.0
-# Paths share one scale as long as the lowest reaches this part of it.
-_FLATTEST = 4.0
+# Paths share one scale, but those that would fill less than the inverse of this of it have their own.
+_FLATTEST = 2.0
 # How many bins make the end of a line: about a twentieth of the figure.
 _END_BINS = 15
 
@@ -82,10 +82,14 @@ def path_titles(recordings: Sequence[SessionRecording], tops: Mapping[str, float
     return titles
 
 
-def path_tops(recordings: Sequence[SessionRecording]) -> dict[str, float]:
+def path_tops(recordings: Sequence[SessionRecording], names: Iterable[str]) -> dict[str, float]:
     """Where the axis of each path's throughput ends, in Mb/s: the same for all paths, unless one would be too flat.
 
     Capacity far above what was carried is cut off: the throughput is what the panel is about.
+
+    Args:
+        recordings: The sessions.
+        names: The order of the paths; those that no session has are left out.
     """
     tops: dict[str, float] = {}
     for recording in recordings:
@@ -95,7 +99,8 @@ def path_tops(recordings: Sequence[SessionRecording]) -> dict[str, float]:
             top = max(carried, min(capacity, carried * _MOST_HEADROOM if carried else capacity))
             tops[path.path] = max(tops.get(path.path, 0.0), top * 1.06)
     highest = max(tops.values(), default=1.0) or 1.0
-    return {path: highest if top * _FLATTEST >= highest else top or highest for path, top in tops.items()}
+    ordered = {path: tops[path] for path in names if path in tops}
+    return {path: highest if top * _FLATTEST >= highest else top or highest for path, top in ordered.items()}
 
 
 def _peak(recording: SessionRecording, bps: Array) -> float:
@@ -109,7 +114,16 @@ def throughput(axes: Axes, recording: SessionRecording, name: str, path_style: s
     axes.set_ylim(0.0, top)
     path = next((path for path in recording.paths if path.path == name), None)
     if path is None:
-        axes.text(0.5, 0.5, "not a path of this session", transform=axes.transAxes, color=style.MUTED, ha="center")
+        axes.text(
+            0.5,
+            0.5,
+            "not a path of this session",
+            transform=axes.transAxes,
+            color=style.MUTED,
+            ha="center",
+            va="center",
+            bbox={"facecolor": "white", "linewidth": 0, "pad": 2.0},
+        )
         return
     middles, rows = _binned(recording, path.capacity_bps / 1e6)
     capacity = _mean(np.where(np.isfinite(rows), rows, np.nan))
@@ -182,10 +196,11 @@ def window(axes: Axes, recording: SessionRecording, styles: Mapping[str, style.P
         seen = ~np.isnan(line)
         if not seen.any():
             continue
+        # Where no subflow uses the path the range has a gap, as the line has.
         axes.fill_between(
-            middles[seen],
-            np.nanmin(rows[seen], axis=1),
-            np.nanmax(rows[seen], axis=1),
+            middles,
+            np.where(seen, np.where(np.isnan(rows), np.inf, rows).min(axis=1), np.nan),
+            np.where(seen, np.where(np.isnan(rows), -np.inf, rows).max(axis=1), np.nan),
             color=styles[path.path].colour,
             alpha=0.18,
             linewidth=0,

@@ -94,7 +94,7 @@ def _panels(recording: SessionRecording, styles: Mapping[str, style.PathStyle]) 
 
 
 def _throughput_panels(recording: SessionRecording, styles: Mapping[str, style.PathStyle]) -> list[_Panel]:
-    tops = panels.path_tops([recording])
+    tops = panels.path_tops([recording], styles)
     titles = panels.path_titles([recording], tops)
 
     def drawn(path: str) -> Callable[[Axes], None]:
