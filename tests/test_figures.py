@@ -326,7 +326,7 @@ def test_capacity_is_drawn_behind_the_throughput_of_its_path_and_cut_off_far_abo
     assert axes.get_ylim()[1] > 2.0
     far, _ = panel_of(draw_session(with_capacity(1e9), title="t", subtitle=""), "capacity-path0")
     assert far.get_ylim()[1] < 5.0
-    assert "capacity up to 1e+03" in far.get_title(loc="left")
+    assert "link capacity up to 1e+03" in far.get_title(loc="left")
     none, unlimited = panel_of(draw_session(with_capacity(np.inf), title="t", subtitle=""), "capacity-path0")
     assert np.isnan(heights(unlimited)).all()
     assert none.get_ylim()[1] < 5.0

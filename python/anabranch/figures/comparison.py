@@ -19,7 +19,7 @@ _WIDTH_IN = 9.0
 _ALONE_IN = 7.2
 # More columns beside each other would be narrower than their labels; the rest goes below.
 _BESIDE = 3
-_LEFT_IN, _RIGHT_IN, _BETWEEN_IN = 0.5, 0.15, 0.16
+_LEFT_IN, _RIGHT_IN, _BETWEEN_IN = 0.5, 0.15, 0.24
 # A unit of panel height, and what the titles of panels and the time axis take.
 _UNIT_IN = 0.4
 _TITLE_IN = 0.27

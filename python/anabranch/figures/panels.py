@@ -16,8 +16,9 @@ from anabranch.recording import Array, Mark, SessionRecording
 _POINTS = 320
 # Throughput over less than this is a property of bursts, not of a path.
 _SHORTEST_BIN_S = 1.0
-# Capacity is drawn up to so many times what was carried.
+# Capacity is drawn up to so many times what was carried, without the burst of the start.
 _MOST_HEADROOM = 2.0
+_WITHOUT_BURSTS = 0.98
 # Paths share one scale, but those that would fill less than the inverse of this of it have their own.
 _FLATTEST = 2.0
 # How many bins make the end of a line: about a twentieth of the figure.
@@ -76,9 +77,12 @@ def path_titles(recordings: Sequence[SessionRecording], tops: Mapping[str, float
     titles: dict[str, str] = {}
     for path, top in tops.items():
         highest = max((_peak(r, p.capacity_bps) for r in recordings for p in r.paths if p.path == path), default=0.0)
-        unit = "Mb/s" if titles else f"Mb/s, mean over {averaged:.3g} s; shaded: capacity of its link"
-        above = f"; capacity up to {highest:.3g}" if highest > top else ""
-        titles[path] = f"Throughput of {path} ({unit}{above})"
+        above = f" up to {highest:.3g}" if highest > top else ""
+        if not titles:
+            note = f", mean over {averaged:.3g} s; shaded: link capacity{above}"
+        else:
+            note = f"; capacity{above}" if above else ""
+        titles[path] = f"Throughput of {path} (Mb/s{note})"
     return titles
 
 
@@ -95,18 +99,21 @@ def path_tops(recordings: Sequence[SessionRecording], names: Iterable[str]) -> d
     for recording in recordings:
         for path in recording.paths:
             carried = _peak(recording, path.throughput_bps)
+            usual = _peak(recording, path.throughput_bps, _WITHOUT_BURSTS)
             capacity = _peak(recording, path.capacity_bps)
-            top = max(carried, min(capacity, carried * _MOST_HEADROOM if carried else capacity))
+            top = max(carried, min(capacity, usual * _MOST_HEADROOM if carried else capacity))
             tops[path.path] = max(tops.get(path.path, 0.0), top * 1.06)
     highest = max(tops.values(), default=1.0) or 1.0
     ordered = {path: tops[path] for path in names if path in tops}
     return {path: highest if top * _FLATTEST >= highest else top or highest for path, top in ordered.items()}
 
 
-def _peak(recording: SessionRecording, bps: Array) -> float:
-    """The highest mean of a bin in Mb/s; zero where nothing is known or there is no limit."""
+def _peak(recording: SessionRecording, bps: Array, quantile: float = 1.0) -> float:
+    """The highest mean of a bin in Mb/s, or a quantile; zero where nothing is known or there is no limit."""
     _, rows = _binned(recording, np.where(np.isfinite(bps), bps, np.nan))
-    return float(np.nanmax(_mean(rows), initial=0.0)) / 1e6
+    means = _mean(rows)
+    means = means[~np.isnan(means)]
+    return float(np.quantile(means, quantile)) / 1e6 if len(means) else 0.0
 
 
 def throughput(axes: Axes, recording: SessionRecording, name: str, path_style: style.PathStyle, top: float) -> None:
