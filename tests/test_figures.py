@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
@@ -58,6 +59,8 @@ def streamed(samples: int = 600) -> SessionRecording:
 def texts_of(figure: Figure) -> dict[str, Bbox]:
     """The extents of all texts outside of panels' axes, in pixels of the saved figure; equal texts are numbered."""
     figure.set_dpi(SAVED_DPI)
+    # One renderer for all texts.
+    FigureCanvasAgg(figure)
     found = [*figure.texts, *(axes._left_title for axes in figure.axes if axes._left_title.get_text())]  # type: ignore[attr-defined]
     found += event_labels(figure)
     return {f"{text.get_text()} #{number}": text.get_window_extent() for number, text in enumerate(found)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -156,12 +157,12 @@ def strips(columns: Sequence[tuple[Sequence[Mark], Ending | None]], span_s: floa
     events = [merged(marks) for marks, _ in columns]
     ends = [[Label(end.at_s, end.text, strong=True)] if end else [] for _, end in columns]
     texts = [[Label(m.at_s, m.text) for m in own] + end for own, end in zip(events, ends, strict=True)]
-    found = [_arranged(own, span_s, width_in) for own in texts]
+    found = [_arranged(tuple(own), span_s, width_in) for own in texts]
     if all(len(strip.placed) == len(own) for strip, own in zip(found, texts, strict=True)):
         return found
     numbers = {mark: str(number) for number, mark in enumerate(_distinct(events), start=1)}
     short = [[Label(m.at_s, numbers[m]) for m in own] + end for own, end in zip(events, ends, strict=True)]
-    return [_arranged(own, span_s, width_in) for own in short]
+    return [_arranged(tuple(own), span_s, width_in) for own in short]
 
 
 def explanation(columns: Sequence[Sequence[Mark]], drawn: Sequence[Strip], width_in: float) -> list[str]:
@@ -190,7 +191,8 @@ def _distinct(columns: Iterable[Sequence[Mark]]) -> list[Mark]:
     return sorted({mark for own in columns for mark in own}, key=lambda mark: (mark.at_s, mark.text))
 
 
-def _arranged(labels: Sequence[Label], span_s: float, width_in: float) -> Strip:
+@lru_cache(maxsize=16)
+def _arranged(labels: tuple[Label, ...], span_s: float, width_in: float) -> Strip:
     """Puts each label into the highest row where it covers nothing; leaves out what finds no room."""
     placed: list[_Placed] = []
     # The end is more important than any event.
@@ -202,7 +204,7 @@ def _arranged(labels: Sequence[Label], span_s: float, width_in: float) -> Strip:
         tries = (_Placed(label, row, *side) for row in range(_MOST_ROWS) for side in within)
         if fitting := next((one for one in tries if _fits(one, at_in, placed, span_s, width_in)), None):
             placed.append(fitting)
-    return Strip(span_s, max((p.row + 1 for p in placed), default=0), placed)
+    return Strip(span_s, max((p.row + 1 for p in placed), default=0), tuple(placed))
 
 
 def _fits(one: _Placed, at_in: float, placed: Sequence[_Placed], span_s: float, width_in: float) -> bool:
