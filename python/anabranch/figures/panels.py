@@ -19,6 +19,8 @@ _SHORTEST_BIN_S = 1.0
 # Capacity is drawn up to so many times what was carried, without the burst of the start.
 _MOST_HEADROOM = 2.0
 _WITHOUT_BURSTS = 0.98
+# The lines of more events than this are pale, so that they do not hide what they cross.
+_FEW_EVENTS = 20
 # Paths share one scale, but those that would fill less than the inverse of this of it have their own.
 _FLATTEST = 2.0
 # How many bins make the end of a line: about a twentieth of the figure.
@@ -279,7 +281,14 @@ def scenario_marks(axes: Axes, marks: Sequence[Mark]) -> None:
     transform = blended_transform_factory(axes.transData, axes.transAxes)
     lines = [[(at, 0.0), (at, 1.0)] for at in (m.at_s for m in marks)]
     axes.add_collection(
-        LineCollection(lines, colors=style.INK, linewidths=0.9, linestyles=labels.DASHED, transform=transform),
+        LineCollection(
+            lines,
+            colors=style.INK,
+            linewidths=0.9,
+            linestyles=labels.DASHED,
+            transform=transform,
+            alpha=1.0 if len(marks) <= _FEW_EVENTS else 0.25,
+        ),
         autolim=False,
     )
 
