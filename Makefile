@@ -26,7 +26,7 @@ RUST_SOURCES := $(shell find crates scenarios -type f \( -name '*.rs' -o -name '
                 Cargo.toml Cargo.lock .cargo/config.toml
 PYTHON_TREES := python tests scripts
 
-.PHONY: help demo test rust-test python-test check check-rust check-python words slow compare bench bench-live build docs validation fuzz matrix tools clean
+.PHONY: help demo images test rust-test python-test check check-rust check-python words slow compare bench bench-live build docs validation fuzz matrix tools clean
 
 help: ## Lists these verbs.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -54,9 +54,14 @@ $(VENV)/.created: | tools
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# What `anabranch` needs at run time, and maturin, which builds it.
-$(VENV)/.runtime: $(VENV)/.created pyproject.toml requirements/constraints.txt
-	$(BIN)/pip install --quiet maturin matplotlib numpy polars rich typer
+# What builds the package.
+$(VENV)/.maturin: $(VENV)/.created requirements/constraints.txt
+	$(BIN)/pip install --quiet maturin
+	@touch $@
+
+# What `anabranch` needs at run time.
+$(VENV)/.runtime: $(VENV)/.maturin pyproject.toml requirements/constraints.txt
+	$(BIN)/pip install --quiet matplotlib numpy polars rich typer
 	@touch $@
 
 $(VENV)/.development: $(VENV)/.runtime
@@ -64,11 +69,20 @@ $(VENV)/.development: $(VENV)/.runtime
 	@touch $@
 
 # Python sources are used in place; only Rust has to be built.
-$(VENV)/.built: $(VENV)/.runtime $(RUST_SOURCES)
-	env -u CONDA_PREFIX VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release
+MATURIN := env -u CONDA_PREFIX VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release
+
+$(VENV)/.compiled: $(VENV)/.maturin $(RUST_SOURCES)
+	$(MATURIN) --skip-install
 	@touch $@
 
-build: $(VENV)/.built ## Builds the package into .venv.
+# Finds everything compiled, and installs it.
+$(VENV)/.built: $(VENV)/.runtime $(VENV)/.compiled
+	$(MATURIN) --quiet
+	@touch $@
+
+build: ## Builds the package into .venv.
+	@# What is needed at run time comes over the network, while Cargo compiles.
+	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.built
 
 # The tests need the package, but its release build only if that is there already. Otherwise the compiled part comes from the build
 # of Rust's tests, and from the same invocation of Cargo: another one would unify features otherwise and compile nearly everything
@@ -94,13 +108,16 @@ $(VENV)/.testable: $(VENV)/.created $(RUST_SOURCES)
 
 DEMO_DIR := runs/demo
 
-demo: build ## Streams one video over three paths under two schedulers and compares them.
+demo: build ## A video on a walk out of the WiFi's reach: over WiFi alone, over WiFi and LTE, and with every byte on both.
 	@mkdir -p $(DEMO_DIR)
-	$(BIN)/anabranch run sticky/3p-50 --set transport.congestion_control=cubic --set transport.scheduler=min-rtt \
-	  --strict --out $(DEMO_DIR)/min-rtt
-	$(BIN)/anabranch run sticky/3p-50 --set transport.congestion_control=cubic --set transport.scheduler=tr-sty \
-	  --strict --out $(DEMO_DIR)/tr-sty
-	$(BIN)/anabranch compare $(DEMO_DIR)/min-rtt $(DEMO_DIR)/tr-sty --out $(DEMO_DIR)
+	$(BIN)/anabranch run mobile/walk --seed 2 --set 'session.0.paths=["wifi"]' --strict --out $(DEMO_DIR)/wifi-alone
+	$(BIN)/anabranch run mobile/walk --seed 2 --strict --out $(DEMO_DIR)/wifi-and-lte
+	$(BIN)/anabranch run mobile/walk --seed 2 --set transport.scheduler=redundant --strict --out $(DEMO_DIR)/redundant
+	$(BIN)/anabranch compare $(DEMO_DIR)/wifi-alone $(DEMO_DIR)/wifi-and-lte $(DEMO_DIR)/redundant --out $(DEMO_DIR)
+
+images: demo ## Draws the figures of the documentation again, but for those of live runs.
+	cp $(DEMO_DIR)/comparison.png docs/images/mobile-walk.png
+	$(BIN)/python scripts/kernel-figure.py
 
 test: | $(VENV)/.created ## Runs every test that this machine can run, but the slow suite, and the checks.
 	@# What is installed comes over the network, while Cargo compiles.

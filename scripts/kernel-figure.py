@@ -80,10 +80,10 @@ def draw(comparisons: list[Comparison], out: Path) -> None:
         goodput.plot((0.4, 25), (0.4, 25), color=style.MUTED, linewidth=0.8, zorder=1)
         difference.axhspan(-BAND_PERCENT, BAND_PERCENT, color=style.GRID, alpha=0.6, linewidth=0)
         difference.axhline(0, color=style.MUTED, linewidth=0.8)
-        for (part, label, marker), colour in zip(PARTS, style.PATHS, strict=False):
+        for (part, label, marker), of_path in zip(PARTS, style.PATHS, strict=False):
             of_part = [comparison for comparison in comparisons if comparison.part == part]
             kernel = [comparison.kernel for comparison in of_part]
-            look = {"color": colour, "marker": marker, "markersize": 4.5, "alpha": 0.85, "markeredgewidth": 0}
+            look = {"color": of_path.colour, "marker": marker, "markersize": 4.5, "alpha": 0.85, "markeredgewidth": 0}
             goodput.plot(
                 kernel, [c.simulated for c in of_part], linestyle="", label=f"{label} ({len(of_part)})", **look
             )

@@ -212,3 +212,38 @@ def test_the_tutorial_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             assert content in printed
             shown += 1
     assert (ran, shown) == (8, 2)
+
+
+def demo_commands() -> list[list[str]]:
+    """The commands of `make demo`."""
+    text = (ROOT / "Makefile").read_text("utf-8").replace("\\\n", " ")
+    (recipe,) = re.findall(r"^demo:.*\n((?:\t.*\n)+)", text, re.MULTILINE)
+    lines = [line.replace("$(DEMO_DIR)", "demo") for line in recipe.splitlines() if "$(BIN)/anabranch" in line]
+    return [shlex.split(line.partition("$(BIN)/anabranch")[2]) for line in lines]
+
+
+def test_the_readme_shows_what_the_demo_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "README.md").read_text("utf-8")
+    printed = ""
+    for arguments in demo_commands():
+        done = CliRunner().invoke(app, arguments)
+        assert done.exit_code == 0, f"{arguments}: {done.output}"
+        printed += done.stdout.replace("\u202f", " ")
+    assert (tmp_path / "demo" / "comparison.png").stat().st_size > 10_000
+    fences = re.findall(r"^```(\w*)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    blocks = [content for language, content in fences if not language]
+    # The table, the summary, and what ten seeds give, which the slow test below measures.
+    assert [block in printed for block in blocks] == [True, True, False]
+
+
+@pytest.mark.slow
+def test_the_program_of_the_readme_prints_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "README.md").read_text("utf-8")
+    found = re.search(r"^```python\n(.*?)^```\n\n```\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert found
+    exec(found[1], {})
+    printed = capsys.readouterr().out
+    assert printed == found[2]
+    alone, both, redundant = (float(number) for number in re.findall(r"([\d.]+) s frozen", printed))
+    assert alone > 10 * both > 10 * redundant, "the demo shows a difference"

@@ -78,6 +78,7 @@ class Scenario:
 class _Path(TypedDict):
     path: str
     throughput_bps: NDArray[np.float32]
+    capacity_bps: NDArray[np.float32]
     cwnd_packets: NDArray[np.float32]
     srtt_s: NDArray[np.float32]
     disabled: NDArray[np.float64]  # Beginning and end, two columns.

@@ -25,6 +25,9 @@ def flatten(tree: Any, prefix: str = "") -> dict[str, Any]:
     """The leaves of nested tables and lists, by dotted key."""
     if isinstance(tree, dict):
         items = [(str(key), value) for key, value in tree.items()]
+    elif isinstance(tree, list) and tree and all(isinstance(value, str) for value in tree):
+        # Names, such as those of a session's paths, say more together.
+        return {prefix: "+".join(tree)}
     elif isinstance(tree, list):
         items = [(str(position), value) for position, value in enumerate(tree)]
     else:

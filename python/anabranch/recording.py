@@ -27,6 +27,8 @@ class PathRecording:
         cwnd_packets: The congestion window in packets.
         srtt_s: The smoothed round trip in seconds.
         disabled_s: Beginning and end of each span in which the path policy forbade new data, shape (n, 2).
+        capacity_bps: The mean rate that the path's slowest downlink allowed since the previous sample, headers
+            included: infinite without a limit, not a number where an older version recorded none.
     """
 
     path: str
@@ -34,6 +36,12 @@ class PathRecording:
     cwnd_packets: Array
     srtt_s: Array
     disabled_s: Array = field(default_factory=lambda: np.empty((0, 2)))
+    capacity_bps: Array = field(default_factory=lambda: np.empty(0))
+
+    def __post_init__(self) -> None:
+        """Fills in the capacity where it is not known."""
+        if not len(self.capacity_bps):
+            object.__setattr__(self, "capacity_bps", np.full(len(self.throughput_bps), np.nan))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +149,7 @@ def of_outcome(outcome: _core.Outcome) -> Recording:
                 cwnd_packets=path["cwnd_packets"].astype(np.float64),
                 srtt_s=path["srtt_s"].astype(np.float64),
                 disabled_s=path["disabled"].reshape(-1, 2),
+                capacity_bps=path["capacity_bps"].astype(np.float64),
             )
             for path in columns["paths"]
         ]
@@ -163,7 +172,7 @@ def of_outcome(outcome: _core.Outcome) -> Recording:
     return Recording(tuple(sessions), tuple(Mark(at, text) for at, text in outcome.marks()))
 
 
-_PER_PATH = ("throughput_bps", "cwnd_packets", "srtt_s")
+_PER_PATH = ("throughput_bps", "cwnd_packets", "srtt_s", "capacity_bps")
 
 
 def samples_frame(recording: Recording) -> pl.DataFrame:
@@ -233,7 +242,8 @@ def of_frames(samples: pl.DataFrame, incidents: pl.DataFrame) -> Recording:
                 paths=tuple(
                     PathRecording(
                         p,
-                        **{c: rows[f"{p}.{c}"].to_numpy() for c in _PER_PATH},
+                        # Run folders of older versions lack the capacity.
+                        **{c: rows[f"{p}.{c}"].to_numpy() for c in _PER_PATH if f"{p}.{c}" in rows.columns},
                         disabled_s=_spans(disabled.filter(pl.col("text") == p)),
                     )
                     for p in names

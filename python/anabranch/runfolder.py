@@ -7,7 +7,7 @@
 ``samples.parquet``    each session over time, sampled
 ``incidents.parquet``  stalls, buffer underflows and the scenario's events: when they were
 ``events.parquet``     every event, with ``--events``
-``session.png``        the figure of one session, the first by default, and ``session.svg``
+``session.png``        the figure of the session or, of several, all side by side, and ``session.svg``
 ``run.json``           seed, overrides, program, machine, times; written last: without it a folder is unfinished
 =====================  ====================================================================================
 """
@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from anabranch import InputError, metrics, outputs, provenance, recording, summary
+from anabranch import InputError, metrics, outputs, provenance, recording
 from anabranch.metrics import Metrics
 from anabranch.recording import Recording
 from anabranch.session import Run
@@ -75,14 +75,14 @@ class StoredRun:
     recording: Recording
 
 
-def write(run: Run, directory: Path | None = None, *, session: int = 0) -> Path:
+def write(run: Run, directory: Path | None = None, *, session: int | None = None) -> Path:
     """Writes a run folder.
 
     Args:
         run: What to write.
         directory: The folder, made if need be; the files of an earlier run in it are replaced. Where absent, the next
             free ``runs/<scenario>-<seed>-<n>`` below the current directory.
-        session: Which session to draw, counted from 0.
+        session: Which session to draw in detail, counted from 0; several side by side where absent.
 
     Returns:
         The folder.
@@ -91,7 +91,7 @@ def write(run: Run, directory: Path | None = None, *, session: int = 0) -> Path:
         InputError: There is no such session.
         OSError: It cannot be written.
     """
-    if session != 0:
+    if session:
         check_session(session, run.metrics["scenario"], len(run.recording.sessions))
     folder = directory or _DEFAULT_PARENT
     with outputs.writing(folder):
@@ -103,7 +103,7 @@ def write(run: Run, directory: Path | None = None, *, session: int = 0) -> Path:
     return folder
 
 
-def _write_files(run: Run, folder: Path, session: int) -> None:
+def _write_files(run: Run, folder: Path, session: int | None) -> None:
     """Writes all files, the small ones that say most first: a disk may become full."""
     _remove_files(folder)
     for name in (_RUN, _METRICS, _SCENARIO, _SAMPLES, _INCIDENTS, _EVENTS, *_PICTURES):
@@ -191,32 +191,15 @@ def check_session(session: int, where: object, recorded: int) -> None:
         raise InputError(f"{where}: there is no recording of session {session}; expected {known}")
 
 
-def _draw(run: Run, folder: Path, session: int) -> None:
-    """Draws a session; a run of cross traffic alone has none."""
+def _draw(run: Run, folder: Path, session: int | None) -> None:
+    """Draws the run, or one session; a run of cross traffic alone has none."""
     if not run.recording.sessions:
         return
-    from anabranch.figures import draw_session, style
+    from anabranch.figures import draw_run, style
 
-    transport = tomllib.loads(run.scenario)["transport"]
-    policies = ", ".join(_name(transport[key]) for key in ("scheduler", "congestion_control"))
-    if (policy := _name(transport["path_policy"])) != "full-mesh":
-        policies += f", {policy}"
-    title = str(run.metrics["scenario"])
-    if len(run.metrics["sessions"]) > 1:
-        title += f", {run.metrics['sessions'][session]['name']} of {len(run.metrics['sessions'])}"
-    figure = draw_session(
-        run.recording.sessions[session],
-        title=title,
-        subtitle=f"{policies}, seed {run.seed}: {summary.in_short(run.metrics['sessions'][session])}",
-        marks=run.recording.marks,
-    )
+    figure = draw_run(run.recording, run.metrics, tomllib.loads(run.scenario), run.seed, session)
     for name in _PICTURES:
         style.save(figure, folder / name)
-
-
-def _name(choice: Any) -> str:
-    """The name of a replaceable part, which may stand alone or in a table with its options."""
-    return str(choice["name"] if isinstance(choice, dict) else choice)
 
 
 def _about(run: Run) -> dict[str, Any]:

@@ -114,13 +114,14 @@ class Run:
             raise ValueError("this run recorded no events; ask for them with run(..., events=True)")
         return frame
 
-    def save(self, directory: str | Path | None = None, *, session: int = 0) -> Path:
+    def save(self, directory: str | Path | None = None, *, session: int | None = None) -> Path:
         """Writes a run folder, pictures included, and returns it.
 
         Args:
             directory: The folder; the files of an earlier run in it are replaced. The next free
                 ``runs/<scenario>-<seed>-<n>`` below the current directory where absent.
-            session: Which session to draw, counted from 0.
+            session: Which session to draw in detail, counted from 0. Where absent, the only one, or several side by
+                side.
 
         Raises:
             InputError: There is no such session.

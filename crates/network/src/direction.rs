@@ -216,6 +216,12 @@ impl<P: Packet> Direction<P> {
         self.up
     }
 
+    /// Bits that the rate allows between two times without a change between them, used or not: nothing while the link is cut,
+    /// infinity without a limit. The link's overhead counts. Of a link that carries nothing; its recordings wait for no packet.
+    pub fn capacity_bits(&self, from: Instant, to: Instant) -> f64 {
+        if self.up { self.server.capacity_bits(from, to) } else { 0.0 }
+    }
+
     /// Size of the waiting packets, without the one in service.
     pub fn backlog(&self) -> Backlog {
         self.backlog

@@ -1,14 +1,16 @@
 //! From what was observed to the outcome of a run.
 
+use crate::capacity;
 use crate::fairness::Fairness;
+use crate::marks::marks;
 use crate::metrics::{Ended, Engine, LinkDirection, LinkMetrics, Metrics, Outcome, QueueDelay, SCHEMA};
 use crate::observer::{Ending, Observer};
-use crate::recording::{Mark, Recording};
+use crate::recording::Recording;
 use crate::table::{EventRow, tabulate};
 use anabranch_events::DropCause;
 use anabranch_media::PathLabel;
 use anabranch_network::{Count, Histogram, Stats};
-use anabranch_scenario::{Action, Path, Scenario};
+use anabranch_scenario::{Path, Scenario};
 use anabranch_units::{Duration, Instant};
 
 /// What is said of a run as a whole.
@@ -100,6 +102,7 @@ pub fn gather(
             rows.extend(own);
         }
     }
+    capacity::fill(&mut recording.sessions, scenario, facts.seed, scenario.sample_interval);
     let events = rows.map(|rows| tabulate(rows, sources.unwrap_or_default(), path_names));
     Outcome { metrics, recording, events }
 }
@@ -122,23 +125,4 @@ pub fn link_metrics(name: &str, down: bool, stats: &Stats, inside: Count) -> Lin
         packets_duplicated: stats.duplicated.packets,
         packets_in_flight: inside.packets,
     }
-}
-
-/// The scenario's events until `end`, in words.
-fn marks(scenario: &Scenario, end: Instant) -> Vec<Mark> {
-    let happened = scenario.events.iter().filter(|event| Instant::ZERO + event.at <= end);
-    let text = |action: &Action| match action {
-        Action::Path { path, down } => {
-            format!("interface of {} {}", scenario.paths[*path].name, if *down { "down" } else { "up" })
-        }
-        Action::Link { link, cut, .. } => {
-            let name = &scenario.links[*link].name;
-            match cut {
-                Some(true) => format!("{name} cut"),
-                Some(false) => format!("{name} restored"),
-                None => format!("{name} changes"),
-            }
-        }
-    };
-    happened.map(|event| Mark { at_s: event.at.as_secs_f64(), text: text(&event.action(scenario)) }).collect()
 }

@@ -4,10 +4,12 @@
 //! and keeps the rows of the table of events. [`gather`] makes the [`Outcome`] of all observers and of what the links
 //! counted.
 
+mod capacity;
 mod fairness;
 mod finite;
 mod gather;
 mod live;
+mod marks;
 mod metrics;
 mod observer;
 mod recording;

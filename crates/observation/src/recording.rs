@@ -22,7 +22,7 @@ pub struct Recording {
 pub struct Mark {
     /// When.
     pub at_s: f64,
-    /// What, in a few words, such as "wifi down".
+    /// What, in a few words, such as "wifi cut" or "wifi 2 → 0.5 Mb/s".
     pub text: String,
 }
 
@@ -69,6 +69,9 @@ pub struct PathRecording {
     pub path: String,
     /// Payload acknowledged since the sample before, as a rate.
     pub throughput_bps: Vec<f32>,
+    /// The mean rate that the slowest of its downlinks allowed since the sample before, headers included; infinite without a
+    /// limit, zero while it is cut.
+    pub capacity_bps: Vec<f32>,
     /// Congestion window in packets.
     pub cwnd_packets: Vec<f32>,
     /// Smoothed round trip.

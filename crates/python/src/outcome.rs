@@ -86,6 +86,7 @@ fn convert_path<'py>(py: Python<'py>, path: &PathRecording) -> PyResult<Bound<'p
     let dict = PyDict::new(py);
     dict.set_item("path", &path.path)?;
     dict.set_item("throughput_bps", path.throughput_bps.to_pyarray(py))?;
+    dict.set_item("capacity_bps", path.capacity_bps.to_pyarray(py))?;
     dict.set_item("cwnd_packets", path.cwnd_packets.to_pyarray(py))?;
     dict.set_item("srtt_s", path.srtt_s.to_pyarray(py))?;
     dict.set_item("disabled", spans(py, &path.disabled)?)?;

@@ -52,7 +52,16 @@ _Directory = Annotated[
         help="The run folder; runs/SCENARIO-SEED-N where absent. An earlier run in it is replaced.",
     ),
 ]
-_Session = Annotated[int, typer.Option("--session", min=0, metavar="N", help="Which session to draw, counted from 0.")]
+_Session = Annotated[
+    int | None,
+    typer.Option(
+        "--session",
+        min=0,
+        metavar="N",
+        help="Which session to draw in detail, counted from 0; where absent the only one, or several side by side.",
+        show_default=False,
+    ),
+]
 _AsJson = Annotated[
     bool,
     typer.Option(
@@ -88,7 +97,7 @@ def run(
     seed: _Seed = None,
     overrides: _Overrides = None,
     directory: _Directory = None,
-    session: _Session = 0,
+    session: _Session = None,
     as_json: _AsJson = False,
     events: _Events = False,
     strict: _Strict = False,
@@ -147,10 +156,10 @@ def _refuse(given: Mapping[str, object]) -> None:
 
 @dataclass(frozen=True)
 class _Target:
-    """The run folder that is wanted, None for a new one, and the session to draw."""
+    """The run folder that is wanted, None for a new one, and the session to draw, None for all."""
 
     directory: Path | None
-    session: int
+    session: int | None
 
 
 def _run(

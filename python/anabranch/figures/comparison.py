@@ -1,8 +1,7 @@
-"""The figure of a comparison: one column per run, the same axes in every column."""
+"""The figure of a comparison: one column per run or session, the same axes in every column, three in a row."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,32 +11,46 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from anabranch.figures import panels, style
+from anabranch.figures import labels, panels, style
 from anabranch.recording import Mark, SessionRecording
 
-_COLUMN_IN = 4.6
-_PANELS_IN = 5.35
-_ABOVE_IN = 1.25
-# One more line of subtitles, and what fits into one.
-_LINE_IN = 0.17
-_SUBTITLE_CHARACTERS = 70
+# The width of a figure with several columns: 1800 pixels at the resolution of `style`, so that it fits on a screen.
+_WIDTH_IN = 9.0
+_ALONE_IN = 7.2
+# More columns beside each other would be narrower than their labels; the rest goes below.
+_BESIDE = 3
+_LEFT_IN, _RIGHT_IN, _BETWEEN_IN = 0.5, 0.15, 0.24
+# A unit of panel height, and what the titles of panels and the time axis take.
+_UNIT_IN = 0.4
+_TITLE_IN = 0.27
+_AXIS_IN = 0.55
+_TITLE_PAD_POINTS = 5.0
+# Lines of the figure's title, and of a column's title and subtitle: size of the letters in points, height in inches.
+_HEADING = (12.5, 0.24)
+_NAME = (10.5, 0.19)
+_OUTCOME = (8.5, 0.165)
+_AROUND_HEADING_IN = 0.13
 
 
 @dataclass(frozen=True)
 class Column:
-    """One run of a comparison.
+    """One run of a comparison, or one session of a run.
 
     Attributes:
         title: What distinguishes it from the others, such as its scheduler.
         subtitle: Its outcome in a few words.
         recording: The session to draw.
         marks: Scheduled changes of the network.
+        ending: How it ended, if not of its own.
+        paths: The paths of its scenario, which decide on colours; those of the session where absent.
     """
 
     title: str
     subtitle: str
     recording: SessionRecording
     marks: Sequence[Mark] = ()
+    ending: labels.Ending | None = None
+    paths: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -47,15 +60,60 @@ class _Row:
     draw: Callable[[Axes, SessionRecording], object]
 
 
+@dataclass(frozen=True)
+class _Sheet:
+    """The columns with everything that their places depend on.
+
+    Attributes:
+        columns: In order; up to three stand beside each other.
+        rows: The panels of each column.
+        strips: The labels of each column's events.
+        explained: What numbered labels stand for.
+        column_in: The width of a column.
+        span_s: The time that each shows.
+    """
+
+    columns: Sequence[Column]
+    rows: Sequence[_Row]
+    strips: Sequence[labels.Strip]
+    explained: Sequence[str]
+    column_in: float
+    span_s: float
+
+    @property
+    def beside(self) -> int:
+        return _beside(len(self.columns))
+
+    @property
+    def strip_in(self) -> float:
+        return max(strip.height_in for strip in self.strips)
+
+    @property
+    def panels_in(self) -> float:
+        return sum(row.height * _UNIT_IN + _TITLE_IN for row in self.rows) + self.strip_in
+
+    def head(self, column: Column) -> tuple[list[str], list[str]]:
+        """Title and subtitle of a column in lines."""
+        return (
+            style.wrapped(column.title, self.column_in, _NAME[0], bold=True),
+            style.wrapped(column.subtitle, self.column_in, _OUTCOME[0]),
+        )
+
+    @property
+    def head_in(self) -> float:
+        heads = [self.head(column) for column in self.columns]
+        return max(len(title) * _NAME[1] + len(subtitle) * _OUTCOME[1] for title, subtitle in heads) + 0.03
+
+
 def compare(columns: Sequence[Column], *, title: str) -> Figure:
-    """Draws runs side by side: throughput per path, playout buffer, discards and path switches over time.
+    """Draws runs or sessions side by side: bitrate, throughput per path, playout buffer, discards, path switches.
 
     Args:
-        columns: The runs, at least one.
+        columns: The runs or sessions, at least one.
         title: The first line, in bold.
 
     Returns:
-        A figure, about 700 pixels wide per run at its own resolution.
+        A figure at most 1800 pixels wide at its own resolution, with up to three columns beside each other.
     """
     if not columns:
         raise ValueError("a comparison needs at least one run")
@@ -63,107 +121,165 @@ def compare(columns: Sequence[Column], *, title: str) -> Figure:
         return _draw(columns, title)
 
 
+def _rows(columns: Sequence[Column]) -> list[_Row]:
+    recordings = [column.recording for column in columns]
+    styles = style.path_styles(_path_names(columns))
+    rows = []
+    if any(r.shown for r in recordings):
+        rows.append(_Row("Bitrate on screen (Mb/s); the darker, the more pixels", 2.2, panels.bitrate))
+    if any(r.plays for r in recordings):
+        rows.append(_Row("Playout buffer (s)", 2.0, _buffer_if_any))
+    tops = panels.path_tops(recordings, styles)
+    titles = panels.path_titles(recordings, tops)
+    rows += [_Row(titles[path], 1.5, _path_panel(path, styles[path], tops[path])) for path in tops]
+    if any(r.plays and not r.shown for r in recordings):
+        rows.append(
+            _Row("Discarded pictures per second", 1.2, lambda a, r: panels.counts(a, r, r.discards, "discards"))
+        )
+    if any(len(r.paths) > 1 for r in recordings):
+        rows.append(
+            _Row("Path switches per second", 1.2, lambda a, r: panels.counts(a, r, r.path_switches, "path-switches"))
+        )
+    return rows
+
+
+def _path_names(columns: Sequence[Column]) -> list[str]:
+    names = [name for c in columns for name in (*c.paths, *(path.path for path in c.recording.paths))]
+    return list(dict.fromkeys(names))
+
+
+def _path_panel(path: str, path_style: style.PathStyle, top: float) -> Callable[[Axes, SessionRecording], None]:
+    return lambda axes, recording: panels.throughput(axes, recording, path, path_style, top)
+
+
+def _beside(columns: int) -> int:
+    """How many columns stand in a row: up to three, and two of four."""
+    return 2 if columns == 4 else min(columns, _BESIDE)
+
+
 def _buffer_if_any(axes: Axes, recording: SessionRecording) -> None:
     if recording.plays:
         panels.playout_buffer(axes, recording)
 
 
-def _rows(columns: Sequence[Column], colours: dict[str, str]) -> list[_Row]:
-    averaged = max(panels.bin_width_s(c.recording) for c in columns)
-    rows = []
-    streamed = any(c.recording.shown for c in columns)
-    if streamed:
-        rows.append(_Row("Bitrate on screen (Mb/s); the darker, the more pixels", 2.2, panels.bitrate))
-    rows.append(
-        _Row(
-            f"Throughput per path (Mb/s, mean over {averaged:.3g} s)",
-            2.4,
-            lambda a, r: panels.throughput(a, r, colours),
-        )
-    )
-    if any(c.recording.plays for c in columns):
-        rows.append(_Row("Playout buffer (s)", 2.0, _buffer_if_any))
-    if any(c.recording.plays and not c.recording.shown for c in columns):
-        rows.append(
-            _Row("Discarded pictures per second", 1.3, lambda a, r: panels.counts(a, r, r.discards, "discards"))
-        )
-    if any(len(c.recording.paths) > 1 for c in columns):
-        rows.append(
-            _Row("Path switches per second", 1.3, lambda a, r: panels.counts(a, r, r.path_switches, "path-switches"))
-        )
-    return rows
+def _sheet(columns: Sequence[Column], width_in: float) -> _Sheet:
+    beside = _beside(len(columns))
+    column_in = (width_in - _LEFT_IN - _RIGHT_IN - _BETWEEN_IN * (beside - 1)) / beside
+    span = max((float(c.recording.times_s[-1]) for c in columns if len(c.recording.times_s)), default=1.0)
+    strips = labels.strips([(column.marks, column.ending) for column in columns], span, column_in)
+    explained = labels.explanation([column.marks for column in columns], strips, width_in - _LEFT_IN - _RIGHT_IN)
+    return _Sheet(columns, _rows(columns), strips, explained, column_in, span)
 
 
 def _draw(columns: Sequence[Column], title: str) -> Figure:
-    names = list(dict.fromkeys(s.path for c in columns for s in c.recording.paths))
-    colours = style.path_colours(names)
-    rows = _rows(columns, colours)
-    width_in = _COLUMN_IN * len(columns) + 0.6
-    subtitles = [textwrap.wrap(c.subtitle, _SUBTITLE_CHARACTERS) for c in columns]
-    above_in = _ABOVE_IN + _LINE_IN * (max(1, *map(len, subtitles)) - 1)
-    height_in = _PANELS_IN + above_in
+    width_in = _ALONE_IN if len(columns) == 1 else _WIDTH_IN
+    sheet = _sheet(columns, width_in)
+    handles = _handles(columns)
+    lines = style.wrapped(title, width_in - _LEFT_IN - _RIGHT_IN - _legend_in(handles), _HEADING[0], bold=True)
+    above_in = len(lines) * _HEADING[1] + _AROUND_HEADING_IN
+    block_in = sheet.head_in + sheet.panels_in + _AXIS_IN
+    blocks = -(-len(columns) // sheet.beside)
+    height_in = above_in + blocks * block_in + labels.ROW_IN * len(sheet.explained) + 0.1
     figure = Figure(figsize=(width_in, height_in))
-    left = 0.5 / width_in
-    grid = figure.add_gridspec(
-        len(rows),
-        len(columns),
-        height_ratios=[r.height for r in rows],
-        hspace=0.42,
-        wspace=0.06,
-        left=left,
-        right=1.0 - 0.2 / width_in,
-        top=1.0 - above_in / height_in,
-        bottom=0.52 / height_in,
-    )
-    end = max((float(c.recording.times_s[-1]) for c in columns if len(c.recording.times_s)), default=1.0)
-    for number, row in enumerate(rows):
-        top = 0.0
-        line: list[Axes] = []
-        for position, column in enumerate(columns):
-            axes = figure.add_subplot(grid[number, position])
-            row.draw(axes, column.recording)
-            top = max(top, axes.get_ylim()[1])
-            line.append(axes)
-        for position, (axes, column) in enumerate(zip(line, columns, strict=True)):
-            axes.set_xlim(0.0, end)
+    left = _LEFT_IN / width_in
+    for position, line in enumerate(lines):
+        y = 1.0 - ((position + 0.5) * _HEADING[1] + 0.06) / height_in
+        figure.text(left, y, line, fontsize=_HEADING[0], fontweight="bold", va="center")
+    _legend(figure, handles)
+    drawn = [
+        _column(figure, sheet, number, above_in + number // sheet.beside * block_in) for number in range(len(columns))
+    ]
+    for row in zip(*drawn, strict=True):
+        top = max(axes.get_ylim()[1] for axes in row)
+        for axes in row:
             axes.set_ylim(0.0, top)
-            style.few_ticks(axes, max(int(row.height * 1.8), 2))
-            axes.tick_params(
-                labelleft=position == 0,
-                labelbottom=number == len(rows) - 1,
-                length=3.0 if number == len(rows) - 1 else 0.0,
-            )
-            if position == 0:
-                axes.set_title(row.title)
-            panels.stalls(axes, column.recording)
-            panels.scenario_marks(axes, column.marks, labelled=number == 0)
-            if number == len(rows) - 1:
-                axes.set_xlabel("Time (s)")
-            if number == 0:
-                at = axes.get_position()
-                y = 1.0 - 0.62 / height_in
-                figure.text(at.x0, y, column.title, fontsize=10.5, fontweight="bold", va="center")
-                text = "\n".join(subtitles[position])
-                figure.text(at.x0, y - 0.12 / height_in, text, fontsize=8.5, color=style.MUTED, va="top")
-    figure.text(left, 1.0 - 0.25 / height_in, title, fontsize=12.5, fontweight="bold", va="center")
-    _legend(figure, columns, colours, (width_in, height_in))
+    labels.add_explanation(figure, sheet.explained, _LEFT_IN)
     return figure
 
 
-def _legend(figure: Figure, columns: Sequence[Column], colours: dict[str, str], size_in: tuple[float, float]) -> None:
-    handles: list[Line2D | Patch] = [Line2D([], [], color=c, label=name) for name, c in colours.items()]
+def _column(figure: Figure, sheet: _Sheet, number: int, above_in: float) -> list[Axes]:
+    """Draws a column, whose head begins so far below the upper edge; returns its panels."""
+    width_in, height_in = figure.get_size_inches()
+    column = sheet.columns[number]
+    left_in = _LEFT_IN + number % sheet.beside * (sheet.column_in + _BETWEEN_IN)
+    _head(figure, sheet.head(column), left_in, above_in)
+    top_in = above_in + sheet.head_in
+    found: list[Axes] = []
+    for position, row in enumerate(sheet.rows):
+        top_in += _TITLE_IN + (sheet.strip_in if position == 0 else 0.0)
+        panel_in = row.height * _UNIT_IN
+        box = (left_in / width_in, 1.0 - (top_in + panel_in) / height_in)
+        axes = figure.add_axes((*box, sheet.column_in / width_in, panel_in / height_in))
+        axes.set_xlim(0.0, sheet.span_s)
+        row.draw(axes, column.recording)
+        panels.stalls(axes, column.recording)
+        panels.scenario_marks(axes, column.marks)
+        panels.ending(axes, column.ending)
+        _dress(axes, row, first=number % sheet.beside == 0, last=position == len(sheet.rows) - 1)
+        if number % sheet.beside == 0:
+            # The labels of events stand between the first panel and its title.
+            axes.set_title(row.title, pad=_TITLE_PAD_POINTS + (0.0 if position else sheet.strip_in * 72.0))
+        found.append(axes)
+        top_in += panel_in
+    labels.add_strip(figure, found[0], sheet.strips[number])
+    return found
+
+
+def _dress(axes: Axes, row: _Row, *, first: bool, last: bool) -> None:
+    """Ticks, and their labels where a column or a row begins."""
+    style.few_ticks(axes, max(int(row.height * 1.8), 2))
+    axes.tick_params(labelleft=first, labelbottom=last, length=3.0 if last else 0.0)
+    if last:
+        axes.set_xlabel("Time (s)")
+
+
+def _head(figure: Figure, head: tuple[list[str], list[str]], left_in: float, above_in: float) -> None:
+    """Title and subtitle of a column."""
+    width_in, height_in = figure.get_size_inches()
+    (title, subtitle), top_in = head, above_in
+    for lines, (size, line_in), bold in ((title, _NAME, True), (subtitle, _OUTCOME, False)):
+        for line in lines:
+            figure.text(
+                left_in / width_in,
+                1.0 - (top_in + line_in / 2.0) / height_in,
+                line,
+                fontsize=size,
+                fontweight="bold" if bold else "normal",
+                color=style.INK if bold else style.MUTED,
+                va="center",
+                gid="column-head",
+            )
+            top_in += line_in
+
+
+def _handles(columns: Sequence[Column]) -> list[Line2D | Patch]:
+    handles: list[Line2D | Patch] = []
     if any(len(c.recording.stalls_s) for c in columns):
         handles.append(Patch(facecolor=style.STALL, alpha=0.35, label="stall"))
     if any(np.size(c.recording.underflows_s) for c in columns):
         handles.append(
             Line2D([], [], linestyle="none", marker="v", markersize=4.5, color=style.INK, label="buffer underflow")
         )
+    return handles
+
+
+def _legend_in(handles: Sequence[Line2D | Patch]) -> float:
+    """About the width of the legend: its texts, its symbols, and room between them."""
+    return sum(style.text_width_in(str(handle.get_label()), 8.5) + 0.45 for handle in handles)
+
+
+def _legend(figure: Figure, handles: Sequence[Line2D | Patch]) -> None:
+    if not handles:
+        return
+    width_in, height_in = figure.get_size_inches()
     figure.legend(
         handles=handles,
         loc="center right",
-        bbox_to_anchor=(1.0 - 0.12 / size_in[0], 1.0 - 0.25 / size_in[1]),
+        bbox_to_anchor=(1.0 - _RIGHT_IN / width_in, 1.0 - (_HEADING[1] / 2.0 + 0.06) / height_in),
         ncols=len(handles),
         handlelength=1.4,
         handletextpad=0.5,
         columnspacing=1.3,
+        borderpad=0.0,
+        borderaxespad=0.0,
     )

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.transforms import blended_transform_factory
 
-from anabranch.figures import style
+from anabranch.figures import labels, style
 from anabranch.recording import Array, Mark, SessionRecording
 
 # Points that a line of a figure about 1000 pixels wide can show; more would only be noise on noise.
 _POINTS = 320
 # Throughput over less than this is a property of bursts, not of a path.
 _SHORTEST_BIN_S = 1.0
+# Capacity is drawn up to so many times what was carried, without the burst of the start.
+_MOST_HEADROOM = 2.0
+_WITHOUT_BURSTS = 0.98
+# The lines of more events than this are pale, so that they do not hide what they cross.
+_FEW_EVENTS = 20
+# Paths share one scale, but those that would fill less than the inverse of this of it have their own.
+_FLATTEST = 2.0
 # How many bins make the end of a line: about a twentieth of the figure.
 _END_BINS = 15
 
@@ -66,18 +73,83 @@ def _end_height(line: Array, end: int) -> float | None:
     return float(tail.mean()) if len(tail) else None
 
 
-def throughput(axes: Axes, recording: SessionRecording, colours: Mapping[str, str]) -> list[Label]:
-    """Throughput per path in Mb/s; returns what the lines' ends are to be labelled with."""
-    lines = {}
-    for path in recording.paths:
-        middles, rows = _binned(recording, path.throughput_bps / 1e6)
-        lines[path.path] = _mean(rows)
-        axes.plot(middles, lines[path.path], color=colours[path.path], gid=f"throughput-{path.path}")
-    axes.set_ylim(bottom=0.0)
-    # After the last byte all lines are at zero, where no label would tell them apart.
-    active = [np.flatnonzero(np.nan_to_num(line)) for line in lines.values()]
-    end = 1 + max((int(bins[-1]) for bins in active if len(bins)), default=0)
-    return [(_end_height(line, end) or 0.0, name, colours[name]) for name, line in lines.items()]
+def path_titles(recordings: Sequence[SessionRecording], tops: Mapping[str, float]) -> dict[str, str]:
+    """What the throughput panel of each path is called, with its capacity where that lies above the axis."""
+    averaged = max(bin_width_s(recording) for recording in recordings)
+    titles: dict[str, str] = {}
+    for path, top in tops.items():
+        highest = max((_peak(r, p.capacity_bps) for r in recordings for p in r.paths if p.path == path), default=0.0)
+        above = f" up to {highest:.3g}" if highest > top else ""
+        if not titles:
+            note = f", mean over {averaged:.3g} s; shaded: link capacity{above}"
+        else:
+            note = f"; capacity{above}" if above else ""
+        titles[path] = f"Throughput of {path} (Mb/s{note})"
+    return titles
+
+
+def path_tops(recordings: Sequence[SessionRecording], names: Iterable[str]) -> dict[str, float]:
+    """Where the axis of each path's throughput ends, in Mb/s: the same for all paths, unless one would be too flat.
+
+    Capacity far above what was carried is cut off: the throughput is what the panel is about.
+
+    Args:
+        recordings: The sessions.
+        names: The order of the paths; those that no session has are left out.
+    """
+    tops: dict[str, float] = {}
+    for recording in recordings:
+        for path in recording.paths:
+            carried = _peak(recording, path.throughput_bps)
+            usual = _peak(recording, path.throughput_bps, _WITHOUT_BURSTS)
+            capacity = _peak(recording, path.capacity_bps)
+            top = max(carried, min(capacity, usual * _MOST_HEADROOM if carried else capacity))
+            tops[path.path] = max(tops.get(path.path, 0.0), top * 1.06)
+    highest = max(tops.values(), default=1.0) or 1.0
+    ordered = {path: tops[path] for path in names if path in tops}
+    return {path: highest if top * _FLATTEST >= highest else top or highest for path, top in ordered.items()}
+
+
+def _peak(recording: SessionRecording, bps: Array, quantile: float = 1.0) -> float:
+    """The highest mean of a bin in Mb/s, or a quantile; zero where nothing is known or there is no limit."""
+    _, rows = _binned(recording, np.where(np.isfinite(bps), bps, np.nan))
+    means = _mean(rows)
+    means = means[~np.isnan(means)]
+    return float(np.quantile(means, quantile)) / 1e6 if len(means) else 0.0
+
+
+def throughput(axes: Axes, recording: SessionRecording, name: str, path_style: style.PathStyle, top: float) -> None:
+    """Throughput of a path in Mb/s over the capacity of its slowest link; a session without the path says so."""
+    axes.set_ylim(0.0, top)
+    path = next((path for path in recording.paths if path.path == name), None)
+    if path is None:
+        axes.text(
+            0.5,
+            0.5,
+            "not a path of this session",
+            transform=axes.transAxes,
+            color=style.MUTED,
+            ha="center",
+            va="center",
+            bbox={"facecolor": "white", "linewidth": 0, "pad": 2.0},
+        )
+        return
+    middles, rows = _binned(recording, path.capacity_bps / 1e6)
+    capacity = _mean(np.where(np.isfinite(rows), rows, np.nan))
+    colour = path_style.colour
+    axes.fill_between(middles, 0.0, capacity, step="mid", color=colour, alpha=0.16, linewidth=0, zorder=0.8)
+    axes.plot(
+        middles,
+        capacity,
+        drawstyle="steps-mid",
+        color=colour,
+        alpha=0.5,
+        linewidth=0.7,
+        zorder=0.9,
+        gid=f"capacity-{name}",
+    )
+    middles, rows = _binned(recording, path.throughput_bps / 1e6)
+    axes.plot(middles, _mean(rows), color=colour, gid=f"throughput-{name}")
 
 
 def bitrate(axes: Axes, recording: SessionRecording) -> list[Label]:
@@ -106,9 +178,9 @@ def _middle(values: Sequence[float]) -> float:
     return (min(values) + max(values)) / 2.0
 
 
-def paths_in_use(axes: Axes, recording: SessionRecording, colours: Mapping[str, str]) -> list[Label]:
+def paths_in_use(axes: Axes, recording: SessionRecording, styles: Mapping[str, style.PathStyle]) -> list[Label]:
     """A bar per path, with gaps where the path policy forbids new data on it; returns labels that name the paths."""
-    labels = []
+    named = []
     for row, path in enumerate(reversed(recording.paths)):
         known = np.flatnonzero(~np.isnan(path.cwnd_packets))
         if not len(known):
@@ -117,41 +189,42 @@ def paths_in_use(axes: Axes, recording: SessionRecording, colours: Mapping[str, 
         edges = [begin, *np.clip(path.disabled_s, begin, end).ravel().tolist(), end]
         # The last sample may lie after the session's end, where the last span ends.
         bars = [(a, b - a) for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a > recording.interval_s]
-        axes.broken_barh(bars, (row + 0.2, 0.6), facecolor=colours[path.path], gid=f"in-use-{path.path}")
-        labels.append((row + 0.5, path.path, colours[path.path]))
+        axes.broken_barh(bars, (row + 0.2, 0.6), facecolor=styles[path.path].colour, gid=f"in-use-{path.path}")
+        named.append((row + 0.5, path.path, styles[path.path].colour))
     axes.set_ylim(0.0, len(recording.paths))
     axes.yaxis.set_visible(False)
-    return labels
+    return named
 
 
-def window(axes: Axes, recording: SessionRecording, colours: Mapping[str, str]) -> list[Label]:
+def window(axes: Axes, recording: SessionRecording, styles: Mapping[str, style.PathStyle]) -> list[Label]:
     """Congestion window per path in packets, with its range within each bin; returns labels for the lines' ends."""
-    labels = []
+    named = []
     for path in recording.paths:
         middles, rows = _binned(recording, path.cwnd_packets)
         line = _mean(rows)
         seen = ~np.isnan(line)
         if not seen.any():
             continue
+        # Where no subflow uses the path the range has a gap, as the line has.
         axes.fill_between(
-            middles[seen],
-            np.nanmin(rows[seen], axis=1),
-            np.nanmax(rows[seen], axis=1),
-            color=colours[path.path],
+            middles,
+            np.where(seen, np.where(np.isnan(rows), np.inf, rows).min(axis=1), np.nan),
+            np.where(seen, np.where(np.isnan(rows), -np.inf, rows).max(axis=1), np.nan),
+            color=styles[path.path].colour,
             alpha=0.18,
             linewidth=0,
         )
-        axes.plot(middles, line, color=colours[path.path], gid=f"window-{path.path}")
+        axes.plot(middles, line, **styles[path.path].line, gid=f"window-{path.path}")
         height = _end_height(line, len(line))
-        labels.append((height or 0.0, path.path, colours[path.path]))
-    if len(labels) > 1:
+        named.append((height or 0.0, path.path, styles[path.path].colour))
+    if len(named) > 1:
         middles, rows = _binned(recording, recording.total_window_packets)
         line = _mean(rows)
         # Below the paths' lines: where one path carries all, its own line must be seen.
         axes.plot(middles, line, color=style.INK, linewidth=1.0, zorder=1.9, gid="window-total")
-        labels.append((_end_height(line, len(line)) or 0.0, "total", style.INK))
+        named.append((_end_height(line, len(line)) or 0.0, "total", style.INK))
     axes.set_ylim(bottom=0.0)
-    return labels
+    return named
 
 
 def playout_buffer(axes: Axes, recording: SessionRecording) -> None:
@@ -201,25 +274,30 @@ def stalls(axes: Axes, recording: SessionRecording) -> None:
     axes.add_collection(spans, autolim=False)
 
 
-def scenario_marks(axes: Axes, marks: Sequence[Mark], labelled: bool) -> None:
-    """Scheduled changes of the network as vertical lines, named above the axes where that is asked for."""
+def scenario_marks(axes: Axes, marks: Sequence[Mark]) -> None:
+    """Scheduled changes of the network as vertical lines."""
     if not marks:
         return
     transform = blended_transform_factory(axes.transData, axes.transAxes)
     lines = [[(at, 0.0), (at, 1.0)] for at in (m.at_s for m in marks)]
     axes.add_collection(
-        LineCollection(lines, colors=style.INK, linewidths=0.9, linestyles=(0, (4, 2)), transform=transform),
+        LineCollection(
+            lines,
+            colors=style.INK,
+            linewidths=0.9,
+            linestyles=labels.DASHED,
+            transform=transform,
+            alpha=1.0 if len(marks) <= _FEW_EVENTS else 0.25,
+        ),
         autolim=False,
     )
-    if labelled:
-        for mark in marks:
-            axes.annotate(
-                mark.text,
-                (mark.at_s, 1.0),
-                xycoords=transform,
-                xytext=(4, -2),
-                textcoords="offset points",
-                fontsize=8,
-                va="top",
-                bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1.0},
-            )
+
+
+def ending(axes: Axes, end: labels.Ending | None) -> None:
+    """The end of a session that was stuck or cut off: a line, and hatching where the rest of it would be."""
+    if end is None:
+        return
+    axes.axvline(end.at_s, color=style.INK, linewidth=1.6, clip_on=False, gid="ending")
+    right = axes.get_xlim()[1]
+    if right > end.at_s:
+        axes.axvspan(end.at_s, right, facecolor="none", edgecolor=style.STALL, hatch="////", linewidth=0, zorder=0.4)

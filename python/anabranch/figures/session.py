@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.artist import Artist
@@ -12,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from anabranch.figures import panels, style
+from anabranch.figures import labels, panels, style
 from anabranch.recording import Mark, SessionRecording
 
 # The width of a page's text, so that letters keep their size in print.
@@ -23,9 +22,8 @@ _RIGHT_IN = 0.85
 _UNIT_IN = 0.48
 _ABOVE_IN = 0.78
 _LINE_IN = 0.17
-# Characters of the subtitle that fit into a line.
-_SUBTITLE_CHARACTERS = 108
 _BELOW_IN = 0.55
+_TITLE_PAD_POINTS = 5.0
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,15 @@ class _Panel:
     draw: Callable[[Axes], list[panels.Label] | None]
 
 
-def draw_session(recording: SessionRecording, *, title: str, subtitle: str, marks: Sequence[Mark] = ()) -> Figure:
+def draw_session(
+    recording: SessionRecording,
+    *,
+    title: str,
+    subtitle: str,
+    marks: Sequence[Mark] = (),
+    ending: labels.Ending | None = None,
+    paths: Sequence[str] = (),
+) -> Figure:
     """Draws one session.
 
     Args:
@@ -43,17 +49,18 @@ def draw_session(recording: SessionRecording, *, title: str, subtitle: str, mark
         title: The first line, in bold.
         subtitle: The second line.
         marks: Scheduled changes of the network.
+        ending: How it ended, if not of its own.
+        paths: The paths of the scenario, which decide on colours; those of the session where absent.
 
     Returns:
         A figure, as wide as a page's text.
     """
     with style.applied():
-        return _draw(recording, title, subtitle, marks)
+        styles = style.path_styles(paths or [path.path for path in recording.paths])
+        return _draw(recording, title, subtitle, (marks, ending), styles)
 
 
-def _panels(recording: SessionRecording) -> list[_Panel]:
-    colours = style.path_colours([s.path for s in recording.paths])
-    averaged = panels.bin_width_s(recording)
+def _panels(recording: SessionRecording, styles: Mapping[str, style.PathStyle]) -> list[_Panel]:
     found = []
     if recording.shown:
         found.append(
@@ -61,17 +68,11 @@ def _panels(recording: SessionRecording) -> list[_Panel]:
         )
     if recording.plays:
         found.append(_Panel("Playout buffer (s)", 2.0, lambda axes: panels.playout_buffer(axes, recording)))
-    found.append(
-        _Panel(
-            f"Throughput per path (Mb/s, mean over {averaged:.3g} s)",
-            2.6,
-            lambda axes: panels.throughput(axes, recording, colours),
-        )
-    )
+    found += _throughput_panels(recording, styles)
     if any(len(path.disabled_s) for path in recording.paths):
         rows = 0.35 * len(recording.paths)
-        found.append(_Panel("Paths in use", rows, lambda axes: panels.paths_in_use(axes, recording, colours)))
-    found.append(_Panel("Congestion window (packets)", 2.4, lambda axes: panels.window(axes, recording, colours)))
+        found.append(_Panel("Paths in use", rows, lambda axes: panels.paths_in_use(axes, recording, styles)))
+    found.append(_Panel("Congestion window (packets)", 2.4, lambda axes: panels.window(axes, recording, styles)))
     # A DASH player decodes nothing here, so it has no pictures to discard.
     if recording.plays and not recording.shown:
         found.append(
@@ -92,13 +93,34 @@ def _panels(recording: SessionRecording) -> list[_Panel]:
     return found
 
 
-def _draw(recording: SessionRecording, title: str, subtitle: str, marks: Sequence[Mark]) -> Figure:
-    content = _panels(recording)
+def _throughput_panels(recording: SessionRecording, styles: Mapping[str, style.PathStyle]) -> list[_Panel]:
+    tops = panels.path_tops([recording], styles)
+    titles = panels.path_titles([recording], tops)
+
+    def drawn(path: str) -> Callable[[Axes], None]:
+        return lambda axes: panels.throughput(axes, recording, path, styles[path], tops[path])
+
+    return [_Panel(titles[path], 1.3, drawn(path)) for path in tops]
+
+
+def _draw(
+    recording: SessionRecording,
+    title: str,
+    subtitle: str,
+    happened: tuple[Sequence[Mark], labels.Ending | None],
+    styles: Mapping[str, style.PathStyle],
+) -> Figure:
+    content = _panels(recording, styles)
     gap = 0.62  # Between panels, in units: room for the next panel's title.
     units = sum(p.height for p in content) + gap * (len(content) - 1)
-    lines = textwrap.wrap(subtitle, _SUBTITLE_CHARACTERS)
-    above_in = _ABOVE_IN + _LINE_IN * max(len(lines) - 1, 0)
-    height_in = units * _UNIT_IN + above_in + _BELOW_IN
+    width_in = _WIDTH_IN - _LEFT_IN - _RIGHT_IN
+    span = float(recording.times_s[-1]) if len(recording.times_s) else 1.0
+    [strip] = labels.strips([happened], span, width_in)
+    explained = labels.explanation([happened[0]], [strip], width_in)
+    lines = style.wrapped(subtitle, _WIDTH_IN - _LEFT_IN - 0.1, 8.5)
+    above_in = _ABOVE_IN + _LINE_IN * max(len(lines) - 1, 0) + strip.height_in
+    below_in = _BELOW_IN + labels.ROW_IN * len(explained)
+    height_in = units * _UNIT_IN + above_in + below_in
     figure = Figure(figsize=(_WIDTH_IN, height_in))
     grid = figure.add_gridspec(
         len(content),
@@ -108,28 +130,44 @@ def _draw(recording: SessionRecording, title: str, subtitle: str, marks: Sequenc
         left=_LEFT_IN / _WIDTH_IN,
         right=1.0 - _RIGHT_IN / _WIDTH_IN,
         top=1.0 - above_in / height_in,
-        bottom=_BELOW_IN / height_in,
+        bottom=below_in / height_in,
     )
     first: Axes | None = None
     for row, panel in enumerate(content):
         axes = figure.add_subplot(grid[row], sharex=first)
-        labels = panel.draw(axes)
-        axes.set_title(panel.title)
-        panels.stalls(axes, recording)
-        panels.scenario_marks(axes, marks, labelled=first is None)
-        style.place_end_labels(axes, labels or [])
+        axes.set_xlim(0.0, span)
+        _fill(axes, panel, recording, happened)
+        # The labels of events stand between the first panel and its title.
+        axes.set_title(panel.title, pad=_TITLE_PAD_POINTS + (strip.height_in * 72.0 if first is None else 0.0))
         last = row == len(content) - 1
         axes.tick_params(axis="x", labelbottom=last, length=3.0 if last else 0.0)
-        style.few_ticks(axes, max(int(panel.height * 1.6), 2))
         first = first or axes
     assert first is not None
-    first.set_xlim(0.0, float(recording.times_s[-1]) if len(recording.times_s) else 1.0)
     figure.axes[-1].set_xlabel("Time (s)")
+    labels.add_strip(figure, first, strip)
+    labels.add_explanation(figure, explained, _LEFT_IN)
+    _head(figure, title, lines, _legend(recording))
+    return figure
+
+
+def _fill(
+    axes: Axes, panel: _Panel, recording: SessionRecording, happened: tuple[Sequence[Mark], labels.Ending | None]
+) -> None:
+    ends = panel.draw(axes)
+    panels.stalls(axes, recording)
+    panels.scenario_marks(axes, happened[0])
+    panels.ending(axes, happened[1])
+    style.place_end_labels(axes, ends or [])
+    style.few_ticks(axes, max(int(panel.height * 1.6), 2))
+
+
+def _head(figure: Figure, title: str, lines: Sequence[str], handles: list[Artist]) -> None:
+    """Title, subtitle and legend."""
+    height_in = figure.get_figheight()
     left = _LEFT_IN / _WIDTH_IN
     figure.text(left, 1.0 - 0.20 / height_in, title, fontsize=11.0, fontweight="bold", va="center")
     text = "\n".join(lines)
     figure.text(left, 1.0 - 0.34 / height_in, text, fontsize=8.5, color=style.MUTED, va="top", linespacing=1.35)
-    handles = _legend(recording)
     if handles:
         figure.legend(
             handles=handles,
@@ -139,7 +177,6 @@ def _draw(recording: SessionRecording, title: str, subtitle: str, marks: Sequenc
             handletextpad=0.5,
             columnspacing=1.4,
         )
-    return figure
 
 
 def _legend(recording: SessionRecording) -> list[Artist]:

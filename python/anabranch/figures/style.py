@@ -2,19 +2,67 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
+
+# Renderers put letters on whole pixels, which makes lines up to so much longer.
+_HINTING = 1.04
+
+
+@dataclass(frozen=True)
+class PathStyle:
+    """How the lines of a path are drawn.
+
+    Attributes:
+        colour: Of its lines, bars and names.
+        dashes: Lengths of dashes and gaps in line widths, for prints without colour; empty for a solid line.
+    """
+
+    colour: str
+    dashes: tuple[float, ...]
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """The style as matplotlib's keywords of a line."""
+        return {"color": self.colour, "linestyle": (0, self.dashes) if self.dashes else "-"}
+
 
 # Okabe and Ito's palette, which people with the common colour-vision deficiencies can tell apart, in an order in which
 # neighbours differ most. Yellow is left out (too faint on white), black is the text's.
-PATHS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+PATHS = (
+    PathStyle("#0072B2", ()),
+    PathStyle("#D55E00", (4.5, 1.5)),
+    PathStyle("#009E73", (1.4, 1.1)),
+    PathStyle("#CC79A7", (6.0, 1.2, 1.2, 1.2)),
+    PathStyle("#E69F00", (2.6, 1.0)),
+    PathStyle("#56B4E9", (8.0, 1.6)),
+)
+# The place in the palette of the names that paths usually have: of the first path of that name and of the second.
+_KNOWN_PATHS = {
+    "wifi": (0, 5),
+    "wlan": (0, 5),
+    "lte": (1, 4),
+    "4g": (1, 4),
+    "cellular": (1, 4),
+    "mobile": (1, 4),
+    "5g": (4, 1),
+    "wired": (2, 3),
+    "ethernet": (2, 3),
+    "dsl": (2, 3),
+    "satellite": (3, 2),
+}
 INK = "#222222"
 MUTED = "#6b6b6b"
 GRID = "#e6e6e6"
@@ -85,9 +133,56 @@ def applied() -> Iterator[None]:
         yield
 
 
-def path_colours(paths: Sequence[str]) -> dict[str, str]:
-    """A colour for each path, the same for the same position; they repeat beyond the sixth."""
-    return {path: PATHS[position % len(PATHS)] for position, path in enumerate(paths)}
+def path_styles(paths: Sequence[str]) -> dict[str, PathStyle]:
+    """Colour and dashes of each path: the same in every figure of every scenario.
+
+    A usual name (``wifi``, ``lte2``) has a place of its own in the palette, and a name that ends in a number
+    (``path3``) the place of its number. Any other name takes the first place that no other name of the list has: with
+    the paths of the whole scenario as the list, that follows from the scenario alone. Places repeat where there are
+    more than six paths.
+
+    Args:
+        paths: The names, in the order of the scenario.
+    """
+    places = {path: _place(path) for path in paths}
+    taken = {place for place in places.values() if place is not None}
+    for position, path in enumerate(paths):
+        if places[path] is None:
+            free = [place for place in range(len(PATHS)) if place not in taken]
+            places[path] = free[0] if free else position % len(PATHS)
+            taken.add(places[path] or 0)
+    return {path: PATHS[place or 0] for path, place in places.items()}
+
+
+def _place(path: str) -> int | None:
+    """The place of a path in the palette that follows from its name alone, if one does."""
+    found = re.fullmatch(r"(.*?)[-_ ]?(\d*)", path.lower().replace("wi-fi", "wifi"))
+    assert found, "every name is letters and digits"
+    stem, digits = found.groups()
+    if known := _KNOWN_PATHS.get(path.lower()) or _KNOWN_PATHS.get(stem):
+        return known[0 if path.lower() in _KNOWN_PATHS or int(digits or 1) <= 1 else 1]
+    return (int(digits) - 1) % len(PATHS) if digits else None
+
+
+@lru_cache(maxsize=4096)
+def text_width_in(text: str, size: float, *, bold: bool = False) -> float:
+    """How wide a line of text is in inches, with letters of a size in points."""
+    font = FontProperties(family=_SETTINGS["font.family"], size=size, weight="bold" if bold else "normal")
+    width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath=False)
+    return float(width) / 72.0 * _HINTING
+
+
+def wrapped(text: str, width_in: float, size: float, *, bold: bool = False) -> list[str]:
+    """The text in lines of at most this width; a longer word has a line of its own."""
+    lines: list[str] = []
+    # A number stays with its unit.
+    for word in re.sub(r"(?<=\d) (?=[A-Za-z%])", "\u00a0", text).split(" "):
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and text_width_in(longer, size, bold=bold) <= width_in:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
 
 
 def resolution_shade(resolution: str) -> str:

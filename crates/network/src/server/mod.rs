@@ -48,6 +48,11 @@ impl Work {
         }
     }
 
+    /// The same in bits.
+    pub(crate) fn bits(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
     pub(crate) fn minus(self, other: Work) -> Work {
         Work(self.0.saturating_sub(other.0))
     }
@@ -162,6 +167,21 @@ impl Server {
         }
     }
 
+    /// Bits that the rate allows between two times, sent or not. A token bucket counts with the rate at which tokens gather.
+    pub(crate) fn capacity_bits(&self, from: Instant, to: Instant) -> f64 {
+        let time = to.since(from);
+        let at_rate = |rate| match rate {
+            Bandwidth::INFINITE => f64::INFINITY,
+            rate => rate.as_bps() as f64 * time.as_secs_f64(),
+        };
+        match &self.kind {
+            Kind::Constant(rate) => at_rate(*rate),
+            Kind::TokenBucket(bucket) => at_rate(bucket.rate()),
+            Kind::Table(table) => table.done(from, to).bits(),
+            Kind::Opportunities(server) => server.capacity_bits(from, to),
+        }
+    }
+
     #[inline]
     fn serve(&mut self, now: Instant, work: Work) -> Instant {
         self.began = now;
@@ -194,6 +214,21 @@ mod tests {
         let table = Steps::new([(Duration::from_secs(1), Bandwidth::from_mbps(4))], crate::AtEnd::Loop).unwrap();
         assert_eq!(server.change(&RateConfig::Table(Arc::new(table)), &streams(), at(6), true), Some(at(7)));
         assert_eq!(server.change(&Bandwidth::from_mbps(1).into(), &streams(), at(7), false), None);
+    }
+
+    #[test]
+    fn the_capacity_between_two_times_is_what_the_rate_allows() {
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        let bits = |config: RateConfig| Server::new(&config, &streams(), at(0)).capacity_bits(at(500), at(3_000));
+        assert_eq!(bits(Bandwidth::from_mbps(2).into()), 5e6);
+        assert_eq!(bits(Bandwidth::INFINITE.into()), f64::INFINITY);
+        let bucket = TokenBucketConfig::new(Bandwidth::from_mbps(2), 9000);
+        assert_eq!(bits(RateConfig::TokenBucket(bucket)), 5e6);
+        let table = [(Duration::from_secs(1), Bandwidth::from_mbps(4)), (Duration::from_secs(1), Bandwidth::ZERO)];
+        let table = Steps::new(table, crate::AtEnd::Loop).unwrap();
+        assert_eq!(bits(RateConfig::Table(Arc::new(table))), 2e6 + 4e6);
+        let recorded = Opportunities::parse("600\n700\n1000\n").unwrap();
+        assert_eq!(bits(RateConfig::Opportunities(Arc::new(recorded))), 9.0 * 12_000.0);
     }
 
     #[test]

@@ -57,6 +57,18 @@ impl OpportunityServer {
         }
     }
 
+    /// Bits of the opportunities after `from` until `to`, inclusive, used or not; of a server that has not served yet.
+    pub(super) fn capacity_bits(&self, from: Instant, to: Instant) -> f64 {
+        let times = self.trace.times();
+        let period = self.trace.period().as_nanos();
+        let until = |at: Instant| {
+            let passed = at.since(self.place.pass_began).as_nanos();
+            let in_this_pass = times.partition_point(|time| *time <= passed % period);
+            passed / period * times.len() as u64 + in_this_pass as u64
+        };
+        (until(to) - until(from)) as f64 * OPPORTUNITY.bits()
+    }
+
     /// Removes the packet that began at `began` with `work` to send. The opportunities until now, inclusive, have
     /// moved a part of it, and are used up.
     pub(super) fn interrupt(&mut self, began: Instant, work: Work, now: Instant) -> Work {

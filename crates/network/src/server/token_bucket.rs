@@ -53,6 +53,11 @@ impl TokenBucket {
     }
 
     /// Begins a packet.
+    /// The rate at which tokens gather.
+    pub(super) fn rate(&self) -> Bandwidth {
+        self.config.rate
+    }
+
     pub(super) fn serve(&mut self, now: Instant, work: Work) -> Instant {
         self.price = work;
         self.resume(now, work)
