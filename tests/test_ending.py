@@ -31,7 +31,7 @@ def test_a_session_that_was_cut_off_is_a_warning_everywhere(anabranch: Run, scen
     assert session["video_s"] == pytest.approx(24.0, abs=0.1)
     played = f"played {session['played_s']:.1f} s of {session['video_s']:.1f} s"
     assert f"CUT OFF (duration), {played}" in done.stdout
-    assert done.stderr.startswith("warning: session 0 was cut off: the scenario's duration was over")
+    assert "\nwarning: session 0 was cut off: the scenario's duration was over" in done.stderr
     assert f"{played}, less than the video" in done.stderr
     assert "CUT OFF (duration)" in (scenario.parent / "cut" / "session.svg").read_text(encoding="utf-8")
     assert not (json_of := anabranch("run", scenario, *CUT, "--json")).returncode
@@ -67,7 +67,7 @@ def test_a_comparison_marks_what_was_counted_of_a_part(anabranch: Run, scenario:
     rows = {line.split("  ")[0]: line for line in done.stdout.splitlines()}
     assert "finished" in rows["ended"]
     assert "CUT OFF (duration)" in rows["ended"]
-    for row in ("stalls", "frozen picture", "longest stall"):
+    for row in ("stalls", "frozen picture, s", "longest stall, s"):
         # The column of the part alone.
         assert rows[row].rstrip().endswith("\u2020")
         assert rows[row].count("\u2020") == 1

@@ -125,7 +125,7 @@ def test_standard_input_that_is_no_text_is_refused(monkeypatch: pytest.MonkeyPat
 def test_what_is_odd_is_a_python_warning_of_the_caller(short: dict[str, Any]) -> None:
     with pytest.warns(anabranch.RunWarning, match=r"\[\[event\]\] 1 is at 14 s") as caught:
         run = anabranch.run(short, set={"duration": "12 s"})
-    assert [each.kind for each in run.warnings] == ["event-after-end"]
+    assert [each.kind for each in run.warnings] == ["event-after-end", "cut-off"]
     assert str(run.warnings[0]).startswith("scenario, key `event[1].at`: ")
     assert caught[0].filename == __file__
     with warnings.catch_warnings():
@@ -136,11 +136,12 @@ def test_what_is_odd_is_a_python_warning_of_the_caller(short: dict[str, Any]) ->
 def test_what_is_odd_is_on_standard_error_and_in_run_json(anabranch: Run, scenario: Path) -> None:
     done = anabranch("run", scenario, "--set", "duration=12 s", "--out", "a")
     assert done.returncode == 0
-    (line,) = done.stderr.splitlines()
+    line, cut_off = done.stderr.splitlines()
+    assert "cut off" in cut_off
     assert line.startswith(("warning: short.toml", f"warning: {scenario}"))
     assert "it never happens" in line
     about = json.loads((scenario.parent / "a" / "run.json").read_text("utf-8"))
-    assert [warning["kind"] for warning in about["warnings"]] == ["event-after-end"]
+    assert [warning["kind"] for warning in about["warnings"]] == ["event-after-end", "cut-off"]
     assert about["warnings"][0]["message"] in line
 
 
