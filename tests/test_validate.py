@@ -51,12 +51,18 @@ def test_earlier_live_runs_are_compared_again_without_a_machine_for_them(
     }
     # What a kernel takes for a chunk, and three times that, from which the simulation differs.
     for chunk_s, verdict in ((0.2944, "equivalent"), (0.9, "differs")):
-        live = [run | {"seed": seed, "chunk_s": chunk_s * (1 + seed / 1e3)} for seed in (1, 2, 3)]
+        live = [
+            run | {"seed": seed, "chunk_s": chunk_s * (1 + seed / 1e3), "chunk_p90_s": chunk_s, "first_share": 1.0}
+            for seed in (1, 2, 3)
+        ]
         earlier = {"cell": {"name": name, "part": "OnOff"}, "void": 0, "errors": [], "live": live}
         earlier["lateness"] = {"median_s": 3e-5, "p99_s": 2e-4}
-        (tmp_path / "earlier.json").write_text(json.dumps({"cells": [earlier]}), encoding="utf-8")
+        kernel = {"release": "6.12.8", "header_room": 256}
+        text = json.dumps({"kernel": kernel, "cells": [earlier]})
+        (tmp_path / "earlier.json").write_text(text, encoding="utf-8")
         done = anabranch("validate", "--again", tmp_path / "earlier.json", "--only", "f", option, name, "--json")
         report = json.loads(done.stdout)
+        assert report["kernel"] == kernel
         rows = [row for part in report["parts"] for row in part["rows"]]
         assert [row["verdict"] for row in rows if "chunk" in row["quantity"]] == [verdict], done.stderr
         assert done.returncode == (verdict == "differs")

@@ -1,6 +1,7 @@
 //! Runs many test cases, several at once, and repeats invalid runs.
 
 use crate::judgement::Judgement;
+use crate::kernel::Kernel;
 use crate::measurement::{Browser, Lateness, Live, Measurement, emulated, play_in, run_live, simulate};
 use crate::question::Part;
 use crate::test_cases::{Client, Runs, TestCase};
@@ -52,18 +53,29 @@ struct Attempt {
     error: Option<String>,
 }
 
+/// A campaign: its test cases with their results, and the kernel that the live runs were made with.
+#[derive(Clone, Debug)]
+pub struct Campaign {
+    /// Its room for headers is that of the simulated runs.
+    pub kernel: Kernel,
+    /// In the order of the test cases.
+    pub found: Vec<Found>,
+}
+
 /// Runs all test cases, `at_once` live ones at a time; those of the browser come last and few at a time. `progress`
-/// gets the number of finished live runs, their total, and the test case's name; `stop` ends the campaign early.
+/// gets the number of finished live runs, their total, and the test case's name; `stop` ends the campaign early. `kernel` is the
+/// running one.
 ///
 /// # Panics
 /// If there are test cases for a browser and no browser.
 pub fn run(
     cases: Vec<TestCase>,
+    kernel: Kernel,
     at_once: usize,
     browser: Option<&dyn Browser>,
     stop: &AtomicBool,
     progress: &(dyn Fn(usize, usize, &str) + Sync),
-) -> Vec<Found> {
+) -> Campaign {
     let (browsers, others): (Vec<Job>, Vec<Job>) =
         jobs(&cases).into_iter().partition(|job| cases[job.case].client == Client::Browser);
     let (count, over) = (browsers.len() + others.len(), AtomicUsize::new(0));
@@ -77,7 +89,8 @@ pub fn run(
     on_threads(&browsers, at_once.min(BROWSERS_AT_ONCE), stop, &work);
     let attempts = by_case(cases.len(), attempts.into_inner().unwrap_or_else(PoisonError::into_inner));
     let directory = browser.map(Browser::directory);
-    cases.into_iter().zip(attempts).map(|(case, attempts)| conclude(case, Recorded::of(attempts), directory)).collect()
+    let recorded = attempts.into_iter().map(Recorded::of).collect();
+    Campaign::conclude(cases, recorded, kernel, directory)
 }
 
 /// The attempts of each test case in the order of their seeds; threads are done in any order.
@@ -163,6 +176,7 @@ impl Recorded {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Earlier {
+    kernel: Strict<Kernel>,
     #[serde(rename = "cells")]
     cases: Vec<EarlierCase>,
     #[serde(default, rename = "parts")]
@@ -209,12 +223,12 @@ impl EarlierCase {
     }
 }
 
-/// Compares the live runs of an earlier campaign by new simulations. `report` is what it printed as JSON; test cases that it does not have
-/// count as not run.
+/// Compares the live runs of an earlier campaign by new simulations, with the room for headers of the kernel that made them. `report`
+/// is what it printed as JSON; test cases that it does not have count as not run.
 ///
 /// # Errors
 /// If it is no report, or lacks something that is judged; the message names the key.
-pub fn again(cases: Vec<TestCase>, report: &str, directory: Option<&Path>) -> Result<Vec<Found>, String> {
+pub fn again(cases: Vec<TestCase>, report: &str, directory: Option<&Path>) -> Result<Campaign, String> {
     let mut json = serde_json::Deserializer::from_str(report);
     let earlier: Earlier = serde_path_to_error::deserialize(&mut json).map_err(|error| error.to_string())?;
     json.end().map_err(|error| error.to_string())?;
@@ -223,17 +237,25 @@ pub fn again(cases: Vec<TestCase>, report: &str, directory: Option<&Path>) -> Re
         found.map_or_else(|| Ok(Recorded::default()), |other| other.recorded(case))
     };
     let recorded: Vec<Recorded> = cases.iter().map(recorded).collect::<Result<_, _>>()?;
-    Ok(cases.into_iter().zip(recorded).map(|(case, recorded)| conclude(case, recorded, directory)).collect())
+    Ok(Campaign::conclude(cases, recorded, earlier.kernel.0, directory))
 }
 
-fn conclude(case: TestCase, recorded: Recorded, directory: Option<&Path>) -> Found {
+impl Campaign {
+    fn conclude(cases: Vec<TestCase>, recorded: Vec<Recorded>, kernel: Kernel, directory: Option<&Path>) -> Self {
+        let conclude = |(case, recorded)| conclude(case, recorded, &kernel, directory);
+        let found = cases.into_iter().zip(recorded).map(conclude).collect();
+        Campaign { kernel, found }
+    }
+}
+
+fn conclude(case: TestCase, recorded: Recorded, kernel: &Kernel, directory: Option<&Path>) -> Found {
     let Recorded { invalid, mut errors, lateness, live } = recorded;
     let seeds: Vec<u64> = match case.runs {
         Runs::Paired => live.iter().map(|run| run.seed).collect(),
         Runs::Unpaired => (1..=u64::from(case.simulated_runs)).collect(),
     };
     // Without a live run there is nothing to simulate for.
-    let scenario = lateness.map(|lateness| emulated(&case, directory, lateness));
+    let scenario = lateness.map(|lateness| emulated(&case, directory, kernel, lateness));
     let simulated = scenario.map_or(Ok(Vec::new()), |scenario| {
         seeds.into_iter().map(|seed| simulate(&case, &scenario, seed)).collect::<Result<Vec<_>, _>>()
     });

@@ -145,6 +145,14 @@ pub fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
+/// The least value that at least this share of the values does not exceed; `None` of no values.
+pub fn percentile(values: &[f64], share: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let rank = (share * sorted.len() as f64).ceil().max(1.0) as usize;
+    sorted.get(rank - 1).copied()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,5 +201,15 @@ mod tests {
         assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
         assert_eq!(median(&[]), None);
+    }
+
+    #[test]
+    fn a_percentile_is_one_of_the_values() {
+        let values: Vec<f64> = (1..=10).rev().map(f64::from).collect();
+        assert_eq!(
+            [0.0, 0.85, 0.9, 0.91, 1.0].map(|share| percentile(&values, share)),
+            [1.0, 9.0, 9.0, 10.0, 10.0].map(Some)
+        );
+        assert_eq!(percentile(&[], 0.9), None);
     }
 }

@@ -113,6 +113,8 @@ mod tests {
             goodput_bps,
             retransmissions: 30.0,
             chunk_s: None,
+            chunk_p90_s: None,
+            first_share: None,
             mean_bitrate_bps: None,
             switches: None,
             stalls: None,

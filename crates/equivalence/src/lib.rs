@@ -9,6 +9,7 @@
 pub mod campaign;
 pub mod equivalence;
 pub mod judgement;
+pub mod kernel;
 pub mod measurement;
 pub mod question;
 pub mod report;

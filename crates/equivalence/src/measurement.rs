@@ -1,8 +1,9 @@
 //! A test case in virtual time and in real time. Both give the metrics of a run, and what is compared is read from them by the same code.
 
-use crate::equivalence::median;
+use crate::equivalence::{median, percentile};
+use crate::kernel::Kernel;
 use crate::question::Quantity;
-use crate::test_cases::TestCase;
+use crate::test_cases::{FIRST_PATH, TestCase};
 use anabranch_observation::{Column, EventColumns, LinkDirection, Metrics, check_finite};
 use anabranch_scenario::{Scenario, load};
 use anabranch_sim::{RunOptions, run};
@@ -23,6 +24,10 @@ pub struct Measurement {
     pub retransmissions: f64,
     /// The median time from a request to the last byte of its response, in seconds, where the traffic comes in chunks.
     pub chunk_s: Option<f64>,
+    /// The 90th percentile of these times.
+    pub chunk_p90_s: Option<f64>,
+    /// The share of the first path in the payload that the server sent, retransmissions included.
+    pub first_share: Option<f64>,
     /// The mean bitrate on screen, of a DASH video.
     pub mean_bitrate_bps: Option<f64>,
     /// Changes of the representation, of a DASH video.
@@ -113,6 +118,8 @@ impl Measurement {
             goodput_bps: session.bytes as f64 * 8.0 / f64::from(case.seconds),
             retransmissions: retransmissions as f64,
             chunk_s: events.and_then(|events| median(&chunks(events))),
+            chunk_p90_s: events.and_then(|events| percentile(&chunks(events), 0.9)),
+            first_share: first_share(subflows.iter().map(|subflow| (&*subflow.path, subflow.bytes))),
             mean_bitrate_bps: dash.and_then(|dash| dash.mean_bitrate_bps),
             switches: dash.map(|dash| dash.switches as f64),
             stalls: session.viewer.as_ref().map(|viewer| viewer.stalls as f64),
@@ -137,6 +144,8 @@ impl Measurement {
             Quantity::Goodput => Some(self.goodput_bps),
             Quantity::Retransmissions => Some(self.retransmissions),
             Quantity::ChunkTime => self.chunk_s,
+            Quantity::ChunkTimeP90 => self.chunk_p90_s,
+            Quantity::FirstShare => self.first_share,
             Quantity::MeanBitrate => self.mean_bitrate_bps,
             Quantity::Switches => self.switches,
             Quantity::Stalls => self.stalls,
@@ -156,11 +165,12 @@ pub fn scenario(case: &TestCase, directory: Option<&Path>, changes: &[(String, S
 /// measured. Without it a drop-tail queue drops the same packets of the same cycle for ever (traffic phase effects, Floyd and Jacobson 1992).
 /// Beyond the 99th percentile the distribution goes on as before it: longer delays come in clumps, when the machine stands still for some
 /// milliseconds, and are no property of single packets. And the session begins at another fraction of a millisecond with every seed, because
-/// timestamps tick in milliseconds: whether a receiver sees a round trip of 101 or 102 of them can decide over a whole slow start.
+/// timestamps tick in milliseconds: whether a receiver sees a round trip of 101 or 102 of them can decide over a whole slow start. Packets take as
+/// much memory as in the kernel under test.
 ///
 /// # Panics
 /// If the test case's scenario is wrong.
-pub fn emulated(case: &TestCase, directory: Option<&Path>, lateness: Lateness) -> Scenario {
+pub fn emulated(case: &TestCase, directory: Option<&Path>, kernel: &Kernel, lateness: Lateness) -> Scenario {
     let Lateness { median_s, p99_s } = lateness;
     // An exponential distribution is linear in the logarithm of what remains.
     let slope = (p99_s - median_s) / 50.0_f64.ln();
@@ -170,7 +180,8 @@ pub fn emulated(case: &TestCase, directory: Option<&Path>, lateness: Lateness) -
     let links = scenario(case, directory, &[]).links;
     let late = links.iter().map(|link| (format!("link.{}.jitter", link.name), jitter.clone()));
     let phases = ("session.0.start_spread".to_string(), "1 ms".to_string());
-    scenario(case, directory, &late.chain([phases]).collect::<Vec<_>>())
+    let build = ("transport.header_room".to_string(), kernel.header_room.to_string());
+    scenario(case, directory, &late.chain([phases, build]).collect::<Vec<_>>())
 }
 
 /// Simulates a test case's scenario, which [`emulated`] gives.
@@ -203,6 +214,16 @@ pub fn run_live(case: &TestCase, seed: u64, wanted: &dyn Fn() -> bool) -> Result
 /// Those of [`Browser::play`], or what the test case compares and the run does not have.
 pub fn play_in(browser: &dyn Browser, case: &TestCase, seed: u64) -> Result<Live, String> {
     Live::of(case, seed, &browser.play(case, seed)?, None)
+}
+
+/// The share of the first path in the payload that was sent, of the names of the subflows' paths and their bytes; none without any.
+fn first_share<'a>(subflows: impl Iterator<Item = (&'a str, u64)>) -> Option<f64> {
+    let (mut first, mut all) = (0, 0);
+    for (path, bytes) in subflows {
+        first += if path == FIRST_PATH { bytes } else { 0 };
+        all += bytes;
+    }
+    (all > 0).then(|| first as f64 / all as f64)
 }
 
 /// From each request to the last byte of its response.
@@ -255,6 +276,10 @@ mod tests {
         Metrics { live: Some(live), ..metrics(case, 1) }
     }
 
+    fn kernel() -> Kernel {
+        Kernel { release: "6.12.8".into(), header_room: 256 }
+    }
+
     fn quick() -> TestCase {
         test_cases::all(&[Part::OnePath], true).remove(0)
     }
@@ -271,8 +296,9 @@ mod tests {
         let [p50, p99, p999] = [40_000, 300_000, 453_034].map(Duration::from_nanos);
         let jitter = Some(Jitter::Percentiles(Percentiles { p50, p99, p999, reorders: false }));
         for case in test_cases::all(&[Part::TwoPaths], false) {
-            let scenario = emulated(&case, None, lateness);
+            let scenario = emulated(&case, None, &kernel(), lateness);
             assert_eq!(scenario.links.len(), 2, "{}", case.name);
+            assert_eq!(scenario.transport.header_room, 256, "{}", case.name);
             for link in &scenario.links {
                 assert_eq!((&link.up.jitter, &link.down.jitter), (&jitter, &jitter), "{}", case.name);
             }
@@ -281,9 +307,23 @@ mod tests {
     }
 
     #[test]
+    fn the_share_of_the_first_path_is_that_of_its_bytes() {
+        let share = |part: Part| {
+            let case = test_cases::all(&[part], true).remove(0);
+            let metrics = metrics(&case, 1);
+            let subflows = &metrics.sessions[0].transport.subflows;
+            first_share(subflows.iter().map(|subflow| (&*subflow.path, subflow.bytes))).unwrap()
+        };
+        assert_eq!(share(Part::OnePath), 1.0);
+        // Two equal paths.
+        assert!((0.45..0.55).contains(&share(Part::TwoPaths)), "{}", share(Part::TwoPaths));
+        assert_eq!(first_share(std::iter::empty()), None);
+    }
+
+    #[test]
     fn another_seed_is_another_run_and_the_same_seed_is_the_same() {
         let case = &quick();
-        let scenario = emulated(case, None, Lateness { median_s: 40e-6, p99_s: 300e-6 });
+        let scenario = emulated(case, None, &kernel(), Lateness { median_s: 40e-6, p99_s: 300e-6 });
         let [one, again, other] = [1, 1, 2].map(|seed| simulate(case, &scenario, seed).unwrap());
         assert_eq!(one, again);
         assert_ne!(Measurement { seed: 1, ..other }, one);
@@ -315,6 +355,8 @@ mod tests {
                 goodput_bps: 1e6,
                 retransmissions: 1.0,
                 chunk_s: Some(1.0),
+                chunk_p90_s: Some(1.0),
+                first_share: Some(0.5),
                 mean_bitrate_bps: Some(1e6),
                 switches: Some(1.0),
                 stalls: Some(0.0),

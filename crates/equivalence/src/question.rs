@@ -58,6 +58,11 @@ pub enum Quantity {
     Retransmissions,
     /// The median download time of a chunk, in seconds.
     ChunkTime,
+    /// The 90th percentile of these.
+    #[serde(rename = "chunk-time-p90")]
+    ChunkTimeP90,
+    /// The share of the first path in the payload that the server sent, retransmissions included.
+    FirstShare,
     /// Mean bitrate in bit/s.
     MeanBitrate,
     /// Number of changes of the representation.
@@ -73,6 +78,8 @@ impl Quantity {
             Quantity::Goodput => "goodput_bps",
             Quantity::Retransmissions => "retransmissions",
             Quantity::ChunkTime => "chunk_s",
+            Quantity::ChunkTimeP90 => "chunk_p90_s",
+            Quantity::FirstShare => "first_share",
             Quantity::MeanBitrate => "mean_bitrate_bps",
             Quantity::Switches => "switches",
             Quantity::Stalls => "stalls",
@@ -104,6 +111,15 @@ pub(crate) const ONE_PATH: &[Criterion] =
 pub(crate) const GOODPUT: &[Criterion] = &[within(Quantity::Goodput, Some(0.10), None)];
 /// Criteria of (f).
 pub(crate) const CHUNKS: &[Criterion] = &[within(Quantity::ChunkTime, Some(0.10), None)];
+/// Criteria of the test cases of (b) with unlike lossy paths.
+pub(crate) const UNLIKE_PATHS: &[Criterion] = &[
+    within(Quantity::Goodput, Some(0.05), None),
+    within(Quantity::Retransmissions, Some(0.25), Some(20.0)),
+    within(Quantity::FirstShare, None, Some(0.05)),
+];
+/// Criteria of the test cases of (f) with chunks that take about as long as they are apart.
+pub(crate) const LARGE_CHUNKS: &[Criterion] =
+    &[within(Quantity::ChunkTime, Some(0.10), None), within(Quantity::ChunkTimeP90, Some(0.10), None)];
 /// Criteria of (d).
 pub(crate) const DASH: &[Criterion] = &[
     within(Quantity::MeanBitrate, Some(0.10), None),

@@ -1,8 +1,9 @@
 //! The report of a campaign, as text and as JSON.
 
-use crate::campaign::Found;
+use crate::campaign::{Campaign, Found};
 use crate::equivalence::Verdict;
 use crate::judgement::{Compared, Judgement, part_verdict};
+use crate::kernel::Kernel;
 use crate::question::{Part, Quantity};
 use serde::Serialize;
 
@@ -46,6 +47,8 @@ pub struct PartReport {
 /// CampaignReport of a whole campaign.
 #[derive(Clone, Debug, Serialize)]
 pub struct CampaignReport {
+    /// The kernel of the live runs.
+    pub kernel: Kernel,
     /// Reports of the parts.
     pub parts: Vec<PartReport>,
     /// Result of all parts.
@@ -57,12 +60,13 @@ pub struct CampaignReport {
 
 impl CampaignReport {
     /// Makes the report of a campaign.
-    pub fn of(found: Vec<Found>) -> Self {
+    pub fn of(campaign: Campaign) -> Self {
+        let Campaign { kernel, found } = campaign;
         let of_part = |part: Part| found.iter().filter(|f| f.case.part == part).collect::<Vec<_>>();
         let parts = Part::ALL.iter().map(|part| (*part, of_part(*part))).filter(|(_, cases)| !cases.is_empty());
         let parts: Vec<PartReport> = parts.map(|(part, cases)| PartReport::of(part, &cases)).collect();
         let verdict = parts.iter().map(|part| part.verdict).fold(Verdict::Equivalent, Verdict::and);
-        CampaignReport { parts, verdict, cases: found }
+        CampaignReport { kernel, parts, verdict, cases: found }
     }
 
     /// The report as JSON.
@@ -123,13 +127,15 @@ fn row(found: &Found, compared: &Compared) -> ReportRow {
         Quantity::Goodput => ("goodput, Mb/s", 1e-6, 3),
         Quantity::Retransmissions => ("retransmissions", 1.0, 1),
         Quantity::ChunkTime => ("median chunk, s", 1.0, 4),
+        Quantity::ChunkTimeP90 => ("90th percentile of chunks, s", 1.0, 4),
+        Quantity::FirstShare => ("share of path 1, %", 100.0, 1),
         Quantity::MeanBitrate => ("mean bitrate, Mb/s", 1e-6, 3),
         Quantity::Switches => ("switches", 1.0, 1),
         Quantity::Stalls => ("stalls", 1.0, 1),
     };
     let number = |value: f64| format!("{:.*}", digits, value * scale);
     let share = criterion.share.map(|share| format!("{:.0} %", share * 100.0));
-    let tolerance = share.into_iter().chain(criterion.number.map(|number| format!("{number:.0}")));
+    let tolerance = share.into_iter().chain(criterion.number.map(|number| format!("{:.0}", number * scale)));
     ReportRow {
         case: found.case.name.clone(),
         quantity,

@@ -1,6 +1,6 @@
 //! Test cases: each is a scenario, the live server, and the criteria. The client is always the kernel's.
 
-use crate::question::{CHUNKS, Criterion, DASH, GOODPUT, ONE_PATH, Part};
+use crate::question::{CHUNKS, Criterion, DASH, GOODPUT, LARGE_CHUNKS, ONE_PATH, Part, UNLIKE_PATHS};
 use anabranch_testbed::ServerKind;
 use serde::Serialize;
 
@@ -47,11 +47,17 @@ pub struct TestCase {
     pub simulated_runs: u32,
     /// How the runs are compared.
     pub runs: Runs,
+    /// What has to agree, where that is not the criteria of the part.
+    #[serde(skip)]
+    stricter: Option<&'static [Criterion]>,
 }
 
 impl TestCase {
     /// The criteria of the test case.
     pub fn criteria(&self) -> &'static [Criterion] {
+        if let Some(stricter) = self.stricter {
+            return stricter;
+        }
         match self.part {
             Part::OnePath => ONE_PATH,
             Part::TwoPaths | Part::OurServer | Part::Handoff => GOODPUT,
@@ -65,6 +71,9 @@ impl TestCase {
         self.part == Part::OnOff
     }
 }
+
+/// The path over the first of a test case's links.
+pub(crate) const FIRST_PATH: &str = "path1";
 
 /// One link of a test case.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -164,6 +173,7 @@ impl Kind {
             live_runs: self.live_runs,
             simulated_runs: SIMULATED_RUNS,
             runs: if lossy && links.len() == 1 { Runs::Paired } else { Runs::Unpaired },
+            stricter: None,
         }
     }
 }
@@ -193,9 +203,36 @@ const PAIRS: [[Link; 2]; 5] = [
     [link(10, 50, 5, 100), link(10, 50, 5, 100)],
 ];
 
+/// Ratios of rates or round trips of 1:5 and losses: the subflows' send buffers and not their windows decide how the data is
+/// shared. The faster path comes first.
+const UNLIKE: [[Link; 2]; 4] = [
+    [link(10, 20, 5, 100), link(2, 100, 5, 100)],
+    [link(10, 20, 1, 100), link(2, 100, 1, 100)],
+    [link(10, 50, 5, 100), link(2, 50, 5, 100)],
+    [link(10, 20, 5, 100), link(10, 100, 5, 100)],
+];
+/// Random losses make runs vary more than those of [`PAIRS`].
+const UNLIKE_RUNS: u32 = 8;
+
+/// A pair of links in both orders.
+fn both_orders([first, second]: [Link; 2]) -> [[Link; 2]; 2] {
+    [[first, second], [second, first]]
+}
+
 fn two_paths() -> Vec<TestCase> {
-    let kind = Kind { part: Part::TwoPaths, transport: UPSTREAM, session: BULK.into(), seconds: SECONDS, live_runs: 5 };
-    PAIRS.iter().flat_map(|pair| CONTROLS.map(|control| kind.case(pair, control))).collect()
+    let kind = |live_runs| Kind {
+        part: Part::TwoPaths,
+        transport: UPSTREAM,
+        session: BULK.into(),
+        seconds: SECONDS,
+        live_runs,
+    };
+    let unlike = UNLIKE
+        .into_iter()
+        .flat_map(both_orders)
+        .map(|pair| TestCase { stricter: Some(UNLIKE_PATHS), ..kind(UNLIKE_RUNS).case(&pair, "cubic") });
+    let pairs = PAIRS.iter().flat_map(|pair| CONTROLS.map(|control| kind(5).case(pair, control)));
+    pairs.chain(unlike).collect()
 }
 
 fn our_server() -> Vec<TestCase> {
@@ -288,14 +325,22 @@ fn on_off() -> Vec<TestCase> {
     };
     let tcp = |bytes, links: Link, control| chunk(bytes, kind(TCP, bytes, 3).case(&[links], control));
     let both = |bytes, pair: &[Link], control| chunk(bytes, kind(UPSTREAM, bytes, 5).case(pair, control));
-    vec![
+    // The kernel alternates between two times of such a chunk.
+    let large = |pair: [Link; 2], bytes| TestCase {
+        stricter: Some(LARGE_CHUNKS),
+        ..chunk(bytes, kind(UPSTREAM, bytes, UNLIKE_RUNS).case(&pair, "cubic"))
+    };
+    let unlike = [[link(10, 20, 0, 100), link(10, 100, 0, 100)], [link(8, 20, 0, 200), link(2, 100, 0, 200)]];
+    let unlike = unlike.into_iter().flat_map(both_orders);
+    let mut cases = vec![
         tcp(250_000, link(10, 50, 0, 100), "cubic"),
         tcp(250_000, link(10, 50, 5, 100), "cubic"),
         tcp(250_000, link(10, 50, 5, 100), "newreno"),
         tcp(100_000, link(2, 100, 0, 200), "cubic"),
         both(250_000, &PAIRS[0], "cubic"),
-        both(250_000, &PAIRS[2], "cubic"),
-    ]
+    ];
+    cases.extend(unlike.flat_map(|pair| [250_000, 300_000].map(|bytes| large(pair, bytes))));
+    cases
 }
 
 /// Live runs of a quick test case: the minimum for a variance.

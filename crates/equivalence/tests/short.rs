@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use anabranch_equivalence::campaign::run;
+use anabranch_equivalence::kernel::Kernel;
 use anabranch_equivalence::question::Part;
 use anabranch_equivalence::report::CampaignReport;
 use anabranch_equivalence::test_cases::all;
@@ -31,9 +32,10 @@ fn live_runs_of_either_server_are_compared_with_simulated_ones() {
         assert!(done <= of && of == runs as usize);
         over.fetch_add(1, Ordering::Relaxed);
     };
-    let found = run(cases, 4, None, &AtomicBool::new(false), &count);
+    let kernel = Kernel::running().expect("a known build");
+    let campaign = run(cases, kernel, 4, None, &AtomicBool::new(false), &count);
     assert_eq!(over.into_inner(), runs as usize);
-    for found in &found {
+    for found in &campaign.found {
         assert!(found.errors.is_empty(), "{:?}", found.errors);
         // A busy machine is too late for the links of some runs; these are tried again, and do not count.
         assert!(found.live.len() as u32 == found.case.live_runs || found.invalid > 0, "{found:?}");
@@ -46,7 +48,7 @@ fn live_runs_of_either_server_are_compared_with_simulated_ones() {
         let goodput = &judgement.compared[0];
         assert!((0.5..2.0).contains(&(goodput.simulated / goodput.live)), "{goodput:?}");
     }
-    let report = CampaignReport::of(found);
+    let report = CampaignReport::of(campaign);
     assert_eq!(report.parts.iter().map(|part| part.letter).collect::<Vec<_>>(), ["a", "c"]);
     assert!(report.parts.iter().all(|part| !part.rows.is_empty()));
 }

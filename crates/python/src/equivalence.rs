@@ -3,7 +3,8 @@
 use crate::outcome::Outcome;
 use crate::worker::supervise;
 use crate::{InputError, LiveError};
-use anabranch_equivalence::campaign::{self, Found};
+use anabranch_equivalence::campaign::{self, Campaign};
+use anabranch_equivalence::kernel::Kernel;
 use anabranch_equivalence::measurement::Browser;
 use anabranch_equivalence::question::Part;
 use anabranch_equivalence::report::CampaignReport;
@@ -103,14 +104,14 @@ pub fn validate(
         cases.retain(|case| case.client == Client::Model);
     }
     let browser = browser.as_ref().map(|browser| browser as &dyn Browser);
-    let found = match earlier {
+    let campaign = match earlier {
         Some(earlier) => {
             let found = py.detach(|| campaign::again(cases, &earlier, browser.map(Browser::directory)));
             found.map_err(|error| InputError::new_err(format!("no report of validate --json: {error}")))?
         }
         None => run(py, cases, at_once, browser, &stop, progress.as_ref())?,
     };
-    let report = CampaignReport::of(found);
+    let report = CampaignReport::of(campaign);
     Ok((report.to_json(), report.to_markdown()))
 }
 
@@ -122,7 +123,8 @@ fn run(
     browser: Option<&dyn Browser>,
     stop: &AtomicBool,
     progress: Option<&Py<PyAny>>,
-) -> PyResult<Vec<Found>> {
+) -> PyResult<Campaign> {
+    let kernel = Kernel::running().map_err(LiveError::new_err)?;
     let latest = Mutex::new(None);
     let latest = || latest.lock().unwrap_or_else(PoisonError::into_inner);
     let note = |done: usize, of: usize, case: &str| *latest() = Some((done, of, case.to_owned()));
@@ -131,6 +133,6 @@ fn run(
         _ => Ok(()),
     };
     // At an exception, what is running is taken down first.
-    let found = supervise(py, stop, || campaign::run(cases, at_once, browser, stop, &note), report)?;
+    let found = supervise(py, stop, || campaign::run(cases, kernel, at_once, browser, stop, &note), report)?;
     found.map_err(|_| LiveError::new_err("the campaign broke off"))
 }

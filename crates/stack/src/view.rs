@@ -79,7 +79,9 @@ pub struct SubflowView {
     pub queued: u64,
     /// Payload bytes that have left and are not acknowledged on the subflow.
     pub outstanding: u64,
-    /// The most that `queued + outstanding` may reach where data commits into the send buffer.
+    /// Bytes of memory that these take in Linux's send buffer: with the records of the packets in flight.
+    pub memory: u64,
+    /// Where data commits into the send buffer, the subflow takes more while `memory` is less than this.
     pub send_buffer: u64,
     /// Smoothed round trip; zero before the first sample.
     pub srtt: Duration,
@@ -158,6 +160,7 @@ impl SubflowView {
             in_flight: 0,
             queued: 0,
             outstanding: 0,
+            memory: 0,
             send_buffer: u64::MAX,
             srtt: rtt,
             rttvar: Duration::ZERO,
@@ -249,6 +252,9 @@ pub struct ConnectionView {
     pub unsent: u64,
     /// One past the last byte that the peer's shared window allows.
     pub window_end: u64,
+    /// Where data commits into the send buffer: bytes from `next` to the end of its fragment. Upstream Linux gives a subflow
+    /// whole fragments.
+    pub fragment: Option<u64>,
     /// How often the first unacknowledged data was retransmitted on a faster subflow because the shared window was
     /// full.
     pub opportunistic_retransmissions: u64,

@@ -152,7 +152,7 @@ fn an_idle_subflow_retransmits_the_first_unacknowledged_data_and_nothing_more() 
     sends(&mut talk);
     // No acknowledgment arrives on the first one: at 82 ms it sends its probe. The connection's period, 42 ms, is the
     // time that remained until that probe when data was placed last; one subflow is idle by then, and retransmits the
-    // first fragment of 32 KiB, as far as its window of 20 packets allows.
+    // first fragment (32 KiB less the 40 bytes that describe it), as far as its window of 20 packets allows.
     let emitted = talk.emitted_at(82);
     assert_eq!(emitted[0], "0 ACK 12853+1428 ack 1 12852@12853+1428 data-ack 0");
     let sent = sends(&mut talk);
@@ -160,8 +160,8 @@ fn an_idle_subflow_retransmits_the_first_unacknowledged_data_and_nothing_more() 
     assert_eq!(sent[1..], (0..20).map(|i| (1, SendKind::Reinjection, i)).collect::<Vec<_>>());
     talk.deliver(1, peer(1, 1 + 28_560 + 28_560).data_ack(28_560).echo(82));
     let rest = talk.emitted_segments();
-    assert_eq!(rest.iter().map(|(_, segment)| segment.payload_len).sum::<u32>(), 32_768 - 28_560);
-    talk.deliver(1, peer(1, 1 + 28_560 + 32_768).data_ack(42_840).echo(82));
+    assert_eq!(rest.iter().map(|(_, segment)| segment.payload_len).sum::<u32>(), 32_728 - 28_560);
+    talk.deliver(1, peer(1, 1 + 28_560 + 32_728).data_ack(42_840).echo(82));
     sends(&mut talk);
     // A timeout alone moves no data, and new data may still be sent there.
     assert_eq!(talk.emitted_at(302).len(), 1);

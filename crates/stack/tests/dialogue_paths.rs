@@ -125,6 +125,31 @@ fn a_subflow_that_is_reset_hands_over_everything_that_it_held() {
 }
 
 #[test]
+fn the_send_buffer_grows_only_while_the_window_has_room() {
+    let mut config = two_paths();
+    config.transport.commit = Commit::IntoBuffer;
+    let mut talk = Talk::served(config);
+    talk.deliver(0, peer(1, 1).data_ack(0));
+    talk.end.write(1_000_000);
+    // Twice ten packets of 4,096 bytes and a description of 256.
+    let initial = 2 * 10 * 4_352;
+    let mut acked = 0;
+    for packets in [10, 20, 40] {
+        let emitted = talk.emitted_segments();
+        assert_eq!(loads(&emitted), [packets, 0]);
+        assert_eq!(talk.end.views()[0].send_buffer, initial, "a window of {packets} packets is full");
+        talk.wait_until(talk.now + 20);
+        acked += emitted.iter().map(|(_, segment)| u64::from(segment.payload_len)).sum::<u64>();
+        let echo = talk.now - 20;
+        talk.deliver(0, peer(1, 1 + acked).data_ack(acked).echo(echo));
+    }
+    // The window has 80 packets, 114 kB. The buffer takes four fragments at most, 98 kB with the records of what is in flight: it is
+    // the limit, and grows to twice the window.
+    talk.emitted_segments();
+    assert_eq!(talk.end.views()[0].send_buffer, 2 * 80 * 4_352);
+}
+
+#[test]
 fn a_full_window_retransmits_its_first_data_on_the_faster_subflow_and_slows_the_slower() {
     let mut talk = Talk::served(two_paths());
     talk.window = (1_428 * 14 / 128) as u16; // 14 segments, and a little less

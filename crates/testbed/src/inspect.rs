@@ -4,6 +4,7 @@ use crate::sockopt::{SubflowInfo, TCP_INFO_BYTES, subflow_infos, tcp_info};
 use anabranch_live::testnet::MAX_PATHS;
 use anabranch_units::Duration;
 use rustix::net::AddressFamily;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
 
@@ -40,6 +41,15 @@ pub(crate) fn subflows(socket: impl AsFd + Copy, peer: IpAddr) -> Vec<Subflow> {
         return list.iter().filter_map(of_subflow).collect();
     }
     tcp_info(socket).ok().map(|info| read(1, peer, &info)).into_iter().collect()
+}
+
+/// The packets for twice of which the kernel gave a new connection memory (`tcp_sndbuf_expand`): its window, or the reordering
+/// that it remembers of earlier connections to this host and one more, and no less than the initial window.
+pub(crate) fn packets_of_buffer(socket: impl AsFd) -> io::Result<u32> {
+    const INITIAL_WINDOW: u32 = 10;
+    let info = tcp_info(socket)?;
+    let (cwnd, reordering) = (u32_at(&info, 80), u32_at(&info, 88));
+    Ok(cwnd.max(reordering + 1).max(INITIAL_WINDOW))
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> u16 {

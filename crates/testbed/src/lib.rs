@@ -14,6 +14,7 @@ mod apps;
 mod client;
 mod error;
 mod flow;
+mod header_room;
 mod http;
 mod inspect;
 mod kernel;
@@ -27,7 +28,8 @@ mod sockopt;
 mod testbed;
 
 pub use error::TestbedError;
+pub use header_room::header_room;
 pub use network::links;
 pub use options::{ClientKind, Options, ServerKind};
-pub use report::ClientReport;
+pub use report::{ClientReport, kernel_release};
 pub use testbed::Testbed;

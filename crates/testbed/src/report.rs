@@ -89,6 +89,12 @@ pub(crate) fn check_conservation(scenario: &Scenario, report: &Emulated) -> Resu
     Ok(())
 }
 
+/// The release of the running kernel, such as `6.12.8`; `unknown` where `/proc` does not tell.
+pub fn kernel_release() -> String {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease");
+    release.map_or_else(|_| "unknown".to_owned(), |release| release.trim().to_owned())
+}
+
 fn live_facts(
     options: &Options,
     report: &Emulated,
@@ -97,11 +103,10 @@ fn live_facts(
     machine: Machine,
 ) -> LiveFacts {
     let client = if options.client == ClientKind::Model { "model" } else { "program" };
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease");
     LiveFacts {
         server: options.server.name().to_owned(),
         client: client.to_owned(),
-        kernel: release.map_or_else(|_| "unknown".to_owned(), |release| release.trim().to_owned()),
+        kernel: kernel_release(),
         lateness_s: lateness(&report.lateness),
         invalid: is_invalid(&report.lateness),
         realtime: machine.realtime,

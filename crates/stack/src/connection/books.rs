@@ -29,6 +29,8 @@ pub(super) struct Waits {
     pub window_limited: bool,
     pub scheduler_waiting: bool,
     pub scheduler_until: Option<Instant>,
+    /// The subflow that is being given data, whose queue begins to leave when another one gets data or there is no more.
+    pub filling: Option<SubflowId>,
     /// A subflow has room, but its pacing does not allow the next packet before this time.
     pub paced_until: Option<Instant>,
 }

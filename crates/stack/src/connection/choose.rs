@@ -8,6 +8,9 @@ use crate::view::SubflowView;
 use anabranch_events::{SendKind, TransportEvent};
 use anabranch_units::{Instant, SubflowId};
 
+/// Linux's connection has the buffers of its subflows and this (`tcp_wmem[0]`, `__mptcp_sync_sndbuf`).
+const LEAST_BUFFER: u64 = 4_096;
+
 /// The segment to send; `at` and plain numbers are the subflow's position.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Choice {
@@ -80,10 +83,18 @@ impl Connection {
             if let Some(choice) = self.choose_queued(now) {
                 return Some(choice);
             }
+            // What was written is sent before the application's next write.
+            if self.outgoing.write_placed() && self.waits.filling.take().is_some() {
+                continue;
+            }
             match self.schedule(now) {
                 Scheduled::Send(choice) => return Some(choice),
-                Scheduled::Queued => {}
-                Scheduled::Nothing => return None,
+                Scheduled::Queued(at) => self.waits.filling = Some(self.subflows[at].id),
+                Scheduled::Nothing if self.waits.filling.take().is_some() => {}
+                Scheduled::Nothing => {
+                    self.outgoing.write_all();
+                    return None;
+                }
             }
         }
     }
@@ -113,7 +124,8 @@ impl Connection {
     /// Data that was queued on a subflow.
     fn choose_queued(&mut self, now: Instant) -> Option<Choice> {
         for at in 0..self.subflows.len() {
-            if self.subflows[at].queue.is_empty() || !self.may_send_now(now, at) {
+            let filling = self.waits.filling == Some(self.subflows[at].id);
+            if self.subflows[at].queue.is_empty() || filling || !self.may_send_now(now, at) {
                 continue;
             }
             self.wake(now, at);
@@ -137,9 +149,9 @@ impl Connection {
         None
     }
 
-    /// Decays the window of a subflow that is about to send after a pause.
+    /// Decays the window of a subflow that is about to send after a pause. What is queued had this effect when it was queued.
     fn wake(&mut self, now: Instant, at: usize) {
-        if self.subflows[at].sender.board().is_empty() {
+        if self.config.transport.commit == Commit::AtWindow && self.subflows[at].sender.board().is_empty() {
             let decay = self.config.transport.idle_restart;
             self.subflows[at].sender.before_sending(now, decay);
             self.refresh(at);
@@ -158,8 +170,7 @@ impl Connection {
             }
         }
         if self.config.transport.commit == Commit::IntoBuffer {
-            // Linux's connection has the buffers of its subflows, and no other.
-            self.outgoing.set_buffer(self.subflows.iter().map(|subflow| subflow.send_buffer).sum());
+            self.outgoing.set_buffer(LEAST_BUFFER + self.subflows.iter().map(|s| s.memory.limit()).sum::<u64>());
         }
         let unsent = self.outgoing.unsent();
         let under_way = self.outgoing.next > self.outgoing.unacked();
@@ -189,11 +200,11 @@ impl Connection {
         match self.scheduler.decide(&view, Trigger::NewData) {
             Decision::Send { subflow, bytes } if candidates.contains(subflow) => {
                 self.note_waits(now, false, false);
-                self.place_new(subflow, bytes)
+                self.place_new(now, subflow, bytes)
             }
             Decision::Duplicate { subflow, offset, bytes } if candidates.contains(subflow) => {
                 self.note_waits(now, false, false);
-                self.place_duplicate(subflow, offset, bytes)
+                self.place_duplicate(now, subflow, offset, bytes)
             }
             Decision::Wait { until } => {
                 self.waits.scheduler_until = until.filter(|at| *at > now);
@@ -207,37 +218,49 @@ impl Connection {
         }
     }
 
-    fn place_new(&mut self, at: usize, bytes: u64) -> Scheduled {
+    fn place_new(&mut self, now: Instant, at: usize, bytes: u64) -> Scheduled {
         let payload = u64::from(self.full_payload(at));
-        let allowed = self.outgoing.unsent().min(self.outgoing.window_end() - self.outgoing.next);
-        let limit = if self.config.transport.commit == Commit::AtWindow { payload } else { bytes.max(1) };
-        let len = limit.min(allowed);
+        let (limit, written) = match self.config.transport.commit {
+            Commit::AtWindow => (payload, self.outgoing.unsent()),
+            Commit::IntoBuffer => (bytes.max(1), self.outgoing.begin_write()),
+        };
+        let len = limit.min(written).min(self.outgoing.window_end() - self.outgoing.next);
         if len == 0 {
             return Scheduled::Nothing;
         }
         let chunk = Chunk { stream_offset: self.outgoing.next, len, kind: SendKind::New };
         self.outgoing.next += len;
-        self.hand_over(at, chunk)
+        self.hand_over(now, at, chunk)
     }
 
-    fn place_duplicate(&mut self, at: usize, offset: u64, bytes: u64) -> Scheduled {
+    fn place_duplicate(&mut self, now: Instant, at: usize, offset: u64, bytes: u64) -> Scheduled {
         let payload = u64::from(self.full_payload(at));
         let start = offset.max(self.outgoing.unacked());
         let len = self.outgoing.next.saturating_sub(start).min(bytes).min(payload);
         if len == 0 {
             return Scheduled::Nothing;
         }
-        self.hand_over(at, Chunk { stream_offset: start, len, kind: SendKind::Duplicate })
+        self.hand_over(now, at, Chunk { stream_offset: start, len, kind: SendKind::Duplicate })
     }
 
     /// Where data commits at the window it is sent now, otherwise it is added to the subflow's queue.
-    fn hand_over(&mut self, at: usize, chunk: Chunk) -> Scheduled {
+    fn hand_over(&mut self, now: Instant, at: usize, chunk: Chunk) -> Scheduled {
         if self.config.transport.commit == Commit::AtWindow {
             return Scheduled::Send(Choice::Data { at, chunk });
         }
-        self.subflows[at].give(chunk);
+        self.queue(now, at, chunk);
+        Scheduled::Queued(at)
+    }
+
+    /// Adds bytes to the queue of a subflow.
+    pub(super) fn queue(&mut self, now: Instant, at: usize, chunk: Chunk) {
+        // Where data commits at the window, the window decays when the data is sent (`wake`).
+        let decay = self.config.transport.idle_restart && self.config.transport.commit == Commit::IntoBuffer;
+        let payload = self.full_payload(at);
+        let subflow = &mut self.subflows[at];
+        let records = subflow.give(chunk, payload);
+        subflow.sender.before_queueing(now, records, decay);
         self.refresh(at);
-        Scheduled::Queued
     }
 
     fn schedule_reinjection(&mut self, now: Instant, bytes: Reinjection) -> Scheduled {
@@ -255,7 +278,7 @@ impl Connection {
         };
         let len = (bytes.end - bytes.start).min(u64::from(self.full_payload(at)));
         self.outgoing.take_reinjection(len);
-        self.hand_over(at, Chunk { stream_offset: bytes.start, len, kind: SendKind::Reinjection })
+        self.hand_over(now, at, Chunk { stream_offset: bytes.start, len, kind: SendKind::Reinjection })
     }
 
     /// The subflows that can take data: usable, not held back by pacing, with room; backups only if nothing else is usable.
@@ -270,7 +293,7 @@ impl Connection {
             let view = &self.views[at];
             let room = match self.config.transport.commit {
                 Commit::AtWindow => view.room() > 0,
-                Commit::IntoBuffer => view.queued + view.outstanding < view.send_buffer,
+                Commit::IntoBuffer => view.memory < view.send_buffer,
             };
             if counts(view) && view.backup == backups && room && self.may_take_now(now, at) {
                 set.insert(at);
@@ -327,7 +350,7 @@ impl Connection {
         self.progress.repeated_head = Some(head);
         self.progress.opportunistic += 1;
         let len = u64::from(self.full_payload(fast)).min(self.outgoing.next - head);
-        self.hand_over(fast, Chunk { stream_offset: head, len, kind: SendKind::Reinjection })
+        self.hand_over(now, fast, Chunk { stream_offset: head, len, kind: SendKind::Reinjection })
     }
 
     fn penalise(&mut self, now: Instant, slow: usize, fast: SubflowView) {
@@ -391,6 +414,9 @@ impl Connection {
         let unsent = self.outgoing.unsent();
         let placeable = unsent > 0 && !self.window_blocks(unsent);
         let decay = self.config.transport.idle_restart;
+        if self.config.transport.commit == Commit::IntoBuffer && self.outgoing.lacks_room() {
+            self.expand_send_buffers();
+        }
         for at in 0..self.subflows.len() {
             let subflow = &mut self.subflows[at];
             // What commits into the buffer was queued already, if it is for this subflow.
@@ -405,6 +431,14 @@ impl Connection {
             }
         }
         self.arm_progress(now);
+    }
+
+    fn expand_send_buffers(&mut self) {
+        for at in 0..self.subflows.len() {
+            if self.subflows[at].is_established() && self.subflows[at].expand_send_buffer() {
+                self.refresh(at);
+            }
+        }
     }
 
     fn note_waits(&mut self, now: Instant, window_limited: bool, scheduler_waiting: bool) {
@@ -423,8 +457,8 @@ impl Connection {
 enum Scheduled {
     /// The bytes are sent now.
     Send(Choice),
-    /// The bytes are in a subflow's queue.
-    Queued,
+    /// The bytes are in the queue of this subflow.
+    Queued(usize),
     /// No bytes can be placed.
     Nothing,
 }

@@ -96,7 +96,7 @@ impl Connection {
             // Nothing is in flight, so the window must be closed: probe on every subflow.
             self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.window_probe = true);
         } else if self.looks_for_stale() {
-            self.mend_head();
+            self.mend_head(now);
         } else if self.mode == Mode::Multipath
             && self.outgoing.next_reinjection().is_none()
             && self.subflows.iter().any(idle)

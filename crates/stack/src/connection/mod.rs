@@ -184,7 +184,7 @@ impl Connection {
             confirmed: false,
             local_key,
             remote_key: None,
-            outgoing: Outgoing::new(config.transport.send_buffer.0),
+            outgoing: Outgoing::new(config.transport.send_buffer.0, config.transport.commit == Commit::IntoBuffer),
             incoming: Incoming::new(config.transport.receive_buffer),
             subflows: Vec::new(),
             views: Vec::new(),
@@ -426,11 +426,7 @@ impl Connection {
 
     fn refresh(&mut self, at: usize) {
         let mss = self.full_payload(at);
-        let subflow = &mut self.subflows[at];
-        if self.config.transport.commit == Commit::IntoBuffer {
-            subflow.expand_send_buffer(mss, self.config.transport.send_buffer.0);
-        }
-        self.views[at] = subflow.view(mss);
+        self.views[at] = self.subflows[at].view(mss);
     }
 
     fn connection_view(&self, now: Instant) -> ConnectionView {
@@ -440,6 +436,7 @@ impl Connection {
             next: self.outgoing.next,
             unsent: self.outgoing.unsent(),
             window_end: self.outgoing.window_end(),
+            fragment: (self.config.transport.commit == Commit::IntoBuffer).then(|| self.outgoing.rest_of_fragment()),
             opportunistic_retransmissions: self.progress.opportunistic,
             hints: self.hints,
         }

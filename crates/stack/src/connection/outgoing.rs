@@ -5,6 +5,14 @@ use super::failure::NOBODY;
 use crate::subflow::Reinjection;
 use std::collections::VecDeque;
 
+/// Linux takes the application's bytes in fragments of at most this many: the pages that it takes at once (32 KiB), less the
+/// description of the fragment (`struct mptcp_data_frag`).
+const FRAGMENT: u64 = 32_768 - 40;
+
+/// What the application writes at once, as the testbed's server does and many others do. Linux gives subflows what is written
+/// before the next write begins.
+const WRITE: u64 = 65_536;
+
 /// Offsets count bytes of this end's stream from zero.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
@@ -21,16 +29,74 @@ pub(crate) struct Outgoing {
     /// One past the last byte that the peer allows; never moves back.
     window_end: u64,
     reinjections: VecDeque<Reinjection>,
+    /// The most bytes that may be written and not acknowledged.
     send_buffer: u64,
+    /// Whether the application's bytes are taken in whole fragments, the last of which may exceed the send buffer.
+    whole_fragments: bool,
+    /// Where fragments are counted from: the first byte that was written when everything before was acknowledged.
+    first_fragment: u64,
+    /// One past the last byte of the application's current write, where data commits into the buffer.
+    write_end: u64,
+    /// See [`Outgoing::lacks_room`].
+    lacks_room: bool,
 }
 
 impl Outgoing {
-    pub fn new(send_buffer: u64) -> Self {
-        Outgoing { send_buffer, ..Outgoing::default() }
+    pub fn new(send_buffer: u64, whole_fragments: bool) -> Self {
+        Outgoing { send_buffer, whole_fragments, ..Outgoing::default() }
+    }
+
+    /// One past the last byte for which the send buffer has room.
+    fn room_end(&self) -> u64 {
+        let limit = self.unacked + self.send_buffer;
+        if self.whole_fragments && self.send_buffer > 0 { self.fragment_end(limit - 1) } else { limit }
+    }
+
+    /// One past the last byte of the fragment with this byte, whether or not all of it is written.
+    pub fn fragment_end(&self, offset: u64) -> u64 {
+        debug_assert!(offset >= self.first_fragment, "the fragment was acknowledged and is gone");
+        self.first_fragment + ((offset - self.first_fragment) / FRAGMENT + 1) * FRAGMENT
+    }
+
+    /// Bytes from the next one to the end of its fragment, whether or not all of them are written.
+    pub fn rest_of_fragment(&self) -> u64 {
+        self.fragment_end(self.next) - self.next
+    }
+
+    /// Whether everything of the current write was given to subflows.
+    pub fn write_placed(&self) -> bool {
+        self.next >= self.write_end
+    }
+
+    /// The application's next write begins if the last one was given to subflows; returns the bytes of it that were not.
+    pub fn begin_write(&mut self) -> u64 {
+        if self.write_placed() {
+            self.write_end = (self.next + WRITE).min(self.written).min(self.room_end());
+        }
+        self.write_end.saturating_sub(self.next)
+    }
+
+    /// No subflow takes more now: meanwhile the application writes as much as there is room for.
+    pub fn write_all(&mut self) {
+        self.write_end = self.written.min(self.room_end()).max(self.next);
+    }
+
+    /// Whether the send buffer lacks room for the application (Linux's `SOCK_NOSPACE`): from the write that found none until
+    /// no more than two thirds of it are in use (`sk_stream_write_space`).
+    pub fn lacks_room(&mut self) -> bool {
+        if self.written > self.room_end() {
+            self.lacks_room = true;
+        } else if 3 * (self.written - self.unacked) <= 2 * self.send_buffer {
+            self.lacks_room = false;
+        }
+        self.lacks_room
     }
 
     pub fn write(&mut self, bytes: u64) {
         debug_assert!(!self.finished, "nothing may be written after the end");
+        if self.unacked == self.written {
+            self.first_fragment = self.written;
+        }
         self.written = self.written.saturating_add(bytes);
     }
 
@@ -38,6 +104,7 @@ impl Outgoing {
     pub fn withdraw(&mut self, bytes: u64) -> u64 {
         let taken = bytes.min(self.withdrawable());
         self.written -= taken;
+        self.write_end = self.write_end.min(self.written);
         taken
     }
 
@@ -60,7 +127,7 @@ impl Outgoing {
 
     /// Bytes that could be given to a subflow if the peer's window allowed.
     pub fn unsent(&self) -> u64 {
-        self.written.min(self.unacked + self.send_buffer).saturating_sub(self.next)
+        self.written.min(self.room_end()).saturating_sub(self.next)
     }
 
     /// Everything that may be sent was sent and acknowledged.
@@ -159,7 +226,7 @@ mod tests {
 
     #[test]
     fn only_what_no_subflow_was_given_can_be_taken_back() {
-        let mut outgoing = Outgoing::new(1 << 20);
+        let mut outgoing = Outgoing::new(1 << 20, false);
         outgoing.write(1_000);
         outgoing.next = 400;
         assert_eq!(outgoing.withdraw(100), 100);
@@ -170,5 +237,96 @@ mod tests {
         assert_eq!(outgoing.unsent(), 50, "the stream goes on where it was cut");
         outgoing.finish();
         assert_eq!(outgoing.withdraw(50), 0, "DATA_FIN may have been sent");
+    }
+
+    /// Bytes were given to subflows up to `next`, and acknowledged up to `unacked`.
+    fn advance(outgoing: &mut Outgoing, next: u64, unacked: u64) {
+        outgoing.next = next;
+        assert!(outgoing.on_ack(unacked));
+    }
+
+    #[test]
+    fn the_last_fragment_may_exceed_the_buffer() {
+        let mut outgoing = Outgoing::new(60_000, true);
+        outgoing.write(100_000);
+        assert_eq!(outgoing.unsent(), 2 * FRAGMENT, "65 456 bytes are the fewest whole fragments with 60 000");
+        advance(&mut outgoing, 10_000, 10_000);
+        assert_eq!(outgoing.unsent(), 3 * FRAGMENT - 10_000, "70 000 lies in the third one");
+        let mut bytewise = Outgoing::new(60_000, false);
+        bytewise.write(100_000);
+        assert_eq!(bytewise.unsent(), 60_000);
+    }
+
+    #[test]
+    fn fragments_begin_anew_after_everything_was_acknowledged() {
+        let mut outgoing = Outgoing::new(1 << 20, true);
+        outgoing.write(10_000);
+        assert_eq!(outgoing.fragment_end(0), 32_728);
+        advance(&mut outgoing, 10_000, 9_999);
+        outgoing.write(10_000);
+        assert_eq!(outgoing.rest_of_fragment(), 22_728, "the fragment goes on while a byte of it is unacknowledged");
+        advance(&mut outgoing, 20_000, 20_000);
+        outgoing.write(10_000);
+        assert_eq!(outgoing.fragment_end(20_000), 52_728);
+        assert_eq!(outgoing.rest_of_fragment(), 32_728);
+    }
+
+    #[test]
+    fn without_a_buffer_nothing_has_room_and_nothing_overflows() {
+        for outgoing in [Outgoing::default(), Outgoing::new(0, true)] {
+            assert_eq!((outgoing.unsent(), outgoing.rest_of_fragment()), (0, FRAGMENT));
+        }
+    }
+
+    #[test]
+    fn the_application_writes_64_kib_at_a_time_while_subflows_take_them() {
+        let mut outgoing = Outgoing::new(1 << 20, true);
+        outgoing.write(200_000);
+        assert_eq!(outgoing.begin_write(), 65_536);
+        outgoing.next = 30_000;
+        assert!(!outgoing.write_placed());
+        assert_eq!(outgoing.begin_write(), 35_536, "the write under way goes on");
+        outgoing.next = 65_536;
+        assert!(outgoing.write_placed());
+        assert_eq!(outgoing.begin_write(), 65_536, "the next one");
+        // No subflow takes more, so that the application fills the buffer.
+        outgoing.write_all();
+        outgoing.next = 100_000;
+        assert_eq!(outgoing.begin_write(), 100_000);
+        let mut small = Outgoing::new(40_000, true);
+        small.write(200_000);
+        assert_eq!(small.begin_write(), 2 * FRAGMENT, "no more than there is room for");
+        small.next = 2 * FRAGMENT;
+        assert_eq!(small.begin_write(), 0);
+    }
+
+    #[test]
+    fn a_write_ends_where_its_bytes_are_withdrawn() {
+        let mut outgoing = Outgoing::new(1 << 20, true);
+        outgoing.write(200_000);
+        outgoing.begin_write();
+        outgoing.next = 30_000;
+        assert_eq!(outgoing.withdraw(180_000), 170_000);
+        assert!(outgoing.write_placed());
+        assert_eq!(outgoing.begin_write(), 0);
+        outgoing.write(50);
+        assert_eq!(outgoing.begin_write(), 50);
+    }
+
+    #[test]
+    fn room_lacks_until_a_third_of_the_buffer_is_free() {
+        let mut outgoing = Outgoing::new(60_000, true);
+        outgoing.write(65_456);
+        assert!(!outgoing.lacks_room(), "everything fits into two fragments");
+        outgoing.write(34_544);
+        assert!(outgoing.lacks_room());
+        // Room to 119 999 bytes and more, but 40 001 of 60 000 are in use.
+        advance(&mut outgoing, 65_456, 59_999);
+        assert!(outgoing.unsent() == 34_544 && outgoing.lacks_room());
+        advance(&mut outgoing, 65_456, 60_000);
+        assert!(!outgoing.lacks_room());
+        // Nor does it lack again before a write finds none.
+        outgoing.write(15_000);
+        assert!(!outgoing.lacks_room());
     }
 }

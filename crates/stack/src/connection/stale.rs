@@ -20,9 +20,6 @@ const ALTERNATIVE_LOSS_COUNT: u32 = STALE_LOSS_COUNT - 1;
 const BACKUP_LOSS_COUNT: u32 = 1;
 /// The period while no subflow has a timer (Linux `TCP_RTO_MIN`).
 const LEAST_PERIOD: Duration = Duration::from_millis(200);
-/// The first unacknowledged data is a fragment of the send queue: at most this many bytes (32 KiB, the pages that Linux
-/// takes at once).
-const FRAGMENT: u64 = 32_768;
 
 impl Connection {
     /// Whether subflows fail as in upstream Linux.
@@ -44,7 +41,7 @@ impl Connection {
     }
 
     /// The connection's timer fired.
-    pub(super) fn mend_head(&mut self) {
+    pub(super) fn mend_head(&mut self, now: Instant) {
         let carries = |s: &Subflow| s.is_established() && !s.fin_sent;
         let mut least_silent = u32::MAX;
         let (mut idle, mut idle_backup) = (None, None);
@@ -66,17 +63,16 @@ impl Connection {
         }
         let backup = idle_backup.filter(|_| least_silent > BACKUP_LOSS_COUNT);
         if let Some(at) = idle.or(backup) {
-            self.repeat_head(at);
+            self.repeat_head(now, at);
         }
     }
 
     /// Retransmits the first unacknowledged fragment on an idle subflow.
-    fn repeat_head(&mut self, at: usize) {
+    fn repeat_head(&mut self, now: Instant, at: usize) {
         let (head, next) = (self.outgoing.unacked(), self.outgoing.next);
-        let end = next.min((head / FRAGMENT + 1) * FRAGMENT);
+        let end = next.min(self.outgoing.fragment_end(head));
         if head < end {
-            self.subflows[at].give(Chunk { stream_offset: head, len: end - head, kind: SendKind::Reinjection });
-            self.refresh(at);
+            self.queue(now, at, Chunk { stream_offset: head, len: end - head, kind: SendKind::Reinjection });
         }
     }
 

@@ -178,6 +178,12 @@ pub struct Transport {
     pub receive_buffer: ReceiveBuffer,
     /// Bytes written and not acknowledged at the data level (tcp_wmem).
     pub send_buffer: Bytes,
+    /// Bytes that the kernel's build reserves for headers in front of each packet (MAX_TCP_HEADER: 320 where drivers of wireless
+    /// networks are compiled in, as in distributions; 256 in slim builds). With `commit = "into-buffer"` it decides how much
+    /// memory a packet takes in the send buffers, and so how far a sender may be ahead.
+    #[serde(deserialize_with = "text::whole::<128, 1024, _, _>")]
+    #[schemars(range(min = 128, max = 1024))]
+    pub header_room: u32,
     /// Packets that may leave before the first acknowledgment (RFC 6928).
     #[serde(deserialize_with = "text::whole::<1, 1000, _, _>")]
     #[schemars(range(min = 1, max = 1000))]
@@ -215,6 +221,7 @@ impl Default for Transport {
             receive_buffer: ReceiveBuffer::default(),
             // net.ipv4.tcp_wmem[2].
             send_buffer: Bytes(4_194_304),
+            header_room: 320,
             initial_window: 10,
             pacing: false,
             idle_restart: true,

@@ -128,13 +128,13 @@ prop_compose! {
         mss in prop_oneof![Just(1_u32), Just(1_400), Just(9_000)],
         (cwnd, ssthresh) in (any_window(), any_window()),
         in_flight in 0..300_u32,
-        (queued, outstanding, send_buffer) in (any_bytes(), any_bytes(), any_bytes()),
+        (queued, outstanding, memory, send_buffer) in (any_bytes(), any_bytes(), any_bytes(), any_bytes()),
         (srtt, rttvar, latest_rtt, min_rtt) in (any_time(), any_time(), any_time(), any_time()),
         pacing_rate in any_rate(),
     ) -> SubflowView {
         SubflowView {
             id: SubflowId(0), path: PathId(0), established, backup, potentially_failed, rests_in_loss, allowed, phase,
-            mss, cwnd, ssthresh, in_flight, queued, outstanding, send_buffer, srtt, rttvar, latest_rtt, min_rtt,
+            mss, cwnd, ssthresh, in_flight, queued, outstanding, memory, send_buffer, srtt, rttvar, latest_rtt, min_rtt,
             pace: Pace::fixed(pacing_rate), delivery: Delivered::default(), acked_since_loss: 0, acked_between_losses: 0,
         }
     }

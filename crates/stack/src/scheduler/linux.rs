@@ -1,6 +1,7 @@
 //! The default of upstream Linux: the queue that drains soonest, in bursts.
 //!
-//! Among the contenders take the one whose queue would linger shortest, and give it a burst:
+//! Among the contenders take the one whose queue would linger shortest, and give it a burst, which ends with the fragment of
+//! the send queue (some 32 kB) that exceeds it, or where the subflow's buffer is full after a fragment:
 //!
 //! ```text
 //! linger_i = m_i / avg_i                                     in seconds; smallest first, the oldest subflow on a tie
@@ -8,7 +9,7 @@
 //! avg_i    = (avg_i * m_i + pace_i * burst) / (m_i + burst)  of the chosen one, after the choice
 //! ```
 //!
-//! m_i: bytes given to subflow i and not yet acknowledged on it. pace_i: its pacing rate in bytes per second, a
+//! m_i: memory of what was given to subflow i and is not yet acknowledged on it. pace_i: its pacing rate in bytes per second, a
 //! multiple of window over round trip. avg_i starts at pace_i. A full subflow takes part too: if its queue is the one
 //! that drains soonest, no subflow gets data. So a slow subflow gets its next burst only when what it holds drains as
 //! soon as the fast one's full queue, and with all queues empty the initial subflow wins whatever its rate.
@@ -18,8 +19,6 @@
 //! Ours:
 //! - A burst is not carried on at a later instant, because 6.12 chooses anew in every push; `burst = "kept"` carries
 //!   it on until it is used up, as 5.x did.
-//! - A burst ends at its byte; there, at the end of the page-sized fragment that exceeds it.
-//! - m_i counts payload; there, memory with its overhead.
 //! - Subflows that have no pacing rate yet are passed over as there, but used, oldest first, if no contender has one.
 //! - A reinjection goes to the shortest linger too and leaves the state alone; there, a timer picks an idle subflow.
 
@@ -82,7 +81,7 @@ impl Linux {
         let burst = self.burst.filter(|b| self.kept || b.chosen_at == view.connection.now)?;
         let subflow = view.position_of(burst.subflow).filter(|position| view.candidates.contains(*position))?;
         let rest = burst.end.saturating_sub(view.connection.next);
-        (rest > 0).then_some(Decision::Send { subflow, bytes: rest })
+        (rest > 0).then_some(Decision::Send { subflow, bytes: view.connection.fragment.unwrap_or(rest) })
     }
 
     /// The subflow whose queue drains soonest; `None` if no subflow has a pacing rate.
@@ -97,7 +96,7 @@ impl Linux {
         if *average == 0 {
             *average = subflow.pacing_rate().as_bps();
         }
-        let bits = u128::from(buffered(subflow)) * 8;
+        let bits = u128::from(subflow.memory) * 8;
         (bits << 32).checked_div(u128::from(*average))
     }
 
@@ -106,15 +105,10 @@ impl Linux {
         let connection = view.connection;
         let burst = MAX_BURST.min(connection.window_space());
         let average = self.average.of(subflow.id);
-        *average = weighted_average(*average, buffered(subflow), subflow.pacing_rate().as_bps(), burst);
+        *average = weighted_average(*average, subflow.memory, subflow.pacing_rate().as_bps(), burst);
         self.burst = Some(Burst { subflow: subflow.id, end: connection.next + burst, chosen_at: connection.now });
-        Decision::Send { subflow: position, bytes: burst }
+        Decision::Send { subflow: position, bytes: connection.fragment.unwrap_or(burst) }
     }
-}
-
-/// Bytes given to the subflow and not acknowledged on it.
-fn buffered(subflow: &SubflowView) -> u64 {
-    subflow.queued.saturating_add(subflow.outstanding)
 }
 
 /// `(a * weight_a + b * weight_b) / (weight_a + weight_b)`, rounded down; `b` if both weights are zero.
@@ -156,13 +150,12 @@ mod tests {
     fn the_queue_that_drains_soonest_wins() {
         // 1000 B at 80 kb/s: 100 ms. 2999 B at 240 kb/s: 99.97 ms. 3000 B: 100 ms, a tie for the older one.
         let mut bed = slow_and_fast();
-        bed.subflows[0].queued = 400;
-        bed.subflows[0].outstanding = 600;
-        bed.subflows[1].outstanding = 2_999;
+        bed.subflows[0].memory = 1_000;
+        bed.subflows[1].memory = 2_999;
         assert_eq!(bed.decide(), send(1, 65_428));
         let mut bed = slow_and_fast();
-        bed.subflows[0].outstanding = 1_000;
-        bed.subflows[1].outstanding = 3_000;
+        bed.subflows[0].memory = 1_000;
+        bed.subflows[1].memory = 3_000;
         assert_eq!(bed.decide(), send(0, 65_428));
     }
 
@@ -174,6 +167,44 @@ mod tests {
         assert_eq!(bed.decide(), send(0, 5_428));
         bed.sent(0, 5_428);
         assert_eq!(bed.decide(), send(1, 65_428));
+    }
+
+    /// Data commits into the send buffer, in fragments that begin at the next byte.
+    fn fragmented() -> Bed {
+        let mut bed = slow_and_fast();
+        bed.connection.fragment = Some(32_728);
+        bed
+    }
+
+    #[test]
+    fn a_burst_ends_with_the_fragment_that_exceeds_it() {
+        let mut bed = fragmented();
+        assert_eq!(bed.decide(), send(0, 32_728));
+        bed.sent(0, 32_728);
+        // 32 700 bytes of the burst remain: a whole fragment.
+        assert_eq!(bed.decide(), send(0, 32_728));
+        bed.sent(0, 32_728);
+        assert_eq!(bed.decide(), send(1, 32_728));
+        // A burst that began within a fragment takes the rest of this one, and then two.
+        let mut bed = fragmented();
+        bed.connection.fragment = Some(728);
+        assert_eq!(bed.decide(), send(0, 728));
+        bed.sent(0, 728);
+        bed.connection.fragment = Some(32_728);
+        for _ in 0..2 {
+            assert_eq!(bed.decide(), send(0, 32_728));
+            bed.sent(0, 32_728);
+        }
+        assert_eq!(bed.decide(), send(1, 32_728));
+    }
+
+    #[test]
+    fn a_burst_ends_after_a_fragment_that_fills_its_subflow() {
+        let mut bed = fragmented();
+        assert_eq!(bed.decide(), send(0, 32_728));
+        bed.sent(0, 32_728);
+        bed.fill(0);
+        assert_eq!(bed.decide(), send(1, 32_728));
     }
 
     #[test]
@@ -199,12 +230,12 @@ mod tests {
     fn a_full_subflow_that_drains_soonest_keeps_everybody_waiting() {
         // 1000 B at 80 kb/s: 100 ms; 2000 B at 240 kb/s: 67 ms, and this one is full.
         let mut bed = slow_and_fast();
-        bed.subflows[0].outstanding = 1_000;
-        bed.subflows[1].outstanding = 2_000;
+        bed.subflows[0].memory = 1_000;
+        bed.subflows[1].memory = 2_000;
         bed.fill(1);
         assert_eq!(bed.decide(), wait());
         // Once the fast one lingers longer, the slow one is given data.
-        bed.subflows[1].outstanding = 4_000;
+        bed.subflows[1].memory = 4_000;
         assert_eq!(bed.decide(), send(0, 65_428));
     }
 
@@ -226,8 +257,8 @@ mod tests {
         let mut bed = slow_and_fast();
         *linux.average.of(SubflowId(0)) = 80_000;
         bed.subflows[0].pace = Pace::fixed(kbps(180));
-        bed.subflows[0].outstanding = 34_572;
-        bed.subflows[1].outstanding = 1_000_000;
+        bed.subflows[0].memory = 34_572;
+        bed.subflows[1].memory = 1_000_000;
         let decision = bed.ask(&mut linux, Trigger::NewData);
         assert_eq!(decision, send(0, 65_428));
         assert_eq!(*linux.average.of(SubflowId(0)), 145_428);

@@ -114,6 +114,7 @@ impl Bed {
     /// Gives new bytes to a subflow: they are queued there.
     pub(super) fn sent(&mut self, position: usize, bytes: u64) {
         self.subflows[position].queued += bytes;
+        self.subflows[position].memory += bytes;
         self.connection.next += bytes;
         self.connection.unsent -= bytes;
     }

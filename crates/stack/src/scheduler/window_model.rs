@@ -88,6 +88,7 @@ impl Model {
         let subflow = &mut self.bed.subflows[ack.subflow];
         subflow.in_flight -= 1;
         subflow.outstanding -= ack.bytes;
+        subflow.memory -= ack.bytes;
         let end = self.received.entry(ack.offset).or_insert(0);
         *end = (*end).max(ack.offset + ack.bytes);
         let connection = &mut self.bed.connection;
@@ -123,6 +124,7 @@ impl Model {
         let path = &mut self.bed.subflows[subflow];
         path.in_flight += 1;
         path.outstanding += bytes;
+        path.memory += bytes;
         self.carried[subflow] += bytes;
         let spacing = path.srtt / u64::from(path.cwnd.floor());
         let arrives = (self.bed.connection.now + path.srtt).max(self.busy[subflow] + spacing);

@@ -1,5 +1,6 @@
 //! One TCP connection of the Multipath TCP connection: its handshake, its two halves, and its queue.
 
+mod memory;
 mod rate;
 mod receiver;
 mod recovery;
@@ -9,6 +10,7 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use memory::SendMemory;
 pub(crate) use receiver::{Arrival, Receiver, max_pieces};
 pub(crate) use recovery::TimerOutcome;
 pub(crate) use scoreboard::{Record, Reinjection};
@@ -111,8 +113,8 @@ pub(crate) struct Subflow {
     pub receiver: Receiver,
     pub queue: VecDeque<Chunk>,
     pub queued: u64,
-    /// The most that may be queued or outstanding where data commits into the buffer.
-    pub send_buffer: u64,
+    /// What the data may take where it commits into the buffer.
+    pub memory: SendMemory,
     /// Mappings that may cover bytes still to come: a mapping may span several segments.
     pub mappings: VecDeque<KnownMapping>,
     pub backup_here: bool,
@@ -175,6 +177,7 @@ pub(crate) struct Origin {
     pub isn: SeqNumber,
     /// Bytes that it accepts at first.
     pub first_window: u64,
+    pub memory: SendMemory,
 }
 
 impl Subflow {
@@ -196,7 +199,7 @@ impl Subflow {
             receiver: Receiver::new(origin.first_window),
             queue: VecDeque::new(),
             queued: 0,
-            send_buffer: 0,
+            memory: origin.memory,
             mappings: VecDeque::new(),
             backup_here: origin.path.backup,
             backup_there: false,
@@ -274,6 +277,7 @@ impl Subflow {
         };
         let rtt = if self.handshake.tries == 1 { Some(since_first) } else { by_clock() };
         self.sender.on_established(now, rtt);
+        self.memory.open(self.payload_room(0));
         self.handshake = Handshake::default();
     }
 
@@ -282,17 +286,15 @@ impl Subflow {
         if self.peer.timestamps { self.receiver.rtt() } else { self.sender.rtt().srtt() }
     }
 
-    /// Linux's autotuning of the send buffer (`tcp_sndbuf_expand`): memory for twice the window, where a packet counts
-    /// with its headers as a power of two, and never less than before. Bulk data fills that memory almost entirely with
-    /// payload.
-    pub fn expand_send_buffer(&mut self, mss: u32, most: u64) {
-        /// Room for headers in front of a packet, and for the kernel's record behind it (`MAX_TCP_HEADER`, `skb_shared_info`).
-        const HEADERS: u32 = 320 + 320;
-        /// The kernel's description of a packet (`sk_buff`).
-        const DESCRIPTION: u32 = 256;
-        let packet = u64::from((mss + HEADERS).next_power_of_two() + DESCRIPTION);
-        let packets = u64::from(self.sender.window().cwnd.floor().max(INITIAL_WINDOW));
-        self.send_buffer = self.send_buffer.max((2 * packet * packets).min(most));
+    /// The application waits for room: Linux's autotuning makes the send buffer larger unless the window is full, which says
+    /// that the window and not the buffer limits the subflow. True if it did.
+    pub fn expand_send_buffer(&mut self) -> bool {
+        let cwnd = self.sender.window().cwnd.floor();
+        let before = self.memory.limit();
+        if self.sender.board().in_flight() < cwnd {
+            self.memory.expand(self.payload_room(0), cwnd);
+        }
+        self.memory.limit() != before
     }
 
     /// Whether a challenge ACK may be sent now; their rate is limited.
@@ -314,6 +316,8 @@ impl Subflow {
     pub fn view(&self, mss: u32) -> SubflowView {
         let rtt = self.sender.rtt();
         let (acked_since_loss, acked_between_losses) = self.sender.loss_intervals();
+        let outstanding = self.sender.board().outstanding();
+        let payload = self.queued + outstanding;
         SubflowView {
             id: self.id,
             path: self.path.id,
@@ -328,8 +332,9 @@ impl Subflow {
             ssthresh: self.sender.window().ssthresh,
             in_flight: self.sender.board().in_flight(),
             queued: self.queued,
-            outstanding: self.sender.board().outstanding(),
-            send_buffer: self.send_buffer,
+            outstanding,
+            memory: self.memory.taken(payload, self.sender.board().packets_out()),
+            send_buffer: self.memory.limit(),
             srtt: rtt.srtt(),
             rttvar: rtt.deviation(),
             latest_rtt: rtt.latest(),
@@ -342,14 +347,21 @@ impl Subflow {
         }
     }
 
-    /// Queues bytes to send.
-    pub fn give(&mut self, chunk: Chunk) {
+    /// Queues bytes to send; returns how many of Linux's records they need beside those that are queued. `segment` is the
+    /// payload of a full segment.
+    pub fn give(&mut self, chunk: Chunk, segment: u32) -> u64 {
+        let record = self.memory.record(segment);
         self.queued += chunk.len;
         match self.queue.back_mut() {
             Some(last) if last.kind == chunk.kind && last.stream_offset + last.len == chunk.stream_offset => {
+                let records = last.len.div_ceil(record);
                 last.len += chunk.len;
+                last.len.div_ceil(record) - records
             }
-            _ => self.queue.push_back(chunk),
+            _ => {
+                self.queue.push_back(chunk);
+                chunk.len.div_ceil(record)
+            }
         }
     }
 

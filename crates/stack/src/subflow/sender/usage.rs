@@ -76,12 +76,26 @@ impl Sender {
     /// To be called before the first packet after a pause: halves the window for every timeout that passed idle,
     /// down to the initial one (RFC 2861, Linux's `tcp_cwnd_restart`).
     pub fn before_sending(&mut self, now: Instant, decay: bool) {
+        if decay {
+            self.decay_idle(now, self.last_sent_at.max(self.decayed_at));
+        }
+    }
+
+    /// The same where data is queued before it is sent. Linux decays the window whenever it makes a record for new data, and so
+    /// once per record that is queued before the first packet is sent.
+    pub fn before_queueing(&mut self, now: Instant, records: u64, decay: bool) {
+        if decay {
+            (0..records).for_each(|_| self.decay_idle(now, self.last_sent_at));
+        }
+    }
+
+    fn decay_idle(&mut self, now: Instant, since: Instant) {
         if !self.board.is_empty() || self.next <= 1 {
             return;
         }
-        let idle = now.since(self.last_sent_at.max(self.decayed_at));
+        let idle = now.since(since);
         let rto = self.rtt.rto();
-        if idle <= rto || !decay || self.control.governs_itself() {
+        if idle <= rto || self.control.governs_itself() {
             return;
         }
         let cwnd = self.window.cwnd.floor();

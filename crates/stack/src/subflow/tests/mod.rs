@@ -80,6 +80,7 @@ impl Bed {
             opening: Opening::Initial,
             isn: SeqNumber(0),
             first_window: 65_535,
+            memory: crate::subflow::SendMemory::new(320, 4 << 20),
         };
         let control = congestion::REGISTRY.find(control).unwrap().create;
         let mut subflow = Subflow::new(at(now - RTT), &origin, control(&Options::default(), 0).unwrap(), packets);

@@ -56,6 +56,33 @@ fn an_idle_window_halves_per_timeout_down_to_the_initial_one() {
 }
 
 #[test]
+fn each_record_that_is_queued_after_a_pause_halves_the_window_again() {
+    let idle_for = |time: u64| {
+        let mut bed = Bed::new(10);
+        bed.set_window(95, 20);
+        bed.send(1).wait_until(1000 + RTT).ack(1);
+        bed.wait_until(1000 + time);
+        bed
+    };
+    let queue = |bed: &mut Bed, records| {
+        let now = at(bed.now);
+        bed.subflow.sender.before_queueing(now, records, true);
+        bed.cwnd()
+    };
+    // Two timeouts: a quarter, and a quarter again, but no less than the initial window.
+    let mut bed = idle_for(2 * RTO + 1);
+    assert_eq!([queue(&mut bed, 0), queue(&mut bed, 1), queue(&mut bed, 1)], [95, 23, 10]);
+    assert_eq!(queue(&mut idle_for(2 * RTO + 1), 2), 10);
+    assert_eq!(queue(&mut idle_for(RTO + 1), 2), 23, "half, and half again");
+    assert_eq!(queue(&mut idle_for(RTO), 2), 95, "exactly one timeout is no pause");
+    // Once something is in flight, records are queued behind it.
+    let mut bed = idle_for(RTO + 1);
+    let now = at(bed.now);
+    bed.subflow.sender.on_sent(now, PACKET.into(), PACKET, false);
+    assert_eq!(queue(&mut bed, 2), 95);
+}
+
+#[test]
 fn a_window_that_is_not_used_moves_towards_what_is_used() {
     let mut bed = Bed::new(10);
     bed.set_window(50, 20);
