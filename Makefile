@@ -156,7 +156,8 @@ slow: build $(VENV)/.development ## Runs the slow suite: many seeds, ten thousan
 	@# All of Python's tests: those of `make test` have not seen the release build, which is what users get.
 	$(BIN)/pytest -m "slow or not slow"
 	$(CARGO) test --workspace --profile slow --locked -- --ignored
-	ANABRANCH_CASES=10000 $(CARGO) test --package anabranch-sim --profile slow --locked random_networks
+	@# The whole workspace, because one package alone would be compiled anew, with other features.
+	ANABRANCH_CASES=10000 $(CARGO) test --workspace --lib --profile slow --locked random_networks
 
 compare: build ## Compares metrics and events of 133 runs with those that were recorded: behaviour that must not change.
 	$(BIN)/python scripts/compare-behaviour.py $(COMPARE)
