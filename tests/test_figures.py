@@ -406,23 +406,39 @@ def test_a_session_that_did_not_come_to_its_end_shows_how_it_ended() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ended", "finished_s", "video", "expected"),
+    ("ended", "cut_off", "expected"),
     [
-        ("finished", 7.0, {"kind": "dash"}, None),
-        ("duration", 7.0, {"kind": "dash"}, None),
-        ("duration", None, {"kind": "dash"}, Ending(20.0, "cut off at 20 s")),
-        ("stuck", None, {"kind": "progressive"}, Ending(20.0, "stuck at 20 s")),
-        ("stopped", None, {"kind": "progressive"}, Ending(20.0, "interrupted at 20 s")),
-        ("duration", None, {"kind": "bulk", "size": "2 MB"}, Ending(20.0, "cut off at 20 s")),
-        ("duration", None, {"kind": "bulk"}, None),
+        ("finished", False, None),
+        ("duration", True, Ending(20.0, "cut off at 20 s")),
+        ("stuck", True, Ending(20.0, "stuck at 20 s")),
+        ("stopped", True, Ending(20.0, "interrupted at 20 s")),
+        # A session without an end, such as an endless download.
+        ("duration", False, None),
     ],
 )
-def test_the_metrics_tell_how_a_session_ended(
-    ended: str, finished_s: float | None, video: dict[str, str], expected: Ending | None
+def test_the_metrics_tell_how_a_session_ended(ended: str, cut_off: bool, expected: Ending | None) -> None:
+    sessions = [{"ended": "finished", "cut_off": False}, {"ended": ended, "cut_off": cut_off}]
+    metrics: Any = {"ended": ended, "sim_seconds": 20.0, "sessions": sessions}
+    assert ending.of_session(metrics, 1) == expected
+
+
+@pytest.mark.parametrize(
+    ("video", "player", "expected"),
+    [
+        ({"kind": "bulk", "size": "20 MB"}, None, "cut off at 3 s"),
+        ({"kind": "bulk"}, None, None),
+        ({"kind": "bulk", "size": "50 kB"}, "on-off", None),
+        ({"kind": "bulk", "size": "50 kB"}, None, None),
+    ],
+)
+def test_what_has_an_end_is_cut_off_by_the_duration(
+    video: dict[str, str], player: str | None, expected: str | None
 ) -> None:
-    metrics: Any = {"ended": ended, "sim_seconds": 20.0, "sessions": [{"finished_s": 9.0}, {"finished_s": finished_s}]}
-    scenario = {"session": [{"count": 1, "video": {"kind": "dash"}}, {"count": 2, "video": video}]}
-    assert ending.of_session(metrics, scenario, 1) == expected
+    session = {"video": video, **({"player": player} if player else {})}
+    link = {"rate": "2 Mb/s", "rtt": "40 ms"}
+    run = anabranch.run({"schema": 1, "duration": "3 s", "link": {"a": link}, "session": [session]})
+    found = ending.of_session(run.metrics, 0)
+    assert (found.text if found else None) == expected
 
 
 def test_every_session_of_a_run_is_drawn_or_the_one_that_is_wanted(scenario: Path) -> None:

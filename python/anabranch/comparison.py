@@ -189,8 +189,8 @@ _PER_PATH: list[tuple[str, Callable[[Subflow], float], Callable[[list[float | No
 
 def figure(runs: Sequence[StoredRun], session: int = 0) -> Figure:
     """One session of each run side by side."""
-    from anabranch.figures import ending
     from anabranch.figures.comparison import Column, compare
+    from anabranch.figures.ending import of_session
 
     scenarios = list(dict.fromkeys(str(r.metrics["scenario"]) for r in runs))
     columns = [
@@ -199,7 +199,7 @@ def figure(runs: Sequence[StoredRun], session: int = 0) -> Figure:
             subtitle=summary.in_short(run.metrics["sessions"][session]),
             recording=run.recording.sessions[session],
             marks=run.recording.marks,
-            ending=ending.of_session(run.metrics, run.scenario, session),
+            ending=of_session(run.metrics, session),
             paths=tuple(run.scenario["path"]),
         )
         for name, run in zip(naming.names(runs), runs, strict=True)

@@ -8,8 +8,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from anabranch import summary
-from anabranch.figures import ending
 from anabranch.figures.comparison import Column, compare
+from anabranch.figures.ending import of_session
 from anabranch.figures.session import draw_session
 from anabranch.metrics import Metrics
 from anabranch.recording import Recording
@@ -43,7 +43,7 @@ def draw_run(
         title=title,
         subtitle=f"{_policies(scenario)}, seed {seed}: {summary.in_short(metrics['sessions'][number])}",
         marks=recording.marks,
-        ending=ending.of_session(metrics, scenario, number),
+        ending=of_session(metrics, number),
         paths=tuple(scenario["path"]),
     )
 
@@ -56,7 +56,7 @@ def _side_by_side(recording: Recording, metrics: Metrics, scenario: Mapping[str,
             subtitle=summary.in_short(metrics["sessions"][number]),
             recording=session,
             marks=recording.marks,
-            ending=ending.of_session(metrics, scenario, number),
+            ending=of_session(metrics, number),
             paths=tuple(scenario["path"]),
         )
         for number, session in enumerate(drawn)

@@ -411,26 +411,30 @@ impl Connection {
 
     /// Everything that could be sent was sent.
     fn end_burst(&mut self, now: Instant) {
-        let unsent = self.outgoing.unsent();
-        let placeable = unsent > 0 && !self.window_blocks(unsent);
         let decay = self.config.transport.idle_restart;
         if self.config.transport.commit == Commit::IntoBuffer && self.outgoing.lacks_room() {
             self.expand_send_buffers();
         }
         for at in 0..self.subflows.len() {
+            let waits_for_pace = self.subflows[at].sender.paced_until() > now && self.has_supply(at);
             let subflow = &mut self.subflows[at];
-            // What commits into the buffer was queued already, if it is for this subflow.
-            let supplied = match self.config.transport.commit {
-                Commit::AtWindow => placeable,
-                Commit::IntoBuffer => !subflow.queue.is_empty(),
-            };
-            subflow.sender.note_supply(supplied && subflow.sender.paced_until() > now);
+            subflow.sender.note_supply(waits_for_pace);
             if std::mem::take(&mut subflow.sent_in_burst) || subflow.sender.is_gathering() {
                 subflow.sender.after_sending(now, decay);
                 self.refresh(at);
             }
         }
         self.arm_progress(now);
+    }
+
+    /// Whether there is data that the subflow may send, or that a scheduler may give it.
+    fn has_supply(&self, at: usize) -> bool {
+        let unsent = self.outgoing.unsent();
+        match self.config.transport.commit {
+            Commit::AtWindow => unsent > 0 && !self.window_blocks(unsent),
+            // What commits into the buffer was queued already, if it is for this subflow.
+            Commit::IntoBuffer => !self.subflows[at].queue.is_empty(),
+        }
     }
 
     fn expand_send_buffers(&mut self) {
