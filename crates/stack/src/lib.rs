@@ -26,3 +26,4 @@ mod subflow;
 pub mod view;
 
 pub use connection::{Config, Connection, Placed, Transmit};
+pub use subflow::packet_memory;

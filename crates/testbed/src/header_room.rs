@@ -2,6 +2,7 @@
 
 use crate::error::{Doing, TestbedError};
 use crate::inspect::packets_of_buffer;
+use anabranch_stack::packet_memory;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,10 +12,6 @@ use std::net::{Ipv4Addr, SocketAddr};
 const BUILDS: [u32; 2] = [320, 256];
 /// Payload of the segments of the connection that is looked at: Ethernet's, for which the builds differ.
 const SEGMENT: u32 = 1_460;
-/// The kernel's record of the pages of a packet (`struct skb_shared_info`).
-const PAGES: u32 = 320;
-/// The kernel's description of a packet (`struct sk_buff`).
-const DESCRIPTION: u32 = 256;
 
 /// Bytes that the running kernel reserves for headers in front of each packet (`MAX_TCP_HEADER`), as in the scenario's
 /// `transport.header_room`. It is no setting and is shown nowhere; the size of a new connection's send buffer tells.
@@ -35,8 +32,7 @@ pub fn header_room() -> Result<u32, TestbedError> {
 
 /// The send buffer of a new connection in a kernel of that room for headers: memory for twice so many packets.
 fn send_buffer_of(header_room: u32, packets: u32) -> usize {
-    let packet = (SEGMENT + header_room + PAGES).next_power_of_two() + DESCRIPTION;
-    2 * packets as usize * packet as usize
+    2 * packets as usize * packet_memory(SEGMENT, header_room) as usize
 }
 
 fn header_room_of(send_buffer: usize, packets: u32) -> Option<u32> {

@@ -18,6 +18,12 @@ const LARGEST_PACKET: u32 = 65_535;
 /// holds more; there the windows, and with them the buffers, are so large that the records do not matter.
 const PACKETS_PER_RECORD: u32 = 2;
 
+/// Bytes of memory that Linux's autotuning of send buffers counts for a packet (`tcp_sndbuf_expand`). `segment` is the payload of
+/// the largest segment without options, `header_room` what the kernel's build reserves for headers (`MAX_TCP_HEADER`).
+pub fn packet_memory(segment: u32, header_room: u32) -> u64 {
+    u64::from((segment + header_room + PAGES).next_power_of_two() + DESCRIPTION)
+}
+
 /// What a subflow's data may take, and takes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendMemory {
@@ -60,8 +66,7 @@ impl SendMemory {
     /// Autotuning: memory for twice the window, and never less than before. Called while the application waits for room and
     /// the window has room: what was sent did not fill it, so the buffer may be why.
     pub fn expand(&mut self, segment: u32, window: u32) {
-        let packet = (segment + self.header_room + PAGES).next_power_of_two() + DESCRIPTION;
-        let wanted = 2 * u64::from(packet) * u64::from(window.max(INITIAL_WINDOW));
+        let wanted = 2 * packet_memory(segment, self.header_room) * u64::from(window.max(INITIAL_WINDOW));
         self.limit = self.limit.max(wanted.min(self.most));
     }
 }

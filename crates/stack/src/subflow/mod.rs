@@ -11,6 +11,7 @@ mod sender;
 mod tests;
 
 pub(crate) use memory::SendMemory;
+pub use memory::packet_memory;
 pub(crate) use receiver::{Arrival, Receiver, max_pieces};
 pub(crate) use recovery::TimerOutcome;
 pub(crate) use scoreboard::{Record, Reinjection};
