@@ -115,6 +115,7 @@ mod tests {
             chunk_s: None,
             chunk_p90_s: None,
             first_share: None,
+            smallest_share: None,
             mean_bitrate_bps: None,
             switches: None,
             stalls: None,

@@ -18,9 +18,9 @@ use std::path::Path;
 pub struct Measurement {
     /// The seed of its links.
     pub seed: u64,
-    /// Bytes that the client's application read, as bits per second of the whole run.
+    /// Bytes that the client's applications read, as bits per second of the whole run.
     pub goodput_bps: f64,
-    /// Segments that the server sent again.
+    /// Segments that the server sent again, in all sessions.
     pub retransmissions: f64,
     /// The median time from a request to the last byte of its response, in seconds, where the traffic comes in chunks.
     pub chunk_s: Option<f64>,
@@ -28,6 +28,8 @@ pub struct Measurement {
     pub chunk_p90_s: Option<f64>,
     /// The share of the first path in the payload that the server sent, retransmissions included.
     pub first_share: Option<f64>,
+    /// The share of the session that received least in the bytes of all sessions, where there are several.
+    pub smallest_share: Option<f64>,
     /// The mean bitrate on screen, of a DASH video.
     pub mean_bitrate_bps: Option<f64>,
     /// Changes of the representation, of a DASH video.
@@ -106,20 +108,22 @@ impl Measurement {
     fn of(case: &TestCase, seed: u64, metrics: &Metrics, events: Option<&EventColumns>) -> Result<Self, String> {
         check_finite(metrics).map_err(|error| error.to_string())?;
         let session = metrics.sessions.first().ok_or("`sessions` is empty")?;
-        let subflows = &session.transport.subflows;
-        if subflows.is_empty() {
-            return Err("`sessions[0].subflows` is empty: nothing was transferred".to_owned());
+        if let Some(silent) = metrics.sessions.iter().position(|session| session.transport.subflows.is_empty()) {
+            return Err(format!("`sessions[{silent}].subflows` is empty: nothing was transferred"));
         }
-        let retransmissions: u64 = subflows.iter().map(|subflow| subflow.retransmissions).sum();
+        let subflows = || metrics.sessions.iter().flat_map(|session| &session.transport.subflows);
+        let received: Vec<u64> = metrics.sessions.iter().map(|session| session.bytes).collect();
+        let retransmissions: u64 = subflows().map(|subflow| subflow.retransmissions).sum();
         let down = metrics.links.iter().filter(|link| link.direction == LinkDirection::Down);
         let dash = session.dash();
         let measurement = Measurement {
             seed,
-            goodput_bps: session.bytes as f64 * 8.0 / f64::from(case.seconds),
+            goodput_bps: received.iter().sum::<u64>() as f64 * 8.0 / f64::from(case.seconds),
             retransmissions: retransmissions as f64,
             chunk_s: events.and_then(|events| median(&chunks(events))),
             chunk_p90_s: events.and_then(|events| percentile(&chunks(events), 0.9)),
-            first_share: first_share(subflows.iter().map(|subflow| (&*subflow.path, subflow.bytes))),
+            first_share: first_share(subflows().map(|subflow| (&*subflow.path, subflow.bytes))),
+            smallest_share: smallest_share(&received),
             mean_bitrate_bps: dash.and_then(|dash| dash.mean_bitrate_bps),
             switches: dash.map(|dash| dash.switches as f64),
             stalls: session.viewer.as_ref().map(|viewer| viewer.stalls as f64),
@@ -146,6 +150,7 @@ impl Measurement {
             Quantity::ChunkTime => self.chunk_s,
             Quantity::ChunkTimeP90 => self.chunk_p90_s,
             Quantity::FirstShare => self.first_share,
+            Quantity::SmallestShare => self.smallest_share,
             Quantity::MeanBitrate => self.mean_bitrate_bps,
             Quantity::Switches => self.switches,
             Quantity::Stalls => self.stalls,
@@ -226,6 +231,13 @@ fn first_share<'a>(subflows: impl Iterator<Item = (&'a str, u64)>) -> Option<f64
     (all > 0).then(|| first as f64 / all as f64)
 }
 
+/// The smallest share in the sum; none where there is nothing to share, or nobody to share it with.
+fn smallest_share(received: &[u64]) -> Option<f64> {
+    let all: u64 = received.iter().sum();
+    let least = received.iter().min()?;
+    (received.len() > 1 && all > 0).then(|| *least as f64 / all as f64)
+}
+
 /// From each request to the last byte of its response.
 ///
 /// # Panics
@@ -295,9 +307,9 @@ mod tests {
         let lateness = Lateness::typical(&runs).unwrap();
         let [p50, p99, p999] = [40_000, 300_000, 453_034].map(Duration::from_nanos);
         let jitter = Some(Jitter::Percentiles(Percentiles { p50, p99, p999, reorders: false }));
-        for case in test_cases::all(&[Part::TwoPaths], false) {
+        for case in test_cases::all(&[Part::SeveralPaths], false) {
             let scenario = emulated(&case, None, &kernel(), lateness);
-            assert_eq!(scenario.links.len(), 2, "{}", case.name);
+            assert!(scenario.links.len() >= 2, "{}", case.name);
             assert_eq!(scenario.transport.header_room, 256, "{}", case.name);
             for link in &scenario.links {
                 assert_eq!((&link.up.jitter, &link.down.jitter), (&jitter, &jitter), "{}", case.name);
@@ -316,8 +328,30 @@ mod tests {
         };
         assert_eq!(share(Part::OnePath), 1.0);
         // Two equal paths.
-        assert!((0.45..0.55).contains(&share(Part::TwoPaths)), "{}", share(Part::TwoPaths));
+        assert!((0.45..0.55).contains(&share(Part::SeveralPaths)), "{}", share(Part::SeveralPaths));
         assert_eq!(first_share(std::iter::empty()), None);
+    }
+
+    #[test]
+    fn the_smallest_share_needs_two_sessions_that_received_something() {
+        assert_eq!(smallest_share(&[3, 1, 4]), Some(0.125));
+        assert_eq!(smallest_share(&[5, 0]), Some(0.0));
+        for nothing_to_share in [&[][..], &[5], &[0, 0]] {
+            assert_eq!(smallest_share(nothing_to_share), None);
+        }
+    }
+
+    #[test]
+    fn the_sessions_of_a_test_case_are_measured_together() {
+        let case = test_cases::all(&[Part::OnePath], false).into_iter().find(|case| case.sessions == 2).unwrap();
+        let metrics = metrics(&case, 1);
+        let measured = Measurement::of(&case, 1, &metrics, None).unwrap();
+        let [one, other] = [0, 1].map(|i| &metrics.sessions[i]);
+        let retransmissions = [one, other].map(|session| session.transport.subflows[0].retransmissions as f64);
+        assert_eq!(measured.retransmissions, retransmissions.iter().sum::<f64>());
+        assert_eq!(measured.goodput_bps, (one.bytes + other.bytes) as f64 * 8.0 / f64::from(case.seconds));
+        let smaller = one.bytes.min(other.bytes) as f64;
+        assert_eq!(measured.smallest_share, Some(smaller / (one.bytes + other.bytes) as f64));
     }
 
     #[test]
@@ -357,6 +391,7 @@ mod tests {
                 chunk_s: Some(1.0),
                 chunk_p90_s: Some(1.0),
                 first_share: Some(0.5),
+                smallest_share: Some(0.5),
                 mean_bitrate_bps: Some(1e6),
                 switches: Some(1.0),
                 stalls: Some(0.0),

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 pub enum Part {
     /// (a) Bulk over one path.
     OnePath,
-    /// (b) Bulk over two paths.
-    TwoPaths,
+    /// (b) Bulk over several paths.
+    SeveralPaths,
     /// (c) Bulk from our server.
     OurServer,
     /// (d) DASH.
@@ -21,13 +21,14 @@ pub enum Part {
 
 impl Part {
     /// Every part.
-    pub const ALL: [Part; 6] = [Part::OnePath, Part::TwoPaths, Part::OurServer, Part::Dash, Part::Handoff, Part::OnOff];
+    pub const ALL: [Part; 6] =
+        [Part::OnePath, Part::SeveralPaths, Part::OurServer, Part::Dash, Part::Handoff, Part::OnOff];
 
     /// Letter on the command line.
     pub fn letter(self) -> &'static str {
         match self {
             Part::OnePath => "a",
-            Part::TwoPaths => "b",
+            Part::SeveralPaths => "b",
             Part::OurServer => "c",
             Part::Dash => "d",
             Part::Handoff => "e",
@@ -39,7 +40,7 @@ impl Part {
     pub fn title(self) -> &'static str {
         match self {
             Part::OnePath => "bulk over one path, kernel TCP to kernel TCP",
-            Part::TwoPaths => "bulk over two paths, kernel MPTCP to kernel MPTCP",
+            Part::SeveralPaths => "bulk over several paths, kernel MPTCP to kernel MPTCP",
             Part::OurServer => "bulk, our server to the kernel's MPTCP",
             Part::Dash => "DASH, our player on a kernel's socket and the real dash.js",
             Part::Handoff => "a path cut and restored, kernel MPTCP to kernel MPTCP",
@@ -63,6 +64,8 @@ pub enum Quantity {
     ChunkTimeP90,
     /// The share of the first path in the payload that the server sent, retransmissions included.
     FirstShare,
+    /// The share of the session that received least, where there are several.
+    SmallestShare,
     /// Mean bitrate in bit/s.
     MeanBitrate,
     /// Number of changes of the representation.
@@ -80,6 +83,7 @@ impl Quantity {
             Quantity::ChunkTime => "chunk_s",
             Quantity::ChunkTimeP90 => "chunk_p90_s",
             Quantity::FirstShare => "first_share",
+            Quantity::SmallestShare => "smallest_share",
             Quantity::MeanBitrate => "mean_bitrate_bps",
             Quantity::Switches => "switches",
             Quantity::Stalls => "stalls",
@@ -111,14 +115,20 @@ pub(crate) const ONE_PATH: &[Criterion] =
 pub(crate) const GOODPUT: &[Criterion] = &[within(Quantity::Goodput, Some(0.10), None)];
 /// Criteria of (f).
 pub(crate) const CHUNKS: &[Criterion] = &[within(Quantity::ChunkTime, Some(0.10), None)];
-/// Criteria of the test cases of (b) with unlike lossy paths.
+/// Criteria of the test cases of (a) with two sessions on one link.
+pub(crate) const SHARED_LINK: &[Criterion] = &[
+    within(Quantity::Goodput, Some(0.05), None),
+    within(Quantity::Retransmissions, Some(0.25), Some(20.0)),
+    within(Quantity::SmallestShare, None, Some(0.05)),
+];
+/// Criteria of the test cases of (b) with unlike paths.
 pub(crate) const UNLIKE_PATHS: &[Criterion] = &[
     within(Quantity::Goodput, Some(0.05), None),
     within(Quantity::Retransmissions, Some(0.25), Some(20.0)),
     within(Quantity::FirstShare, None, Some(0.05)),
 ];
-/// Criteria of the test cases of (f) with chunks that take about as long as they are apart.
-pub(crate) const LARGE_CHUNKS: &[Criterion] =
+/// Criteria of the test cases of (f) with unlike paths.
+pub(crate) const CHUNKS_OVER_UNLIKE_PATHS: &[Criterion] =
     &[within(Quantity::ChunkTime, Some(0.10), None), within(Quantity::ChunkTimeP90, Some(0.10), None)];
 /// Criteria of (d).
 pub(crate) const DASH: &[Criterion] = &[

@@ -129,6 +129,7 @@ fn row(found: &Found, compared: &Compared) -> ReportRow {
         Quantity::ChunkTime => ("median chunk, s", 1.0, 4),
         Quantity::ChunkTimeP90 => ("90th percentile of chunks, s", 1.0, 4),
         Quantity::FirstShare => ("share of path 1, %", 100.0, 1),
+        Quantity::SmallestShare => ("share of the slower session, %", 100.0, 1),
         Quantity::MeanBitrate => ("mean bitrate, Mb/s", 1e-6, 3),
         Quantity::Switches => ("switches", 1.0, 1),
         Quantity::Stalls => ("stalls", 1.0, 1),

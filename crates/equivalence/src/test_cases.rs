@@ -1,6 +1,8 @@
 //! Test cases: each is a scenario, the live server, and the criteria. The client is always the kernel's.
 
-use crate::question::{CHUNKS, Criterion, DASH, GOODPUT, LARGE_CHUNKS, ONE_PATH, Part, UNLIKE_PATHS};
+use crate::question::{
+    CHUNKS, CHUNKS_OVER_UNLIKE_PATHS, Criterion, DASH, GOODPUT, ONE_PATH, Part, SHARED_LINK, UNLIKE_PATHS,
+};
 use anabranch_testbed::ServerKind;
 use serde::Serialize;
 
@@ -39,6 +41,8 @@ pub struct TestCase {
     /// The player of the live run.
     #[serde(skip)]
     pub client: Client,
+    /// Number of sessions that run at the same time.
+    pub sessions: u32,
     /// Duration of a run in seconds.
     pub seconds: u32,
     /// Number of live runs, with seeds from 1.
@@ -60,7 +64,7 @@ impl TestCase {
         }
         match self.part {
             Part::OnePath => ONE_PATH,
-            Part::TwoPaths | Part::OurServer | Part::Handoff => GOODPUT,
+            Part::SeveralPaths | Part::OurServer | Part::Handoff => GOODPUT,
             Part::OnOff => CHUNKS,
             Part::Dash => DASH,
         }
@@ -147,6 +151,7 @@ struct Kind {
     part: Part,
     transport: &'static str,
     session: String,
+    sessions: u32,
     seconds: u32,
     live_runs: u32,
 }
@@ -155,6 +160,11 @@ struct Kind {
 const SECONDS: u32 = 60;
 
 impl Kind {
+    /// One session that downloads as much as it can.
+    fn bulk(part: Part, transport: &'static str, live_runs: u32) -> Self {
+        Kind { part, transport, session: BULK.into(), sessions: 1, seconds: SECONDS, live_runs }
+    }
+
     fn case(&self, links: &[Link], control: &str) -> TestCase {
         let names: Vec<_> = links.iter().map(Link::name).collect();
         let tables: String = links.iter().enumerate().map(|(i, link)| link.toml(&format!("path{}", i + 1))).collect();
@@ -164,15 +174,16 @@ impl Kind {
             name: format!("{}, {control}", names.join(" + ")),
             scenario: format!(
                 "schema = 1\nduration = \"{} s\"\n[transport]\n{}congestion_control = \"{control}\"\n{tables}\
-                 [[session]]\n{}",
-                self.seconds, self.transport, self.session
+                 [[session]]\ncount = {}\n{}",
+                self.seconds, self.transport, self.sessions, self.session
             ),
             server: if self.part == Part::OurServer { ServerKind::Anabranch } else { ServerKind::Kernel },
             client: Client::Model,
+            sessions: self.sessions,
             seconds: self.seconds,
             live_runs: self.live_runs,
             simulated_runs: SIMULATED_RUNS,
-            runs: if lossy && links.len() == 1 { Runs::Paired } else { Runs::Unpaired },
+            runs: if lossy && links.len() == 1 && self.sessions == 1 { Runs::Paired } else { Runs::Unpaired },
             stricter: None,
         }
     }
@@ -181,17 +192,23 @@ impl Kind {
 /// Both controls that every kernel has.
 const CONTROLS: [&str; 2] = ["newreno", "cubic"];
 
+/// Links that two sessions share.
+const SHARED: [Link; 2] = [link(10, 50, 0, 100), link(10, 50, 5, 100)];
+
 fn one_path() -> Vec<TestCase> {
-    let kind = |links: &Link| Kind {
-        part: Part::OnePath,
-        transport: TCP,
-        session: BULK.into(),
-        seconds: SECONDS,
-        // With random losses simulation and live run lose the same packets, so a few runs suffice. Without them chance
-        // decides which of several cycles a kernel's run falls into.
-        live_runs: if links.loss > 0 { 4 } else { 12 },
-    };
-    one_path_links().iter().flat_map(|link| CONTROLS.map(|control| kind(link).case(&[*link], control))).collect()
+    // With random losses simulation and live run lose the same packets, so a few runs suffice. Without them chance decides which of
+    // several cycles a kernel's run falls into.
+    let kind = |link: &Link| Kind::bulk(Part::OnePath, TCP, if link.loss > 0 { 4 } else { 12 });
+    let alone =
+        one_path_links().into_iter().flat_map(|link| CONTROLS.map(|control| kind(&link).case(&[link], control)));
+    let shared = SHARED.map(|link| two_sessions(Kind::bulk(Part::OnePath, TCP, VARYING_RUNS), &[link]));
+    alone.chain(shared).collect()
+}
+
+/// Two sessions over the same links: which of their packets are lost is chance.
+fn two_sessions(kind: Kind, links: &[Link]) -> TestCase {
+    let case = Kind { sessions: 2, ..kind }.case(links, "cubic");
+    TestCase { name: format!("two sessions, {}", case.name), stricter: Some(SHARED_LINK), ..case }
 }
 
 /// Equal paths, then different rates, different round trips, both different, and losses.
@@ -211,32 +228,35 @@ const UNLIKE: [[Link; 2]; 4] = [
     [link(10, 50, 5, 100), link(2, 50, 5, 100)],
     [link(10, 20, 5, 100), link(10, 100, 5, 100)],
 ];
-/// Random losses make runs vary more than those of [`PAIRS`].
-const UNLIKE_RUNS: u32 = 8;
+/// Unlike queues: one that never has room for a window, and one that delays by four round trips.
+const UNLIKE_QUEUES: [[Link; 2]; 2] =
+    [[link(10, 50, 0, 50), link(10, 50, 0, 400)], [link(10, 50, 5, 50), link(10, 50, 5, 400)]];
+/// Three paths, of which each differs from the next one in one or both of rate and round trip.
+const THREE: [[Link; 3]; 2] = [
+    [link(10, 20, 0, 100), link(10, 50, 0, 100), link(2, 100, 0, 100)],
+    [link(10, 20, 5, 100), link(10, 50, 5, 100), link(2, 100, 5, 100)],
+];
+/// Runs of test cases in which chance decides more than in those of [`PAIRS`].
+const VARYING_RUNS: u32 = 8;
 
-/// A pair of links in both orders.
-fn both_orders([first, second]: [Link; 2]) -> [[Link; 2]; 2] {
-    [[first, second], [second, first]]
+/// Links in both orders.
+fn both_orders<const N: usize>(links: [Link; N]) -> [Vec<Link>; 2] {
+    [links.to_vec(), links.into_iter().rev().collect()]
 }
 
-fn two_paths() -> Vec<TestCase> {
-    let kind = |live_runs| Kind {
-        part: Part::TwoPaths,
-        transport: UPSTREAM,
-        session: BULK.into(),
-        seconds: SECONDS,
-        live_runs,
-    };
-    let unlike = UNLIKE
-        .into_iter()
-        .flat_map(both_orders)
-        .map(|pair| TestCase { stricter: Some(UNLIKE_PATHS), ..kind(UNLIKE_RUNS).case(&pair, "cubic") });
+fn several_paths() -> Vec<TestCase> {
+    let kind = |live_runs| Kind::bulk(Part::SeveralPaths, UPSTREAM, live_runs);
     let pairs = PAIRS.iter().flat_map(|pair| CONTROLS.map(|control| kind(5).case(pair, control)));
-    pairs.chain(unlike).collect()
+    let unlike =
+        UNLIKE.into_iter().chain(UNLIKE_QUEUES).flat_map(both_orders).chain(THREE.into_iter().flat_map(both_orders));
+    let unlike =
+        unlike.map(|links| TestCase { stricter: Some(UNLIKE_PATHS), ..kind(VARYING_RUNS).case(&links, "cubic") });
+    let shared = two_sessions(kind(VARYING_RUNS), &PAIRS[2]);
+    pairs.chain(unlike).chain([shared]).collect()
 }
 
 fn our_server() -> Vec<TestCase> {
-    let kind = Kind { part: Part::OurServer, transport: "", session: BULK.into(), seconds: SECONDS, live_runs: 3 };
+    let kind = Kind::bulk(Part::OurServer, "", 3);
     let one = [link(10, 50, 5, 100)];
     let mut cases = vec![kind.case(&one, "cubic")];
     cases.extend(PAIRS.iter().map(|pair| kind.case(pair, "cubic")));
@@ -254,7 +274,7 @@ fn dash() -> Vec<TestCase> {
     let case = |transport, (name, player): (&str, &str), links: &[Link], live_runs| {
         let video = "{ kind = \"dash\", ladder = \"bbb-2s\", duration = \"110 s\" }";
         let session = format!("video = {video}\nplayer = {player}\n");
-        let kind = Kind { part: Part::Dash, transport, session, seconds: 120, live_runs };
+        let kind = Kind { session, seconds: 120, ..Kind::bulk(Part::Dash, transport, live_runs) };
         let mut case = kind.case(links, "cubic");
         case.name = format!("{name}, {}", case.name);
         case
@@ -276,7 +296,7 @@ fn chromium() -> [TestCase; 3] {
     let (name, player) = DASH_JS;
     let case = |transport, links: &[Link], control, server| {
         let session = format!("video = {{ kind = \"dash\", mpd = \"manifest.mpd\" }}\nplayer = {player}\n");
-        let kind = Kind { part: Part::Dash, transport, session, seconds: 90, live_runs: 4 };
+        let kind = Kind { session, seconds: 90, ..Kind::bulk(Part::Dash, transport, 4) };
         let case = kind.case(links, control);
         let by = if server == ServerKind::Kernel { "" } else { ", our server" };
         TestCase { name: format!("{name} in Chromium{by}, {}", case.name), server, client: Client::Browser, ..case }
@@ -297,7 +317,7 @@ const CUT_AT: u32 = 20;
 /// must not be close to one: a timer three per cent shorter would then change the result by many seconds. The
 /// retransmissions on path 1 are some 7.5 and 15 s after the cut, those on path 2 some 9 and 18 s.
 fn handoff() -> Vec<TestCase> {
-    let kind = Kind { part: Part::Handoff, transport: UPSTREAM, session: BULK.into(), seconds: SECONDS, live_runs: 5 };
+    let kind = Kind::bulk(Part::Handoff, UPSTREAM, 5);
     let cut = |path: u32, seconds: u32| {
         let mut case = kind.case(&[link(10, 20, 0, 100), link(10, 50, 0, 100)], "cubic");
         let end = CUT_AT + seconds;
@@ -311,13 +331,19 @@ fn handoff() -> Vec<TestCase> {
     vec![cut(1, 10), cut(2, 15)]
 }
 
+/// Bytes of a chunk and the links that it comes over. The kernel alternates between two times of the large ones.
+const CHUNKS_OVER: [(u32, [Link; 2]); 5] = [
+    (250_000, [link(10, 20, 0, 100), link(10, 100, 0, 100)]),
+    (300_000, [link(10, 20, 0, 100), link(10, 100, 0, 100)]),
+    (250_000, [link(8, 20, 0, 200), link(2, 100, 0, 200)]),
+    (300_000, [link(8, 20, 0, 200), link(2, 100, 0, 200)]),
+    (100_000, [link(2, 50, 5, 200), link(1, 100, 5, 200)]),
+];
+
 fn on_off() -> Vec<TestCase> {
     let kind = |transport, bytes: u32, live_runs| Kind {
-        part: Part::OnOff,
-        transport,
         session: format!("video = {{ kind = \"bulk\", size = \"{bytes} B\" }}\nplayer = \"on-off\"\n"),
-        seconds: SECONDS,
-        live_runs,
+        ..Kind::bulk(Part::OnOff, transport, live_runs)
     };
     let chunk = |bytes: u32, mut case: TestCase| {
         case.name = format!("{} kB, {}", bytes / 1000, case.name);
@@ -325,13 +351,12 @@ fn on_off() -> Vec<TestCase> {
     };
     let tcp = |bytes, links: Link, control| chunk(bytes, kind(TCP, bytes, 3).case(&[links], control));
     let both = |bytes, pair: &[Link], control| chunk(bytes, kind(UPSTREAM, bytes, 5).case(pair, control));
-    // The kernel alternates between two times of such a chunk.
-    let large = |pair: [Link; 2], bytes| TestCase {
-        stricter: Some(LARGE_CHUNKS),
-        ..chunk(bytes, kind(UPSTREAM, bytes, UNLIKE_RUNS).case(&pair, "cubic"))
+    let unlike = |bytes: u32, pair: [Link; 2]| {
+        both_orders(pair).map(|links| TestCase {
+            stricter: Some(CHUNKS_OVER_UNLIKE_PATHS),
+            ..chunk(bytes, kind(UPSTREAM, bytes, VARYING_RUNS).case(&links, "cubic"))
+        })
     };
-    let unlike = [[link(10, 20, 0, 100), link(10, 100, 0, 100)], [link(8, 20, 0, 200), link(2, 100, 0, 200)]];
-    let unlike = unlike.into_iter().flat_map(both_orders);
     let mut cases = vec![
         tcp(250_000, link(10, 50, 0, 100), "cubic"),
         tcp(250_000, link(10, 50, 5, 100), "cubic"),
@@ -339,7 +364,7 @@ fn on_off() -> Vec<TestCase> {
         tcp(100_000, link(2, 100, 0, 200), "cubic"),
         both(250_000, &PAIRS[0], "cubic"),
     ];
-    cases.extend(unlike.flat_map(|pair| [250_000, 300_000].map(|bytes| large(pair, bytes))));
+    cases.extend(CHUNKS_OVER.into_iter().flat_map(|(bytes, pair)| unlike(bytes, pair)));
     cases
 }
 
@@ -350,7 +375,7 @@ const QUICK_RUNS: u32 = 2;
 pub fn all(parts: &[Part], quick: bool) -> Vec<TestCase> {
     let of = |part: &Part| match part {
         Part::OnePath => one_path(),
-        Part::TwoPaths => two_paths(),
+        Part::SeveralPaths => several_paths(),
         Part::OurServer => our_server(),
         Part::Dash => dash(),
         Part::Handoff => handoff(),
