@@ -21,6 +21,7 @@ pub mod options;
 mod path_manager;
 pub mod path_policy;
 mod reassembly;
+mod receive_memory;
 pub mod scheduler;
 mod subflow;
 pub mod view;

@@ -18,7 +18,7 @@ fn a_client_opens_a_connection() {
     let mut talk = client();
     let emitted = talk.emitted_segments();
     let (path, syn) = &emitted[0];
-    assert_eq!((emitted.len(), *path, syn.seq.0, syn.ack.0, syn.window), (1, 0, 1_000, 0, 65_535));
+    assert_eq!((emitted.len(), *path, syn.seq.0, syn.ack.0, syn.window), (1, 0, 1_000, 0, 64_240));
     let options = syn.syn.unwrap();
     // 3 MB of window need a scale of 6.
     assert_eq!((options.mss, options.window_scale, options.sack_permitted), (1460, Some(6), true));
@@ -304,7 +304,7 @@ fn only_what_the_peer_offered_is_agreed_to() {
     let options = syn_ack.syn.unwrap();
     assert_eq!((options.window_scale, options.sack_permitted, syn_ack.timestamps), (None, false, None));
     talk.deliver(0, peer(1, 1));
-    assert_eq!(talk.emitted_segments()[0].1.window, 65_535, "not scaled");
+    assert_eq!(talk.emitted_segments()[0].1.window, 64_240, "not scaled");
     talk.end.write(10_000);
     assert_eq!(talk.emitted()[0], "0 ACK 1+1460 ack 1");
     // Nor does it send SACK blocks.

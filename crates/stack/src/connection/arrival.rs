@@ -7,7 +7,7 @@ use super::{Connection, Failover, Mode, Placed};
 use crate::congestion::Siblings;
 use crate::subflow::{AckOutcome, Acknowledgment, KnownMapping, State, Subflow};
 use anabranch_events::{CloseReason, FallbackReason, LossCause, TransportEvent};
-use anabranch_segment::{DataSeq, Dss, Flags, Mapping, MptcpOption, Segment};
+use anabranch_segment::{DataSeq, Dss, Flags, Mapping, MptcpOption, Segment, TIMESTAMPS_LEN};
 use anabranch_units::{Instant, PathId};
 
 /// A segment that starts this far from the expected number is outside every window that either end could have
@@ -259,6 +259,9 @@ impl Connection {
 
     fn take_payload(&mut self, now: Instant, at: usize, start: u64, segment: &Segment) -> Option<Placed> {
         if segment.payload_len == 0 {
+            if let Some(t) = segment.timestamps {
+                self.subflows[at].receiver.skip_echo(t.echo);
+            }
             return None;
         }
         let end = start + u64::from(segment.payload_len);
@@ -290,10 +293,11 @@ impl Connection {
             subflow.receiver.measure(now, t.echo, segment.payload_len);
         }
         let rtt = subflow.sender.rtt().srtt();
+        let segment_len = subflow.payload_room(TIMESTAMPS_LEN);
+        let widened = subflow.receiver.widen(segment.payload_len, segment_len);
         if self.mode == Mode::Plain {
-            self.incoming.measure();
+            self.incoming.set_share(subflow.receiver.share());
         }
-        let widened = subflow.receiver.widen(segment.payload_len, self.incoming.widest());
         let window = self.incoming.window(subflow.receiver.opened());
         subflow.receiver.adapt_delay(now, segment.payload_len, rtt, window, widened);
         subflow.receiver.note_push(segment.flags.contains(Flags::PSH), segment.payload_len);

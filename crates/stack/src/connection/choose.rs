@@ -38,6 +38,7 @@ impl Connection {
         self.waits.paced_until = None;
         let choice = self
             .choose_control(now)
+            .or_else(|| self.choose_first_acknowledgment(now))
             .or_else(|| self.choose_data(now))
             .or_else(|| self.choose_end())
             .or_else(|| self.choose_acknowledgment(now));
@@ -317,12 +318,14 @@ impl Connection {
     }
 
     /// Whether the peer's window blocks new data. A remainder smaller than a segment waits while anything is in flight
-    /// (sender-side silly-window avoidance, RFC 9293 section 3.8.6.2.1).
+    /// (sender-side silly-window avoidance, RFC 9293 section 3.8.6.2.1), unless a subflow's buffer takes it: upstream Linux fills
+    /// the window to its end.
     fn window_blocks(&self, unsent: u64) -> bool {
         let space = self.outgoing.window_end().saturating_sub(self.outgoing.next);
         let segment = self.views.iter().map(|view| u64::from(view.mss)).min().unwrap_or(1);
         let under_way = self.outgoing.next > self.outgoing.unacked();
-        space == 0 || (under_way && space < unsent.min(segment))
+        let silly = under_way && space < unsent.min(segment) && self.config.transport.commit == Commit::AtWindow;
+        space == 0 || silly
     }
 
     /// Opportunistic retransmission and penalisation (Raiciu et al., NSDI 2012; legacy `mptcp_rcv_buf_optimization`): the
@@ -398,6 +401,13 @@ impl Connection {
                 None
             }
         })
+    }
+
+    /// Linux acknowledges the first data of a connection at once, before the application can answer (quick acknowledgments, which
+    /// end with the first answer: "pingpong mode").
+    fn choose_first_acknowledgment(&mut self, now: Instant) -> Option<Choice> {
+        let unanswered = self.incoming.next() > 0 && self.outgoing.next == 0;
+        if unanswered { self.choose_acknowledgment(now) } else { None }
     }
 
     fn choose_acknowledgment(&mut self, now: Instant) -> Option<Choice> {

@@ -1,6 +1,7 @@
 //! Configuration of a connection, chosen by the host before it begins.
 
 use super::transport::{Choice, Protocol, Transport};
+use anabranch_segment::BASE_HEADER_LEN;
 use anabranch_units::PathId;
 use core::net::IpAddr;
 
@@ -30,6 +31,11 @@ impl PathConfig {
     /// Bytes of the IP header on this path, without options.
     pub fn ip_header(&self) -> u32 {
         if self.local.is_ipv4() { 20 } else { 40 }
+    }
+
+    /// Payload of the largest segment without options: the MSS of this end's SYN.
+    pub(crate) fn mss(&self) -> u32 {
+        self.mtu.saturating_sub(self.ip_header() + BASE_HEADER_LEN)
     }
 }
 

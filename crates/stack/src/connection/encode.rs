@@ -120,10 +120,8 @@ impl Connection {
     }
 
     fn syn_options(&self, at: usize, scale: bool, sack: bool) -> SynOptions {
-        let path = &self.subflows[at].path;
-        let mss = path.mtu.saturating_sub(path.ip_header() + anabranch_segment::BASE_HEADER_LEN);
         SynOptions {
-            mss: u16::try_from(mss).unwrap_or(u16::MAX),
+            mss: u16::try_from(self.subflows[at].path.mss()).unwrap_or(u16::MAX),
             window_scale: scale.then(|| self.incoming.window_scale()),
             sack_permitted: sack,
         }

@@ -4,6 +4,7 @@ use super::keys::{Key, join_hmac, leftmost_64, leftmost_160};
 use super::{Connection, Failover, Mode, PathConfig, Protocol, Role};
 use crate::congestion::{self, Siblings};
 use crate::options::OptionError;
+use crate::receive_memory::ReceiveMemory;
 use crate::subflow::{DEFAULT_MSS, Manner, Opening, Origin, Peer, SendMemory, State, Subflow};
 use anabranch_events::{CloseReason, FallbackReason, TransportEvent};
 use anabranch_segment::{CapableFlags, Flags, MptcpOption, ResetReason, Segment};
@@ -42,7 +43,8 @@ impl Connection {
             state,
             opening,
             isn: SeqNumber(self.entropy.next_u64() as u32),
-            first_window: self.config.transport.receive_buffer.initial.0,
+            first_window: self.config.transport.receive_buffer.first_window(path.mss()),
+            receive_memory: ReceiveMemory::new(self.config.transport.receive_buffer),
             memory: SendMemory::new(self.config.transport.header_room, self.config.transport.send_buffer.0),
         };
         let mut subflow = Subflow::new(now, &origin, control, self.config.transport.initial_window);

@@ -1,10 +1,10 @@
 //! The receiving half of a connection: one stream from several subflows, and their shared window.
 
-use crate::connection::transport::ReceiveBuffer;
 use crate::reassembly::{Note, Piece, Reassembly};
+use crate::receive_memory::ReceiveMemory;
 use crate::subflow::max_pieces;
 use anabranch_events::{Log, TransportEvent};
-use anabranch_units::{Bytes, Duration, Instant};
+use anabranch_units::{Duration, Instant};
 
 /// When bytes arrived, and when they were in order on their subflow.
 #[derive(Clone, Copy, Debug)]
@@ -29,22 +29,22 @@ pub(crate) struct Incoming {
     end: Option<u64>,
     /// Bytes read by the application.
     consumed: u64,
-    buffer: u64,
-    /// Whether the real memory size of packets is known.
-    measured: bool,
-    max_buffer: u64,
+    memory: ReceiveMemory,
+    /// The scale that the largest window needs.
+    scale: u8,
     /// One past the last byte that was ever advertised; never moves back.
     edge: u64,
     tuning: Tuning,
 }
 
-/// Dynamic right-sizing: the window should hold twice what the application reads per round trip, more while that grows,
-/// and the data beyond a hole (Linux's `tcp_rcvbuf_grow` and `mptcp_rcvbuf_grow` since 6.16).
+/// How much the application reads in a round trip (Linux's `tcp_rcv_space_adjust` and `mptcp_rcv_space_adjust`).
 #[derive(Clone, Copy, Debug)]
 struct Tuning {
+    /// When the measurement began, and what had been read until then.
     since: Instant,
     consumed: u64,
-    per_round: u64,
+    /// The longest round trip when it was last looked at.
+    rtt: Duration,
 }
 
 /// State of the subflows that right-sizing needs.
@@ -54,27 +54,22 @@ pub(crate) struct Surroundings {
     pub rtt: Duration,
     /// How far beyond its own hole a TCP connection has received, in bytes.
     pub reach: u64,
-    /// Whether packets arrived on every subflow.
-    pub all_heard: bool,
+    /// The least share of payload in the memory of a subflow's packets; one without packets has the least of all.
+    pub share: u64,
 }
 
-/// Relative growth of a buffer when the packets' memory size is known: Linux counts half of its memory as payload until
-/// the first packet, and then the share in a packet, 1448 of 2304 bytes or five eighths (`tcp_measure_rcv_mss`).
-const MEASURED_GROWTH: u64 = 4;
-
 impl Incoming {
-    pub fn new(buffer: ReceiveBuffer) -> Self {
-        let (Bytes(initial), Bytes(max_buffer)) = (buffer.initial, buffer.max.max(buffer.initial));
+    /// A connection whose subflows accept `first_window` bytes at first, and the largest window of which needs this scale.
+    pub fn new(memory: ReceiveMemory, first_window: u64, scale: u8) -> Self {
         Incoming {
             next: 0,
             ahead: Reassembly::default(),
             end: None,
             consumed: 0,
-            buffer: initial,
-            measured: false,
-            max_buffer,
-            edge: initial,
-            tuning: Tuning { since: Instant::ZERO, consumed: 0, per_round: initial.min(14_600) },
+            memory,
+            scale,
+            edge: first_window,
+            tuning: Tuning { since: Instant::ZERO, consumed: 0, rtt: Duration::ZERO },
         }
     }
 
@@ -98,7 +93,7 @@ impl Incoming {
             return;
         }
         let start = start.max(self.next);
-        if start > self.next && self.ahead.pieces() >= max_pieces(self.buffer) {
+        if start > self.next && self.ahead.pieces() >= max_pieces(self.memory.payload()) {
             return;
         }
         self.ahead.insert(Piece { start, end, note: Arrived { at: piece.note.at, in_order_at: now } });
@@ -145,57 +140,40 @@ impl Incoming {
         self.ahead.bytes()
     }
 
-    /// The application takes up to `max` bytes.
-    pub fn read(&mut self, now: Instant, max: u64, around: Surroundings) -> u64 {
+    /// The application takes up to `max` bytes. Returns how many it took, and, if that made the connection's buffer grow, how many
+    /// it takes in a round trip.
+    pub fn read(&mut self, now: Instant, max: u64, around: Surroundings) -> (u64, Option<u64>) {
         let taken = self.readable().min(max);
         self.consumed += taken;
-        self.tune(now, around);
-        taken
+        (taken, self.tune(now, around))
     }
 
-    fn tune(&mut self, now: Instant, around: Surroundings) {
-        if now.since(self.tuning.since) < around.rtt {
-            return;
+    fn tune(&mut self, now: Instant, around: Surroundings) -> Option<u64> {
+        let elapsed = now.since(self.tuning.since);
+        if elapsed < self.tuning.rtt {
+            return None;
         }
-        if around.all_heard {
-            self.measure();
-        }
-        if around.rtt.is_zero() {
-            return;
+        self.tuning.rtt = around.rtt;
+        self.memory.set_share(around.share);
+        if around.rtt.is_zero() || elapsed < around.rtt {
+            return None;
         }
         let taken = self.consumed - self.tuning.consumed;
-        let before = self.tuning.per_round.max(1);
-        if taken > before {
-            let doubled = 2 * taken;
-            let growth = u128::from(doubled) * u128::from(taken - before) / u128::from(before);
-            let ahead = around.reach.max(self.ahead.end().saturating_sub(self.next));
-            let target = doubled.saturating_add(2 * growth as u64).saturating_add(ahead);
-            self.buffer = self.buffer.max(target.min(self.max_buffer));
-            self.tuning.per_round = taken;
-        }
-        (self.tuning.since, self.tuning.consumed) = (now, self.consumed);
+        self.tuning = Tuning { since: now, consumed: self.consumed, rtt: around.rtt };
+        self.memory.grow(taken, around.reach).then_some(taken)
     }
 
-    /// The real memory size of packets is known: with the first one over TCP. A Multipath TCP connection asks its
-    /// subflows when it measures the reading rate, and takes the most pessimistic, which is one without packets so far
-    /// (Linux's `mptcp_rcv_space_adjust`).
-    pub fn measure(&mut self) {
-        self.buffer = self.widest();
-        self.measured = true;
-    }
-
-    /// Limit of a subflow's window: each subflow has a buffer of its own beside that of the connection, and knows the
-    /// memory size of its packets from the first one on.
-    pub fn widest(&self) -> u64 {
-        let growth = if self.measured { 0 } else { self.buffer / MEASURED_GROWTH };
-        (self.buffer + growth).min(self.max_buffer)
+    /// The share of payload in the memory of its packets is known. A Multipath TCP connection asks its subflows when it measures
+    /// how much is read; a TCP connection knows it with each packet.
+    pub fn set_share(&mut self, share: u64) {
+        self.memory.set_share(share);
     }
 
     /// The window to advertise on a subflow whose own window has opened to `opened`: at most the free buffer beside
     /// data that waits to be read or for a hole to be filled (Linux's `__tcp_select_window` and `mptcp_space`), at
     /// least the window advertised before.
     pub fn window(&self, opened: u64) -> u64 {
-        let room = self.buffer.saturating_sub(self.readable() + self.ahead.bytes());
+        let room = self.memory.payload().saturating_sub(self.readable() + self.ahead.bytes());
         (self.next + room.min(opened)).max(self.edge) - self.next
     }
 
@@ -204,27 +182,34 @@ impl Incoming {
         self.edge - self.next
     }
 
-    /// The window to advertise, see [`Incoming::window`], in units of `1 << scale`; records it.
+    /// The window to advertise, see [`Incoming::window`], in units of `1 << scale`, rounded up as in Linux; records it.
     pub fn promise(&mut self, opened: u64, scale: u8) -> u16 {
-        let units = (self.window(opened) >> scale).min(u64::from(u16::MAX));
+        let units = self.window(opened).div_ceil(1 << scale).min(u64::from(u16::MAX));
         self.edge = self.edge.max(self.next + (units << scale));
         units as u16
     }
 
     /// The scale that the largest window needs (RFC 7323 section 2.3).
     pub fn window_scale(&self) -> u8 {
-        (0..14).find(|scale| self.max_buffer >> scale <= u64::from(u16::MAX)).unwrap_or(14)
+        self.scale
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connection::ReceiveBuffer;
     use crate::subflow::Arrival;
+    use anabranch_units::Bytes;
+
+    fn fixed(window: u64) -> Incoming {
+        let buffer = ReceiveBuffer { initial: Bytes(window), max: Bytes(window) };
+        Incoming::new(ReceiveMemory::new(buffer), window, 0)
+    }
 
     #[test]
     fn a_wait_is_divided_into_that_for_its_own_subflow_and_that_for_others() {
-        let mut incoming = Incoming::new(ReceiveBuffer { initial: Bytes(10_000), max: Bytes(10_000) });
+        let mut incoming = fixed(10_000);
         let mut log = Log::default();
         let ms = |n: u64| Instant::from_nanos(n * 1_000_000);
         let piece = |start: u64, end: u64, arrived| Piece {
@@ -251,13 +236,13 @@ mod tests {
 
     #[test]
     fn what_waits_for_a_hole_takes_room_but_no_promise() {
-        let mut incoming = Incoming::new(ReceiveBuffer { initial: Bytes(10_000), max: Bytes(10_000) });
+        let mut incoming = fixed(10_000);
         let mut log = Log::default();
         let now = Instant::ZERO;
         let mut take = |incoming: &mut Incoming, start: u64, end: u64| {
             let note = Arrival { at: now, stream_offset: start };
             incoming.on_bytes(now, Piece { start, end, note }, 0, &mut log);
-            incoming.read(now, u64::MAX, Surroundings::default());
+            incoming.read(now, u64::MAX, Surroundings { share: 128, ..Surroundings::default() });
         };
         assert_eq!(incoming.window(4_000), 10_000, "never less than was promised");
         // 3000 bytes beyond a hole: the next bytes in order move the window by the free space, no more than was

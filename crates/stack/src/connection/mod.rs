@@ -39,6 +39,7 @@ pub use transport::{
 use crate::options::OptionError;
 use crate::path_manager::FullMesh;
 use crate::path_policy::{self, PathPolicy};
+use crate::receive_memory::ReceiveMemory;
 use crate::scheduler::{self, Scheduler};
 use crate::subflow::{State, Subflow, TimerOutcome};
 use crate::view::{ConnectionView, Hints, SubflowView};
@@ -185,7 +186,11 @@ impl Connection {
             local_key,
             remote_key: None,
             outgoing: Outgoing::new(config.transport.send_buffer.0, config.transport.commit == Commit::IntoBuffer),
-            incoming: Incoming::new(config.transport.receive_buffer),
+            incoming: Incoming::new(
+                ReceiveMemory::new(config.transport.receive_buffer),
+                config.transport.receive_buffer.first_window(config.paths[0].mss()),
+                config.transport.receive_buffer.window_scale(),
+            ),
             subflows: Vec::new(),
             views: Vec::new(),
             scheduler,
@@ -291,11 +296,15 @@ impl Connection {
         let around = Surroundings {
             rtt: self.subflows.iter().map(Subflow::round_trip).max().unwrap_or_default(),
             reach: plain.map_or(0, |subflow| subflow.receiver.reach()),
-            all_heard: self.subflows.iter().all(|subflow| subflow.receiver.has_data()),
+            share: self.subflows.iter().map(|subflow| subflow.receiver.share()).min().unwrap_or_default(),
         };
         let mss = self.views.first().map_or(1460, |view| view.mss);
         let promised = self.incoming.promised();
-        let taken = self.incoming.read(now, max, around);
+        let (taken, grown) = self.incoming.read(now, max, around);
+        // The subflows' buffers follow, each from where it is.
+        if let Some(per_round) = grown {
+            self.subflows.iter_mut().for_each(|subflow| subflow.receiver.grow(per_round));
+        }
         // A small window that has doubled is advertised at once (Linux `tcp_cleanup_rbuf`).
         let opened = self.subflows.iter().map(|subflow| subflow.receiver.opened()).max().unwrap_or_default();
         let window = self.incoming.window(opened);

@@ -37,8 +37,6 @@ pub(crate) struct Outgoing {
     first_fragment: u64,
     /// One past the last byte of the application's current write, where data commits into the buffer.
     write_end: u64,
-    /// See [`Outgoing::lacks_room`].
-    lacks_room: bool,
 }
 
 impl Outgoing {
@@ -81,15 +79,11 @@ impl Outgoing {
         self.write_end = self.written.min(self.room_end()).max(self.next);
     }
 
-    /// Whether the send buffer lacks room for the application (Linux's `SOCK_NOSPACE`): from the write that found none until
-    /// no more than two thirds of it are in use (`sk_stream_write_space`).
-    pub fn lacks_room(&mut self) -> bool {
-        if self.written > self.room_end() {
-            self.lacks_room = true;
-        } else if 3 * (self.written - self.unacked) <= 2 * self.send_buffer {
-            self.lacks_room = false;
-        }
-        self.lacks_room
+    /// Whether the application waits for room (Linux's `SOCK_NOSPACE`): more than two thirds of the send buffer are in use
+    /// (`sk_stream_is_writeable`). An application that has written everything, and polls for the next request, waits as well,
+    /// because `poll` asks for both directions (`mptcp_poll`).
+    pub fn lacks_room(&self) -> bool {
+        3 * (self.written - self.unacked) > 2 * self.send_buffer
     }
 
     pub fn write(&mut self, bytes: u64) {
@@ -316,17 +310,14 @@ mod tests {
     #[test]
     fn room_lacks_until_a_third_of_the_buffer_is_free() {
         let mut outgoing = Outgoing::new(60_000, true);
-        outgoing.write(65_456);
-        assert!(!outgoing.lacks_room(), "everything fits into two fragments");
-        outgoing.write(34_544);
-        assert!(outgoing.lacks_room());
-        // Room to 119 999 bytes and more, but 40 001 of 60 000 are in use.
-        advance(&mut outgoing, 65_456, 59_999);
-        assert!(outgoing.unsent() == 34_544 && outgoing.lacks_room());
-        advance(&mut outgoing, 65_456, 60_000);
+        outgoing.write(40_000);
         assert!(!outgoing.lacks_room());
-        // Nor does it lack again before a write finds none.
-        outgoing.write(15_000);
+        outgoing.write(60_000);
+        assert!(outgoing.lacks_room());
+        // Everything has room, but 40 001 of 60 000 are in use.
+        advance(&mut outgoing, 100_000, 59_999);
+        assert!(outgoing.lacks_room());
+        advance(&mut outgoing, 100_000, 60_000);
         assert!(!outgoing.lacks_room());
     }
 }

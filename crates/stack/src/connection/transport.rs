@@ -138,6 +138,21 @@ pub struct ReceiveBuffer {
     pub max: Bytes,
 }
 
+impl ReceiveBuffer {
+    /// What is accepted at first: one that grows begins with whole segments of `segment` bytes (Linux's
+    /// `tcp_select_initial_window`).
+    pub(crate) fn first_window(&self, segment: u32) -> u64 {
+        let (Bytes(initial), segment) = (self.initial, u64::from(segment.max(1)));
+        if self.max > self.initial && initial > segment { initial / segment * segment } else { initial }
+    }
+
+    /// The scale that the largest window needs (RFC 7323 section 2.3).
+    pub(crate) fn window_scale(&self) -> u8 {
+        let Bytes(largest) = self.max.max(self.initial);
+        (0..14).find(|scale| largest >> scale <= u64::from(u16::MAX)).unwrap_or(14)
+    }
+}
+
 impl Default for ReceiveBuffer {
     fn default() -> Self {
         // net.ipv4.tcp_rmem = 4096 131072 6291456; about half of a buffer holds payload, the rest its bookkeeping.

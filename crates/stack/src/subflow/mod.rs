@@ -19,6 +19,7 @@ pub(crate) use sender::{AckOutcome, Acknowledgment, Manner, Sender, timestamp};
 
 use crate::congestion::CongestionControl;
 use crate::connection::PathConfig;
+use crate::receive_memory::ReceiveMemory;
 use crate::view::SubflowView;
 use anabranch_events::{CloseReason, SendKind};
 use anabranch_segment::{MptcpOption, ResetReason};
@@ -178,6 +179,7 @@ pub(crate) struct Origin {
     pub isn: SeqNumber,
     /// Bytes that it accepts at first.
     pub first_window: u64,
+    pub receive_memory: ReceiveMemory,
     pub memory: SendMemory,
 }
 
@@ -197,7 +199,7 @@ impl Subflow {
             peer_isn: SeqNumber(0),
             peer: Peer { mss: DEFAULT_MSS, ..Peer::default() },
             sender: Sender::new(control, initial_window),
-            receiver: Receiver::new(origin.first_window),
+            receiver: Receiver::new(origin.first_window, origin.receive_memory),
             queue: VecDeque::new(),
             queued: 0,
             memory: origin.memory,

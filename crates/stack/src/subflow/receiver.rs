@@ -5,6 +5,7 @@
 
 use super::sender::timestamp;
 use crate::reassembly::{Note, Piece, Reassembly};
+use crate::receive_memory::ReceiveMemory;
 use anabranch_segment::{Segment, Timestamps};
 use anabranch_units::{Duration, Instant};
 
@@ -71,6 +72,8 @@ pub(crate) struct Receiver {
     /// The window of this subflow: it opens with arriving data (Linux's `rcv_ssthresh`); the connection's is the
     /// largest of all.
     opened: u64,
+    /// How far it may open.
+    memory: ReceiveMemory,
     /// A PSH arrived since the last acknowledgment, so the sender may wait for the next one.
     pushed: bool,
     delay: Duration,
@@ -87,7 +90,7 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     /// `opened` is the first window.
-    pub fn new(opened: u64) -> Self {
+    pub fn new(opened: u64, memory: ReceiveMemory) -> Self {
         Receiver {
             next: 0,
             ahead: Reassembly::default(),
@@ -99,6 +102,7 @@ impl Receiver {
             full_size: 536,
             quick_acks: 0,
             opened,
+            memory,
             pushed: false,
             delay: MIN_DELAY,
             last_arrival: None,
@@ -110,22 +114,29 @@ impl Receiver {
         }
     }
 
-    /// Whether any payload arrived.
-    pub fn has_data(&self) -> bool {
-        self.last_arrival.is_some()
-    }
-
     /// How far this subflow's own window has opened.
     pub fn opened(&self) -> u64 {
         self.opened
     }
 
-    /// A segment arrived: the window opens by twice its size, up to `widest` (Linux's `tcp_grow_window`). Returns
-    /// whether it did.
-    pub fn widen(&mut self, len: u32, widest: u64) -> bool {
+    /// The share of payload in the memory of its packets.
+    pub fn share(&self) -> u64 {
+        self.memory.share()
+    }
+
+    /// The connection's buffer grew, because the application read so much in a round trip: this subflow's follows.
+    pub fn grow(&mut self, per_round: u64) {
+        self.memory.grow(per_round, self.reach());
+    }
+
+    /// A packet of `len` bytes arrived: the window opens by two full segments of `segment` bytes, as far as there is memory beside
+    /// this packet (Linux's `tcp_grow_window`). Returns whether it did.
+    pub fn widen(&mut self, len: u32, segment: u32) -> bool {
+        self.memory.set_share(ReceiveMemory::share_of(len.max(self.full_size)));
+        let widest = self.memory.payload().saturating_sub(u64::from(len));
         let opens = len >= LEAST_OPENING && self.opened < widest;
         if opens {
-            self.opened = (self.opened + 2 * u64::from(len)).min(widest);
+            self.opened = (self.opened + 2 * u64::from(segment.max(len))).min(widest);
         }
         opens
     }
@@ -147,6 +158,11 @@ impl Receiver {
         let sample = Duration::from_millis(u64::from(elapsed.max(1)));
         let adopted = self.rtt.is_zero() || sample < self.rtt;
         self.rtt = if adopted { sample } else { self.rtt - self.rtt / 8 + sample / 8 };
+    }
+
+    /// A pure acknowledgment has this echo, so data that has it as well is no sample.
+    pub fn skip_echo(&mut self, echo: u32) {
+        self.measured_echo = echo;
     }
 
     /// The peer's SYN arrived.

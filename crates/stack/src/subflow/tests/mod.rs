@@ -10,8 +10,9 @@ mod timers;
 
 use super::{AckOutcome, Acknowledgment, Opening, Origin, State, Subflow, timestamp};
 use crate::congestion::{self, Siblings};
-use crate::connection::PathConfig;
+use crate::connection::{PathConfig, ReceiveBuffer};
 use crate::options::Options;
+use crate::receive_memory::ReceiveMemory;
 use crate::view::{Packets, SubflowView};
 use anabranch_events::SendKind;
 use anabranch_units::{Duration, Instant, PathId, SeqNumber, SubflowId};
@@ -80,6 +81,7 @@ impl Bed {
             opening: Opening::Initial,
             isn: SeqNumber(0),
             first_window: 65_535,
+            receive_memory: ReceiveMemory::new(ReceiveBuffer::default()),
             memory: crate::subflow::SendMemory::new(320, 4 << 20),
         };
         let control = congestion::REGISTRY.find(control).unwrap().create;

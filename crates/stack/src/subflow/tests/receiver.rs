@@ -1,26 +1,36 @@
 //! When the receiving half acknowledges, and with which contents.
 
 use super::{PACKET, at, ms, start_of};
+use crate::connection::ReceiveBuffer;
+use crate::receive_memory::ReceiveMemory;
 use crate::subflow::{Receiver, timestamp};
 use anabranch_segment::{Flags, Segment, Timestamps};
-use anabranch_units::Duration;
+use anabranch_units::{Bytes, Duration};
 
 /// A receiver and a clock in milliseconds; packets are named by their numbers.
 struct Bed {
     receiver: Receiver,
     now: u64,
     rtt: Duration,
-    /// How far packets may open the window.
-    widest: u64,
 }
 
 const WINDOW: u64 = 65_535;
 
+/// A buffer that autotuning can enlarge.
+fn buffer(initial: u64) -> ReceiveMemory {
+    ReceiveMemory::new(ReceiveBuffer { initial: Bytes(initial), max: Bytes(10 * WINDOW) })
+}
+
 impl Bed {
     fn new() -> Self {
-        let mut receiver = Receiver::new(WINDOW);
+        // Too small for packets to open the window.
+        Bed::with(buffer(WINDOW / 2))
+    }
+
+    fn with(memory: ReceiveMemory) -> Self {
+        let mut receiver = Receiver::new(WINDOW, memory);
         receiver.on_syn(&Segment::new(Flags::SYN));
-        Bed { receiver, now: 1000, rtt: ms(100), widest: WINDOW }
+        Bed { receiver, now: 1000, rtt: ms(100) }
     }
 
     /// After the initial quick acknowledgments: all of them used up, the last a millisecond ago.
@@ -40,7 +50,7 @@ impl Bed {
 
     fn arrive_bytes(&mut self, start: u64, end: u64) {
         let len = (end - start) as u32;
-        let opens = self.receiver.widen(len, self.widest);
+        let opens = self.receiver.widen(len, PACKET);
         self.receiver.adapt_delay(at(self.now), len, self.rtt, WINDOW, opens);
         self.receiver.on_data(at(self.now), start, end, start - 1, self.rtt, WINDOW);
         while self.receiver.pop().is_some() {}
@@ -341,8 +351,7 @@ fn a_push_is_answered_once_the_application_has_read_everything() {
 
 #[test]
 fn packets_that_open_the_window_use_up_no_quick_acknowledgment() {
-    let mut bed = Bed::new();
-    bed.widest += 11 * u64::from(PACKET);
+    let mut bed = Bed::with(buffer(WINDOW + 12 * u64::from(PACKET)));
     let quick = (0..100).take_while(|packet| {
         bed.arrives(*packet);
         bed.answer().is_some()
@@ -354,7 +363,8 @@ fn packets_that_open_the_window_use_up_no_quick_acknowledgment() {
 #[test]
 fn while_the_window_opens_every_packet_is_answered() {
     let (mut bed, next) = Bed::settled();
-    bed.widest += 1;
+    // Room for one packet beyond the window, and for the packet itself.
+    bed.receiver.grow(19_700);
     bed.arrives(next);
     assert!(bed.answer().is_some());
     bed.arrives(next + 1);

@@ -1,0 +1,152 @@
+//! The memory of a receive buffer, as Linux counts it, and how autotuning makes it larger.
+//!
+//! A Multipath TCP connection has such a buffer, and each of its subflows another one. The connection's bounds what may wait for
+//! the application or for a hole; a subflow's bounds how far its own window opens. Linux counts memory and not payload. It takes
+//! half of the memory for payload until packets have shown which share they need.
+//!
+//! Source: Linux 6.18, `tcp_rcvbuf_grow`, `mptcp_rcvbuf_grow`, `tcp_measure_rcv_mss`.
+
+use crate::connection::ReceiveBuffer;
+use crate::subflow::packet_memory;
+use anabranch_units::Bytes;
+
+/// The share of payload in a buffer's memory, in 256ths.
+const WHOLE: u64 = 256;
+/// The share before packets have shown theirs (`TCP_DEFAULT_SCALING_RATIO`). It is the least here: a fixed buffer is given in bytes
+/// of payload, so small packets do not make it smaller.
+const DEFAULT_SHARE: u64 = 128;
+/// Smaller packets say nothing about the share (`TCP_MSS_DEFAULT`).
+const LEAST_MEASURED: u32 = 536;
+/// What a driver puts before a packet, and the headers with their options.
+const HEADERS: u32 = 144;
+/// What the application is taken to read in the first round trip: ten segments with timestamps (`TCP_INIT_CWND`).
+const FIRST_ROUND: u64 = 10 * 1_448;
+
+/// See the module's description.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReceiveMemory {
+    /// Bytes of memory (`sk_rcvbuf`).
+    bytes: u64,
+    /// Where autotuning ends, in bytes of memory (`tcp_rmem[2]`).
+    most: u64,
+    /// See [`WHOLE`] (`scaling_ratio`).
+    share: u64,
+    /// What the application read in a round trip when the buffer grew last, in bytes (`rcvq_space.space`).
+    per_round: u64,
+}
+
+impl ReceiveMemory {
+    pub fn new(buffer: ReceiveBuffer) -> Self {
+        let (Bytes(initial), Bytes(max)) = (buffer.initial, buffer.max.max(buffer.initial));
+        let of_payload = |payload: u64| payload * WHOLE / DEFAULT_SHARE;
+        ReceiveMemory {
+            bytes: of_payload(initial),
+            most: of_payload(max),
+            share: DEFAULT_SHARE,
+            per_round: initial.clamp(1, FIRST_ROUND),
+        }
+    }
+
+    /// The payload that it has room for; never more than the scenario's maximum.
+    pub fn payload(&self) -> u64 {
+        (self.bytes * self.share / WHOLE).min(self.most * DEFAULT_SHARE / WHOLE)
+    }
+
+    /// The share of payload in the memory.
+    pub fn share(&self) -> u64 {
+        self.share
+    }
+
+    /// The packets need another share.
+    pub fn set_share(&mut self, share: u64) {
+        self.share = share;
+    }
+
+    /// The share that packets of this much payload need.
+    pub fn share_of(payload: u32) -> u64 {
+        if payload < LEAST_MEASURED {
+            return DEFAULT_SHARE;
+        }
+        let share = u64::from(payload) * WHOLE / packet_memory(payload, HEADERS);
+        share.clamp(DEFAULT_SHARE, WHOLE - 1)
+    }
+
+    /// Dynamic right-sizing: the application read `per_round` bytes in a round trip. If that is more than before, there should be
+    /// room for twice as much, for more while that grows, and for what waits `ahead` of a hole. True if the buffer grew.
+    pub fn grow(&mut self, per_round: u64, ahead: u64) -> bool {
+        if per_round <= self.per_round {
+            return false;
+        }
+        let doubled = 2 * per_round;
+        let growth = u128::from(doubled) * u128::from(per_round - self.per_round) / u128::from(self.per_round);
+        let payload = doubled.saturating_add(2 * growth as u64).saturating_add(ahead);
+        self.per_round = per_round;
+        let wanted = (payload.saturating_mul(WHOLE) / self.share).min(self.most);
+        let grows = wanted > self.bytes;
+        self.bytes = self.bytes.max(wanted);
+        grows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The default of the scenario, and of the kernel.
+    fn fresh() -> ReceiveMemory {
+        ReceiveMemory::new(ReceiveBuffer::default())
+    }
+
+    #[test]
+    fn packets_show_their_share() {
+        // As the kernel has it (`scaling_ratio`) for segments of Multipath TCP and of TCP.
+        assert_eq!([1_420, 1_448].map(ReceiveMemory::share_of), [157, 160]);
+        assert_eq!(ReceiveMemory::share_of(152), 128);
+        let mut memory = fresh();
+        assert_eq!(memory.payload(), 65_535);
+        memory.set_share(157);
+        assert_eq!(memory.payload(), 80_382, "the kernel's `window_clamp` after the first packet");
+    }
+
+    /// A download's first chunks over 8 and 2 Mb/s, read from the kernel's structures: `rcvq_space.space` and the buffer as payload.
+    #[test]
+    fn it_grows_as_the_kernels_did() {
+        let mut connection = fresh();
+        for (per_round, payload) in [(15_620, 65_535), (26_980, 132_446), (35_856, 132_446), (42_600, 132_446)] {
+            connection.grow(per_round, 0);
+            assert_eq!(connection.payload(), payload, "after {per_round} bytes");
+        }
+        connection.set_share(157);
+        assert_eq!(connection.payload(), 162_453);
+        for (per_round, payload) in [(49_949, 162_453), (78_316, 334_540), (190_797, 1_477_718)] {
+            connection.grow(per_round, 0);
+            assert!(connection.payload().abs_diff(payload) <= 2, "{} after {per_round} bytes", connection.payload());
+        }
+        let mut subflow = fresh();
+        subflow.set_share(157);
+        assert!(subflow.grow(26_980, 0));
+        assert_eq!(subflow.payload(), 147_121);
+        assert!(subflow.grow(78_316, 0));
+        assert!(subflow.payload().abs_diff(752_691) <= 2, "{}", subflow.payload());
+    }
+
+    #[test]
+    fn it_ends_at_the_scenarios_maximum_and_a_fixed_one_stays() {
+        let mut memory = fresh();
+        memory.set_share(160);
+        assert!(memory.grow(10 << 20, 0));
+        assert_eq!(memory.payload(), 3_145_728);
+        assert!(!memory.grow(20 << 20, 0));
+        let mut fixed = ReceiveMemory::new(ReceiveBuffer { initial: Bytes(10_000), max: Bytes(10_000) });
+        fixed.set_share(157);
+        assert!(!fixed.grow(1 << 20, 1 << 20));
+        assert_eq!(fixed.payload(), 10_000);
+    }
+
+    #[test]
+    fn what_waits_ahead_of_a_hole_needs_room_as_well() {
+        let (mut with, mut without) = (fresh(), fresh());
+        assert!(with.grow(30_000, 50_000) && without.grow(30_000, 0));
+        assert_eq!(with.payload() - without.payload(), 50_000);
+    }
+}
