@@ -4,10 +4,11 @@ use crate::equivalence::{median, percentile};
 use crate::kernel::Kernel;
 use crate::question::Quantity;
 use crate::test_cases::{FIRST_PATH, TestCase};
-use anabranch_observation::{Column, EventColumns, LinkDirection, Metrics, check_finite};
+use anabranch_observation::{Column, EventColumns, Metrics, check_finite};
 use anabranch_scenario::{Scenario, load};
 use anabranch_sim::{RunOptions, run};
 use anabranch_testbed::{Options, Testbed};
+use anabranch_units::LinkDirection;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 

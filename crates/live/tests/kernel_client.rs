@@ -4,9 +4,9 @@
 mod common;
 
 use anabranch_live::requirements::{CURL, MPTCPIZE, NSTAT, TSHARK};
-use anabranch_live::{Directions, Middlebox, Netns, Step, Strip, When, testnet::Family};
+use anabranch_live::{Middlebox, Netns, Step, Strip, When, testnet::Family};
 use anabranch_network::{Change, DirectionConfig, LossConfig, Probability, Reordering};
-use anabranch_units::{Duration, PathId};
+use anabranch_units::{Duration, LinkDirection, PathId};
 use common::kernel::{self, Download, MPTCP, TCP};
 use common::served::{Case, FOUR_MEGABYTES, Outcome, TEN_MEGABYTES, curl, http_head};
 use common::{capture, content, require};
@@ -62,7 +62,7 @@ fn one_percent_of_all_packets_lost() {
     outcome.assert_all_paths_used(0.2);
     outcome.assert_clean();
     outcome.assert_closed();
-    let lost = |path: &anabranch_live::LinkReport| path.down.dropped(anabranch_events::DropCause::Random).packets;
+    let lost = |path: &anabranch_live::LinkReport| path.stats.down.dropped(anabranch_events::DropCause::Random).packets;
     assert!(outcome.report.paths.iter().all(|path| lost(path) > 10), "the loss was real");
 }
 
@@ -102,12 +102,13 @@ fn packets_with_a_flipped_bit() {
     outcome.assert_closed();
     // Both ends received corrupted packets, and accepted none of them: those whose IP version is hit are refused before
     // they count.
-    let corrupted =
-        |direction: usize| outcome.report.paths.iter().map(|path| path.middlebox[direction].corrupted).sum::<u64>();
-    assert!(corrupted(0) > 10 && corrupted(1) > 50, "{:?}", outcome.report.paths);
+    let middleboxes = || outcome.report.paths.iter().map(|path| path.middlebox);
+    let up: u64 = middleboxes().map(|counts| counts.up.corrupted).sum();
+    let down: u64 = middleboxes().map(|counts| counts.down.corrupted).sum();
+    assert!(up > 10 && down > 50, "{:?}", outcome.report.paths);
     let bad_tcp = kernel::counter(&outcome.namespace, "TcpInCsumErrors");
-    assert!(bad_tcp > 40 && bad_tcp <= corrupted(1), "{bad_tcp} of {}", corrupted(1));
-    assert!(outcome.server.undecodable > 5 && outcome.server.undecodable <= corrupted(0), "{:?}", outcome.server);
+    assert!(bad_tcp > 40 && bad_tcp <= down, "{bad_tcp} of {down}");
+    assert!(outcome.server.undecodable > 5 && outcome.server.undecodable <= up, "{:?}", outcome.server);
 }
 
 /// After a middlebox removed the options: every byte arrived, by plain TCP over the initial path, and in order to the
@@ -117,7 +118,8 @@ fn assert_fell_back(outcome: &Outcome<Download>) {
     let counters = kernel::mptcp_counters(&outcome.namespace);
     assert_eq!(counters["MPTcpExtMPJoinSynTx"], 0, "{counters:?}");
     assert_eq!((outcome.received[1], outcome.server.accepted), (0, 1));
-    assert!(outcome.report.paths[0].middlebox.iter().any(|counts| counts.stripped > 0));
+    let middlebox = outcome.report.paths[0].middlebox;
+    assert!(middlebox.down.stripped + middlebox.up.stripped > 0);
     capture::assert_well_formed(outcome.file.path());
     outcome.assert_closed_in_order();
 }
@@ -180,7 +182,7 @@ fn everything_at_once_over_three_paths() {
 }
 
 fn cut_and_restored(path: u16) -> Vec<Step> {
-    let switch = |when, up| Step { when, path: PathId(path), directions: Directions::Both, change: Change::Up(up) };
+    let switch = |when, up| Step { when, path: PathId(path), directions: &LinkDirection::BOTH, change: Change::Up(up) };
     vec![switch(When::Delivered(3_000_000), false), switch(When::After(Duration::from_secs(2)), true)]
 }
 

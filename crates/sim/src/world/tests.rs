@@ -117,11 +117,11 @@ fn packets_are_conserved() {
         let now = world.now;
         let mut dropped_or_inside = 0;
         let mut duplicated = 0;
-        for (name, down, direction) in world.network.directions(now) {
-            let (stats, inside) = (direction.stats(), direction.inside());
+        for DirectedLink { name, direction, link } in world.network.directed_links(now) {
+            let (stats, inside) = (link.stats(), link.inside());
             let (dropped, lost) = (stats.dropped_in_total(), |a: u64, b: u64| a - b);
             let kept = lost(stats.sent.packets + stats.duplicated.packets, dropped.packets + inside.packets);
-            assert_eq!(kept, stats.delivered.packets, "{name} {down}");
+            assert_eq!(kept, stats.delivered.packets, "{name} {direction}");
             dropped_or_inside += dropped.packets + inside.packets;
             duplicated += stats.duplicated.packets;
         }
