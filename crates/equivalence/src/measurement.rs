@@ -315,7 +315,7 @@ mod tests {
             for link in &scenario.links {
                 assert_eq!((&link.up.jitter, &link.down.jitter), (&jitter, &jitter), "{}", case.name);
             }
-            assert_eq!(scenario.sessions[0].start_spread, Duration::from_millis(1));
+            assert_eq!(scenario.sessions[0].starts.start_spread, Duration::from_millis(1));
         }
     }
 
