@@ -264,7 +264,7 @@ fn check_session(session: &mut Session, position: &str, paths: &[String], checke
 fn check_traffic(traffic: &Traffic, position: &str, paths: &[String], checker: &Checker<'_>) -> Result<()> {
     checker.known(&["traffic", position, "path"], "path", &traffic.path, paths)?;
     algorithms::check_congestion_control(&traffic.congestion_control, &["traffic", position], checker)?;
-    if traffic.stop.is_some_and(|stop| stop <= traffic.start) {
+    if traffic.stop.is_some_and(|stop| stop <= traffic.starts.start) {
         return checker.wrong(&["traffic", position, "stop"], "`stop` is not after `start`", "start < stop");
     }
     Ok(())

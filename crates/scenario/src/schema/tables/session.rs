@@ -65,6 +65,7 @@ pub struct Session {
     pub statistics: Option<Statistics>,
     /// How many viewers of this kind, and when they begin.
     #[serde(flatten, skip_deserializing)]
+    #[schemars(!skip_deserializing)]
     pub starts: Starts,
 }
 
@@ -161,6 +162,7 @@ pub struct Traffic {
     pub congestion_control: Choice,
     /// How many of them, and when they begin.
     #[serde(flatten, skip_deserializing)]
+    #[schemars(!skip_deserializing)]
     pub starts: Starts,
     /// When they end; with the run where absent.
     pub stop: Option<Duration>,
