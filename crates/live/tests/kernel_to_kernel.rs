@@ -89,8 +89,8 @@ fn mptcp_uses_both_links_and_its_capture_decodes() {
     let bps = outcome.download.bits_per_second();
     assert!(bps > 11e6, "more than one link carries: {bps}");
 
-    capture::assert_well_formed(file.path());
-    let options = capture::mptcp_options(file.path());
+    capture::assert_well_formed(&file);
+    let options = capture::mptcp_options(&file);
     assert!(options[&0] >= 3 && options[&1] >= 3 && options[&2] > 4000, "{options:?}");
 }
 

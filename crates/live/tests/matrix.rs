@@ -66,7 +66,7 @@ fn every_combination(paths: usize, takes: impl Fn(usize) -> bool) {
         check(&outcome, len, &what);
         outcome.assert_all_paths_used(LEAST_SHARE);
         if case.capture {
-            capture::assert_well_formed(outcome.file.path());
+            capture::assert_well_formed(&outcome.file);
         }
     }
 }
@@ -280,7 +280,7 @@ fn every_pair_of_disturbances() {
         }
         // Corruption by a middlebox is intended.
         if case.capture && row[3] == 0 {
-            capture::assert_well_formed(outcome.file.path());
+            capture::assert_well_formed(&outcome.file);
         }
     }
 }

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
-from rich.cells import cell_len
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -186,7 +185,7 @@ def _tell_by_case(rows: list[_Row]) -> None:
     tolerances = dict.fromkeys(f"{row['quantity'].partition(',')[0]} {row['tolerance']}" for row in rows)
     answer(Text(f"tolerances: {'; '.join(tolerances)}"))
     texts = [_texts(row) for row in rows]
-    widths = [max(map(cell_len, map(str, column))) for column in zip(_COLUMNS, *texts, strict=True)]
+    widths = [max(map(len, column)) for column in zip(_COLUMNS, *texts, strict=True)]
     # In a narrow terminal columns move closer, and names of quantities wrap: numbers and verdicts stay in one piece.
     room = out().width - _INDENT
     gap = 2 if sum(widths) + 2 * (len(widths) - 1) <= room else 1
@@ -194,7 +193,7 @@ def _tell_by_case(rows: list[_Row]) -> None:
     answer(_aligned(widths, gap, [_COLUMNS], style="bold"))
     for case, pairs in groupby(zip(rows, texts, strict=True), key=lambda pair: pair[0]["cell"]):
         answer(Text(case))
-        answer(_aligned(widths, gap, [cells for _, cells in pairs]))
+        answer(_aligned(widths, gap, [shown for _, shown in pairs]))
 
 
 def _texts(row: _Row) -> tuple[str | Text, ...]:

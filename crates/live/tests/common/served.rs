@@ -206,8 +206,8 @@ impl<T> Outcome<T> {
         // never happens.
         assert_eq!(counters["MPTcpExtNoDSSInWindow"], 0, "{counters:?}");
         assert_eq!((self.server.undecodable, self.server.unsendable), (0, 0));
-        capture::assert_well_formed(self.file.path());
-        let options = capture::mptcp_options(self.file.path());
+        capture::assert_well_formed(&self.file);
+        let options = capture::mptcp_options(&self.file);
         // At least one DSS for less than two packets of data.
         let received: u64 = self.received.iter().sum();
         assert!(options[&0] >= 3 && options[&1] >= 3 && options[&2] > received / 2000, "{options:?}");
@@ -225,7 +225,7 @@ impl<T> Outcome<T> {
     pub fn assert_closed_in_order(&self) {
         self.assert_closed();
         assert_eq!(self.server.unknown, 0);
-        assert_eq!(capture::count(self.file.path(), "tcp.flags.reset == 1"), 0, "resets");
+        assert_eq!(capture::count(&self.file, |packet| packet.reset), 0, "resets");
     }
 }
 
