@@ -122,7 +122,10 @@ images: demo ## Draws the figures of the documentation again, but for those of l
 test: | $(VENV)/.created ## Runs every test that this machine can run, but the slow suite, and the checks.
 	@# What is installed comes over the network, while Cargo compiles.
 	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.development $(VENV)/.testable
-	@for verb in rust-test python-test check; do $(MAKE) --no-print-directory $$verb; done
+	@# Tests in real time wait most of the time, so that both suites together take little longer than one of them.
+	@echo "The tests of Rust and of Python run beside each other; their output follows as each of them ends."
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target rust-test python-test
+	@$(MAKE) --no-print-directory check
 
 rust-test: $(VENV)/.testable
 	$(CARGO) test --workspace --locked

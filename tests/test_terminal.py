@@ -1,6 +1,7 @@
 """What people see in a terminal of 80 columns, and what programs read from a pipe."""
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -26,19 +27,20 @@ Screen = Callable[..., list[str]]
 @pytest.fixture
 def screen(tmp_path: Path) -> Screen:
     """Calls the command line with a terminal of 80 columns as its output; gives the lines without colours."""
+    return lambda *arguments: _screen(["-m", "anabranch", *map(str, arguments)], tmp_path)
 
-    def call(*arguments: object) -> list[str]:
-        mine, its = pty.openpty()
-        fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
-        command = [sys.executable, "-m", "anabranch", *map(str, arguments)]
-        environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")}
-        with subprocess.Popen(command, cwd=tmp_path, stdout=its, stderr=subprocess.DEVNULL, env=environment) as process:
-            os.close(its)
-            written = _all_of(mine)
-        assert process.returncode == 0
-        return [line.rstrip() for line in ESCAPE.sub("", written).splitlines()]
 
-    return call
+def _screen(arguments: list[str], folder: Path, columns: int = COLUMNS) -> list[str]:
+    """What Python writes to a terminal of that many columns, without colours."""
+    mine, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")}
+    command = [sys.executable, *arguments]
+    with subprocess.Popen(command, cwd=folder, stdout=its, stderr=subprocess.DEVNULL, env=environment) as process:
+        os.close(its)
+        written = _all_of(mine)
+    assert process.returncode == 0
+    return [line.rstrip() for line in ESCAPE.sub("", written).splitlines()]
 
 
 def _all_of(descriptor: int) -> str:
@@ -164,3 +166,52 @@ def test_a_column_is_headed_by_what_differs(
     shown = anabranch("compare", "a", "b").stdout.splitlines()[0]
     found = [text for text in re.split(r"\s{2,}", shown.strip()) if text]
     assert [text.split(", ")[0] for text in found] == head
+
+
+def _report(*rows: tuple[str, ...]) -> str:
+    """A report of `anabranch validate` with one part, as JSON."""
+    keys = ("cell", "quantity", "simulated", "live", "ratio", "tolerance", "verdict")
+    named = [dict(zip(keys, row, strict=True)) for row in rows]
+    part = {"letter": "f", "title": "on-off chunks", "rows": named, "usual": None, "verdict": "differs", "notes": []}
+    return json.dumps({"parts": [part]})
+
+
+ONE_PATH = "250 kB, 10 Mb/s, 50 ms, 0 %, 1 BDP, cubic"
+TWO_PATHS = "300 kB, 10 Mb/s, 100 ms, 0.5 %, 1 BDP + 10 Mb/s, 100 ms, 0.5 %, 1 BDP, newreno"
+REPORT = _report(
+    (ONE_PATH, "goodput, Mb/s", "0.724", "0.721", "+0.4 %, +0.3 to +0.5", "15 %", "equivalent"),
+    (ONE_PATH, "retransmissions", "1021.5", "857.7", "+118.1 %, -12.5 to +140.2", "25 % or 20", "inconclusive"),
+    (TWO_PATHS, "90th percentile of chunks, s", "0.2912", "0.2944", "-1.1 %, -1.3 to -0.9", "10 %", "equivalent"),
+    (TWO_PATHS, "retransmissions", "0.0", "0.7", "difference +0.0, -0.7 to +0.7", "25 % or 20", "differs"),
+)
+SHOWN = ["-c", f"from anabranch.cli import validating; import json; validating.show(json.loads({REPORT!r}))"]
+
+
+@pytest.mark.parametrize("columns", [80, 160])
+def test_a_comparison_with_the_kernel_reads_well_in_a_terminal(tmp_path: Path, columns: int) -> None:
+    lines = _screen(SHOWN, tmp_path, columns)
+    assert max(map(len, lines)) <= columns
+    assert lines[1].startswith("tolerances: goodput 15 %; retransmissions 25 % or 20; ")
+    assert lines.count(ONE_PATH) == 1, "a test case stands above its rows, once"
+    numbers = re.compile(r"  \S.* +(\d\S*) +(\d\S*) +[+d-]\S.* to \S+ +(pass|inconclusive|differs)")
+    found = [match.groups() for line in lines if (match := numbers.fullmatch(line))]
+    assert found == [
+        ("0.724", "0.721", "pass"),
+        ("1021.5", "857.7", "inconclusive"),
+        ("0.2912", "0.2944", "pass"),
+        ("0.0", "0.7", "differs"),
+    ]
+    ends = {
+        line.rindex(verdict)
+        for line in lines
+        for *_, verdict in found
+        if line.startswith("  ") and line.endswith(verdict)
+    }
+    assert len(ends) == 1, "verdicts stand below each other"
+
+
+def test_a_comparison_with_the_kernel_has_a_line_for_each_row_in_a_pipe(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, *SHOWN], cwd=tmp_path, check=True, capture_output=True, text=True)
+    rows = [line for line in done.stdout.splitlines() if line.strip().startswith((ONE_PATH, TWO_PATHS))]
+    assert len(rows) == 4
+    assert [line.split()[-1] for line in rows] == ["pass", "inconclusive", "pass", "differs"]

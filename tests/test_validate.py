@@ -44,6 +44,7 @@ def test_earlier_live_runs_are_compared_again_without_a_machine_for_them(
     run: dict[str, float | list[object] | None] = {
         "goodput_bps": 2e6,
         "retransmissions": 0.0,
+        "smallest_share": None,
         "mean_bitrate_bps": None,
         "switches": None,
         "stalls": None,

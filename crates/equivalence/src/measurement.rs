@@ -4,10 +4,11 @@ use crate::equivalence::{median, percentile};
 use crate::kernel::Kernel;
 use crate::question::Quantity;
 use crate::test_cases::{FIRST_PATH, TestCase};
-use anabranch_observation::{Column, EventColumns, LinkDirection, Metrics, check_finite};
+use anabranch_observation::{Column, EventColumns, Metrics, check_finite};
 use anabranch_scenario::{Scenario, load};
 use anabranch_sim::{RunOptions, run};
 use anabranch_testbed::{Options, Testbed};
+use anabranch_units::LinkDirection;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -314,7 +315,7 @@ mod tests {
             for link in &scenario.links {
                 assert_eq!((&link.up.jitter, &link.down.jitter), (&jitter, &jitter), "{}", case.name);
             }
-            assert_eq!(scenario.sessions[0].start_spread, Duration::from_millis(1));
+            assert_eq!(scenario.sessions[0].starts.start_spread, Duration::from_millis(1));
         }
     }
 

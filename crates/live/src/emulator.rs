@@ -3,12 +3,12 @@
 use crate::host::Host;
 use crate::middlebox::{ActiveMiddlebox, Middlebox, MiddleboxCounts};
 use crate::packet::{BytesPacket, Pool};
-use crate::script::{Heading, Script, Step};
+use crate::script::{Script, Step};
 use crate::tap::Tap;
 use crate::wait::{Waiter, sharpen_timers};
 use crate::{Clock, Tun};
 use anabranch_network::{Count, Direction, Histogram, Stats, Streams};
-use anabranch_units::{Duration, Instant, PathId};
+use anabranch_units::{Duration, Instant, LinkDirection, PathId, PerDirection};
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -92,14 +92,12 @@ impl From<Vec<Link>> for Topology {
 /// Counters of a link, which are those of a path unless paths share it.
 #[derive(Clone, Debug)]
 pub struct LinkReport {
-    /// From the client.
-    pub up: Stats,
-    /// To the client.
-    pub down: Stats,
-    /// What was in it at the end, from the client and to it.
-    pub inside: [Count; 2],
-    /// Packets changed by its middlebox, from the client and to it.
-    pub middlebox: [MiddleboxCounts; 2],
+    /// Of its whole run.
+    pub stats: PerDirection<Stats>,
+    /// What was in it at the end.
+    pub inside: PerDirection<Count>,
+    /// Packets changed by its middlebox.
+    pub middlebox: PerDirection<MiddleboxCounts>,
 }
 
 /// Counters of an emulator.
@@ -129,7 +127,7 @@ pub struct Emulator<H> {
 struct Device {
     tun: Tun,
     path: PathId,
-    heading: Heading,
+    direction: LinkDirection,
 }
 
 /// Receiver of a packet that has passed the last link of its path.
@@ -145,13 +143,13 @@ struct DirectedLink {
     middlebox: ActiveMiddlebox,
 }
 
-/// The link directions of a path in order, and the receivers behind them; the direction from the client first.
+/// The directed links of a path in the order in which packets take them, and the receivers behind them.
 struct Ends {
-    directions: [Vec<usize>; 2],
-    sinks: [Sink; 2],
+    links: PerDirection<Vec<usize>>,
+    sinks: PerDirection<Sink>,
 }
 
-/// All link directions: of link `i`, number `2 i` leads up and `2 i + 1` down.
+/// All directed links: those of link `i` are number `2 i` and `2 i + 1`, in the order of [`LinkDirection::BOTH`].
 struct Links {
     directions: Vec<DirectedLink>,
     paths: Vec<Ends>,
@@ -160,32 +158,37 @@ struct Links {
 }
 
 impl Links {
-    fn direction_mut(&mut self, link: usize, heading: Heading) -> &mut DirectedLink {
-        &mut self.directions[2 * link + index_of(heading)]
+    fn direction_mut(&mut self, link: usize, direction: LinkDirection) -> &mut DirectedLink {
+        &mut self.directions[position(link, direction)]
     }
 
     /// A packet is sent from an end of its path.
-    fn send(&mut self, now: Instant, path: PathId, heading: Heading, bytes: &[u8]) {
+    fn send(&mut self, now: Instant, path: PathId, direction: LinkDirection, bytes: &[u8]) {
         let packet = self.pool.packet(path, bytes);
-        self.enter(now, heading, packet);
+        self.enter(now, direction, packet);
     }
 
     /// Sends a packet into the next link of its path.
-    fn enter(&mut self, now: Instant, heading: Heading, mut packet: BytesPacket) {
-        let at = self.paths[packet.path.index()].directions[index_of(heading)][usize::from(packet.passed)];
-        let direction = &mut self.directions[at];
-        direction.middlebox.pass(packet.as_mut_slice());
-        direction.link.send(now, packet);
+    fn enter(&mut self, now: Instant, direction: LinkDirection, mut packet: BytesPacket) {
+        let at = self.paths[packet.path.index()].links[direction][usize::from(packet.passed)];
+        let directed = &mut self.directions[at];
+        directed.middlebox.pass(packet.as_mut_slice());
+        directed.link.send(now, packet);
     }
 
     /// Takes a packet that has passed a link: returns it with its receiver if that was the last link, else sends it on.
-    fn leave(&mut self, now: Instant, heading: Heading, mut packet: BytesPacket) -> Option<(Sink, BytesPacket)> {
+    fn leave(
+        &mut self,
+        now: Instant,
+        direction: LinkDirection,
+        mut packet: BytesPacket,
+    ) -> Option<(Sink, BytesPacket)> {
         packet.passed += 1;
         let path = &self.paths[packet.path.index()];
-        if usize::from(packet.passed) == path.directions[index_of(heading)].len() {
-            return Some((path.sinks[index_of(heading)], packet));
+        if usize::from(packet.passed) == path.links[direction].len() {
+            return Some((path.sinks[direction], packet));
         }
-        self.enter(now, heading, packet);
+        self.enter(now, direction, packet);
         None
     }
 
@@ -195,24 +198,23 @@ impl Links {
 
     /// Bytes of IP packets delivered by links to the client.
     fn delivered_down(&self) -> u64 {
-        self.directions.iter().skip(1).step_by(2).map(|direction| direction.link.stats().delivered.bytes).sum()
+        let downlinks = self.directions.iter().skip(LinkDirection::Down.index()).step_by(2);
+        downlinks.map(|direction| direction.link.stats().delivered.bytes).sum()
     }
 
     fn report(&self, refused: u64) -> EmulatorReport {
-        let stats = |direction: &DirectedLink| direction.link.stats().clone();
         let paths = self.directions.chunks(2).map(|pair| LinkReport {
-            up: stats(&pair[0]),
-            down: stats(&pair[1]),
-            inside: [pair[0].link.inside(), pair[1].link.inside()],
-            middlebox: [pair[0].middlebox.counts, pair[1].middlebox.counts],
+            stats: PerDirection::from_fn(|direction| pair[direction.index()].link.stats().clone()),
+            inside: PerDirection::from_fn(|direction| pair[direction.index()].link.inside()),
+            middlebox: PerDirection::from_fn(|direction| pair[direction.index()].middlebox.counts),
         });
         EmulatorReport { paths: paths.collect(), lateness: self.lateness.clone(), refused }
     }
 }
 
-/// The index of a direction in pairs of up and down.
-fn index_of(heading: Heading) -> usize {
-    usize::from(heading == Heading::Down)
+/// The number of a direction of a link among all directed links.
+fn position(link: usize, direction: LinkDirection) -> usize {
+    2 * link + direction.index()
 }
 
 impl<H: Host> Emulator<H> {
@@ -234,10 +236,10 @@ impl<H: Host> Emulator<H> {
     pub fn of(clock: Clock, network: Topology, host: H, script: Script, mut tap: Tap) -> io::Result<Self> {
         let mut directions = Vec::new();
         for (i, link) in network.links.into_iter().enumerate() {
-            for (heading, direction) in [("up", link.up), ("down", link.down)] {
-                let streams = Streams::new(MIDDLEBOX_SEED, format!("link/{i}/{heading}"));
+            for (direction, directed) in [(LinkDirection::Down, link.down), (LinkDirection::Up, link.up)] {
+                let streams = Streams::new(MIDDLEBOX_SEED, format!("link/{i}/{direction}"));
                 directions
-                    .push(DirectedLink { link: direction, middlebox: ActiveMiddlebox::new(link.middlebox, &streams) });
+                    .push(DirectedLink { link: directed, middlebox: ActiveMiddlebox::new(link.middlebox, &streams) });
             }
         }
         let (mut devices, mut paths) = (Vec::new(), Vec::new());
@@ -248,18 +250,20 @@ impl<H: Host> Emulator<H> {
             );
             let path = PathId(i as u16);
             tap.interface(route.client.name())?;
-            let up: Vec<_> = route.links.iter().map(|link| 2 * link).collect();
-            let down = up.iter().rev().map(|at| at + 1).collect();
+            let links = PerDirection {
+                down: route.links.iter().rev().map(|link| position(*link, LinkDirection::Down)).collect(),
+                up: route.links.iter().map(|link| position(*link, LinkDirection::Up)).collect(),
+            };
             let near = Sink::Device(devices.len());
-            devices.push(Device { tun: route.client, path, heading: Heading::Up });
+            devices.push(Device { tun: route.client, path, direction: LinkDirection::Up });
             let far = match route.far {
                 Far::Host => Sink::Host,
                 Far::Device(tun) => {
-                    devices.push(Device { tun, path, heading: Heading::Down });
+                    devices.push(Device { tun, path, direction: LinkDirection::Down });
                     Sink::Device(devices.len() - 1)
                 }
             };
-            paths.push(Ends { directions: [up, down], sinks: [far, near] });
+            paths.push(Ends { links, sinks: PerDirection { down: near, up: far } });
         }
         let links = Links { directions, paths, lateness: Histogram::default(), pool: Pool::default() };
         Ok(Emulator { clock, devices, links, host, script, tap, refused: 0 })
@@ -319,7 +323,7 @@ impl<H: Host> Turn<'_, H> {
     /// Delivers every due packet to its next link, its device or the host.
     fn deliver(&mut self) -> io::Result<()> {
         for at in 0..self.links.directions.len() {
-            let heading = if at % 2 == 0 { Heading::Up } else { Heading::Down };
+            let direction = LinkDirection::BOTH[at % 2];
             while let Some(due) = self.links.directions[at].link.poll_timeout() {
                 let now = self.clock.now();
                 if due > now {
@@ -327,7 +331,7 @@ impl<H: Host> Turn<'_, H> {
                 }
                 let Some(packet) = self.links.directions[at].link.poll_delivery(now) else { break };
                 self.links.lateness.record(now.since(due));
-                if let Some((sink, packet)) = self.links.leave(now, heading, packet) {
+                if let Some((sink, packet)) = self.links.leave(now, direction, packet) {
                     self.hand_over(now, packet.path, sink, packet.as_slice())?;
                     self.links.pool.recycle(packet);
                 }
@@ -341,14 +345,14 @@ impl<H: Host> Turn<'_, H> {
     fn hand_over(&mut self, now: Instant, path: PathId, sink: Sink, packet: &[u8]) -> io::Result<()> {
         match sink {
             Sink::Host => {
-                self.tap.at_far_end(now, path, Heading::Up, packet)?;
+                self.tap.at_far_end(now, path, LinkDirection::Up, packet)?;
                 self.host.receive(now, path, packet);
             }
             Sink::Device(i) => {
                 let device = &self.devices[i];
-                match device.heading {
-                    Heading::Up => self.tap.at_client(now, path, Heading::Down, packet)?,
-                    Heading::Down => self.tap.at_far_end(now, path, Heading::Up, packet)?,
+                match device.direction {
+                    LinkDirection::Up => self.tap.at_client(now, path, LinkDirection::Down, packet)?,
+                    LinkDirection::Down => self.tap.at_far_end(now, path, LinkDirection::Up, packet)?,
                 }
                 if !device.tun.write(packet)? {
                     *self.refused += 1;
@@ -365,8 +369,8 @@ impl<H: Host> Turn<'_, H> {
             self.host.handle_timeout(now);
         }
         while let Some((path, len)) = self.host.poll_transmit(now, buffer) {
-            self.tap.at_far_end(now, path, Heading::Down, &buffer[..len])?;
-            self.links.send(now, path, Heading::Down, &buffer[..len]);
+            self.tap.at_far_end(now, path, LinkDirection::Down, &buffer[..len])?;
+            self.links.send(now, path, LinkDirection::Down, &buffer[..len]);
         }
         Ok(())
     }
@@ -375,8 +379,8 @@ impl<H: Host> Turn<'_, H> {
     fn follow(&mut self, script: &mut Script) {
         let now = self.clock.now();
         while let Some(Step { path, directions, change, .. }) = script.due(now, self.links.delivered_down()) {
-            for heading in directions.each() {
-                self.links.direction_mut(path.index(), heading).link.change(now, change.clone());
+            for direction in directions.iter().copied() {
+                self.links.direction_mut(path.index(), direction).link.change(now, change.clone());
             }
         }
     }
@@ -389,11 +393,11 @@ impl<H: Host> Turn<'_, H> {
                 // Each packet has its own time: several may have arrived since the last turn.
                 let now = self.clock.now();
                 let packet = &buffer[..len];
-                match device.heading {
-                    Heading::Up => self.tap.at_client(now, device.path, Heading::Up, packet)?,
-                    Heading::Down => self.tap.at_far_end(now, device.path, Heading::Down, packet)?,
+                match device.direction {
+                    LinkDirection::Up => self.tap.at_client(now, device.path, LinkDirection::Up, packet)?,
+                    LinkDirection::Down => self.tap.at_far_end(now, device.path, LinkDirection::Down, packet)?,
                 }
-                self.links.send(now, device.path, device.heading, packet);
+                self.links.send(now, device.path, device.direction, packet);
             }
         }
         Ok(())

@@ -35,7 +35,7 @@ pub use middlebox::{Middlebox, MiddleboxCounts, Strip};
 pub use netns::Netns;
 pub use packet::BytesPacket;
 pub use priority::run_before_others;
-pub use script::{Directions, Heading, Script, Step, When};
+pub use script::{Script, Step, When};
 pub use server::{Application, ConnectionId, Counters, Gauges, Limits, Opened, PathCounters, Progress, Reply, Server};
 pub use tap::{End, Tap};
 pub use tun::Tun;

@@ -1,35 +1,8 @@
 //! Scheduled changes of the links during a run.
 
 use anabranch_network::Change;
-use anabranch_units::{Duration, Instant, PathId};
+use anabranch_units::{Duration, Instant, LinkDirection, PathId};
 use std::collections::VecDeque;
-
-/// The direction of a packet on a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heading {
-    /// From the client.
-    Up,
-    /// To the client.
-    Down,
-}
-
-/// The directions that a step changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Directions {
-    /// From the client.
-    Up,
-    /// To the client.
-    Down,
-    /// Both directions.
-    Both,
-}
-
-impl Directions {
-    pub(crate) fn each(self) -> impl Iterator<Item = Heading> {
-        let (up, down) = (self != Directions::Down, self != Directions::Up);
-        [up.then_some(Heading::Up), down.then_some(Heading::Down)].into_iter().flatten()
-    }
-}
 
 /// When a step is applied; never before the step above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +23,7 @@ pub struct Step {
     /// The link: that of this path, or of a [`Topology`](crate::Topology) the one at this position.
     pub path: PathId,
     /// Its changed directions.
-    pub directions: Directions,
+    pub directions: &'static [LinkDirection],
     /// The new value.
     pub change: Change,
 }
@@ -97,7 +70,7 @@ mod tests {
     use super::*;
 
     fn step(when: When, up: bool) -> Step {
-        Step { when, path: PathId(1), directions: Directions::Both, change: Change::Up(up) }
+        Step { when, path: PathId(1), directions: &LinkDirection::BOTH, change: Change::Up(up) }
     }
 
     #[test]

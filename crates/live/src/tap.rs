@@ -1,7 +1,6 @@
 //! Packet captures of a run.
 
-use crate::script::Heading;
-use anabranch_units::{Instant, PathId};
+use anabranch_units::{Instant, LinkDirection, PathId};
 use anabranch_wire::capture::{Capture, InterfaceId, PacketDirection};
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -64,22 +63,41 @@ impl Tap {
         Ok(())
     }
 
-    pub(crate) fn at_client(&mut self, now: Instant, path: PathId, heading: Heading, packet: &[u8]) -> io::Result<()> {
-        self.record(End::Client, now, path, heading, packet)
+    pub(crate) fn at_client(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        direction: LinkDirection,
+        packet: &[u8],
+    ) -> io::Result<()> {
+        self.record(End::Client, now, path, direction, packet)
     }
 
-    pub(crate) fn at_far_end(&mut self, now: Instant, path: PathId, heading: Heading, packet: &[u8]) -> io::Result<()> {
-        self.record(End::Far, now, path, heading, packet)
+    pub(crate) fn at_far_end(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        direction: LinkDirection,
+        packet: &[u8],
+    ) -> io::Result<()> {
+        self.record(End::Far, now, path, direction, packet)
     }
 
-    fn record(&mut self, end: End, now: Instant, path: PathId, heading: Heading, packet: &[u8]) -> io::Result<()> {
+    fn record(
+        &mut self,
+        end: End,
+        now: Instant,
+        path: PathId,
+        direction: LinkDirection,
+        packet: &[u8],
+    ) -> io::Result<()> {
         let Some(recorder) = self.0.as_mut().filter(|recorder| recorder.end == end) else { return Ok(()) };
-        let direction = match (end, heading) {
-            (End::Client, Heading::Down) | (End::Far, Heading::Up) => PacketDirection::Inbound,
+        let seen_from_end = match (end, direction) {
+            (End::Client, LinkDirection::Down) | (End::Far, LinkDirection::Up) => PacketDirection::Inbound,
             _ => PacketDirection::Outbound,
         };
         let Some(&(at, interface)) = recorder.interfaces.get(path.index()) else { return Ok(()) };
-        recorder.captures[at].packet(interface, now, direction, packet)
+        recorder.captures[at].packet(interface, now, seen_from_end, packet)
     }
 
     pub(crate) fn finish(self) -> io::Result<()> {

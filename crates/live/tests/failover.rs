@@ -4,13 +4,11 @@
 mod common;
 
 use anabranch_live::requirements::NSTAT;
-use anabranch_live::{
-    Clock, Directions, Emulator, Far, Link, NoHost, Script, Step, Tap, When, testnet, testnet::Family,
-};
+use anabranch_live::{Clock, Emulator, Far, Link, NoHost, Script, Step, Tap, When, testnet, testnet::Family};
 use anabranch_network::{Change, Direction, DirectionConfig, QueueConfig, Streams};
-use anabranch_observation::{Column, EventColumns, LinkDirection};
+use anabranch_observation::{Column, EventColumns};
 use anabranch_sim::RunOptions;
-use anabranch_units::{Bandwidth, Duration, Instant, PathId};
+use anabranch_units::{Bandwidth, Duration, Instant, LinkDirection, PathId, PerDirection};
 use common::kernel::{self, Listener, MPTCP};
 use common::{asked_for, content, require, while_emulating};
 
@@ -68,10 +66,10 @@ impl Seen {
     }
 }
 
-fn directions(path: usize, (rate, delay): (u64, u64)) -> [Direction<anabranch_live::BytesPacket>; 2] {
+fn directions(path: usize, (rate, delay): (u64, u64)) -> PerDirection<Direction<anabranch_live::BytesPacket>> {
     let mut config = DirectionConfig::new(Bandwidth::from_mbps(rate), QueueConfig::drop_tail_bytes(64_000));
     config.delay = Duration::from_millis(delay).into();
-    ["up", "down"].map(|way| Direction::new(&config, Streams::new(1, format!("link/{path}/{way}"))))
+    PerDirection::from_fn(|direction| Direction::new(&config, Streams::new(1, format!("link/{path}/{direction}"))))
 }
 
 impl Case {
@@ -84,7 +82,7 @@ impl Case {
         let step = |cut: Cut, when, up| Step {
             when,
             path: PathId(cut.path),
-            directions: Directions::Both,
+            directions: &LinkDirection::BOTH,
             change: Change::Up(up),
         };
         let steps = self.cut.map(|cut| [step(cut, at(cut.at_s), false), step(cut, at(cut.until_s), true)]);
@@ -98,7 +96,7 @@ impl Case {
         let server = testnet::server(Family::V4, n, "reno").unwrap();
         let devices = client.devices.into_iter().zip(server.devices);
         let links = devices.zip(self.paths).enumerate().map(|(i, ((client, far), path))| {
-            let [up, down] = directions(i, *path);
+            let PerDirection { up, down } = directions(i, *path);
             Link { client, far: Far::Device(far), up, down, middlebox: Default::default() }
         });
         let listener = Listener::bind(&server.namespace, MPTCP);

@@ -38,7 +38,7 @@ fn capture_of(name: &str, late: bool, change: impl Fn(&mut [u8])) -> CaptureFile
 }
 
 fn complains(file: &CaptureFile) -> bool {
-    catch_unwind(|| capture::assert_well_formed(file.path())).is_err()
+    catch_unwind(|| capture::assert_well_formed(file)).is_err()
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn tshark_notices_what_is_wrong() {
     require!(&[TSHARK]);
     let good = capture_of("good", false, |_| {});
     assert!(!complains(&good));
-    assert_eq!(capture::mptcp_options(good.path()), [(2, 1)].into());
+    assert_eq!(capture::mptcp_options(&good), [(2, 1)].into());
     assert!(complains(&capture_of("checksum", true, |packet| packet[36] ^= 1)), "a wrong TCP checksum");
     assert!(complains(&capture_of("ip-checksum", true, |packet| packet[10] ^= 1)), "a wrong IP checksum");
     // The option begins at byte 40 with its kind, its length follows.

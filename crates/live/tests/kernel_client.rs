@@ -4,9 +4,9 @@
 mod common;
 
 use anabranch_live::requirements::{CURL, MPTCPIZE, NSTAT, TSHARK};
-use anabranch_live::{Directions, Middlebox, Netns, Step, Strip, When, testnet::Family};
+use anabranch_live::{Middlebox, Netns, Step, Strip, When, testnet::Family};
 use anabranch_network::{Change, DirectionConfig, LossConfig, Probability, Reordering};
-use anabranch_units::{Duration, PathId};
+use anabranch_units::{Duration, LinkDirection, PathId};
 use common::kernel::{self, Download, MPTCP, TCP};
 use common::served::{Case, FOUR_MEGABYTES, Outcome, TEN_MEGABYTES, curl, http_head};
 use common::{capture, content, require};
@@ -35,7 +35,7 @@ fn a_download_over_ipv6() {
     outcome.assert_all_paths_used(0.2);
     outcome.assert_clean();
     outcome.assert_closed_in_order();
-    assert_eq!(capture::count(outcome.file.path(), "ip"), 0, "nothing but IPv6");
+    assert_eq!(capture::count(&outcome.file, |packet| packet.to.is_some()), 0, "nothing but IPv6");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn one_percent_of_all_packets_lost() {
     outcome.assert_all_paths_used(0.2);
     outcome.assert_clean();
     outcome.assert_closed();
-    let lost = |path: &anabranch_live::LinkReport| path.down.dropped(anabranch_events::DropCause::Random).packets;
+    let lost = |path: &anabranch_live::LinkReport| path.stats.down.dropped(anabranch_events::DropCause::Random).packets;
     assert!(outcome.report.paths.iter().all(|path| lost(path) > 10), "the loss was real");
 }
 
@@ -102,12 +102,13 @@ fn packets_with_a_flipped_bit() {
     outcome.assert_closed();
     // Both ends received corrupted packets, and accepted none of them: those whose IP version is hit are refused before
     // they count.
-    let corrupted =
-        |direction: usize| outcome.report.paths.iter().map(|path| path.middlebox[direction].corrupted).sum::<u64>();
-    assert!(corrupted(0) > 10 && corrupted(1) > 50, "{:?}", outcome.report.paths);
+    let middleboxes = || outcome.report.paths.iter().map(|path| path.middlebox);
+    let up: u64 = middleboxes().map(|counts| counts.up.corrupted).sum();
+    let down: u64 = middleboxes().map(|counts| counts.down.corrupted).sum();
+    assert!(up > 10 && down > 50, "{:?}", outcome.report.paths);
     let bad_tcp = kernel::counter(&outcome.namespace, "TcpInCsumErrors");
-    assert!(bad_tcp > 40 && bad_tcp <= corrupted(1), "{bad_tcp} of {}", corrupted(1));
-    assert!(outcome.server.undecodable > 5 && outcome.server.undecodable <= corrupted(0), "{:?}", outcome.server);
+    assert!(bad_tcp > 40 && bad_tcp <= down, "{bad_tcp} of {down}");
+    assert!(outcome.server.undecodable > 5 && outcome.server.undecodable <= up, "{:?}", outcome.server);
 }
 
 /// After a middlebox removed the options: every byte arrived, by plain TCP over the initial path, and in order to the
@@ -117,8 +118,9 @@ fn assert_fell_back(outcome: &Outcome<Download>) {
     let counters = kernel::mptcp_counters(&outcome.namespace);
     assert_eq!(counters["MPTcpExtMPJoinSynTx"], 0, "{counters:?}");
     assert_eq!((outcome.received[1], outcome.server.accepted), (0, 1));
-    assert!(outcome.report.paths[0].middlebox.iter().any(|counts| counts.stripped > 0));
-    capture::assert_well_formed(outcome.file.path());
+    let middlebox = outcome.report.paths[0].middlebox;
+    assert!(middlebox.down.stripped + middlebox.up.stripped > 0);
+    capture::assert_well_formed(&outcome.file);
     outcome.assert_closed_in_order();
 }
 
@@ -157,8 +159,8 @@ fn options_stripped_on_the_second_path_only() {
     let counters = kernel::mptcp_counters(&outcome.namespace);
     assert_eq!((counters["MPTcpExtMPCapableSYNACKRX"], counters["MPTcpExtMPJoinSynAckRx"]), (1, 0), "{counters:?}");
     assert!(counters["MPTcpExtMPJoinSynTx"] > 0, "{counters:?}");
-    assert!(capture::mptcp_options(outcome.file.path())[&2] > 1000, "the first path speaks MPTCP to the end");
-    capture::assert_well_formed(outcome.file.path());
+    assert!(capture::mptcp_options(&outcome.file)[&2] > 1000, "the first path speaks MPTCP to the end");
+    capture::assert_well_formed(&outcome.file);
 }
 
 #[test]
@@ -180,7 +182,7 @@ fn everything_at_once_over_three_paths() {
 }
 
 fn cut_and_restored(path: u16) -> Vec<Step> {
-    let switch = |when, up| Step { when, path: PathId(path), directions: Directions::Both, change: Change::Up(up) };
+    let switch = |when, up| Step { when, path: PathId(path), directions: &LinkDirection::BOTH, change: Change::Up(up) };
     vec![switch(When::Delivered(3_000_000), false), switch(When::After(Duration::from_secs(2)), true)]
 }
 
@@ -210,8 +212,8 @@ fn a_client_that_speaks_plain_tcp() {
     let case = Case { len: FOUR_MEGABYTES, ..Case::new("plain-tcp") };
     let outcome = case.run(|namespace| kernel::download(namespace, Family::V4.server(), TCP));
     outcome.assert_intact(FOUR_MEGABYTES);
-    capture::assert_well_formed(outcome.file.path());
-    assert_eq!(capture::mptcp_options(outcome.file.path()).len(), 0, "no MPTCP option to a client that knows none");
+    capture::assert_well_formed(&outcome.file);
+    assert_eq!(capture::mptcp_options(&outcome.file).len(), 0, "no MPTCP option to a client that knows none");
     assert_eq!((outcome.server.undecodable, outcome.server.unsendable), (0, 0));
     outcome.assert_closed_in_order();
 }
@@ -236,7 +238,8 @@ fn a_reader_that_closes_the_window() {
     outcome.assert_intact(len);
     outcome.assert_clean();
     outcome.assert_closed_in_order();
-    let closed = capture::count(outcome.file.path(), "tcp.window_size == 0 && ip.dst == 10.99.0.1");
+    let closed =
+        capture::count(&outcome.file, |packet| packet.window == Some(0) && packet.to == Some(Family::V4.server()));
     assert!(closed > 0, "the window was closed at times");
 }
 
@@ -246,10 +249,11 @@ fn a_client_that_leaves_in_the_middle() {
     let outcome =
         Case::new("leaves").run(|namespace| kernel::download_part(namespace, Family::V4.server(), MPTCP, 1_000_000));
     assert!(outcome.result >= 1_000_000 && outcome.result < TEN_MEGABYTES);
-    let fast_closes = capture::count(outcome.file.path(), "tcp.options.mptcp.subtype == 7 && ip.dst == 10.99.0.1");
+    let fast_closes =
+        capture::count(&outcome.file, |packet| packet.mptcp.contains(&7) && packet.to == Some(Family::V4.server()));
     assert!(fast_closes > 0, "the kernel aborted");
     assert_eq!((outcome.server.accepted, outcome.server.closed), (1, 1));
-    capture::assert_well_formed(outcome.file.path());
+    capture::assert_well_formed(&outcome.file);
 }
 
 /// Checks each of these, a few at once: they wait for their links most of the time.
@@ -299,7 +303,7 @@ fn twenty_clients_at_once() {
     let digest = content::digest(&[], len);
     assert!(outcome.result.iter().all(|d| (d.bytes, d.error, d.sha256) == (len, None, digest)));
     kernel::assert_mptcp_held(&outcome.namespace);
-    capture::assert_well_formed(outcome.file.path());
+    capture::assert_well_formed(&outcome.file);
     let server = outcome.server;
     assert_eq!((server.accepted, server.closed, server.undecodable, server.unsendable), (20, 20, 0, 0));
 }

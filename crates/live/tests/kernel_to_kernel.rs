@@ -4,20 +4,19 @@ mod common;
 
 use anabranch_live::requirements::{NSTAT, TSHARK};
 use anabranch_live::{
-    Clock, Directions, Emulator, EmulatorReport, End, Far, Link, NoHost, Script, Step, Tap, When, testnet,
-    testnet::Family,
+    Clock, Emulator, EmulatorReport, End, Far, Link, NoHost, Script, Step, Tap, When, testnet, testnet::Family,
 };
 use anabranch_network::{Change, Direction, DirectionConfig, QueueConfig, Streams};
-use anabranch_units::{Bandwidth, Duration, PathId};
+use anabranch_units::{Bandwidth, Duration, LinkDirection, PathId, PerDirection};
 use common::capture::{self, CaptureFile};
 use common::kernel::{self, Download, Listener, MPTCP, TCP};
 use common::{content, require, while_emulating};
 
 /// Rate in Mb/s and one-way delay in ms, the same in both directions, with a queue of 64 kB.
-fn directions(path: usize, (rate, delay): (u64, u64)) -> [Direction<anabranch_live::BytesPacket>; 2] {
+fn directions(path: usize, (rate, delay): (u64, u64)) -> PerDirection<Direction<anabranch_live::BytesPacket>> {
     let mut config = DirectionConfig::new(Bandwidth::from_mbps(rate), QueueConfig::drop_tail_bytes(64_000));
     config.delay = Duration::from_millis(delay).into();
-    ["up", "down"].map(|way| Direction::new(&config, Streams::new(1, format!("link/{path}/{way}"))))
+    PerDirection::from_fn(|direction| Direction::new(&config, Streams::new(1, format!("link/{path}/{direction}"))))
 }
 
 /// Results of one transfer between two kernels.
@@ -35,7 +34,7 @@ fn transfer(protocol: i32, paths: &[(u64, u64)], len: u64, script: Script, tap: 
     let server = testnet::server(Family::V4, n, "reno").unwrap();
     let devices = client.devices.into_iter().zip(server.devices);
     let links = devices.zip(paths).enumerate().map(|(i, ((client, far), path))| {
-        let [up, down] = directions(i, *path);
+        let PerDirection { up, down } = directions(i, *path);
         Link { client, far: Far::Device(far), up, down, middlebox: Default::default() }
     });
     let emulator = Emulator::new(Clock::new(), links.collect(), NoHost, script, tap).unwrap();
@@ -90,20 +89,20 @@ fn mptcp_uses_both_links_and_its_capture_decodes() {
     let bps = outcome.download.bits_per_second();
     assert!(bps > 11e6, "more than one link carries: {bps}");
 
-    capture::assert_well_formed(file.path());
-    let options = capture::mptcp_options(file.path());
+    capture::assert_well_formed(&file);
+    let options = capture::mptcp_options(&file);
     assert!(options[&0] >= 3 && options[&1] >= 3 && options[&2] > 4000, "{options:?}");
 }
 
 #[test]
 fn a_cut_link_delivers_nothing_and_its_restoration_heals() {
     require!(&[NSTAT]);
-    let cut = |when, up| Step { when, path: PathId(1), directions: Directions::Both, change: Change::Up(up) };
+    let cut = |when, up| Step { when, path: PathId(1), directions: &LinkDirection::BOTH, change: Change::Up(up) };
     let script = Script::new([cut(When::Delivered(1_500_000), false), cut(When::After(Duration::from_secs(2)), true)]);
     let outcome = transfer(MPTCP, &[(10, 10), (10, 20)], 5_000_000, script, Tap::none());
     assert_intact(&outcome.download, 5_000_000);
     use anabranch_events::DropCause;
-    let lost = outcome.report.paths.iter().map(|path| path.down.dropped(DropCause::Outage).packets);
+    let lost = outcome.report.paths.iter().map(|path| path.stats.down.dropped(DropCause::Outage).packets);
     let lost: Vec<_> = lost.collect();
     assert!(lost[0] == 0 && lost[1] > 0, "{lost:?}");
 }

@@ -4,11 +4,11 @@
 mod common;
 
 use anabranch_live::requirements::{CURL, MPTCPIZE, NSTAT, TSHARK, Tool};
-use anabranch_live::{Directions, Middlebox, Step, Strip, When, testnet::Family};
+use anabranch_live::{Middlebox, Step, Strip, When, testnet::Family};
 use anabranch_network::{Change, DirectionConfig, LossConfig, Probability, Reordering};
 use anabranch_stack::connection::{Commit, Failover};
 use anabranch_stack::{congestion, scheduler};
-use anabranch_units::{Duration, PathId};
+use anabranch_units::{Duration, LinkDirection, PathId};
 use common::kernel::{self, Download};
 use common::served::{Case, Outcome, curl, http_head};
 use common::{asked_for, capture, content, require};
@@ -66,7 +66,7 @@ fn every_combination(paths: usize, takes: impl Fn(usize) -> bool) {
         check(&outcome, len, &what);
         outcome.assert_all_paths_used(LEAST_SHARE);
         if case.capture {
-            capture::assert_well_formed(outcome.file.path());
+            capture::assert_well_formed(&outcome.file);
         }
     }
 }
@@ -223,7 +223,7 @@ fn disturbed(row: Row, len: u64, capture: bool) -> Case {
         };
     };
     let switch =
-        |when, path, up| Step { when, path: PathId(path), directions: Directions::Both, change: Change::Up(up) };
+        |when, path, up| Step { when, path: PathId(path), directions: &LinkDirection::BOTH, change: Change::Up(up) };
     let half = Duration::from_millis(500);
     let script = match cut {
         0 => Vec::new(),
@@ -280,7 +280,7 @@ fn every_pair_of_disturbances() {
         }
         // Corruption by a middlebox is intended.
         if case.capture && row[3] == 0 {
-            capture::assert_well_formed(outcome.file.path());
+            capture::assert_well_formed(&outcome.file);
         }
     }
 }

@@ -113,7 +113,7 @@ fn curl_downloads_a_file_and_a_range_over_two_paths() {
     kernel::assert_mptcp_held(&client);
     let counters = kernel::mptcp_counters(&client);
     assert_eq!((counters["MPTcpExtMPCapableSYNACKRX"], counters["MPTcpExtMPJoinSynAckRx"]), (2, 2), "{counters:?}");
-    capture::assert_well_formed(file.path());
+    capture::assert_well_formed(&file);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn types_errors_and_what_lies_outside_over_ipv6() {
         stop(site.serving);
     });
     kernel::assert_mptcp_held(&client);
-    capture::assert_well_formed(file.path());
+    capture::assert_well_formed(&file);
 }
 
 #[test]

@@ -3,7 +3,9 @@
 mod common;
 
 use anabranch_media::abr::dashjs::Release;
-use anabranch_media::abr::{AbrOptions, Entry, Ladder, REGISTRY};
+use anabranch_media::abr::{
+    Abandon, AbrOptions, AbrRule, Decision, Entry, Event, Ladder, Progress, REGISTRY, View, Vote,
+};
 use anabranch_units::Duration;
 use common::network::{Mood, Network};
 use common::session::{Session, Setup, Step};
@@ -92,3 +94,131 @@ fn every_decision_has_a_reason() {
         }
     }
 }
+
+/// What a rule receives between two decisions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Input {
+    Finished,
+    Aborted,
+    Init,
+    Measured,
+    State,
+    Seeked,
+    Shown,
+    Progress,
+}
+
+impl Input {
+    const ALL: [Input; 8] = [
+        Input::Finished,
+        Input::Aborted,
+        Input::Init,
+        Input::Measured,
+        Input::State,
+        Input::Seeked,
+        Input::Shown,
+        Input::Progress,
+    ];
+
+    fn of(event: &Event<'_>) -> Input {
+        match event {
+            Event::SegmentFinished(_) => Input::Finished,
+            Event::SegmentAborted(_) => Input::Aborted,
+            Event::InitFinished => Input::Init,
+            Event::BufferMeasured => Input::Measured,
+            Event::BufferState(_) => Input::State,
+            Event::Seeked => Input::Seeked,
+            Event::Shown { .. } => Input::Shown,
+        }
+    }
+
+    /// What the next decision of a rule depends on besides the view. All rules of dash.js look at the downloads and at the
+    /// progress of requests, from which they abandon some, and at seeks. 2.2 takes the time of an initialisation segment for
+    /// latency. The later ones choose between BOLA and the throughput by the measured buffer; 2.9 empties BOLA's placeholder
+    /// with the buffer, and counts the pictures that each representation dropped. 5 counts aborted requests too; it empties the
+    /// placeholder as well, but then chooses by the throughput until BOLA has filled it again, and it counts pictures only where
+    /// an option says so. RobustMPC compares its forecast with the download behind it, and BOLA abandons requests.
+    fn needed(rule: &str) -> &'static [Input] {
+        use Input::{Aborted, Finished, Init, Measured, Progress, Seeked, Shown, State};
+        match rule {
+            "dash.js-2.2" => &[Finished, Init, Seeked, Progress],
+            "dash.js-2.9" => &[Finished, Measured, State, Seeked, Shown, Progress],
+            "dash.js-5" => &[Finished, Aborted, Measured, Seeked, Progress],
+            "robust-mpc" => &[Finished],
+            "bola" => &[Progress],
+            "bba-0" | "rate" | "fixed" => &[],
+            other => panic!("what may the decisions of `{other}` depend on?"),
+        }
+    }
+}
+
+/// A rule that one kind of input does not reach.
+#[derive(Debug)]
+struct Deaf {
+    rule: Box<dyn AbrRule>,
+    to: Input,
+}
+
+impl AbrRule for Deaf {
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        self.rule.decide(view)
+    }
+
+    fn observe(&mut self, view: &View<'_>, event: &Event<'_>) {
+        if Input::of(event) != self.to {
+            self.rule.observe(view, event);
+        }
+    }
+
+    fn on_progress(&mut self, view: &View<'_>, progress: &Progress) -> Option<Abandon> {
+        if self.to == Input::Progress { None } else { self.rule.on_progress(view, progress) }
+    }
+
+    fn votes(&self) -> &[Vote] {
+        self.rule.votes()
+    }
+}
+
+/// The decisions of a rule, or of one that does not receive an input, in an eventful session: with stalls, seeks, replaced media
+/// segments, new representations on screen and dropped pictures.
+fn decisions(entry: &Entry, deaf_to: Option<Input>, seed: u64) -> Vec<Decision> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let buffer = Duration::from_secs(30);
+    let setup = Setup {
+        stable_buffer: buffer,
+        top_buffer: buffer,
+        seeks: 5,
+        dropped_percent: 10 * (seed % 4),
+        ..session(entry, WILD, 4, seed).setup
+    };
+    let rule = (entry.create)(&AbrOptions::default()).unwrap();
+    let rule = match deaf_to {
+        Some(to) => Box::new(Deaf { rule, to }),
+        None => rule,
+    };
+    let network = Network::new(WILD, &mut rng);
+    let mut session = Session::new(setup, rule, network, rng);
+    session.fetch(150);
+    let decided = session.steps.into_iter().filter_map(|(_, step)| match step {
+        Step::Decided { decision, .. } => Some(decision),
+        _ => None,
+    });
+    decided.collect()
+}
+
+/// A rule that forgets something at an event that it does not name shows here, as one that ignores what it should use.
+#[test]
+fn decisions_depend_on_the_inputs_that_the_rule_names_and_on_no_others() {
+    for entry in REGISTRY {
+        let complete: Vec<_> = (0..EVENTFUL_SESSIONS).map(|seed| decisions(entry, None, seed)).collect();
+        let matters = |input: &Input| {
+            let mut sessions = complete.iter().zip(0..);
+            sessions.any(|(complete, seed)| decisions(entry, Some(*input), seed) != *complete)
+        };
+        let found: Vec<Input> = Input::ALL.into_iter().filter(matters).collect();
+        assert_eq!(found, Input::needed(entry.name), "{}", entry.name);
+    }
+}
+
+/// Enough that every input of every rule matters in one of them.
+const EVENTFUL_SESSIONS: u64 = 24;

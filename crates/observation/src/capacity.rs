@@ -6,7 +6,7 @@
 use crate::recording::{PathRecording, SessionRecording};
 use anabranch_network::{Change, Direction, Packet};
 use anabranch_scenario::{Action, DirectionSpec, Scenario, directed_links};
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Duration, Instant, LinkDirection};
 
 /// Fills in the capacity of each path: of its slowest downlink, as a mean over the interval of each sample.
 pub(crate) fn fill(sessions: &mut [SessionRecording], scenario: &Scenario, seed: u64, interval: Duration) {
@@ -65,8 +65,9 @@ enum What {
 
 impl Downlink {
     fn new(scenario: &Scenario, seed: u64, link: usize, path: usize) -> Self {
-        let directions = directed_links::<Nothing>(scenario, seed).into_iter().filter(|direction| direction.down);
-        let direction = directions.map(|of| of.direction).nth(link).expect("each link has a downlink");
+        let links = directed_links::<Nothing>(scenario, seed).into_iter();
+        let mut downlinks = links.filter(|link| link.direction == LinkDirection::Down);
+        let direction = downlinks.nth(link).map(|downlink| downlink.link).expect("each link has a downlink");
         let mut changes = changes(scenario, link, path).into_iter();
         let next = changes.next();
         Downlink { direction, interface: true, changes, next }
@@ -169,7 +170,7 @@ mod tests {
         let [one, both] = filled().try_into().unwrap();
         let scenario = anabranch_scenario::load(TEXT, "test", None, &[]).unwrap();
         let mut links = directed_links::<Nothing>(&scenario, 1).into_iter();
-        let b = links.find(|link| link.link == "b" && link.down).unwrap().direction;
+        let b = links.find(|link| link.name == "b" && link.direction == LinkDirection::Down).unwrap().link;
         let at = |s: u64| Instant::ZERO + Duration::from_secs(s);
         let alone: Vec<f32> = (0..5).map(|s| b.capacity_bits(at(s), at(s + 1)) as f32).collect();
         let expected: Vec<f32> = one.capacity_bps.iter().zip(&alone).map(|(a, b)| a.min(*b)).collect();

@@ -3,7 +3,7 @@
 use crate::capacity;
 use crate::fairness::Fairness;
 use crate::marks::marks;
-use crate::metrics::{Ended, Engine, LinkDirection, LinkMetrics, Metrics, Outcome, QueueDelay, SCHEMA};
+use crate::metrics::{Ended, Engine, LinkMetrics, Metrics, Outcome, QueueDelay, SCHEMA};
 use crate::observer::{Ending, Observer};
 use crate::recording::Recording;
 use crate::table::{EventRow, tabulate};
@@ -11,7 +11,7 @@ use anabranch_events::DropCause;
 use anabranch_media::PathLabel;
 use anabranch_network::{Count, Histogram, Stats};
 use anabranch_scenario::{Path, Scenario};
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Duration, Instant, LinkDirection};
 
 /// What is said of a run as a whole.
 pub struct Facts {
@@ -108,12 +108,12 @@ pub fn gather(
 }
 
 /// What a direction of a link did; `inside` is what was in it when the run ended.
-pub fn link_metrics(name: &str, down: bool, stats: &Stats, inside: Count) -> LinkMetrics {
+pub fn link_metrics(name: &str, direction: LinkDirection, stats: &Stats, inside: Count) -> LinkMetrics {
     let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
     let delay: &Histogram = &stats.queue_delay;
     LinkMetrics {
         name: name.to_string(),
-        direction: if down { LinkDirection::Down } else { LinkDirection::Up },
+        direction,
         bytes: stats.delivered.bytes,
         packets: stats.delivered.packets,
         queue_delay_s: QueueDelay { mean: seconds(delay.mean()), p95: seconds(delay.quantile(0.95)) },

@@ -6,6 +6,7 @@ use crate::live::LiveFacts;
 use crate::recording::Recording;
 use crate::table::EventColumns;
 use anabranch_media::{DashReport, DownloadReport, ForecastCounts, TransportReport, ViewerReport, group};
+use anabranch_units::LinkDirection;
 use serde::{Deserialize, Serialize};
 
 /// The version of the JSON contract.
@@ -100,16 +101,6 @@ impl Metrics {
         finite::check(&timed).unwrap_or_else(|error| panic!("a metric is no number: {error}"));
         serde_json::to_string_pretty(&timed).expect("metrics have only text keys")
     }
-}
-
-/// A direction of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LinkDirection {
-    /// From the server to the client.
-    Down,
-    /// From the client to the server.
-    Up,
 }
 
 /// One direction of a link.

@@ -10,7 +10,7 @@ use anabranch_media::{
 };
 use anabranch_scenario::MOST_RECORDED;
 use anabranch_scenario::{FlowPlan, Scenario};
-use anabranch_units::{Duration, Instant, PathId, SubflowId};
+use anabranch_units::{Duration, Instant, LinkDirection, PathId, SubflowId};
 
 /// Folds one session's events.
 pub struct Observer {
@@ -80,7 +80,10 @@ pub fn observers(
     record_events: bool,
     observed: impl Fn(usize) -> Observed,
 ) -> (Vec<Observer>, Vec<String>) {
-    let links = scenario.links.iter().flat_map(|link| [format!("{}/down", link.name), format!("{}/up", link.name)]);
+    let links = scenario
+        .links
+        .iter()
+        .flat_map(|link| LinkDirection::BOTH.map(|direction| format!("{}/{direction}", link.name)));
     let mut sources: Vec<String> = links.collect();
     let observers = flows.iter().enumerate().map(|(number, flow)| {
         let rows = record_events.then(|| {

@@ -35,7 +35,7 @@ pub use portable::Portable;
 pub use schema::{
     Action, Bernoulli, Bulk, CoDel, Constant, Dash, DirectionSpec, DropTail, Event, EveryNth, Fps, Gamma,
     GilbertElliott, GilbertElliottTime, Jitter, LatencyUse, Limit, Link, Loss, MOST_RECORDED, Normal, Offset, Path,
-    Percentiles, Player, Progressive, Queue, Rate, Red, Reordering, SCHEMA, Scenario, Session, Statistics, Synthetic,
-    TokenBucket, Trace, Traffic, TrafficKind, Uniform, Video, json_schema, load, load_dictionary, page,
+    Percentiles, Player, Progressive, Queue, Rate, Red, Reordering, SCHEMA, Scenario, Session, Starts, Statistics,
+    Synthetic, TokenBucket, Trace, Traffic, TrafficKind, Uniform, Video, json_schema, load, load_dictionary, page,
 };
 pub use warning::{Warning, WarningKind};

@@ -70,10 +70,9 @@ impl Planner<'_> {
         let content = session.video.content();
         let (paths, transport) = (self.scenario.paths_of(session), self.scenario.transport_of(session));
         let statistics = session.statistics.as_ref().map(Statistics::options).unwrap_or_default();
-        for copy in 0..session.count {
+        for start in session.starts.earliest() {
             let name = format!("session {}", self.flows.len());
-            let start = session.start + session.stagger * u64::from(copy);
-            let start = self.begin(&name, start, session.start_spread);
+            let start = self.begin(&name, start, session.starts.start_spread);
             let hints = Hints { consumption_rate: session.video.rate(), message_end: None };
             let part = Part { name, start, paths: &paths, transport, hints, awaited: true };
             self.add(&part, &session.player, content.clone(), statistics);
@@ -86,10 +85,9 @@ impl Planner<'_> {
             congestion_control: traffic.congestion_control.clone(),
             ..self.scenario.transport.clone()
         };
-        for copy in 0..traffic.count {
+        for start in traffic.starts.earliest() {
             let name = format!("traffic {}", self.flows.len() - sessions);
-            let start = traffic.start + traffic.stagger * u64::from(copy);
-            let start = self.begin(&name, start, traffic.start_spread);
+            let start = self.begin(&name, start, traffic.starts.start_spread);
             let duration = traffic.stop.map(|stop| (Instant::ZERO + stop).since(start));
             let file = FileOptions { duration, ..FileOptions::default() };
             let options = PlayerOptions { file, ..PlayerOptions::default() };

@@ -12,8 +12,8 @@ impl Scenario {
     /// Whether another seed gives another run: a link or a beginning is random. Keys and sequence numbers of connections, which
     /// are drawn as well, have no influence.
     pub fn seed_matters(&self) -> bool {
-        let spreads = self.sessions.iter().map(|session| session.start_spread);
-        let mut spreads = spreads.chain(self.traffic.iter().map(|traffic| traffic.start_spread));
+        let spreads = self.sessions.iter().map(|session| session.starts.start_spread);
+        let mut spreads = spreads.chain(self.traffic.iter().map(|traffic| traffic.starts.start_spread));
         let shared = self.trace_offset;
         spreads.any(|spread| !spread.is_zero())
             || directions(self).any(|(_, direction)| direction.is_random(shared == Offset::Random))

@@ -4,7 +4,7 @@ mod common;
 
 use anabranch_segment::Flags;
 use anabranch_stack::connection::{Placed, Protocol};
-use anabranch_units::{Bytes, Duration, Instant};
+use anabranch_units::{Bytes, Duration, Instant, LinkDirection};
 use common::talk::*;
 use common::{Pair, Path, config, secs};
 
@@ -84,7 +84,8 @@ fn numbers_of_both_levels_wrap_in_the_midst_of_a_transfer() {
         assert!(net.run_until(secs(20), |net| net.received == 600_000 && net.client.peer_finished()), "{protocol:?}");
         let seqs = |path: usize| {
             let trace = net.trace.as_ref().unwrap();
-            let data = trace.iter().filter(move |(_, at, down, s)| at.index() == path && *down && s.payload_len > 0);
+            let downward = trace.iter().filter(|(_, _, direction, _)| *direction == LinkDirection::Down);
+            let data = downward.filter(|(_, at, _, segment)| at.index() == path && segment.payload_len > 0);
             let (mut before, mut behind) = (0, 0);
             data.for_each(|(.., s)| *if s.seq.0 > 1 << 31 { &mut before } else { &mut behind } += 1);
             (before, behind)

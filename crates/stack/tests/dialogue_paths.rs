@@ -6,7 +6,7 @@ mod common;
 use anabranch_events::{SendKind, TransportEvent};
 use anabranch_segment::{Flags, MptcpOption, RemovedAddresses};
 use anabranch_stack::connection::{Commit, Protocol};
-use anabranch_units::PathId;
+use anabranch_units::{LinkDirection, PathId};
 use common::talk::*;
 use common::{Pair, Path, config, secs};
 
@@ -45,7 +45,7 @@ fn a_priority_moves_the_traffic_and_moves_it_back() {
     // The client's last segment on the first path, with the option.
     let say_priority = |net: &mut Pair, backup| {
         let trace = net.trace.as_ref().unwrap();
-        let last = trace.iter().rfind(|(_, path, down, _)| path.index() == 0 && !down).unwrap();
+        let last = trace.iter().rfind(|(_, path, to, _)| path.index() == 0 && *to == LinkDirection::Up).unwrap();
         let mut segment = last.3.clone();
         segment.mptcp.push(MptcpOption::Priority { backup });
         let now = net.now;

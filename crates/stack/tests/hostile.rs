@@ -11,7 +11,7 @@ use anabranch_segment::{
 };
 use anabranch_stack::connection::{Commit, Failover, Protocol};
 use anabranch_stack::{Connection, Transmit};
-use anabranch_units::{Duration, Instant, PathId, SeqNumber};
+use anabranch_units::{Duration, Instant, LinkDirection, PathId, SeqNumber};
 use common::{Pair, Path, Seeded, config};
 
 struct Draw(Seeded);
@@ -215,12 +215,13 @@ fn established(case: u64, draw: &mut Draw) -> Wire {
     let until = Instant::ZERO + Duration::from_millis(1 + draw.below(300));
     net.run_until(until, |_| false);
     let is_client = draw.one_in(2) || net.server.is_none();
+    let to_target = if is_client { LinkDirection::Down } else { LinkDirection::Up };
     let mut first = [SeqNumber(0); 2];
-    for (_, path, down, segment) in net.trace.take().into_iter().flatten() {
-        if down == is_client && segment.flags.contains(Flags::SYN) {
+    for (_, path, direction, segment) in net.trace.take().into_iter().flatten() {
+        if direction == to_target && segment.flags.contains(Flags::SYN) {
             first[path.index()] = segment.seq;
         }
-        if down != is_client {
+        if direction != to_target {
             seen.retain(|(at, _)| *at != path);
             seen.push((path, segment));
         }

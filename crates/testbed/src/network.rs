@@ -1,14 +1,14 @@
 //! The scenario's links for the emulator, and their changes.
 
-use anabranch_live::{BytesPacket, Directions, Pipes, Script, Step, When};
+use anabranch_live::{BytesPacket, Pipes, Script, Step, When};
 use anabranch_network::{Change, Direction};
 use anabranch_scenario::{Action, DirectionSpec, Event, Scenario, directed_links};
-use anabranch_units::{Instant, PathId};
+use anabranch_units::{Instant, LinkDirection, PathId};
 
 /// The scenario's links in its order. They are built as in the simulator and draw from the same streams, so with the
 /// same seed they treat the same packets alike.
 pub fn links(scenario: &Scenario, seed: u64) -> Vec<Pipes> {
-    let mut directions = directed_links::<BytesPacket>(scenario, seed).into_iter().map(|link| link.direction);
+    let mut directions = directed_links::<BytesPacket>(scenario, seed).into_iter().map(|directed| directed.link);
     let pair =
         |directions: &mut dyn Iterator<Item = Direction<BytesPacket>>| Some((directions.next()?, directions.next()?));
     let pairs = std::iter::from_fn(|| pair(&mut directions));
@@ -25,13 +25,13 @@ fn steps(scenario: &Scenario, event: &Event) -> Vec<Step> {
     let when = When::At(Instant::ZERO + event.at);
     let path = PathId(link as u16);
     let changes = |direction: Option<&DirectionSpec>| direction.map_or_else(Vec::new, DirectionSpec::changes);
-    let of = |changes: Vec<Change>, directions| {
+    let of = |changes: Vec<Change>, directions: &'static [LinkDirection]| {
         changes.into_iter().map(move |change| Step { when, path, directions, change })
     };
     let cut = cut.map(|cut| Change::Up(!cut));
-    of(changes(down), Directions::Down)
-        .chain(of(changes(up), Directions::Up))
-        .chain(of(cut.into_iter().collect(), Directions::Both))
+    of(changes(down), &[LinkDirection::Down])
+        .chain(of(changes(up), &[LinkDirection::Up]))
+        .chain(of(cut.into_iter().collect(), &LinkDirection::BOTH))
         .collect()
 }
 

@@ -9,7 +9,7 @@ use anabranch_network::Histogram;
 use anabranch_observation::{Ended, Engine, Lateness, LiveFacts, Metrics, Outcome, ServerCounters};
 use anabranch_observation::{Facts, Over, gather, link_metrics};
 use anabranch_scenario::Scenario;
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Duration, Instant, LinkDirection};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A run is invalid if more than one in a hundred of its deliveries came later than this: it measured the machine.
@@ -47,10 +47,8 @@ pub(crate) fn outcome(scenario: &Scenario, options: &Options, seen: Seen, machin
     let Seen { ended, end, report, counters, flows, sources } = seen;
     let links = scenario.links.iter().zip(&report.paths);
     let links = links.flat_map(|(link, report)| {
-        [
-            link_metrics(&link.name, true, &report.down, report.inside[1]),
-            link_metrics(&link.name, false, &report.up, report.inside[0]),
-        ]
+        LinkDirection::BOTH
+            .map(|direction| link_metrics(&link.name, direction, &report.stats[direction], report.inside[direction]))
     });
     let mut over = Vec::new();
     let mut connections = None;
@@ -62,7 +60,7 @@ pub(crate) fn outcome(scenario: &Scenario, options: &Options, seen: Seen, machin
     }
     // What the links next to the clients delivered to them; a packet that passed others before counts once.
     let last: BTreeSet<_> = scenario.paths.iter().map(|path| scenario.links_of(path)[0]).collect();
-    let packets = last.into_iter().map(|link| report.paths[link].down.delivered.packets).sum();
+    let packets = last.into_iter().map(|link| report.paths[link].stats.down.delivered.packets).sum();
     let facts = Facts { engine: Engine::Live, seed: options.seed, ended, end, packets, links: links.collect() };
     let events = options.record_events.then(|| (Vec::new(), sources));
     let mut outcome = gather(scenario, facts, over, events);
@@ -78,10 +76,8 @@ pub(crate) fn outcome(scenario: &Scenario, options: &Options, seen: Seen, machin
 /// The link, and its numbers: that is a fault of this program.
 pub(crate) fn check_conservation(scenario: &Scenario, report: &Emulated) -> Result<(), TestbedError> {
     for (link, report) in scenario.links.iter().zip(&report.paths) {
-        for (stats, inside, direction) in
-            [(&report.up, report.inside[0], "up"), (&report.down, report.inside[1], "down")]
-        {
-            stats.check_conservation(inside).map_err(|imbalance| {
+        for direction in LinkDirection::BOTH {
+            report.stats[direction].check_conservation(report.inside[direction]).map_err(|imbalance| {
                 TestbedError::Failed(format!("link {} ({direction}) lost count of packets: {imbalance}", link.name))
             })?;
         }

@@ -6,10 +6,10 @@
 use anabranch_events::DropCause;
 use anabranch_live::requirements::skips_test;
 use anabranch_network::Packet;
-use anabranch_observation::{Ended, Engine, LinkDirection, LiveFacts, Outcome, SessionMetrics};
+use anabranch_observation::{Ended, Engine, LiveFacts, Outcome, SessionMetrics};
 use anabranch_scenario::{Scenario, load};
 use anabranch_testbed::{ClientKind, Options, ServerKind, Testbed, TestbedError};
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Duration, Instant, LinkDirection};
 use std::process::Command;
 
 fn scenario(text: &str) -> Scenario {
@@ -76,11 +76,11 @@ fn lost_of(scenario: &Scenario, seed: u64, packets: &[u64]) -> Vec<u64> {
     let lost = lines.map(|(mut link, &packets)| {
         let mut now = Instant::ZERO;
         for _ in 0..packets {
-            link.direction.send(now, Probe);
+            link.link.send(now, Probe);
             now += Duration::from_secs(1);
-            while link.direction.poll_delivery(now).is_some() {}
+            while link.link.poll_delivery(now).is_some() {}
         }
-        link.direction.stats().dropped(DropCause::Random).packets
+        link.link.stats().dropped(DropCause::Random).packets
     });
     lost.collect()
 }

@@ -5,6 +5,7 @@
 //! a conversion back. [`text`] reads and writes quantities with their units. This crate imports no other crate of Anabranch.
 
 mod bandwidth;
+mod direction;
 mod keys;
 mod nearest;
 mod sequence;
@@ -12,6 +13,7 @@ pub mod text;
 mod time;
 
 pub use bandwidth::Bandwidth;
+pub use direction::{LinkDirection, PerDirection};
 pub use keys::keys_of;
 pub use nearest::nearest;
 pub use sequence::SeqNumber;

@@ -1,9 +1,10 @@
 //! Runs of scenarios, and their results in the terms of the laws.
 
 use anabranch_media::SubflowReport;
-use anabranch_observation::{Column, EventColumns, LinkDirection, Metrics, Outcome, PathRecording, SessionMetrics};
+use anabranch_observation::{Column, EventColumns, Metrics, Outcome, PathRecording, SessionMetrics};
 use anabranch_scenario::load;
 use anabranch_sim::{RunOptions, run};
+use anabranch_units::LinkDirection;
 
 /// Bytes of an Ethernet's full packet.
 pub const PACKET: f64 = 1500.0;

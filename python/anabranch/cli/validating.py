@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from anabranch import InputError, _core, outputs
-from anabranch.cli.console import Exit, answer, err, fail, progress_bar
+from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar
 from anabranch.programs import ToolError
 
 if TYPE_CHECKING:
@@ -27,13 +29,18 @@ EXAMPLES = (
 )
 
 _BEGIN, _END = "<!-- begin kernel -->\n", "<!-- end kernel -->"
-_COLUMNS = ("test case", "quantity", "simulated", "kernel", "ratio, 90 % interval", "tolerance", "verdict")
+_COLUMNS = ("quantity", "simulated", "kernel", "ratio, 90 % interval", "verdict")
+_NUMBERS = (1, 2)
+# Blanks before the rows of a test case.
+_INDENT = 2
 _STYLES = {
     "equivalent": ("pass", "green"),
     "differs": ("differs", "bold red"),
     "inconclusive": ("inconclusive", "yellow"),
 }
 
+# A row of the report's JSON.
+_Row = dict[str, Any]
 
 _Quick = Annotated[bool, typer.Option("--quick", help="A few test cases of every part, in under four minutes.")]
 _Only = Annotated[
@@ -94,7 +101,7 @@ def validate(
     if as_json:
         print(report, flush=True)
     else:
-        _tell(found)
+        show(found)
     if found["verdict"] == "differs":
         raise typer.Exit(Exit.RUN_FAILED)
 
@@ -149,21 +156,59 @@ def _browser() -> tuple[Path, Witness] | None:
         return None
 
 
-def _tell(found: dict[str, Any]) -> None:
+def show(found: dict[str, Any]) -> None:
+    """Prints a report for people, or line by line for programs."""
     for part in found["parts"]:
-        table = Table(*_COLUMNS, title=f"({part['letter']}) {part['title']}", title_justify="left", box=None)
-        # The other columns wrap where a terminal is narrow; a verdict that is cut off says nothing.
-        table.columns[-1].no_wrap = True
-        for row in part["rows"]:
-            texts = [row[key] for key in ("cell", "quantity", "simulated", "live", "ratio", "tolerance")]
-            table.add_row(*texts, Text(*_STYLES[row["verdict"]]))
-        answer(table)
+        answer(Text(f"({part['letter']}) {part['title']}", style="bold"))
+        if part["rows"]:
+            (_tell_by_case if out().is_terminal else _tell_in_lines)(part["rows"])
         if part["usual"] is not None:
             near, of = part["usual"]
             answer(Text(f"goodput within 5 % in {near} of {of} test cases"))
         answer(Text.assemble(f"({part['letter']}): ", _STYLES[part["verdict"]], "\n"))
         for note in part["notes"]:
             err().print(Text(note, style="yellow"), soft_wrap=True)
+
+
+def _tell_in_lines(rows: list[_Row]) -> None:
+    """Every row with its test case, for grep and its like."""
+    table = Table("test case", *_COLUMNS[:-1], "tolerance", _COLUMNS[-1], box=None)
+    for row in rows:
+        case, tolerance = row["cell"], row["tolerance"]
+        *texts, verdict = _texts(row)
+        table.add_row(case, *texts, tolerance, verdict)
+    answer(table)
+
+
+def _tell_by_case(rows: list[_Row]) -> None:
+    """For people: each test case stands once above its quantities, and each tolerance once above all."""
+    tolerances = dict.fromkeys(f"{row['quantity'].partition(',')[0]} {row['tolerance']}" for row in rows)
+    answer(Text(f"tolerances: {'; '.join(tolerances)}"))
+    texts = [_texts(row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(_COLUMNS, *texts, strict=True)]
+    # In a narrow terminal columns move closer, and names of quantities wrap: numbers and verdicts stay in one piece.
+    room = out().width - _INDENT
+    gap = 2 if sum(widths) + 2 * (len(widths) - 1) <= room else 1
+    widths[0] = max(1, min(widths[0], room - sum(widths[1:]) - gap * (len(widths) - 1)))
+    answer(_aligned(widths, gap, [_COLUMNS], style="bold"))
+    for case, pairs in groupby(zip(rows, texts, strict=True), key=lambda pair: pair[0]["cell"]):
+        answer(Text(case))
+        answer(_aligned(widths, gap, [shown for _, shown in pairs]))
+
+
+def _texts(row: _Row) -> tuple[str | Text, ...]:
+    """What stands in the columns that both forms have."""
+    return row["quantity"], row["simulated"], row["live"], row["ratio"], Text(*_STYLES[row["verdict"]])
+
+
+def _aligned(widths: list[int], gap: int, rows: list[tuple[str | Text, ...]], style: str = "") -> Padding:
+    """Lines in columns of these widths: a table for each test case, whose name is as wide as all columns."""
+    grid = Table.grid(padding=(0, gap, 0, 0))
+    for position, width in enumerate(widths):
+        grid.add_column(width=width, justify="right" if position in _NUMBERS else "left", style=style)
+    for row in rows:
+        grid.add_row(*row)
+    return Padding(grid, (0, 0, 0, _INDENT))
 
 
 def _write(document: Path, markdown: str) -> None:

@@ -82,7 +82,7 @@ def run(
         folder: An existing folder for captures and for what a real player leaves.
         seed: Where the links' randomness comes from. Kernels and programs have their own, so no two runs are alike.
         set: Keys to override.
-        events: Whether to record every event that somebody tells.
+        events: Whether to record every event that an endpoint, a link or a player emits.
         server: ``anabranch`` (our endpoint) or ``kernel`` (Linux's).
         client: ``model`` (the scenario's player on a kernel's socket) or a program: see :func:`clients`.
         pcap: Whether to capture the packets of each path.

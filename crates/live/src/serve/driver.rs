@@ -5,8 +5,8 @@ use super::Listen;
 use super::status::{Board, PathStatus, Status, Traffic};
 use super::stream::StreamApplication;
 use crate::wait::{Waiter, sharpen_timers};
-use crate::{Clock, ConnectionId, Counters, Heading, Host, Opened, Server, Tap, Tun};
-use anabranch_units::{Duration, Instant, PathId};
+use crate::{Clock, ConnectionId, Counters, Host, Opened, Server, Tap, Tun};
+use anabranch_units::{Duration, Instant, LinkDirection, PathId};
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -174,7 +174,7 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
     fn send(&mut self, now: Instant, ports: &mut [Port], buffer: &mut [u8]) -> io::Result<bool> {
         for _ in 0..BATCH {
             let Some((path, len)) = self.server.poll_transmit(now, buffer) else { return Ok(false) };
-            self.tap.at_far_end(now, path, Heading::Down, &buffer[..len])?;
+            self.tap.at_far_end(now, path, LinkDirection::Down, &buffer[..len])?;
             ports[path.index()].write(&buffer[..len])?;
         }
         Ok(true)
@@ -185,7 +185,7 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
             let Some(len) = port.device.read(buffer)? else { return Ok(()) };
             let now = clock.now();
             port.received.count(len);
-            self.tap.at_far_end(now, path, Heading::Up, &buffer[..len])?;
+            self.tap.at_far_end(now, path, LinkDirection::Up, &buffer[..len])?;
             self.server.receive(now, path, &buffer[..len]);
         }
         Ok(())

@@ -10,7 +10,7 @@ use anabranch_live::{
 use anabranch_network::{Direction, DirectionConfig, QueueConfig, Streams};
 use anabranch_stack::Config;
 use anabranch_stack::connection::{Choice, PathConfig, Protocol};
-use anabranch_units::{Bandwidth, Duration, PathId};
+use anabranch_units::{Bandwidth, Duration, LinkDirection, PathId};
 use sha2::{Digest, Sha256};
 use std::io::Read;
 use std::process::Stdio;
@@ -126,13 +126,13 @@ impl Case {
         config
     }
 
-    fn direction(&self, path: usize, way: &str) -> Direction<BytesPacket> {
+    fn direction(&self, path: usize, direction: LinkDirection) -> Direction<BytesPacket> {
         let mut config =
             DirectionConfig::new(Bandwidth::from_mbps(self.rate), QueueConfig::drop_tail_bytes(self.queue));
         config.delay = Duration::from_millis(self.delays[path]).into();
         (self.links)(&mut config);
         config.validate().expect("a sensible link");
-        Direction::new(&config, Streams::new(1, format!("link/{path}/{way}")))
+        Direction::new(&config, Streams::new(1, format!("link/{path}/{direction}")))
     }
 
     /// Runs `client` in its namespace against our server.
@@ -142,8 +142,8 @@ impl Case {
         let links = site.devices.into_iter().enumerate().map(|(i, client)| Link {
             client,
             far: Far::Host,
-            up: self.direction(i, "up"),
-            down: self.direction(i, "down"),
+            up: self.direction(i, LinkDirection::Up),
+            down: self.direction(i, LinkDirection::Down),
             middlebox: (self.middlebox)(i),
         });
         let server = Server::new(self.config(), Limits::default(), |_| Bulk::new(&self.head, self.len)).unwrap();
@@ -206,8 +206,8 @@ impl<T> Outcome<T> {
         // never happens.
         assert_eq!(counters["MPTcpExtNoDSSInWindow"], 0, "{counters:?}");
         assert_eq!((self.server.undecodable, self.server.unsendable), (0, 0));
-        capture::assert_well_formed(self.file.path());
-        let options = capture::mptcp_options(self.file.path());
+        capture::assert_well_formed(&self.file);
+        let options = capture::mptcp_options(&self.file);
         // At least one DSS for less than two packets of data.
         let received: u64 = self.received.iter().sum();
         assert!(options[&0] >= 3 && options[&1] >= 3 && options[&2] > received / 2000, "{options:?}");
@@ -225,7 +225,7 @@ impl<T> Outcome<T> {
     pub fn assert_closed_in_order(&self) {
         self.assert_closed();
         assert_eq!(self.server.unknown, 0);
-        assert_eq!(capture::count(self.file.path(), "tcp.flags.reset == 1"), 0, "resets");
+        assert_eq!(capture::count(&self.file, |packet| packet.reset), 0, "resets");
     }
 }
 

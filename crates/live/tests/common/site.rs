@@ -6,7 +6,7 @@ use anabranch_live::serve::{Content, Listen, Options, Serving};
 use anabranch_live::testnet::{self, Family};
 use anabranch_live::{Clock, Emulator, Far, Link, Netns, NoHost, Script, Tap};
 use anabranch_network::{Direction, DirectionConfig, QueueConfig, Streams};
-use anabranch_units::{Bandwidth, Duration};
+use anabranch_units::{Bandwidth, Duration, LinkDirection};
 use std::fs;
 use std::path::PathBuf;
 
@@ -71,16 +71,16 @@ impl Plan {
 
     /// The links between a client's devices and those at the far end.
     pub fn links(&self, client: testnet::Site, far: testnet::Site) -> (Vec<Link>, Netns, Netns) {
-        let direction = |path: usize, way: &str| {
+        let direction = |path: usize, to: LinkDirection| {
             let mut config = DirectionConfig::new(self.rate, QueueConfig::drop_tail_bytes(self.queue));
             config.delay = Duration::from_nanos(self.delay.as_nanos() * (path as u64 + 1)).into();
-            Direction::new(&config, Streams::new(1, format!("link/{path}/{way}")))
+            Direction::new(&config, Streams::new(1, format!("link/{path}/{to}")))
         };
         let links = client.devices.into_iter().zip(far.devices).enumerate().map(|(i, (client, far))| Link {
             client,
             far: Far::Device(far),
-            up: direction(i, "up"),
-            down: direction(i, "down"),
+            up: direction(i, LinkDirection::Up),
+            down: direction(i, LinkDirection::Down),
             middlebox: Default::default(),
         });
         (links.collect(), client.namespace, far.namespace)

@@ -121,7 +121,7 @@ const MOST_SAMPLES: u64 = 10_000_000;
 
 /// Samples of all sessions must fit into memory.
 fn check_samples(scenario: &Scenario, checker: &Checker<'_>) -> Result<()> {
-    let sessions: u64 = scenario.sessions.iter().map(|session| u64::from(session.count)).sum();
+    let sessions: u64 = scenario.sessions.iter().map(|session| u64::from(session.starts.count)).sum();
     let sessions = sessions.clamp(1, MOST_RECORDED as u64);
     let total = |interval: Duration| (scenario.duration.as_nanos() / interval.as_nanos()).saturating_mul(sessions);
     let interval = scenario.sample_interval;
@@ -156,13 +156,13 @@ fn warn_of_times(scenario: &Scenario, checker: &mut Checker<'_>) {
             checker.warn(&["event", &position.to_string(), "at"], WarningKind::EventAfterEnd, message);
         }
     }
-    let sessions = scenario.sessions.iter().map(|s| (s.start, s.stagger, s.count)).enumerate();
-    let traffic = scenario.traffic.iter().map(|t| (t.start, t.stagger, t.count)).enumerate();
+    let sessions = scenario.sessions.iter().map(|session| session.starts).enumerate();
+    let traffic = scenario.traffic.iter().map(|traffic| traffic.starts).enumerate();
     let starts = sessions.map(|start| ("session", start)).chain(traffic.map(|start| ("traffic", start)));
-    for (key, (position, (start, stagger, count))) in starts {
-        let last = start + stagger * u64::from(count - 1);
+    for (key, (position, starts)) in starts {
+        let last = starts.last();
         if last >= end {
-            let who = if count == 1 { "begins" } else { "has its last start" };
+            let who = if starts.count == 1 { "begins" } else { "has its last start" };
             let message = format!("[[{key}]] {position} {who} {}", over(last));
             checker.warn(&[key, &position.to_string(), "start"], WarningKind::StartAfterEnd, message);
         }
@@ -264,7 +264,7 @@ fn check_session(session: &mut Session, position: &str, paths: &[String], checke
 fn check_traffic(traffic: &Traffic, position: &str, paths: &[String], checker: &Checker<'_>) -> Result<()> {
     checker.known(&["traffic", position, "path"], "path", &traffic.path, paths)?;
     algorithms::check_congestion_control(&traffic.congestion_control, &["traffic", position], checker)?;
-    if traffic.stop.is_some_and(|stop| stop <= traffic.start) {
+    if traffic.stop.is_some_and(|stop| stop <= traffic.starts.start) {
         return checker.wrong(&["traffic", position, "stop"], "`stop` is not after `start`", "start < stop");
     }
     Ok(())

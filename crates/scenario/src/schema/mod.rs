@@ -33,8 +33,8 @@ pub use page::page;
 pub use tables::{
     Action, Bernoulli, Bulk, CoDel, Constant, Dash, DirectionSpec, DropTail, Event, EveryNth, Fps, Gamma,
     GilbertElliott, GilbertElliottTime, Jitter, LatencyUse, Limit, Link, Loss, Normal, Offset, Path, Percentiles,
-    Player, Progressive, Queue, Rate, Red, Reordering, SCHEMA, Scenario, Session, Statistics, Synthetic, TokenBucket,
-    Trace, Traffic, TrafficKind, Uniform, Video,
+    Player, Progressive, Queue, Rate, Red, Reordering, SCHEMA, Scenario, Session, Starts, Statistics, Synthetic,
+    TokenBucket, Trace, Traffic, TrafficKind, Uniform, Video,
 };
 
 use crate::error::Error;

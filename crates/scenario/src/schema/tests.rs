@@ -212,7 +212,7 @@ fn overrides_are_read_as_toml_and_else_as_text() {
     assert_eq!(queue_of(&lte.down), QueueConfig::drop_tail_bytes(64_000));
     assert_eq!((lte.up.mtu, lte.down.mtu), (Some(1400), Some(1400)));
     assert_eq!(scenario.sessions[0].player.kind, "vlc-2");
-    assert_eq!(scenario.sessions[0].count, 3);
+    assert_eq!(scenario.sessions[0].starts.count, 3);
     assert_eq!(scenario.events[0].at, Duration::from_secs(9));
 }
 

@@ -3,7 +3,7 @@
 use super::tests::{scenario, simulate};
 use super::*;
 use anabranch_observation::Metrics;
-use anabranch_observation::{Column, SessionMetrics};
+use anabranch_observation::{Column, EventColumns, SessionMetrics};
 use anabranch_scenario::catalogue;
 use anabranch_scenario::load;
 use std::collections::BTreeMap;
@@ -15,20 +15,27 @@ const DASH: &str = "duration = \"200 s\"\n[link.a]\ndelay = \"30 ms\"\nrate = \"
 #[test]
 fn every_dash_player_streams_over_two_paths() {
     for player in ["dash.js-2.2", "dash.js-2.9", "dash.js-5", "bba-0", "bola", "robust-mpc", "rate"] {
-        let outcome = simulate(&format!("{DASH}player = \"{player}\"\n"), 1);
+        let scenario = scenario(&format!("{DASH}player = \"{player}\"\n"));
+        let outcome = run(&scenario, &RunOptions { seed: 1, record_events: true }, &mut |_| true);
         let session = &outcome.metrics.sessions[0];
         let dash = session.dash().unwrap();
         assert_eq!(outcome.metrics.ended, Ended::Finished, "{player}");
         let played_s = session.viewer.as_ref().unwrap().played_s;
         assert!((played_s - 60.0).abs() < 1e-6, "{player}: {played_s}");
-        // A connection that is opened anew has two subflows more.
-        let subflows = &session.transport.subflows;
-        let connections = 1 + dash.abandoned_requests as usize;
-        assert_eq!(subflows.iter().filter(|s| s.path == "a").count(), connections, "{player}");
-        // Unless the request is abandoned before the second one has joined.
-        let joined = subflows.iter().filter(|s| s.path == "b").count();
-        assert!((1..=connections).contains(&joined), "{player}: {joined}");
-        assert!(joined == connections || player == "bola", "{player}: {joined}");
+        // An abandoned request closes its connection, and a new one is opened. A second subflow joins each connection that lives
+        // long enough at the server: as long as that of the first one took, over idle links.
+        let events = outcome.events.as_ref().unwrap();
+        let (begun, joined) = (at_server(events, "subflow-opened", "a"), at_server(events, "subflow-opened", "b"));
+        assert_eq!(begun.len(), 1 + dash.abandoned_requests as usize, "{player}");
+        let ended = at_server(events, "subflow-closed", "a").into_iter().chain([f64::INFINITY]);
+        let lives: Vec<(f64, f64)> = begun.iter().copied().zip(ended).collect();
+        let joins = lives.iter().map(|(from, to)| joined.iter().filter(|at| (*from..*to).contains(*at)).count());
+        let join_s = joined[0] - begun[0];
+        let expected = lives.iter().map(|(from, to)| usize::from(to - from > join_s));
+        assert_eq!(joins.collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "{player}: {lives:?}, {joined:?}");
+        let reported = |path: &str| session.transport.subflows.iter().filter(|subflow| subflow.path == path).count();
+        assert_eq!((reported("a"), reported("b")), (begun.len(), joined.len()), "{player}");
+        assert_eq!(joined.len() < begun.len(), player == "bola", "{player}: only BOLA abandons requests that fast");
         // The played bytes came over the paths, and are no more than these carry.
         let mean = dash.mean_bitrate_bps.unwrap();
         assert!((45_652.0..2e6).contains(&mean), "{player}: {mean}");
@@ -39,6 +46,26 @@ fn every_dash_player_streams_over_two_paths() {
         let json: serde_json::Value = serde_json::from_str(&outcome.metrics.to_json(None)).unwrap();
         assert_eq!(json["sessions"][0]["switches"], dash.switches, "{player}");
     }
+}
+
+/// The texts of a column of the table of events.
+fn texts<'a>(events: &'a EventColumns, name: &str) -> Vec<Option<&'a str>> {
+    let Some((_, Column::Text { words, codes })) = events.columns.iter().find(|(n, _)| *n == name) else {
+        panic!("{name} is no column of texts")
+    };
+    codes.iter().map(|code| code.map(|code| words[code as usize].as_str())).collect()
+}
+
+/// When the server emitted an event of a subflow on a path, in seconds.
+fn at_server(events: &EventColumns, event: &str, path: &str) -> Vec<f64> {
+    let Some((_, Column::Float(times))) = events.columns.iter().find(|(n, _)| *n == "time_s") else {
+        panic!("no times")
+    };
+    let names = texts(events, "source").into_iter().zip(texts(events, "event")).zip(texts(events, "path"));
+    let wanted = |((source, name), on): &((Option<&str>, Option<&str>), Option<&str>)| {
+        source.is_some_and(|source| source.ends_with("/server")) && *name == Some(event) && *on == Some(path)
+    };
+    times.iter().zip(names).filter(|(_, names)| wanted(names)).map(|(time, _)| *time).collect()
 }
 
 #[test]

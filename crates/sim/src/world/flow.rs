@@ -7,7 +7,7 @@ use anabranch_scenario::FlowPlan;
 use anabranch_segment::{Flags, Segment};
 use anabranch_stack::connection::{Connection, Transmit};
 use anabranch_stack::view::Hints;
-use anabranch_units::{Instant, PathId};
+use anabranch_units::{Instant, LinkDirection, PathId};
 /// One end of a connection with the byte count of its application.
 struct End {
     connection: Connection,
@@ -33,6 +33,22 @@ impl Side {
     /// The position among a flow's two components.
     pub fn index(self) -> usize {
         usize::from(self == Side::Server)
+    }
+
+    /// The direction of the packets that this end sends.
+    pub fn sends(self) -> LinkDirection {
+        match self {
+            Side::Client => LinkDirection::Up,
+            Side::Server => LinkDirection::Down,
+        }
+    }
+
+    /// The end that packets of this direction reach.
+    pub fn receiver(direction: LinkDirection) -> Side {
+        match direction {
+            LinkDirection::Down => Side::Client,
+            LinkDirection::Up => Side::Server,
+        }
     }
 }
 

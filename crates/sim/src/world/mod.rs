@@ -22,8 +22,8 @@ use anabranch_network::{Change, Direction};
 use anabranch_observation::{
     Ended, Engine, EventRow, Facts, Outcome, Over, Waiting, gather, is_stuck, link_metrics, observers,
 };
-use anabranch_scenario::{Action, DirectionSpec, Scenario, plan};
-use anabranch_units::{Duration, Instant, PathId};
+use anabranch_scenario::{Action, DirectedLink, DirectionSpec, Scenario, plan};
+use anabranch_units::{Duration, Instant, LinkDirection, PathId};
 use flow::{Flow, Side};
 use packet::{Network, Packet};
 
@@ -177,13 +177,13 @@ impl<'a> World<'a> {
     /// A packet has passed all links of its path.
     #[inline]
     fn arrive(&mut self, now: Instant, packet: &Packet) {
-        if packet.down && !self.interfaces[packet.path.index()] {
+        if packet.direction == LinkDirection::Down && !self.interfaces[packet.path.index()] {
             self.counts.lost_at_interface += 1;
             return;
         }
         self.counts.arrived += 1;
         self.data_packets += u64::from(packet.segment.payload_len > 0);
-        let side = if packet.down { Side::Client } else { Side::Server };
+        let side = Side::receiver(packet.direction);
         let flow = packet.flow as usize;
         self.flows[flow].receive(now, side, packet.path, &packet.segment);
         self.pump(now, flow, side);
@@ -193,14 +193,13 @@ impl<'a> World<'a> {
     #[inline]
     fn pump(&mut self, now: Instant, flow: usize, side: Side) {
         let component = self.component(flow, side);
-        let down = side == Side::Server;
         let end = &mut self.flows[flow];
         end.run_application(now, side);
         while let Some(transmit) = end.poll_transmit(now, side) {
             self.counts.sent += 1;
-            if down || self.interfaces[transmit.path.index()] {
-                let owner = (flow as u32, down);
-                self.network.enter(now, owner, transmit.path, transmit.segment, &mut self.agenda);
+            if side == Side::Server || self.interfaces[transmit.path.index()] {
+                let of = (flow as u32, side.sends());
+                self.network.enter(now, of, transmit.path, transmit.segment, &mut self.agenda);
             } else {
                 self.counts.lost_at_interface += 1;
             }
@@ -231,10 +230,10 @@ impl<'a> World<'a> {
     fn apply(&mut self, now: Instant, action: &Action<'_>) {
         match action {
             Action::Link { link, cut, down, up } => {
-                for (change, is_down) in [(down, true), (up, false)] {
+                for (change, direction) in [(down, LinkDirection::Down), (up, LinkDirection::Up)] {
                     let mut changes = change.map_or_else(Vec::new, DirectionSpec::changes);
                     changes.extend(cut.map(|cut| Change::Up(!cut)));
-                    self.network.change(now, *link, is_down, changes, &mut self.agenda);
+                    self.network.change(now, (*link, direction), changes, &mut self.agenda);
                 }
             }
             Action::Path { path, down } => {
@@ -315,10 +314,10 @@ impl<'a> World<'a> {
             packets: self.data_packets,
             links: self
                 .network
-                .directions(now)
-                .map(|(name, down, direction)| {
-                    check_conservation(name, down, direction);
-                    link_metrics(name, down, direction.stats(), direction.inside())
+                .directed_links(now)
+                .map(|DirectedLink { name, direction, link }| {
+                    check_conservation(name, *direction, link);
+                    link_metrics(name, *direction, link.stats(), link.inside())
                 })
                 .collect(),
         };
@@ -333,8 +332,8 @@ impl<'a> World<'a> {
 }
 
 /// Ends a run in which a link lost count of packets: none of its numbers can be believed.
-fn check_conservation(link: &str, down: bool, direction: &Direction<Packet>) {
-    if let Err(imbalance) = direction.check_conservation() {
-        panic!("link {link} ({}) lost count of packets: {imbalance}", if down { "down" } else { "up" });
+fn check_conservation(name: &str, direction: LinkDirection, link: &Direction<Packet>) {
+    if let Err(imbalance) = link.check_conservation() {
+        panic!("link {name} ({direction}) lost count of packets: {imbalance}");
     }
 }

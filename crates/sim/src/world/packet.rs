@@ -2,11 +2,11 @@
 
 use super::agenda::Agenda;
 use anabranch_events::LinkEvent;
-use anabranch_network::{Change, Direction};
+use anabranch_network::Change;
 use anabranch_scenario::Scenario;
 use anabranch_scenario::{DirectedLink, directed_links};
 use anabranch_segment::Segment;
-use anabranch_units::{Instant, PathId};
+use anabranch_units::{Instant, LinkDirection, PathId, PerDirection};
 
 /// A segment in its IP packet.
 #[derive(Clone, Debug)]
@@ -18,8 +18,7 @@ pub(super) struct Packet {
     pub flow: u32,
     /// Its route.
     pub path: PathId,
-    /// Whether it goes to the client.
-    pub down: bool,
+    pub direction: LinkDirection,
     /// Number of links passed, the current one not counted.
     pub hop: u8,
 }
@@ -27,6 +26,9 @@ pub(super) struct Packet {
 impl anabranch_network::Packet for Packet {
     #[inline]
     fn bytes(&self) -> u32 {
+        #[cfg(test)]
+        return self.bytes + fault::GROWN_BY.get();
+        #[cfg(not(test))]
         self.bytes
     }
 
@@ -35,17 +37,27 @@ impl anabranch_network::Packet for Packet {
     }
 }
 
+/// A fault that a test injects: packets grow while links carry them.
+#[cfg(test)]
+pub(super) mod fault {
+    use std::cell::Cell;
+
+    thread_local! {
+        /// By how many bytes.
+        pub static GROWN_BY: Cell<u32> = const { Cell::new(0) };
+    }
+}
+
 /// The links of one path.
 struct Route {
-    /// Positions of directions, in the order in which a packet to the server and one to the client takes them.
-    up: Vec<u32>,
-    down: Vec<u32>,
+    /// Positions of directed links, in the order in which a packet takes them.
+    links: PerDirection<Vec<u32>>,
     ip_header: u32,
 }
 
 /// All links, each direction one component of the agenda.
 pub(super) struct Network {
-    directions: Vec<DirectedLink<Packet>>,
+    links: Vec<DirectedLink<Packet>>,
     routes: Vec<Route>,
     /// The component of the first direction.
     first: usize,
@@ -60,16 +72,23 @@ impl Network {
     /// The scenario's links. Their components are `first` and following, two per link: down, up.
     pub fn new(scenario: &Scenario, seed: u64, first: usize) -> Self {
         let routes = scenario.paths.iter().map(|path| Route {
-            up: scenario.links_of(path).into_iter().map(|link| down_direction(link) + 1).collect(),
-            down: scenario.links_of(path).into_iter().rev().map(down_direction).collect(),
+            links: PerDirection {
+                down: scenario
+                    .links_of(path)
+                    .into_iter()
+                    .rev()
+                    .map(|link| position(link, LinkDirection::Down))
+                    .collect(),
+                up: scenario.links_of(path).into_iter().map(|link| position(link, LinkDirection::Up)).collect(),
+            },
             ip_header: ip_header(path.ip),
         });
-        Network { directions: directed_links(scenario, seed), routes: routes.collect(), first }
+        Network { links: directed_links(scenario, seed), routes: routes.collect(), first }
     }
 
     /// Number of components of the links.
     pub fn len(&self) -> usize {
-        self.directions.len()
+        self.links.len()
     }
 
     /// Sends a segment from an endpoint.
@@ -77,24 +96,23 @@ impl Network {
     pub fn enter(
         &mut self,
         now: Instant,
-        (flow, down): (u32, bool),
+        (flow, direction): (u32, LinkDirection),
         path: PathId,
         segment: Segment,
         agenda: &mut Agenda,
     ) {
         let bytes = segment.len() + self.routes[path.index()].ip_header;
-        self.forward(now, Packet { segment, bytes, flow, path, down, hop: 0 }, agenda);
+        self.forward(now, Packet { segment, bytes, flow, path, direction, hop: 0 }, agenda);
     }
 
     /// Sends a packet into the link of its hop.
     #[inline]
     fn forward(&mut self, now: Instant, packet: Packet, agenda: &mut Agenda) {
         let route = &self.routes[packet.path.index()];
-        let way = if packet.down { &route.down } else { &route.up };
-        let at = way[usize::from(packet.hop)] as usize;
-        let direction = &mut self.directions[at].direction;
-        direction.send(now, packet);
-        agenda.set(self.first + at, direction.poll_timeout().unwrap_or(Instant::FAR_FUTURE));
+        let at = route.links[packet.direction][usize::from(packet.hop)] as usize;
+        let link = &mut self.links[at].link;
+        link.send(now, packet);
+        agenda.set(self.first + at, link.poll_timeout().unwrap_or(Instant::FAR_FUTURE));
     }
 
     /// The next packet that has arrived at its endpoint over the link of this component. Packets that have only arrived
@@ -102,61 +120,68 @@ impl Network {
     #[inline]
     pub fn poll_arrival(&mut self, now: Instant, component: usize, agenda: &mut Agenda) -> Option<Packet> {
         let at = component - self.first;
-        while let Some(mut packet) = self.directions[at].direction.poll_delivery(now) {
-            let hops = self.routes[packet.path.index()].up.len();
+        while let Some(mut packet) = self.links[at].link.poll_delivery(now) {
+            let hops = self.routes[packet.path.index()].links.up.len();
             if usize::from(packet.hop) + 1 == hops {
                 return Some(packet);
             }
             packet.hop += 1;
             self.forward(now, packet, agenda);
         }
-        let next = self.directions[at].direction.poll_timeout();
+        let next = self.links[at].link.poll_timeout();
         agenda.set(component, next.unwrap_or(Instant::FAR_FUTURE));
         None
     }
 
     /// Changes a direction of a link.
-    pub fn change(&mut self, now: Instant, link: usize, down: bool, changes: Vec<Change>, agenda: &mut Agenda) {
-        let at = down_direction(link) as usize + usize::from(!down);
-        let direction = &mut self.directions[at].direction;
+    pub fn change(
+        &mut self,
+        now: Instant,
+        (link, direction): (usize, LinkDirection),
+        changes: Vec<Change>,
+        agenda: &mut Agenda,
+    ) {
+        let at = position(link, direction) as usize;
+        let link = &mut self.links[at].link;
         for change in changes {
-            direction.change(now, change);
+            link.change(now, change);
         }
-        agenda.set(self.first + at, direction.poll_timeout().unwrap_or(Instant::FAR_FUTURE));
+        agenda.set(self.first + at, link.poll_timeout().unwrap_or(Instant::FAR_FUTURE));
     }
 
     /// Whether a link of the path is cut in either direction.
     pub fn is_cut(&self, path: PathId) -> bool {
-        let route = &self.routes[path.index()];
-        route.up.iter().chain(&route.down).any(|at| !self.directions[*at as usize].direction.is_up())
+        let PerDirection { down, up } = &self.routes[path.index()].links;
+        up.iter().chain(down).any(|at| !self.links[*at as usize].link.is_up())
     }
 
     /// Drains the events of the links since the last call.
     pub fn drain_logs(&mut self, mut see: impl FnMut(usize, Instant, LinkEvent)) {
-        for (at, link) in self.directions.iter_mut().enumerate() {
-            for (when, event) in link.direction.log().drain() {
+        for (at, link) in self.links.iter_mut().enumerate() {
+            for (when, event) in link.link.log().drain() {
                 see(at, when, event);
             }
         }
     }
 
-    /// Every direction: the link's name, whether it is the downlink, and its counters as of `now`.
-    pub fn directions(&mut self, now: Instant) -> impl Iterator<Item = (&str, bool, &Direction<Packet>)> {
-        self.directions.iter_mut().map(move |link| {
-            link.direction.advance(now);
-            (link.link.as_str(), link.down, &link.direction)
+    /// Every direction of every link, with its counters as of `now`.
+    pub fn directed_links(&mut self, now: Instant) -> impl Iterator<Item = &DirectedLink<Packet>> {
+        self.links.iter_mut().map(move |link| {
+            link.link.advance(now);
+            &*link
         })
     }
 }
 
-/// The position of a link's downlink; its uplink follows.
-fn down_direction(link: usize) -> u32 {
-    2 * link as u32
+/// The position of a direction of a link among all directed links.
+fn position(link: usize, direction: LinkDirection) -> u32 {
+    2 * link as u32 + direction.index() as u32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use LinkDirection::{Down, Up};
     use anabranch_segment::Flags;
     use anabranch_units::Duration;
 
@@ -167,7 +192,7 @@ mod tests {
     }
 
     /// Runs until no packet is in flight and returns the arrivals.
-    fn arrivals(network: &mut Network, agenda: &mut Agenda) -> Vec<(u64, u32, bool)> {
+    fn arrivals(network: &mut Network, agenda: &mut Agenda) -> Vec<(u64, u32, LinkDirection)> {
         let mut seen = Vec::new();
         loop {
             let (now, component) = agenda.next();
@@ -175,7 +200,7 @@ mod tests {
                 return seen;
             }
             while let Some(packet) = network.poll_arrival(now, component, agenda) {
-                seen.push((now.as_nanos() / 1_000, packet.flow, packet.down));
+                seen.push((now.as_nanos() / 1_000, packet.flow, packet.direction));
             }
         }
     }
@@ -191,27 +216,27 @@ mod tests {
              up = { rate = \"1 Mb/s\", delay = \"9 ms\" }\n[path.p]\nlinks = [\"a\", \"b\"]",
         );
         // 960 bytes of payload, 20 of TCP and 20 of IP: 1 ms at 8 Mb/s, 2 ms at 4 Mb/s, 8 ms at 1 Mb/s.
-        network.enter(Instant::ZERO, (1, true), PathId(0), segment(960), &mut agenda);
-        network.enter(Instant::ZERO, (2, false), PathId(0), segment(960), &mut agenda);
+        network.enter(Instant::ZERO, (1, Down), PathId(0), segment(960), &mut agenda);
+        network.enter(Instant::ZERO, (2, Up), PathId(0), segment(960), &mut agenda);
         let seen = arrivals(&mut network, &mut agenda);
-        assert_eq!(seen, [(2_000 + 7_000 + 1_000 + 5_000, 1, true), (1_000 + 5_000 + 8_000 + 9_000, 2, false)]);
+        assert_eq!(seen, [(2_000 + 7_000 + 1_000 + 5_000, 1, Down), (1_000 + 5_000 + 8_000 + 9_000, 2, Up)]);
     }
 
     #[test]
     fn paths_that_share_a_link_share_its_queue() {
         let (mut network, mut agenda) =
             network("[link.a]\nrate = \"8 Mb/s\"\n[path.p]\nlinks = [\"a\"]\n[path.q]\nlinks = [\"a\"]\nip = 6");
-        network.enter(Instant::ZERO, (1, true), PathId(0), segment(960), &mut agenda);
-        network.enter(Instant::ZERO, (2, true), PathId(1), segment(940), &mut agenda);
-        assert_eq!(arrivals(&mut network, &mut agenda), [(1_000, 1, true), (2_000, 2, true)]);
+        network.enter(Instant::ZERO, (1, Down), PathId(0), segment(960), &mut agenda);
+        network.enter(Instant::ZERO, (2, Down), PathId(1), segment(940), &mut agenda);
+        assert_eq!(arrivals(&mut network, &mut agenda), [(1_000, 1, Down), (2_000, 2, Down)]);
     }
 
     #[test]
     fn a_cut_link_keeps_nothing() {
         let (mut network, mut agenda) = network("[link.a]\nrate = \"8 Mb/s\"\nrtt = \"20 ms\"");
-        network.enter(Instant::ZERO, (1, true), PathId(0), segment(960), &mut agenda);
+        network.enter(Instant::ZERO, (1, Down), PathId(0), segment(960), &mut agenda);
         let cut = Instant::ZERO + Duration::from_micros(500);
-        network.change(cut, 0, true, vec![Change::Up(false)], &mut agenda);
+        network.change(cut, (0, Down), vec![Change::Up(false)], &mut agenda);
         assert_eq!(arrivals(&mut network, &mut agenda), []);
         let mut drops = 0;
         network.drain_logs(|_, _, event| drops += usize::from(matches!(event, LinkEvent::Dropped { .. })));

@@ -152,9 +152,9 @@ fn check(case: u64) -> Result<(), String> {
     let ended = world.run(&mut |_| true);
     let now = world.now;
     let (mut gone, mut duplicated) = (0, 0);
-    for (_, _, direction) in world.network.directions(now) {
-        let stats = direction.stats();
-        gone += stats.dropped_in_total().packets + direction.inside().packets;
+    for DirectedLink { link, .. } in world.network.directed_links(now) {
+        let stats = link.stats();
+        gone += stats.dropped_in_total().packets + link.inside().packets;
         duplicated += stats.duplicated.packets;
     }
     let counts = world.counts;

@@ -108,6 +108,26 @@ path = "b"
 down = false
 "#;
 
+/// The check at the end of a run sees the whole of it: here packets that are on the link after a third of the run arrive larger.
+#[test]
+fn a_link_that_lost_count_of_packets_fails_the_run() {
+    let scenario = scenario(ONE_PATH);
+    let run_with_fault = |grown_by: u32| {
+        let mut at_progress = |seconds: f64| {
+            packet::fault::GROWN_BY.set(if seconds > 20.0 { grown_by } else { 0 });
+            true
+        };
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            run(&scenario, &RunOptions { seed: 1, record_events: false }, &mut at_progress)
+        }));
+        packet::fault::GROWN_BY.set(0);
+        outcome.map(|outcome| outcome.metrics.ended).map_err(|panic| *panic.downcast::<String>().expect("a message"))
+    };
+    assert_eq!(run_with_fault(0), Ok(Ended::Duration));
+    let message = run_with_fault(1).expect_err("the counters do not add up");
+    assert!(message.starts_with("link a (down) lost count of packets: "), "{message}");
+}
+
 #[test]
 fn packets_are_conserved() {
     let scenario = scenario(WILD);
@@ -117,11 +137,11 @@ fn packets_are_conserved() {
         let now = world.now;
         let mut dropped_or_inside = 0;
         let mut duplicated = 0;
-        for (name, down, direction) in world.network.directions(now) {
-            let (stats, inside) = (direction.stats(), direction.inside());
+        for DirectedLink { name, direction, link } in world.network.directed_links(now) {
+            let (stats, inside) = (link.stats(), link.inside());
             let (dropped, lost) = (stats.dropped_in_total(), |a: u64, b: u64| a - b);
             let kept = lost(stats.sent.packets + stats.duplicated.packets, dropped.packets + inside.packets);
-            assert_eq!(kept, stats.delivered.packets, "{name} {down}");
+            assert_eq!(kept, stats.delivered.packets, "{name} {direction}");
             dropped_or_inside += dropped.packets + inside.packets;
             duplicated += stats.duplicated.packets;
         }

@@ -7,7 +7,7 @@ mod common;
 use super::keys::FIRST_NUMBER;
 use super::{Commit, Failover, Protocol};
 use anabranch_segment::{DataSeq, Segment};
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Duration, Instant, LinkDirection};
 use common::talk::Scripted;
 use common::{Pair, Path, config, secs};
 
@@ -51,10 +51,10 @@ fn disturbed(net: &mut Pair) {
 }
 
 /// How many numbers in the trace are on either side of the wrap, in one direction.
-fn sides(net: &Pair, down: bool, number: impl Fn(&Segment) -> Option<DataSeq>) -> [usize; 2] {
+fn sides(net: &Pair, direction: LinkDirection, number: impl Fn(&Segment) -> Option<DataSeq>) -> [usize; 2] {
     let mut sides = [0; 2];
     let trace = net.trace.as_ref().expect("kept");
-    for number in trace.iter().filter(|(.., way, _)| *way == down).filter_map(|(.., segment)| number(segment)) {
+    for number in trace.iter().filter(|(.., to, _)| *to == direction).filter_map(|(.., segment)| number(segment)) {
         let top = if number.wide { 63 } else { 31 };
         sides[usize::from(number.value >> top == 0)] += 1;
     }
@@ -83,13 +83,13 @@ fn data_numbers_wrap_at_both_widths() {
             if wide && first < 1 << 63 {
                 continue;
             }
-            for down in [false, true] {
-                let [before, behind] = sides(&net, down, mapped);
+            for direction in LinkDirection::BOTH {
+                let [before, behind] = sides(&net, direction, mapped);
                 assert!(
                     before > ENOUGH && behind > ENOUGH,
                     "mappings: {before} and {behind}, from {first:x}, wide: {wide}"
                 );
-                let [before, behind] = sides(&net, down, acknowledged);
+                let [before, behind] = sides(&net, direction, acknowledged);
                 assert!(before > ENOUGH && behind > ENOUGH, "acknowledgments: {before} and {behind}");
             }
         }

@@ -6,7 +6,7 @@ pub mod talk;
 use anabranch_segment::{Flags, Segment};
 use anabranch_stack::connection::{Entropy, PathConfig, Protocol};
 use anabranch_stack::{Config, Connection, Transmit};
-use anabranch_units::{Bandwidth, Duration, Instant, PathId};
+use anabranch_units::{Bandwidth, Duration, Instant, LinkDirection, PathId};
 use std::collections::VecDeque;
 
 /// A seeded generator (SplitMix64) for keys and for the losses of packets.
@@ -179,7 +179,7 @@ pub struct Pair {
     server_host: Host,
     seed: u64,
     /// Every segment in order: time, path, towards the client, segment.
-    pub trace: Option<Vec<(Instant, PathId, bool, Segment)>>,
+    pub trace: Option<Vec<(Instant, PathId, LinkDirection, Segment)>>,
 }
 
 impl Pair {
@@ -313,19 +313,22 @@ impl Pair {
     pub fn flush(&mut self) {
         let now = self.now;
         while let Some(transmit) = self.client.poll_transmit(now) {
-            self.dispatch(&transmit, false);
+            self.dispatch(&transmit, LinkDirection::Up);
         }
         while let Some(transmit) = self.server.as_mut().and_then(|server| server.poll_transmit(now)) {
-            self.dispatch(&transmit, true);
+            self.dispatch(&transmit, LinkDirection::Down);
         }
     }
 
-    fn dispatch(&mut self, transmit: &Transmit, down: bool) {
+    fn dispatch(&mut self, transmit: &Transmit, direction: LinkDirection) {
         if let Some(trace) = &mut self.trace {
-            trace.push((self.now, transmit.path, down, transmit.segment.clone()));
+            trace.push((self.now, transmit.path, direction, transmit.segment.clone()));
         }
         let path = &mut self.paths[transmit.path.index()];
-        let pipe = if down { &mut path.down } else { &mut path.up };
+        let pipe = match direction {
+            LinkDirection::Down => &mut path.down,
+            LinkDirection::Up => &mut path.up,
+        };
         pipe.send(self.now, &transmit.segment, transmit.stream_offset, &mut self.fate);
     }
 }

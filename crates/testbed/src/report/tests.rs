@@ -9,7 +9,7 @@ use anabranch_media::SenderCounts;
 use anabranch_network::{Histogram, Stats};
 use anabranch_observation::{Ended, Metrics, observers, read_strictly};
 use anabranch_scenario::{Scenario, load, plan};
-use anabranch_units::{Bandwidth, Duration, Instant, PathId, SubflowId};
+use anabranch_units::{Bandwidth, Duration, Instant, PathId, PerDirection, SubflowId};
 use serde_json::Value;
 
 /// Two viewers of DASH videos, of whom the first may be a program, one of a progressive video, and cross traffic.
@@ -203,8 +203,7 @@ fn seen(scenario: &Scenario, client: ClientKind, server: ServerKind) -> Seen {
         stats
     };
     let path = |packets| LinkReport {
-        up: Stats::default(),
-        down: stats(packets),
+        stats: PerDirection { down: stats(packets), up: Stats::default() },
         inside: Default::default(),
         middlebox: Default::default(),
     };

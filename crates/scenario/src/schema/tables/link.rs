@@ -5,7 +5,7 @@ use super::named::Named;
 use super::queue::Queue;
 use super::rate::{Rate, Trace};
 use anabranch_network::{DelayConfig, DirectionConfig};
-use anabranch_units::{Bytes, Duration, Ratio, text};
+use anabranch_units::{Bytes, Duration, LinkDirection, Ratio, text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -21,6 +21,16 @@ pub struct Link {
     pub up: DirectionSpec,
     /// The direction from server to client, likewise.
     pub down: DirectionSpec,
+}
+
+impl Link {
+    /// One of its directions.
+    pub fn of(&self, direction: LinkDirection) -> &DirectionSpec {
+        match direction {
+            LinkDirection::Down => &self.down,
+            LinkDirection::Up => &self.up,
+        }
+    }
 }
 
 impl Named for Link {

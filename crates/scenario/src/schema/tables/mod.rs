@@ -14,6 +14,7 @@ mod player;
 mod queue;
 mod rate;
 mod session;
+mod starts;
 mod video;
 
 pub use effects::{
@@ -28,6 +29,7 @@ pub use queue::{CoDel, DropTail, Limit, Queue, Red};
 pub(super) use rate::Recorded;
 pub use rate::{Constant, LatencyUse, Rate, Synthetic, TokenBucket, Trace};
 pub use session::{Path, Session, Statistics, Traffic, TrafficKind};
+pub use starts::Starts;
 pub use video::{Bulk, Dash, Fps, Progressive, Video};
 
 use crate::warning::Warning;
@@ -85,10 +87,10 @@ pub struct Scenario {
     #[schemars(with = "BTreeMap<String, Path>")]
     pub paths: Vec<Path>,
     /// Who downloads or watches: a list, `[[session]]`.
-    #[serde(rename = "session", default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "session", default, deserialize_with = "starts::list", skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<Session>,
     /// Cross traffic: a list, `[[traffic]]`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "starts::list", skip_serializing_if = "Vec::is_empty")]
     pub traffic: Vec<Traffic>,
     /// What happens meanwhile: a list, `[[event]]`; in the order of time once the scenario is read.
     #[serde(rename = "event", default, skip_serializing_if = "Vec::is_empty")]

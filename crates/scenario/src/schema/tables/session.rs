@@ -2,6 +2,7 @@
 
 use super::named::Named;
 use super::player::Player;
+use super::starts::{Started, Starts};
 use super::video::Video;
 use anabranch_media::{DashMetricsOptions, QoeWeights};
 use anabranch_stack::connection::{Choice, Transport, congestion_control_schema};
@@ -62,23 +63,16 @@ pub struct Session {
     pub player: Player,
     /// What is measured of a DASH video, and when: { from, to, ... }.
     pub statistics: Option<Statistics>,
-    /// How many viewers of this kind.
-    #[serde(default = "one", deserialize_with = "text::whole::<1, 100000, _, _>")]
-    #[schemars(range(min = 1, max = 100_000))]
-    pub count: u32,
-    /// When the first of them begins.
-    #[serde(default)]
-    pub start: Duration,
-    /// Each of them begins at a random moment within this after its start, so that every seed has phases of its own.
-    #[serde(default)]
-    pub start_spread: Duration,
-    /// The time from each one's beginning to the next one's.
-    #[serde(default)]
-    pub stagger: Duration,
+    /// How many viewers of this kind, and when they begin.
+    #[serde(flatten, skip_deserializing)]
+    #[schemars(!skip_deserializing)]
+    pub starts: Starts,
 }
 
-fn one() -> u32 {
-    1
+impl Started for Session {
+    fn starts_mut(&mut self) -> &mut Starts {
+        &mut self.starts
+    }
 }
 
 /// What is measured of a DASH video.
@@ -166,23 +160,20 @@ pub struct Traffic {
     #[serde(default = "cubic")]
     #[schemars(schema_with = "congestion_control_schema")]
     pub congestion_control: Choice,
-    /// How many of them.
-    #[serde(default = "one", deserialize_with = "text::whole::<1, 100000, _, _>")]
-    #[schemars(range(min = 1, max = 100_000))]
-    pub count: u32,
-    /// When the first of them begins.
-    #[serde(default)]
-    pub start: Duration,
-    /// Each of them begins at a random moment within this after its start, so that every seed has phases of its own.
-    #[serde(default)]
-    pub start_spread: Duration,
-    /// The time from each one's beginning to the next one's.
-    #[serde(default)]
-    pub stagger: Duration,
+    /// How many of them, and when they begin.
+    #[serde(flatten, skip_deserializing)]
+    #[schemars(!skip_deserializing)]
+    pub starts: Starts,
     /// When they end; with the run where absent.
     pub stop: Option<Duration>,
     /// Bytes of each download; endless where absent.
     pub size: Option<Bytes>,
+}
+
+impl Started for Traffic {
+    fn starts_mut(&mut self) -> &mut Starts {
+        &mut self.starts
+    }
 }
 
 fn cubic() -> Choice {
