@@ -99,7 +99,7 @@ impl Changes {
     fn change_mptcp(&self, segment: &mut Segment) {
         if self.strip {
             segment.dss = None;
-            segment.mptcp.clear();
+            segment.mptcp = MptcpOptions::NONE;
         }
         if let Some((wide, by, offset, len, ack, data_fin)) = self.dss {
             let old = segment.dss.unwrap_or_default();

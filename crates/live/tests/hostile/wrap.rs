@@ -27,7 +27,7 @@ fn data_sequence_numbers_wrap_at_32_bits() {
         }
         // A reset alone ends the subflow; the connection would wait for another one, and there is no room for so many.
         let close = MptcpOption::FastClose { receiver_key: rogue.server_key };
-        rogue.say(&mut world, &Segment { flags: Flags::RST, mptcp: vec![close], ..rogue.segment(0) });
+        rogue.say(&mut world, &Segment { flags: Flags::RST, mptcp: [close].into(), ..rogue.segment(0) });
         world.to_attackers.clear();
         assert!(port < 100_000, "no luck");
     };

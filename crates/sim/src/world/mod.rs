@@ -167,26 +167,23 @@ impl<'a> World<'a> {
         }
     }
 
+    /// Packets have passed the link of this component, and with it all links of their path.
     #[inline]
     fn handle_link_timeout(&mut self, now: Instant, component: usize) {
-        while let Some(packet) = self.network.poll_arrival(now, component, &mut self.agenda) {
-            self.arrive(now, &packet);
+        while let Some(packet) = self.network.peek_arrival(now, component, &mut self.agenda) {
+            if packet.down && !self.interfaces[packet.path.index()] {
+                self.counts.lost_at_interface += 1;
+                self.network.remove_arrival(component);
+                continue;
+            }
+            self.counts.arrived += 1;
+            self.data_packets += u64::from(packet.segment.payload_len > 0);
+            let side = if packet.down { Side::Client } else { Side::Server };
+            let flow = packet.flow as usize;
+            self.flows[flow].receive(now, side, packet.path, &packet.segment);
+            self.network.remove_arrival(component);
+            self.pump(now, flow, side);
         }
-    }
-
-    /// A packet has passed all links of its path.
-    #[inline]
-    fn arrive(&mut self, now: Instant, packet: &Packet) {
-        if packet.down && !self.interfaces[packet.path.index()] {
-            self.counts.lost_at_interface += 1;
-            return;
-        }
-        self.counts.arrived += 1;
-        self.data_packets += u64::from(packet.segment.payload_len > 0);
-        let side = if packet.down { Side::Client } else { Side::Server };
-        let flow = packet.flow as usize;
-        self.flows[flow].receive(now, side, packet.path, &packet.segment);
-        self.pump(now, flow, side);
     }
 
     /// Processes the consequences of an event at an end of a flow.
