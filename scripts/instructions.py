@@ -1,11 +1,12 @@
+#!/usr/bin/env python3
 """How many instructions the simulator needs per delivered data packet, by valgrind's callgrind.
 
     make instructions                              # every case
     make instructions INSTRUCTIONS="sticky --functions 25"   # cases by name, with the functions that cost most
 
-The figure is marginal: each case runs for two durations, and the difference of instructions is divided by the difference
-of packets, so that start-up and output do not count. It depends on the compiler and the C library, but not on what else
-the machine does, which a time does. An instruction is not a time either: the speed of a machine is `make bench`.
+The figure is marginal: each case runs for two durations, and the difference of instructions is divided by that of
+packets, so that start-up and output do not count. It depends on the compiler and the C library, but not on what else
+the machine does, which a time does. An instruction is not a time either: `make bench` measures the speed.
 """
 
 import argparse
@@ -61,6 +62,7 @@ class Cost:
 
 
 def main() -> int:
+    """Measures the chosen cases; the exit code."""
     parser = argparse.ArgumentParser(description="Instructions per delivered data packet.")
     parser.add_argument("case", nargs="*", help="part of a case's name; all cases by default")
     parser.add_argument("--functions", type=int, default=0, metavar="N", help="list the N functions that cost most")
@@ -83,6 +85,7 @@ def main() -> int:
 
 
 def report(case: Case, program: Path, functions: int) -> None:
+    """Prints a case's figure, and this many functions that cost most."""
     short, long = (measure(case, duration, program, functions > 0) for duration in case.durations_s)
     packets = long.packets - short.packets
     print(f"{case.name:<24}{(long.instructions - short.instructions) / packets:>24.0f}{packets:>10}", flush=True)
@@ -93,6 +96,7 @@ def report(case: Case, program: Path, functions: int) -> None:
 
 
 def measure(case: Case, duration_s: int, program: Path, by_function: bool) -> Cost:
+    """Runs a case under callgrind."""
     with tempfile.TemporaryDirectory() as folder:
         profile = Path(folder) / "profile"
         valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}"]
@@ -101,7 +105,7 @@ def measure(case: Case, duration_s: int, program: Path, by_function: bool) -> Co
         collected = re.search(r"Collected : (\d+)", run.stderr)
         if run.returncode != 0 or collected is None:
             sys.exit(f"error: {case.name} failed:\n{run.stderr}")
-        functions = self_costs(profile) if by_function else Counter()
+        functions: Counter[str] = self_costs(profile) if by_function else Counter()
     return Cost(int(collected[1]), json.loads(run.stdout)["packets"], functions)
 
 

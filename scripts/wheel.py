@@ -4,12 +4,12 @@
     make wheel                                # into dist/
     make wheel WHEEL=--without-profile        # the same without training
 
-The compiler gets a profile of which branches are taken and which functions are hot (profile-guided optimisation). It builds the
-package with counters, this script runs the scenarios of `TRAINING`, `llvm-profdata` merges the counts, and the compiler builds the
-package again. The profile changes the order and the inlining of code and no result: `make compare` holds for both builds.
+The compiler gets a profile of which branches are taken and which functions are hot (profile-guided optimisation). It
+builds the package with counters, this script runs the scenarios of `TRAINING`, `llvm-profdata` merges the counts, and
+the compiler builds the package again. The profile changes the order and the inlining of code and no result.
 
-No scenario of the benchmark is among those of the training. A speed that was measured on the training runs would say nothing
-about others.
+No scenario of the benchmark is among those of the training. A speed that was measured on the training runs would say
+nothing about others.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ PROFILES = WORK / "profiles"
 MERGED = WORK / "merged.profdata"
 DIST = ROOT / "dist"
 
-# What users run, in every respect that has hot code of its own: players, schedulers, congestion controls, queues, recorded rates,
-# losses, handoffs. A scenario, the simulated seconds, and what else is set.
+# What users run, in every respect that has hot code of its own: players, schedulers, congestion controls, losses,
+# handoffs. A scenario, the simulated seconds, and what else is set.
 TRAINING: list[tuple[str, int, tuple[str, ...]]] = [
     ("sticky/3p-150", 200, ()),
     ("sticky/3p-150", 200, ("transport.scheduler=gr-sty", "transport.congestion_control=compound")),
@@ -45,6 +45,7 @@ TRAINING: list[tuple[str, int, tuple[str, ...]]] = [
 
 
 def main() -> int:
+    """Builds the wheel; the exit code."""
     parser = argparse.ArgumentParser(description="Builds the release wheel into dist/.")
     parser.add_argument("--without-profile", action="store_true", help="build it without training")
     parser.add_argument("--train", action="store_true", help=argparse.SUPPRESS)
@@ -58,8 +59,8 @@ def main() -> int:
     profdata = find_profdata()
     if profdata is None:
         print(
-            f"error: llvm-profdata of LLVM {compilers_llvm()} or later was not found; it reads the training's profile. With rustup:\n"
-            "       rustup component add llvm-tools\n"
+            f"error: llvm-profdata of LLVM {compilers_llvm()} or later, which merges the profile, was not found.\n"
+            "       With rustup: rustup component add llvm-tools\n"
             "       Without a profile: make wheel WHEEL=--without-profile",
             file=sys.stderr,
         )
@@ -100,6 +101,7 @@ def compilers_llvm() -> int:
 
 
 def output(*command: str) -> str:
+    """What a command writes."""
     return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout.strip()
 
 
@@ -127,6 +129,7 @@ def overrides(seconds: int, settings: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def train() -> None:
+    """Runs every scenario of the training."""
     from anabranch import _core
 
     assert WORK in Path(_core.__file__).parents, f"{_core.__file__} is not the package with counters"

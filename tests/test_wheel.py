@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
-import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from anabranch import _core
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
 
-import wheel  # noqa: E402
+
+def load_script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("wheel", ROOT / "scripts" / "wheel.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+wheel = load_script()
 
 
 def test_no_scenario_of_the_benchmark_is_trained_with() -> None:

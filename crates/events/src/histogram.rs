@@ -26,13 +26,7 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Histogram {
-            octaves: Vec::new(),
-            total_weight: 0,
-            weighted_sum: 0,
-            min: u64::MAX,
-            max: 0,
-        }
+        Histogram { octaves: Vec::new(), total_weight: 0, weighted_sum: 0, min: u64::MAX, max: 0 }
     }
 }
 
@@ -157,7 +151,11 @@ mod tests {
             }
             value = value * 3 / 2 + 1;
         }
-        assert_eq!(bucket_of(u64::MAX), (64 - STEP_BITS as usize, STEPS as usize - 1), "the last bucket of the last octave");
+        assert_eq!(
+            bucket_of(u64::MAX),
+            (64 - STEP_BITS as usize, STEPS as usize - 1),
+            "the last bucket of the last octave"
+        );
     }
 
     #[test]

@@ -187,7 +187,9 @@ impl<P: Packet> Direction<P> {
             Change::Up(up) => self.switch(now, up),
         }
         self.note_least_delay();
-        self.plan_arrival();
+        if let Some(service) = self.in_service {
+            self.in_service = Some(Service { arrival: self.arrival(service.finish, service.fate), ..service });
+        }
         self.plan_delivery();
     }
 
@@ -271,25 +273,21 @@ impl<P: Packet> Direction<P> {
         self.stats.queue_delay.record(now.since(packet.entered));
         let finish = self.server.begin(now, u64::from(packet.bytes) + u64::from(self.overhead));
         let fate = self.effects.draw(now);
-        self.in_service = Some(Service { finish, arrival: Instant::FAR_FUTURE, fate });
-        self.plan_arrival();
+        self.in_service = Some(Service { finish, arrival: self.arrival(finish, fate), fate });
     }
 
-    /// Computes the arrival of the packet in service from its departure and its random draws.
+    /// When a packet arrives whose last bit leaves the server at `finish`, with these random draws.
     #[inline]
-    fn plan_arrival(&mut self) {
-        let Some(service) = &mut self.in_service else { return };
-        if service.finish == Instant::FAR_FUTURE {
-            service.arrival = Instant::FAR_FUTURE;
-            return;
+    fn arrival(&self, finish: Instant, fate: Fate) -> Instant {
+        if finish == Instant::FAR_FUTURE {
+            return Instant::FAR_FUTURE;
         }
         let delay = match &self.delay {
             DelayConfig::Constant(delay) => *delay,
-            DelayConfig::Table(steps) => steps.value_at(service.finish.since(self.delay_since)),
+            DelayConfig::Table(steps) => steps.value_at(finish.since(self.delay_since)),
         };
-        let delay = delay.as_nanos().saturating_add_signed(service.fate.wander);
-        let arrival = service.finish + Duration::from_nanos(delay);
-        service.arrival = if service.fate.unordered { arrival } else { arrival.max(self.last_arrival) };
+        let arrival = finish + Duration::from_nanos(delay.as_nanos().saturating_add_signed(fate.wander));
+        if fate.unordered { arrival } else { arrival.max(self.last_arrival) }
     }
 
     /// Every packet whose service ends until `now` leaves the server, and the next one follows it.

@@ -7,7 +7,9 @@ mod world;
 mod wrap;
 
 use anabranch_live::{Limits, Opened};
-use anabranch_segment::{DataSeq, Dss, Flags, Mapping, MptcpOption, MptcpOptions, ResetReason, SackBlock, Segment, SynOptions};
+use anabranch_segment::{
+    DataSeq, Dss, Flags, Mapping, MptcpOption, MptcpOptions, ResetReason, SackBlock, Segment, SynOptions,
+};
 use anabranch_units::{Duration, PathId, SeqNumber};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
