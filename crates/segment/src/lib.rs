@@ -72,7 +72,7 @@ impl fmt::Debug for Flags {
 
 /// The timestamps option (RFC 7323 section 3), in milliseconds of the sender's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(packed(2))]
+#[repr(Rust, packed(2))]
 pub struct Timestamps {
     /// The sender's clock when this segment was sent.
     pub value: u32,

@@ -9,7 +9,7 @@ use core::ops::Deref;
 ///
 /// Packed, like [`Timestamps`](crate::Timestamps), because padding would be a sixth of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(packed(2))]
+#[repr(Rust, packed(2))]
 pub struct DataSeq {
     /// The number; only its low 32 bits are valid where `wide` is false.
     pub value: u64,

@@ -42,7 +42,7 @@ fn data_sequence_numbers_wrap_at_32_bits() {
             let at = u64::from(mapping.subflow_offset) - 1;
             let expected = first.wrapping_add(at);
             let mask = if mapping.dsn.wide { u64::MAX } else { u64::from(u32::MAX) };
-            assert_eq!(mapping.dsn.value, expected & mask, "byte {at}, {wraps_after} before the wrap");
+            assert_eq!({ mapping.dsn.value }, expected & mask, "byte {at}, {wraps_after} before the wrap");
             narrow += u32::from(!mapping.dsn.wide);
             both_sides[usize::from(at > u64::from(wraps_after))] = true;
             taken = taken.max(at + u64::from(segment.payload_len));
