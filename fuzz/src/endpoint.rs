@@ -3,7 +3,7 @@
 //! Nothing may panic; both ends may only report payload that lies within the segment that carried it, and read no more than
 //! could have been sent to them; and nothing keeps an endpoint busy for ever without time passing.
 
-use anabranch_segment::{DataSeq, Dss, Flags, Mapping, MptcpOption, ResetReason, SackBlock, Segment};
+use anabranch_segment::{DataSeq, Dss, Flags, Mapping, MptcpOption, MptcpOptions, ResetReason, SackBlock, Segment};
 use anabranch_stack::connection::{Choice, Commit, Entropy, Failover, PathConfig, Protocol};
 use anabranch_stack::{Config, Connection, scheduler};
 use anabranch_units::{Duration, Instant, PathId, SeqNumber};
