@@ -26,7 +26,7 @@ RUST_SOURCES := $(shell find crates scenarios -type f \( -name '*.rs' -o -name '
                 Cargo.toml Cargo.lock .cargo/config.toml
 PYTHON_TREES := python tests scripts
 
-.PHONY: help demo images test rust-test python-test check check-rust check-python words slow compare bench bench-live build docs validation fuzz matrix tools clean
+.PHONY: help demo images test rust-test python-test check check-rust check-python words slow compare bench bench-live instructions build wheel docs validation fuzz matrix tools clean
 
 help: ## Lists these verbs.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -83,6 +83,9 @@ $(VENV)/.built: $(VENV)/.runtime $(VENV)/.compiled
 build: ## Builds the package into .venv.
 	@# What is needed at run time comes over the network, while Cargo compiles.
 	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.built
+
+wheel: $(VENV)/.maturin ## Builds the release wheel into dist/, optimised with a profile of training runs.
+	@$(BIN)/python scripts/wheel.py $(WHEEL)
 
 # The tests need the package, but its release build only if that is there already. Otherwise the compiled part comes from the build
 # of Rust's tests, and from the same invocation of Cargo: another one would unify features otherwise and compile nearly everything
@@ -167,6 +170,9 @@ compare: build ## Compares metrics and events of 133 runs with those that were r
 
 bench: $(VENV)/.created ## Measures speed and memory.
 	$(CARGO) bench -p anabranch-sim --bench simulator --locked
+
+instructions: tools ## Counts instructions per delivered packet, which do not depend on what else the machine does.
+	@$(PYTHON) scripts/instructions.py $(INSTRUCTIONS)
 
 bench-live: ## Measures the server beside the kernel's own, as root on an idle machine.
 	$(CARGO) bench -p anabranch-live --bench wire --locked

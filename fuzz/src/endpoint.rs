@@ -3,7 +3,7 @@
 //! Nothing may panic; both ends may only report payload that lies within the segment that carried it, and read no more than
 //! could have been sent to them; and nothing keeps an endpoint busy for ever without time passing.
 
-use anabranch_segment::{DataSeq, Dss, Flags, Mapping, MptcpOption, ResetReason, SackBlock, Segment};
+use anabranch_segment::{DataSeq, Dss, Flags, Mapping, MptcpOption, MptcpOptions, ResetReason, SackBlock, Segment};
 use anabranch_stack::connection::{Choice, Commit, Entropy, Failover, PathConfig, Protocol};
 use anabranch_stack::{Config, Connection, scheduler};
 use anabranch_units::{Duration, Instant, PathId, SeqNumber};
@@ -99,7 +99,7 @@ impl Changes {
     fn change_mptcp(&self, segment: &mut Segment) {
         if self.strip {
             segment.dss = None;
-            segment.mptcp.clear();
+            segment.mptcp = MptcpOptions::NONE;
         }
         if let Some((wide, by, offset, len, ack, data_fin)) = self.dss {
             let old = segment.dss.unwrap_or_default();

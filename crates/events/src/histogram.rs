@@ -1,21 +1,23 @@
-//! A histogram of weighted integers with a bounded relative error and a fixed size.
+//! A histogram of weighted integers with a bounded relative error and a bounded size.
 //!
 //! Small values have a bucket each. Above them every power of two is cut into [`STEPS`] equal buckets, so a bucket is
 //! never wider than 1/64 of its lower end, and its middle is never further than 0.8 % from any value inside.
-//! (The idea is Gil Tene's HdrHistogram.) Recording is a shift and an addition; nothing is allocated after
-//! construction. Mean, minimum and maximum are exact.
+//! (The idea is Gil Tene's HdrHistogram.) Recording is a shift and an addition. The buckets of a power of two are allocated
+//! with its first value: values of one kind fill few of them. Mean, minimum and maximum are exact.
 
 /// How many buckets a power of two is cut into, as a power of two.
 const STEP_BITS: u32 = 6;
 /// How many buckets a power of two is cut into.
 const STEPS: u64 = 1 << STEP_BITS;
-/// Values up to `STEPS` have their own bucket; each of the `64 - STEP_BITS` higher powers of two has `STEPS`.
-const BUCKETS: usize = ((64 - STEP_BITS as usize) + 1) * STEPS as usize;
+
+/// The buckets of one power of two, or of the values below [`STEPS`].
+type Octave = [u64; STEPS as usize];
 
 /// Weighted integers, of any unit: nanoseconds, bytes, packets.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    weights: Box<[u64]>,
+    /// Up to the highest one with a value; those without a value are absent.
+    octaves: Vec<Option<Box<Octave>>>,
     total_weight: u64,
     weighted_sum: u128,
     min: u64,
@@ -24,18 +26,12 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Histogram {
-            weights: vec![0; BUCKETS].into_boxed_slice(),
-            total_weight: 0,
-            weighted_sum: 0,
-            min: u64::MAX,
-            max: 0,
-        }
+        Histogram { octaves: Vec::new(), total_weight: 0, weighted_sum: 0, min: u64::MAX, max: 0 }
     }
 }
 
 impl Histogram {
-    /// An empty histogram, of about 30 kB.
+    /// An empty histogram. It grows by 512 bytes for each power of two among its values, to 30 kB at the most.
     pub fn new() -> Self {
         Histogram::default()
     }
@@ -47,11 +43,24 @@ impl Histogram {
         if weight == 0 {
             return;
         }
-        self.weights[bucket_of(value)] += weight;
+        let (octave, step) = bucket_of(value);
+        match self.octaves.get_mut(octave) {
+            Some(Some(weights)) => weights[step] += weight,
+            _ => self.add_octave(octave)[step] += weight,
+        }
         self.total_weight += weight;
         self.weighted_sum += u128::from(value) * u128::from(weight);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
+    }
+
+    /// Allocates the buckets of an octave that has no value yet.
+    #[cold]
+    fn add_octave(&mut self, octave: usize) -> &mut Octave {
+        if self.octaves.len() <= octave {
+            self.octaves.resize(octave + 1, None);
+        }
+        self.octaves[octave].insert(Box::new([0; STEPS as usize]))
     }
 
     /// Whether nothing was recorded.
@@ -79,10 +88,12 @@ impl Histogram {
             return self.max;
         }
         let mut seen = 0;
-        for (bucket, &weight) in self.weights.iter().enumerate() {
-            seen += weight;
-            if seen >= wanted {
-                return middle_of(bucket).clamp(self.min, self.max);
+        for (octave, weights) in self.octaves.iter().enumerate() {
+            for (step, weight) in weights.iter().flat_map(|weights| weights.iter()).enumerate() {
+                seen += weight;
+                if seen >= wanted {
+                    return middle_of(octave, step).clamp(self.min, self.max);
+                }
             }
         }
         self.max
@@ -107,26 +118,21 @@ impl Histogram {
     }
 }
 
-/// The bucket of a value: below `STEPS` the value itself, above it the power of two and the next `STEP_BITS` bits.
+/// The octave of a value, and its bucket there: below `STEPS` the value itself, above it the `STEP_BITS` bits after the first.
 #[inline]
-fn bucket_of(value: u64) -> usize {
+fn bucket_of(value: u64) -> (usize, usize) {
     if value < STEPS {
-        return value as usize;
+        return (0, value as usize);
     }
     let shift = (63 - value.leading_zeros()) - STEP_BITS;
-    // The top bit stays in `step`, so it runs from STEPS to 2 * STEPS - 1.
-    let step = (value >> shift) as usize;
-    shift as usize * STEPS as usize + step
+    (shift as usize + 1, (value >> shift) as usize - STEPS as usize)
 }
 
 /// The middle of a bucket's range.
-fn middle_of(bucket: usize) -> u64 {
-    let bucket = bucket as u64;
-    if bucket < 2 * STEPS {
-        return bucket;
-    }
-    let shift = bucket / STEPS - 1;
-    let low = (bucket - shift * STEPS) << shift;
+fn middle_of(octave: usize, step: usize) -> u64 {
+    let step = step as u64;
+    let Some(shift) = octave.checked_sub(1) else { return step };
+    let low = (STEPS + step) << shift;
     low + ((1 << shift) - 1) / 2
 }
 
@@ -139,21 +145,26 @@ mod tests {
         let mut value: u64 = 1;
         while value < u64::MAX / 3 {
             for v in [value - 1, value, value + 1, value * 2 - 1] {
-                let middle = middle_of(bucket_of(v));
+                let (octave, step) = bucket_of(v);
+                let middle = middle_of(octave, step);
                 assert!(middle.abs_diff(v) as f64 <= 0.008 * v as f64, "{v} became {middle}");
             }
             value = value * 3 / 2 + 1;
         }
-        assert!(bucket_of(u64::MAX) < BUCKETS);
-        assert_eq!(bucket_of(u64::MAX), BUCKETS - 1, "no bucket is wasted at the top");
+        assert_eq!(
+            bucket_of(u64::MAX),
+            (64 - STEP_BITS as usize, STEPS as usize - 1),
+            "the last bucket of the last octave"
+        );
     }
 
     #[test]
     fn buckets_rise_with_the_value() {
-        let mut last = 0;
+        let mut last = (0, 0);
         for v in 0..100_000u64 {
             let bucket = bucket_of(v);
-            assert!(bucket == last || bucket == last + 1, "at {v}");
+            let next = if last.1 + 1 < STEPS as usize { (last.0, last.1 + 1) } else { (last.0 + 1, 0) };
+            assert!(bucket == last || bucket == next, "at {v}");
             last = bucket;
         }
     }
@@ -188,6 +199,17 @@ mod tests {
         assert!(weighted.quantile(0.94).abs_diff(7_000_000) <= 56_000);
         assert_eq!(weighted.total_weight(), 100);
         assert_eq!(weighted.mean(), (4.0 * 7e6 + 6.0 * 5e7) / 100.0);
+    }
+
+    #[test]
+    fn only_octaves_with_values_take_memory() {
+        let mut h = Histogram::new();
+        assert_eq!(h.octaves.capacity(), 0);
+        for value in [0, 50_000_000, 60_000_000, 60_000_000, 250_000_000] {
+            h.record(value, 1500);
+        }
+        assert_eq!(h.octaves.iter().flatten().count(), 3);
+        assert_eq!((h.quantile(0.2), h.quantile(0.5).abs_diff(60_000_000) < 480_000), (0, true));
     }
 
     #[test]

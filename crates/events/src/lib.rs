@@ -47,6 +47,13 @@ impl<E> Log<E> {
         self.entries.drain(..)
     }
 
+    /// Removes the events since the last call, and passes each to `see`.
+    #[inline]
+    pub fn consume(&mut self, mut see: impl FnMut(Instant, &E)) {
+        self.entries.iter().for_each(|(at, event)| see(*at, event));
+        self.entries.clear();
+    }
+
     /// Whether no event was emitted since the last drain.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

@@ -91,9 +91,14 @@ impl SwitchPredictor {
     }
 
     /// Processes one event of the sender; a switch gives a forecast.
+    #[inline]
     pub fn observe(&mut self, at: Instant, event: &TransportEvent) -> Option<SwitchForecast> {
+        if let TransportEvent::PathSwitched { .. } = event { self.forecast(at, event) } else { None }
+    }
+
+    fn forecast(&mut self, at: Instant, switch: &TransportEvent) -> Option<SwitchForecast> {
         let &TransportEvent::PathSwitched { from, to, any, new_data, offset, rtt_from, rtt_to, rate_from, rate_to } =
-            event
+            switch
         else {
             return None;
         };

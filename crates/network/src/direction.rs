@@ -8,13 +8,12 @@
 use crate::config::{Change, DelayConfig, DirectionConfig};
 use crate::draws::Streams;
 use crate::effects::{Effects, Fate};
-use crate::pipe::Pipe;
 use crate::queue::{Backlog, Departure, Queue, QueuedPacket};
+use crate::ring::Ring;
 use crate::server::Server;
 use crate::stats::{Count, Imbalance, Stats};
 use anabranch_events::{DropCause, LinkEvent, Log};
 use anabranch_units::{Bandwidth, Duration, Instant};
-use std::collections::VecDeque;
 
 /// A packet that a link can carry.
 pub trait Packet {
@@ -25,14 +24,7 @@ pub trait Packet {
     fn duplicate(&self) -> Self;
 }
 
-/// A packet that is waiting or in service.
-struct Waiting<P> {
-    packet: P,
-    entered: Instant,
-    bytes: u32,
-}
-
-/// The packet in service: the first of the waiting ones.
+/// The packet in service: the first that does not propagate.
 #[derive(Clone, Copy, Debug)]
 struct Service {
     /// When its last bit is sent.
@@ -50,8 +42,7 @@ pub struct Direction<P> {
     queue: Box<dyn Queue>,
     /// Number of earlier queues; each has its own random stream.
     queue_changes: u32,
-    /// Waiting packets, behind the one in service if there is one.
-    waiting: VecDeque<Waiting<P>>,
+    packets: Ring<P>,
     /// Size of the waiting packets, without the one in service.
     backlog: Backlog,
     server: Server,
@@ -66,7 +57,8 @@ pub struct Direction<P> {
     least_delay: Duration,
     /// Arrival of the last packet that keeps the order.
     last_arrival: Instant,
-    pipe: Pipe<P>,
+    /// See [`poll_timeout`](Self::poll_timeout); [`Instant::FAR_FUTURE`] for none.
+    next_delivery: Instant,
     streams: Streams,
     stats: Stats,
     log: Log<LinkEvent>,
@@ -87,7 +79,7 @@ impl<P: Packet> Direction<P> {
             up: config.up,
             queue,
             queue_changes: 0,
-            waiting: VecDeque::new(),
+            packets: Ring::new(),
             backlog: Backlog::default(),
             server: Server::new(&config.rate, &streams, Instant::ZERO),
             mean_rate,
@@ -97,7 +89,7 @@ impl<P: Packet> Direction<P> {
             delay_since: Instant::ZERO,
             least_delay: Duration::ZERO,
             last_arrival: Instant::ZERO,
-            pipe: Pipe::new(),
+            next_delivery: Instant::FAR_FUTURE,
             streams,
             stats: Stats::default(),
             log: Log::default(),
@@ -116,9 +108,10 @@ impl<P: Packet> Direction<P> {
             return self.drop_packet(now, cause, bytes);
         }
         self.backlog.add(bytes);
-        self.waiting.push_back(Waiting { packet, entered: now, bytes });
+        self.packets.enter(now, packet);
         if self.in_service.is_none() {
             self.begin_next(now);
+            self.plan_delivery();
         }
     }
 
@@ -127,25 +120,31 @@ impl<P: Packet> Direction<P> {
     /// arrives without a further call.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let arriving = self.pipe.next_arrival();
-        let served = match &self.in_service {
-            None => Instant::FAR_FUTURE,
-            // The next delivery may be of a later packet.
-            Some(service) if service.fate.lost => service.finish + self.least_delay,
-            Some(service) if service.fate.unordered || self.effects.may_reorder() => {
-                service.arrival.min(service.finish + self.least_delay)
-            }
-            Some(service) => service.arrival,
-        };
-        let next = arriving.min(served);
-        (next != Instant::FAR_FUTURE).then_some(next)
+        (self.next_delivery != Instant::FAR_FUTURE).then_some(self.next_delivery)
+    }
+
+    /// The next packet that has arrived at the far end by now, which stays inside.
+    #[inline]
+    pub fn peek_delivery(&mut self, now: Instant) -> Option<&P> {
+        self.advance(now);
+        self.packets.peek(now)
+    }
+
+    /// Removes the packet that [`peek_delivery`](Self::peek_delivery) returned; there must be one.
+    #[inline]
+    pub fn remove_delivery(&mut self) {
+        if let Some(packet) = self.packets.pop() {
+            self.stats.delivered.add(packet.bytes());
+        }
+        self.plan_delivery();
     }
 
     /// The next packet that has arrived at the far end by now. Call until it returns `None`.
     #[inline]
     pub fn poll_delivery(&mut self, now: Instant) -> Option<P> {
-        self.advance(now);
-        let packet = self.pipe.pop(now)?;
+        self.peek_delivery(now)?;
+        let packet = self.packets.pop()?;
+        self.plan_delivery();
         self.stats.delivered.add(packet.bytes());
         Some(packet)
     }
@@ -153,10 +152,8 @@ impl<P: Packet> Direction<P> {
     /// Processes all events until `now`, so that the counters and the log are up to date.
     #[inline]
     pub fn advance(&mut self, now: Instant) {
-        while let Some(service) = self.in_service
-            && service.finish <= now
-        {
-            self.finish_service(service);
+        if self.in_service.as_ref().is_some_and(|service| service.finish <= now) {
+            self.finish_services(now);
         }
     }
 
@@ -190,7 +187,10 @@ impl<P: Packet> Direction<P> {
             Change::Up(up) => self.switch(now, up),
         }
         self.note_least_delay();
-        self.plan_arrival();
+        if let Some(service) = self.in_service {
+            self.in_service = Some(Service { arrival: self.arrival(service.finish, service.fate), ..service });
+        }
+        self.plan_delivery();
     }
 
     /// [`Stats::check_conservation`] with what is inside.
@@ -229,9 +229,8 @@ impl<P: Packet> Direction<P> {
 
     /// Number of packets inside: waiting, in service and propagating. Counted at each call, for checks of conservation.
     pub fn inside(&self) -> Count {
-        let waiting = self.waiting.iter().map(|entry| &entry.packet);
         let mut count = Count::default();
-        waiting.chain(self.pipe.iter()).for_each(|packet| count.add(packet.bytes()));
+        self.packets.iter().for_each(|packet| count.add(packet.bytes()));
         count
     }
 
@@ -255,13 +254,13 @@ impl<P: Packet> Direction<P> {
     #[inline]
     fn begin_next(&mut self, now: Instant) {
         self.in_service = None;
-        while let Some(head) = self.waiting.front() {
-            let packet = QueuedPacket { entered: head.entered, bytes: head.bytes };
+        while let Some((head, entered)) = self.packets.head() {
+            let packet = QueuedPacket { entered, bytes: head.bytes() };
             self.backlog.remove(packet.bytes);
             match self.queue.depart(now, packet, self.backlog) {
                 Departure::Send => return self.begin_service(now, packet),
                 Departure::Drop => {
-                    self.waiting.pop_front();
+                    self.packets.remove_head();
                     self.drop_packet(now, DropCause::Queue, packet.bytes);
                 }
             }
@@ -274,52 +273,74 @@ impl<P: Packet> Direction<P> {
         self.stats.queue_delay.record(now.since(packet.entered));
         let finish = self.server.begin(now, u64::from(packet.bytes) + u64::from(self.overhead));
         let fate = self.effects.draw(now);
-        self.in_service = Some(Service { finish, arrival: Instant::FAR_FUTURE, fate });
-        self.plan_arrival();
+        self.in_service = Some(Service { finish, arrival: self.arrival(finish, fate), fate });
     }
 
-    /// Computes the arrival of the packet in service from its departure and its random draws.
+    /// When a packet arrives whose last bit leaves the server at `finish`, with these random draws.
     #[inline]
-    fn plan_arrival(&mut self) {
-        let Some(service) = &mut self.in_service else { return };
-        if service.finish == Instant::FAR_FUTURE {
-            service.arrival = Instant::FAR_FUTURE;
-            return;
+    fn arrival(&self, finish: Instant, fate: Fate) -> Instant {
+        if finish == Instant::FAR_FUTURE {
+            return Instant::FAR_FUTURE;
         }
         let delay = match &self.delay {
             DelayConfig::Constant(delay) => *delay,
-            DelayConfig::Table(steps) => steps.value_at(service.finish.since(self.delay_since)),
+            DelayConfig::Table(steps) => steps.value_at(finish.since(self.delay_since)),
         };
-        let delay = delay.as_nanos().saturating_add_signed(service.fate.wander);
-        let arrival = service.finish + Duration::from_nanos(delay);
-        service.arrival = if service.fate.unordered { arrival } else { arrival.max(self.last_arrival) };
+        let arrival = finish + Duration::from_nanos(delay.as_nanos().saturating_add_signed(fate.wander));
+        if fate.unordered { arrival } else { arrival.max(self.last_arrival) }
     }
 
-    /// The packet in service has left the server.
-    #[inline]
-    fn finish_service(&mut self, service: Service) {
-        let Service { finish, arrival, fate } = service;
-        if let Some(Waiting { packet, bytes, .. }) = self.waiting.pop_front() {
-            if fate.lost {
-                self.drop_packet(finish, DropCause::Random, bytes);
+    /// Every packet whose service ends until `now` leaves the server, and the next one follows it.
+    fn finish_services(&mut self, now: Instant) {
+        while let Some(service) = self.in_service
+            && service.finish <= now
+        {
+            if service.fate.lost {
+                self.lose_head(service.finish);
             } else {
-                self.propagate(arrival, fate, packet);
+                self.propagate(service);
             }
+            self.begin_next(service.finish);
         }
-        self.begin_next(finish);
+        self.plan_delivery();
+    }
+
+    /// The packet in service was sent, but is lost.
+    #[cold]
+    fn lose_head(&mut self, now: Instant) {
+        let bytes = self.packets.head().map(|(packet, _)| packet.bytes());
+        self.packets.remove_head();
+        if let Some(bytes) = bytes {
+            self.drop_packet(now, DropCause::Random, bytes);
+        }
     }
 
     #[inline]
-    fn propagate(&mut self, arrival: Instant, fate: Fate, packet: P) {
-        let copy = fate.duplicated.then(|| packet.duplicate());
-        self.pipe.push(arrival, packet);
+    fn propagate(&mut self, Service { arrival, fate, .. }: Service) {
+        let copy = self.packets.head().filter(|_| fate.duplicated).map(|(packet, _)| packet.duplicate());
+        self.packets.propagate(arrival);
         if let Some(copy) = copy {
             self.stats.duplicated.add(copy.bytes());
-            self.pipe.push(arrival, copy);
+            self.packets.propagate_copy(arrival, copy);
         }
         if !fate.unordered {
             self.last_arrival = arrival;
         }
+    }
+
+    /// Notes the time of the next delivery, after any change of what propagates or is in service.
+    #[inline]
+    fn plan_delivery(&mut self) {
+        let served = match &self.in_service {
+            None => Instant::FAR_FUTURE,
+            // The next delivery may be of a later packet.
+            Some(service) if service.fate.lost => service.finish + self.least_delay,
+            Some(service) if service.fate.unordered || self.effects.may_reorder() => {
+                service.arrival.min(service.finish + self.least_delay)
+            }
+            Some(service) => service.arrival,
+        };
+        self.next_delivery = self.packets.next_arrival().min(served);
     }
 
     fn switch(&mut self, now: Instant, up: bool) {
@@ -334,20 +355,25 @@ impl<P: Packet> Direction<P> {
         if self.in_service.take().is_some() {
             self.server.interrupt(now);
         }
-        while let Some(entry) = self.waiting.pop_front() {
-            self.drop_packet(now, DropCause::Outage, entry.bytes);
+        for packet in self.packets.remove_waiting() {
+            count_drop(&mut self.stats, &mut self.log, now, DropCause::Outage, packet.bytes());
         }
         self.backlog = Backlog::default();
         self.queue.emptied(now);
     }
 
-    #[cold]
     fn drop_packet(&mut self, now: Instant, cause: DropCause, bytes: u32) {
-        self.stats.count_drop(cause, bytes);
-        self.log.emit(now, LinkEvent::Dropped { cause, bytes });
+        count_drop(&mut self.stats, &mut self.log, now, cause, bytes);
     }
 
     fn note_least_delay(&mut self) {
         self.least_delay = self.delay.shortest() - self.effects.reach_below();
     }
+}
+
+/// Counts a packet that was dropped, and emits the event.
+#[cold]
+fn count_drop(stats: &mut Stats, log: &mut Log<LinkEvent>, now: Instant, cause: DropCause, bytes: u32) {
+    stats.count_drop(cause, bytes);
+    log.emit(now, LinkEvent::Dropped { cause, bytes });
 }

@@ -151,16 +151,13 @@ impl Observer {
     /// What the endpoint said that sends the content.
     #[inline]
     pub fn see_sender(&mut self, log: &mut Log<TransportEvent>) {
-        if log.is_empty() {
-            return;
-        }
-        for (at, event) in log.drain() {
-            self.transport.observe_sender(at, &event);
-            let forecast = self.predictor.as_mut().and_then(|predictor| predictor.observe(at, &event));
+        log.consume(|at, event| {
+            self.transport.observe_sender(at, event);
+            let forecast = self.predictor.as_mut().and_then(|predictor| predictor.observe(at, event));
             if let Some(rows) = &mut self.rows {
-                rows.list.push(EventRow::transport(at, rows.sources[0], &event, forecast));
+                rows.list.push(EventRow::transport(at, rows.sources[0], event, forecast));
             }
-            match event {
+            match *event {
                 TransportEvent::SubflowOpened { subflow, path, .. } => self.note_path(subflow, path),
                 TransportEvent::PathSwitched { any: true, .. } => {
                     if let Some(recorder) = &mut self.recorder {
@@ -181,7 +178,7 @@ impl Observer {
                 }
                 _ => {}
             }
-        }
+        });
     }
 
     /// What a sender that is not ours counts of a subflow, whose opening was observed.
@@ -192,41 +189,35 @@ impl Observer {
     /// What the endpoint said that receives it.
     #[inline]
     pub fn see_receiver(&mut self, log: &mut Log<TransportEvent>) {
-        if log.is_empty() {
-            return;
-        }
-        for (at, event) in log.drain() {
-            self.transport.observe_receiver(at, &event);
-            self.gaps.observe_receiver(at, &event);
+        log.consume(|at, event| {
+            self.transport.observe_receiver(at, event);
+            self.gaps.observe_receiver(at, event);
             if let Some(dash) = &mut self.dash {
-                dash.observe_receiver(&event);
+                dash.observe_receiver(event);
             }
             if let Some(rows) = &mut self.rows {
-                rows.list.push(EventRow::transport(at, rows.sources[1], &event, None));
+                rows.list.push(EventRow::transport(at, rows.sources[1], event, None));
             }
-        }
+        });
     }
 
     /// What the player said.
     #[inline]
     pub fn see_player(&mut self, log: &mut Log<PlayerEvent>) {
-        if log.is_empty() {
-            return;
-        }
-        for (at, event) in log.drain() {
-            self.viewer.observe(at, &event);
-            self.gaps.observe(at, &event);
+        log.consume(|at, event| {
+            self.viewer.observe(at, event);
+            self.gaps.observe(at, event);
             if let Some(downloads) = &mut self.downloads {
-                downloads.observe(at, &event);
+                downloads.observe(at, event);
             }
             if let Some(dash) = &mut self.dash {
-                dash.observe(at, &event);
+                dash.observe(at, event);
             }
             if let Some(rows) = &mut self.rows {
-                rows.list.push(EventRow::player(at, rows.sources[2], &event));
+                rows.list.push(EventRow::player(at, rows.sources[2], event));
             }
-            let Some(recorder) = &mut self.recorder else { continue };
-            match event {
+            let Some(recorder) = &mut self.recorder else { return };
+            match *event {
                 PlayerEvent::BufferLevel { media, .. } => recorder.buffer(media),
                 PlayerEvent::PictureDiscarded { .. } => recorder.discard(),
                 PlayerEvent::BufferUnderflow { .. } => recorder.underflow(at),
@@ -235,7 +226,12 @@ impl Observer {
                 PlayerEvent::StallEnded | PlayerEvent::PlaybackEnded => recorder.stall(at, false),
                 _ => {}
             }
-        }
+        });
+    }
+
+    /// Whether anybody keeps the buffer levels of the player: the recording, which has the first sessions, or the table of events.
+    pub fn keeps_buffer_levels(&self) -> bool {
+        self.recorder.is_some() || self.rows.is_some()
     }
 
     /// Samples follow.

@@ -8,7 +8,7 @@
 mod mptcp;
 mod sack;
 
-pub use mptcp::{CapableFlags, DataSeq, Dss, Mapping, MptcpOption, RemovedAddresses, ResetReason};
+pub use mptcp::{CapableFlags, DataSeq, Dss, Mapping, MptcpOption, MptcpOptions, RemovedAddresses, ResetReason};
 pub use sack::{SackBlock, SackBlocks};
 
 use anabranch_units::SeqNumber;
@@ -72,6 +72,7 @@ impl fmt::Debug for Flags {
 
 /// The timestamps option (RFC 7323 section 3), in milliseconds of the sender's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(Rust, packed(2))]
 pub struct Timestamps {
     /// The sender's clock when this segment was sent.
     pub value: u32,
@@ -116,7 +117,7 @@ pub struct Segment {
     /// The DSS option, which almost every segment carries.
     pub dss: Option<Dss>,
     /// All other MPTCP options; empty, and so without allocation, on almost every segment.
-    pub mptcp: Vec<MptcpOption>,
+    pub mptcp: MptcpOptions,
 }
 
 impl Segment {
@@ -134,7 +135,7 @@ impl Segment {
             sack: SackBlocks::default(),
             syn: None,
             dss: None,
-            mptcp: Vec::new(),
+            mptcp: MptcpOptions::NONE,
         }
     }
 
@@ -146,6 +147,7 @@ impl Segment {
     }
 
     /// Bytes of TCP options as `anabranch-wire` encodes them: each option padded to whole words, like Linux.
+    #[inline]
     pub fn options_len(&self) -> u32 {
         let mut len = self.sack.encoded_len();
         if let Some(syn) = &self.syn {
@@ -171,11 +173,13 @@ impl Segment {
     }
 
     /// Bytes of TCP header, options included.
+    #[inline]
     pub fn header_len(&self) -> u32 {
         BASE_HEADER_LEN + self.options_len()
     }
 
     /// Bytes of TCP header and payload: the packet's size without the IP header.
+    #[inline]
     pub fn len(&self) -> u32 {
         self.header_len() + self.payload_len
     }
@@ -183,5 +187,26 @@ impl Segment {
     /// Never: a segment has at least a header.
     pub fn is_empty(&self) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_is_small_enough_to_be_copied_without_a_call() {
+        // A packet of the simulator adds 16 bytes, and up to 128 bytes are copied in place.
+        assert!(size_of::<Segment>() <= 112, "{} bytes", size_of::<Segment>());
+    }
+
+    #[test]
+    fn a_list_whose_last_option_was_taken_equals_an_empty_one() {
+        let mut options = MptcpOptions::NONE;
+        options.push(MptcpOption::Priority { backup: true });
+        assert_eq!(options, [MptcpOption::Priority { backup: true }]);
+        assert_eq!((options.pop(), options.pop()), (Some(MptcpOption::Priority { backup: true }), None));
+        assert_eq!((options.is_empty(), options), (true, MptcpOptions::NONE));
+        assert_eq!(MptcpOptions::from([]), MptcpOptions::NONE);
     }
 }

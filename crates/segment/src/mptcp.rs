@@ -1,11 +1,15 @@
 //! Multipath TCP version 1 options (RFC 8684).
 
 use core::net::IpAddr;
+use core::ops::Deref;
 
 /// A data sequence number, or a data acknowledgment, with its encoded width.
 ///
 /// A 4-byte one has the low 32 bits only; the receiver expands it near the expected number.
+///
+/// Packed, like [`Timestamps`](crate::Timestamps), because padding would be a sixth of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(Rust, packed(2))]
 pub struct DataSeq {
     /// The number; only its low 32 bits are valid where `wide` is false.
     pub value: u64,
@@ -191,6 +195,82 @@ pub enum MptcpOption {
         /// Reason of the reset.
         reason: ResetReason,
     },
+}
+
+/// The MPTCP options of a segment, DSS aside: a list that takes one word and no allocation while it is empty.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct MptcpOptions(
+    // A vector in place would take three words of every segment.
+    #[expect(clippy::box_collection)] Option<Box<Vec<MptcpOption>>>,
+);
+
+impl MptcpOptions {
+    /// No option.
+    pub const NONE: MptcpOptions = MptcpOptions(None);
+
+    /// Appends an option.
+    pub fn push(&mut self, option: MptcpOption) {
+        self.0.get_or_insert_default().push(option);
+    }
+
+    /// Removes and returns the last option, if there is one.
+    pub fn pop(&mut self) -> Option<MptcpOption> {
+        let last = self.0.as_mut()?.pop();
+        if self.is_empty() {
+            *self = MptcpOptions::NONE;
+        }
+        last
+    }
+}
+
+impl Deref for MptcpOptions {
+    type Target = [MptcpOption];
+
+    #[inline]
+    fn deref(&self) -> &[MptcpOption] {
+        self.0.as_ref().map_or(&[], |list| list.as_slice())
+    }
+}
+
+impl<const N: usize> From<[MptcpOption; N]> for MptcpOptions {
+    fn from(list: [MptcpOption; N]) -> Self {
+        list.into_iter().collect()
+    }
+}
+
+impl FromIterator<MptcpOption> for MptcpOptions {
+    fn from_iter<T: IntoIterator<Item = MptcpOption>>(options: T) -> Self {
+        let mut list = MptcpOptions::NONE;
+        list.extend(options);
+        list
+    }
+}
+
+impl Extend<MptcpOption> for MptcpOptions {
+    fn extend<T: IntoIterator<Item = MptcpOption>>(&mut self, options: T) {
+        options.into_iter().for_each(|option| self.push(option));
+    }
+}
+
+impl<'a> IntoIterator for &'a MptcpOptions {
+    type Item = &'a MptcpOption;
+    type IntoIter = core::slice::Iter<'a, MptcpOption>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<const N: usize> PartialEq<[MptcpOption; N]> for MptcpOptions {
+    fn eq(&self, other: &[MptcpOption; N]) -> bool {
+        **self == *other
+    }
+}
+
+impl core::fmt::Debug for MptcpOptions {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
 }
 
 impl MptcpOption {

@@ -59,7 +59,10 @@ impl<T: Note> Reassembly<T> {
         let before = self.bytes;
         // In order at the end is by far the most frequent case.
         if self.pieces.back().is_none_or(|last| last.end <= piece.start) {
-            self.add_at(self.pieces.len(), piece);
+            if piece.start < piece.end {
+                self.bytes += piece.end - piece.start;
+                self.pieces.push_back(piece);
+            }
             return self.bytes - before;
         }
         let mut at = self.pieces.partition_point(|held| held.end <= piece.start);

@@ -39,7 +39,7 @@ fn an_address_is_announced_with_its_proof_and_again_until_it_is_echoed() {
     let emitted = talk.emitted_segments();
     let hmac = proof_of(OUR_KEY, PEER_KEY, 3, &[10, 1, 0, 2], 0);
     let expected = MptcpOption::AddAddress { echo: false, address_id: 3, address: OTHER, port: None, hmac };
-    assert_eq!((emitted.len(), &emitted[0].1.mptcp), (1, &vec![expected]));
+    assert_eq!((emitted.len(), &emitted[0].1.mptcp), (1, &[expected].into()));
     assert!(emitted[0].1.dss.is_some(), "there is room for both");
     // Three times after 220, 440 and 880 ms; the timeout of the only subflow is 220 ms.
     for due in [240, 680, 1560] {
@@ -66,7 +66,7 @@ fn a_long_address_takes_the_place_of_everything_else() {
     let emitted = talk.emitted_segments();
     let hmac = proof_of(OUR_KEY, PEER_KEY, 4, &address.octets(), 443);
     let option = MptcpOption::AddAddress { echo: false, address_id: 4, address: address.into(), port: Some(443), hmac };
-    assert_eq!((&emitted[0].1.mptcp, emitted[0].1.dss), (&vec![option], None));
+    assert_eq!((&emitted[0].1.mptcp, emitted[0].1.dss), (&[option].into(), None));
     assert_eq!((emitted[0].1.options_len(), emitted[0].1.timestamps), (32, None));
 }
 

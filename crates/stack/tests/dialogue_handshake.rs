@@ -22,7 +22,7 @@ fn a_client_opens_a_connection() {
     let options = syn.syn.unwrap();
     // 3 MB of window need a scale of 6.
     assert_eq!((options.mss, options.window_scale, options.sack_permitted), (1460, Some(6), true));
-    assert_eq!((syn.timestamps.map(|t| t.echo), &syn.mptcp), (Some(0), &vec![capable(None, None, None)]));
+    assert_eq!((syn.timestamps.map(|t| t.echo), &syn.mptcp), (Some(0), &[capable(None, None, None)].into()));
 
     talk.wait_until(20);
     talk.syn_ack(0, &[capable(Some(PEER_KEY), None, None)]);
@@ -63,7 +63,7 @@ fn a_client_joins_with_proofs() {
     talk.syn_ack(1, &[MptcpOption::JoinSynAck { backup: false, address_id: 0, hmac, nonce: PEER_NONCE }]);
     let emitted = talk.emitted_segments();
     let hmac: [u8; 20] = join_proof(OUR_KEY, PEER_KEY, [0x4444, PEER_NONCE])[..20].try_into().unwrap();
-    assert_eq!((emitted.len(), &emitted[0].1.mptcp), (1, &vec![MptcpOption::JoinAck { hmac }]));
+    assert_eq!((emitted.len(), &emitted[0].1.mptcp), (1, &[MptcpOption::JoinAck { hmac }].into()));
 
     // Until the fourth segment the third is retransmitted, and data uses the other subflow.
     talk.end.write(1_000);
@@ -124,7 +124,7 @@ fn a_server_takes_a_join_with_the_right_proof() {
     let nonce = talk.nonce;
     let hmac = u64::from_be_bytes(join_proof(OUR_KEY, PEER_KEY, [nonce, PEER_NONCE])[..8].try_into().unwrap());
     let expected = MptcpOption::JoinSynAck { backup: false, address_id: 1, hmac, nonce };
-    assert_eq!((emitted.len(), emitted[0].0, &emitted[0].1.mptcp), (1, 1, &vec![expected]));
+    assert_eq!((emitted.len(), emitted[0].0, &emitted[0].1.mptcp), (1, 1, &[expected].into()));
     talk.wait_until(40);
     // Data before the HMAC is not accepted.
     assert!(talk.deliver(1, peer(1, 1).data(0, 100)).is_none());

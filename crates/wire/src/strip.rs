@@ -76,7 +76,7 @@ mod tests {
         (plain.seq, plain.payload_len) = (SeqNumber(77), 100);
         plain.timestamps = Some(Timestamps { value: 3, echo: 4 });
         let dss = Dss { data_ack: Some(DataSeq { value: 7, wide: true }), ..Dss::default() };
-        let multipath = Segment { dss: Some(dss), mptcp: vec![MptcpOption::Priority { backup: true }], ..plain };
+        let multipath = Segment { dss: Some(dss), mptcp: [MptcpOption::Priority { backup: true }].into(), ..plain };
         for address in ["10.0.0.1", "fd00::1"] {
             let mut bytes = packet(&multipath, address);
             bytes.extend([0xee; 3]);
@@ -100,7 +100,7 @@ mod tests {
             data_len: None,
             checksum: None,
         };
-        let offering = Segment { mptcp: vec![capable], ..syn };
+        let offering = Segment { mptcp: [capable].into(), ..syn };
         let mut bytes = packet(&offering, "10.0.0.1");
         assert!(!strip_mptcp(&mut bytes, true));
         assert_eq!(decode(&bytes).unwrap().segment, offering);

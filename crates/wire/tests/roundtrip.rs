@@ -139,7 +139,7 @@ fn segment() -> impl Strategy<Value = Segment> {
                 sack,
                 syn: flags.contains(Flags::SYN).then_some(syn),
                 dss,
-                mptcp,
+                mptcp: mptcp.into_iter().collect(),
             }
         })
         .prop_map(without_excess)
@@ -266,7 +266,8 @@ fn what_cannot_be_written_is_refused() {
     assert_eq!(encode(&mut buffer, A, v6, &plain, fill), Err(EncodeError::MixedFamilies));
 
     let mut crowded = plain.clone();
-    crowded.mptcp = vec![MptcpOption::JoinAck { hmac: [0; 20] }; 2];
+    let proof = MptcpOption::JoinAck { hmac: [0; 20] };
+    crowded.mptcp = [proof.clone(), proof].into();
     assert_eq!(encode(&mut buffer, A, B, &crowded, fill), Err(EncodeError::TooManyOptions(48)));
 
     let mut long = plain;

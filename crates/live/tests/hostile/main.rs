@@ -7,7 +7,9 @@ mod world;
 mod wrap;
 
 use anabranch_live::{Limits, Opened};
-use anabranch_segment::{DataSeq, Dss, Flags, Mapping, MptcpOption, ResetReason, SackBlock, Segment, SynOptions};
+use anabranch_segment::{
+    DataSeq, Dss, Flags, Mapping, MptcpOption, MptcpOptions, ResetReason, SackBlock, Segment, SynOptions,
+};
 use anabranch_units::{Duration, PathId, SeqNumber};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -163,7 +165,7 @@ fn arbitrary(rng: &mut ChaCha8Rng, rogue: &Rogue) -> Segment {
         segment.dss = None;
     }
     while segment.options_len() > 40 {
-        segment.mptcp.clear();
+        segment.mptcp = MptcpOptions::NONE;
         segment.sack = Default::default();
         segment.dss = segment.dss.map(|dss| Dss { data_ack: None, ..dss });
     }
@@ -204,7 +206,7 @@ fn joins_with_a_wrong_token() {
         for _ in 0..20 {
             let join =
                 MptcpOption::JoinSyn { backup: false, address_id: 3, token: rng.next_u32(), nonce: rng.next_u32() };
-            let syn = Segment { mptcp: vec![join], ..rogue::syn(rng.next_u32() as u16) };
+            let syn = Segment { mptcp: [join].into(), ..rogue::syn(rng.next_u32() as u16) };
             world.forge(PathId(1), EVIL, &syn);
         }
     });
@@ -233,12 +235,12 @@ fn a_join_with_the_right_token_and_a_wrong_proof() {
 /// Tries to join a connection whose keys are not known.
 fn join_without_proof<F: FnMut(Opened) -> Bulk>(world: &mut World<F>, port: u16, token: u32) {
     let join = MptcpOption::JoinSyn { backup: false, address_id: 3, token, nonce: 5 };
-    world.forge(PathId(1), EVIL, &Segment { mptcp: vec![join], ..rogue::syn(port) });
+    world.forge(PathId(1), EVIL, &Segment { mptcp: [join].into(), ..rogue::syn(port) });
     let answer = world.emitted(EVIL, port).pop().expect("an answer to the SYN");
     assert!(answer.mptcp.iter().any(|option| matches!(option, MptcpOption::JoinSynAck { .. })), "{answer:?}");
     let proof = MptcpOption::JoinAck { hmac: [7; 20] };
     let (seq, ack) = (rogue::syn(port).seq + 1, answer.seq + 1);
-    world.forge(PathId(1), EVIL, &Segment { seq, ack, mptcp: vec![proof], ..segment(Flags::ACK, port) });
+    world.forge(PathId(1), EVIL, &Segment { seq, ack, mptcp: [proof].into(), ..segment(Flags::ACK, port) });
     let reset = world.emitted(EVIL, port).pop().expect("an answer to the proof");
     assert!(reset.flags.contains(Flags::RST), "{reset:?}");
     assert_eq!(reset.mptcp, [MptcpOption::Reset { transient: false, reason: ResetReason::Prohibited }]);
@@ -363,7 +365,7 @@ fn forged_fast_closes_and_resets_end_nothing() {
             return;
         }
         let fast_close = MptcpOption::FastClose { receiver_key: rng.next_u64() };
-        let mut forged = Segment { mptcp: vec![fast_close], ..segment(Flags::RST | Flags::ACK, 40_000) };
+        let mut forged = Segment { mptcp: [fast_close].into(), ..segment(Flags::RST | Flags::ACK, 40_000) };
         // The honest client's numbers are about to wrap, so these are far away.
         forged.seq = SeqNumber(1 << 30 | (rng.next_u32() >> 4));
         forged.ack = SeqNumber(rng.next_u32());

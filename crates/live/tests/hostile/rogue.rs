@@ -23,7 +23,7 @@ fn capable(sender_key: Option<u64>, receiver_key: Option<u64>) -> MptcpOption {
 
 pub fn syn(from: u16) -> Segment {
     let options = SynOptions { mss: 1460, window_scale: Some(7), sack_permitted: true };
-    Segment { seq: ISN, syn: Some(options), mptcp: vec![capable(None, None)], ..segment(Flags::SYN, from) }
+    Segment { seq: ISN, syn: Some(options), mptcp: [capable(None, None)].into(), ..segment(Flags::SYN, from) }
 }
 
 /// A connection with valid keys.
@@ -57,7 +57,7 @@ impl Rogue {
         });
         let rogue = Rogue { address, port, server_key: server_key.expect("a key"), ack: answer.seq + 1, window };
         let keys = capable(Some(KEY), Some(rogue.server_key));
-        world.forge(PATH, address, &Segment { mptcp: vec![keys], ..rogue.segment(0) });
+        world.forge(PATH, address, &Segment { mptcp: [keys].into(), ..rogue.segment(0) });
         // The first DSS, with a window.
         world.forge(PATH, address, &Segment { dss: Some(rogue.data_ack(0)), ..rogue.segment(0) });
         world.emitted(address, port);

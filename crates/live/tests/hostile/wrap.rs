@@ -27,7 +27,7 @@ fn data_sequence_numbers_wrap_at_32_bits() {
         }
         // A reset alone ends the subflow; the connection would wait for another one, and there is no room for so many.
         let close = MptcpOption::FastClose { receiver_key: rogue.server_key };
-        rogue.say(&mut world, &Segment { flags: Flags::RST, mptcp: vec![close], ..rogue.segment(0) });
+        rogue.say(&mut world, &Segment { flags: Flags::RST, mptcp: [close].into(), ..rogue.segment(0) });
         world.to_attackers.clear();
         assert!(port < 100_000, "no luck");
     };
@@ -42,7 +42,7 @@ fn data_sequence_numbers_wrap_at_32_bits() {
             let at = u64::from(mapping.subflow_offset) - 1;
             let expected = first.wrapping_add(at);
             let mask = if mapping.dsn.wide { u64::MAX } else { u64::from(u32::MAX) };
-            assert_eq!(mapping.dsn.value, expected & mask, "byte {at}, {wraps_after} before the wrap");
+            assert_eq!({ mapping.dsn.value }, expected & mask, "byte {at}, {wraps_after} before the wrap");
             narrow += u32::from(!mapping.dsn.wide);
             both_sides[usize::from(at > u64::from(wraps_after))] = true;
             taken = taken.max(at + u64::from(segment.payload_len));

@@ -11,7 +11,7 @@ use anabranch_units::Instant;
 pub(crate) struct Agenda {
     /// One per leaf; [`Instant::FAR_FUTURE`]: never. Padded to a power of two.
     times: Vec<Instant>,
-    /// `winners[1]` is the root, the children of `i` are `2 i` and `2 i + 1`, and the leaf of component `c` is `leaves + c`.
+    /// `winners[1]` is the root, the children of `i` are `2 i` and `2 i + 1`, and the leaf of component `c` is `times.len() + c`.
     winners: Vec<u32>,
 }
 
@@ -19,10 +19,11 @@ impl Agenda {
     /// For components `0..count`, all without a timeout.
     pub fn new(count: usize) -> Self {
         let leaves = count.next_power_of_two().max(2);
-        let mut winners = vec![0; leaves];
+        let mut winners: Vec<u32> = vec![0; leaves];
+        winners.extend(0..leaves as u32);
         for node in (1..leaves).rev() {
             // All times are equal, so the left child wins everywhere.
-            winners[node] = if 2 * node >= leaves { (2 * node - leaves) as u32 } else { winners[2 * node] };
+            winners[node] = winners[2 * node];
         }
         Agenda { times: vec![Instant::FAR_FUTURE; leaves], winners }
     }
@@ -30,20 +31,27 @@ impl Agenda {
     /// Sets the timeout of a component; [`Instant::FAR_FUTURE`] if it has none.
     #[inline]
     pub fn set(&mut self, component: usize, at: Instant) {
-        if self.times[component] == at {
-            return;
+        if self.times[component] != at {
+            self.times[component] = at;
+            self.replay(component);
         }
-        self.times[component] = at;
-        let leaves = self.times.len();
-        let mut node = (leaves + component) / 2;
-        while node >= 1 {
-            let winner = self.play(node);
+    }
+
+    /// Replays the matches on the way from a component, whose time has changed, to the root.
+    fn replay(&mut self, component: usize) {
+        let component = component as u32;
+        let mut winner = (self.times[component as usize], component);
+        let mut node = self.times.len() + component as usize;
+        while node > 1 {
+            let other = self.winners[node ^ 1];
+            // Of equal times that of the lower index wins.
+            winner = winner.min((self.times[other as usize], other));
+            node /= 2;
             // A winner above against another component is unchanged, for only this one's time has changed.
-            if self.winners[node] == winner && winner as usize != component {
+            if self.winners[node] == winner.1 && winner.1 != component {
                 break;
             }
-            self.winners[node] = winner;
-            node /= 2;
+            self.winners[node] = winner.1;
         }
     }
 
@@ -52,18 +60,6 @@ impl Agenda {
     pub fn next(&self) -> (Instant, usize) {
         let component = self.winners[1] as usize;
         (self.times[component], component)
-    }
-
-    #[inline]
-    fn play(&self, node: usize) -> u32 {
-        let leaves = self.times.len();
-        let (left, right) = if 2 * node >= leaves {
-            ((2 * node - leaves) as u32, (2 * node - leaves + 1) as u32)
-        } else {
-            (self.winners[2 * node], self.winners[2 * node + 1])
-        };
-        // Components on the left have lower indices, so they win ties.
-        if self.times[right as usize] < self.times[left as usize] { right } else { left }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A session: a connection with both its endpoints, the player and the server.
 
 use super::dial::{Dialer, Listener, Retired, see};
+use anabranch_events::{Log, TransportEvent};
 use anabranch_media::{HttpServer, Player, Stream};
 use anabranch_observation::Observer;
 use anabranch_scenario::FlowPlan;
@@ -351,19 +352,32 @@ impl Flow {
         }
     }
 
-    /// Passes the events of this end to the observer.
+    /// Gives the connection of this end a buffer for its events, until [`Flow::drain_events`] takes it back. A connection that
+    /// waits needs none, and a buffer that all connections share stays in the processor's cache.
     #[inline]
-    pub fn drain_events(&mut self, side: Side) {
+    pub fn lend_log(&mut self, side: Side, buffer: &mut Log<TransportEvent>) {
+        if let Some(connection) = self.connection(side) {
+            *connection.log() = std::mem::take(buffer);
+        }
+    }
+
+    /// Passes the events of this end to the observer, and takes the connection's buffer back.
+    #[inline]
+    pub fn drain_events(&mut self, side: Side, buffer: &mut Log<TransportEvent>) {
         self.drain_retired(side);
         let first = self.first_subflow;
         match (side, &mut self.server) {
             (Side::Client, _) => {
                 see(&mut self.observer, side, self.client.connection.log(), first);
+                *buffer = std::mem::take(self.client.connection.log());
                 if self.playing {
                     self.observer.see_player(self.player.log());
                 }
             }
-            (Side::Server, Server::Accepted(end)) => see(&mut self.observer, side, end.connection.log(), first),
+            (Side::Server, Server::Accepted(end)) => {
+                see(&mut self.observer, side, end.connection.log(), first);
+                *buffer = std::mem::take(end.connection.log());
+            }
             (Side::Server, _) => {}
         }
     }
@@ -376,16 +390,18 @@ impl Flow {
     }
 
     /// Makes both endpoints and the player emit samples.
-    pub fn sample(&mut self, now: Instant) {
+    pub fn sample(&mut self, now: Instant, buffer: &mut Log<TransportEvent>) {
+        self.lend_log(Side::Server, buffer);
         if let Server::Accepted(end) = &mut self.server {
             end.connection.sample(now);
         }
         self.observer.begin_sample(now);
-        if self.playing && self.finished.is_none() {
+        if self.playing && self.finished.is_none() && self.observer.keeps_buffer_levels() {
             self.player.sample(now);
         }
-        self.drain_events(Side::Client);
-        self.drain_events(Side::Server);
+        // The client's connection emits no samples and has no buffer now.
+        self.drain_events(Side::Client, &mut Log::default());
+        self.drain_events(Side::Server, buffer);
     }
 
     /// Bytes read by the player so far.

@@ -17,6 +17,7 @@ mod random;
 mod tests;
 
 use agenda::Agenda;
+use anabranch_events::{Log, TransportEvent};
 use anabranch_media::Observed;
 use anabranch_network::{Change, Direction};
 use anabranch_observation::{
@@ -78,6 +79,8 @@ struct World<'a> {
     interfaces: Vec<bool>,
     next_progress: Instant,
     now: Instant,
+    /// The events of the connection that is being called; empty between calls.
+    log: Log<TransportEvent>,
     /// Data packets that arrived at an endpoint.
     data_packets: u64,
     /// Packets sent by endpoints, arrived at one, and arrived at an interface that was down.
@@ -118,6 +121,7 @@ impl<'a> World<'a> {
             happened: 0,
             next_progress: Instant::ZERO,
             now: Instant::ZERO,
+            log: Log::default(),
             data_packets: 0,
             counts: Counts::default(),
             rows: options.record_events.then(Vec::new),
@@ -159,6 +163,7 @@ impl<'a> World<'a> {
             } else if component < sampler {
                 let endpoint = component - links;
                 let side = if endpoint % 2 == 0 { Side::Client } else { Side::Server };
+                self.flows[endpoint / 2].lend_log(side, &mut self.log);
                 self.flows[endpoint / 2].handle_timeout(now, side);
                 self.pump(now, endpoint / 2, side);
             } else if let Some(ended) = self.sample(now, progress) {
@@ -167,29 +172,27 @@ impl<'a> World<'a> {
         }
     }
 
+    /// Packets have passed the link of this component, and with it all links of their path.
     #[inline]
     fn handle_link_timeout(&mut self, now: Instant, component: usize) {
-        while let Some(packet) = self.network.poll_arrival(now, component, &mut self.agenda) {
-            self.arrive(now, &packet);
+        while let Some(packet) = self.network.peek_arrival(now, component, &mut self.agenda) {
+            if packet.direction == LinkDirection::Down && !self.interfaces[packet.path.index()] {
+                self.counts.lost_at_interface += 1;
+                self.network.remove_arrival(component);
+                continue;
+            }
+            self.counts.arrived += 1;
+            self.data_packets += u64::from(packet.segment.payload_len > 0);
+            let side = Side::receiver(packet.direction);
+            let flow = packet.flow as usize;
+            self.flows[flow].lend_log(side, &mut self.log);
+            self.flows[flow].receive(now, side, packet.path, &packet.segment);
+            self.network.remove_arrival(component);
+            self.pump(now, flow, side);
         }
     }
 
-    /// A packet has passed all links of its path.
-    #[inline]
-    fn arrive(&mut self, now: Instant, packet: &Packet) {
-        if packet.direction == LinkDirection::Down && !self.interfaces[packet.path.index()] {
-            self.counts.lost_at_interface += 1;
-            return;
-        }
-        self.counts.arrived += 1;
-        self.data_packets += u64::from(packet.segment.payload_len > 0);
-        let side = Side::receiver(packet.direction);
-        let flow = packet.flow as usize;
-        self.flows[flow].receive(now, side, packet.path, &packet.segment);
-        self.pump(now, flow, side);
-    }
-
-    /// Processes the consequences of an event at an end of a flow.
+    /// Processes the consequences of an event at an end of a flow, which was lent the log before.
     #[inline]
     fn pump(&mut self, now: Instant, flow: usize, side: Side) {
         let component = self.component(flow, side);
@@ -204,7 +207,7 @@ impl<'a> World<'a> {
                 self.counts.lost_at_interface += 1;
             }
         }
-        end.drain_events(side);
+        end.drain_events(side, &mut self.log);
         self.agenda.set(component, end.poll_timeout(side));
     }
 
@@ -239,6 +242,7 @@ impl<'a> World<'a> {
             Action::Path { path, down } => {
                 self.interfaces[*path] = !down;
                 for flow in 0..self.flows.len() {
+                    self.flows[flow].lend_log(Side::Client, &mut self.log);
                     self.flows[flow].interface_changed(now, PathId(*path as u16), !down);
                     self.pump(now, flow, Side::Client);
                 }
@@ -249,7 +253,7 @@ impl<'a> World<'a> {
     /// Takes a sample, and checks whether the run is over.
     fn sample(&mut self, now: Instant, progress: &mut dyn FnMut(f64) -> bool) -> Option<Ended> {
         for flow in &mut self.flows {
-            flow.sample(now);
+            flow.sample(now, &mut self.log);
         }
         self.drain_links();
         self.agenda.set(self.sampler(), Instant::FAR_FUTURE);

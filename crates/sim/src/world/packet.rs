@@ -115,22 +115,30 @@ impl Network {
         agenda.set(self.first + at, link.poll_timeout().unwrap_or(Instant::FAR_FUTURE));
     }
 
-    /// The next packet that has arrived at its endpoint over the link of this component. Packets that have only arrived
-    /// at their next link are forwarded. Call until it returns `None`.
+    /// The next packet that has arrived at its endpoint over the link of this component; it stays in the link until
+    /// [`Network::remove_arrival`]. Packets that have only arrived at their next link are forwarded. Call until it returns `None`.
     #[inline]
-    pub fn poll_arrival(&mut self, now: Instant, component: usize, agenda: &mut Agenda) -> Option<Packet> {
+    pub fn peek_arrival(&mut self, now: Instant, component: usize, agenda: &mut Agenda) -> Option<&Packet> {
         let at = component - self.first;
-        while let Some(mut packet) = self.links[at].link.poll_delivery(now) {
+        while let Some(packet) = self.links[at].link.peek_delivery(now) {
             let hops = self.routes[packet.path.index()].links.up.len();
             if usize::from(packet.hop) + 1 == hops {
-                return Some(packet);
+                return self.links[at].link.peek_delivery(now);
             }
-            packet.hop += 1;
-            self.forward(now, packet, agenda);
+            if let Some(mut packet) = self.links[at].link.poll_delivery(now) {
+                packet.hop += 1;
+                self.forward(now, packet, agenda);
+            }
         }
         let next = self.links[at].link.poll_timeout();
         agenda.set(component, next.unwrap_or(Instant::FAR_FUTURE));
         None
+    }
+
+    /// Removes the packet that [`Network::peek_arrival`] returned.
+    #[inline]
+    pub fn remove_arrival(&mut self, component: usize) {
+        self.links[component - self.first].link.remove_delivery();
     }
 
     /// Changes a direction of a link.
@@ -199,14 +207,20 @@ mod tests {
             if now == Instant::FAR_FUTURE {
                 return seen;
             }
-            while let Some(packet) = network.poll_arrival(now, component, agenda) {
+            while let Some(packet) = network.peek_arrival(now, component, agenda) {
                 seen.push((now.as_nanos() / 1_000, packet.flow, packet.direction));
+                network.remove_arrival(component);
             }
         }
     }
 
     fn segment(payload: u32) -> Segment {
         Segment { payload_len: payload, ..Segment::new(Flags::ACK) }
+    }
+
+    #[test]
+    fn a_packet_is_small_enough_to_be_copied_without_a_call() {
+        assert!(size_of::<Packet>() <= 128, "{} bytes", size_of::<Packet>());
     }
 
     #[test]

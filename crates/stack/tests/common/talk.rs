@@ -164,7 +164,7 @@ impl Talk {
         syn.window = 65_535;
         syn.timestamps = Some(Timestamps { value: 1, echo: 0 });
         syn.syn = Some(peer_syn());
-        syn.mptcp = options.to_vec();
+        syn.mptcp = options.iter().cloned().collect();
         adapt(&mut syn);
         let end = Connection::accept(config, Scripted::new(numbers), Instant::ZERO, PathId(0), &syn).unwrap();
         let mut talk = Self::new(end, [5000, 5001, 5002]);
@@ -224,7 +224,7 @@ impl Talk {
     pub fn syn_ack_with(&mut self, path: usize, options: &[MptcpOption], adapt: impl FnOnce(&mut Segment)) {
         let mut peer = peer(0, 1).flags(Flags::SYN | Flags::ACK);
         peer.segment.syn = Some(peer_syn());
-        peer.segment.mptcp = options.to_vec();
+        peer.segment.mptcp = options.iter().cloned().collect();
         adapt(&mut peer.segment);
         self.deliver(path, peer);
     }

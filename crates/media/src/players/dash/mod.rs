@@ -399,7 +399,9 @@ impl Player for Dash {
             _ => None,
         };
         let playback = self.core.playback.due(&self.core.video).map(Due::at);
-        [report, playback, self.scheduler.poll_timeout()].into_iter().flatten().min()
+        let or_never = |at: Option<Instant>| at.unwrap_or(Instant::FAR_FUTURE);
+        let next = or_never(report).min(or_never(playback)).min(or_never(self.scheduler.poll_timeout()));
+        (next != Instant::FAR_FUTURE).then_some(next)
     }
 
     fn finished(&self) -> bool {

@@ -81,6 +81,7 @@ impl Playback {
     }
 
     /// The next event, if the video plays. Of two at one time the end of the segment comes first.
+    #[inline]
     pub fn due(&self, video: &DashVideo) -> Option<Due> {
         let State::Moving { since } = self.state else { return None };
         let end = since + (video.end(self.index) - self.reached);
