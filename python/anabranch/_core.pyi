@@ -264,6 +264,7 @@ class Viewed:
 
 class _ServeDefaults(TypedDict):
     max_connections: int
+    max_per_address: int
     max_half_open: int
     memory: int
     send_memory: int
@@ -309,12 +310,15 @@ class Serving:
         listen: Sequence[tuple[str, str]],
         root: str | PathLike[str] | None,
         origin: str | None,
+        follow_symlinks: bool,
+        hidden: bool,
         port: int,
         mtu: int,
         scheduler: str,
         congestion_control: str,
         path_policy: str,
         max_connections: int,
+        max_per_address: int,
         max_half_open: int,
         memory: int,
         send_memory: int,

@@ -14,7 +14,7 @@ use common::{content, require};
 use sha2::{Digest, Sha256};
 use socket2::SockRef;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
@@ -306,4 +306,58 @@ fn a_client_that_never_reads_is_dropped_after_a_while() {
     };
     let adjust = |options: &mut Options| options.limits.stall = anabranch_units::Duration::from_secs(2);
     converse("never-reads", adjust, client, origin);
+}
+
+/// One client that sends `len` bytes and ends its side, and an origin that answers with their digest.
+fn upload(server: IpAddr, protocol: i32, len: u64) -> [u8; 32] {
+    let mut stream = patient(kernel::connect(server, protocol));
+    let (mut at, mut buffer) = (0, vec![0; 1 << 16]);
+    while at < len {
+        let n = (buffer.len() as u64).min(len - at) as usize;
+        content::fill(at, &mut buffer[..n]);
+        stream.write_all(&buffer[..n]).expect("somebody reads");
+        at += n as u64;
+    }
+    stream.shutdown(Shutdown::Write).expect("it is connected");
+    everything(&mut stream).try_into().expect("a digest")
+}
+
+/// Answers each connection with the digest of what it has sent.
+fn digest_uploads(listener: &TcpListener, connections: usize) {
+    for _ in 0..connections {
+        let (stream, _) = listener.accept().expect("a connection");
+        spawn("origin", move || {
+            let mut stream = patient(stream);
+            let bytes = everything(&mut stream);
+            stream.write_all(&Sha256::digest(&bytes)).expect("it leaves");
+        });
+    }
+}
+
+/// Uploads one after the other in each test, for each protocol. A lost wake-up ended every second one of these.
+const UPLOADS: usize = 24;
+
+#[test]
+fn half_closed_uploads_arrive_whole_over_multipath_tcp_and_tcp() {
+    require!(&[NSTAT]);
+    let plan = Plan { rate: Bandwidth::from_mbps(1000), queue: 2_000_000, ..Plan::new(Family::V4) };
+    plan.serve(
+        Content::Origin(ORIGIN.into()),
+        |_| {},
+        |site| {
+            let listener = site.router.run(|| TcpListener::bind(ORIGIN)).expect("entered").expect("a port");
+            let origin = spawn("origin", move || digest_uploads(&listener, 2 * UPLOADS));
+            for (protocol, i) in
+                [kernel::MPTCP, kernel::TCP].into_iter().flat_map(|p| (0..UPLOADS).map(move |i| (p, i)))
+            {
+                // One to two million bytes: some of it is in the endpoint when the client has sent its last.
+                let len = 1_000_000 + (i as u64 * 1_000_000) / UPLOADS as u64;
+                let got = site.client.run(|| upload(Family::V4.server(), protocol, len)).expect("entered");
+                assert_eq!(got, content::digest(&[], len), "upload {i} of {len} bytes over protocol {protocol}");
+            }
+            origin.join().expect("the origin is content");
+            site.serving.stop();
+            site.serving.finish().expect("nothing went wrong");
+        },
+    );
 }

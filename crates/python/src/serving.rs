@@ -2,7 +2,7 @@
 
 use crate::InputError;
 use anabranch_live::Limits;
-use anabranch_live::serve::{Content, Listen, Options, SEND_MEMORY, ServeError, Status};
+use anabranch_live::serve::{Content, Listen, Options, SEND_MEMORY, ServeError, Status, Visible};
 use anabranch_stack::congestion;
 use anabranch_stack::connection::Choice;
 use anabranch_units::Duration;
@@ -16,6 +16,7 @@ use std::sync::{Mutex, PoisonError};
 #[derive(IntoPyObject)]
 pub struct Defaults {
     max_connections: usize,
+    max_per_address: usize,
     max_half_open: usize,
     memory: u64,
     send_memory: u64,
@@ -34,6 +35,7 @@ pub fn serve_defaults() -> Defaults {
     let limits = Limits::default();
     Defaults {
         max_connections: limits.connections,
+        max_per_address: limits.per_address,
         max_half_open: limits.half_open,
         memory: limits.memory,
         send_memory: SEND_MEMORY,
@@ -99,20 +101,23 @@ pub struct Serving(Mutex<Option<anabranch_live::serve::Serving>>);
 impl Serving {
     /// Opens the devices and serves from now on. The arguments are those of the command line.
     #[new]
-    #[pyo3(signature = (*, listen, root, origin, port, mtu, scheduler, congestion_control, path_policy, max_connections,
-        max_half_open, memory, send_memory, idle_seconds, send_timeout_seconds, grace_seconds, metrics, capture))]
+    #[pyo3(signature = (*, listen, root, origin, follow_symlinks, hidden, port, mtu, scheduler, congestion_control, path_policy,
+        max_connections, max_per_address, max_half_open, memory, send_memory, idle_seconds, send_timeout_seconds, grace_seconds, metrics, capture))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords, and each is an option of the command line")]
     fn new(
         py: Python<'_>,
         listen: Vec<(String, String)>,
         root: Option<PathBuf>,
         origin: Option<String>,
+        follow_symlinks: bool,
+        hidden: bool,
         port: u16,
         mtu: u32,
         scheduler: &str,
         congestion_control: &str,
         path_policy: &str,
         max_connections: usize,
+        max_per_address: usize,
         max_half_open: usize,
         memory: u64,
         send_memory: u64,
@@ -131,6 +136,7 @@ impl Serving {
             listen.into_iter().map(|(device, address)| Ok(Listen { device, address: parse_address(&address)? }));
         let limits = Limits {
             connections: max_connections,
+            per_address: max_per_address,
             half_open: max_half_open,
             memory,
             idle: Duration::from_secs_f64(idle_seconds),
@@ -138,6 +144,7 @@ impl Serving {
             ..Limits::default()
         };
         let options = Options {
+            visible: Visible { symlinks: follow_symlinks, hidden },
             port,
             mtu,
             scheduler: Choice::of(scheduler),

@@ -65,12 +65,17 @@ _Origin = Annotated[
         metavar="HOST:PORT", help="Or pass everything to the server there, over TCP; TLS goes through unread."
     ),
 ]
+_FollowSymlinks = Annotated[
+    bool, typer.Option("--follow-symlinks", help="Also serve what symbolic links of --root outside of it lead to.")
+]
+_Hidden = Annotated[bool, typer.Option("--hidden", help="Also serve names of --root that begin with a dot.")]
 _Port = Annotated[int, typer.Option(min=1, max=65535, help="The port.")]
 _Mtu = Annotated[int, typer.Option(min=576, max=65535, help="The MTU of the devices, in bytes.")]
 _Scheduler = Annotated[str, _names("schedulers")]
 _CongestionControl = Annotated[str, _names("congestion-controls")]
 _PathPolicy = Annotated[str, _names("path-policies")]
 _MaxConnections = Annotated[int, _limit("Open connections; beyond, SYNs are not answered.")]
+_MaxPerAddress = Annotated[int, _limit("Open connections of one IPv4 address, or one IPv6 network of 64 bits.")]
 _MaxHalfOpen = Annotated[int, _limit("Handshakes under way; beyond, the oldest gives way.")]
 _Memory = Annotated[float, _limit("What one connection may hold, both ways.", least=0.1, unit="MIB")]
 _SendMemory = Annotated[float, _limit("What all connections together may hold unacknowledged.", least=0, unit="MIB")]
@@ -89,12 +94,15 @@ def serve(
     listen: _Listen,
     root: _Root = None,
     origin: _Origin = None,
+    follow_symlinks: _FollowSymlinks = False,
+    hidden: _Hidden = False,
     port: _Port = 80,
     mtu: _Mtu = 1500,
     scheduler: _Scheduler = _DEFAULTS["scheduler"],
     congestion_control: _CongestionControl = _DEFAULTS["congestion_control"],
     path_policy: _PathPolicy = _DEFAULTS["path_policy"],
     max_connections: _MaxConnections = _DEFAULTS["max_connections"],
+    max_per_address: _MaxPerAddress = _DEFAULTS["max_per_address"],
     max_half_open: _MaxHalfOpen = _DEFAULTS["max_half_open"],
     memory: _Memory = _DEFAULTS["memory"] / _MIB,
     send_memory: _SendMemory = _DEFAULTS["send_memory"] / _MIB,
@@ -116,12 +124,15 @@ def serve(
         listen=[_path(text) for text in listen],
         root=root,
         origin=origin,
+        follow_symlinks=follow_symlinks,
+        hidden=hidden,
         port=port,
         mtu=mtu,
         scheduler=scheduler,
         congestion_control=congestion_control,
         path_policy=path_policy,
         max_connections=max_connections,
+        max_per_address=max_per_address,
         max_half_open=max_half_open,
         memory=int(memory * _MIB),
         send_memory=int(send_memory * _MIB),

@@ -2,16 +2,19 @@
 //! [`Wakes`].
 
 use super::Listen;
+use super::channel::{Bell, Ready};
+use super::meter::Meter;
+use super::state::Writer;
 use super::status::{Board, PathStatus, Status, Traffic};
-use super::stream::StreamApplication;
+use super::stream::{ReadyConnections, StreamApplication};
 use crate::wait::{Waiter, sharpen_timers};
 use crate::{Clock, ConnectionId, Counters, Heading, Host, Opened, Server, Tap, Tun};
 use anabranch_units::{Duration, Instant, PathId};
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// The largest IP packet.
 const MAX_PACKET: usize = 65_535;
@@ -35,45 +38,54 @@ pub(super) enum Order {
     Abort = 3,
 }
 
+/// Wakes the loop from its sleep.
+#[derive(Debug)]
+pub(super) struct LoopBell(OwnedFd);
+
+impl LoopBell {
+    fn new() -> io::Result<Self> {
+        Ok(LoopBell(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?))
+    }
+
+    /// Ringing before this is forgotten.
+    fn silence(&self) {
+        let _ = rustix::io::read(&self.0, &mut [0u8; 8]);
+    }
+}
+
+impl Bell for LoopBell {
+    fn ring(&self) {
+        // It fails only if the counter is full, and then the loop wakes up anyway.
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+    }
+}
+
 /// Messages to the loop.
 #[derive(Debug)]
 pub(super) struct Wakes {
-    pending: Mutex<Vec<ConnectionId>>,
+    pub(super) ready: Arc<ReadyConnections>,
     order: AtomicU8,
-    event: OwnedFd,
 }
 
 impl Wakes {
     pub(super) fn new() -> io::Result<Self> {
-        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        Ok(Wakes { pending: Mutex::default(), order: AtomicU8::new(Order::Run as u8), event })
-    }
-
-    /// A connection's stream has changed.
-    pub(super) fn wake(&self, id: ConnectionId) {
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        pending.push(id);
-        if pending.len() == 1 {
-            self.ring();
-        }
+        Ok(Wakes { ready: Arc::new(Ready::new(LoopBell::new()?)), order: AtomicU8::new(Order::Run as u8) })
     }
 
     /// Changes the order; orders are never withdrawn.
     pub(super) fn order(&self, order: Order) {
         self.order.fetch_max(order as u8, Ordering::Relaxed);
-        self.ring();
+        self.ready.bell().ring();
     }
 
-    fn ring(&self) {
-        // It fails only if the counter is full, and then the loop wakes up anyway.
-        let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
-    }
-
-    /// Takes the connections that were woken since the last call.
+    /// Takes the connections that became ready since the last call.
     fn take(&self, into: &mut Vec<ConnectionId>) {
-        let _ = rustix::io::read(&self.event, &mut [0u8; 8]);
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::swap(&mut *pending, into);
+        self.ready.bell().silence();
+        self.ready.take(into);
+    }
+
+    fn event(&self) -> BorrowedFd<'_> {
+        self.ready.bell().0.as_fd()
     }
 
     fn ordered(&self, order: Order) -> bool {
@@ -112,6 +124,8 @@ pub(super) struct Driver<F> {
     pub(super) server: Server<F, StreamApplication>,
     pub(super) tap: Tap,
     pub(super) board: Arc<Board>,
+    pub(super) meter: Meter,
+    pub(super) state: Option<Writer>,
 }
 
 impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
@@ -124,7 +138,7 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
         for port in &ports {
             self.tap.interface(port.device.name())?;
         }
-        let mut waiter = Waiter::new(files.iter().map(AsFd::as_fd).chain([wakes.event.as_fd()]));
+        let mut waiter = Waiter::new(files.iter().map(AsFd::as_fd).chain([wakes.event()]));
         let (mut buffer, mut woken) = (vec![0; MAX_PACKET], Vec::new());
         let mut publish_at = Instant::ZERO;
         loop {
@@ -140,6 +154,9 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
             if !more && self.is_done(wakes) {
                 self.publish(now, &ports);
                 self.tap.finish()?;
+                if let Some(state) = self.state.take() {
+                    state.finish();
+                }
                 return Ok(self.server.counters());
             }
             let due = self.server.poll_timeout().map_or(publish_at, |at| at.min(publish_at));
@@ -191,7 +208,10 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
         Ok(())
     }
 
-    fn publish(&self, now: Instant, ports: &[Port]) {
+    fn publish(&mut self, now: Instant, ports: &[Port]) {
+        if let Some(state) = &mut self.state {
+            state.update(self.server.open_subflows());
+        }
         let gauges = self.server.gauges();
         let paths = ports.iter().zip(self.server.path_counters()).zip(&gauges.subflows);
         let paths = paths.map(|((port, segments), subflows)| PathStatus {
@@ -207,6 +227,7 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
             uptime: std::time::Duration::from_nanos(now.as_nanos()),
             counters: self.server.counters(),
             paths: paths.collect(),
+            held: self.meter.bytes(),
             gauges,
         };
         self.board.publish(status);

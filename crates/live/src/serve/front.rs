@@ -1,8 +1,10 @@
 //! The asynchronous side: takes the streams from the loop, and answers them.
 
 use super::driver::{Order, Wakes};
+use super::files::{self, Files};
+use super::meter::Meter;
 use super::metrics::{self, Shown};
-use super::{Content, Options, Stream, files, proxy};
+use super::{Content, Options, Stream, proxy};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -11,22 +13,21 @@ use std::io;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
-use tower_http::services::ServeDir;
 
 /// Number of orders to stop: the first one lets running responses complete, the second one aborts them.
 pub(super) type Stops = watch::Receiver<u32>;
 
 /// Handler of the streams.
 enum Front {
-    Files { directory: ServeDir, protocol: http1::Builder, graceful: GracefulShutdown },
+    Files { directory: Files, protocol: http1::Builder, graceful: GracefulShutdown },
     Origin { address: Arc<str>, under_way: mpsc::Sender<()>, ended: mpsc::Receiver<()> },
 }
 
 impl Front {
-    fn new(content: &Content) -> Self {
-        match content {
+    fn new(options: &Options, meter: &Meter) -> io::Result<Self> {
+        Ok(match &options.content {
             Content::Root(root) => Front::Files {
-                directory: files::directory(root),
+                directory: Files::new(root, options.visible, meter.clone())?,
                 protocol: files::protocol(),
                 graceful: GracefulShutdown::new(),
             },
@@ -35,7 +36,7 @@ impl Front {
                 let (under_way, ended) = mpsc::channel(1);
                 Front::Origin { address: origin.as_str().into(), under_way, ended }
             }
-        }
+        })
     }
 
     /// Answers a stream. A client's abort or protocol error concerns only itself, so the result is ignored.
@@ -43,7 +44,7 @@ impl Front {
         match self {
             Front::Files { directory, protocol, graceful } => {
                 let directory = directory.clone();
-                let service = service_fn(move |request| files::answer(directory.clone(), request));
+                let service = service_fn(move |request| directory.clone().answer(request));
                 let served = graceful.watch(protocol.serve_connection(TokioIo::new(stream), service));
                 tokio::spawn(async move { drop(served.await) });
             }
@@ -77,11 +78,12 @@ pub(super) async fn run(
     wakes: &Wakes,
     mut stops: Stops,
     metrics: Option<(std::net::TcpListener, Arc<Shown>)>,
+    meter: &Meter,
 ) -> io::Result<()> {
     if let Some((listener, shown)) = metrics {
         tokio::spawn(metrics::show(TcpListener::from_std(listener)?, shown));
     }
-    let front = Front::new(&options.content);
+    let front = Front::new(options, meter)?;
     loop {
         tokio::select! {
             stream = streams.recv() => match stream {

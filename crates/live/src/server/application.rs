@@ -28,6 +28,8 @@ pub struct Progress {
     pub acked: u64,
     /// Bytes at the end of the send stream that were not sent and can still be withdrawn.
     pub unsent: u64,
+    /// Bytes that have arrived in order and that the application did not want.
+    pub unread: u64,
     /// The peer has sent everything, and the application has received it.
     pub ended: bool,
     /// The connection is closed, in order or not; no data can be sent or received any more.

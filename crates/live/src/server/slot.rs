@@ -50,6 +50,10 @@ pub(super) enum AbortCause {
     Stalled,
 }
 
+/// Bytes that a connection sends before the next one's turn, IP headers included: some ten full packets. Fewer would be
+/// no fairer to clients, and a connection's state would leave the processor's cache more often.
+const TURN: usize = 16 << 10;
+
 /// See the module's description.
 pub(super) struct Slot<A> {
     pub(super) serial: u64,
@@ -74,6 +78,10 @@ pub(super) struct Slot<A> {
     pub(super) idle_check: Instant,
     /// The entry in the set of timers, if there is one.
     pub(super) timer: Option<Instant>,
+    /// Whether it counts among the open connections of its client.
+    pub(super) counted: bool,
+    /// Bytes sent in its present turn.
+    turn: usize,
     /// Whether it is in the queue of connections with segments to send.
     pub(super) queued: bool,
 }
@@ -94,6 +102,8 @@ impl<A: Application> Slot<A> {
             last_heard: now,
             idle_check: now + idle,
             timer: None,
+            counted: false,
+            turn: 0,
             queued: false,
         }
     }
@@ -129,6 +139,7 @@ impl<A: Application> Slot<A> {
         let progress = Progress {
             acked,
             unsent: connection.withdrawable(),
+            unread: connection.readable(),
             ended: connection.peer_finished(),
             // Data that arrived before the end can still be read.
             closed: closed && connection.readable() == 0,
@@ -184,6 +195,22 @@ impl<A: Application> Slot<A> {
             }
         };
         encode(buffer, flow.local.0, flow.remote.0, segment, fill).ok()
+    }
+
+    /// Counts a sent packet; returns whether others that wait to send come first now. What a packet exceeds the turn by
+    /// is taken from the next one, so that all who have data get the same number of bytes.
+    pub(super) fn ends_turn(&mut self, bytes: usize) -> bool {
+        self.turn += bytes;
+        let ends = self.turn >= TURN;
+        if ends {
+            self.turn -= TURN;
+        }
+        ends
+    }
+
+    /// Bytes that the buffer of received data occupies.
+    pub(super) fn receive_memory(&self) -> u64 {
+        self.received.capacity() as u64
     }
 
     /// Bytes that wait for acknowledgment.

@@ -407,6 +407,11 @@ impl Connection {
         self.local_key.token
     }
 
+    /// The peer's key, which MP_FASTCLOSE carries; `None` before it is known, and over TCP.
+    pub fn peer_key(&self) -> Option<u64> {
+        self.remote_key.filter(|_| self.mode == Mode::Multipath).map(|key| key.value)
+    }
+
     /// Whether Multipath TCP is in use.
     pub fn is_multipath(&self) -> bool {
         self.mode == Mode::Multipath
