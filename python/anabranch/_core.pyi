@@ -326,6 +326,7 @@ class Serving:
         send_timeout_seconds: float,
         grace_seconds: float,
         metrics: str | None,
+        state: str | PathLike[str] | None,
         capture: str | PathLike[str] | None,
     ) -> Self: ...
     def stop(self) -> None:

@@ -264,7 +264,8 @@ fn names_and_heads_that_are_wrong_are_answered_with_a_status() {
             for (path, status) in [
                 (format!("/{}", "x".repeat(300)), 404),
                 (format!("/{}", "x/".repeat(3000)), 404),
-                (format!("/{}", "x".repeat(70_000)), 414),
+                (format!("/{}", "x".repeat(9_000)), 414),
+                (format!("/{}", "x".repeat(70_000)), 431),
                 ("/f%00".into(), 404),
                 ("/.hidden".into(), 404),
                 ("/link".into(), 404),

@@ -102,7 +102,7 @@ impl Serving {
     /// Opens the devices and serves from now on. The arguments are those of the command line.
     #[new]
     #[pyo3(signature = (*, listen, root, origin, follow_symlinks, hidden, port, mtu, scheduler, congestion_control, path_policy,
-        max_connections, max_per_address, max_half_open, memory, send_memory, idle_seconds, send_timeout_seconds, grace_seconds, metrics, capture))]
+        max_connections, max_per_address, max_half_open, memory, send_memory, idle_seconds, send_timeout_seconds, grace_seconds, metrics, state, capture))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords, and each is an option of the command line")]
     fn new(
         py: Python<'_>,
@@ -125,6 +125,7 @@ impl Serving {
         send_timeout_seconds: f64,
         grace_seconds: f64,
         metrics: Option<&str>,
+        state: Option<PathBuf>,
         capture: Option<PathBuf>,
     ) -> PyResult<Self> {
         let content = match (root, origin) {
@@ -155,6 +156,7 @@ impl Serving {
             grace: std::time::Duration::try_from_secs_f64(grace_seconds)
                 .map_err(|e| InputError::new_err(e.to_string()))?,
             metrics: metrics.map(parse_socket_address).transpose()?,
+            state,
             capture,
             ..Options::new(listen.collect::<PyResult<_>>()?, content)
         };

@@ -17,6 +17,8 @@ from rich.text import Text
 from anabranch import InputError, _core
 from anabranch.cli.console import Exit, err, fail
 from anabranch.cli.listing import grouped, unknown
+from anabranch.cli.wire import chosen, wire
+from anabranch.cli.wiring import paths_of
 
 if TYPE_CHECKING:
     from anabranch._core import _Facts
@@ -87,7 +89,40 @@ _Grace = Annotated[
 _Metrics = Annotated[
     str | None, typer.Option(metavar="ADDRESS:PORT", help="Show metrics to Prometheus there, at /metrics.")
 ]
+_State = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Keep the open subflows there, and reset those that a server that was killed left there."
+    ),
+]
 _Pcap = Annotated[Path | None, typer.Option(metavar="FILE", help="Record all packets to a pcapng file.")]
+
+_WIRING = "Wiring"
+
+
+def _wiring(name: str, text: str) -> Any:
+    return typer.Option(name, rich_help_panel=_WIRING, help=text)
+
+
+_Setup = Annotated[bool, _wiring("--setup", "Make the devices, routes and settings that are missing, and end.")]
+_Check = Annotated[bool, _wiring("--check", "Say which of them are missing and what keeps clients out, and end.")]
+_Teardown = Annotated[bool, _wiring("--teardown", "Remove the devices and routes, and end.")]
+_DryRun = Annotated[bool, _wiring("--dry-run", "With --setup or --teardown: print the commands, and run none.")]
+_Uplink = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="DEVICE=INTERFACE[,GATEWAY]",
+        rich_help_panel=_WIRING,
+        help="The interface and next hop of a path's packets. Once for each path, if there are several.",
+        show_default=False,
+    ),
+]
+_User = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", rich_help_panel=_WIRING, help="Who runs the server and owns the devices; you by default."
+    ),
+]
 
 
 def serve(
@@ -110,18 +145,28 @@ def serve(
     send_timeout: _SendTimeout = _DEFAULTS["send_timeout_seconds"],
     grace: _Grace = _DEFAULTS["grace_seconds"],
     metrics: _Metrics = None,
+    state: _State = None,
     pcap: _Pcap = None,
+    setup: _Setup = False,
+    check: _Check = False,
+    teardown: _Teardown = False,
+    dry_run: _DryRun = False,
+    uplink: _Uplink = None,
+    user: _User = None,
 ) -> None:
     """Serve files, or another server, to Multipath TCP clients with our own endpoint."""
     if not _ON_LINUX:
         fail("serving needs Linux: TUN devices carry the packets", Exit.RUN_FAILED)
+    paths = [_path(text) for text in listen]
+    if (work := chosen(setup=setup, check=check, teardown=teardown, dry_run=dry_run)) is not None:
+        return wire(work, paths_of(paths, uplink or []), user=user, port=port, mtu=mtu, dry_run=dry_run)
     if (root is None) == (origin is None):
         raise InputError("one of --root DIR and --origin HOST:PORT is needed")
     _check_name("--scheduler", "schedulers", scheduler)
     _check_name("--congestion-control", "congestion-controls", congestion_control)
     _check_name("--path-policy", "path-policies", path_policy)
     serving = _core.Serving(
-        listen=[_path(text) for text in listen],
+        listen=paths,
         root=root,
         origin=origin,
         follow_symlinks=follow_symlinks,
@@ -140,6 +185,7 @@ def serve(
         send_timeout_seconds=send_timeout,
         grace_seconds=grace,
         metrics=metrics,
+        state=state,
         capture=pcap,
     )
     where = " and ".join(text.replace("=", " at ") for text in listen)

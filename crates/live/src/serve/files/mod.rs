@@ -27,6 +27,9 @@ use std::time::{Duration, SystemTime};
 /// Time for a client's request, counted from the end of the last response.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(75);
 
+/// The longest path of a request, before decoding: twice what Linux takes as the path of a file. A whole head may have 64 KiB.
+const MAX_PATH: usize = 8 << 10;
+
 /// Types of media files that the general list by extension lacks or may lack: DASH (ISO/IEC 23009-1 annex C) and its
 /// segments.
 const TYPES: [(&str, &str); 2] = [(".mpd", "application/dash+xml"), (".m4s", "video/iso.segment")];
@@ -139,6 +142,9 @@ fn refusal(request: &Request<Incoming>) -> Option<Answer> {
     let hosts = request.headers().get_all(HOST).iter().count();
     if hosts > 1 || (hosts == 0 && request.version() == Version::HTTP_11) {
         return Some(empty(StatusCode::BAD_REQUEST));
+    }
+    if request.uri().path().len() > MAX_PATH {
+        return Some(empty(StatusCode::URI_TOO_LONG));
     }
     if ![Method::GET, Method::HEAD].contains(request.method()) {
         let mut answer = empty(StatusCode::METHOD_NOT_ALLOWED);
