@@ -4,7 +4,7 @@ use super::driver::{Order, Wakes};
 use super::files::{self, Files};
 use super::meter::Meter;
 use super::metrics::{self, Shown};
-use super::{Content, Options, Stream, proxy};
+use super::{Content, Options, Stream, proxy, trim};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -20,7 +20,7 @@ pub(super) type Stops = watch::Receiver<u32>;
 /// Handler of the streams.
 enum Front {
     Files { directory: Files, protocol: http1::Builder, graceful: GracefulShutdown },
-    Origin { address: Arc<str>, under_way: mpsc::Sender<()>, ended: mpsc::Receiver<()> },
+    Origin { address: Arc<str>, announces: bool, under_way: mpsc::Sender<()>, ended: mpsc::Receiver<()> },
 }
 
 impl Front {
@@ -34,7 +34,7 @@ impl Front {
             Content::Origin(origin) => {
                 // No message is ever sent; the channel ends when the last stream has dropped its sender.
                 let (under_way, ended) = mpsc::channel(1);
-                Front::Origin { address: origin.as_str().into(), under_way, ended }
+                Front::Origin { address: origin.as_str().into(), announces: options.proxy_protocol, under_way, ended }
             }
         })
     }
@@ -48,10 +48,10 @@ impl Front {
                 let served = graceful.watch(protocol.serve_connection(TokioIo::new(stream), service));
                 tokio::spawn(async move { drop(served.await) });
             }
-            Front::Origin { address, under_way, .. } => {
-                let (address, under_way) = (address.clone(), under_way.clone());
+            Front::Origin { address, announces, under_way, .. } => {
+                let (address, announces, under_way) = (address.clone(), *announces, under_way.clone());
                 tokio::spawn(async move {
-                    drop(proxy::pass(stream, &address).await);
+                    drop(proxy::pass(stream, &address, announces).await);
                     drop(under_way);
                 });
             }
@@ -83,6 +83,7 @@ pub(super) async fn run(
     if let Some((listener, shown)) = metrics {
         tokio::spawn(metrics::show(TcpListener::from_std(listener)?, shown));
     }
+    tokio::spawn(trim::give_back(meter.clone()));
     let front = Front::new(options, meter)?;
     loop {
         tokio::select! {

@@ -20,6 +20,7 @@ mod state;
 mod status;
 mod stream;
 mod sync;
+mod trim;
 
 pub use files::Visible;
 pub use options::{Content, Listen, Options, SEND_MEMORY, ServeError};

@@ -54,6 +54,8 @@ pub struct Options {
     pub content: Content,
     /// Which files of [`Content::Root`] are served.
     pub visible: Visible,
+    /// Whether [`Content::Origin`] is sent the client's address before its bytes, in version 2 of the PROXY protocol.
+    pub proxy_protocol: bool,
     /// Decides which subflow carries the next data.
     pub scheduler: Choice,
     /// The window of each subflow.
@@ -91,6 +93,7 @@ impl Options {
             mtu: crate::testnet::MTU,
             content,
             visible: Visible::default(),
+            proxy_protocol: false,
             scheduler: defaults.scheduler,
             congestion_control: defaults.congestion_control,
             path_policy: defaults.path_policy,

@@ -27,13 +27,14 @@ pub(super) struct StreamApplication(LoopEnd<ConnectionId, LoopBell, Room>);
 #[derive(Debug)]
 pub struct Stream {
     end: TaskEnd<ConnectionId, LoopBell, Room>,
+    local: SocketAddr,
     remote: SocketAddr,
 }
 
 /// Both sides of a connection's stream, which holds up to `room` unacknowledged bytes.
 pub(super) fn pair(opened: Opened, room: Room, ready: &Arc<ReadyConnections>) -> (StreamApplication, Stream) {
     let (for_loop, end) = channel::channel(opened.id, READ_ROOM, room, ready);
-    (StreamApplication(for_loop), Stream { end, remote: opened.remote })
+    (StreamApplication(for_loop), Stream { end, local: opened.local, remote: opened.remote })
 }
 
 impl Allowance for Room {
@@ -76,6 +77,11 @@ impl Application for StreamApplication {
 }
 
 impl Stream {
+    /// The server's address and port that the client connected to.
+    pub fn local(&self) -> SocketAddr {
+        self.local
+    }
+
     /// The client's address and port.
     pub fn remote(&self) -> SocketAddr {
         self.remote
