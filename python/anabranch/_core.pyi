@@ -312,6 +312,7 @@ class Serving:
         origin: str | None,
         follow_symlinks: bool,
         hidden: bool,
+        proxy_protocol: bool,
         port: int,
         mtu: int,
         scheduler: str,

@@ -101,7 +101,7 @@ pub struct Serving(Mutex<Option<anabranch_live::serve::Serving>>);
 impl Serving {
     /// Opens the devices and serves from now on. The arguments are those of the command line.
     #[new]
-    #[pyo3(signature = (*, listen, root, origin, follow_symlinks, hidden, port, mtu, scheduler, congestion_control, path_policy,
+    #[pyo3(signature = (*, listen, root, origin, follow_symlinks, hidden, proxy_protocol, port, mtu, scheduler, congestion_control, path_policy,
         max_connections, max_per_address, max_half_open, memory, send_memory, idle_seconds, send_timeout_seconds, grace_seconds, metrics, state, capture))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords, and each is an option of the command line")]
     fn new(
@@ -111,6 +111,7 @@ impl Serving {
         origin: Option<String>,
         follow_symlinks: bool,
         hidden: bool,
+        proxy_protocol: bool,
         port: u16,
         mtu: u32,
         scheduler: &str,
@@ -146,6 +147,7 @@ impl Serving {
         };
         let options = Options {
             visible: Visible { symlinks: follow_symlinks, hidden },
+            proxy_protocol,
             port,
             mtu,
             scheduler: Choice::of(scheduler),

@@ -71,6 +71,10 @@ _FollowSymlinks = Annotated[
     bool, typer.Option("--follow-symlinks", help="Also serve what symbolic links of --root outside of it lead to.")
 ]
 _Hidden = Annotated[bool, typer.Option("--hidden", help="Also serve names of --root that begin with a dot.")]
+_ProxyProtocol = Annotated[
+    bool,
+    typer.Option("--proxy-protocol", help="Send --origin each client's address first (PROXY protocol, version 2)."),
+]
 _Port = Annotated[int, typer.Option(min=1, max=65535, help="The port.")]
 _Mtu = Annotated[int, typer.Option(min=576, max=65535, help="The MTU of the devices, in bytes.")]
 _Scheduler = Annotated[str, _names("schedulers")]
@@ -131,6 +135,7 @@ def serve(
     origin: _Origin = None,
     follow_symlinks: _FollowSymlinks = False,
     hidden: _Hidden = False,
+    proxy_protocol: _ProxyProtocol = False,
     port: _Port = 80,
     mtu: _Mtu = 1500,
     scheduler: _Scheduler = _DEFAULTS["scheduler"],
@@ -155,22 +160,18 @@ def serve(
     user: _User = None,
 ) -> None:
     """Serve files, or another server, to Multipath TCP clients with our own endpoint."""
-    if not _ON_LINUX:
-        fail("serving needs Linux: TUN devices carry the packets", Exit.RUN_FAILED)
     paths = [_path(text) for text in listen]
     if (work := chosen(setup=setup, check=check, teardown=teardown, dry_run=dry_run)) is not None:
-        return wire(work, paths_of(paths, uplink or []), user=user, port=port, mtu=mtu, dry_run=dry_run)
-    if (root is None) == (origin is None):
-        raise InputError("one of --root DIR and --origin HOST:PORT is needed")
-    _check_name("--scheduler", "schedulers", scheduler)
-    _check_name("--congestion-control", "congestion-controls", congestion_control)
-    _check_name("--path-policy", "path-policies", path_policy)
+        wire(work, paths_of(paths, uplink or []), user=user, port=port, mtu=mtu, dry_run=dry_run)
+        return
+    _check(root, origin, proxy_protocol, (scheduler, congestion_control, path_policy))
     serving = _core.Serving(
         listen=paths,
         root=root,
         origin=origin,
         follow_symlinks=follow_symlinks,
         hidden=hidden,
+        proxy_protocol=proxy_protocol,
         port=port,
         mtu=mtu,
         scheduler=scheduler,
@@ -188,8 +189,24 @@ def serve(
         state=state,
         capture=pcap,
     )
-    where = " and ".join(text.replace("=", " at ") for text in listen)
-    _run(serving, f"{root or origin} on {where}, port {port}", f"{scheduler}, {congestion_control}")
+    _run(serving, f"{root or origin} on {_where(listen)}, port {port}", f"{scheduler}, {congestion_control}")
+
+
+def _check(root: Path | None, origin: str | None, proxy_protocol: bool, names: tuple[str, str, str]) -> None:
+    """Refuses what can be refused without the compiled part, which knows less about the command line."""
+    if not _ON_LINUX:
+        fail("serving needs Linux: TUN devices carry the packets", Exit.RUN_FAILED)
+    if (root is None) == (origin is None):
+        raise InputError("one of --root DIR and --origin HOST:PORT is needed")
+    if proxy_protocol and origin is None:
+        raise InputError("--proxy-protocol belongs to --origin: files are served without another server")
+    options = ("--scheduler", "--congestion-control", "--path-policy")
+    for option, kind, name in zip(options, ("schedulers", "congestion-controls", "path-policies"), names, strict=True):
+        _check_name(option, kind, name)
+
+
+def _where(listen: list[str]) -> str:
+    return " and ".join(text.replace("=", " at ") for text in listen)
 
 
 def _run(serving: _core.Serving, what: str, how: str) -> None:

@@ -1,4 +1,7 @@
-"""What `anabranch serve --setup`, `--check` and `--teardown` print and do. :mod:`anabranch.cli.wiring` knows what is wanted."""
+"""What `anabranch serve --setup`, `--check` and `--teardown` print and do.
+
+:mod:`anabranch.cli.wiring` knows what is wanted.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,8 @@ def wire(work: Work, paths: Sequence[WiredPath], *, user: str | None, port: int,
         case Work.CHECK:
             _check(items, list(obstacles(paths, owner)))
         case Work.TEARDOWN:
-            return _tear_down(items, dry_run=dry_run)
+            _tear_down(items, dry_run=dry_run)
+            return
     typer.echo("A client can try:")
     for command in client_commands(paths, port):
         typer.echo(f"  {command}")

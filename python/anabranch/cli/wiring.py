@@ -82,7 +82,9 @@ def paths_of(listen: Sequence[tuple[str, str]], uplinks: Sequence[str]) -> list[
     devices = [device for device, _ in listen]
     for device in by_device:
         if device not in devices:
-            raise InputError(f"--uplink {device}=...: no --listen has the device {device}; there is {', '.join(devices)}")
+            raise InputError(
+                f"--uplink {device}=...: no --listen has the device {device}; there is {', '.join(devices)}"
+            )
     if len(listen) > 1 and (missing := [device for device in devices if device not in by_device]):
         raise InputError(
             f"several paths need an uplink each, and {missing[0]} has none: --uplink {missing[0]}=INTERFACE[,GATEWAY]"
@@ -296,7 +298,9 @@ def default_gateway(family: str, interface: str) -> str | None:
 
 
 def _own_addresses() -> set[Address]:
-    found = (entry["local"] for link in _ip("address", "show") for entry in link.get("addr_info", []) if "local" in entry)
+    found = (
+        entry["local"] for link in _ip("address", "show") for entry in link.get("addr_info", []) if "local" in entry
+    )
     return {ipaddress.ip_address(text) for text in found}
 
 
