@@ -1,7 +1,8 @@
-"""`anabranch serve --setup`, `--check`, `--teardown`, in namespaces; and what a client sees of a server that was killed."""
+"""`anabranch serve --setup`, `--check`, `--teardown`, in namespaces; and clients of a server that was killed."""
 
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -72,15 +73,18 @@ def test_what_keeps_clients_out_is_named(videos: Path) -> None:
         assert "srv1" not in machine.run("ip -brief link", videos)
 
 
-def start(machine: Namespace, videos: Path, options: str):  # type: ignore[no-untyped-def]
+def start(machine: Namespace, videos: Path, options: str) -> subprocess.Popen[str]:
+    """A server that runs."""
     script = f'exec anabranch serve --root videos --listen srv1="$ADDRESS" --listen srv2="$ADDRESS" {options}'
     server = machine.start(script, videos, start_new_session=True)
+    assert server.stderr is not None
     banner = server.stderr.readline()
     assert banner.startswith("serving "), banner + server.stderr.read()
     return server
 
 
-def kill(server) -> None:  # type: ignore[no-untyped-def]
+def kill(server: subprocess.Popen[str]) -> None:
+    assert server.stderr is not None
     server.send_signal(signal.SIGKILL)
     server.wait(timeout=TIMEOUT_S)
     server.stderr.close()

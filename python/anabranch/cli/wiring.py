@@ -1,4 +1,4 @@
-"""`anabranch serve --setup`, `--check`, `--teardown`: the devices, routes and settings that connect a server to the kernel.
+"""The devices, routes and settings that connect a server to the kernel.
 
 The wanted state is a list of items. Each has a name, a test whether it is there, the command that makes it and the
 command that removes it. Setting up runs the commands of what is missing, so a second time nothing is left to do.
@@ -46,10 +46,12 @@ class WiredPath:
 
     @property
     def family(self) -> str:
+        """The option of `ip` for its address."""
         return f"-{self.address.version}"
 
     @property
     def prefix(self) -> str:
+        """Its address as a route has it."""
         return f"{self.address}/{self.address.max_prefixlen}"
 
 
