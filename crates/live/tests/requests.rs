@@ -320,3 +320,43 @@ fn requests_for_a_fifo_stop_nothing() {
         },
     );
 }
+
+#[test]
+fn slow_and_ambiguous_requests_disturb_nobody() {
+    require!(&[]);
+    let root = Root::new("ambiguous");
+    file(&root.0.join("f"), &[1; 10]);
+    Plan::new(Family::V4).serve(
+        root.content(),
+        |_| {},
+        |site| {
+            // Heads that never end.
+            let slow: Vec<_> = (0..100)
+                .map(|_| {
+                    let mut stream =
+                        site.client.run(|| kernel::connect(Family::V4.server(), kernel::TCP)).expect("entered");
+                    stream.write_all(b"GET /f HTTP/1.1\r\nHost: x\r\nX-").expect("it leaves");
+                    stream
+                })
+                .collect();
+            assert_eq!(ask_ours(site.client, &request("GET", "/f", &[])).status, 200);
+            drop(slow);
+            // Bodies whose end two servers could see in different places; the second request must not be answered.
+            let hidden = "GET /f HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+            for lines in [
+                "Content-Length: 5\r\nTransfer-Encoding: chunked",
+                "Content-Length: 5\r\nContent-Length: 6",
+                "Transfer-Encoding: chunked, identity",
+                "Content-Length: +5",
+                "Content-Length : 5",
+                " Content-Length: 5",
+            ] {
+                let ambiguous = format!("GET /f HTTP/1.1\r\nHost: x\r\n{lines}\r\n\r\n0\r\n\r\n{hidden}");
+                let got = ask_ours(site.client, &ambiguous);
+                let answers = 1 + String::from_utf8_lossy(&got.body).matches("HTTP/1.1 ").count();
+                assert_eq!((got.status, answers), (400, 1), "{lines}: {got:?}");
+            }
+            site.serving.stop();
+        },
+    );
+}

@@ -416,7 +416,7 @@ fn connections_that_all_have_data_send_the_same_number_of_bytes() {
             let at = usize::from(segment.destination_port) - 1;
             acked[at] = segment.seq + payload.len() as u32;
         }
-        now = now + Duration::from_millis(20);
+        now += Duration::from_millis(20);
         for (at, port) in PORTS.iter().enumerate().filter(|(at, _)| *at < 2 || round < 6) {
             say(&mut server, now, &Segment { source_port: *port, ..client(Flags::ACK, 111, acked[at]) });
         }
@@ -452,4 +452,25 @@ fn clients_of_a_server_that_was_killed_are_reset() {
     // The client opens a new connection from the same port.
     say(&mut server, at, &syn());
     assert_eq!(emitted(&mut server, at)[0].0.flags, Flags::SYN | Flags::ACK);
+}
+
+#[test]
+fn a_request_with_a_closed_window_draws_probes_at_growing_intervals() {
+    for protocol in [Protocol::Tcp, Protocol::Mptcp] {
+        let mut server = server_with(Limits::default(), 100_000);
+        let first = connect(&mut server);
+        emitted(&mut server, ms(20));
+        say(&mut server, ms(21), &Segment { window: 0, ..request(first) });
+        let mut sent: Vec<_> = emitted(&mut server, ms(21)).into_iter().map(|sent| (ms(21), sent)).collect();
+        while let Some(at) = server.poll_timeout().filter(|at| *at <= ms(4021)) {
+            server.handle_timeout(at);
+            sent.extend(emitted(&mut server, at).into_iter().map(|sent| (at, sent)));
+        }
+        let times: Vec<_> = sent
+            .iter()
+            .map(|(at, (segment, _))| (*at, segment.seq.0.wrapping_sub(first.0), segment.payload_len))
+            .collect();
+        eprintln!("{protocol:?} {times:?}");
+        assert!(sent.len() <= 8, "{times:?}");
+    }
 }

@@ -68,7 +68,7 @@ pub struct Server<F, A> {
     path_counters: Vec<PathCounters>,
 }
 
-/// Subflows of a connection over its lifetime; more only serve an attacker.
+/// Subflows of a connection that are remembered. Beyond, those that have ended out of order, or never began, are forgotten.
 const MAX_FLOWS: usize = 256;
 
 impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
@@ -234,6 +234,11 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         });
         let index = *self.tokens.get(&token.filter(|_| opens(segment.flags))?)?;
         let slot = self.slots[index].as_mut()?;
+        if slot.flows.len() == MAX_FLOWS {
+            for record in slot.drop_dead_flows() {
+                self.flows.remove(&record.flow);
+            }
+        }
         if slot.flows.len() == MAX_FLOWS {
             return None;
         }

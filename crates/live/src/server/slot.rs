@@ -126,6 +126,19 @@ impl<A: Application> Slot<A> {
         self.flows.iter_mut().find(|r| r.flow.path == path && (r.flow.local.1, r.flow.remote.1) == (local, remote))
     }
 
+    /// Removes the records of subflows that no longer exist and left nothing to remember; returns them. The initial one
+    /// stays, because it names the client.
+    pub(super) fn drop_dead_flows(&mut self) -> Vec<FlowRecord> {
+        let Slot { connection, flows, .. } = self;
+        let is_dead = |record: &FlowRecord| {
+            let Flow { path, local, remote } = record.flow;
+            record.end().is_none() && !connection.has_subflow(path, local.1, remote.1)
+        };
+        let dead: Vec<_> = flows.iter().skip(1).filter(|record| is_dead(record)).copied().collect();
+        flows.retain(|record| !dead.iter().any(|other| other.flow == record.flow));
+        dead
+    }
+
     /// Passes received bytes to the application, and its requests to the endpoint.
     pub(super) fn poll_application(&mut self, now: Instant) {
         let Slot { connection, application: Some(application), received, .. } = self else { return };

@@ -417,6 +417,12 @@ impl Connection {
         self.mode == Mode::Multipath
     }
 
+    /// Whether a subflow of this path has these ports.
+    pub fn has_subflow(&self, path: PathId, local_port: u16, remote_port: u16) -> bool {
+        let ports = (local_port, remote_port);
+        self.subflows.iter().any(|s| s.path.id == path && (s.local_port, s.remote_port) == ports)
+    }
+
     /// The open subflows as schedulers see them, oldest first.
     pub fn views(&self) -> &[SubflowView] {
         &self.views

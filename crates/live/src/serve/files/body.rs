@@ -24,7 +24,14 @@ const FILE_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) async fn unblocked<T: Send + 'static>(
     operation: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    match tokio::time::timeout(FILE_TIMEOUT, tokio::task::spawn_blocking(operation)).await {
+    within(FILE_TIMEOUT, operation).await
+}
+
+async fn within<T: Send + 'static>(
+    timeout: Duration,
+    operation: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    match tokio::time::timeout(timeout, tokio::task::spawn_blocking(operation)).await {
         Ok(Ok(result)) => result,
         Ok(Err(failed)) => Err(failed.into()),
         Err(_) => Err(io::ErrorKind::TimedOut.into()),
@@ -113,5 +120,27 @@ impl Body for FileBody {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.left.end.saturating_sub(self.left.start))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn an_operation_that_never_ends_stops_neither_its_request_nor_the_end_of_the_server() {
+        let (never, blocks) = channel::<()>();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let operation = move || {
+            let _ = blocks.recv();
+            Ok(())
+        };
+        let result = runtime.block_on(within(Duration::from_millis(1), operation));
+        assert_eq!(result.expect_err("it took too long").kind(), io::ErrorKind::TimedOut);
+        assert_eq!(runtime.block_on(within(FILE_TIMEOUT, || Ok(5))).expect("others are not concerned"), 5);
+        // This returns although the thread still waits, as the server's end does.
+        runtime.shutdown_background();
+        drop(never);
     }
 }
