@@ -1,5 +1,6 @@
 """`anabranch serve --setup`, `--check`, `--teardown`, in namespaces; and clients of a server that was killed."""
 
+import json
 import os
 import signal
 import subprocess
@@ -50,12 +51,18 @@ def test_a_path_that_was_set_up_carries_data_and_can_be_removed(videos: Path) ->
         assert any(line.startswith("ip tuntap add dev srv2") for line in done)
         assert lines(machine.run(SETUP, videos)) == ["Everything is there."]
         assert all(line.startswith("ok ") for line in lines(machine.run(f"anabranch serve {PATHS} --check", videos)))
-        server = start(machine, videos, "")
+        server = start(machine, videos, "--access-log log --access-log-json")
         try:
             fetch = 'mptcpize run curl --silent --show-error --fail --output got "http://$ADDRESS/film.mp4"\n'
             output = counters(client.run(f"{fetch} nstat -asz MPTcpExtMPJoinSynAckRx", videos))
             assert output["MPTcpExtMPJoinSynAckRx"] == 1
             assert (videos / "got").read_bytes() == (videos / "videos" / "film.mp4").read_bytes()
+            line = json.loads((videos / "log").read_text("utf-8"))
+            assert (line["request"], line["status"]) == ("GET /film.mp4 HTTP/1.1", 200)
+            assert line["complete"]
+            assert line["sent_bytes"] == len((videos / "got").read_bytes())
+            assert all(path["bytes"] > FILM_LEN // 20 for path in line["paths"])
+            assert 0 < line["first_byte_s"] < line["duration_s"]
         finally:
             kill(server)
         machine.run(f"anabranch serve {PATHS} --teardown", videos)

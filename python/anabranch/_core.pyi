@@ -328,6 +328,8 @@ class Serving:
         grace_seconds: float,
         metrics: str | None,
         state: str | PathLike[str] | None,
+        access_log: str | PathLike[str] | None,
+        access_log_json: bool,
         capture: str | PathLike[str] | None,
     ) -> Self: ...
     def stop(self) -> None:

@@ -2,7 +2,7 @@
 
 use crate::InputError;
 use anabranch_live::Limits;
-use anabranch_live::serve::{Content, Listen, Options, SEND_MEMORY, ServeError, Status, Visible};
+use anabranch_live::serve::{AccessLog, Content, Listen, LogFormat, Options, SEND_MEMORY, ServeError, Status, Visible};
 use anabranch_stack::congestion;
 use anabranch_stack::connection::Choice;
 use anabranch_units::Duration;
@@ -101,8 +101,9 @@ pub struct Serving(Mutex<Option<anabranch_live::serve::Serving>>);
 impl Serving {
     /// Opens the devices and serves from now on. The arguments are those of the command line.
     #[new]
-    #[pyo3(signature = (*, listen, root, origin, follow_symlinks, hidden, proxy_protocol, port, mtu, scheduler, congestion_control, path_policy,
-        max_connections, max_per_address, max_half_open, memory, send_memory, idle_seconds, send_timeout_seconds, grace_seconds, metrics, state, capture))]
+    #[pyo3(signature = (*, listen, root, origin, follow_symlinks, hidden, proxy_protocol, port, mtu, scheduler,
+        congestion_control, path_policy, max_connections, max_per_address, max_half_open, memory, send_memory,
+        idle_seconds, send_timeout_seconds, grace_seconds, metrics, state, access_log, access_log_json, capture))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords, and each is an option of the command line")]
     fn new(
         py: Python<'_>,
@@ -127,13 +128,10 @@ impl Serving {
         grace_seconds: f64,
         metrics: Option<&str>,
         state: Option<PathBuf>,
+        access_log: Option<PathBuf>,
+        access_log_json: bool,
         capture: Option<PathBuf>,
     ) -> PyResult<Self> {
-        let content = match (root, origin) {
-            (Some(root), None) => Content::Root(root),
-            (None, Some(origin)) => Content::Origin(origin),
-            _ => return Err(InputError::new_err("one of a directory and an origin is needed")),
-        };
         let listen =
             listen.into_iter().map(|(device, address)| Ok(Listen { device, address: parse_address(&address)? }));
         let limits = Limits {
@@ -159,8 +157,9 @@ impl Serving {
                 .map_err(|e| InputError::new_err(e.to_string()))?,
             metrics: metrics.map(parse_socket_address).transpose()?,
             state,
+            access_log: access_log.map(|file| AccessLog { file, format: log_format(access_log_json) }),
             capture,
-            ..Options::new(listen.collect::<PyResult<_>>()?, content)
+            ..Options::new(listen.collect::<PyResult<_>>()?, content_of(root, origin)?)
         };
         let started = py.detach(|| anabranch_live::serve::Serving::start(options));
         started.map(|serving| Serving(Mutex::new(Some(serving)))).map_err(|error| refused(&error))
@@ -199,6 +198,18 @@ impl Serving {
     fn with<T>(&self, ask: impl FnOnce(&anabranch_live::serve::Serving) -> T) -> PyResult<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(ask).ok_or_else(ended)
     }
+}
+
+fn content_of(root: Option<PathBuf>, origin: Option<String>) -> PyResult<Content> {
+    match (root, origin) {
+        (Some(root), None) => Ok(Content::Root(root)),
+        (None, Some(origin)) => Ok(Content::Origin(origin)),
+        _ => Err(InputError::new_err("one of a directory and an origin is needed")),
+    }
+}
+
+fn log_format(json: bool) -> LogFormat {
+    if json { LogFormat::Json } else { LogFormat::Combined }
 }
 
 fn ended() -> PyErr {

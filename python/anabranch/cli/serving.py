@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 from rich.live import Live
@@ -99,6 +99,12 @@ _State = Annotated[
         metavar="FILE", help="Keep the open subflows there, and reset those that a server that was killed left there."
     ),
 ]
+_AccessLog = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Append a line for each response; `-` is the standard output.")
+]
+_AccessLogJson = Annotated[
+    bool, typer.Option("--access-log-json", help="Objects of JSON in the access log, with times and paths.")
+]
 _Pcap = Annotated[Path | None, typer.Option(metavar="FILE", help="Record all packets to a pcapng file.")]
 
 _WIRING = "Wiring"
@@ -151,6 +157,8 @@ def serve(
     grace: _Grace = _DEFAULTS["grace_seconds"],
     metrics: _Metrics = None,
     state: _State = None,
+    access_log: _AccessLog = None,
+    access_log_json: _AccessLogJson = False,
     pcap: _Pcap = None,
     setup: _Setup = False,
     check: _Check = False,
@@ -165,6 +173,7 @@ def serve(
         wire(work, paths_of(paths, uplink or []), user=user, port=port, mtu=mtu, dry_run=dry_run)
         return
     _check(root, origin, proxy_protocol, (scheduler, congestion_control, path_policy))
+    limits = _limits(max_connections, max_per_address, max_half_open, memory, send_memory, idle_time, send_timeout)
     serving = _core.Serving(
         listen=paths,
         root=root,
@@ -177,16 +186,12 @@ def serve(
         scheduler=scheduler,
         congestion_control=congestion_control,
         path_policy=path_policy,
-        max_connections=max_connections,
-        max_per_address=max_per_address,
-        max_half_open=max_half_open,
-        memory=int(memory * _MIB),
-        send_memory=int(send_memory * _MIB),
-        idle_seconds=idle_time,
-        send_timeout_seconds=send_timeout,
+        **limits,
         grace_seconds=grace,
         metrics=metrics,
         state=state,
+        access_log=access_log,
+        access_log_json=access_log_json,
         capture=pcap,
     )
     _run(serving, f"{root or origin} on {_where(listen)}, port {port}", f"{scheduler}, {congestion_control}")
@@ -203,6 +208,38 @@ def _check(root: Path | None, origin: str | None, proxy_protocol: bool, names: t
     options = ("--scheduler", "--congestion-control", "--path-policy")
     for option, kind, name in zip(options, ("schedulers", "congestion-controls", "path-policies"), names, strict=True):
         _check_name(option, kind, name)
+
+
+class _Limits(TypedDict):
+    """Limits as the compiled part takes them."""
+
+    max_connections: int
+    max_per_address: int
+    max_half_open: int
+    memory: int
+    send_memory: int
+    idle_seconds: float
+    send_timeout_seconds: float
+
+
+def _limits(
+    max_connections: int,
+    max_per_address: int,
+    max_half_open: int,
+    memory_mib: float,
+    send_memory_mib: float,
+    idle_s: float,
+    send_timeout_s: float,
+) -> _Limits:
+    return {
+        "max_connections": max_connections,
+        "max_per_address": max_per_address,
+        "max_half_open": max_half_open,
+        "memory": int(memory_mib * _MIB),
+        "send_memory": int(send_memory_mib * _MIB),
+        "idle_seconds": idle_s,
+        "send_timeout_seconds": send_timeout_s,
+    }
 
 
 def _where(listen: list[str]) -> str:

@@ -21,6 +21,8 @@ const MAX_PACKET: usize = 65_535;
 /// Packets read from a device, or sent, before others get their turn: few enough (about 0.1 ms of work) for timely
 /// processing.
 const BATCH: usize = 64;
+/// How long clients of aborted connections are still answered: more than most round trips.
+const LINGER: Duration = Duration::from_millis(300);
 /// Interval of the published status, and the longest sleep of the loop.
 const PUBLISH_EVERY: Duration = Duration::from_secs(1);
 
@@ -126,6 +128,8 @@ pub(super) struct Driver<F> {
     pub(super) board: Arc<Board>,
     pub(super) meter: Meter,
     pub(super) state: Option<Writer>,
+    /// All connections were aborted; when to return.
+    pub(super) linger_until: Option<Instant>,
 }
 
 impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
@@ -151,7 +155,7 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
                 self.server.handle_timeout(now);
             }
             let more = self.send(now, &mut ports, &mut buffer)?;
-            if !more && self.is_done(wakes) {
+            if !more && self.is_done(now, wakes) {
                 self.publish(now, &ports);
                 self.tap.finish()?;
                 if let Some(state) = self.state.take() {
@@ -159,7 +163,8 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
                 }
                 return Ok(self.server.counters());
             }
-            let due = self.server.poll_timeout().map_or(publish_at, |at| at.min(publish_at));
+            let next = self.linger_until.map_or(publish_at, |at| at.min(publish_at));
+            let due = self.server.poll_timeout().map_or(next, |at| at.min(next));
             waiter.wait(&clock, if more { now } else { due })?;
             for (i, port) in ports.iter_mut().enumerate().filter(|(i, _)| waiter.ready(*i)) {
                 self.receive(&clock, PathId(i as u16), port, &mut buffer)?;
@@ -178,13 +183,20 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
         if wakes.ordered(Order::Refuse) {
             self.server.stop_accepting();
         }
-        if wakes.ordered(Order::Abort) {
+        if wakes.ordered(Order::Abort) && self.linger_until.is_none() {
+            self.linger_until = Some(now + LINGER);
+            let open = self.server.open_subflows();
             self.server.abort_all(now);
+            // The resets may be lost; then the clients' next segments are answered with others.
+            self.server.reset_orphans(now, &open);
         }
     }
 
-    fn is_done(&self, wakes: &Wakes) -> bool {
-        wakes.ordered(Order::Abort) || (wakes.ordered(Order::Finish) && self.server.is_idle())
+    fn is_done(&self, now: Instant, wakes: &Wakes) -> bool {
+        match self.linger_until {
+            Some(until) => until <= now,
+            None => wakes.ordered(Order::Finish) && self.server.is_idle(),
+        }
     }
 
     /// Sends some of the waiting packets; returns whether there may be more.

@@ -1,5 +1,6 @@
 //! The asynchronous side: takes the streams from the loop, and answers them.
 
+use super::access::{Log, Record};
 use super::driver::{Order, Wakes};
 use super::files::{self, Files};
 use super::meter::Meter;
@@ -16,6 +17,14 @@ use tokio::sync::{mpsc, watch};
 
 /// Number of orders to stop: the first one lets running responses complete, the second one aborts them.
 pub(super) type Stops = watch::Receiver<u32>;
+
+/// What all connections share.
+pub(super) struct Shared {
+    /// Counts their memory.
+    pub(super) meter: Meter,
+    /// The access log, if there is one.
+    pub(super) log: Option<Log>,
+}
 
 /// Handler of the streams.
 enum Front {
@@ -40,18 +49,24 @@ impl Front {
     }
 
     /// Answers a stream. A client's abort or protocol error concerns only itself, so the result is ignored.
-    fn take(&self, stream: Stream) {
+    fn take(&self, stream: Stream, log: Option<Log>) {
+        let visitor = stream.visitor(log);
         match self {
             Front::Files { directory, protocol, graceful } => {
                 let directory = directory.clone();
-                let service = service_fn(move |request| directory.clone().answer(request));
+                let service = service_fn(move |request| directory.clone().answer(request, visitor.clone()));
                 let served = graceful.watch(protocol.serve_connection(TokioIo::new(stream), service));
                 tokio::spawn(async move { drop(served.await) });
             }
             Front::Origin { address, announces, under_way, .. } => {
                 let (address, announces, under_way) = (address.clone(), *announces, under_way.clone());
                 tokio::spawn(async move {
-                    drop(proxy::pass(stream, &address, announces).await);
+                    let mut record = Record::of_connection(&visitor);
+                    if let Ok((received, sent)) = proxy::pass(stream, &address, announces).await
+                        && let Some(record) = &mut record
+                    {
+                        record.passed(received, sent);
+                    }
                     drop(under_way);
                 });
             }
@@ -78,17 +93,17 @@ pub(super) async fn run(
     wakes: &Wakes,
     mut stops: Stops,
     metrics: Option<(std::net::TcpListener, Arc<Shown>)>,
-    meter: &Meter,
+    shared: &Shared,
 ) -> io::Result<()> {
     if let Some((listener, shown)) = metrics {
         tokio::spawn(metrics::show(TcpListener::from_std(listener)?, shown));
     }
-    tokio::spawn(trim::give_back(meter.clone()));
-    let front = Front::new(options, meter)?;
+    tokio::spawn(trim::give_back(shared.meter.clone()));
+    let front = Front::new(options, &shared.meter)?;
     loop {
         tokio::select! {
             stream = streams.recv() => match stream {
-                Some(stream) => front.take(stream),
+                Some(stream) => front.take(stream, shared.log.clone()),
                 // The loop has ended; joining it gives the reason.
                 None => return Ok(()),
             },

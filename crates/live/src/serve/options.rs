@@ -1,6 +1,6 @@
 //! Options of a server, and their errors.
 
-use super::Visible;
+use super::{AccessLog, Visible};
 use crate::Limits;
 use anabranch_stack::Config;
 use anabranch_stack::connection::{Choice, PathConfig, Protocol, Transport};
@@ -74,6 +74,8 @@ pub struct Options {
     /// File with the open subflows, updated once a second; those that an earlier server left there are reset at the
     /// start. `None`: their clients time out by themselves.
     pub state: Option<PathBuf>,
+    /// The access log; `None`: none.
+    pub access_log: Option<AccessLog>,
     /// File for a pcapng capture of all packets; `None`: no capture.
     pub capture: Option<PathBuf>,
 }
@@ -102,6 +104,7 @@ impl Options {
             grace: Duration::from_secs(10),
             metrics: None,
             state: None,
+            access_log: None,
             capture: None,
         }
     }
@@ -193,6 +196,14 @@ pub enum ServeError {
     Metrics {
         /// The address.
         address: SocketAddr,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+    /// The access log cannot be written.
+    #[error("cannot write the access log {}: {source}", path.display())]
+    AccessLog {
+        /// Path of the file.
+        path: PathBuf,
         /// Error of the operating system.
         source: io::Error,
     },

@@ -14,8 +14,8 @@ const CHUNK: usize = 64 << 10;
 
 /// Copies both directions until both have ended. The end of one direction is passed on while the other continues; a
 /// slow reader on one side stops the writer on the other; and an abort of one side aborts the other with RST. With
-/// `announces`, the origin is first sent the client's address.
-pub(super) async fn pass(mut client: Stream, origin: &str, announces: bool) -> io::Result<()> {
+/// `announces`, the origin is first sent the client's address. Returns the bytes from the client and to it.
+pub(super) async fn pass(mut client: Stream, origin: &str, announces: bool) -> io::Result<(u64, u64)> {
     let connecting = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(origin));
     // The client's stream is dropped, which is RST, if this fails.
     let mut server = connecting.await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
@@ -29,7 +29,7 @@ pub(super) async fn pass(mut client: Stream, origin: &str, announces: bool) -> i
         // for a complete one.
         let _ = rustix::net::sockopt::set_socket_linger(&server, Some(Duration::ZERO));
     }
-    carried.map(drop)
+    carried
 }
 
 /// The header of version 2 of the PROXY protocol (haproxy.org, `proxy-protocol.txt`, section 2.2): a signature, version

@@ -1,7 +1,8 @@
 //! A running server and its control.
 
+use super::access::{AccessLog, Log};
 use super::driver::{Driver, Order, Port, Wakes};
-use super::front::{self, Stops};
+use super::front::{self, Shared, Stops};
 use super::meter::Meter;
 use super::metrics::Shown;
 use super::room::{Budget, Room};
@@ -45,13 +46,14 @@ impl Serving {
         let board = Arc::<Board>::default();
         let meter = Meter::default();
         let (driver, wakes, streams) = prepare(&options, board.clone(), &meter)?;
+        let log = options.access_log.as_ref().map(open_log).transpose()?;
         let metrics = options.metrics.map(listen).transpose()?;
         let address = metrics.as_ref().map(TcpListener::local_addr).transpose()?;
         let metrics = metrics.map(|listener| (listener, Arc::new(Shown::new(board.clone(), &options))));
         let (stops, given) = watch::channel(0);
         let (ends_with_thread, under_way) = std::sync::mpsc::channel();
         let work = move || {
-            let result = serve(&options, driver, &wakes, streams, given, metrics, &meter);
+            let result = serve(&options, driver, &wakes, streams, given, metrics, &Shared { meter, log });
             drop(ends_with_thread);
             result
         };
@@ -118,7 +120,7 @@ fn serve(
     streams: mpsc::UnboundedReceiver<Stream>,
     stops: Stops,
     metrics: Option<(TcpListener, Arc<Shown>)>,
-    meter: &Meter,
+    shared: &Shared,
 ) -> Result<Counters, ServeError> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().thread_name("anabranch-files").max_blocking_threads(READERS).build()?;
@@ -127,7 +129,7 @@ fn serve(
         let wakes = wakes.clone();
         std::thread::Builder::new().name("anabranch-loop".into()).spawn(move || driver.run(&wakes))?
     };
-    let served = runtime.block_on(front::run(options, streams, wakes, stops, metrics, meter));
+    let served = runtime.block_on(front::run(options, streams, wakes, stops, metrics, shared));
     // A thread whose file never answers must not keep the process from ending.
     runtime.shutdown_background();
     // Whatever the result, the loop must end before its devices are dropped.
@@ -150,10 +152,10 @@ fn prepare(options: &Options, board: Arc<Board>, meter: &Meter) -> Result<Prepar
     let most = usize::try_from(options.limits.memory / 2).unwrap_or(usize::MAX);
     let budget = Budget::new(options.send_memory);
     let for_rooms = meter.clone();
-    let ready = wakes.ready.clone();
+    let (ready, paths) = (wakes.ready.clone(), options.listen.len());
     let open = move |opened| {
         let room = Room::new(most, budget.clone(), for_rooms.clone());
-        let (application, stream) = stream::pair(opened, room, &ready);
+        let (application, stream) = stream::pair(opened, room, paths, &ready);
         // Without a receiver the stream is dropped, which aborts the connection.
         let _ = sender.send(stream);
         application
@@ -166,7 +168,7 @@ fn prepare(options: &Options, board: Arc<Board>, meter: &Meter) -> Result<Prepar
         Some(path) => Tap::file(path, End::Far).map_err(|source| ServeError::Capture { path: path.clone(), source })?,
         None => Tap::none(),
     };
-    Ok((Driver { ports, server, tap, board, meter: meter.clone(), state }, wakes, streams))
+    Ok((Driver { ports, server, tap, board, meter: meter.clone(), state, linger_until: None }, wakes, streams))
 }
 
 /// Resets what an earlier server left open, and begins a state file of this one's.
@@ -182,6 +184,10 @@ fn adopt(path: &Path, server: &mut Server<Open, StreamApplication>) -> Result<Wr
 /// moment after its end.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 const BUSY_RETRY: Duration = Duration::from_millis(20);
+
+fn open_log(options: &AccessLog) -> Result<Log, ServeError> {
+    Log::start(options).map_err(|source| ServeError::AccessLog { path: options.file.clone(), source })
+}
 
 fn open_port(listen: &Listen) -> Result<Port, ServeError> {
     let name = &listen.device;

@@ -1,5 +1,6 @@
 //! A connection's two streams of bytes, shared between the real-time loop and asynchronous code.
 
+use super::access::{Log, PathBytes, Visitor};
 use super::channel::{self, Allowance, LoopEnd, Ready, Report, TaskEnd};
 use super::driver::LoopBell;
 use super::room::Room;
@@ -20,7 +21,7 @@ pub(super) type ReadyConnections = Ready<ConnectionId, LoopBell>;
 
 /// The side of the loop.
 #[derive(Debug)]
-pub(super) struct StreamApplication(LoopEnd<ConnectionId, LoopBell, Room>);
+pub(super) struct StreamApplication(LoopEnd<ConnectionId, LoopBell, Room>, Arc<PathBytes>);
 
 /// The byte stream of a connection. Reading ends with the peer's stream; writing waits while more than the limit is
 /// unacknowledged; shutting down ends this side's stream. Dropping it before that aborts the connection.
@@ -29,12 +30,20 @@ pub struct Stream {
     end: TaskEnd<ConnectionId, LoopBell, Room>,
     local: SocketAddr,
     remote: SocketAddr,
+    paths: Arc<PathBytes>,
 }
 
-/// Both sides of a connection's stream, which holds up to `room` unacknowledged bytes.
-pub(super) fn pair(opened: Opened, room: Room, ready: &Arc<ReadyConnections>) -> (StreamApplication, Stream) {
+/// Both sides of a connection's stream, which holds up to `room` unacknowledged bytes and may have so many paths.
+pub(super) fn pair(
+    opened: Opened,
+    room: Room,
+    paths: usize,
+    ready: &Arc<ReadyConnections>,
+) -> (StreamApplication, Stream) {
+    let paths = PathBytes::new(paths);
     let (for_loop, end) = channel::channel(opened.id, READ_ROOM, room, ready);
-    (StreamApplication(for_loop), Stream { end, local: opened.local, remote: opened.remote })
+    let application = StreamApplication(for_loop, paths.clone());
+    (application, Stream { end, local: opened.local, remote: opened.remote, paths })
 }
 
 impl Allowance for Room {
@@ -71,12 +80,21 @@ impl Application for StreamApplication {
         Reply { bytes: request.written, finish: request.finished, abort, leave: request.abandoned, ..Reply::default() }
     }
 
+    fn note_sent(&mut self, position: usize, bytes: u32, again: bool) {
+        self.1.count(position, bytes, again);
+    }
+
     fn fill(&self, offset: u64, buffer: &mut [u8]) {
         self.0.fill(offset, buffer);
     }
 }
 
 impl Stream {
+    /// The client, for the access log.
+    pub(super) fn visitor(&self, log: Option<Log>) -> Visitor {
+        Visitor { log, address: self.remote, paths: self.paths.clone() }
+    }
+
     /// The server's address and port that the client connected to.
     pub fn local(&self) -> SocketAddr {
         self.local

@@ -404,7 +404,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         let slot = self.slots[index].as_mut()?;
         while let Some(transmit) = slot.connection.poll_transmit(now) {
             let position = self.config.paths.iter().position(|listed| listed.id == transmit.path).unwrap_or(0);
-            match slot.encode(&transmit, &mut self.path_counters[position], buffer) {
+            match slot.encode(&transmit, position, &mut self.path_counters[position], buffer) {
                 Some(len) => return Some((transmit.path, len)),
                 None => self.counters.unsendable += 1,
             }

@@ -190,10 +190,11 @@ impl<A: Application> Slot<A> {
         self.application.is_none() || self.connection.readable() == 0
     }
 
-    /// The packet of a segment; `None` if it does not fit into a header, or its subflow is unknown here.
+    /// The packet of a segment on the path at this position of the configuration; `None` if it does not fit into a header, or its subflow is unknown here.
     pub(super) fn encode(
         &mut self,
         transmit: &Transmit,
+        position: usize,
         counters: &mut PathCounters,
         buffer: &mut [u8],
     ) -> Option<usize> {
@@ -202,6 +203,9 @@ impl<A: Application> Slot<A> {
         let again = record.note_sent(segment);
         counters.count(segment.payload_len, again);
         let flow = record.flow;
+        if let Some(application) = self.application.as_mut().filter(|_| segment.payload_len > 0) {
+            application.note_sent(position, segment.payload_len, again);
+        }
         let fill = |payload: &mut [u8]| {
             if let Some(application) = self.application.as_ref().filter(|_| !payload.is_empty()) {
                 application.fill(*stream_offset, payload);

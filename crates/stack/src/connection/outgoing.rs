@@ -180,8 +180,11 @@ impl Outgoing {
         true
     }
 
+    /// The peer's window ends at `end`. A window is never taken back, because acknowledgments overtake each other; except
+    /// that a peer may close the window of its SYN before anything was sent, and then gets probes only.
     pub fn on_window(&mut self, end: u64) {
-        self.window_end = self.window_end.max(end);
+        let closes = self.next == 0 && end == 0;
+        self.window_end = if closes { 0 } else { self.window_end.max(end) };
     }
 
     /// Bytes of a failed subflow: those not acknowledged must be sent again.

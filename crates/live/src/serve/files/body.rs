@@ -1,5 +1,6 @@
 //! The bytes of a file as the body of a response.
 
+use super::super::access::Record;
 use super::super::meter::{Held, Meter};
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
@@ -47,16 +48,26 @@ pub(in crate::serve) struct FileBody {
     left: Range<u64>,
     reading: Option<Reading>,
     meter: Meter,
+    /// The line of the access log, written when the body is dropped.
+    record: Option<Record>,
 }
 
 impl FileBody {
     pub(super) fn new(file: File, part: Range<u64>, meter: Meter) -> Self {
-        FileBody { file: Some(Arc::new(file)), left: part, reading: None, meter }
+        FileBody { file: Some(Arc::new(file)), left: part, reading: None, meter, record: None }
     }
 
     /// A body without bytes.
     pub(super) fn empty() -> Self {
-        FileBody { file: None, left: 0..0, reading: None, meter: Meter::default() }
+        FileBody { file: None, left: 0..0, reading: None, meter: Meter::default(), record: None }
+    }
+
+    /// Writes this line of the access log when the response has ended.
+    pub(super) fn log(&mut self, mut record: Record) {
+        if self.left.is_empty() {
+            record.completed();
+        }
+        self.record = Some(record);
     }
 
     fn next_len(&self) -> usize {
@@ -109,7 +120,15 @@ impl Body for FileBody {
             }
         };
         if let Ok(bytes) = &bytes {
-            self.left.start += bytes.len() as u64;
+            let len = bytes.len();
+            self.left.start += len as u64;
+            let is_whole = self.left.is_empty();
+            if let Some(record) = &mut self.record {
+                record.sent(len);
+                if is_whole {
+                    record.completed();
+                }
+            }
         }
         Poll::Ready(Some(bytes.map(Frame::data)))
     }

@@ -6,6 +6,7 @@ mod directory;
 
 pub use directory::Visible;
 
+use super::access::{Record, Visitor};
 use super::meter::Meter;
 use body::{CHUNK, FileBody, unblocked};
 use conditions::{Selected, select};
@@ -63,13 +64,22 @@ impl Files {
     }
 
     /// Answers one request; whatever is wrong with it or its file is a status code, so there is always an answer.
-    pub(super) async fn answer(self, request: Request<Incoming>) -> Result<Response<FileBody>, Infallible> {
+    pub(super) async fn answer(
+        self,
+        request: Request<Incoming>,
+        visitor: Visitor,
+    ) -> Result<Response<FileBody>, Infallible> {
+        let record = Record::of_request(&visitor, &request);
         let mut response = match refusal(&request) {
             Some(refusal) => refusal,
             None => self.find(&request).await,
         };
         for (name, value) in &COMMON_HEADERS {
             response.headers_mut().insert(name.clone(), value.clone());
+        }
+        if let Some(mut record) = record {
+            record.answered(response.status().as_u16());
+            response.body_mut().log(record);
         }
         Ok(response)
     }
