@@ -455,7 +455,7 @@ fn clients_of_a_server_that_was_killed_are_reset() {
 }
 
 #[test]
-fn a_request_with_a_closed_window_draws_probes_at_growing_intervals() {
+fn a_request_over_tcp_with_a_closed_window_draws_probes_at_growing_intervals() {
     let mut server = server(100_000);
     let first = connect(&mut server);
     emitted(&mut server, ms(20));
