@@ -21,7 +21,8 @@ TIMEOUT_S = 30.0
 _NEEDED = ("ip", "tc", "setpriv", "curl", "mptcpize", "nstat", "openssl", "sysctl")
 
 
-def _missing() -> list[str]:
+def missing_programs() -> list[str]:
+    """What the live tests of the server lack on this machine."""
     missing = [f"`{program}`" for program in _NEEDED if shutil.which(program) is None]
     if os.geteuid() != 0:
         missing.append("root")
@@ -34,7 +35,7 @@ def _missing() -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _machine() -> None:
-    if missing := _missing():
+    if missing := missing_programs():
         assert os.environ.get("ANABRANCH_REQUIRE_LIVE") != "1", f"live tests are required, but missing: {missing}"
         pytest.skip(f"missing: {', '.join(missing)}")
 

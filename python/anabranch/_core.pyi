@@ -264,6 +264,7 @@ class Viewed:
 
 class _ServeDefaults(TypedDict):
     max_connections: int
+    max_per_address: int
     max_half_open: int
     memory: int
     send_memory: int
@@ -309,12 +310,16 @@ class Serving:
         listen: Sequence[tuple[str, str]],
         root: str | PathLike[str] | None,
         origin: str | None,
+        follow_symlinks: bool,
+        hidden: bool,
+        proxy_protocol: bool,
         port: int,
         mtu: int,
         scheduler: str,
         congestion_control: str,
         path_policy: str,
         max_connections: int,
+        max_per_address: int,
         max_half_open: int,
         memory: int,
         send_memory: int,
@@ -322,6 +327,9 @@ class Serving:
         send_timeout_seconds: float,
         grace_seconds: float,
         metrics: str | None,
+        state: str | PathLike[str] | None,
+        access_log: str | PathLike[str] | None,
+        access_log_json: bool,
         capture: str | PathLike[str] | None,
     ) -> Self: ...
     def stop(self) -> None:

@@ -11,6 +11,9 @@ pub(crate) struct ReceiveBuffer {
     bytes: VecDeque<u8>,
 }
 
+/// Capacity that an empty buffer keeps, which a connection without an upload does not exceed.
+const KEPT: usize = 64 << 10;
+
 impl ReceiveBuffer {
     /// Stores bytes at their offset; bytes read already are skipped. Gaps hold zeros until they are filled.
     pub(crate) fn store(&mut self, offset: u64, bytes: &[u8]) {
@@ -43,6 +46,14 @@ impl ReceiveBuffer {
         }
         self.bytes.drain(..len);
         self.base += len as u64;
+        if self.bytes.is_empty() && self.bytes.capacity() > KEPT {
+            self.bytes = VecDeque::new();
+        }
+    }
+
+    /// Bytes of memory that it occupies.
+    pub(crate) fn capacity(&self) -> usize {
+        self.bytes.capacity()
     }
 }
 

@@ -36,7 +36,9 @@ pub use netns::Netns;
 pub use packet::BytesPacket;
 pub use priority::run_before_others;
 pub use script::{Script, Step, When};
-pub use server::{Application, ConnectionId, Counters, Gauges, Limits, Opened, PathCounters, Progress, Reply, Server};
+pub use server::{
+    Application, ConnectionId, Counters, Gauges, Limits, Opened, Orphan, PathCounters, Progress, Reply, Server,
+};
 pub use tap::{End, Tap};
 pub use tun::Tun;
 pub use wait::sharpen_timers;

@@ -14,7 +14,7 @@ use common::{content, require};
 use sha2::{Digest, Sha256};
 use socket2::SockRef;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
@@ -44,7 +44,7 @@ impl Nginx {
              http {{ access_log off;\n\
              client_body_temp_path {root}/t1; proxy_temp_path {root}/t2; fastcgi_temp_path {root}/t3;\n\
              uwsgi_temp_path {root}/t4; scgi_temp_path {root}/t5;\n\
-             server {{ listen {ORIGIN} ssl; root {root};\n\
+             server {{ listen {ORIGIN} ssl; root {root}; dav_methods PUT; client_max_body_size 0;\n\
              ssl_certificate {certificate}; ssl_certificate_key {key}; }} }}\n"
         );
         let file = path("nginx.conf");
@@ -306,4 +306,109 @@ fn a_client_that_never_reads_is_dropped_after_a_while() {
     };
     let adjust = |options: &mut Options| options.limits.stall = anabranch_units::Duration::from_secs(2);
     converse("never-reads", adjust, client, origin);
+}
+
+/// One client that sends `len` bytes and ends its side, and an origin that answers with their digest.
+fn upload(server: IpAddr, protocol: i32, len: u64) -> [u8; 32] {
+    let mut stream = patient(kernel::connect(server, protocol));
+    let (mut at, mut buffer) = (0, vec![0; 1 << 16]);
+    while at < len {
+        let n = (buffer.len() as u64).min(len - at) as usize;
+        content::fill(at, &mut buffer[..n]);
+        stream.write_all(&buffer[..n]).expect("somebody reads");
+        at += n as u64;
+    }
+    stream.shutdown(Shutdown::Write).expect("it is connected");
+    everything(&mut stream).try_into().expect("a digest")
+}
+
+/// Answers each connection with the digest of what it has sent.
+fn digest_uploads(listener: &TcpListener, connections: usize) {
+    for _ in 0..connections {
+        let (stream, _) = listener.accept().expect("a connection");
+        spawn("origin", move || {
+            let mut stream = patient(stream);
+            let bytes = everything(&mut stream);
+            stream.write_all(&Sha256::digest(&bytes)).expect("it leaves");
+        });
+    }
+}
+
+/// Uploads one after the other in each test, for each protocol. A lost wake-up ended every second one of these.
+const UPLOADS: usize = 24;
+
+#[test]
+fn half_closed_uploads_arrive_whole_over_multipath_tcp_and_tcp() {
+    require!(&[NSTAT]);
+    let plan = Plan { rate: Bandwidth::from_mbps(1000), queue: 2_000_000, ..Plan::new(Family::V4) };
+    plan.serve(
+        Content::Origin(ORIGIN.into()),
+        |_| {},
+        |site| {
+            let listener = site.router.run(|| TcpListener::bind(ORIGIN)).expect("entered").expect("a port");
+            let origin = spawn("origin", move || digest_uploads(&listener, 2 * UPLOADS));
+            for (protocol, i) in
+                [kernel::MPTCP, kernel::TCP].into_iter().flat_map(|p| (0..UPLOADS).map(move |i| (p, i)))
+            {
+                // One to two million bytes: some of it is in the endpoint when the client has sent its last.
+                let len = 1_000_000 + (i as u64 * 1_000_000) / UPLOADS as u64;
+                let got = site.client.run(|| upload(Family::V4.server(), protocol, len)).expect("entered");
+                assert_eq!(got, content::digest(&[], len), "upload {i} of {len} bytes over protocol {protocol}");
+            }
+            origin.join().expect("the origin is content");
+            site.serving.stop();
+            site.serving.finish().expect("nothing went wrong");
+        },
+    );
+}
+
+#[test]
+fn uploads_over_tls_to_nginx_arrive_whole_over_multipath_tcp_and_tcp() {
+    require!(&[NSTAT, CURL, MPTCPIZE, NGINX, OPENSSL]);
+    let root = Root::new("nginx-uploads");
+    let plan = Plan { rate: Bandwidth::from_mbps(1000), queue: 2_000_000, ..Plan::new(Family::V4) };
+    plan.serve(
+        Content::Origin(ORIGIN.into()),
+        |_| {},
+        |site| {
+            let _nginx = Nginx::start(site.router, &root.0);
+            for (program, i) in ["mptcpize", "env"].into_iter().flat_map(|p| (0..UPLOADS as u64).map(move |i| (p, i))) {
+                let mut bytes = vec![0; 1_000_000 + (i as usize * 2_000_000) / UPLOADS];
+                content::fill(i, &mut bytes);
+                let (source, name) = (root.0.join("source"), format!("{program}-{i}"));
+                std::fs::write(&source, &bytes).expect("a file");
+                let url = format!("https://{}:{PORT}/{name}", Family::V4.server());
+                let mut curl = site.client.command(program);
+                curl.args(if program == "mptcpize" { &["run", "curl"][..] } else { &["curl"] });
+                curl.args(["--insecure", "--silent", "--show-error", "--fail", "--max-time", "20", "--upload-file"]);
+                let output = curl.arg(&source).arg(&url).output().expect("it starts");
+                assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+                assert!(std::fs::read(root.0.join(&name)).expect("it was stored") == bytes, "{name}");
+            }
+            site.serving.stop();
+            site.serving.finish().expect("nothing went wrong");
+        },
+    );
+}
+
+#[test]
+fn an_origin_that_asks_for_it_gets_the_client_s_address() {
+    require!(&[NSTAT]);
+    let client = |mut stream: TcpStream| {
+        let own = stream.local_addr().expect("an address");
+        stream.write_all(b"question").expect("it leaves");
+        assert_eq!(everything(&mut stream), own.port().to_be_bytes());
+    };
+    let origin = |mut stream: TcpStream| {
+        let mut header = [0; 28];
+        stream.read_exact(&mut header).expect("a header");
+        assert_eq!(header[..14], *b"\r\n\r\n\0\r\nQUIT\n\x21\x11");
+        assert_eq!((&header[14..20], &header[20..24]), (&[0, 12, 10, 1, 0, 2][..], &[10, 99, 0, 1][..]));
+        assert_eq!(header[26..], PORT.to_be_bytes());
+        let mut question = [0; 8];
+        stream.read_exact(&mut question).expect("the question");
+        assert_eq!(&question, b"question");
+        stream.write_all(&header[24..26]).expect("it leaves");
+    };
+    converse("proxy-protocol", |options| options.proxy_protocol = true, client, origin);
 }

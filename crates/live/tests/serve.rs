@@ -8,6 +8,7 @@ use anabranch_live::requirements::{CURL, MPTCPIZE, NSTAT, TSHARK};
 use anabranch_live::serve::{Content, Listen, Options, ServeError, Serving};
 use anabranch_live::testnet::Family;
 use anabranch_stack::connection::Choice;
+use anabranch_units::Bandwidth;
 use common::capture::{self, CaptureFile};
 use common::kernel::{self, PORT};
 use common::site::{LEN, Plan, Root};
@@ -206,6 +207,44 @@ fn the_second_order_to_stop_breaks_off() {
             assert!(!output.status.success() && output.stdout.len() < LEN as usize, "the client got RST");
         },
     );
+}
+
+#[test]
+fn five_downloads_of_fifty_megabytes_are_intact_with_loss_and_reordering() {
+    const LEN: u64 = 50_000_000;
+    require!(&[NSTAT, CURL, MPTCPIZE]);
+    let family = Family::V4;
+    let root = Root::new("disturbed");
+    let mut bytes = vec![0; LEN as usize];
+    content::fill(0, &mut bytes);
+    std::fs::write(root.0.join("long"), &bytes).expect("a file");
+    let long = url(family, "long");
+    let plan = Plan {
+        rate: Bandwidth::from_mbps(200),
+        delay: anabranch_units::Duration::from_millis(2),
+        queue: 500_000,
+        loss: 1,
+        reordering: 3,
+        ..Plan::new(family)
+    };
+    let ((), client) = plan.serve(
+        root.content(),
+        |_| {},
+        |site| {
+            let arguments = ["--max-time", "120", &*long];
+            let downloads: Vec<_> = (0..5).map(|_| curl(site.client, &arguments).spawn().expect("it starts")).collect();
+            let outputs: Vec<_> = downloads
+                .into_iter()
+                .map(|download| std::thread::spawn(|| download.wait_with_output().expect("it ends")))
+                .collect();
+            for output in outputs {
+                let output = output.join().expect("it ends");
+                assert!(output.status.success() && output.stdout == bytes, "{} bytes", output.stdout.len());
+            }
+            site.serving.stop();
+        },
+    );
+    kernel::assert_mptcp_held(&client);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Dialogues with the server, packet by packet, without the operating system.
 
 use anabranch_live::{Application, Host, Limits, Opened, Progress, Reply, Server};
-use anabranch_segment::{Flags, Segment, SynOptions};
+use anabranch_segment::{Flags, MptcpOption, Segment, SynOptions};
 use anabranch_stack::Config;
 use anabranch_stack::connection::{PathConfig, Protocol};
 use anabranch_units::{Duration, Instant, PathId, SeqNumber};
@@ -353,4 +353,121 @@ fn an_application_that_does_not_read_stops_its_client() {
     let update = emitted(&mut server, ms(at)).pop().expect("a window update").0;
     assert_eq!((1 << 20) - wanted.get(), u64::from(sent) - 1000, "it has read the rest");
     assert!(u64::from(update.window) > 10_000 && update.ack == SeqNumber(101 + sent), "{update:?}");
+}
+
+/// Handshakes of the clients at these ports, whose last segments all arrive after the last SYN.
+fn connect_at_once(server: &mut impl Host, ports: &[u16]) -> Vec<SeqNumber> {
+    for port in ports {
+        say(server, ms(0), &Segment { source_port: *port, ..syn() });
+    }
+    let numbers: Vec<_> = emitted(server, ms(0)).iter().map(|(segment, _)| segment.seq + 1).collect();
+    assert_eq!(numbers.len(), ports.len());
+    for (port, first) in ports.iter().zip(&numbers) {
+        say(server, ms(20), &Segment { source_port: *port, ..client(Flags::ACK, 101, *first) });
+    }
+    numbers
+}
+
+#[test]
+fn a_burst_does_not_exceed_the_limit_of_connections() {
+    let mut server = server_with(Limits { connections: 2, ..Limits::default() }, 1);
+    connect_at_once(&mut server, &[1, 2, 3, 4, 5]);
+    let resets: Vec<_> =
+        emitted(&mut server, ms(20)).into_iter().filter(|(s, _)| s.flags.contains(Flags::RST)).collect();
+    assert_eq!(resets.iter().map(|(segment, _)| segment.destination_port).collect::<Vec<_>>(), [3, 4, 5]);
+    assert_eq!((server.counters().refused, server.connections().count()), (3, 2));
+    // The places of those that were refused are free.
+    server.abort_all(ms(21));
+    emitted(&mut server, ms(21));
+    assert_eq!(server.gauges().open, 0);
+    say(&mut server, ms(22), &Segment { source_port: 6, ..syn() });
+    assert_eq!(emitted(&mut server, ms(22)).len(), 1);
+}
+
+#[test]
+fn one_address_does_not_get_all_connections() {
+    let mut server = server_with(Limits { per_address: 2, ..Limits::default() }, 1);
+    connect_at_once(&mut server, &[1, 2, 3]);
+    emitted(&mut server, ms(20));
+    assert_eq!((server.counters().refused, server.connections().count()), (1, 2));
+    say(&mut server, ms(21), &Segment { source_port: 4, ..syn() });
+    assert!(emitted(&mut server, ms(21)).is_empty());
+    server.abort_all(ms(22));
+    emitted(&mut server, ms(22));
+    say(&mut server, ms(23), &Segment { source_port: 5, ..syn() });
+    assert_eq!(emitted(&mut server, ms(23)).len(), 1, "the address has connections left again");
+}
+
+#[test]
+fn connections_that_all_have_data_send_the_same_number_of_bytes() {
+    const PORTS: [u16; 4] = [1, 2, 3, 4];
+    /// What one connection may be ahead of another: a turn and a packet.
+    const AHEAD: usize = (16 << 10) + 1500;
+    let mut server = server(50_000_000);
+    let mut acked = connect_at_once(&mut server, &PORTS);
+    emitted(&mut server, ms(20));
+    for (port, first) in PORTS.iter().zip(&acked) {
+        say(&mut server, ms(20), &Segment { source_port: *port, ..request(*first) });
+    }
+    // Windows grow in slow start, and those of the first two twice as long.
+    let mut now = ms(20);
+    for round in 0..7 {
+        for (segment, payload) in emitted(&mut server, now) {
+            let at = usize::from(segment.destination_port) - 1;
+            acked[at] = segment.seq + payload.len() as u32;
+        }
+        now += Duration::from_millis(20);
+        for (at, port) in PORTS.iter().enumerate().filter(|(at, _)| *at < 2 || round < 6) {
+            say(&mut server, now, &Segment { source_port: *port, ..client(Flags::ACK, 111, acked[at]) });
+        }
+    }
+    let (mut sent, mut packet) = ([0; PORTS.len()], [0; 2048]);
+    // Fewer packets than one window has.
+    for _ in 0..200 {
+        let (_, len) = server.poll_transmit(now, &mut packet).expect("windows are open");
+        let segment = decode(&packet[..len]).expect("valid").segment;
+        sent[usize::from(segment.destination_port) - 1] += len;
+    }
+    let open = [sent[0], sent[1]];
+    assert!(open[0].abs_diff(open[1]) <= AHEAD && open[0] > 50_000, "{sent:?}");
+}
+
+#[test]
+fn clients_of_a_server_that_was_killed_are_reset() {
+    let mut server = server(1);
+    let orphan = format!("0 {SERVER}:{PORT} {CLIENT}:{CLIENT_PORT} 00000000000000ff").parse().expect("an orphan");
+    let elsewhere = format!("0 10.99.0.7:{PORT} {CLIENT}:{CLIENT_PORT} -").parse().expect("an orphan");
+    server.reset_orphans(ms(0), &[orphan, elsewhere]);
+    let at = server.poll_timeout().expect("something to do");
+    server.handle_timeout(at);
+    let questions = emitted(&mut server, at);
+    assert_eq!(questions.len(), 1, "addresses of others are left alone");
+    assert_eq!((questions[0].0.flags, questions[0].0.destination_port), (Flags::ACK, CLIENT_PORT));
+    // The client's numbers, as RFC 9293 has it answer a segment out of its window.
+    say(&mut server, at, &client(Flags::ACK, 500, SeqNumber(900)));
+    let resets = emitted(&mut server, at);
+    assert_eq!((resets.len(), resets[0].0.seq), (1, SeqNumber(900)));
+    assert!(resets[0].0.flags.contains(Flags::RST));
+    assert!(matches!(resets[0].0.mptcp[0], MptcpOption::FastClose { receiver_key: 0xff }));
+    // The client opens a new connection from the same port.
+    say(&mut server, at, &syn());
+    assert_eq!(emitted(&mut server, at)[0].0.flags, Flags::SYN | Flags::ACK);
+}
+
+#[test]
+fn a_request_over_tcp_with_a_closed_window_draws_probes_at_growing_intervals() {
+    let mut server = server(100_000);
+    let first = connect(&mut server);
+    emitted(&mut server, ms(20));
+    say(&mut server, ms(21), &Segment { window: 0, ..request(first) });
+    let mut sent: Vec<_> = emitted(&mut server, ms(21)).into_iter().map(|(segment, _)| (ms(21), segment)).collect();
+    while let Some(at) = server.poll_timeout().filter(|at| *at <= ms(4021)) {
+        server.handle_timeout(at);
+        sent.extend(emitted(&mut server, at).into_iter().map(|(segment, _)| (at, segment)));
+    }
+    assert!((2..=6).contains(&sent.len()), "{sent:?}");
+    assert!(sent.iter().all(|(_, segment)| segment.payload_len <= 1), "{sent:?}");
+    // The window opens, and data is sent.
+    say(&mut server, ms(4022), &client(Flags::ACK, 111, first));
+    assert!(emitted(&mut server, ms(4022)).iter().any(|(segment, _)| segment.payload_len > 1000));
 }

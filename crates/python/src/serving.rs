@@ -2,7 +2,7 @@
 
 use crate::InputError;
 use anabranch_live::Limits;
-use anabranch_live::serve::{Content, Listen, Options, SEND_MEMORY, ServeError, Status};
+use anabranch_live::serve::{AccessLog, Content, Listen, LogFormat, Options, SEND_MEMORY, ServeError, Status, Visible};
 use anabranch_stack::congestion;
 use anabranch_stack::connection::Choice;
 use anabranch_units::Duration;
@@ -16,6 +16,7 @@ use std::sync::{Mutex, PoisonError};
 #[derive(IntoPyObject)]
 pub struct Defaults {
     max_connections: usize,
+    max_per_address: usize,
     max_half_open: usize,
     memory: u64,
     send_memory: u64,
@@ -34,6 +35,7 @@ pub fn serve_defaults() -> Defaults {
     let limits = Limits::default();
     Defaults {
         max_connections: limits.connections,
+        max_per_address: limits.per_address,
         max_half_open: limits.half_open,
         memory: limits.memory,
         send_memory: SEND_MEMORY,
@@ -99,20 +101,25 @@ pub struct Serving(Mutex<Option<anabranch_live::serve::Serving>>);
 impl Serving {
     /// Opens the devices and serves from now on. The arguments are those of the command line.
     #[new]
-    #[pyo3(signature = (*, listen, root, origin, port, mtu, scheduler, congestion_control, path_policy, max_connections,
-        max_half_open, memory, send_memory, idle_seconds, send_timeout_seconds, grace_seconds, metrics, capture))]
+    #[pyo3(signature = (*, listen, root, origin, follow_symlinks, hidden, proxy_protocol, port, mtu, scheduler,
+        congestion_control, path_policy, max_connections, max_per_address, max_half_open, memory, send_memory,
+        idle_seconds, send_timeout_seconds, grace_seconds, metrics, state, access_log, access_log_json, capture))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords, and each is an option of the command line")]
     fn new(
         py: Python<'_>,
         listen: Vec<(String, String)>,
         root: Option<PathBuf>,
         origin: Option<String>,
+        follow_symlinks: bool,
+        hidden: bool,
+        proxy_protocol: bool,
         port: u16,
         mtu: u32,
         scheduler: &str,
         congestion_control: &str,
         path_policy: &str,
         max_connections: usize,
+        max_per_address: usize,
         max_half_open: usize,
         memory: u64,
         send_memory: u64,
@@ -120,17 +127,16 @@ impl Serving {
         send_timeout_seconds: f64,
         grace_seconds: f64,
         metrics: Option<&str>,
+        state: Option<PathBuf>,
+        access_log: Option<PathBuf>,
+        access_log_json: bool,
         capture: Option<PathBuf>,
     ) -> PyResult<Self> {
-        let content = match (root, origin) {
-            (Some(root), None) => Content::Root(root),
-            (None, Some(origin)) => Content::Origin(origin),
-            _ => return Err(InputError::new_err("one of a directory and an origin is needed")),
-        };
         let listen =
             listen.into_iter().map(|(device, address)| Ok(Listen { device, address: parse_address(&address)? }));
         let limits = Limits {
             connections: max_connections,
+            per_address: max_per_address,
             half_open: max_half_open,
             memory,
             idle: Duration::from_secs_f64(idle_seconds),
@@ -138,6 +144,8 @@ impl Serving {
             ..Limits::default()
         };
         let options = Options {
+            visible: Visible { symlinks: follow_symlinks, hidden },
+            proxy_protocol,
             port,
             mtu,
             scheduler: Choice::of(scheduler),
@@ -148,8 +156,10 @@ impl Serving {
             grace: std::time::Duration::try_from_secs_f64(grace_seconds)
                 .map_err(|e| InputError::new_err(e.to_string()))?,
             metrics: metrics.map(parse_socket_address).transpose()?,
+            state,
+            access_log: access_log.map(|file| AccessLog { file, format: log_format(access_log_json) }),
             capture,
-            ..Options::new(listen.collect::<PyResult<_>>()?, content)
+            ..Options::new(listen.collect::<PyResult<_>>()?, content_of(root, origin)?)
         };
         let started = py.detach(|| anabranch_live::serve::Serving::start(options));
         started.map(|serving| Serving(Mutex::new(Some(serving)))).map_err(|error| refused(&error))
@@ -188,6 +198,18 @@ impl Serving {
     fn with<T>(&self, ask: impl FnOnce(&anabranch_live::serve::Serving) -> T) -> PyResult<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(ask).ok_or_else(ended)
     }
+}
+
+fn content_of(root: Option<PathBuf>, origin: Option<String>) -> PyResult<Content> {
+    match (root, origin) {
+        (Some(root), None) => Ok(Content::Root(root)),
+        (None, Some(origin)) => Ok(Content::Origin(origin)),
+        _ => Err(InputError::new_err("one of a directory and an origin is needed")),
+    }
+}
+
+fn log_format(json: bool) -> LogFormat {
+    if json { LogFormat::Json } else { LogFormat::Combined }
 }
 
 fn ended() -> PyErr {

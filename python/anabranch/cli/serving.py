@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 from rich.live import Live
@@ -17,6 +17,8 @@ from rich.text import Text
 from anabranch import InputError, _core
 from anabranch.cli.console import Exit, err, fail
 from anabranch.cli.listing import grouped, unknown
+from anabranch.cli.wire import chosen, wire
+from anabranch.cli.wiring import paths_of
 
 if TYPE_CHECKING:
     from anabranch._core import _Facts
@@ -65,12 +67,21 @@ _Origin = Annotated[
         metavar="HOST:PORT", help="Or pass everything to the server there, over TCP; TLS goes through unread."
     ),
 ]
+_FollowSymlinks = Annotated[
+    bool, typer.Option("--follow-symlinks", help="Also serve what symbolic links of --root outside of it lead to.")
+]
+_Hidden = Annotated[bool, typer.Option("--hidden", help="Also serve names of --root that begin with a dot.")]
+_ProxyProtocol = Annotated[
+    bool,
+    typer.Option("--proxy-protocol", help="Send --origin each client's address first (PROXY protocol, version 2)."),
+]
 _Port = Annotated[int, typer.Option(min=1, max=65535, help="The port.")]
 _Mtu = Annotated[int, typer.Option(min=576, max=65535, help="The MTU of the devices, in bytes.")]
 _Scheduler = Annotated[str, _names("schedulers")]
 _CongestionControl = Annotated[str, _names("congestion-controls")]
 _PathPolicy = Annotated[str, _names("path-policies")]
 _MaxConnections = Annotated[int, _limit("Open connections; beyond, SYNs are not answered.")]
+_MaxPerAddress = Annotated[int, _limit("Open connections of one IPv4 address, or one IPv6 network of 64 bits.")]
 _MaxHalfOpen = Annotated[int, _limit("Handshakes under way; beyond, the oldest gives way.")]
 _Memory = Annotated[float, _limit("What one connection may hold, both ways.", least=0.1, unit="MIB")]
 _SendMemory = Annotated[float, _limit("What all connections together may hold unacknowledged.", least=0, unit="MIB")]
@@ -82,19 +93,62 @@ _Grace = Annotated[
 _Metrics = Annotated[
     str | None, typer.Option(metavar="ADDRESS:PORT", help="Show metrics to Prometheus there, at /metrics.")
 ]
+_State = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Keep the open subflows there, and reset those that a server that was killed left there."
+    ),
+]
+_AccessLog = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Append a line for each response; `-` is the standard output.")
+]
+_AccessLogJson = Annotated[
+    bool, typer.Option("--access-log-json", help="Objects of JSON in the access log, with times and paths.")
+]
 _Pcap = Annotated[Path | None, typer.Option(metavar="FILE", help="Record all packets to a pcapng file.")]
+
+_WIRING = "Wiring"
+
+
+def _wiring(name: str, text: str) -> Any:
+    return typer.Option(name, rich_help_panel=_WIRING, help=text)
+
+
+_Setup = Annotated[bool, _wiring("--setup", "Make the devices, routes and settings that are missing, and end.")]
+_Check = Annotated[bool, _wiring("--check", "Say which of them are missing and what keeps clients out, and end.")]
+_Teardown = Annotated[bool, _wiring("--teardown", "Remove the devices and routes, and end.")]
+_DryRun = Annotated[bool, _wiring("--dry-run", "With --setup or --teardown: print the commands, and run none.")]
+_Uplink = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="DEVICE=INTERFACE[,GATEWAY]",
+        rich_help_panel=_WIRING,
+        help="The interface and next hop of a path's packets. Once for each path, if there are several.",
+        show_default=False,
+    ),
+]
+_User = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", rich_help_panel=_WIRING, help="Who runs the server and owns the devices; you by default."
+    ),
+]
 
 
 def serve(
     listen: _Listen,
     root: _Root = None,
     origin: _Origin = None,
+    follow_symlinks: _FollowSymlinks = False,
+    hidden: _Hidden = False,
+    proxy_protocol: _ProxyProtocol = False,
     port: _Port = 80,
     mtu: _Mtu = 1500,
     scheduler: _Scheduler = _DEFAULTS["scheduler"],
     congestion_control: _CongestionControl = _DEFAULTS["congestion_control"],
     path_policy: _PathPolicy = _DEFAULTS["path_policy"],
     max_connections: _MaxConnections = _DEFAULTS["max_connections"],
+    max_per_address: _MaxPerAddress = _DEFAULTS["max_per_address"],
     max_half_open: _MaxHalfOpen = _DEFAULTS["max_half_open"],
     memory: _Memory = _DEFAULTS["memory"] / _MIB,
     send_memory: _SendMemory = _DEFAULTS["send_memory"] / _MIB,
@@ -102,37 +156,94 @@ def serve(
     send_timeout: _SendTimeout = _DEFAULTS["send_timeout_seconds"],
     grace: _Grace = _DEFAULTS["grace_seconds"],
     metrics: _Metrics = None,
+    state: _State = None,
+    access_log: _AccessLog = None,
+    access_log_json: _AccessLogJson = False,
     pcap: _Pcap = None,
+    setup: _Setup = False,
+    check: _Check = False,
+    teardown: _Teardown = False,
+    dry_run: _DryRun = False,
+    uplink: _Uplink = None,
+    user: _User = None,
 ) -> None:
     """Serve files, or another server, to Multipath TCP clients with our own endpoint."""
-    if not _ON_LINUX:
-        fail("serving needs Linux: TUN devices carry the packets", Exit.RUN_FAILED)
-    if (root is None) == (origin is None):
-        raise InputError("one of --root DIR and --origin HOST:PORT is needed")
-    _check_name("--scheduler", "schedulers", scheduler)
-    _check_name("--congestion-control", "congestion-controls", congestion_control)
-    _check_name("--path-policy", "path-policies", path_policy)
+    paths = [_path(text) for text in listen]
+    if (work := chosen(setup=setup, check=check, teardown=teardown, dry_run=dry_run)) is not None:
+        wire(work, paths_of(paths, uplink or []), user=user, port=port, mtu=mtu, dry_run=dry_run)
+        return
+    _check(root, origin, proxy_protocol, (scheduler, congestion_control, path_policy))
+    limits = _limits(max_connections, max_per_address, max_half_open, memory, send_memory, idle_time, send_timeout)
     serving = _core.Serving(
-        listen=[_path(text) for text in listen],
+        listen=paths,
         root=root,
         origin=origin,
+        follow_symlinks=follow_symlinks,
+        hidden=hidden,
+        proxy_protocol=proxy_protocol,
         port=port,
         mtu=mtu,
         scheduler=scheduler,
         congestion_control=congestion_control,
         path_policy=path_policy,
-        max_connections=max_connections,
-        max_half_open=max_half_open,
-        memory=int(memory * _MIB),
-        send_memory=int(send_memory * _MIB),
-        idle_seconds=idle_time,
-        send_timeout_seconds=send_timeout,
+        **limits,
         grace_seconds=grace,
         metrics=metrics,
+        state=state,
+        access_log=access_log,
+        access_log_json=access_log_json,
         capture=pcap,
     )
-    where = " and ".join(text.replace("=", " at ") for text in listen)
-    _run(serving, f"{root or origin} on {where}, port {port}", f"{scheduler}, {congestion_control}")
+    _run(serving, f"{root or origin} on {_where(listen)}, port {port}", f"{scheduler}, {congestion_control}")
+
+
+def _check(root: Path | None, origin: str | None, proxy_protocol: bool, names: tuple[str, str, str]) -> None:
+    """Refuses what can be refused without the compiled part, which knows less about the command line."""
+    if not _ON_LINUX:
+        fail("serving needs Linux: TUN devices carry the packets", Exit.RUN_FAILED)
+    if (root is None) == (origin is None):
+        raise InputError("one of --root DIR and --origin HOST:PORT is needed")
+    if proxy_protocol and origin is None:
+        raise InputError("--proxy-protocol belongs to --origin: files are served without another server")
+    options = ("--scheduler", "--congestion-control", "--path-policy")
+    for option, kind, name in zip(options, ("schedulers", "congestion-controls", "path-policies"), names, strict=True):
+        _check_name(option, kind, name)
+
+
+class _Limits(TypedDict):
+    """Limits as the compiled part takes them."""
+
+    max_connections: int
+    max_per_address: int
+    max_half_open: int
+    memory: int
+    send_memory: int
+    idle_seconds: float
+    send_timeout_seconds: float
+
+
+def _limits(
+    max_connections: int,
+    max_per_address: int,
+    max_half_open: int,
+    memory_mib: float,
+    send_memory_mib: float,
+    idle_s: float,
+    send_timeout_s: float,
+) -> _Limits:
+    return {
+        "max_connections": max_connections,
+        "max_per_address": max_per_address,
+        "max_half_open": max_half_open,
+        "memory": int(memory_mib * _MIB),
+        "send_memory": int(send_memory_mib * _MIB),
+        "idle_seconds": idle_s,
+        "send_timeout_seconds": send_timeout_s,
+    }
+
+
+def _where(listen: list[str]) -> str:
+    return " and ".join(text.replace("=", " at ") for text in listen)
 
 
 def _run(serving: _core.Serving, what: str, how: str) -> None:

@@ -58,6 +58,8 @@ const OPEN: Plan = Plan {
     rate: Bandwidth::from_mbps(1_000_000),
     delay: Duration::ZERO,
     queue: 10_000_000,
+    loss: 0,
+    reordering: 0,
 };
 
 /// One download through links without limits.

@@ -2,22 +2,27 @@
 //! [`Wakes`].
 
 use super::Listen;
+use super::channel::{Bell, Ready};
+use super::meter::Meter;
+use super::state::Writer;
 use super::status::{Board, PathStatus, Status, Traffic};
-use super::stream::StreamApplication;
+use super::stream::{ReadyConnections, StreamApplication};
 use crate::wait::{Waiter, sharpen_timers};
 use crate::{Clock, ConnectionId, Counters, Host, Opened, Server, Tap, Tun};
 use anabranch_units::{Duration, Instant, LinkDirection, PathId};
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// The largest IP packet.
 const MAX_PACKET: usize = 65_535;
 /// Packets read from a device, or sent, before others get their turn: few enough (about 0.1 ms of work) for timely
 /// processing.
 const BATCH: usize = 64;
+/// How long clients of aborted connections are still answered: more than most round trips.
+const LINGER: Duration = Duration::from_millis(300);
 /// Interval of the published status, and the longest sleep of the loop.
 const PUBLISH_EVERY: Duration = Duration::from_secs(1);
 
@@ -35,45 +40,54 @@ pub(super) enum Order {
     Abort = 3,
 }
 
+/// Wakes the loop from its sleep.
+#[derive(Debug)]
+pub(super) struct LoopBell(OwnedFd);
+
+impl LoopBell {
+    fn new() -> io::Result<Self> {
+        Ok(LoopBell(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?))
+    }
+
+    /// Ringing before this is forgotten.
+    fn silence(&self) {
+        let _ = rustix::io::read(&self.0, &mut [0u8; 8]);
+    }
+}
+
+impl Bell for LoopBell {
+    fn ring(&self) {
+        // It fails only if the counter is full, and then the loop wakes up anyway.
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+    }
+}
+
 /// Messages to the loop.
 #[derive(Debug)]
 pub(super) struct Wakes {
-    pending: Mutex<Vec<ConnectionId>>,
+    pub(super) ready: Arc<ReadyConnections>,
     order: AtomicU8,
-    event: OwnedFd,
 }
 
 impl Wakes {
     pub(super) fn new() -> io::Result<Self> {
-        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        Ok(Wakes { pending: Mutex::default(), order: AtomicU8::new(Order::Run as u8), event })
-    }
-
-    /// A connection's stream has changed.
-    pub(super) fn wake(&self, id: ConnectionId) {
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        pending.push(id);
-        if pending.len() == 1 {
-            self.ring();
-        }
+        Ok(Wakes { ready: Arc::new(Ready::new(LoopBell::new()?)), order: AtomicU8::new(Order::Run as u8) })
     }
 
     /// Changes the order; orders are never withdrawn.
     pub(super) fn order(&self, order: Order) {
         self.order.fetch_max(order as u8, Ordering::Relaxed);
-        self.ring();
+        self.ready.bell().ring();
     }
 
-    fn ring(&self) {
-        // It fails only if the counter is full, and then the loop wakes up anyway.
-        let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
-    }
-
-    /// Takes the connections that were woken since the last call.
+    /// Takes the connections that became ready since the last call.
     fn take(&self, into: &mut Vec<ConnectionId>) {
-        let _ = rustix::io::read(&self.event, &mut [0u8; 8]);
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::swap(&mut *pending, into);
+        self.ready.bell().silence();
+        self.ready.take(into);
+    }
+
+    fn event(&self) -> BorrowedFd<'_> {
+        self.ready.bell().0.as_fd()
     }
 
     fn ordered(&self, order: Order) -> bool {
@@ -112,6 +126,10 @@ pub(super) struct Driver<F> {
     pub(super) server: Server<F, StreamApplication>,
     pub(super) tap: Tap,
     pub(super) board: Arc<Board>,
+    pub(super) meter: Meter,
+    pub(super) state: Option<Writer>,
+    /// All connections were aborted; when to return.
+    pub(super) linger_until: Option<Instant>,
 }
 
 impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
@@ -124,7 +142,7 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
         for port in &ports {
             self.tap.interface(port.device.name())?;
         }
-        let mut waiter = Waiter::new(files.iter().map(AsFd::as_fd).chain([wakes.event.as_fd()]));
+        let mut waiter = Waiter::new(files.iter().map(AsFd::as_fd).chain([wakes.event()]));
         let (mut buffer, mut woken) = (vec![0; MAX_PACKET], Vec::new());
         let mut publish_at = Instant::ZERO;
         loop {
@@ -137,12 +155,16 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
                 self.server.handle_timeout(now);
             }
             let more = self.send(now, &mut ports, &mut buffer)?;
-            if !more && self.is_done(wakes) {
+            if !more && self.is_done(now, wakes) {
                 self.publish(now, &ports);
                 self.tap.finish()?;
+                if let Some(state) = self.state.take() {
+                    state.finish();
+                }
                 return Ok(self.server.counters());
             }
-            let due = self.server.poll_timeout().map_or(publish_at, |at| at.min(publish_at));
+            let next = self.linger_until.map_or(publish_at, |at| at.min(publish_at));
+            let due = self.server.poll_timeout().map_or(next, |at| at.min(next));
             waiter.wait(&clock, if more { now } else { due })?;
             for (i, port) in ports.iter_mut().enumerate().filter(|(i, _)| waiter.ready(*i)) {
                 self.receive(&clock, PathId(i as u16), port, &mut buffer)?;
@@ -161,13 +183,20 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
         if wakes.ordered(Order::Refuse) {
             self.server.stop_accepting();
         }
-        if wakes.ordered(Order::Abort) {
+        if wakes.ordered(Order::Abort) && self.linger_until.is_none() {
+            self.linger_until = Some(now + LINGER);
+            let open = self.server.open_subflows();
             self.server.abort_all(now);
+            // The resets may be lost; then the clients' next segments are answered with others.
+            self.server.reset_orphans(now, &open);
         }
     }
 
-    fn is_done(&self, wakes: &Wakes) -> bool {
-        wakes.ordered(Order::Abort) || (wakes.ordered(Order::Finish) && self.server.is_idle())
+    fn is_done(&self, now: Instant, wakes: &Wakes) -> bool {
+        match self.linger_until {
+            Some(until) => until <= now,
+            None => wakes.ordered(Order::Finish) && self.server.is_idle(),
+        }
     }
 
     /// Sends some of the waiting packets; returns whether there may be more.
@@ -191,7 +220,10 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
         Ok(())
     }
 
-    fn publish(&self, now: Instant, ports: &[Port]) {
+    fn publish(&mut self, now: Instant, ports: &[Port]) {
+        if let Some(state) = &mut self.state {
+            state.update(self.server.open_subflows());
+        }
         let gauges = self.server.gauges();
         let paths = ports.iter().zip(self.server.path_counters()).zip(&gauges.subflows);
         let paths = paths.map(|((port, segments), subflows)| PathStatus {
@@ -207,6 +239,7 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
             uptime: std::time::Duration::from_nanos(now.as_nanos()),
             counters: self.server.counters(),
             paths: paths.collect(),
+            held: self.meter.bytes(),
             gauges,
         };
         self.board.publish(status);

@@ -148,13 +148,14 @@ fn page(shown: &Shown, status: &Status, process: Process) -> String {
 
 fn connections(page: &mut Page, status: &Status) {
     let (gauges, counters) = (&status.gauges, &status.counters);
-    let now: [(&str, &str, u64); 6] = [
+    let now: [(&str, &str, u64); 7] = [
         ("connections_open", "Connections whose handshake is complete.", gauges.open),
         ("connections_multipath", "Those of them that speak Multipath TCP.", gauges.multipath),
         ("connections_half_open", "Handshakes under way.", gauges.half_open),
         ("subflows_time_wait", "Ended subflows that are remembered.", gauges.time_waits),
         ("send_queue_bytes", "Written by the application and not acknowledged.", gauges.send_queue),
         ("receive_queue_bytes", "Received in order and not read.", gauges.receive_queue),
+        ("buffer_bytes", "Memory of all buffers of connections.", status.held + gauges.receive_memory),
     ];
     for (name, help, value) in now {
         page.single(&format!("anabranch_{name}"), Kind::Gauge, help, value);

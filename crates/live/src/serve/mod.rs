@@ -6,17 +6,25 @@
 //! `docs/how-to/serve.md` describes the setup of devices, addresses and routes; [`crate::testnet::router`] does the same in a
 //! namespace.
 
+mod access;
+mod channel;
 mod driver;
 mod files;
 mod front;
+mod meter;
 mod metrics;
 mod options;
 mod proxy;
 mod room;
 mod serving;
+mod state;
 mod status;
 mod stream;
+mod sync;
+mod trim;
 
+pub use access::{AccessLog, LogFormat};
+pub use files::Visible;
 pub use options::{Content, Listen, Options, SEND_MEMORY, ServeError};
 pub use room::FIRST_ROOM;
 pub use serving::Serving;

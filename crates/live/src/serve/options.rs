@@ -1,5 +1,6 @@
 //! Options of a server, and their errors.
 
+use super::{AccessLog, Visible};
 use crate::Limits;
 use anabranch_stack::Config;
 use anabranch_stack::connection::{Choice, PathConfig, Protocol, Transport};
@@ -51,6 +52,10 @@ pub struct Options {
     pub mtu: u32,
     /// Source of the content.
     pub content: Content,
+    /// Which files of [`Content::Root`] are served.
+    pub visible: Visible,
+    /// Whether [`Content::Origin`] is sent the client's address before its bytes, in version 2 of the PROXY protocol.
+    pub proxy_protocol: bool,
     /// Decides which subflow carries the next data.
     pub scheduler: Choice,
     /// The window of each subflow.
@@ -66,6 +71,11 @@ pub struct Options {
     pub grace: Duration,
     /// Address of the Prometheus metrics page, with an ordinary socket of the kernel's; `None`: no page.
     pub metrics: Option<SocketAddr>,
+    /// File with the open subflows, updated once a second; those that an earlier server left there are reset at the
+    /// start. `None`: their clients time out by themselves.
+    pub state: Option<PathBuf>,
+    /// The access log; `None`: none.
+    pub access_log: Option<AccessLog>,
     /// File for a pcapng capture of all packets; `None`: no capture.
     pub capture: Option<PathBuf>,
 }
@@ -84,6 +94,8 @@ impl Options {
             port: 80,
             mtu: crate::testnet::MTU,
             content,
+            visible: Visible::default(),
+            proxy_protocol: false,
             scheduler: defaults.scheduler,
             congestion_control: defaults.congestion_control,
             path_policy: defaults.path_policy,
@@ -91,6 +103,8 @@ impl Options {
             send_memory: SEND_MEMORY,
             grace: Duration::from_secs(10),
             metrics: None,
+            state: None,
+            access_log: None,
             capture: None,
         }
     }
@@ -162,9 +176,7 @@ pub enum ServeError {
     #[error("the origin {0:?} is not HOST:PORT, such as localhost:8080")]
     Origin(String),
     /// A device cannot be opened.
-    #[error(
-        "cannot open the TUN device {name}: {source}; as root, or with CAP_NET_ADMIN, or after `ip tuntap add dev {name} mode tun user USER`"
-    )]
+    #[error("cannot open the TUN device {name}: {source}; {}", device_remedy(name, source))]
     Device {
         /// Name of the device.
         name: String,
@@ -187,6 +199,22 @@ pub enum ServeError {
         /// Error of the operating system.
         source: io::Error,
     },
+    /// The access log cannot be written.
+    #[error("cannot write the access log {}: {source}", path.display())]
+    AccessLog {
+        /// Path of the file.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+    /// The file with the open subflows cannot be read or written.
+    #[error("cannot use the state file {}: {source}", path.display())]
+    State {
+        /// Path of the file.
+        path: PathBuf,
+        /// Error of the operating system, or that it is another program's file.
+        source: io::Error,
+    },
     /// The capture cannot be written.
     #[error("cannot write the capture {}: {source}", path.display())]
     Capture {
@@ -198,6 +226,18 @@ pub enum ServeError {
     /// Another error of the operating system.
     #[error(transparent)]
     Io(#[from] io::Error),
+}
+
+/// What to do about a device that cannot be opened.
+fn device_remedy(name: &str, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ResourceBusy => format!(
+            "another process has it: `grep -l 'iff:.*{name}$' /proc/[0-9]*/fdinfo/*` as root shows which, and `--listen` with another \
+             device avoids it"
+        ),
+        io::ErrorKind::NotFound => "there is no /dev/net/tun; `modprobe tun` as root makes it".to_owned(),
+        _ => format!("as root, or with CAP_NET_ADMIN, or after `ip tuntap add dev {name} mode tun user USER`"),
+    }
 }
 
 impl ServeError {

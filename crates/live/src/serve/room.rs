@@ -1,10 +1,15 @@
 //! Memory of connections for bytes written and not acknowledged.
 
+use super::meter::Meter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// Guaranteed room of each connection: twice the bandwidth-delay product of 20 Mb/s and 50 ms.
 pub const FIRST_ROOM: usize = 256 << 10;
+
+/// Counted for each connection from its beginning, beside its room: HTTP's buffers and a part of a file that was read ahead, or
+/// the buffers of the proxy.
+const FIXED: usize = 128 << 10;
 
 /// Memory shared by all connections.
 #[derive(Debug)]
@@ -40,14 +45,17 @@ pub(super) struct Room {
     bytes: usize,
     most: usize,
     budget: Arc<Budget>,
+    /// Bytes that the connection's buffers occupy, counted by `meter`.
+    occupied: usize,
+    meter: Meter,
 }
 
 impl Room {
     /// Room that may grow up to `most` bytes.
-    pub(super) fn new(most: usize, budget: Arc<Budget>) -> Self {
+    pub(super) fn new(most: usize, budget: Arc<Budget>, meter: Meter) -> Self {
         let bytes = FIRST_ROOM.min(most);
-        budget.owe(bytes);
-        Room { bytes, most, budget }
+        budget.owe(bytes + FIXED);
+        Room { bytes, most, budget, occupied: 0, meter }
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -63,9 +71,29 @@ impl Room {
     }
 }
 
+impl Room {
+    /// Gives back what was added to the guaranteed room.
+    pub(super) fn shrink(&mut self) {
+        let kept = FIRST_ROOM.min(self.most);
+        self.budget.give_back(self.bytes.saturating_sub(kept));
+        self.bytes = self.bytes.min(kept);
+    }
+
+    /// The connection's buffers occupy this many bytes now.
+    pub(super) fn occupy(&mut self, bytes: usize) {
+        if bytes > self.occupied {
+            self.meter.add(bytes - self.occupied);
+        } else if bytes < self.occupied {
+            self.meter.remove(self.occupied - bytes);
+        }
+        self.occupied = bytes;
+    }
+}
+
 impl Drop for Room {
     fn drop(&mut self) {
-        self.budget.give_back(self.bytes);
+        self.budget.give_back(self.bytes + FIXED);
+        self.meter.remove(self.occupied);
     }
 }
 
@@ -73,38 +101,62 @@ impl Drop for Room {
 mod tests {
     use super::*;
 
+    /// The memory of so many first rooms, and of `connections` connections beside them.
+    fn budget(rooms: usize, connections: usize) -> Arc<Budget> {
+        Budget::new((rooms * FIRST_ROOM + connections * FIXED) as u64)
+    }
+
+    fn room(most: usize, budget: &Arc<Budget>) -> Room {
+        Room::new(most, budget.clone(), Meter::default())
+    }
+
     #[test]
     fn rooms_share_what_there_is_and_give_it_back() {
-        let budget = Budget::new(4 * FIRST_ROOM as u64);
-        let mut first = Room::new(1 << 30, budget.clone());
+        let budget = budget(4, 2);
+        let mut first = room(1 << 30, &budget);
         first.grow();
         assert_eq!(first.bytes(), 2 * FIRST_ROOM);
-        let mut second = Room::new(1 << 30, budget.clone());
+        let mut second = room(1 << 30, &budget);
         // One is left: enough for the growth of the second, not of the first.
         first.grow();
         second.grow();
         assert_eq!((first.bytes(), second.bytes()), (2 * FIRST_ROOM, 2 * FIRST_ROOM));
         // A new connection has its first room even so, and no room grows.
-        let third = Room::new(1 << 30, budget.clone());
+        let third = room(1 << 30, &budget);
         drop(third);
         second.grow();
         assert_eq!(second.bytes(), 2 * FIRST_ROOM);
+        first.shrink();
+        second.grow();
+        assert_eq!(second.bytes(), 2 * FIRST_ROOM, "doubling takes two, and one is left");
         drop(first);
         second.grow();
         assert_eq!(second.bytes(), 4 * FIRST_ROOM);
         drop(second);
-        assert_eq!(budget.0.load(Ordering::Relaxed), 4 * FIRST_ROOM as i64);
+        assert_eq!(budget.0.load(Ordering::Relaxed), (4 * FIRST_ROOM + 2 * FIXED) as i64);
     }
 
     #[test]
     fn no_room_is_larger_than_its_limit() {
         let budget = Budget::new(1 << 40);
-        let mut small = Room::new(1000, budget.clone());
+        let mut small = room(1000, &budget);
         small.grow();
         assert_eq!(small.bytes(), 1000);
-        let mut odd = Room::new(3 * FIRST_ROOM, budget);
+        let mut odd = room(3 * FIRST_ROOM, &budget);
         odd.grow();
         odd.grow();
         assert_eq!(odd.bytes(), 3 * FIRST_ROOM);
+    }
+
+    #[test]
+    fn what_buffers_occupy_is_counted_until_the_connection_is_gone() {
+        let meter = Meter::default();
+        let mut room = Room::new(1 << 30, Budget::new(0), meter.clone());
+        for bytes in [100, 5000, 300] {
+            room.occupy(bytes);
+            assert_eq!(meter.bytes(), bytes as u64);
+        }
+        drop(room);
+        assert_eq!(meter.bytes(), 0);
     }
 }

@@ -50,6 +50,8 @@ pub struct Status {
     pub counters: Counters,
     /// Current values.
     pub gauges: Gauges,
+    /// Bytes that the buffers of all connections occupy, without those of the endpoint.
+    pub held: u64,
     /// Status of each path.
     pub paths: Vec<PathStatus>,
 }

@@ -28,6 +28,8 @@ pub struct Progress {
     pub acked: u64,
     /// Bytes at the end of the send stream that were not sent and can still be withdrawn.
     pub unsent: u64,
+    /// Bytes that have arrived in order and that the application did not want.
+    pub unread: u64,
     /// The peer has sent everything, and the application has received it.
     pub ended: bool,
     /// The connection is closed, in order or not; no data can be sent or received any more.
@@ -68,6 +70,10 @@ pub trait Application {
     /// them may be requested again until the peer has acknowledged them.
     fn fill(&self, offset: u64, buffer: &mut [u8]);
 
+    /// A segment with payload was sent on the path at this position of the configuration; `again`: its first byte was
+    /// sent on the subflow before. Nobody cares by default.
+    fn note_sent(&mut self, _position: usize, _bytes: u32, _again: bool) {}
+
     /// Events of the endpoint since the last call, those of the handshake included. Discarded by default.
     fn observe(&mut self, log: &mut Log<TransportEvent>) {
         log.drain().for_each(drop);
@@ -90,6 +96,10 @@ impl<A: Application + ?Sized> Application for Box<A> {
 
     fn fill(&self, offset: u64, buffer: &mut [u8]) {
         (**self).fill(offset, buffer);
+    }
+
+    fn note_sent(&mut self, position: usize, bytes: u32, again: bool) {
+        (**self).note_sent(position, bytes, again);
     }
 
     fn observe(&mut self, log: &mut Log<TransportEvent>) {

@@ -9,6 +9,8 @@ pub struct Limits {
     /// Connections with a completed handshake; at this number, SYNs are not answered, and clients try again.
     /// Default: 1024.
     pub connections: usize,
+    /// Of these, connections of one client: of an IPv4 address, or of an IPv6 network of 64 bits. Default: 256.
+    pub per_address: usize,
     /// Handshakes in progress (Linux's `tcp_max_syn_backlog`); a further SYN replaces the oldest one. Under a flood of
     /// `r` SYNs a second a client gets in if its round trip is shorter than `half_open / r`: 41 ms at 100 000 SYNs a
     /// second with the default, 4096.
@@ -40,6 +42,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             connections: 1024,
+            per_address: 256,
             half_open: 4096,
             memory: 8 << 20,
             idle: Duration::from_secs(300),

@@ -2,8 +2,10 @@
 //! bytes that the endpoint handles only by offset.
 
 mod application;
+mod clients;
 mod counters;
 mod limits;
+mod orphans;
 mod resets;
 mod slot;
 mod time_wait;
@@ -11,16 +13,19 @@ mod time_wait;
 pub use application::{Application, ConnectionId, Opened, Progress, Reply};
 pub use counters::{Counters, Gauges, PathCounters};
 pub use limits::Limits;
+pub use orphans::Orphan;
 
 use crate::Host;
 use crate::entropy::SystemEntropy;
 use anabranch_segment::{Flags, MptcpOption, Segment};
-use anabranch_stack::connection::PathConfig;
+use anabranch_stack::connection::{Entropy, PathConfig};
 use anabranch_stack::options::OptionError;
 use anabranch_stack::{Config, Connection};
 use anabranch_units::{Instant, PathId};
 use anabranch_wire::{Packet, decode, encode};
 use application::socket_address;
+use clients::Clients;
+use orphans::Orphans;
 use resets::Answers;
 use slot::{FlowRecord, Slot};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -55,12 +60,15 @@ pub struct Server<F, A> {
     /// Answers to segments of no connection.
     answers: Answers,
     time_wait: TimeWait,
+    orphans: Orphans,
+    /// Open connections of each client.
+    clients: Clients,
     counters: Counters,
     /// Counters of each path, in the order of the configuration.
     path_counters: Vec<PathCounters>,
 }
 
-/// Subflows of a connection over its lifetime; more only serve an attacker.
+/// Subflows of a connection that are remembered. Beyond, those that have ended out of order, or never began, are forgotten.
 const MAX_FLOWS: usize = 256;
 
 impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
@@ -91,6 +99,8 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
             active: VecDeque::new(),
             answers: Answers::new(limits.resets_per_second),
             time_wait: TimeWait::new(limits.time_waits),
+            orphans: Orphans::default(),
+            clients: Clients::default(),
             counters: Counters::default(),
         })
     }
@@ -118,6 +128,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
             gauges.multipath += u64::from(slot.connection.is_multipath());
             gauges.send_queue += slot.owed();
             gauges.receive_queue += slot.connection.readable();
+            gauges.receive_memory += slot.receive_memory();
             for view in slot.connection.views().iter().filter(|view| view.established) {
                 gauges.subflows[self.position(view.path)] += 1;
             }
@@ -134,6 +145,33 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     pub fn connections(&mut self) -> impl Iterator<Item = (&mut Connection, &mut A)> {
         let open = self.slots.iter_mut().flatten();
         open.filter_map(|slot| Some((&mut slot.connection, slot.application.as_mut()?)))
+    }
+
+    /// The subflows of all open connections, for the state of a server that may be killed.
+    pub fn open_subflows(&self) -> Vec<Orphan> {
+        let open =
+            self.slots.iter().flatten().filter(|slot| slot.application.is_some() && !slot.connection.is_closed());
+        let subflows = open.flat_map(|slot| {
+            let key = slot.connection.peer_key();
+            slot.flows.iter().filter(|record| record.end().is_none()).map(move |record| Orphan {
+                path: record.flow.path,
+                local: socket_address(record.flow.local),
+                remote: socket_address(record.flow.remote),
+                key,
+            })
+        });
+        subflows.collect()
+    }
+
+    /// Resets the subflows of an earlier server. Those at other addresses, or on other paths, are ignored.
+    pub fn reset_orphans(&mut self, now: Instant, orphans: &[Orphan]) {
+        for orphan in orphans {
+            let end = |address: std::net::SocketAddr| (address.ip(), address.port());
+            let flow = Flow { path: orphan.path, local: end(orphan.local), remote: end(orphan.remote) };
+            if self.is_ours(flow) {
+                self.orphans.adopt(now, flow, orphan.key);
+            }
+        }
     }
 
     /// Number of handshakes in progress.
@@ -197,6 +235,11 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         let index = *self.tokens.get(&token.filter(|_| opens(segment.flags))?)?;
         let slot = self.slots[index].as_mut()?;
         if slot.flows.len() == MAX_FLOWS {
+            for record in slot.drop_dead_flows() {
+                self.flows.remove(&record.flow);
+            }
+        }
+        if slot.flows.len() == MAX_FLOWS {
             return None;
         }
         slot.flows.push(FlowRecord::new(flow));
@@ -212,7 +255,9 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
 
     /// Accepts or refuses a new connection.
     fn accept(&mut self, now: Instant, flow: Flow, segment: &Segment) {
-        if !self.accepting || self.established() >= self.limits.connections {
+        self.orphans.forget(flow);
+        let full = self.established() >= self.limits.connections;
+        if !self.accepting || full || self.clients.is_full(flow.remote.0, self.limits.per_address) {
             self.counters.refused += 1;
             return;
         }
@@ -255,15 +300,32 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     fn deliver(&mut self, now: Instant, index: usize, path: PathId, segment: &Segment, payload: &[u8]) {
         let Some(slot) = &mut self.slots[index] else { return };
         slot.handle_segment(now, path, segment, payload);
-        if slot.application.is_none() && slot.connection.is_established() {
-            self.half_open.remove(&slot.serial);
-            let Flow { local, remote, .. } = slot.flows[0].flow;
-            let id = ConnectionId { index, serial: slot.serial };
-            let opened = Opened { id, local: socket_address(local), remote: socket_address(remote) };
-            slot.application = Some((self.open)(opened));
+        if slot.application.is_none() && slot.connection.is_established() && !slot.connection.is_closed() {
+            self.open_slot(now, index);
         }
-        slot.poll_application(now);
+        if let Some(slot) = &mut self.slots[index] {
+            slot.poll_application(now);
+        }
         self.touch(index);
+    }
+
+    /// The handshake of a connection is complete: gives it its application, or aborts it if others completed theirs
+    /// since its SYN and the limit is reached.
+    fn open_slot(&mut self, now: Instant, index: usize) {
+        let others = self.established();
+        let Some(slot) = &mut self.slots[index] else { return };
+        self.half_open.remove(&slot.serial);
+        let Flow { local, remote, .. } = slot.flows[0].flow;
+        let full = others >= self.limits.connections;
+        if full || self.clients.is_full(remote.0, self.limits.per_address) {
+            self.counters.refused += 1;
+            return slot.connection.abort(now);
+        }
+        self.clients.enter(remote.0);
+        slot.counted = true;
+        let id = ConnectionId { index, serial: slot.serial };
+        let opened = Opened { id, local: socket_address(local), remote: socket_address(remote) };
+        slot.application = Some((self.open)(opened));
     }
 
     /// Notes that a connection may have segments to send and another timeout.
@@ -309,6 +371,9 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         let Some(slot) = self.slots[index].take() else { return };
         self.counters.closed += 1;
         self.free.push(index);
+        if slot.counted {
+            self.clients.leave(slot.flows[0].flow.remote.0);
+        }
         self.half_open.remove(&slot.serial);
         self.tokens.remove(&slot.connection.token());
         for record in &slot.flows {
@@ -322,6 +387,9 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     /// A segment of no connection that does not open one.
     fn answer_unknown(&mut self, now: Instant, flow: Flow, segment: &Segment) {
         self.counters.unknown += 1;
+        if let Some(reset) = self.orphans.reset(flow, segment) {
+            return self.answers.push(flow, reset);
+        }
         self.answers.reset(now, flow, segment);
     }
 
@@ -336,7 +404,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         let slot = self.slots[index].as_mut()?;
         while let Some(transmit) = slot.connection.poll_transmit(now) {
             let position = self.config.paths.iter().position(|listed| listed.id == transmit.path).unwrap_or(0);
-            match slot.encode(&transmit, &mut self.path_counters[position], buffer) {
+            match slot.encode(&transmit, position, &mut self.path_counters[position], buffer) {
                 Some(len) => return Some((transmit.path, len)),
                 None => self.counters.unsendable += 1,
             }
@@ -373,6 +441,9 @@ impl<A: Application, F: FnMut(Opened) -> A> Host for Server<F, A> {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        for (flow, question) in self.orphans.ask(now, || SystemEntropy.next_u64()) {
+            self.answers.push(flow, question);
+        }
         while let Some(&(at, index)) = self.timers.first() {
             if at > now {
                 return;
@@ -391,6 +462,9 @@ impl<A: Application, F: FnMut(Opened) -> A> Host for Server<F, A> {
     fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<(PathId, usize)> {
         while let Some(&index) = self.active.front() {
             if let Some(sent) = self.transmit(now, index, buffer) {
+                if self.slots[index].as_mut().is_some_and(|slot| slot.ends_turn(sent.1)) {
+                    self.active.rotate_left(1);
+                }
                 return Some(sent);
             }
             self.active.pop_front();
@@ -400,7 +474,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Host for Server<F, A> {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.first().map(|(at, _)| *at)
+        [self.timers.first().map(|(at, _)| *at), self.orphans.poll_timeout()].into_iter().flatten().min()
     }
 }
 

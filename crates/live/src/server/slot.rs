@@ -50,6 +50,10 @@ pub(super) enum AbortCause {
     Stalled,
 }
 
+/// Bytes that a connection sends before the next one's turn, IP headers included: some ten full packets. Fewer would be
+/// no fairer to clients, and a connection's state would leave the processor's cache more often.
+const TURN: usize = 16 << 10;
+
 /// See the module's description.
 pub(super) struct Slot<A> {
     pub(super) serial: u64,
@@ -74,6 +78,10 @@ pub(super) struct Slot<A> {
     pub(super) idle_check: Instant,
     /// The entry in the set of timers, if there is one.
     pub(super) timer: Option<Instant>,
+    /// Whether it counts among the open connections of its client.
+    pub(super) counted: bool,
+    /// Bytes sent in its present turn.
+    turn: usize,
     /// Whether it is in the queue of connections with segments to send.
     pub(super) queued: bool,
 }
@@ -94,6 +102,8 @@ impl<A: Application> Slot<A> {
             last_heard: now,
             idle_check: now + idle,
             timer: None,
+            counted: false,
+            turn: 0,
             queued: false,
         }
     }
@@ -116,6 +126,19 @@ impl<A: Application> Slot<A> {
         self.flows.iter_mut().find(|r| r.flow.path == path && (r.flow.local.1, r.flow.remote.1) == (local, remote))
     }
 
+    /// Removes the records of subflows that no longer exist and left nothing to remember; returns them. The initial one
+    /// stays, because it names the client.
+    pub(super) fn drop_dead_flows(&mut self) -> Vec<FlowRecord> {
+        let Slot { connection, flows, .. } = self;
+        let is_dead = |record: &FlowRecord| {
+            let Flow { path, local, remote } = record.flow;
+            record.end().is_none() && !connection.has_subflow(path, local.1, remote.1)
+        };
+        let dead: Vec<_> = flows.iter().skip(1).filter(|record| is_dead(record)).copied().collect();
+        flows.retain(|record| !dead.iter().any(|other| other.flow == record.flow));
+        dead
+    }
+
     /// Passes received bytes to the application, and its requests to the endpoint.
     pub(super) fn poll_application(&mut self, now: Instant) {
         let Slot { connection, application: Some(application), received, .. } = self else { return };
@@ -129,6 +152,7 @@ impl<A: Application> Slot<A> {
         let progress = Progress {
             acked,
             unsent: connection.withdrawable(),
+            unread: connection.readable(),
             ended: connection.peer_finished(),
             // Data that arrived before the end can still be read.
             closed: closed && connection.readable() == 0,
@@ -166,10 +190,11 @@ impl<A: Application> Slot<A> {
         self.application.is_none() || self.connection.readable() == 0
     }
 
-    /// The packet of a segment; `None` if it does not fit into a header, or its subflow is unknown here.
+    /// The packet of a segment on the path at this position of the configuration; `None` if it does not fit into a header, or its subflow is unknown here.
     pub(super) fn encode(
         &mut self,
         transmit: &Transmit,
+        position: usize,
         counters: &mut PathCounters,
         buffer: &mut [u8],
     ) -> Option<usize> {
@@ -178,12 +203,31 @@ impl<A: Application> Slot<A> {
         let again = record.note_sent(segment);
         counters.count(segment.payload_len, again);
         let flow = record.flow;
+        if let Some(application) = self.application.as_mut().filter(|_| segment.payload_len > 0) {
+            application.note_sent(position, segment.payload_len, again);
+        }
         let fill = |payload: &mut [u8]| {
             if let Some(application) = self.application.as_ref().filter(|_| !payload.is_empty()) {
                 application.fill(*stream_offset, payload);
             }
         };
         encode(buffer, flow.local.0, flow.remote.0, segment, fill).ok()
+    }
+
+    /// Counts a sent packet; returns whether others that wait to send come first now. What a packet exceeds the turn by
+    /// is taken from the next one, so that all who have data get the same number of bytes.
+    pub(super) fn ends_turn(&mut self, bytes: usize) -> bool {
+        self.turn += bytes;
+        let ends = self.turn >= TURN;
+        if ends {
+            self.turn -= TURN;
+        }
+        ends
+    }
+
+    /// Bytes that the buffer of received data occupies.
+    pub(super) fn receive_memory(&self) -> u64 {
+        self.received.capacity() as u64
     }
 
     /// Bytes that wait for acknowledgment.

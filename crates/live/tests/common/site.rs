@@ -5,7 +5,7 @@ use super::{content, while_emulating};
 use anabranch_live::serve::{Content, Listen, Options, Serving};
 use anabranch_live::testnet::{self, Family};
 use anabranch_live::{Clock, Emulator, Far, Link, Netns, NoHost, Script, Tap};
-use anabranch_network::{Direction, DirectionConfig, QueueConfig, Streams};
+use anabranch_network::{Direction, DirectionConfig, LossConfig, Probability, QueueConfig, Reordering, Streams};
 use anabranch_units::{Bandwidth, Duration, LinkDirection};
 use std::fs;
 use std::path::PathBuf;
@@ -61,12 +61,27 @@ pub struct Plan {
     pub delay: Duration,
     /// Bytes of each link's queue.
     pub queue: u64,
+    /// Packets of a hundred that are lost.
+    pub loss: u8,
+    /// Packets of a hundred that are overtaken.
+    pub reordering: u8,
 }
+
+/// How much later a packet that is overtaken arrives.
+const OVERTAKEN_BY: Duration = Duration::from_millis(4);
 
 impl Plan {
     /// Two paths of 20 Mb/s.
     pub fn new(family: Family) -> Self {
-        Plan { family, paths: 2, rate: Bandwidth::from_mbps(20), delay: Duration::from_millis(10), queue: 64_000 }
+        Plan {
+            family,
+            paths: 2,
+            rate: Bandwidth::from_mbps(20),
+            delay: Duration::from_millis(10),
+            queue: 64_000,
+            loss: 0,
+            reordering: 0,
+        }
     }
 
     /// The links between a client's devices and those at the far end.
@@ -74,6 +89,11 @@ impl Plan {
         let direction = |path: usize, to: LinkDirection| {
             let mut config = DirectionConfig::new(self.rate, QueueConfig::drop_tail_bytes(self.queue));
             config.delay = Duration::from_nanos(self.delay.as_nanos() * (path as u64 + 1)).into();
+            let share = |percent: u8| Probability::new(f64::from(percent) / 100.0).expect("a share");
+            config.loss = LossConfig::Bernoulli(share(self.loss));
+            if self.reordering > 0 {
+                config.reordering = Some(Reordering { probability: share(self.reordering), extra: OVERTAKEN_BY });
+            }
             Direction::new(&config, Streams::new(1, format!("link/{path}/{to}")))
         };
         let links = client.devices.into_iter().zip(far.devices).enumerate().map(|(i, (client, far))| Link {

@@ -246,6 +246,22 @@ fn join_without_proof<F: FnMut(Opened) -> Bulk>(world: &mut World<F>, port: u16,
     assert_eq!(reset.mptcp, [MptcpOption::Reset { transient: false, reason: ResetReason::Prohibited }]);
 }
 
+#[test]
+fn joins_without_proof_keep_no_later_join_out() {
+    let (mut world, _) = alone(LEN);
+    let token = world.server.connections().next().expect("the rogue's own").0.token();
+    // More than a connection has subflows, and more than are remembered.
+    for port in 1000..1600 {
+        let join = MptcpOption::JoinSyn { backup: false, address_id: 3, token, nonce: 5 };
+        world.forge(PathId(1), EVIL, &Segment { mptcp: [join].into(), ..rogue::syn(port) });
+        let answer = world.emitted(EVIL, port).pop().unwrap_or_else(|| panic!("no answer to join {port}"));
+        assert!(
+            answer.mptcp.iter().any(|option| matches!(option, MptcpOption::JoinSynAck { .. })),
+            "join {port}: {answer:?}"
+        );
+    }
+}
+
 /// A rogue without other clients; the server's answer is `len` bytes long.
 fn alone(len: u64) -> (World<impl FnMut(Opened) -> Bulk>, Rogue) {
     let mut world = world(Limits::default(), len);

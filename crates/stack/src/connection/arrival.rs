@@ -193,7 +193,7 @@ impl Connection {
         self.report(now, at, &outcome);
         if self.mode == Mode::Plain && acked <= self.subflows[at].sender.next() {
             self.on_plain_ack(now, at, acked);
-            self.outgoing.on_window(acked.saturating_sub(1) + self.window_of(at, segment));
+            self.outgoing.on_plain_window(acked.saturating_sub(1) + self.window_of(at, segment));
         }
     }
 

@@ -194,7 +194,7 @@ impl Connection {
         };
         let Some(path) = self.config.path(path).copied() else { return false };
         let open = self.mode == Mode::Multipath && self.remote_key.is_some() && !self.closed;
-        if !open || self.subflows.len() >= MAX_SUBFLOWS {
+        if !open || (self.subflows.len() >= MAX_SUBFLOWS && !self.displace_half_open_join(now)) {
             return false;
         }
         let local_nonce = self.entropy.next_u64() as u32;
@@ -205,6 +205,16 @@ impl Connection {
         subflow.backup_there = backup;
         subflow.remote_address_id = address_id;
         self.refresh(at);
+        true
+    }
+
+    /// Drops the oldest join whose proof has not arrived: whoever knows the token alone could otherwise keep the peer's
+    /// joins out. Returns whether there was one.
+    fn displace_half_open_join(&mut self, now: Instant) -> bool {
+        let is_half_open = |s: &Subflow| s.state == State::SynReceived && matches!(s.opening, Opening::Join { .. });
+        let Some(oldest) = self.subflows.iter().position(is_half_open) else { return false };
+        self.subflows[oldest].state = State::Closed(CloseReason::TimedOut);
+        self.remove_dead(now);
         true
     }
 

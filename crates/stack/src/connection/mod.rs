@@ -416,9 +416,20 @@ impl Connection {
         self.local_key.token
     }
 
+    /// The peer's key, which MP_FASTCLOSE carries; `None` before it is known, and over TCP.
+    pub fn peer_key(&self) -> Option<u64> {
+        self.remote_key.filter(|_| self.mode == Mode::Multipath).map(|key| key.value)
+    }
+
     /// Whether Multipath TCP is in use.
     pub fn is_multipath(&self) -> bool {
         self.mode == Mode::Multipath
+    }
+
+    /// Whether a subflow of this path has these ports.
+    pub fn has_subflow(&self, path: PathId, local_port: u16, remote_port: u16) -> bool {
+        let ports = (local_port, remote_port);
+        self.subflows.iter().any(|s| s.path.id == path && (s.local_port, s.remote_port) == ports)
     }
 
     /// The open subflows as schedulers see them, oldest first.

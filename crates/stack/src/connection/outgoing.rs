@@ -174,8 +174,17 @@ impl Outgoing {
         true
     }
 
+    /// The peer's window ends at `end`; it is never taken back (RFC 8684 section 3.3.5).
     pub fn on_window(&mut self, end: u64) {
         self.window_end = self.window_end.max(end);
+    }
+
+    /// A window of TCP. The peer may close that of its SYN before anything was sent, and then gets probes only.
+    pub fn on_plain_window(&mut self, end: u64) {
+        if self.next == 0 && end == 0 {
+            self.window_end = 0;
+        }
+        self.on_window(end);
     }
 
     /// Bytes of a failed subflow: those not acknowledged must be sent again.

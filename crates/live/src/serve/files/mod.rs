@@ -1,0 +1,177 @@
+//! A directory over HTTP/1.1.
+
+mod body;
+mod conditions;
+mod directory;
+
+pub use directory::Visible;
+
+use super::access::{Record, Visitor};
+use super::meter::Meter;
+use body::{CHUNK, FileBody, unblocked};
+use conditions::{Selected, select};
+use directory::{Directory, Opened};
+use hyper::body::Incoming;
+use hyper::header::{
+    ACCEPT_RANGES, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ALLOW, CACHE_CONTROL, CONTENT_LENGTH,
+    CONTENT_RANGE, CONTENT_TYPE, ETAG, HOST, HeaderName, HeaderValue, LAST_MODIFIED,
+};
+use hyper::server::conn::http1;
+use hyper::{Method, Request, Response, StatusCode, Version};
+use hyper_util::rt::TokioTimer;
+use std::convert::Infallible;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// Time for a client's request, counted from the end of the last response.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(75);
+
+/// The longest path of a request, before decoding: twice what Linux takes as the path of a file. A whole head may have 64 KiB.
+const MAX_PATH: usize = 8 << 10;
+
+/// Types of media files that the general list by extension lacks or may lack: DASH (ISO/IEC 23009-1 annex C) and its
+/// segments.
+const TYPES: [(&str, &str); 2] = [(".mpd", "application/dash+xml"), (".m4s", "video/iso.segment")];
+
+/// Headers of every response. Responses are not cached: a media segment that a browser plays a second time crosses the
+/// paths a second time, or the second session would measure the browser's cache. Pages of other servers, such as a
+/// reference player's, may read and time all responses.
+static COMMON_HEADERS: [(HeaderName, HeaderValue); 4] = [
+    (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    (ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")),
+    (ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*")),
+    (HeaderName::from_static("timing-allow-origin"), HeaderValue::from_static("*")),
+];
+
+/// The files below a directory: single ranges, conditional requests, types by extension; no lists of directories.
+#[derive(Clone, Debug)]
+pub(super) struct Files {
+    directory: Arc<Directory>,
+    meter: Meter,
+}
+
+impl Files {
+    pub(super) fn new(root: &Path, visible: Visible, meter: Meter) -> io::Result<Self> {
+        if !directory::is_supported() {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "openat2, which Linux has since 5.6, is not allowed",
+            ));
+        }
+        Ok(Files { directory: Arc::new(Directory::new(root, visible)?), meter })
+    }
+
+    /// Answers one request; whatever is wrong with it or its file is a status code, so there is always an answer.
+    pub(super) async fn answer(
+        self,
+        request: Request<Incoming>,
+        visitor: Visitor,
+    ) -> Result<Response<FileBody>, Infallible> {
+        let record = Record::of_request(&visitor, &request);
+        let mut response = match refusal(&request) {
+            Some(refusal) => refusal,
+            None => self.find(&request).await,
+        };
+        for (name, value) in &COMMON_HEADERS {
+            response.headers_mut().insert(name.clone(), value.clone());
+        }
+        if let Some(mut record) = record {
+            record.answered(response.status().as_u16());
+            response.body_mut().log(record);
+        }
+        Ok(response)
+    }
+
+    async fn find(&self, request: &Request<Incoming>) -> Answer {
+        let (directory, path) = (self.directory.clone(), request.uri().path().to_owned());
+        match unblocked(move || directory.open(&path)).await {
+            Ok(Some(opened)) => self.send(request, opened),
+            Ok(None) => empty(StatusCode::NOT_FOUND),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => empty(StatusCode::SERVICE_UNAVAILABLE),
+            Err(_) => empty(StatusCode::INTERNAL_SERVER_ERROR),
+        }
+    }
+
+    fn send(&self, request: &Request<Incoming>, opened: Opened) -> Answer {
+        let Opened { file, len, version } = opened;
+        let is_get = request.method() == Method::GET;
+        let selected = select(request.headers(), is_get, &version, len);
+        let (status, part) = match &selected {
+            Selected::Whole => (StatusCode::OK, 0..len),
+            Selected::Part(part) => (StatusCode::PARTIAL_CONTENT, part.clone()),
+            Selected::NotModified => (StatusCode::NOT_MODIFIED, 0..0),
+            Selected::PreconditionFailed => (StatusCode::PRECONDITION_FAILED, 0..0),
+            Selected::Unsatisfiable => (StatusCode::RANGE_NOT_SATISFIABLE, 0..0),
+        };
+        let mut answer = empty(status);
+        let mut set = |name, value: &str| {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                answer.headers_mut().insert(name, value);
+            }
+        };
+        match &selected {
+            Selected::Part(part) => set(CONTENT_RANGE, &format!("bytes {}-{}/{len}", part.start, part.end - 1)),
+            Selected::Unsatisfiable => set(CONTENT_RANGE, &format!("bytes */{len}")),
+            _ => {}
+        }
+        if let Selected::Whole | Selected::Part(_) | Selected::NotModified = selected {
+            set(ETAG, &version.etag);
+            if let Some(date) = version.last_modified(SystemTime::now()) {
+                set(LAST_MODIFIED, &date);
+            }
+        }
+        if let Selected::Whole | Selected::Part(_) = selected {
+            set(ACCEPT_RANGES, "bytes");
+            set(CONTENT_TYPE, media_type(request.uri().path()));
+            set(CONTENT_LENGTH, &(part.end - part.start).to_string());
+        }
+        if is_get && !part.is_empty() {
+            *answer.body_mut() = FileBody::new(file, part, self.meter.clone());
+        }
+        answer
+    }
+}
+
+type Answer = Response<FileBody>;
+
+/// Configuration of HTTP.
+pub(super) fn protocol() -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    // A client may close its sending side after its request and still want the answer.
+    builder.half_close(true).timer(TokioTimer::new()).header_read_timeout(REQUEST_TIMEOUT);
+    // The head of a request, or one chunk of a response.
+    builder.max_buf_size(CHUNK);
+    builder
+}
+
+/// The answer to a request that is wrong whatever file it names.
+fn refusal(request: &Request<Incoming>) -> Option<Answer> {
+    // RFC 9112 section 3.2: one Host, and none may be missing but in HTTP/1.0.
+    let hosts = request.headers().get_all(HOST).iter().count();
+    if hosts > 1 || (hosts == 0 && request.version() == Version::HTTP_11) {
+        return Some(empty(StatusCode::BAD_REQUEST));
+    }
+    if request.uri().path().len() > MAX_PATH {
+        return Some(empty(StatusCode::URI_TOO_LONG));
+    }
+    if ![Method::GET, Method::HEAD].contains(request.method()) {
+        let mut answer = empty(StatusCode::METHOD_NOT_ALLOWED);
+        answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return Some(answer);
+    }
+    None
+}
+
+fn empty(status: StatusCode) -> Answer {
+    let mut answer = Response::new(FileBody::empty());
+    *answer.status_mut() = status;
+    answer
+}
+
+fn media_type(path: &str) -> &'static str {
+    let known = TYPES.iter().find(|(extension, _)| path.ends_with(extension));
+    let guessed = || mime_guess::from_path(path).first_raw().unwrap_or("application/octet-stream");
+    known.map_or_else(guessed, |(_, kind)| kind)
+}

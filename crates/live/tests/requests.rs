@@ -1,0 +1,365 @@
+//! Requests for files that are unusual or hostile: the answers stand beside nginx's, and every difference has a reason.
+#![cfg(feature = "serve")]
+
+mod common;
+
+use anabranch_live::Netns;
+use anabranch_live::requirements::NGINX;
+use anabranch_live::serve::{Options, Visible};
+use anabranch_live::testnet::Family;
+use common::kernel;
+use common::require;
+use common::site::{Plan, Root};
+use std::fs::{self, FileTimes};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+/// Where nginx listens, in the router's namespace.
+const NGINX_AT: &str = "127.0.0.1:8081";
+/// The longest step of a test.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// When the files were modified, as a date, and the seconds before and after.
+const MODIFIED: u64 = 1_700_000_000;
+const DATE: &str = "Tue, 14 Nov 2023 22:13:20 GMT";
+const BEFORE: &str = "Tue, 14 Nov 2023 22:13:19 GMT";
+const AFTER: &str = "Tue, 14 Nov 2023 22:13:21 GMT";
+
+/// A response.
+#[derive(Debug)]
+struct Got {
+    status: u16,
+    head: String,
+    body: Vec<u8>,
+}
+
+impl Got {
+    fn header(&self, name: &str) -> Option<&str> {
+        let line =
+            self.head.lines().find_map(|line| line.split_once(": ").filter(|(n, _)| n.eq_ignore_ascii_case(name)));
+        line.map(|(_, value)| value.trim())
+    }
+}
+
+/// Sends a request as it is, and reads to the end of the stream.
+fn exchange(mut stream: TcpStream, request: &str) -> Got {
+    stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
+    stream.write_all(request.as_bytes()).expect("it leaves");
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap_or_else(|error| panic!("{request:.80}: {error}"));
+    let at =
+        bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or_else(|| panic!("{request:.80}: no head")) + 4;
+    let head = String::from_utf8_lossy(&bytes[..at]).into_owned();
+    let status = head.split(' ').nth(1).and_then(|word| word.parse().ok()).expect("a status");
+    Got { status, head, body: bytes.split_off(at) }
+}
+
+fn request(method: &str, path: &str, lines: &[String]) -> String {
+    let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+    format!("{method} {path} HTTP/1.1\r\nHost: anabranch.test\r\n{lines}Connection: close\r\n\r\n")
+}
+
+fn ask_ours(client: &Netns, request: &str) -> Got {
+    client.run(|| exchange(kernel::connect(Family::V4.server(), kernel::TCP), request)).expect("entered")
+}
+
+fn ask_nginx(router: &Netns, request: &str) -> Got {
+    router.run(|| exchange(TcpStream::connect(NGINX_AT).expect("it listens"), request)).expect("entered")
+}
+
+/// nginx without TLS, ended with its owner.
+struct Nginx(Child);
+
+impl Nginx {
+    fn start(namespace: &Netns, root: &Path) -> Self {
+        let base = root.join("nginx");
+        fs::create_dir_all(&base).expect("a directory");
+        let (root, base) = (root.display(), base.display());
+        let configuration = format!(
+            "daemon off; user root; worker_processes 1; pid {base}/pid; error_log {base}/error.log;\n\
+             events {{ }}\n\
+             http {{ access_log off; client_body_temp_path {base}/t1; proxy_temp_path {base}/t2;\n\
+             fastcgi_temp_path {base}/t3; uwsgi_temp_path {base}/t4; scgi_temp_path {base}/t5;\n\
+             server {{ listen {NGINX_AT}; root {root}; }} }}\n"
+        );
+        let file = format!("{base}/nginx.conf");
+        fs::write(&file, configuration).expect("a file");
+        let child = namespace.command("nginx").args(["-e", "stderr", "-c", &file]).stderr(Stdio::null()).spawn();
+        let nginx = Nginx(child.expect("it starts"));
+        let began = Instant::now();
+        while !namespace.run(|| TcpStream::connect(NGINX_AT).is_ok()).expect("entered") {
+            assert!(began.elapsed() < TIMEOUT, "nginx does not listen");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        nginx
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&self.0), rustix::process::Signal::TERM);
+        let _ = self.0.wait();
+    }
+}
+
+fn file(path: &Path, bytes: &[u8]) {
+    fs::write(path, bytes).expect("a file");
+    let times = FileTimes::new().set_modified(UNIX_EPOCH + Duration::from_secs(MODIFIED));
+    fs::File::options().write(true).open(path).and_then(|file| file.set_times(times)).expect("a time");
+}
+
+/// A request for 1000 bytes (`/f`) or none (`/empty`), the status here, and nginx's. `ETAG` is the server's validator.
+type Case = (&'static str, &'static str, &'static [&'static str], u16, u16);
+
+/// Where the numbers differ, the reason stands above the case; `docs/how-to/serve.md` has it, too.
+const CASES: [Case; 40] = [
+    ("GET", "/f", &[], 200, 200),
+    ("HEAD", "/f", &[], 200, 200),
+    ("GET", "/f", &["Range: bytes=0-0"], 206, 206),
+    ("GET", "/f", &["Range: Bytes=0-0"], 206, 206),
+    ("GET", "/f", &["Range: bytes=990-5000"], 206, 206),
+    ("GET", "/f", &["Range: bytes=-10"], 206, 206),
+    ("GET", "/f", &["Range: bytes=-5000"], 206, 206),
+    ("GET", "/f", &["Range: bytes=-0"], 416, 416),
+    ("GET", "/f", &["Range: bytes=1000-"], 416, 416),
+    ("GET", "/f", &["Range: seconds=1-2"], 200, 200),
+    // Several ranges are ignored here, as RFC 9110 allows; nginx sends multipart/byteranges.
+    ("GET", "/f", &["Range: bytes=0-1,5-6"], 200, 206),
+    // Wrong syntax is ignored here and rejected by nginx; RFC 9110 section 14.2 allows both.
+    ("GET", "/f", &["Range: bytes=5-4"], 200, 416),
+    ("GET", "/f", &["Range: bytes=a-b"], 200, 416),
+    ("GET", "/f", &["Range: bytes=-"], 200, 416),
+    // RFC 9110 section 14.2: a range has a meaning for GET only.
+    ("HEAD", "/f", &["Range: bytes=0-0"], 200, 206),
+    // An empty file has no first byte (RFC 9110 section 14.1.2); nginx ignores ranges of empty files.
+    ("GET", "/empty", &["Range: bytes=0-0"], 416, 200),
+    ("GET", "/empty", &["Range: bytes=-5"], 200, 200),
+    ("GET", "/f", &["If-None-Match: ETAG"], 304, 304),
+    ("GET", "/f", &["If-None-Match: W/ETAG"], 304, 304),
+    ("GET", "/f", &["If-None-Match: \"x\""], 200, 200),
+    ("GET", "/f", &["If-None-Match: *"], 304, 304),
+    ("GET", "/f", &["If-None-Match: \"x\"", "If-Modified-Since: DATE"], 200, 200),
+    ("GET", "/f", &["If-Modified-Since: DATE"], 304, 304),
+    // Not modified since a later date (RFC 9110 section 13.1.3); nginx compares for equality by default.
+    ("GET", "/f", &["If-Modified-Since: AFTER"], 304, 200),
+    ("GET", "/f", &["If-Modified-Since: BEFORE"], 200, 200),
+    ("GET", "/f", &["If-Match: ETAG"], 200, 200),
+    ("GET", "/f", &["If-Match: *"], 200, 200),
+    ("GET", "/f", &["If-Match: \"x\""], 412, 412),
+    ("GET", "/f", &["If-Match: W/ETAG"], 412, 412),
+    // The date does not count beside If-Match (RFC 9110 section 13.2.2); nginx evaluates both.
+    ("GET", "/f", &["If-Match: ETAG", "If-Unmodified-Since: BEFORE"], 200, 412),
+    ("GET", "/f", &["If-Unmodified-Since: BEFORE"], 412, 412),
+    ("GET", "/f", &["Range: bytes=1-2", "If-Range: ETAG"], 206, 206),
+    ("GET", "/f", &["Range: bytes=1-2", "If-Range: W/ETAG"], 200, 200),
+    ("GET", "/f", &["Range: bytes=1-2", "If-Range: \"x\""], 200, 200),
+    ("GET", "/f", &["Range: bytes=1-2", "If-Range: DATE"], 206, 206),
+    ("GET", "/f", &["Range: bytes=1-2", "If-Range: AFTER"], 200, 200),
+    ("GET", "/f", &["Range: bytes=1-2", "If-None-Match: ETAG"], 304, 304),
+    ("GET", "/f/", &[], 404, 404),
+    ("GET", "//f", &[], 200, 200),
+    ("POST", "/f", &[], 405, 405),
+];
+
+fn assert_consistent(got: &Got, method: &str, len: usize, what: &str) {
+    let promised: usize = got.header("content-length").map_or(0, |value| value.parse().expect("a number"));
+    match (got.status, method) {
+        (200, "HEAD") => assert_eq!((promised, got.body.len()), (len, 0), "{what}"),
+        (200, _) => assert_eq!((promised, got.body.len()), (len, len), "{what}"),
+        (206, _) => {
+            let range = got.header("content-range").expect("a range").strip_prefix("bytes ").expect("of bytes");
+            let (part, total) = range.split_once('/').expect("of a length");
+            let (first, last) = part.split_once('-').expect("two numbers");
+            let [first, last] = [first, last].map(|n| n.parse::<usize>().expect("a number"));
+            assert_eq!(
+                (total, got.body.len(), promised),
+                (&*len.to_string(), last + 1 - first, last + 1 - first),
+                "{what}"
+            );
+            assert!(got.body.iter().zip(first..).all(|(byte, at)| *byte == at as u8), "{what}");
+        }
+        (416, _) => assert_eq!(got.header("content-range"), Some(&*format!("bytes */{len}")), "{what}"),
+        _ => assert!(got.body.is_empty(), "{what}"),
+    }
+    if [200, 206, 304].contains(&got.status) {
+        assert!(got.header("etag").is_some() && got.header("last-modified") == Some(DATE), "{what}");
+    }
+}
+
+#[test]
+fn conditional_requests_and_ranges_beside_nginx() {
+    require!(&[NGINX]);
+    let root = Root::new("conditions");
+    file(&root.0.join("f"), &(0..1000).map(|i| i as u8).collect::<Vec<_>>());
+    file(&root.0.join("empty"), b"");
+    Plan::new(Family::V4).serve(
+        root.content(),
+        |_| {},
+        |site| {
+            let _nginx = Nginx::start(site.router, &root.0);
+            let ours = |request: &str| ask_ours(site.client, request);
+            let nginxs = |request: &str| ask_nginx(site.router, request);
+            let etag = |got: Got| got.header("etag").expect("a validator").to_owned();
+            for (method, path, lines, here, there) in CASES {
+                let tag_of = request("HEAD", path, &[]);
+                let of = |tag: &str| {
+                    let fill = |line: &&str| {
+                        line.replace("ETAG", tag)
+                            .replace("DATE", DATE)
+                            .replace("BEFORE", BEFORE)
+                            .replace("AFTER", AFTER)
+                    };
+                    request(method, path, &lines.iter().map(fill).collect::<Vec<_>>())
+                };
+                let is_file = ["/f", "/empty"].contains(&path);
+                let tags = if is_file { [etag(ours(&tag_of)), etag(nginxs(&tag_of))] } else { Default::default() };
+                let got = ours(&of(&tags[0]));
+                let what = format!("{method} {path} {lines:?}: {got:?}");
+                assert_eq!((got.status, nginxs(&of(&tags[1])).status), (here, there), "{what}");
+                assert_consistent(&got, method, if path == "/empty" { 0 } else { 1000 }, &what);
+            }
+            site.serving.stop();
+        },
+    );
+}
+
+#[test]
+fn a_resumed_download_of_a_changed_file_begins_anew() {
+    require!(&[]);
+    let root = Root::new("resumed");
+    let path = root.0.join("f");
+    file(&path, &[1; 1000]);
+    Plan::new(Family::V4).serve(
+        root.content(),
+        |_| {},
+        |site| {
+            let first = ask_ours(site.client, &request("GET", "/f", &["Range: bytes=0-499".into()]));
+            assert_eq!((first.status, first.body), (206, vec![1; 500]));
+            let etag = first.head.lines().find_map(|line| line.strip_prefix("etag: ")).expect("a validator").to_owned();
+            // Of the same length and with the same time, but another file.
+            file(&root.0.join("new"), &[2; 1000]);
+            fs::rename(root.0.join("new"), &path).expect("replaced");
+            let rest = ["Range: bytes=500-".into(), format!("If-Range: {etag}")];
+            let second = ask_ours(site.client, &request("GET", "/f", &rest));
+            assert_eq!((second.status, second.body), (200, vec![2; 1000]), "two versions were not spliced");
+            site.serving.stop();
+        },
+    );
+}
+
+#[test]
+fn names_and_heads_that_are_wrong_are_answered_with_a_status() {
+    require!(&[]);
+    let root = Root::new("wrong");
+    file(&root.0.join("f"), &[1; 10]);
+    file(&root.0.join(".hidden"), &[1; 10]);
+    std::os::unix::fs::symlink(root.0.with_extension("secret"), root.0.join("link")).expect("a link");
+    Plan::new(Family::V4).serve(
+        root.content(),
+        |_| {},
+        |site| {
+            let ours = |request: &str| ask_ours(site.client, request).status;
+            for (path, status) in [
+                (format!("/{}", "x".repeat(300)), 404),
+                (format!("/{}", "x/".repeat(3000)), 404),
+                (format!("/{}", "x".repeat(9_000)), 414),
+                (format!("/{}", "x".repeat(70_000)), 431),
+                ("/f%00".into(), 404),
+                ("/.hidden".into(), 404),
+                ("/link".into(), 404),
+                ("/video/".into(), 404),
+            ] {
+                assert_eq!(ours(&request("GET", &path, &[])), status, "{path:.40}");
+            }
+            for (head, status) in [
+                ("GET /f HTTP/1.1\r\nConnection: close\r\n\r\n", 400),
+                ("GET /f HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n", 400),
+                ("GET /f HTTP/1.0\r\n\r\n", 200),
+            ] {
+                assert_eq!(ours(head), status, "{head}");
+            }
+            site.serving.stop();
+        },
+    );
+}
+
+#[test]
+fn links_and_hidden_files_are_served_where_allowed() {
+    require!(&[]);
+    let root = Root::new("allowed");
+    file(&root.0.join(".hidden"), &[1; 10]);
+    std::os::unix::fs::symlink(root.0.with_extension("secret"), root.0.join("link")).expect("a link");
+    let adjust = |options: &mut Options| options.visible = Visible { symlinks: true, hidden: true };
+    Plan::new(Family::V4).serve(root.content(), adjust, |site| {
+        for path in ["/.hidden", "/link"] {
+            assert_eq!(ask_ours(site.client, &request("GET", path, &[])).status, 200, "{path}");
+        }
+        site.serving.stop();
+    });
+}
+
+#[test]
+fn requests_for_a_fifo_stop_nothing() {
+    require!(&[]);
+    let root = Root::new("fifo");
+    file(&root.0.join("f"), &[1; 10]);
+    let fifo = root.0.join("fifo");
+    rustix::fs::mknodat(rustix::fs::CWD, fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).expect("a FIFO");
+    Plan::new(Family::V4).serve(
+        root.content(),
+        |_| {},
+        |site| {
+            for _ in 0..20 {
+                assert_eq!(ask_ours(site.client, &request("GET", "/fifo", &[])).status, 404);
+            }
+            assert_eq!(ask_ours(site.client, &request("GET", "/f", &[])).status, 200);
+            site.serving.stop();
+            assert!(site.serving.wait(Duration::from_secs(5)), "nothing keeps it from ending");
+        },
+    );
+}
+
+#[test]
+fn slow_and_ambiguous_requests_disturb_nobody() {
+    require!(&[]);
+    let root = Root::new("ambiguous");
+    file(&root.0.join("f"), &[1; 10]);
+    Plan::new(Family::V4).serve(
+        root.content(),
+        |_| {},
+        |site| {
+            // Heads that never end.
+            let slow: Vec<_> = (0..100)
+                .map(|_| {
+                    let mut stream =
+                        site.client.run(|| kernel::connect(Family::V4.server(), kernel::TCP)).expect("entered");
+                    stream.write_all(b"GET /f HTTP/1.1\r\nHost: x\r\nX-").expect("it leaves");
+                    stream
+                })
+                .collect();
+            assert_eq!(ask_ours(site.client, &request("GET", "/f", &[])).status, 200);
+            drop(slow);
+            // Bodies whose end two servers could see in different places; the second request must not be answered.
+            let hidden = "GET /f HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+            for lines in [
+                "Content-Length: 5\r\nTransfer-Encoding: chunked",
+                "Content-Length: 5\r\nContent-Length: 6",
+                "Transfer-Encoding: chunked, identity",
+                "Content-Length: +5",
+                "Content-Length : 5",
+                " Content-Length: 5",
+            ] {
+                let ambiguous = format!("GET /f HTTP/1.1\r\nHost: x\r\n{lines}\r\n\r\n0\r\n\r\n{hidden}");
+                let got = ask_ours(site.client, &ambiguous);
+                let answers = 1 + String::from_utf8_lossy(&got.body).matches("HTTP/1.1 ").count();
+                // The first case has one meaning by RFC 9112 section 6.3, if the connection ends behind it.
+                assert_eq!(answers, 1, "{lines}: {got:?}");
+                let ended = got.status == 200 && got.header("connection") == Some("close");
+                assert!(got.status == 400 || ended, "{lines}: {got:?}");
+            }
+            site.serving.stop();
+        },
+    );
+}
