@@ -98,7 +98,7 @@ def _try(plan: Plan, way: tuple[str, ...], scenario: str, overrides: Overrides) 
     try:
         _load(scenario, _with_seed(overrides, plan.seeds[0]))
     except (InputError, OSError) as error:
-        plan.document.refuse(way, str(error))
+        raise plan.document.mistake(way, str(error))
 
 
 def _overrides(plan: Plan, points: Sequence[Point]) -> Overrides:

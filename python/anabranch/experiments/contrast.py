@@ -171,7 +171,7 @@ def compare(table: pl.DataFrame, contrast: Contrast, axes: Sequence[str]) -> lis
     rows, notes = _usable(table, contrast.metric)
     blocks = [block for block in _blocks(rows, contrast, axes) if len(block.labels) > 1 and len(block.values)]
     tests = [_tests(block, contrast) for block in blocks]
-    p_values = _corrected(blocks, tests, contrast, lambda a, b, _: statistics.paired(a, b, resample=False).p_value)
+    p_values = _corrected(blocks, tests, contrast, lambda a, b, _: statistics.paired_p_value(a, b))
     equivalence = _corrected(blocks, tests, contrast, lambda a, b, reference: _equivalence(contrast, a, b, reference))
     number = sum(map(len, tests))
     return [
@@ -202,7 +202,9 @@ def _usable(table: pl.DataFrame, metric: str) -> tuple[pl.DataFrame, tuple[str, 
         notes.append(f"{cut} of {rows.height} sessions were cut off and count until then only, so they may seem better")
     if "run.seed_matters" in rows.columns and rows.height and not rows["run.seed_matters"].any():
         if rows["seed"].n_unique() > 1:
-            notes.append("the seed changes nothing in these runs, so only one seed counts: see the key `offset` of traces")
+            notes.append(
+                "the seed changes nothing in these runs, so only one seed counts: see the key `offset` of traces"
+            )
         rows = rows.filter(pl.col("seed") == rows["seed"].min())
     return rows.with_columns(pl.col(metric).cast(pl.Float64)), tuple(notes)
 
@@ -303,9 +305,7 @@ def _comparison(
         )
         if position != reference:
             difference = statistics.paired(values, block.values[:, reference])
-            entry = replace(
-                entry, difference=difference, p_value=p_values[pair], equivalence_p_value=equivalence[pair]
-            )
+            entry = replace(entry, difference=difference, p_value=p_values[pair], equivalence_p_value=equivalence[pair])
             entry = _decided(entry, difference, block, contrast, tests)
         entries.append(entry)
     entries.sort(key=lambda entry: entry.mean.estimate, reverse=contrast.higher_is_better)

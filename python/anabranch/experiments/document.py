@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from anabranch import InputError, _core
 
@@ -42,13 +42,9 @@ class Document:
         line = self.line(way)
         return str(self.path) if line is None else f"{self.path}:{line}"
 
-    def refuse(self, way: Way, message: str) -> NoReturn:
-        """Refuses what is written at a place.
-
-        Raises:
-            InputError: Always.
-        """
-        raise InputError(f"{self.place(way)}: {message}")
+    def mistake(self, way: Way, message: str) -> InputError:
+        """What is wrong with what is written at a place."""
+        return InputError(f"{self.place(way)}: {message}")
 
     def check_keys(self, way: Way, table: Mapping[str, Any], known: Iterable[str]) -> None:
         """Refuses keys that a table does not have."""
@@ -56,12 +52,12 @@ class Document:
         for key in table:
             if key not in expected:
                 inside = f" in [{'.'.join(way)}]" if way else ""
-                self.refuse((*way, key), f"unknown key `{key}`{inside}{alternatives(key, expected)}")
+                raise self.mistake((*way, key), f"unknown key `{key}`{inside}{alternatives(key, expected)}")
 
     def typed(self, way: Way, value: Any, kind: type[_T], expected: str) -> _T:
         """The value, if it is of a type; true and false are no numbers."""
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            self.refuse(way, f"`{way[-1]}` is {_kind(value)}; expected {expected}")
+            raise self.mistake(way, f"`{way[-1]}` is {_kind(value)}; expected {expected}")
         return value
 
 
@@ -83,7 +79,9 @@ def alternatives(word: str, known: Iterable[str]) -> str:
     names = list(known)
     nearest = _core.nearest(word, names)
     # A long list hides the answer.
-    listed = f"; expected one of {', '.join(names)}" if names and (nearest is None or len(names) <= _MOST_LISTED) else ""
+    listed = (
+        f"; expected one of {', '.join(names)}" if names and (nearest is None or len(names) <= _MOST_LISTED) else ""
+    )
     return listed + (f"; did you mean `{nearest}`?" if nearest else "")
 
 
@@ -91,5 +89,9 @@ _MOST_LISTED = 16
 
 
 def _kind(value: Any) -> str:
-    kinds = [(bool, "true or false"), (str, "a text"), ((int, float), "a number"), (list, "a list"), (dict, "a table")]
-    return next((name for kind, name in kinds if isinstance(value, kind)), "a date")
+    # Booleans are integers in Python, so they come first.
+    kinds: list[tuple[type, str]] = [
+        *((bool, "true or false"), (str, "a text"), (int, "a number"), (float, "a number")),
+        *((list, "a list"), (dict, "a table")),
+    ]
+    return next((name for kind, name in kinds if isinstance(value, kind)), "a date or nothing")

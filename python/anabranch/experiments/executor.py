@@ -94,7 +94,9 @@ class _Nothing:
 _NOTHING = _Nothing()
 
 
-def _next(results: SimpleQueue[tuple[Run, bytes, str | None] | None]) -> tuple[Run, bytes, str | None] | None | _Nothing:
+def _next(
+    results: SimpleQueue[tuple[Run, bytes, str | None] | None],
+) -> tuple[Run, bytes, str | None] | None | _Nothing:
     from queue import Empty
 
     try:

@@ -25,8 +25,8 @@ KEYS: Mapping[str, str] = {
     "schema": "The version of plans: 1. Required.",
     "question": "The question that the plan answers, in one sentence. Required.",
     "scenario": "The base: a shipped scenario, or a file beside the plan. A list of them is an axis. Required.",
-    "seeds": "The seeds of every condition: how many (`10`), which (`\"5..14\"`), or a list. Required.",
-    "engines": "`[\"sim\"]`, the default: the engine that makes the runs.",
+    "seeds": 'The seeds of every condition: how many (`10`), which (`"5..14"`), or a list. Required.',
+    "engines": '`["sim"]`, the default: the engine that makes the runs.',
     "metrics": "Columns of the table that the summary shows beside those that are compared.",
     "reducers": "Names of reducers, whose numbers become columns. This version has none.",
     "set": "Overrides of every run, as `--set` takes them. In a text, `{seed}` is the seed of the run.",
@@ -44,7 +44,7 @@ COMPARE_KEYS: Mapping[str, str] = {
     "better": "`higher` or `lower`. Required.",
     "between": "The axes whose values are compared, a column or a list of them. Required.",
     "reference": "The values that all others are compared with; the best ones where absent.",
-    "equivalent": "The largest difference without practical meaning: `\"5 %\"` of the reference's mean, or a number.",
+    "equivalent": 'The largest difference without practical meaning: `"5 %"` of the reference\'s mean, or a number.',
     "over": "Axes besides those of traces and samples whose values count as pairs, as seeds do.",
 }
 """The keys of ``[compare]`` and what they mean."""
@@ -108,7 +108,9 @@ def load(plan: str | Path) -> Plan:
     if not path.is_file():
         known = shipped()
         if str(plan) not in known:
-            what = "this is a directory; expected a plan" if path.is_dir() else "there is no such file and no shipped plan"
+            what = (
+                "this is a directory; expected a plan" if path.is_dir() else "there is no such file and no shipped plan"
+            )
             raise InputError(f"{plan}: {what}{alternatives(str(plan), known)}")
         path = known[str(plan)]
     return _of_document(read(path))
@@ -121,7 +123,7 @@ def _of_document(document: Document) -> Plan:
         if key not in data:
             raise InputError(f"{document.path}: the key `{key}` is missing: {KEYS[key]}")
     if data["schema"] != SCHEMA:
-        document.refuse(("schema",), f"this is schema {data['schema']!r}; expected {SCHEMA}")
+        raise document.mistake(("schema",), f"this is schema {data['schema']!r}; expected {SCHEMA}")
     _check_names(document)
     scenarios = _scenarios(document)
     axes, draws = _axes(document, scenarios)
@@ -142,9 +144,11 @@ def _of_document(document: Document) -> Plan:
 def _check_names(document: Document) -> None:
     for position, engine in enumerate(_texts(document, ("engines",), document.data.get("engines", ["sim"]))):
         if engine not in _ENGINES:
-            document.refuse(("engines", str(position)), f"no engine of plans is called `{engine}`{alternatives(engine, _ENGINES)}")
+            raise document.mistake(
+                ("engines", str(position)), f"no engine of plans is called `{engine}`{alternatives(engine, _ENGINES)}"
+            )
     for position, reducer in enumerate(_texts(document, ("reducers",), document.data.get("reducers", []))):
-        document.refuse(("reducers", str(position)), f"no reducer is called `{reducer}`; this version has none")
+        raise document.mistake(("reducers", str(position)), f"no reducer is called `{reducer}`; this version has none")
 
 
 def _scenarios(document: Document) -> tuple[str, ...]:
@@ -152,7 +156,7 @@ def _scenarios(document: Document) -> tuple[str, ...]:
     value = document.data["scenario"]
     given = _texts(document, ("scenario",), value if isinstance(value, list) else [value])
     if not given:
-        document.refuse(("scenario",), "`scenario` has no value; expected a scenario")
+        raise document.mistake(("scenario",), "`scenario` has no value; expected a scenario")
     found = []
     for position, name in enumerate(given):
         file = document.path.parent / name
@@ -165,7 +169,7 @@ def _scenarios(document: Document) -> tuple[str, ...]:
             nearest = _core.nearest(name, names)
             hint = f"; did you mean `{nearest}`?" if nearest else "; `anabranch list scenarios` names them"
             place = ("scenario", str(position)) if isinstance(value, list) else ("scenario",)
-            document.refuse(place, f"there is no file {file} and no shipped scenario `{name}`{hint}")
+            raise document.mistake(place, f"there is no file {file} and no shipped scenario `{name}`{hint}")
     return tuple(found)
 
 
@@ -177,7 +181,7 @@ def _seeds(document: Document, value: Any) -> tuple[int, ...]:
     way, expected = ("seeds",), 'how many seeds, a range such as "1..10", or a list of them'
     match value:
         case bool():
-            document.refuse(way, f"`seeds` is true or false; expected {expected}")
+            raise document.mistake(way, f"`seeds` is true or false; expected {expected}")
         case int():
             seeds: Sequence[Any] = range(1, value + 1)
         case str() if found := _SEED_RANGE.fullmatch(value.replace(" ", "")):
@@ -185,14 +189,14 @@ def _seeds(document: Document, value: Any) -> tuple[int, ...]:
         case list():
             seeds = value
         case _:
-            document.refuse(way, f"`seeds` is {value!r}; expected {expected}")
+            raise document.mistake(way, f"`seeds` is {value!r}; expected {expected}")
     if not 1 <= len(seeds) <= MOST_POINTS:
-        document.refuse(way, f"there are {len(seeds)} seeds; expected 1 to {MOST_POINTS}")
+        raise document.mistake(way, f"there are {len(seeds)} seeds; expected 1 to {MOST_POINTS}")
     for seed in seeds:
         if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= _HIGHEST_SEED:
-            document.refuse(way, f"the seed {seed!r} is no whole number from 0 to 2**64 - 1")
+            raise document.mistake(way, f"the seed {seed!r} is no whole number from 0 to 2**64 - 1")
     if len(set(seeds)) < len(seeds):
-        document.refuse(way, "a seed is there twice, which would count one run as two")
+        raise document.mistake(way, "a seed is there twice, which would count one run as two")
     return tuple(seeds)
 
 
@@ -224,9 +228,11 @@ def _check_columns(document: Document, axes: Sequence[Axis]) -> None:
     for axis in axes:
         for column in axis.columns:
             if counts[column] > 1:
-                document.refuse(axis.points[-1].way, f"`{column}` is varied twice")
+                raise document.mistake(axis.points[-1].way, f"`{column}` is varied twice")
             if column in _OWN_COLUMNS:
-                document.refuse(axis.points[-1].way, f"`{column}` is a column of every table; expected another name")
+                raise document.mistake(
+                    axis.points[-1].way, f"`{column}` is a column of every table; expected another name"
+                )
     if (number := math.prod(len(axis.points) for axis in axes)) > MOST_POINTS:
         raise InputError(f"{document.path}: {number} conditions are more than the {MOST_POINTS} that a plan may have")
 
@@ -244,21 +250,21 @@ def _contrast(document: Document, way: Way, table: Any, axes: Sequence[Axis]) ->
     document.check_keys(way, table, COMPARE_KEYS)
     for key in ("metric", "better", "between"):
         if key not in table:
-            document.refuse(way, f"[compare] lacks `{key}`: {COMPARE_KEYS[key]}")
+            raise document.mistake(way, f"[compare] lacks `{key}`: {COMPARE_KEYS[key]}")
     if table["better"] not in ("higher", "lower"):
-        document.refuse((*way, "better"), f"`better` is {table['better']!r}; expected `higher` or `lower`")
+        raise document.mistake((*way, "better"), f"`better` is {table['better']!r}; expected `higher` or `lower`")
     between = _axis_names(document, (*way, "between"), table["between"], axes)
     if not between:
-        document.refuse((*way, "between"), "nothing is compared; expected the name of an axis")
+        raise document.mistake((*way, "between"), "nothing is compared; expected the name of an axis")
     over = _axis_names(document, (*way, "over"), table.get("over", []), axes)
     drawn = [column for axis in axes if axis.drawn for column in axis.columns if column not in between]
     # What belongs to one axis changes together.
-    whole = lambda names: tuple(c for a in axes if set(a.columns) & set(names) for c in a.columns)  # noqa: E731
+    whole = [column for axis in axes if set(axis.columns) & set(over) for column in axis.columns]
     return Contrast(
         metric=document.typed((*way, "metric"), table["metric"], str, "the name of a column"),
         higher_is_better=table["better"] == "higher",
         between=between,
-        units=tuple(dict.fromkeys([*drawn, *whole(over)])),
+        units=tuple(dict.fromkeys([*drawn, *whole])),
         reference=_reference(document, (*way, "reference"), table.get("reference"), between, axes),
         margin=_margin(document, (*way, "equivalent"), table.get("equivalent")),
         way=way,
@@ -271,7 +277,7 @@ def _axis_names(document: Document, way: Way, value: Any, axes: Sequence[Axis]) 
     for name in names:
         if name not in known:
             what = alternatives(name, known) if known else "; the plan varies nothing"
-            document.refuse(way, f"nothing varies `{name}`{what}")
+            raise document.mistake(way, f"nothing varies `{name}`{what}")
     return names
 
 
@@ -282,17 +288,23 @@ def _reference(
         return None
     if not isinstance(value, dict):
         if len(between) > 1:
-            document.refuse(way, f"several axes are compared; expected a value for each of {', '.join(between)}")
+            raise document.mistake(way, f"several axes are compared; expected a value for each of {', '.join(between)}")
         value = {between[0]: value}
-    given = {key: each for _, key, each in variation.leaves(value, lambda _: False)}
+    given = {key: each for _, key, each in variation.leaves(value, _nothing)}
     if set(given) != set(between):
-        document.refuse(way, f"the reference has {', '.join(given)}; expected a value for each of {', '.join(between)}")
+        raise document.mistake(
+            way, f"the reference has {', '.join(given)}; expected a value for each of {', '.join(between)}"
+        )
     for key, each in given.items():
         known = list(_labels(axes, key))
         if each not in known:
             expected = alternatives(str(each), [str(label) for label in known])
-            document.refuse(way, f"`{key}` has no value {each!r}{expected}")
+            raise document.mistake(way, f"`{key}` has no value {each!r}{expected}")
     return {key: given[key] for key in between}
+
+
+def _nothing(_: Any) -> bool:
+    return False
 
 
 def _labels(axes: Sequence[Axis], column: str) -> Iterator[variation.Label]:
@@ -312,9 +324,9 @@ def _margin(document: Document, way: Way, value: Any) -> Margin | None:
     elif isinstance(value, int | float) and not isinstance(value, bool):
         share, relative = float(value), False
     else:
-        document.refuse(way, f'`equivalent` is {value!r}; expected a share such as "5 %", or a number')
+        raise document.mistake(way, f'`equivalent` is {value!r}; expected a share such as "5 %", or a number')
     if not (share > 0 and math.isfinite(share)):
-        document.refuse(way, "a difference without meaning is above zero")
+        raise document.mistake(way, "a difference without meaning is above zero")
     return Margin(share, relative)
 
 

@@ -95,12 +95,16 @@ def median(values: Array) -> Interval:
     return bootstrap(values, np.median)
 
 
-def paired(first: Array, second: Array, *, resample: bool = True) -> Paired:
-    """What the differences ``first - second`` say; without bootstrap intervals (NaN), if these are not wanted."""
+def paired_p_value(first: Array, second: Array) -> float:
+    """Of the paired t-test, that the mean difference is zero."""
+    return _p_value(first - second, "two-sided", 0.0)
+
+
+def paired(first: Array, second: Array) -> Paired:
+    """What the differences ``first - second`` say."""
     from scipy import stats
 
     differences = first - second
-    unknown = Interval(math.nan, math.nan, math.nan)
     wilcoxon = effect = math.nan
     if np.any(differences != 0):
         wilcoxon = float(stats.wilcoxon(differences).pvalue)
@@ -111,9 +115,9 @@ def paired(first: Array, second: Array, *, resample: bool = True) -> Paired:
     return Paired(
         pairs=len(differences),
         mean=mean(differences),
-        bootstrap=bootstrap(differences) if resample else unknown,
-        median=median(differences) if resample else unknown,
-        p_value=_p_value(differences, "two-sided", 0.0),
+        bootstrap=bootstrap(differences),
+        median=median(differences),
+        p_value=paired_p_value(first, second),
         wilcoxon_p_value=wilcoxon,
         effect_size=effect,
     )

@@ -16,6 +16,7 @@ import time
 import uuid
 import zlib
 from collections.abc import Iterator, Mapping
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -54,7 +55,7 @@ class Store:
         self._build = dict(build)
         self._check_build(folder)
         self._records: dict[bytes, tuple[Path, int, int]] = {}
-        self._file: BinaryIO | None = None
+        self._file: FileIO | None = None
         self._path = folder
         self._synced = time.monotonic()
         self._add_files(folder)
@@ -164,7 +165,7 @@ class Store:
                     f"{_short(value)}), and results of two builds are never mixed; {_REMEDY}"
                 )
 
-    def _create(self) -> BinaryIO:
+    def _create(self) -> FileIO:
         runs = self.folder / _RUNS
         runs.mkdir(parents=True, exist_ok=True)
         about = self.folder / _ABOUT
@@ -172,11 +173,10 @@ class Store:
             _write_whole(about, json.dumps({"schema": SCHEMA, **self._build}, indent=2).encode() + b"\n")
         self._path = runs / f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{uuid.uuid4().hex[:12]}{_ENDING}"
         # Without a buffer, what was written survives a kill.
-        self._file = self._path.open("xb", buffering=0)  # type: ignore[assignment]
-        assert self._file is not None
+        self._file = self._path.open("xb", buffering=0)
         return self._file
 
-    def _sync(self, file: BinaryIO) -> None:
+    def _sync(self, file: FileIO) -> None:
         if time.monotonic() - self._synced > _SYNC_EVERY_S:
             os.fsync(file.fileno())
             self._synced = time.monotonic()
@@ -187,12 +187,10 @@ class Store:
                 self._records.setdefault(key, (path, offset, length))
 
 
-_REMEDY = (
-    "choose another --store, or remove this folder and make its runs again; `anabranch compare` compares the tables of two builds"
-)
+_REMEDY = "choose another --store, or remove this folder and make its runs again; `anabranch compare` compares the tables of two builds"
 
 
-def write_all(file: BinaryIO, data: bytes) -> None:
+def write_all(file: FileIO, data: bytes) -> None:
     """Writes everything: a file without a buffer may take less at a time."""
     view = memoryview(data)
     while view:

@@ -17,7 +17,7 @@ from anabranch import InputError, __version__, _core, provenance
 from anabranch.experiments import columns, conditions, contrast, table
 from anabranch.experiments.conditions import Condition, Run
 from anabranch.experiments.contrast import Comparison
-from anabranch.experiments.document import alternatives
+from anabranch.experiments.document import Way, alternatives
 from anabranch.experiments.executor import Finished, Work, execute, simulate
 from anabranch.experiments.plan import Plan
 from anabranch.experiments.stopping import Goal, more_seeds
@@ -100,7 +100,7 @@ class Experiment:
 def _check_columns(experiment: Experiment) -> None:
     """Refuses names of columns that no run of the plan would have."""
     plan = experiment.plan
-    wanted = {metric: ("metrics", str(position)) for position, metric in enumerate(plan.metrics)}
+    wanted: dict[str, Way] = {metric: ("metrics", str(position)) for position, metric in enumerate(plan.metrics)}
     wanted |= {each.metric: (*each.way, "metric") for each in plan.contrasts}
     missing, known = dict(wanted), list[str]()
     for run in conditions.runs(plan, experiment.conditions, plan.seeds[:1]):
@@ -112,7 +112,7 @@ def _check_columns(experiment: Experiment) -> None:
         known = known or list(names.names)
         missing = {name: way for name, way in missing.items() if name not in names}
     for name, way in missing.items():
-        plan.document.refuse(way, f"no run of this plan has a metric `{name}`{alternatives(name, known)}")
+        raise plan.document.mistake(way, f"no run of this plan has a metric `{name}`{alternatives(name, known)}")
 
 
 @dataclass

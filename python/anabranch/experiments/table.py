@@ -104,4 +104,6 @@ def read(path: Path) -> tuple[pl.DataFrame, About]:
         about = json.loads(metadata[_ABOUT])
         return pl.read_parquet(path), About(**{**about, "axes": tuple(about["axes"])})
     except (KeyError, ValueError, TypeError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"{path}: this is no table of `anabranch sweep`; expected a file such as STORE/PLAN.parquet") from error
+        raise InputError(
+            f"{path}: this is no table of `anabranch sweep`; expected a file such as STORE/PLAN.parquet"
+        ) from error

@@ -94,11 +94,11 @@ def of_zip(document: Document, way: Way, table: Mapping[str, Any]) -> Axis:
     """An axis of several keys whose values are taken together, the first with the first."""
     lists = {key: _values(document, (*way, *path), value) for path, key, value in leaves(table, _is_range)}
     if len(lists) < 2:
-        document.refuse(way, "a [[zip]] has at least two keys; expected a second list, or the key in [vary]")
+        raise document.mistake(way, "a [[zip]] has at least two keys; expected a second list, or the key in [vary]")
     lengths = {key: len(values) for key, values in lists.items()}
     if len(set(lengths.values())) > 1:
         counts = ", ".join(f"`{key}` has {number}" for key, number in lengths.items())
-        document.refuse(way, f"lists of a [[zip]] have the same length: {counts}")
+        raise document.mistake(way, f"lists of a [[zip]] have the same length: {counts}")
     points = []
     for values in zip(*lists.values(), strict=True):
         each = dict(zip(lists, (value for value, _ in values), strict=True))
@@ -111,7 +111,7 @@ def of_choice(document: Document, way: Way, name: str, table: Any) -> Axis:
     """An axis of named sets of overrides."""
     entries = document.typed(way, table, dict, "a table of named sets of overrides")
     if not entries:
-        document.refuse(way, f"[{'.'.join(way)}] has no entry; expected names with overrides")
+        raise document.mistake(way, f"[{'.'.join(way)}] has no entry; expected names with overrides")
     points = []
     for entry, chosen in entries.items():
         document.typed((*way, entry), chosen, dict, 'a table of overrides, such as {} or { duration = "60 s" }')
@@ -128,14 +128,14 @@ def of_sample(document: Document, way: Way, table: Mapping[str, Any]) -> Axis:
     document.check_keys(way, table, ("method", "points", "seed", "keys"))
     method = table.get("method", _METHODS[0])
     if method not in _METHODS:
-        document.refuse((*way, "method"), f"unknown method `{method}`{alternatives(str(method), _METHODS)}")
+        raise document.mistake((*way, "method"), f"unknown method `{method}`{alternatives(str(method), _METHODS)}")
     number = document.typed((*way, "points"), table.get("points"), int, "how many points to draw")
     seed = document.typed((*way, "seed"), table.get("seed", 1), int, "a whole number")
     _check_number(document, (*way, "points"), number)
     keys = document.typed((*way, "keys"), table.get("keys"), dict, "a table of keys, each with `from` and `to`")
     spaces = {key: _Range.of(document, (*way, "keys", *path), value) for path, key, value in leaves(keys, _is_range)}
     if not spaces:
-        document.refuse((*way, "keys"), "no key is sampled; expected keys, each with `from` and `to`")
+        raise document.mistake((*way, "keys"), "no key is sampled; expected keys, each with `from` and `to`")
     points = []
     for position, shares in enumerate(_shares(method, number, len(spaces), seed)):
         each = {key: space.at(float(share)) for (key, space), share in zip(spaces.items(), shares, strict=True)}
@@ -168,7 +168,9 @@ def of_traces(document: Document, way: Way, table: Mapping[str, Any]) -> tuple[A
         place = (*way, *path)
         entry = {"glob": value} if isinstance(value, str) else dict(value)
         document.check_keys(place, entry, _TRACE_KEYS)
-        pattern = document.typed((*place, "glob"), entry.pop("glob"), str, "a pattern of files, such as \"pairs/*_wifi.csv\"")
+        pattern = document.typed(
+            (*place, "glob"), entry.pop("glob"), str, 'a pattern of files, such as "pairs/*_wifi.csv"'
+        )
         found[key] = _matches(document, place, pattern)
         if isinstance(scale := entry.get("scale"), dict):
             del entry["scale"]
@@ -186,33 +188,42 @@ def _scale(document: Document, way: Way, key: str, table: Mapping[str, Any]) -> 
     document.check_keys(way, table, ("from", "to"))
     ends = [float(document.typed((*way, end), _number(table.get(end)), float, "a number")) for end in ("from", "to")]
     if not 0 < ends[0] <= ends[1]:
-        document.refuse(way, "a scale is drawn from a range above zero; expected { from = 0.5, to = 2 }, the lower end first")
+        raise document.mistake(
+            way, "a scale is drawn from a range above zero; expected { from = 0.5, to = 2 }, the lower end first"
+        )
     return Draw(key, ends[0], ends[1])
 
 
 def _matches(document: Document, way: Way, pattern: str) -> dict[str, Path]:
     """The files of a pattern, by the text that its ``*`` stands for; relative to the plan's folder."""
     if "**" in pattern or pattern.count("*") != 1:
-        document.refuse(way, f"the pattern \"{pattern}\" has no `*`, or several; expected one, such as \"pairs/*_wifi.csv\"")
+        raise document.mistake(
+            way, f'the pattern "{pattern}" has no `*`, or several; expected one, such as "pairs/*_wifi.csv"'
+        )
     whole = document.path.parent / Path(pattern).expanduser()
     before, _, after = str(whole).partition("*")
     name = re.compile(f"{re.escape(before)}(.*){re.escape(after)}", re.DOTALL)
     files = sorted(glob.glob(f"{glob.escape(before)}*{glob.escape(after)}"))
-    named = {match[1]: Path(file).resolve() for file in files if (match := name.fullmatch(file)) and Path(file).is_file()}
+    named = {
+        match[1]: Path(file).resolve() for file in files if (match := name.fullmatch(file)) and Path(file).is_file()
+    }
     if not named:
-        document.refuse(way, f"no file matches \"{whole}\"")
+        raise document.mistake(way, f'no file matches "{whole}"')
     return named
 
 
 def _paired(document: Document, way: Way, found: Mapping[str, Mapping[str, Path]]) -> list[str]:
     """The names that all patterns have in common, which are all names."""
     if not found:
-        document.refuse(way, "[traces] has no key; expected a link's rate, such as \"link.wifi.rate\" = \"pairs/*_wifi.csv\"")
+        raise document.mistake(
+            way, '[traces] has no key; expected a link\'s rate, such as "link.wifi.rate" = "pairs/*_wifi.csv"'
+        )
     everywhere = set.intersection(*(set(files) for files in found.values()))
     for key, files in found.items():
         if alone := sorted(set(files) - everywhere):
-            document.refuse(
-                way, f"{len(alone)} file(s) of `{key}` have no partner with the same text for `*`, such as {files[alone[0]]}"
+            raise document.mistake(
+                way,
+                f"{len(alone)} file(s) of `{key}` have no partner with the same text for `*`, such as {files[alone[0]]}",
             )
     return sorted(everywhere)
 
@@ -232,12 +243,14 @@ class _Range:
         ends = [document.typed((*way, end), _number(table.get(end)), float, "a number") for end in ("from", "to")]
         spacing = table.get("spacing", "linear")
         if spacing not in ("linear", "log"):
-            document.refuse((*way, "spacing"), f"unknown spacing `{spacing}`; expected `linear` or `log`")
+            raise document.mistake((*way, "spacing"), f"unknown spacing `{spacing}`; expected `linear` or `log`")
         if not (ends[0] <= ends[1] and all(map(math.isfinite, ends))):
-            document.refuse(way, f"the range from {ends[0]:g} to {ends[1]:g} is empty; expected the lower end first")
+            raise document.mistake(
+                way, f"the range from {ends[0]:g} to {ends[1]:g} is empty; expected the lower end first"
+            )
         if spacing == "log" and ends[0] <= 0:
-            document.refuse(way, "a logarithmic range begins above zero")
-        unit = document.typed((*way, "unit"), table.get("unit", ""), str, "a unit, such as \"Mb/s\"")
+            raise document.mistake(way, "a logarithmic range begins above zero")
+        unit = document.typed((*way, "unit"), table.get("unit", ""), str, 'a unit, such as "Mb/s"')
         return _Range(ends[0], ends[1], spacing == "log", unit)
 
     def at(self, share: float) -> str | float:
@@ -255,28 +268,32 @@ def _values(document: Document, way: Way, value: Any) -> list[tuple[Any, Way]]:
     """The values of a list or a range, each with its place."""
     if isinstance(value, list):
         if not value:
-            document.refuse(way, f"`{'.'.join(way[1:])}` has no value, so there would be no run; expected a list with values")
+            raise document.mistake(
+                way, f"`{'.'.join(way[1:])}` has no value, so there would be no run; expected a list with values"
+            )
         texts = [label(each, way[-1]) for each in value]
         for position, text in enumerate(texts):
             if text in texts[:position]:
-                document.refuse((*way, str(position)), f"the value {text!r} is there twice")
+                raise document.mistake((*way, str(position)), f"the value {text!r} is there twice")
         return [(each, (*way, str(position))) for position, each in enumerate(value)]
     if isinstance(value, dict):
         return [(each, way) for each in _steps(document, way, value)]
-    document.refuse(way, f"`{'.'.join(way[1:])}` has one value and does not vary; expected a list, or the key in [set]")
+    raise document.mistake(
+        way, f"`{'.'.join(way[1:])}` has one value and does not vary; expected a list, or the key in [set]"
+    )
 
 
 def _steps(document: Document, way: Way, table: Mapping[str, Any]) -> list[str | float]:
     space = _Range.of(document, way, table, besides=("step", "steps"))
     if ("step" in table) == ("steps" in table):
-        document.refuse(way, "a range has either `step`, the distance of its values, or `steps`, their number")
+        raise document.mistake(way, "a range has either `step`, the distance of its values, or `steps`, their number")
     if "steps" in table:
         number = document.typed((*way, "steps"), table["steps"], int, "a whole number")
         _check_number(document, (*way, "steps"), number)
     else:
         step = document.typed((*way, "step"), _number(table["step"]), float, "a number")
         if step <= 0 or space.logarithmic:
-            document.refuse((*way, "step"), "a step is above zero, and a logarithmic range has `steps` instead")
+            raise document.mistake((*way, "step"), "a step is above zero, and a logarithmic range has `steps` instead")
         # What rounding takes from the last step is no step less.
         number = math.floor((space.high - space.low) / step * (1 + 1e-12)) + 1
         _check_number(document, (*way, "step"), number)
@@ -286,7 +303,7 @@ def _steps(document: Document, way: Way, table: Mapping[str, Any]) -> list[str |
 
 def _check_number(document: Document, way: Way, number: int) -> None:
     if not 1 <= number <= MOST_POINTS:
-        document.refuse(way, f"`{way[-1]}` asks for {number} values; expected 1 to {MOST_POINTS}")
+        raise document.mistake(way, f"`{way[-1]}` asks for {number} values; expected 1 to {MOST_POINTS}")
 
 
 def _number(value: Any) -> Any:
