@@ -250,7 +250,7 @@ class Stop:
         """From now on every run that knows of this ends at once."""
 
 def measure(scenario: Scenario, *, seed: int, stop: Stop) -> str:
-    """Simulates a scenario, and gives its metrics alone as JSON on one line, without ever holding the interpreter's lock.
+    """Simulates a scenario without holding the interpreter's lock, and gives its metrics alone as JSON on one line.
 
     Raises:
         KeyboardInterrupt: It was stopped.

@@ -106,11 +106,11 @@ def _compare_tables(paths: Sequence[Path], metrics: Sequence[str], as_json: bool
         raise InputError("a table is given twice; expected different ones")
     found = versions.compare(paths, metrics)
     if as_json:
-        rows = [row for comparison in found for row in contrast.rows(comparison)]
+        rows = [row for each in found for row in contrast.rows(each)]
         print(json.dumps({"schema": 1, "rows": rows}, indent=2, ensure_ascii=False), flush=True)
         return
     answer(summary.versions_table(found))
-    for note in dict.fromkeys(note for comparison in found for note in comparison.notes):
+    for note in dict.fromkeys(note for each in found for note in each.notes):
         answer(f"Note: {note}.")
     answer(summary.method(found))
 

@@ -84,10 +84,8 @@ def show(
     answer(Text(read.question, style="bold"))
     for axis in read.axes:
         answer(Text(f"  {', '.join(axis.columns)}: {plural(len(axis.points), 'value')}"))
-    answer(
-        f"{plural(len(experiment.conditions), 'condition')} × {plural(len(read.seeds), 'seed')} = {plural(len(runs), 'run')}, "
-        f"{len(runs) - len(missing)} of them in {folder}"
-    )
+    of = f"{plural(len(experiment.conditions), 'condition')} with {plural(len(read.seeds), 'seed')}"
+    answer(f"{of}: {plural(len(runs), 'run')}, {len(runs) - len(missing)} of them in {folder}")
     answer(_runs(runs if everything else runs[:_MOST_ROWS], kept))
     if not everything and len(runs) > _MOST_ROWS:
         answer(Text(f"and {len(runs) - _MOST_ROWS} more (--all)", style="dim"))

@@ -22,7 +22,7 @@ EXAMPLES = (
     "Example: anabranch sweep schedulers\n\n"
     "A second start continues where the first was interrupted. With more seeds until intervals are narrow: "
     'anabranch sweep schedulers --until "interval < 5 %" --budget "10 min"\n\n'
-    "On a cluster, in each of 16 jobs: anabranch sweep PLAN --store DIR --shard 3/16; then, once: anabranch sweep PLAN --store DIR"
+    "On a cluster, in each of 16 jobs: anabranch sweep PLAN --store DIR --shard 3/16; then once without --shard"
 )
 
 _BUDGET = "10 min"

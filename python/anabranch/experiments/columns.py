@@ -1,4 +1,6 @@
-"""The numbers of a run as rows: one per session, and one per media segment. Columns are the keys of ``metrics.json``, dotted.
+"""The numbers of a run as rows: one per session, and one per media segment.
+
+Columns are the keys of ``metrics.json``, dotted.
 
 What belongs to the run as a whole is in every row of it: ``run.*``, ``links.NAME.DIRECTION.*``, ``fairness.*`` and
 ``traffic.N.*``. The subflows of a path are one: ``subflows.PATH.*`` are sums of counts and rates.

@@ -9,9 +9,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from anabranch import InputError, _core, session
-from anabranch.experiments import keys
+from anabranch.experiments import keys, variation
 from anabranch.experiments.plan import Plan
 from anabranch.experiments.variation import Label, Point
+from anabranch.session import overrides_of
 
 _SEED = "{seed}"
 # A scenario with long recordings takes megabytes.
@@ -77,14 +78,23 @@ def _load(scenario: str, overrides: Overrides) -> _core.Scenario:
 
 
 def check(plan: Plan) -> None:
-    """Refuses values that the scenario refuses, each at its place in the plan: the base, then each point of each axis alone.
+    """Refuses values that the scenario refuses, each at its place in the plan.
+
+    The base comes first, then each point of each axis alone.
 
     Raises:
         InputError: The first mistake.
     """
     first = tuple(axis.points[0] for axis in plan.axes)
     scenario = next((point.scenario for point in first if point.scenario), plan.scenarios[0])
-    _try(plan, ("set",) if plan.overrides else ("scenario",), scenario, plan.overrides)
+    _try(plan, ("scenario",), scenario, ())
+    try:
+        _try(plan, ("set",), scenario, plan.overrides)
+    except InputError:
+        # One of them may be wrong on its own, which gives the line.
+        for way, key, value in variation.leaves(plan.document.data.get("set", {}), lambda _: False):
+            _try(plan, ("set", *way), scenario, tuple(overrides_of({key: value})))
+        raise
     for position, axis in enumerate(plan.axes):
         for point in axis.points:
             # A key may exist only in the scenario or the table that another axis names.
@@ -98,7 +108,7 @@ def _try(plan: Plan, way: tuple[str, ...], scenario: str, overrides: Overrides) 
     try:
         _load(scenario, _with_seed(overrides, plan.seeds[0]))
     except (InputError, OSError) as error:
-        raise plan.document.mistake(way, str(error))
+        raise plan.document.mistake(way, str(error)) from error
 
 
 def _overrides(plan: Plan, points: Sequence[Point]) -> Overrides:

@@ -1,8 +1,8 @@
 """Comparisons: which rows of a table belong together, and what their differences say.
 
-Conditions are compared on the same seeds, traces and samples, pair by pair. P-values are corrected for the number of tests
-of a contrast (Holm). Where the table itself chooses the reference (the best mean), all pairs of conditions count as tests:
-whoever compares with the best has looked at all of them.
+Conditions are compared on the same seeds, traces and samples, pair by pair. P-values are corrected for the number of
+tests of a contrast (Holm). Where the table itself chooses the reference (the best mean), all pairs of conditions count
+as tests: whoever compares with the best has looked at all of them.
 """
 
 from __future__ import annotations

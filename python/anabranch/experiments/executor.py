@@ -96,7 +96,7 @@ _NOTHING = _Nothing()
 
 def _next(
     results: SimpleQueue[tuple[Run, bytes, str | None] | None],
-) -> tuple[Run, bytes, str | None] | None | _Nothing:
+) -> tuple[Run, bytes, str | None] | _Nothing | None:
     from queue import Empty
 
     try:

@@ -11,7 +11,7 @@ from anabranch import InputError
 from anabranch.experiments.contrast import Comparison
 
 _TEXT = re.compile(r"interval\s*<\s*(\d+(?:\.\d*)?)\s*%")
-# An interval shrinks with the root of the number of seeds; to ask for more at once would trust a spread that few seeds show.
+# An interval shrinks with the root of the number of seeds. More at once would trust the spread of few seeds.
 _MOST_GROWTH = 2.0
 _FEWEST = 2
 

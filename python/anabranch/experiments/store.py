@@ -1,8 +1,9 @@
 """Finished runs on disk, by key: a folder of files that only grow.
 
-Each process writes a file of its own, a record per run with its length and a checksum, so nothing is locked, and processes
-on several machines may share a folder. Whatever cuts a record off (a kill, a full disk) leaves an incomplete record at the
-end of a file that nobody continues; it is ignored, and its run made again. Two stores of one build merge by copying files.
+Each process writes a file of its own, a record per run with its length and a checksum, so nothing is locked, and
+processes on several machines may share a folder. Whatever cuts a record off (a kill, a full disk) leaves an incomplete
+record at the end of a file that nobody continues; it is ignored, and its run made again. Two stores of one build merge
+by copying files.
 
 The store knows neither plans nor metrics: it keeps bytes.
 """
@@ -161,8 +162,8 @@ class Store:
         for key, value in self._build.items():
             if found.get(key) != value:
                 raise InputError(
-                    f"{folder}: this store is of another build of anabranch ({key} {_short(found.get(key))}, this one has "
-                    f"{_short(value)}), and results of two builds are never mixed; {_REMEDY}"
+                    f"{folder}: this store is of another build of anabranch ({key} {_short(found.get(key))}, "
+                    f"this one has {_short(value)}), and results of two builds are never mixed; {_REMEDY}"
                 )
 
     def _create(self) -> FileIO:
@@ -187,7 +188,10 @@ class Store:
                 self._records.setdefault(key, (path, offset, length))
 
 
-_REMEDY = "choose another --store, or remove this folder and make its runs again; `anabranch compare` compares the tables of two builds"
+_REMEDY = (
+    "choose another --store, or remove this folder and make its runs again; "
+    "`anabranch compare` compares the tables of two builds"
+)
 
 
 def write_all(file: FileIO, data: bytes) -> None:

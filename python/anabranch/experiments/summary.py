@@ -129,7 +129,7 @@ def versions_table(comparisons: Sequence[Comparison]) -> Table:
         entries = sorted(comparison.entries, key=lambda entry: entry.difference is not None)
         means = _aligned([(entry.mean.estimate, entry.mean.half_width) for entry in entries])
         for entry, mean in zip(entries, means, strict=True):
-            own = list(entry.labels.values())[0]
+            own = next(iter(entry.labels.values()))
             if entry.difference is None:
                 table.add_row(versions.metric_of(comparison), str(own), mean, "", "", "")
                 continue

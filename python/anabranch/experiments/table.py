@@ -69,7 +69,7 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 def _column(name: str, values: list[Any]) -> pl.Series:
     kinds = {type(value) for value in values if value is not None}
-    if kinds <= {float, int} and float in kinds or not kinds:
+    if (kinds <= {float, int} and float in kinds) or not kinds:
         # A column without a value is one of numbers that nobody observed.
         return pl.Series(name, values, dtype=pl.String if name == "error" else pl.Float64)
     if len(kinds) > 1:

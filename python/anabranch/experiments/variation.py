@@ -1,4 +1,7 @@
-"""What a plan varies: axes, each a list of points; a point is a few labels for the table and overrides of the scenario."""
+"""What a plan varies: axes, each a list of points.
+
+A point is a few labels for the table, and overrides of the scenario.
+"""
 
 from __future__ import annotations
 
@@ -160,7 +163,7 @@ _TRACE_COLUMN = "trace"
 
 
 def of_traces(document: Document, way: Way, table: Mapping[str, Any]) -> tuple[Axis, tuple[Draw, ...]]:
-    """An axis of recordings: a pattern per link, and files of several patterns belong together if their `*` is the same text."""
+    """An axis of recordings, a pattern per link: files belong together if their `*` is the same text."""
     found: dict[str, dict[str, Path]] = {}
     options: dict[str, dict[str, Any]] = {}
     draws = []
@@ -203,7 +206,8 @@ def _matches(document: Document, way: Way, pattern: str) -> dict[str, Path]:
     whole = document.path.parent / Path(pattern).expanduser()
     before, _, after = str(whole).partition("*")
     name = re.compile(f"{re.escape(before)}(.*){re.escape(after)}", re.DOTALL)
-    files = sorted(glob.glob(f"{glob.escape(before)}*{glob.escape(after)}"))
+    # Path.glob takes no absolute pattern.
+    files = sorted(glob.glob(f"{glob.escape(before)}*{glob.escape(after)}"))  # noqa: PTH207
     named = {
         match[1]: Path(file).resolve() for file in files if (match := name.fullmatch(file)) and Path(file).is_file()
     }
@@ -223,7 +227,7 @@ def _paired(document: Document, way: Way, found: Mapping[str, Mapping[str, Path]
         if alone := sorted(set(files) - everywhere):
             raise document.mistake(
                 way,
-                f"{len(alone)} file(s) of `{key}` have no partner with the same text for `*`, such as {files[alone[0]]}",
+                f"{len(alone)} file(s) of `{key}` have no partner with the same text for `*`: {files[alone[0]]}",
             )
     return sorted(everywhere)
 
