@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
 
 from anabranch import InputError
 from anabranch.experiments import conditions, plan, sweep
+from conftest import Run
 
 HEAD = """\
 schema = 1
@@ -61,8 +61,8 @@ def labels(file: Path) -> list[dict[str, Any]]:
 
 def test_axes_are_crossed_and_seeds_are_the_same_everywhere(write: Write) -> None:
     file = write(
-        HEAD
-        + '[vary]\ntransport.scheduler = ["min-rtt", "ecf"]\n"link.wifi.rtt" = { from = 10, to = 30, step = 10, unit = "ms" }\n'
+        HEAD + '[vary]\ntransport.scheduler = ["min-rtt", "ecf"]\n'
+        '"link.wifi.rtt" = { from = 10, to = 30, step = 10, unit = "ms" }\n'
     )
     found = [tuple(each.values()) for each in labels(file)]
     expected = [(s, f"{rtt} ms", seed) for s in ("min-rtt", "ecf") for rtt in (10, 20, 30) for seed in (1, 2)]
@@ -111,7 +111,8 @@ def test_a_seed_in_a_text_is_that_of_the_run(write: Write) -> None:
 def test_samples_are_drawn_once_and_fill_the_space(write: Write) -> None:
     text = HEAD + (
         "[sample]\nmethod = 'latin-hypercube'\npoints = 10\n[sample.keys]\n"
-        '"link.wifi.rtt" = { from = 0, to = 100, unit = "ms" }\n"link.lte.rtt" = { from = 10, to = 1000, unit = "ms", spacing = "log" }\n'
+        '"link.wifi.rtt" = { from = 0, to = 100, unit = "ms" }\n'
+        '"link.lte.rtt" = { from = 10, to = 1000, unit = "ms", spacing = "log" }\n'
     )
     first, second = plan.load(write(text)).axes[0], plan.load(write(text)).axes[0]
     assert first == second

@@ -47,6 +47,7 @@ class Run:
         seed: The seed.
         overrides: The overrides, with the seed filled in, and what the seed draws.
         drawn: What the seed draws, by column.
+        digest: That of the scenario with its files.
         key: Its content address.
     """
 
@@ -54,6 +55,7 @@ class Run:
     seed: int
     overrides: Overrides
     drawn: Mapping[str, float]
+    digest: str
     key: bytes
 
     @property
@@ -62,8 +64,15 @@ class Run:
         return {**self.condition.labels, **self.drawn, "seed": self.seed}
 
     def scenario(self) -> _core.Scenario:
-        """The checked scenario."""
-        return _load(self.condition.scenario, self.overrides)
+        """The checked scenario.
+
+        Raises:
+            InputError: A file of it changed since its key was computed.
+        """
+        scenario, digest = _load(self.condition.scenario, self.overrides)
+        if digest != self.digest:
+            raise InputError(f"{self.condition.scenario}: this or a file that it names changed meanwhile; start again")
+        return scenario
 
     @property
     def command(self) -> list[str]:
@@ -73,8 +82,10 @@ class Run:
 
 
 @lru_cache(maxsize=_LOADED)
-def _load(scenario: str, overrides: Overrides) -> _core.Scenario:
-    return session.load(scenario, overrides)
+def _load(scenario: str, overrides: Overrides) -> tuple[_core.Scenario, str]:
+    """A scenario with its digest."""
+    loaded = session.load(scenario, overrides)
+    return loaded, keys.of_scenario(loaded)
 
 
 def check(plan: Plan) -> None:
@@ -85,6 +96,8 @@ def check(plan: Plan) -> None:
     Raises:
         InputError: The first mistake.
     """
+    # What was read for another plan may have changed.
+    _load.cache_clear()
     first = tuple(axis.points[0] for axis in plan.axes)
     scenario = next((point.scenario for point in first if point.scenario), plan.scenarios[0])
     _try(plan, ("scenario",), scenario, ())
@@ -137,7 +150,7 @@ def of_plan(plan: Plan) -> Iterator[Condition]:
 
 def _digest(plan: Plan, labels: Mapping[str, Label], scenario: str, overrides: Overrides) -> str:
     try:
-        return keys.of_scenario(_load(scenario, overrides))
+        return _load(scenario, overrides)[1]
     except (InputError, OSError) as error:
         where = ", ".join(f"{key}={value}" for key, value in labels.items())
         raise InputError(f"{plan.document.path}: {error} (with {where})") from error
@@ -154,7 +167,7 @@ def runs(plan: Plan, conditions: Sequence[Condition], seeds: Sequence[int]) -> I
                 more = tuple((key, f"{value!r}") for key, value in drawn.items())
                 overrides = (*_with_seed(overrides, seed), *more)
                 digest = _digest(plan, {**condition.labels, "seed": seed}, condition.scenario, overrides)
-            yield Run(condition, seed, overrides, drawn, keys.of_run(digest, seed))
+            yield Run(condition, seed, overrides, drawn, digest, keys.of_run(digest, seed))
 
 
 def folder(plan: Plan) -> Path:

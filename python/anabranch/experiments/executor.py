@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
+from typing import Any
 
-from anabranch import _core
+from anabranch import InputError, _core
 from anabranch.experiments.conditions import Run
 from anabranch.experiments.store import Store
 
@@ -37,6 +39,11 @@ def simulate(run: Run, stop: _core.Stop) -> bytes:
 Work = Callable[[Run, _core.Stop], bytes]
 
 
+_Result = tuple[Run, bytes, str | None]
+# A thread that has nothing more to do sends none, and one that cannot go on the reason.
+_Results = SimpleQueue[_Result | InputError | None]
+
+
 def execute(
     runs: Iterable[Run],
     store: Store,
@@ -59,56 +66,75 @@ def execute(
     Raises:
         KeyboardInterrupt: The user interrupted. What was finished is kept.
         OSError: A result could not be kept.
+        InputError: A file changed since the run's key was computed.
     """
-    stop, results = _core.Stop(), SimpleQueue[tuple[Run, bytes, str | None] | None]()
+    stop, results = _core.Stop(), _Results()
     source = _Source(runs)
     threads = [threading.Thread(target=_work, args=(source, work, stop, results), daemon=True) for _ in range(jobs)]
-    for thread in threads:
-        thread.start()
-    working = jobs
+    working = 0
+    interruption = _Interruption(lambda: (source.close(), stop.set()))
     try:
-        while working:
-            if not wanted():
-                source.close()
-            if (result := _next(results)) is _NOTHING:
-                continue
-            if result is None:
-                working -= 1
-                continue
-            assert isinstance(result, tuple)
-            run, content, error = result
-            store.put(run.key, content)
-            finished(Finished(run, error))
+        with interruption:
+            for thread in threads:
+                thread.start()
+                working += 1
+            while working:
+                if not wanted():
+                    source.close()
+                try:
+                    result = results.get(timeout=_POLL_S)
+                except Empty:
+                    continue
+                if result is None:
+                    working -= 1
+                    continue
+                if isinstance(result, InputError):
+                    raise result
+                run, content, error = result
+                store.put(run.key, content)
+                finished(Finished(run, error))
     finally:
         source.close()
         stop.set()
         for thread in threads:
-            thread.join()
+            if thread.ident is not None:
+                thread.join()
         _keep_rest(results, store)
+    interruption.raise_if_any()
 
 
-class _Nothing:
-    pass
+class _Interruption:
+    """Ctrl-C while results are kept: it waits until what was finished is on disk. A second one does not."""
+
+    def __init__(self, ask: Callable[[], object]) -> None:
+        self._ask = ask
+        self._asked = False
+        self._before: Any = None
+
+    def __enter__(self) -> None:
+        # Only the main thread may have handlers, and only it gets the signal.
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._handle)
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _handle(self, _number: int, _frame: object) -> None:
+        self._asked = True
+        self._ask()
+        signal.signal(signal.SIGINT, self._before)
+
+    def raise_if_any(self) -> None:
+        """Raises what was put off."""
+        if self._asked:
+            raise KeyboardInterrupt
 
 
-_NOTHING = _Nothing()
-
-
-def _next(
-    results: SimpleQueue[tuple[Run, bytes, str | None] | None],
-) -> tuple[Run, bytes, str | None] | _Nothing | None:
-    from queue import Empty
-
-    try:
-        return results.get(timeout=_POLL_S)
-    except Empty:
-        return _NOTHING
-
-
-def _keep_rest(results: SimpleQueue[tuple[Run, bytes, str | None] | None], store: Store) -> None:
+def _keep_rest(results: _Results, store: Store) -> None:
     """Keeps what was finished while an interruption was under way."""
     while not results.empty():
-        if (result := results.get()) is not None:
+        if isinstance(result := results.get(), tuple):
             store.put(result[0].key, result[1])
 
 
@@ -132,17 +158,16 @@ class _Source:
             yield run
 
 
-def _work(
-    source: _Source,
-    work: Work,
-    stop: _core.Stop,
-    results: SimpleQueue[tuple[Run, bytes, str | None] | None],
-) -> None:
+def _work(source: _Source, work: Work, stop: _core.Stop, results: _Results) -> None:
     try:
         for run in source:
             try:
                 results.put((run, work(run, stop), None))
             except KeyboardInterrupt:
+                return
+            except InputError as error:
+                # Not the run failed, but what it is made of is no longer there.
+                results.put(error)
                 return
             # Whatever it is, a panic of the compiled part included, it is this run's and no other's.
             except BaseException as error:

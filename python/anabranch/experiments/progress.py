@@ -44,13 +44,14 @@ class Bar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bar.stop()
+        if self._bar.live.is_started:
+            self._bar.stop()
 
     def begin(self, runs: int, *, kept: int) -> None:
         """So many runs are to be made, and so many are there."""
         self._began = self._said = time.monotonic()
         self._done, self._of = 0, runs
-        if kept:
+        if kept and self._console.is_terminal:
             self._console.print(Text(f"{kept} of {kept + runs} runs are there already", style="dim"))
         if runs and self._console.is_terminal:
             self._bar.reset(self._task, total=runs)
