@@ -72,7 +72,7 @@ def execute(
     source = _Source(runs)
     threads = [threading.Thread(target=_work, args=(source, work, stop, results), daemon=True) for _ in range(jobs)]
     working = 0
-    interruption = _Interruption(lambda: (source.close(), stop.set()))
+    interruption = _Interruption(source, stop)
     try:
         with interruption:
             for thread in threads:
@@ -106,8 +106,9 @@ def execute(
 class _Interruption:
     """Ctrl-C while results are kept: it waits until what was finished is on disk. A second one does not."""
 
-    def __init__(self, ask: Callable[[], object]) -> None:
-        self._ask = ask
+    def __init__(self, source: _Source, stop: _core.Stop) -> None:
+        self._source = source
+        self._stop = stop
         self._asked = False
         self._before: Any = None
 
@@ -122,7 +123,8 @@ class _Interruption:
 
     def _handle(self, _number: int, _frame: object) -> None:
         self._asked = True
-        self._ask()
+        self._source.close()
+        self._stop.set()
         signal.signal(signal.SIGINT, self._before)
 
     def raise_if_any(self) -> None:
