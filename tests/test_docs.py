@@ -246,3 +246,12 @@ def test_the_program_of_the_readme_prints_what_it_shows(capsys: pytest.CaptureFi
     assert printed == found[2]
     alone, both, redundant = (float(number) for number in re.findall(r"([\d.]+) s frozen", printed))
     assert alone > 10 * both > 10 * redundant, "the demo shows a difference"
+
+
+def test_the_reference_of_plans_has_every_key() -> None:
+    from anabranch.experiments import plan
+
+    page = (DOCS / "reference" / "plan.md").read_text("utf-8")
+    for keys in (plan.KEYS, plan.COMPARE_KEYS):
+        table = "\n".join(f"| `{key}` | {meaning.replace('|', chr(92) + '|')} |" for key, meaning in keys.items())
+        assert f"| key | meaning |\n|---|---|\n{table}\n" in page

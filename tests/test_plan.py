@@ -105,6 +105,10 @@ def test_a_seed_in_a_text_is_that_of_the_run(write: Write) -> None:
     read = plan.load(file)
     runs = sweep.Experiment.of(read).runs(read.seeds)
     assert [dict(run.overrides)["link.wifi.rate.seed"] for run in runs] == ["1", "2"]
+    nested = plan.load(
+        write(HEAD + "[set]\nlink.wifi.rate = { synthetic = 'lte', mean = '2 Mb/s', seed = '{seed}' }\n")
+    )
+    assert [run.digest for run in sweep.Experiment.of(nested).runs((1, 2))] == [run.digest for run in runs]
     assert "seed = 2" in runs[1].scenario().resolved
 
 

@@ -20,7 +20,10 @@ from anabranch.summary import plural
 EXAMPLES = "Example: anabranch plan show schedulers"
 
 app = typer.Typer(
-    help="What a plan would run.", no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]}
+    help="What a plan would run.",
+    epilog=EXAMPLES,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 PlanArgument = Annotated[
@@ -110,8 +113,8 @@ def _runs(runs: Sequence[conditions.Run], kept: object) -> Table:
     table.add_column("")
     for run in runs:
         there = run.key in kept  # type: ignore[operator]
-        cells = [f"{v:.4g}" if isinstance(v, float) else str(v) for v in run.labels.values()]
-        table.add_row(*cells, Text("kept", style="green") if there else "")
+        texts = [f"{v:.4g}" if isinstance(v, float) else str(v) for v in run.labels.values()]
+        table.add_row(*texts, Text("kept", style="green") if there else "")
     return table
 
 

@@ -11,10 +11,9 @@ from pathlib import Path
 from anabranch import InputError, _core, session
 from anabranch.experiments import keys, variation
 from anabranch.experiments.plan import Plan
-from anabranch.experiments.variation import Label, Point
+from anabranch.experiments.variation import SEED, Label, Point, with_seed
 from anabranch.session import overrides_of
 
-_SEED = "{seed}"
 # A scenario with long recordings takes megabytes.
 _LOADED = 64
 
@@ -119,17 +118,13 @@ def check(plan: Plan) -> None:
 
 def _try(plan: Plan, way: tuple[str, ...], scenario: str, overrides: Overrides) -> None:
     try:
-        _load(scenario, _with_seed(overrides, plan.seeds[0]))
+        _load(scenario, with_seed(overrides, plan.seeds[0]))
     except (InputError, OSError) as error:
         raise plan.document.mistake(way, str(error)) from error
 
 
 def _overrides(plan: Plan, points: Sequence[Point]) -> Overrides:
     return (*plan.overrides, *itertools.chain.from_iterable(point.overrides for point in points))
-
-
-def _with_seed(overrides: Overrides, seed: int) -> Overrides:
-    return tuple((key, value.replace(_SEED, str(seed))) for key, value in overrides)
 
 
 def of_plan(plan: Plan) -> Iterator[Condition]:
@@ -143,7 +138,7 @@ def of_plan(plan: Plan) -> Iterator[Condition]:
         scenario = next((point.scenario for point in points if point.scenario), plan.scenarios[0])
         overrides = _overrides(plan, points)
         digest = None
-        if not plan.draws and not any(_SEED in value for _, value in overrides):
+        if not plan.draws and not any(SEED in value for _, value in overrides):
             digest = _digest(plan, labels, scenario, overrides)
         yield Condition(labels, scenario, overrides, digest)
 
@@ -165,7 +160,7 @@ def runs(plan: Plan, conditions: Sequence[Condition], seeds: Sequence[int]) -> I
             digest = condition.digest
             if digest is None:
                 more = tuple((key, f"{value!r}") for key, value in drawn.items())
-                overrides = (*_with_seed(overrides, seed), *more)
+                overrides = (*with_seed(overrides, seed), *more)
                 digest = _digest(plan, {**condition.labels, "seed": seed}, condition.scenario, overrides)
             yield Run(condition, seed, overrides, drawn, digest, keys.of_run(digest, seed))
 

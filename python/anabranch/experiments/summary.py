@@ -49,9 +49,9 @@ def sentences(comparison: Comparison) -> Iterator[str]:
     contrast, reference = comparison.contrast, comparison.reference
     where = f"{_facet(comparison)}: " if comparison.facet else ""
     mean = _interval(reference.mean.estimate, reference.mean.half_width)
-    chosen = "has the best mean" if contrast.reference is None else "is the reference"
+    chosen = "has the best mean of" if contrast.reference is None else "is the reference of"
     of = f"{plural(comparison.pairs, 'pair')} from {plural(comparison.seeds, 'seed')}"
-    yield f"{where}{named(reference.labels)} {chosen} {contrast.metric}: {mean} ({of})."
+    yield f"{where}{named(reference.labels)} {chosen} {contrast.metric}, {mean} ({of})."
     counts = {verdict: [e for e in comparison.entries if e.verdict is verdict] for verdict in Verdict}
     said = [
         f"{_listed(entries)} {_is(entries)} {_PHRASES[verdict]}"
@@ -112,8 +112,8 @@ def comparison_table(comparison: Comparison) -> Table:
     for entry, mean in zip(comparison.entries, means, strict=True):
         difference = next(differences) if entry.difference is not None else ""
         p_value = _p_value(entry.p_value) if entry.difference is not None else ""
-        cells = [str(value) for value in entry.labels.values()]
-        table.add_row(*cells, mean, difference, p_value, Text(_verdict(entry), style=_STYLES[entry.verdict]))
+        texts = [str(value) for value in entry.labels.values()]
+        table.add_row(*texts, mean, difference, p_value, Text(_verdict(entry), style=_STYLES[entry.verdict]))
     return table
 
 
@@ -204,8 +204,8 @@ def means_table(sessions: pl.DataFrame, axes: Sequence[str], metrics: Sequence[s
     groups = rows.partition_by(list(axes), maintain_order=True, as_dict=True) if axes else {(): rows}
     shown = list(groups.items())[:_MOST_ROWS]
     columns = [_aligned([_mean(part, metric) for _, part in shown]) for metric in metrics]
-    for (labels, _), *cells in zip(shown, *columns, strict=True):
-        table.add_row(*map(str, labels), *cells)
+    for (labels, _), *texts in zip(shown, *columns, strict=True):
+        table.add_row(*map(str, labels), *texts)
     if len(groups) > len(shown):
         table.caption = f"and {len(groups) - len(shown)} conditions more, in the file"
     return table

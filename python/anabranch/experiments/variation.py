@@ -21,6 +21,9 @@ from anabranch.session import overrides_of
 Label = str | int | float | bool
 """A value of an axis as it stands in the table."""
 
+SEED = "{seed}"
+"""What stands for the seed of the run in a text."""
+
 MOST_POINTS = 1_000_000
 """More points are a mistake: nobody waits for them, and the list of runs would fill the memory."""
 
@@ -330,11 +333,17 @@ def leaves(table: Mapping[str, Any], is_leaf: Callable[[Any], bool], way: Way = 
 
 def overrides(table: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Overrides as ``--set`` takes them; a position in a list is a key, ``session.0.player``."""
-    return tuple(overrides_of({key: value for _, key, value in leaves(table, lambda value: not _has_position(value))}))
+    return tuple(overrides_of({key: value for _, key, value in leaves(table, _is_whole)}))
 
 
-def _has_position(value: Any) -> bool:
-    return isinstance(value, dict) and any(key.isdecimal() or _has_position(inner) for key, inner in value.items())
+def _is_whole(value: Any) -> bool:
+    """Whether a table can be one override: positions in lists are no keys of tables."""
+    return not isinstance(value, dict) or all(not key.isdecimal() and _is_whole(inner) for key, inner in value.items())
+
+
+def with_seed(overrides: Sequence[tuple[str, str]], seed: int) -> tuple[tuple[str, str], ...]:
+    """Overrides with the seed of a run in the place of ``{seed}``; alone in a text within a table, it is a number."""
+    return tuple((key, value.replace(f'"{SEED}"', str(seed)).replace(SEED, str(seed))) for key, value in overrides)
 
 
 def label(value: Any, key: str) -> Label:
