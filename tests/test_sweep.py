@@ -361,8 +361,9 @@ def test_a_sweep_says_what_it_found(small: Path, anabranch: Run, tmp_path: Path)
     assert "60 runs made, 0 were there" in done.stdout
     again = anabranch("sweep", small)
     assert "0 runs made, 60 were there" in again.stdout
-    table_of = [line for line in done.stdout.splitlines() if line.startswith(("min-rtt", "ecf", "redundant"))]
-    assert all(len(line) <= 80 for line in table_of)
+    rows = [line for line in done.stdout.splitlines() if " ± " in line and not line.endswith(".")]
+    assert len(rows) == 4, "a heading and three conditions"
+    assert all(len(line) <= 80 for line in rows)
     assert sorted(file.name for file in (tmp_path / "runs" / "small").glob("*.parquet")) == [
         "small-comparisons.parquet",
         "small.parquet",
