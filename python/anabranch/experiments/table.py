@@ -43,21 +43,43 @@ class About:
 
 def tables(runs: Sequence[Run], store: Store) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The sessions and the media segments of the runs that the store has, in the order of the runs."""
-    sessions: list[Mapping[str, Any]] = []
-    segments: list[Mapping[str, Any]] = []
+    heads: list[Mapping[str, Any]] = []
+    sessions, segments = _Rows(), _Rows()
     for run, content in zip(runs, store.read(run.key for run in runs), strict=True):
         if content is None:
             continue
         found = json.loads(content)
-        head = {**run.labels, "engine": "sim", "version": __version__, "run": run.key.hex()[:_KEY_DIGITS]}
-        metrics = found.get("metrics")
-        if metrics is None:
-            sessions.append({**head, "error": found["error"]})
+        heads.append({**run.labels, "engine": "sim", "version": __version__, "run": run.key.hex()[:_KEY_DIGITS]})
+        if (metrics := found.get("metrics")) is None:
+            sessions.add([{"error": found["error"]}])
+            segments.add([])
             continue
         # A run without sessions is a row, too.
-        sessions += [{**head, "error": None, **row} for row in list(columns.sessions(metrics)) or [{}]]
-        segments += [{**head, **row} for row in columns.segments(metrics)]
-    return frame(sessions), frame(segments)
+        sessions.add([{"error": None, **row} for row in columns.sessions(metrics)] or [{"error": None}])
+        segments.add(list(columns.segments(metrics)))
+    head = frame(heads)
+    return sessions.beside(head), segments.beside(head)
+
+
+class _Rows:
+    """Rows of several runs, whose common part is added at the end and at once."""
+
+    def __init__(self) -> None:
+        self._rows: list[Mapping[str, Any]] = []
+        self._runs: list[int] = []
+        self._number = 0
+
+    def add(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """The rows of the next run."""
+        self._rows += rows
+        self._runs += [self._number] * len(rows)
+        self._number += 1
+
+    def beside(self, heads: pl.DataFrame) -> pl.DataFrame:
+        """The rows with the head of each one's run before it."""
+        if not self._rows:
+            return pl.DataFrame()
+        return heads[self._runs].hstack(frame(self._rows))
 
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
@@ -68,10 +90,10 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def _column(name: str, values: list[Any]) -> pl.Series:
-    kinds = {type(value) for value in values if value is not None}
-    if (kinds <= {float, int} and float in kinds) or not kinds:
+    kinds = set(map(type, values)) - {type(None)}
+    if not kinds or (float in kinds and kinds <= {float, int}):
         # A column without a value is one of numbers that nobody observed.
-        return pl.Series(name, values, dtype=pl.String if name == "error" else pl.Float64)
+        return pl.Series(name, values, dtype=pl.String if name == "error" else pl.Float64, strict=False)
     if len(kinds) > 1:
         values = [None if value is None else str(value) for value in values]
     return pl.Series(name, values, dtype=pl.UInt64 if name == "seed" else None)
