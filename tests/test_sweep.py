@@ -151,6 +151,29 @@ def test_a_full_disk_loses_nothing_that_was_kept(tmp_path: Path, monkeypatch: py
     assert [key(number) in again for number in (1, 2, 3, 4)] == [True, True, False, True]
 
 
+def test_a_sweep_on_a_full_disk_says_so_and_continues_later(
+    small: Path, anabranch: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, room = store.write_all, 20_000
+
+    def full(file: Any, data: bytes) -> None:
+        nonlocal room
+        real(file, data[:room])
+        room -= len(data)
+        if room < 0:
+            room = 0
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "write_all", full)
+        done = anabranch("sweep", small, "--store", "s")
+    assert done.returncode == 1
+    assert "No space left on device; finished runs are kept in s" in done.stderr
+    kept = len(Store(tmp_path / "s", sweep.build()))
+    assert 0 < kept < 60
+    assert f"{60 - kept} runs made, {kept} were there" in anabranch("sweep", small, "--store", "s").stdout
+
+
 def test_two_stores_merge(tmp_path: Path) -> None:
     with Store(tmp_path / "a", BUILD) as a, Store(tmp_path / "b", BUILD) as b:
         a.put(key(1), b"one")

@@ -93,6 +93,9 @@ def sweep(
             )
     except KeyboardInterrupt:
         fail(f"interrupted; finished runs are kept in {folder}, and the same command continues", Exit.INTERRUPTED)
+    except OSError as error:
+        reason = f"{error.filename}: {error.strerror}"
+        fail(f"{reason}; finished runs are kept in {folder}, and the same command continues", Exit.RUN_FAILED)
     if as_json:
         print(json.dumps(_object(read.question, result), indent=2, ensure_ascii=False), flush=True)
     else:
