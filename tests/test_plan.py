@@ -195,6 +195,12 @@ MISTAKES = [
         "ecf",
     ),
     (HEAD + '[vary]\ntransport.scheduler = ["ecf"]\n' + COMPARE + "equivalent = '5'\n", 11, "`equivalent`", "5 %"),
+    (
+        HEAD + '[vary]\ntransport.scheduler = ["ecf"]\n' + COMPARE + 'quantiles = ["5"]\n',
+        11,
+        "'5' is no quantile",
+        "90 %",
+    ),
     (HEAD + "[vary\n", 5, "", ""),
 ]
 

@@ -199,6 +199,15 @@ def test_sessions_of_one_run_are_one_value() -> None:
     assert found.reference.mean.estimate == pytest.approx(np.mean([own(1, 0, s) for s in range(1, 11)]) + 1)
 
 
+def test_quantiles_are_compared_where_the_plan_wants_it() -> None:
+    values = {"a": lambda n, s: noise(n, s), "b": lambda n, s: noise(n, s) * (2 if noise(n, s) > 0 else 1)}
+    contrast = Contrast("qoe", True, ("scheduler",), ("trace",), {"scheduler": "a"}, quantiles=(0.1, 0.9))
+    (found,) = compare(table(values, networks=5), contrast, ("scheduler", "trace"))
+    (row,) = [row for row in rows(found) if row["verdict"] != "reference"]
+    assert row["difference_q10"] == row["difference_q10_low"] == row["difference_q10_high"] == 0
+    assert row["difference_q90_low"] > 0
+
+
 def test_rows_are_json() -> None:
     import json
 

@@ -54,6 +54,7 @@ class Contrast:
         units: The axes whose values are pairs, as seeds are. The rest of the axes make a comparison each.
         reference: What all others are compared with; the best where absent.
         margin: What counts as equivalent.
+        quantiles: Quantiles that are compared, too.
         way: Where in the plan it is written.
     """
 
@@ -63,6 +64,7 @@ class Contrast:
     units: tuple[str, ...] = ()
     reference: Labels | None = None
     margin: Margin | None = None
+    quantiles: tuple[float, ...] = ()
     way: Way = ()
 
 
@@ -86,6 +88,7 @@ class Entry:
         mean: The mean, with the interval of Student's t.
         median: The median, with a bootstrap interval.
         difference: What its differences from the reference say; ``None`` for the reference.
+        quantiles: How much each quantile of the contrast differs from that of the reference.
         p_value: Of the paired t-test, corrected.
         equivalence_p_value: Of the equivalence test, corrected; NaN without a margin.
         verdict: What that says.
@@ -97,6 +100,7 @@ class Entry:
     mean: Interval
     median: Interval
     difference: Paired | None
+    quantiles: Mapping[float, Interval]
     p_value: float
     equivalence_p_value: float
     verdict: Verdict
@@ -298,14 +302,22 @@ def _comparison(
             mean=statistics.mean(values),
             median=statistics.median(values),
             difference=None,
+            quantiles={},
             p_value=math.nan,
             equivalence_p_value=math.nan,
             verdict=Verdict.REFERENCE,
             more_seeds=0,
         )
         if position != reference:
-            difference = statistics.paired(values, block.values[:, reference])
-            entry = replace(entry, difference=difference, p_value=p_values[pair], equivalence_p_value=equivalence[pair])
+            other = block.values[:, reference]
+            difference = statistics.paired(values, other)
+            entry = replace(
+                entry,
+                difference=difference,
+                quantiles={q: statistics.quantile_difference(values, other, q) for q in contrast.quantiles},
+                p_value=p_values[pair],
+                equivalence_p_value=equivalence[pair],
+            )
             entry = _decided(entry, difference, block, contrast, tests)
         entries.append(entry)
     entries.sort(key=lambda entry: entry.mean.estimate, reverse=contrast.higher_is_better)
@@ -347,6 +359,11 @@ def rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
             **(_interval("difference", difference.mean) if difference else {}),
             **(_interval("difference_bootstrap", difference.bootstrap) if difference else {}),
             **(_interval("difference_median", difference.median) if difference else {}),
+            **{
+                key: value
+                for share, interval in entry.quantiles.items()
+                for key, value in _interval(f"difference_q{share * 100:g}", interval).items()
+            },
             "p_value_holm": _known(entry.p_value),
             "p_value": _known(difference.p_value) if difference else None,
             "p_value_wilcoxon": _known(difference.wilcoxon_p_value) if difference else None,

@@ -45,6 +45,7 @@ COMPARE_KEYS: Mapping[str, str] = {
     "between": "The axes whose values are compared, a column or a list of them. Required.",
     "reference": "The values that all others are compared with; the best ones where absent.",
     "equivalent": 'The largest difference without practical meaning: `"5 %"` of the reference\'s mean, or a number.',
+    "quantiles": 'Quantiles whose differences the file of comparisons has, too: `["10 %", "90 %"]`.',
     "over": "Axes besides those of traces and samples whose values count as pairs, as seeds do.",
 }
 """The keys of ``[compare]`` and what they mean."""
@@ -267,6 +268,7 @@ def _contrast(document: Document, way: Way, table: Any, axes: Sequence[Axis]) ->
         units=tuple(dict.fromkeys([*drawn, *whole])),
         reference=_reference(document, (*way, "reference"), table.get("reference"), between, axes),
         margin=_margin(document, (*way, "equivalent"), table.get("equivalent")),
+        quantiles=_quantiles(document, (*way, "quantiles"), table.get("quantiles", [])),
         way=way,
     )
 
@@ -328,6 +330,16 @@ def _margin(document: Document, way: Way, value: Any) -> Margin | None:
     if not (share > 0 and math.isfinite(share)):
         raise document.mistake(way, "a difference without meaning is above zero")
     return Margin(share, relative)
+
+
+def _quantiles(document: Document, way: Way, value: Any) -> tuple[float, ...]:
+    shares = []
+    for position, text in enumerate(_texts(document, way, value)):
+        found = _PERCENT.fullmatch(text)
+        if found is None or not 0 < float(found[1]) < 100:
+            raise document.mistake((*way, str(position)), f'{text!r} is no quantile; expected a share such as "90 %"')
+        shares.append(float(found[1]) / 100)
+    return tuple(shares)
 
 
 def _texts(document: Document, way: Way, value: Any) -> tuple[str, ...]:
