@@ -410,6 +410,24 @@ def test_shards_share_a_store_and_write_no_table(small: Path, anabranch: Run, tm
     assert "0 runs made, 60 were there" in anabranch("sweep", small, "--store", "s").stdout
 
 
+def test_runs_of_another_store_are_taken(small: Path, anabranch: Run) -> None:
+    for number in (1, 2):
+        anabranch("sweep", small, "--store", f"s{number}", "--shard", f"{number}/2")
+    merged = anabranch("sweep", small, "--store", "s1", "--merge", "s2")
+    assert "0 runs made, 60 were there" in merged.stdout
+    assert "taken from s2" in merged.stderr
+
+
+def test_strict_refuses_sessions_that_were_cut_off(small: Path, anabranch: Run, tmp_path: Path) -> None:
+    small.write_text(PLAN.replace("seeds = 20", "seeds = 2"), "utf-8")
+    assert anabranch("sweep", small, "--store", "endless", "--strict").returncode == 0, "an endless download has no end"
+    (tmp_path / "base.toml").write_text(BASE.replace('"bulk" }', '"bulk", size = "90 MB" }'), "utf-8")
+    done = anabranch("sweep", small, "--store", "cut", "--strict")
+    assert done.returncode == 1
+    assert "6 sessions came not to an end" in done.stderr
+    assert "6 of 6 sessions were cut off" in done.stdout
+
+
 def test_until_adds_seeds_until_intervals_are_narrow(small: Path, answer: Callable[..., Any]) -> None:
     small.write_text(PLAN.replace("seeds = 20", "seeds = 3"), "utf-8")
     before = answer("sweep", small, "--store", "s")

@@ -25,6 +25,12 @@ _MOST_RUNS = 6
 _ANY_WIDTH = 10_000
 
 
+_Metrics = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="NAME", help="Of tables, a column to compare. Repeatable.", show_default=False),
+]
+
+
 def compare(
     directories: Annotated[
         list[Path],
@@ -43,12 +49,7 @@ def compare(
     session: Annotated[
         int, typer.Option("--session", min=0, metavar="N", help="Which session of each run, counted from 0.")
     ] = 0,
-    metrics: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metric", metavar="NAME", help="Of tables, a column to compare. Repeatable.", show_default=False
-        ),
-    ] = None,
+    metrics: _Metrics = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
     ] = False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ from anabranch.cli.planning import JobsOption, PlanArgument, StoreOption, cores
 from anabranch.summary import plural
 
 if TYPE_CHECKING:
+    from anabranch.experiments.store import Store
     from anabranch.experiments.sweep import Result
 
 EXAMPLES = (
@@ -29,33 +31,37 @@ _BUDGET = "10 min"
 _MOST_TABLES = 12
 
 
+_Shard = Annotated[
+    str | None,
+    typer.Option(metavar="K/N", help="Make the K-th of N parts of the runs, and no tables.", show_default=False),
+]
+_Until = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GOAL",
+        help='Add seeds until this holds of every paired difference, relative to the reference: "interval < 5 %".',
+        show_default=False,
+    ),
+]
+_Budget = Annotated[str, typer.Option(metavar="TIME", help="With --until, for how long to add seeds.")]
+_Merge = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="DIR", help="Take the runs of another store first. Repeatable.", show_default=False),
+]
+_Strict = Annotated[bool, typer.Option("--strict", help="Exit with code 1 if a run failed or a session was cut off.")]
+_AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
+
+
 def sweep(
     plan: PlanArgument,
     store: StoreOption = None,
     jobs: JobsOption = None,
-    shard: Annotated[
-        str | None,
-        typer.Option(metavar="K/N", help="Make the K-th of N parts of the runs, and no tables.", show_default=False),
-    ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option(
-            metavar="GOAL",
-            help='Add seeds until this holds of every paired difference, relative to the reference: "interval < 5 %".',
-            show_default=False,
-        ),
-    ] = None,
-    budget: Annotated[str, typer.Option(metavar="TIME", help="With --until, for how long to add seeds.")] = _BUDGET,
-    merge: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="DIR", help="Take the runs of another store first. Repeatable.", show_default=False),
-    ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with code 1 if a run failed or a session was cut off.")
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
-    ] = False,
+    shard: _Shard = None,
+    until: _Until = None,
+    budget: _Budget = _BUDGET,
+    merge: _Merge = None,
+    strict: _Strict = False,
+    as_json: _AsJson = False,
 ) -> None:
     """Make the runs of a plan that are not there yet, write their tables, and say what comparisons show."""
     from anabranch.experiments import conditions
@@ -79,11 +85,7 @@ def sweep(
     threads = jobs or cores()
     try:
         with Store(folder, engine.build()) as kept, Bar(err()) as bar:
-            taken = [kept.merge(other) for other in merge or []]
-            if taken:
-                err().print(
-                    f"{plural(sum(taken), 'run')} taken from {', '.join(map(str, merge or []))}", soft_wrap=True
-                )
+            _take(kept, merge or [])
             if part is not None:
                 made, there = engine.make(experiment, kept, part, jobs=threads, progress=bar)
                 answer(f"shard {shard}: {plural(made, 'run')} made, {there} were there, in {folder}")
@@ -101,6 +103,12 @@ def sweep(
     else:
         _say(read.question, experiment, result, until)
     _check(result, strict)
+
+
+def _take(store: Store, others: Sequence[Path]) -> None:
+    """Takes the runs of other stores."""
+    for other in others:
+        err().print(f"{plural(store.merge(other), 'run')} taken from {other}", soft_wrap=True)
 
 
 def _time(text: str) -> str:
