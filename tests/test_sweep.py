@@ -37,7 +37,7 @@ reference = "min-rtt"
 
 BASE = """\
 schema = 1
-duration = "2 s"
+duration = "1 s"
 [link.wifi]
 rtt = "20 ms"
 rate = "4 Mb/s"
@@ -203,37 +203,27 @@ def test_a_store_of_another_build_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_sweep_that_was_killed_ten_times_gives_the_table_of_an_undisturbed_one(small: Path, tmp_path: Path) -> None:
-    undisturbed = swept(small, tmp_path / "whole")
-    command = [
-        sys.executable,
-        "-m",
-        "anabranch",
-        "sweep",
-        str(small),
-        "--store",
-        str(tmp_path / "killed"),
-        "--jobs",
-        "2",
-    ]
-    moments, killed = random.Random(1), 0
-    records: list[int] = []
-    while killed < 10:
+    # So many runs that no kill comes after the last.
+    small.write_text(PLAN.replace("seeds = 20", "seeds = 120"), "utf-8")
+    undisturbed, folder = swept(small, tmp_path / "whole"), tmp_path / "killed"
+    command = [sys.executable, "-m", "anabranch", "sweep", str(small), "--store", str(folder), "--jobs", "2"]
+    moments, kept = random.Random(1), [0]
+    for _ in range(10):
+        before = size(folder)
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        # Only runs are of interest, not the start of the interpreter.
-        before = records[-1] if records else 0
-        _wait(lambda: process.poll() is not None or size(tmp_path / "killed") > before, process)  # noqa: B023
-        time.sleep(moments.uniform(0, 0.03))
+        # Only the time of the runs is of interest, not the start of the interpreter.
+        _wait(lambda: size(folder) > before, process)  # noqa: B023
+        time.sleep(moments.uniform(0, 0.01))
+        assert process.poll() is None
         process.send_signal(signal.SIGKILL)
         process.wait()
-        killed += 1
-        records.append(size(tmp_path / "killed"))
-        if killed == 1:
-            kept = len(Store(tmp_path / "killed", sweep.build()))
-            assert 0 < kept <= 60
-    finished = swept(small, tmp_path / "killed")
+        kept.append(len(Store(folder, sweep.build())))
+    assert sorted(set(kept)) == kept, "every start kept what was there, and added to it"
+    assert kept[-1] < 360
+    finished = swept(small, folder)
+    assert (finished.made, finished.kept) == (360 - kept[-1], kept[-1])
     assert finished.sessions.equals(undisturbed.sessions)
-    assert finished.made + finished.kept == 60
-    assert files(tmp_path / "killed") == files(tmp_path / "whole")
+    assert files(folder) == files(tmp_path / "whole")
 
 
 def _wait(until: Callable[[], bool], process: "subprocess.Popen[bytes]") -> None:
@@ -329,7 +319,7 @@ def test_the_row_of_a_session_has_its_metrics(small: Path, tmp_path: Path) -> No
 
 def test_media_segments_have_a_table_of_their_own(small: Path, tmp_path: Path) -> None:
     video = 'video = { kind = "dash", ladder = "bbb-2s", duration = "6 s" }\nplayer = "dash.js-5"'
-    (tmp_path / "base.toml").write_text(BASE.replace('"2 s"', '"30 s"').replace('video = { kind = "bulk" }', video))
+    (tmp_path / "base.toml").write_text(BASE.replace('"1 s"', '"30 s"').replace('video = { kind = "bulk" }', video))
     small.write_text(PLAN.replace("seeds = 20", "seeds = 2").replace("goodput_bps", "qoe_linear"), "utf-8")
     found = swept(small, tmp_path / "s")
     downloaded = [len(run.metrics["sessions"][0]["media_segments"]) for run in _runs(tmp_path / "base.toml")]
