@@ -61,7 +61,7 @@ $(VENV)/.maturin: $(VENV)/.created requirements/constraints.txt
 
 # What `anabranch` needs at run time.
 $(VENV)/.runtime: $(VENV)/.maturin pyproject.toml requirements/constraints.txt
-	$(BIN)/pip install --quiet matplotlib numpy polars rich typer
+	$(BIN)/pip install --quiet matplotlib numpy polars rich scipy statsmodels typer
 	@touch $@
 
 $(VENV)/.development: $(VENV)/.runtime

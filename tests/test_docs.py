@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -246,3 +247,41 @@ def test_the_program_of_the_readme_prints_what_it_shows(capsys: pytest.CaptureFi
     assert printed == found[2]
     alone, both, redundant = (float(number) for number in re.findall(r"([\d.]+) s frozen", printed))
     assert alone > 10 * both > 10 * redundant, "the demo shows a difference"
+
+
+def test_the_plan_of_the_guide_is_the_shipped_one() -> None:
+    from anabranch.experiments import plan
+
+    page = (DOCS / "how-to" / "sweeps.md").read_text("utf-8")
+    shown, recorded = (
+        tomllib.loads(text) for text in re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    )
+    shipped = tomllib.loads(plan.shipped()["schedulers"].read_text("utf-8"))
+    ours = ("question", "metrics")
+    assert {k: v for k, v in shown.items() if k not in ours} == {k: v for k, v in shipped.items() if k not in ours}
+    assert set(recorded) == {"traces"}
+
+
+def test_the_examples_of_the_reference_of_plans_are_plans(tmp_path: Path) -> None:
+    from anabranch.experiments import plan
+
+    for name in ("a_wifi", "a_lte"):
+        (tmp_path / "pairs").mkdir(exist_ok=True)
+        (tmp_path / "pairs" / f"{name}.csv").write_text("t,rate\n0,1000000\n1,2000000\n", "utf-8")
+    head = 'schema = 1\nquestion = "?"\nscenario = "mobile/wifi-lte"\nseeds = 2\n'
+    page = (DOCS / "reference" / "plan.md").read_text("utf-8")
+    (examples,) = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    tables = re.split(r"\n\n(?=\[)", examples)
+    assert len(tables) == 5
+    for table in tables:
+        (tmp_path / "plan.toml").write_text(head + table, "utf-8")
+        assert plan.load(tmp_path / "plan.toml").conditions > 0, table
+
+
+def test_the_reference_of_plans_has_every_key() -> None:
+    from anabranch.experiments import plan
+
+    page = (DOCS / "reference" / "plan.md").read_text("utf-8")
+    for keys in (plan.KEYS, plan.COMPARE_KEYS):
+        table = "\n".join(f"| `{key}` | {meaning.replace('|', chr(92) + '|')} |" for key, meaning in keys.items())
+        assert f"| key | meaning |\n|---|---|\n{table}\n" in page

@@ -13,12 +13,15 @@ __all__ = [
     "Outcome",
     "Scenario",
     "Serving",
+    "Stop",
     "Testbed",
     "Viewed",
     "__version__",
     "check_metrics",
     "load",
     "load_dictionary",
+    "measure",
+    "metrics_outline",
     "nearest",
     "papers",
     "rate_bps",
@@ -29,6 +32,7 @@ __all__ = [
     "serve_defaults",
     "shipped",
     "time_s",
+    "toml_lines",
     "trace_convert",
     "trace_info",
     "trace_synthesize",
@@ -235,6 +239,31 @@ def run(scenario: Scenario, *, seed: int, record_events: bool, progress: Callabl
 
     The callback gets the fraction of the scenario's time that has passed, now and then; what it raises ends the run, as
     does Ctrl-C.
+    """
+
+@final
+class Stop:
+    """Ends runs on other threads early."""
+
+    def __new__(cls) -> Self: ...
+    def set(self) -> None:
+        """From now on every run that knows of this ends at once."""
+
+def measure(scenario: Scenario, *, seed: int, stop: Stop) -> str:
+    """Simulates a scenario without holding the interpreter's lock, and gives its metrics alone as JSON on one line.
+
+    Raises:
+        KeyboardInterrupt: It was stopped.
+    """
+
+def metrics_outline(scenario: Scenario) -> str:
+    """The metrics of a run that is stopped at its first sample: the keys that the metrics of this scenario have."""
+
+def toml_lines(text: str, *, name: str) -> list[tuple[list[str], int]]:
+    """Where the keys, and the items of lists, of a TOML text stand: the way to each, and its line.
+
+    Raises:
+        InputError: It is no TOML; the message has the line.
     """
 
 def viewer_report(

@@ -7,6 +7,7 @@
 
 #[cfg(target_os = "linux")]
 mod equivalence;
+mod experiment;
 mod outcome;
 mod reproduce;
 mod scenario;
@@ -47,6 +48,8 @@ mod _core {
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::equivalence::{validate, validation_browses, validation_parts};
+    #[pymodule_export]
+    use super::experiment::{Stop, measure, metrics_outline, toml_lines};
     #[pymodule_export]
     use super::outcome::{Outcome, check_metrics};
     #[pymodule_export]

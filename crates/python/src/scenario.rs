@@ -76,12 +76,15 @@ fn describe<'py>(py: Python<'py>, video: &Video) -> PyResult<Bound<'py, PyDict>>
 #[pyfunction]
 #[pyo3(signature = (text, *, name, directory, overrides))]
 pub fn load(
+    py: Python<'_>,
     text: &str,
     name: &str,
     directory: Option<PathBuf>,
     overrides: Vec<(String, String)>,
 ) -> PyResult<Scenario> {
-    anabranch_scenario::load(text, name, directory.as_deref(), &overrides).map(Scenario).map_err(|e| refused(&e))
+    // A recorded rate may be a long file: other threads go on meanwhile.
+    let loaded = py.detach(|| anabranch_scenario::load(text, name, directory.as_deref(), &overrides));
+    loaded.map(Scenario).map_err(|e| refused(&e))
 }
 
 /// The same for a scenario given as a dictionary, with mistakes that name keys.

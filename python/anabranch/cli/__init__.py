@@ -9,7 +9,19 @@ from typing import Annotated
 import typer
 
 from anabranch import InputError, __version__, _core
-from anabranch.cli import comparing, content, listing, reproducing, running, schema, serving, tracing, validating
+from anabranch.cli import (
+    comparing,
+    content,
+    listing,
+    planning,
+    reproducing,
+    running,
+    schema,
+    serving,
+    sweeping,
+    tracing,
+    validating,
+)
 from anabranch.cli.console import Exit, say_error
 from anabranch.programs import ToolError
 
@@ -42,6 +54,8 @@ def _options(
 
 app.command("list", epilog=listing.EXAMPLES)(listing.list_names)
 app.command("run", epilog=running.EXAMPLES)(running.run)
+app.add_typer(planning.app, name="plan")
+app.command("sweep", epilog=sweeping.EXAMPLES)(sweeping.sweep)
 app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
 app.add_typer(content.app, name="content")

@@ -14,7 +14,10 @@ from rich.measure import Measurement
 from anabranch import InputError, comparison, ending, naming, outputs, runfolder
 from anabranch.cli.console import Exit, answer, err, fail, out
 
-EXAMPLES = "Example: anabranch compare runs/sticky-base-1-1 runs/sticky-base-1-2"
+EXAMPLES = (
+    "Example: anabranch compare runs/sticky-base-1-1 runs/sticky-base-1-2\n\n"
+    "Two tables of one plan: anabranch compare old/schedulers.parquet new/schedulers.parquet --metric stall_s"
+)
 
 # A figure of more columns would be illegible.
 _MOST_RUNS = 6
@@ -22,9 +25,18 @@ _MOST_RUNS = 6
 _ANY_WIDTH = 10_000
 
 
+_Metrics = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="NAME", help="Of tables, a column to compare. Repeatable.", show_default=False),
+]
+
+
 def compare(
     directories: Annotated[
-        list[Path], typer.Argument(metavar="DIR DIR...", help="Run folders, two to six.", show_default=False)
+        list[Path],
+        typer.Argument(
+            metavar="DIR DIR...", help="Run folders, or tables or stores of sweeps, two to six.", show_default=False
+        ),
     ],
     directory: Annotated[
         Path | None,
@@ -37,13 +49,19 @@ def compare(
     session: Annotated[
         int, typer.Option("--session", min=0, metavar="N", help="Which session of each run, counted from 0.")
     ] = 0,
+    metrics: _Metrics = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
     ] = False,
 ) -> None:
-    """Put one session of each of several runs side by side, as a table and as a figure."""
+    """Put one session of each of several runs side by side, as a table and as a figure; or compare tables of sweeps."""
     if not 2 <= len(directories) <= _MOST_RUNS:
         raise InputError(f"{len(directories)} run folder(s) given; expected two to {_MOST_RUNS}")
+    if _are_tables(directories):
+        _compare_tables(directories, metrics or [], as_json)
+        return
+    if metrics:
+        raise InputError("--metric is for tables of sweeps; run folders are compared in all metrics")
     target = directory or directories[0].resolve().parent
     outputs.check_folder(target)
     try:
@@ -70,6 +88,32 @@ def compare(
         (err() if as_json else out()).print(f"\nfigure: {png}", soft_wrap=True)
     except KeyboardInterrupt:
         fail("interrupted", Exit.INTERRUPTED)
+
+
+def _are_tables(paths: Sequence[Path]) -> bool:
+    from anabranch.experiments import versions
+
+    tables = [path for path in paths if versions.is_table(path)]
+    if tables and len(tables) < len(paths):
+        other = next(path for path in paths if path not in tables)
+        raise InputError(f"{other}: this is no table of a sweep, and {tables[0]} is one; expected all or none of them")
+    return bool(tables)
+
+
+def _compare_tables(paths: Sequence[Path], metrics: Sequence[str], as_json: bool) -> None:
+    from anabranch.experiments import contrast, summary, versions
+
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise InputError("a table is given twice; expected different ones")
+    found = versions.compare(paths, metrics)
+    if as_json:
+        rows = [row for each in found for row in contrast.rows(each)]
+        print(json.dumps({"schema": 1, "rows": rows}, indent=2, ensure_ascii=False), flush=True)
+        return
+    answer(summary.versions_table(found))
+    for note in dict.fromkeys(note for each in found for note in each.notes):
+        answer(f"Note: {note}.")
+    answer(summary.method(found))
 
 
 def _table(runs: Sequence[runfolder.StoredRun], session: int) -> RenderableType:

@@ -17,6 +17,7 @@ EXAMPLES = "Example: anabranch list schedulers"
 # A player and the bitrate rule that it decides by have the same name.
 _NOTES = {
     "abr-rules": "How a player chooses bitrates. A scenario names the player of the same name, not the rule.",
+    "plans": "What `anabranch sweep` runs; `anabranch plan show NAME` lists its runs.",
     "players": "`player.kind` in a scenario. A DASH player decides by the bitrate rule of the same name (abr-rules).",
 }
 
@@ -59,11 +60,16 @@ def list_names(
 
 def grouped() -> dict[str, list[Entry]]:
     """The registry by kind, in its own order."""
+    from anabranch.experiments import plan as plans
+
     registry = _core.registry()
     groups: dict[str, list[Entry]] = {}
     for kind, name, summary, source in registry:
         also = [other for other, same, *_ in registry if same == name and other != kind]
         groups.setdefault(kind, []).append({"name": name, "summary": summary, "source": source, "also": also})
+    groups["plans"] = [
+        {"name": name, "summary": plans.load(name).question, "source": "", "also": []} for name in plans.shipped()
+    ]
     return groups
 
 

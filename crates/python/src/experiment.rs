@@ -1,0 +1,105 @@
+//! What experiments ask of the compiled part: many runs of which only the numbers are wanted, and where in a plan a key stands.
+
+use crate::InputError;
+use crate::scenario::Scenario;
+use anabranch_observation::{Outcome, check_finite};
+use anabranch_sim::RunOptions;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+use toml::de::{DeTable, DeValue};
+
+/// Ends runs on other threads early.
+#[pyclass(frozen)]
+#[derive(Default)]
+pub struct Stop(AtomicBool);
+
+#[pymethods]
+impl Stop {
+    #[new]
+    fn new() -> Self {
+        Stop::default()
+    }
+
+    /// From now on every run that knows of this ends at once.
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Simulates a scenario, and gives its metrics alone as JSON on one line. The interpreter is free for others all the time.
+///
+/// # Errors
+/// `KeyboardInterrupt` if it was stopped.
+#[pyfunction]
+#[pyo3(signature = (scenario, *, seed, stop))]
+pub fn measure(py: Python<'_>, scenario: &Scenario, seed: u64, stop: PyRef<'_, Stop>) -> PyResult<String> {
+    let (scenario, stop) = (&scenario.0, &stop.0);
+    py.detach(|| {
+        let wanted = || !stop.load(Ordering::Relaxed);
+        let outcome =
+            anabranch_sim::run(scenario, &RunOptions { seed, record_events: false }, &mut |_seconds| wanted());
+        if wanted() { line(&outcome) } else { Err(PyKeyboardInterrupt::new_err("stopped")) }
+    })
+}
+
+/// The metrics of a run that is stopped at its first sample: all keys that the metrics of this scenario have, after no time.
+#[pyfunction]
+pub fn metrics_outline(py: Python<'_>, scenario: &Scenario) -> PyResult<String> {
+    let scenario = &scenario.0;
+    py.detach(|| line(&anabranch_sim::run(scenario, &RunOptions::default(), &mut |_seconds| false)))
+}
+
+fn line(outcome: &Outcome) -> PyResult<String> {
+    // JSON would make a NaN null, as if it had not been observed.
+    check_finite(&outcome.metrics).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    serde_json::to_string(&outcome.metrics).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}
+
+/// Where the keys and the items of lists of a TOML text stand: the way to each, and its line. The name is for messages.
+#[pyfunction]
+#[pyo3(signature = (text, *, name))]
+pub fn toml_lines(text: &str, name: &str) -> PyResult<Vec<(Vec<String>, usize)>> {
+    let line = |offset: usize| 1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|b| **b == b'\n').count();
+    let table = DeTable::parse(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        InputError::new_err(format!("{name}:{}: {}", line(at), error.message()))
+    })?;
+    let mut found = Vec::new();
+    collect_table(table.get_ref(), &mut Vec::new(), &line, &mut found);
+    Ok(found)
+}
+
+fn collect_table(
+    table: &DeTable<'_>,
+    way: &mut Vec<String>,
+    line: &dyn Fn(usize) -> usize,
+    found: &mut Vec<(Vec<String>, usize)>,
+) {
+    for (key, value) in table {
+        way.push(key.get_ref().to_string());
+        found.push((way.clone(), line(key.span().start)));
+        collect_value(value.get_ref(), way, line, found);
+        way.pop();
+    }
+}
+
+fn collect_value(
+    value: &DeValue<'_>,
+    way: &mut Vec<String>,
+    line: &dyn Fn(usize) -> usize,
+    found: &mut Vec<(Vec<String>, usize)>,
+) {
+    match value {
+        DeValue::Table(table) => collect_table(table, way, line, found),
+        DeValue::Array(items) => {
+            for (position, item) in items.iter().enumerate() {
+                way.push(position.to_string());
+                found.push((way.clone(), line(item.span().start)));
+                collect_value(item.get_ref(), way, line, found);
+                way.pop();
+            }
+        }
+        _ => {}
+    }
+}

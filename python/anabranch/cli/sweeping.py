@@ -1,0 +1,186 @@
+"""`anabranch sweep`: the runs of a plan, their tables, and what comparisons say."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from anabranch import InputError, _core, outputs
+from anabranch.cli.console import Exit, answer, err, fail
+from anabranch.cli.planning import JobsOption, PlanArgument, StoreOption, cores
+from anabranch.summary import plural
+
+if TYPE_CHECKING:
+    from anabranch.experiments.store import Store
+    from anabranch.experiments.sweep import Result
+
+EXAMPLES = (
+    "Example: anabranch sweep schedulers\n\n"
+    "A second start continues where the first was interrupted. With more seeds until intervals are narrow: "
+    'anabranch sweep schedulers --until "interval < 5 %" --budget "10 min"\n\n'
+    "On a cluster, in each of 16 jobs: anabranch sweep PLAN --store DIR --shard 3/16; then once without --shard"
+)
+
+_BUDGET = "10 min"
+_MOST_TABLES = 12
+
+
+_Shard = Annotated[
+    str | None,
+    typer.Option(metavar="K/N", help="Make the K-th of N parts of the runs, and no tables.", show_default=False),
+]
+_Until = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GOAL",
+        help='Add seeds until this holds of every paired difference, relative to the reference: "interval < 5 %".',
+        show_default=False,
+    ),
+]
+_Budget = Annotated[str, typer.Option(metavar="TIME", help="With --until, for how long to add seeds.")]
+_Merge = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="DIR", help="Take the runs of another store first. Repeatable.", show_default=False),
+]
+_Strict = Annotated[bool, typer.Option("--strict", help="Exit with code 1 if a run failed or a session was cut off.")]
+_AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
+
+
+def sweep(
+    plan: PlanArgument,
+    store: StoreOption = None,
+    jobs: JobsOption = None,
+    shard: _Shard = None,
+    until: _Until = None,
+    budget: _Budget = _BUDGET,
+    merge: _Merge = None,
+    strict: _Strict = False,
+    as_json: _AsJson = False,
+) -> None:
+    """Make the runs of a plan that are not there yet, write their tables, and say what comparisons show."""
+    from anabranch.experiments import conditions
+    from anabranch.experiments import plan as plans
+    from anabranch.experiments import sweep as engine
+    from anabranch.experiments.progress import Bar
+    from anabranch.experiments.stopping import Goal
+    from anabranch.experiments.store import Store
+
+    goal = None if until is None else Goal.of(until)
+    part = None if shard is None else engine.Shard.parse(shard)
+    seconds = _core.time_s(_time(budget))
+    if goal is not None and part is not None:
+        raise InputError("--until decides by all runs, and --shard has a part of them: expected one of the two")
+    read = plans.load(plan)
+    if goal is not None and not read.contrasts:
+        raise InputError(f"{read.document.path}: --until needs a comparison, and this plan has no [compare]")
+    experiment = engine.Experiment.of(read)
+    folder = store or conditions.folder(read)
+    outputs.check_folder(folder)
+    threads = jobs or cores()
+    try:
+        with Store(folder, engine.build()) as kept, Bar(err()) as bar:
+            _take(kept, merge or [])
+            if part is not None:
+                made, there = engine.make(experiment, kept, part, jobs=threads, progress=bar)
+                answer(f"shard {shard}: {plural(made, 'run')} made, {there} were there, in {folder}")
+                return
+            result = engine.sweep(
+                experiment, kept, jobs=threads, progress=bar, goal=goal, budget_s=seconds if goal else math.inf
+            )
+    except KeyboardInterrupt:
+        fail(f"interrupted; finished runs are kept in {folder}, and the same command continues", Exit.INTERRUPTED)
+    except OSError as error:
+        reason = f"{error.filename}: {error.strerror}"
+        fail(f"{reason}; finished runs are kept in {folder}, and the same command continues", Exit.RUN_FAILED)
+    if as_json:
+        print(json.dumps(_object(read.question, result), indent=2, ensure_ascii=False), flush=True)
+    else:
+        _say(read.question, experiment, result, until)
+    _check(result, strict)
+
+
+def _take(store: Store, others: Sequence[Path]) -> None:
+    """Takes the runs of other stores."""
+    for other in others:
+        err().print(f"{plural(store.merge(other), 'run')} taken from {other}", soft_wrap=True)
+
+
+def _time(text: str) -> str:
+    """A time; minutes and hours, too, which scenarios write in seconds."""
+    number, _, unit = text.strip().partition(" ")
+    factor = {"min": 60, "h": 3600}.get(unit)
+    if factor is None:
+        return text
+    try:
+        return f"{float(number) * factor:g} s"
+    except ValueError:
+        return text
+
+
+def _say(question: str, experiment: Any, result: Result, until: str | None) -> None:
+    from anabranch.experiments import summary
+
+    answer(Text(question, style="bold"))
+    for comparison in result.comparisons[:_MOST_TABLES]:
+        answer("")
+        for sentence in summary.sentences(comparison):
+            answer(sentence)
+        answer("")
+        answer(summary.comparison_table(comparison))
+    if (more := len(result.comparisons) - _MOST_TABLES) > 0:
+        answer(Text(f"\nand {plural(more, 'comparison')} more, in the file", style="dim"))
+    if result.comparisons:
+        answer("")
+        answer(Text(summary.method(result.comparisons), style="dim"))
+    metrics = experiment.plan.metrics or (() if result.comparisons else _DEFAULT_METRICS)
+    if (means := summary.means_table(result.sessions, experiment.plan.columns, metrics)) is not None:
+        answer("")
+        answer(means)
+    if until is not None:
+        what = "reached" if result.goal_reached else "not reached within the budget"
+        answer(f"\n{until}: {what}, with {plural(len(result.seeds), 'seed')}")
+    rate = f", {result.made / result.seconds:.1f} runs/s" if result.made and result.seconds else ""
+    answer(f"\n{plural(result.made, 'run')} made, {result.kept} were there; {result.seconds:.1f} s{rate}")
+    err().print("tables: " + ", ".join(map(str, result.files)), soft_wrap=True)
+
+
+_DEFAULT_METRICS = ("startup_s", "stall_s", "mean_bitrate_bps", "goodput_bps")
+
+
+def _object(question: str, result: Result) -> dict[str, Any]:
+    from anabranch.experiments import contrast
+
+    return {
+        "schema": 1,
+        "question": question,
+        "seeds": list(result.seeds),
+        "runs_made": result.made,
+        "runs_kept": result.kept,
+        "runs_failed": result.failed,
+        "seconds": result.seconds,
+        "goal_reached": result.goal_reached,
+        "comparisons": [
+            {"tests": each.tests, "notes": list(each.notes), "entries": list(contrast.rows(each))}
+            for each in result.comparisons
+        ],
+        "files": [str(file) for file in result.files],
+    }
+
+
+def _check(result: Result, strict: bool) -> None:
+    import polars as pl
+
+    if result.failed:
+        errors = result.sessions.filter(pl.col("error").is_not_null())["error"]
+        message = f"{plural(result.failed, 'run')} failed, the last with: {errors[-1]}"
+        if strict:
+            fail(message, Exit.RUN_FAILED)
+        err().print(Text.assemble(("warning: ", "bold yellow"), message), soft_wrap=True)
+    if strict and "cut_off" in result.sessions.columns and (cut := int(result.sessions["cut_off"].sum())):
+        fail(f"{plural(cut, 'session')} came not to an end, which --strict demands", Exit.RUN_FAILED)

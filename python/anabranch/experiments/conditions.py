@@ -1,0 +1,170 @@
+"""From the axes of a plan to its runs: every condition with every seed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from anabranch import InputError, _core, session
+from anabranch.experiments import keys, variation
+from anabranch.experiments.plan import Plan
+from anabranch.experiments.variation import SEED, Label, Point, with_seed
+from anabranch.session import overrides_of
+
+# A scenario with long recordings takes megabytes.
+_LOADED = 64
+
+Overrides = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A point of every axis.
+
+    Attributes:
+        labels: What stands in the table, by column.
+        scenario: The scenario.
+        overrides: Its overrides; a text may contain ``{seed}``.
+        digest: That of the scenario with its files, if it is the same for all seeds.
+    """
+
+    labels: Mapping[str, Label]
+    scenario: str
+    overrides: Overrides
+    digest: str | None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A condition with a seed.
+
+    Attributes:
+        condition: The condition.
+        seed: The seed.
+        overrides: The overrides, with the seed filled in, and what the seed draws.
+        drawn: What the seed draws, by column.
+        digest: That of the scenario with its files.
+        key: Its content address.
+    """
+
+    condition: Condition
+    seed: int
+    overrides: Overrides
+    drawn: Mapping[str, float]
+    digest: str
+    key: bytes
+
+    @property
+    def labels(self) -> dict[str, Label]:
+        """What distinguishes the run from the others of the plan."""
+        return {**self.condition.labels, **self.drawn, "seed": self.seed}
+
+    def scenario(self) -> _core.Scenario:
+        """The checked scenario.
+
+        Raises:
+            InputError: A file of it changed since its key was computed.
+        """
+        scenario, digest = _load(self.condition.scenario, self.overrides)
+        if digest != self.digest:
+            raise InputError(f"{self.condition.scenario}: this or a file that it names changed meanwhile; start again")
+        return scenario
+
+    @property
+    def command(self) -> list[str]:
+        """The command that makes this run again, with its figure."""
+        sets = itertools.chain.from_iterable(("--set", f"{key}={value}") for key, value in self.overrides)
+        return ["anabranch", "run", self.condition.scenario, "--seed", str(self.seed), *sets]
+
+
+@lru_cache(maxsize=_LOADED)
+def _load(scenario: str, overrides: Overrides) -> tuple[_core.Scenario, str]:
+    """A scenario with its digest."""
+    loaded = session.load(scenario, overrides)
+    return loaded, keys.of_scenario(loaded)
+
+
+def check(plan: Plan) -> None:
+    """Refuses values that the scenario refuses, each at its place in the plan.
+
+    The base comes first, then each point of each axis alone.
+
+    Raises:
+        InputError: The first mistake.
+    """
+    # What was read for another plan may have changed.
+    _load.cache_clear()
+    first = tuple(axis.points[0] for axis in plan.axes)
+    scenario = next((point.scenario for point in first if point.scenario), plan.scenarios[0])
+    _try(plan, ("scenario",), scenario, ())
+    try:
+        _try(plan, ("set",), scenario, plan.overrides)
+    except InputError:
+        # One of them may be wrong on its own, which gives the line.
+        for way, key, value in variation.leaves(plan.document.data.get("set", {}), lambda _: False):
+            _try(plan, ("set", *way), scenario, tuple(overrides_of({key: value})))
+        raise
+    for position, axis in enumerate(plan.axes):
+        for point in axis.points:
+            # A key may exist only in the scenario or the table that another axis names.
+            points = (*first[:position], point, *first[position + 1 :])
+            _try(plan, point.way, point.scenario or scenario, _overrides(plan, points))
+    for draw in plan.draws:
+        _try(plan, ("traces",), scenario, (*_overrides(plan, first), (draw.key, f"{draw.low:.12g}")))
+
+
+def _try(plan: Plan, way: tuple[str, ...], scenario: str, overrides: Overrides) -> None:
+    try:
+        _load(scenario, with_seed(overrides, plan.seeds[0]))
+    except (InputError, OSError) as error:
+        raise plan.document.mistake(way, str(error)) from error
+
+
+def _overrides(plan: Plan, points: Sequence[Point]) -> Overrides:
+    return (*plan.overrides, *itertools.chain.from_iterable(point.overrides for point in points))
+
+
+def of_plan(plan: Plan) -> Iterator[Condition]:
+    """All conditions, the last axis fastest. The plan was checked.
+
+    Raises:
+        InputError: Two values do not go together; the message names them.
+    """
+    for points in itertools.product(*(axis.points for axis in plan.axes)):
+        labels = {key: value for point in points for key, value in point.labels.items()}
+        scenario = next((point.scenario for point in points if point.scenario), plan.scenarios[0])
+        overrides = _overrides(plan, points)
+        digest = None
+        if not plan.draws and not any(SEED in value for _, value in overrides):
+            digest = _digest(plan, labels, scenario, overrides)
+        yield Condition(labels, scenario, overrides, digest)
+
+
+def _digest(plan: Plan, labels: Mapping[str, Label], scenario: str, overrides: Overrides) -> str:
+    try:
+        return _load(scenario, overrides)[1]
+    except (InputError, OSError) as error:
+        where = ", ".join(f"{key}={value}" for key, value in labels.items())
+        raise InputError(f"{plan.document.path}: {error} (with {where})") from error
+
+
+def runs(plan: Plan, conditions: Sequence[Condition], seeds: Sequence[int]) -> Iterator[Run]:
+    """The runs of some seeds, condition by condition."""
+    for condition in conditions:
+        for seed in seeds:
+            drawn = {draw.key: draw.value(seed) for draw in plan.draws}
+            overrides = condition.overrides
+            digest = condition.digest
+            if digest is None:
+                more = tuple((key, f"{value!r}") for key, value in drawn.items())
+                overrides = (*with_seed(overrides, seed), *more)
+                digest = _digest(plan, {**condition.labels, "seed": seed}, condition.scenario, overrides)
+            yield Run(condition, seed, overrides, drawn, digest, keys.of_run(digest, seed))
+
+
+def folder(plan: Plan) -> Path:
+    """Where the results of a plan are kept where nothing else is said."""
+    return Path("runs") / plan.name

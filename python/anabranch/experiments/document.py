@@ -1,0 +1,97 @@
+"""A TOML text in which every key knows its line, so that messages name the place."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from anabranch import InputError, _core
+
+_T = TypeVar("_T")
+
+Way = tuple[str, ...]
+"""The keys from the top of a text to a value; positions in lists are keys, too."""
+
+
+class Document:
+    """A text that was read.
+
+    Attributes:
+        path: Where it is from; stands in front of messages.
+        text: The text itself.
+        data: Its tables.
+    """
+
+    def __init__(self, text: str, path: Path) -> None:
+        self.path = path
+        self.text = text
+        self._lines = {tuple(way): line for way, line in reversed(_core.toml_lines(text, name=str(path)))}
+        self.data: dict[str, Any] = tomllib.loads(text)
+
+    def line(self, way: Way) -> int | None:
+        """The line of a key, or of the nearest table around it that is in the text."""
+        for length in range(len(way), 0, -1):
+            if (line := self._lines.get(way[:length])) is not None:
+                return line
+        return None
+
+    def place(self, way: Way) -> str:
+        """The file, and the line where it is known."""
+        line = self.line(way)
+        return str(self.path) if line is None else f"{self.path}:{line}"
+
+    def mistake(self, way: Way, message: str) -> InputError:
+        """What is wrong with what is written at a place."""
+        return InputError(f"{self.place(way)}: {message}")
+
+    def check_keys(self, way: Way, table: Mapping[str, Any], known: Iterable[str]) -> None:
+        """Refuses keys that a table does not have."""
+        expected = list(known)
+        for key in table:
+            if key not in expected:
+                inside = f" in [{'.'.join(way)}]" if way else ""
+                raise self.mistake((*way, key), f"unknown key `{key}`{inside}{alternatives(key, expected)}")
+
+    def typed(self, way: Way, value: Any, kind: type[_T], expected: str) -> _T:
+        """The value, if it is of a type; true and false are no numbers."""
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise self.mistake(way, f"`{way[-1]}` is {_kind(value)}; expected {expected}")
+        return value
+
+
+def read(path: Path) -> Document:
+    """Reads a file.
+
+    Raises:
+        InputError: It is no TOML in UTF-8; the message has the line.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: this is no text in UTF-8; expected a plan in TOML") from error
+    return Document(text, path)
+
+
+def alternatives(word: str, known: Iterable[str]) -> str:
+    """What to say after a wrong word: what there is, and what was probably meant."""
+    names = list(known)
+    nearest = _core.nearest(word, names)
+    # A long list hides the answer.
+    listed = (
+        f"; expected one of {', '.join(names)}" if names and (nearest is None or len(names) <= _MOST_LISTED) else ""
+    )
+    return listed + (f"; did you mean `{nearest}`?" if nearest else "")
+
+
+_MOST_LISTED = 16
+
+
+def _kind(value: Any) -> str:
+    # Booleans are integers in Python, so they come first.
+    kinds: list[tuple[type, str]] = [
+        *((bool, "true or false"), (str, "a text"), (int, "a number"), (float, "a number")),
+        *((list, "a list"), (dict, "a table")),
+    ]
+    return next((name for kind, name in kinds if isinstance(value, kind)), "a date or nothing")

@@ -1,0 +1,37 @@
+"""The content address of a run: what has the same key is the same run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+
+from anabranch import _core, provenance
+
+# A change of what the key is made of, or of what is kept under it.
+_SCHEMA = 1
+
+KEY_BYTES = hashlib.sha256().digest_size
+"""The length of a key."""
+
+
+def of_scenario(scenario: _core.Scenario) -> str:
+    """The digest of a resolved scenario with its files, wherever these are."""
+    text, files = scenario.portable()
+    digest = hashlib.sha256(text.encode())
+    for name, content in files:
+        digest.update(f"\0{name}\0{hashlib.sha256(content).hexdigest()}".encode())
+    return digest.hexdigest()
+
+
+def of_run(scenario: str, seed: int, *, engine: str = "sim", reducers: Sequence[str] = ()) -> bytes:
+    """The key of a run.
+
+    Args:
+        scenario: The digest of the scenario.
+        seed: The seed.
+        engine: What makes the run. The key of a run in real time needs the kernel and the number of the run besides.
+        reducers: What is computed of it beside the metrics.
+    """
+    parts = [_SCHEMA, scenario, seed, engine, provenance.library_sha256(), sorted(reducers)]
+    return hashlib.sha256(json.dumps(parts).encode()).digest()

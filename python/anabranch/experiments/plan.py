@@ -1,0 +1,347 @@
+"""Plans: what is varied, with which seeds, and what is compared. ``docs/reference/plan.md`` explains the keys."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from anabranch import InputError, _core
+from anabranch.experiments import variation
+from anabranch.experiments.contrast import Contrast, Margin
+from anabranch.experiments.document import Document, Way, alternatives, read
+from anabranch.experiments.variation import MOST_POINTS, Axis, Draw
+
+SCHEMA = 1
+"""The version of plans."""
+
+KEYS: Mapping[str, str] = {
+    "schema": "The version of plans: 1. Required.",
+    "question": "The question that the plan answers, in one sentence. Required.",
+    "scenario": "The base: a shipped scenario, or a file beside the plan. A list of them is an axis. Required.",
+    "seeds": 'The seeds of every condition: how many (`10`), which (`"5..14"`), or a list. Required.',
+    "engines": '`["sim"]`, the default: the engine that makes the runs.',
+    "metrics": "Columns of the table that the summary shows beside those that are compared.",
+    "reducers": "Names of reducers, whose numbers become columns. This version has none.",
+    "set": "Overrides of every run, as `--set` takes them. In a text, `{seed}` is the seed of the run.",
+    "vary": "A key per entry, each an axis: a list of values, or a range `{ from, to, step | steps, unit, spacing }`.",
+    "zip": "A list, `[[zip]]`: keys whose lists are walked together, one axis each.",
+    "choose": "`[choose.AXIS]`: named sets of overrides, an axis each.",
+    "sample": "Random points: `method` (`random`, `latin-hypercube`), `points`, `seed`, and `keys`, each with a range.",
+    "traces": "Recordings: a pattern of files per rate of a link. Files belong together if `*` is the same text.",
+    "compare": "`[compare]`, or a list `[[compare]]`: what is compared.",
+}
+"""The keys of a plan and what they mean."""
+
+COMPARE_KEYS: Mapping[str, str] = {
+    "metric": "The column that is compared. Required.",
+    "better": "`higher` or `lower`. Required.",
+    "between": "The axes whose values are compared, a column or a list of them. Required.",
+    "reference": "The values that all others are compared with; the best ones where absent.",
+    "equivalent": 'The largest difference without practical meaning: `"5 %"` of the reference\'s mean, or a number.',
+    "quantiles": 'Quantiles whose differences the file of comparisons has, too: `["10 %", "90 %"]`.',
+    "over": "Axes besides those of traces and samples whose values count as pairs, as seeds do.",
+}
+"""The keys of ``[compare]`` and what they mean."""
+
+_REQUIRED = ("schema", "question", "scenario", "seeds")
+_ENGINES = ("sim",)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan that was read and checked.
+
+    Attributes:
+        name: The file's name without its ending.
+        document: The text, for messages about it.
+        question: What it answers.
+        scenarios: The scenarios, the first of which is the base of the checks.
+        seeds: The seeds of every condition.
+        metrics: Columns for the summary.
+        overrides: What every run sets.
+        axes: What varies.
+        draws: What every seed draws.
+        contrasts: What is compared.
+    """
+
+    name: str
+    document: Document
+    question: str
+    scenarios: tuple[str, ...]
+    seeds: tuple[int, ...]
+    metrics: tuple[str, ...]
+    overrides: tuple[tuple[str, str], ...]
+    axes: tuple[Axis, ...]
+    draws: tuple[Draw, ...]
+    contrasts: tuple[Contrast, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that its axes fill."""
+        return tuple(itertools.chain.from_iterable(axis.columns for axis in self.axes))
+
+    @property
+    def conditions(self) -> int:
+        """The number of its conditions."""
+        return math.prod(len(axis.points) for axis in self.axes)
+
+
+def shipped() -> dict[str, Path]:
+    """The shipped plans by name."""
+    folder = Path(str(resources.files("anabranch") / "plans"))
+    return {file.stem: file for file in sorted(folder.glob("*.toml"))}
+
+
+def load(plan: str | Path) -> Plan:
+    """Reads a file, or a shipped plan by its name.
+
+    Raises:
+        InputError: There is none, or it has a mistake; the message has file, line and what was expected.
+    """
+    path = Path(plan)
+    if not path.is_file():
+        known = shipped()
+        if str(plan) not in known:
+            what = (
+                "this is a directory; expected a plan" if path.is_dir() else "there is no such file and no shipped plan"
+            )
+            raise InputError(f"{plan}: {what}{alternatives(str(plan), known)}")
+        path = known[str(plan)]
+    return _of_document(read(path))
+
+
+def _of_document(document: Document) -> Plan:
+    data = document.data
+    document.check_keys((), data, KEYS)
+    for key in _REQUIRED:
+        if key not in data:
+            raise InputError(f"{document.path}: the key `{key}` is missing: {KEYS[key]}")
+    if data["schema"] != SCHEMA:
+        raise document.mistake(("schema",), f"this is schema {data['schema']!r}; expected {SCHEMA}")
+    _check_names(document)
+    scenarios = _scenarios(document)
+    axes, draws = _axes(document, scenarios)
+    return Plan(
+        name=document.path.stem,
+        document=document,
+        question=document.typed(("question",), data["question"], str, "a sentence"),
+        scenarios=scenarios,
+        seeds=_seeds(document, data["seeds"]),
+        metrics=_texts(document, ("metrics",), data.get("metrics", [])),
+        overrides=variation.overrides(document.typed(("set",), data.get("set", {}), dict, "a table of overrides")),
+        axes=axes,
+        draws=draws,
+        contrasts=_contrasts(document, axes),
+    )
+
+
+def _check_names(document: Document) -> None:
+    for position, engine in enumerate(_texts(document, ("engines",), document.data.get("engines", ["sim"]))):
+        if engine not in _ENGINES:
+            raise document.mistake(
+                ("engines", str(position)), f"no engine of plans is called `{engine}`{alternatives(engine, _ENGINES)}"
+            )
+    for position, reducer in enumerate(_texts(document, ("reducers",), document.data.get("reducers", []))):
+        raise document.mistake(("reducers", str(position)), f"no reducer is called `{reducer}`; this version has none")
+
+
+def _scenarios(document: Document) -> tuple[str, ...]:
+    """Names of shipped scenarios, and files as they are opened from here."""
+    value = document.data["scenario"]
+    given = _texts(document, ("scenario",), value if isinstance(value, list) else [value])
+    if not given:
+        raise document.mistake(("scenario",), "`scenario` has no value; expected a scenario")
+    found = []
+    for position, name in enumerate(given):
+        file = document.path.parent / name
+        if file.is_file():
+            found.append(str(file))
+        elif _core.shipped(name) is not None:
+            found.append(name)
+        else:
+            names = [entry[1] for entry in _core.registry() if entry[0] == "scenarios"]
+            nearest = _core.nearest(name, names)
+            hint = f"; did you mean `{nearest}`?" if nearest else "; `anabranch list scenarios` names them"
+            place = ("scenario", str(position)) if isinstance(value, list) else ("scenario",)
+            raise document.mistake(place, f"there is no file {file} and no shipped scenario `{name}`{hint}")
+    return tuple(found)
+
+
+_SEED_RANGE = re.compile(r"(\d+)\.\.(\d+)")
+_HIGHEST_SEED = 2**64 - 1
+
+
+def _seeds(document: Document, value: Any) -> tuple[int, ...]:
+    way, expected = ("seeds",), 'how many seeds, a range such as "1..10", or a list of them'
+    match value:
+        case bool():
+            raise document.mistake(way, f"`seeds` is true or false; expected {expected}")
+        case int():
+            seeds: Sequence[Any] = range(1, value + 1)
+        case str() if found := _SEED_RANGE.fullmatch(value.replace(" ", "")):
+            seeds = range(int(found[1]), int(found[2]) + 1)
+        case list():
+            seeds = value
+        case _:
+            raise document.mistake(way, f"`seeds` is {value!r}; expected {expected}")
+    if not 1 <= len(seeds) <= MOST_POINTS:
+        raise document.mistake(way, f"there are {len(seeds)} seeds; expected 1 to {MOST_POINTS}")
+    for seed in seeds:
+        if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= _HIGHEST_SEED:
+            raise document.mistake(way, f"the seed {seed!r} is no whole number from 0 to 2**64 - 1")
+    if len(set(seeds)) < len(seeds):
+        raise document.mistake(way, "a seed is there twice, which would count one run as two")
+    return tuple(seeds)
+
+
+def _axes(document: Document, scenarios: Sequence[str]) -> tuple[tuple[Axis, ...], tuple[Draw, ...]]:
+    data, axes, draws = document.data, list[Axis](), tuple[Draw, ...]()
+    if isinstance(data["scenario"], list):
+        axes.append(variation.of_scenarios(scenarios))
+    for table in ("vary", "choose", "sample", "traces"):
+        document.typed((table,), data.get(table, {}), dict, "a table")
+    for path, key, value in variation.leaves(data.get("vary", {}), lambda value: "from" in value):
+        axes.append(variation.of_key(document, ("vary", *path), key, value))
+    for position, table in enumerate(document.typed(("zip",), data.get("zip", []), list, "tables, [[zip]]")):
+        axes.append(variation.of_zip(document, ("zip", str(position)), table))
+    axes += [variation.of_choice(document, ("choose", name), name, t) for name, t in data.get("choose", {}).items()]
+    if "sample" in data:
+        axes.append(variation.of_sample(document, ("sample",), data["sample"]))
+    if "traces" in data:
+        axis, draws = variation.of_traces(document, ("traces",), data["traces"])
+        axes.append(axis)
+    _check_columns(document, axes)
+    return tuple(axes), draws
+
+
+_OWN_COLUMNS = ("seed", "session", "engine", "version", "error", "run")
+
+
+def _check_columns(document: Document, axes: Sequence[Axis]) -> None:
+    counts = Counter(itertools.chain.from_iterable(axis.columns for axis in axes))
+    for axis in axes:
+        for column in axis.columns:
+            if counts[column] > 1:
+                raise document.mistake(axis.points[-1].way, f"`{column}` is varied twice")
+            if column in _OWN_COLUMNS:
+                raise document.mistake(
+                    axis.points[-1].way, f"`{column}` is a column of every table; expected another name"
+                )
+    if (number := math.prod(len(axis.points) for axis in axes)) > MOST_POINTS:
+        raise InputError(f"{document.path}: {number} conditions are more than the {MOST_POINTS} that a plan may have")
+
+
+def _contrasts(document: Document, axes: Sequence[Axis]) -> tuple[Contrast, ...]:
+    value = document.data.get("compare", [])
+    if isinstance(value, dict):
+        return (_contrast(document, ("compare",), value, axes),)
+    tables = enumerate(document.typed(("compare",), value, list, "[compare] or [[compare]]"))
+    return tuple(_contrast(document, ("compare", str(position)), table, axes) for position, table in tables)
+
+
+def _contrast(document: Document, way: Way, table: Any, axes: Sequence[Axis]) -> Contrast:
+    table = document.typed(way, table, dict, "a table")
+    document.check_keys(way, table, COMPARE_KEYS)
+    for key in ("metric", "better", "between"):
+        if key not in table:
+            raise document.mistake(way, f"[compare] lacks `{key}`: {COMPARE_KEYS[key]}")
+    if table["better"] not in ("higher", "lower"):
+        raise document.mistake((*way, "better"), f"`better` is {table['better']!r}; expected `higher` or `lower`")
+    between = _axis_names(document, (*way, "between"), table["between"], axes)
+    if not between:
+        raise document.mistake((*way, "between"), "nothing is compared; expected the name of an axis")
+    over = _axis_names(document, (*way, "over"), table.get("over", []), axes)
+    drawn = [column for axis in axes if axis.drawn for column in axis.columns if column not in between]
+    # What belongs to one axis changes together.
+    whole = [column for axis in axes if set(axis.columns) & set(over) for column in axis.columns]
+    return Contrast(
+        metric=document.typed((*way, "metric"), table["metric"], str, "the name of a column"),
+        higher_is_better=table["better"] == "higher",
+        between=between,
+        units=tuple(dict.fromkeys([*drawn, *whole])),
+        reference=_reference(document, (*way, "reference"), table.get("reference"), between, axes),
+        margin=_margin(document, (*way, "equivalent"), table.get("equivalent")),
+        quantiles=_quantiles(document, (*way, "quantiles"), table.get("quantiles", [])),
+        way=way,
+    )
+
+
+def _axis_names(document: Document, way: Way, value: Any, axes: Sequence[Axis]) -> tuple[str, ...]:
+    known = [column for axis in axes for column in axis.columns]
+    names = _texts(document, way, [value] if isinstance(value, str) else value)
+    for name in names:
+        if name not in known:
+            what = alternatives(name, known) if known else "; the plan varies nothing"
+            raise document.mistake(way, f"nothing varies `{name}`{what}")
+    return names
+
+
+def _reference(
+    document: Document, way: Way, value: Any, between: Sequence[str], axes: Sequence[Axis]
+) -> Mapping[str, Any] | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        if len(between) > 1:
+            raise document.mistake(way, f"several axes are compared; expected a value for each of {', '.join(between)}")
+        value = {between[0]: value}
+    given = {key: each for _, key, each in variation.leaves(value, _nothing)}
+    if set(given) != set(between):
+        raise document.mistake(
+            way, f"the reference has {', '.join(given)}; expected a value for each of {', '.join(between)}"
+        )
+    for key, each in given.items():
+        known = list(_labels(axes, key))
+        if each not in known:
+            expected = alternatives(str(each), [str(label) for label in known])
+            raise document.mistake(way, f"`{key}` has no value {each!r}{expected}")
+    return {key: given[key] for key in between}
+
+
+def _nothing(_: Any) -> bool:
+    return False
+
+
+def _labels(axes: Sequence[Axis], column: str) -> Iterator[variation.Label]:
+    for axis in axes:
+        if column in axis.columns:
+            yield from dict.fromkeys(point.labels[column] for point in axis.points)
+
+
+_PERCENT = re.compile(r"(\d+(?:\.\d*)?) ?%")
+
+
+def _margin(document: Document, way: Way, value: Any) -> Margin | None:
+    if value is None:
+        return None
+    if isinstance(value, str) and (found := _PERCENT.fullmatch(value)):
+        share, relative = float(found[1]) / 100, True
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        share, relative = float(value), False
+    else:
+        raise document.mistake(way, f'`equivalent` is {value!r}; expected a share such as "5 %", or a number')
+    if not (share > 0 and math.isfinite(share)):
+        raise document.mistake(way, "a difference without meaning is above zero")
+    return Margin(share, relative)
+
+
+def _quantiles(document: Document, way: Way, value: Any) -> tuple[float, ...]:
+    shares = []
+    for position, text in enumerate(_texts(document, way, value)):
+        found = _PERCENT.fullmatch(text)
+        if found is None or not 0 < float(found[1]) < 100:
+            raise document.mistake((*way, str(position)), f'{text!r} is no quantile; expected a share such as "90 %"')
+        shares.append(float(found[1]) / 100)
+    return tuple(shares)
+
+
+def _texts(document: Document, way: Way, value: Any) -> tuple[str, ...]:
+    items = document.typed(way, value, list, "a list of names")
+    return tuple(document.typed((*way, str(i)), item, str, "a name") for i, item in enumerate(items))

@@ -1,0 +1,236 @@
+"""Intervals and tests, all by scipy and statsmodels; here they get names, and answers for what has no variance.
+
+Importing them takes a second, so it waits until something is computed.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+CONFIDENCE = 0.95
+"""The level of every interval."""
+
+SIGNIFICANCE = 0.05
+"""The level of every test, after the correction for the number of tests."""
+
+POWER = 0.8
+"""The probability with which a difference is to be found, where seeds are counted that would find it."""
+
+_RESAMPLES = 2000
+# Resamples at a time: the memory of a thousand values is megabytes.
+_BATCH = 250
+# The same table has the same intervals.
+_BOOTSTRAP_SEED = 1
+# What would need more pairs is of no practical meaning.
+_MOST_PAIRS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its 95 % interval; ends are NaN where there are too few values to know them."""
+
+    estimate: float
+    low: float
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        """Half of the interval's width."""
+        return (self.high - self.low) / 2
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The differences of paired values.
+
+    Attributes:
+        pairs: Their number.
+        mean: The mean difference, with the interval of Student's t.
+        bootstrap: The same with a bootstrap interval (BCa), which assumes no distribution.
+        median: The median difference, likewise.
+        p_value: Of the paired t-test, that the mean is zero.
+        wilcoxon_p_value: Of Wilcoxon's signed-rank test; NaN where all differences are zero.
+        effect_size: The mean difference over the standard deviation of the differences (Cohen's d of paired values).
+    """
+
+    pairs: int
+    mean: Interval
+    bootstrap: Interval
+    median: Interval
+    p_value: float
+    wilcoxon_p_value: float
+    effect_size: float
+
+
+def mean(values: Array) -> Interval:
+    """The mean, with the interval of Student's t."""
+    from scipy import stats
+
+    centre = float(np.mean(values)) if len(values) else math.nan
+    if len(values) < 2:
+        return Interval(centre, math.nan, math.nan)
+    if not _varies(values):
+        return Interval(centre, centre, centre)
+    found = stats.ttest_1samp(values, 0.0).confidence_interval(CONFIDENCE)
+    return Interval(centre, float(found.low), float(found.high))
+
+
+def bootstrap(values: Array, statistic: Callable[..., Any] = np.mean) -> Interval:
+    """A statistic of values with its bootstrap interval (BCa)."""
+    return _bootstrap((values,), statistic)
+
+
+def median(values: Array) -> Interval:
+    """The median, with a bootstrap interval (BCa)."""
+    return bootstrap(values, np.median)
+
+
+def paired_p_value(first: Array, second: Array) -> float:
+    """Of the paired t-test, that the mean difference is zero."""
+    return _p_value(first - second, "two-sided", 0.0)
+
+
+def paired(first: Array, second: Array) -> Paired:
+    """What the differences ``first - second`` say."""
+    from scipy import stats
+
+    differences = first - second
+    wilcoxon = effect = math.nan
+    if np.any(differences != 0):
+        wilcoxon = float(stats.wilcoxon(differences).pvalue)
+    if len(differences) > 1:
+        spread = float(np.std(differences, ddof=1))
+        centre = float(np.mean(differences))
+        effect = centre / spread if _varies(differences) else math.copysign(math.inf, centre) if centre else 0.0
+    return Paired(
+        pairs=len(differences),
+        mean=mean(differences),
+        bootstrap=bootstrap(differences),
+        median=median(differences),
+        p_value=paired_p_value(first, second),
+        wilcoxon_p_value=wilcoxon,
+        effect_size=effect,
+    )
+
+
+def equivalence(first: Array, second: Array, margin: float) -> float:
+    """The p-value of two one-sided tests (TOST): that the mean difference of paired values is beyond ± the margin."""
+    differences = first - second
+    return max(_p_value(differences, "greater", -margin), _p_value(differences, "less", margin))
+
+
+def quantile_difference(first: Array, second: Array, share: float) -> Interval:
+    """How much a quantile of the first differs from that of the second, of paired values, with a bootstrap interval."""
+
+    def difference(a: Array, b: Array, axis: int = -1) -> Any:
+        return np.quantile(a, share, axis=axis) - np.quantile(b, share, axis=axis)
+
+    # BCa of a quantile that many resamples share has no acceleration, so percentiles are taken.
+    return _bootstrap((first, second), difference, paired=True, method="percentile")
+
+
+def distribution(values: Array) -> tuple[Array, Array]:
+    """The empirical distribution: values, and the share of values up to each."""
+    from scipy import stats
+
+    found = stats.ecdf(values).cdf
+    return found.quantiles, found.probabilities
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values corrected for their number (Holm); what is NaN stays so, and does not count."""
+    from statsmodels.stats.multitest import multipletests
+
+    known = [position for position, p in enumerate(p_values) if not math.isnan(p)]
+    corrected = [math.nan] * len(p_values)
+    if known:
+        adjusted = multipletests([p_values[position] for position in known], method="holm")[1]
+        for position, p in zip(known, adjusted, strict=True):
+            corrected[position] = float(p)
+    return corrected
+
+
+def pairs_for(effect_size: float, *, tests: int = 1) -> int | None:
+    """How many pairs find a difference of this effect size with a probability of 80 %; ``None``: more than a million.
+
+    Args:
+        effect_size: The expected difference over the standard deviation of differences.
+        tests: The number of tests that are corrected for.
+    """
+    from statsmodels.stats.power import TTestPower
+
+    if math.isnan(effect_size) or effect_size == 0:
+        return None
+    if math.isinf(effect_size):
+        return 2
+    level, test = SIGNIFICANCE / tests, TTestPower()
+
+    def enough(pairs: int) -> bool:
+        return bool(test.power(abs(effect_size), pairs, level) >= POWER)
+
+    # From few to many: of far too many pairs the library cannot compute the power.
+    high = 2
+    while not enough(high):
+        high *= 2
+        if high > _MOST_PAIRS:
+            return None
+    return bisect.bisect_left(range(high + 1), True, lo=2, key=enough)
+
+
+def _p_value(differences: Array, alternative: str, expected: float) -> float:
+    """Of a one-sample t-test; where nothing varies, 0 or 1."""
+    from scipy import stats
+
+    if len(differences) < 2:
+        return math.nan
+    if not _varies(differences):
+        excess = float(differences[0]) - expected
+        rejected = {"two-sided": excess != 0, "greater": excess > 0, "less": excess < 0}[alternative]
+        return 0.0 if rejected else 1.0
+    return float(stats.ttest_1samp(differences, expected, alternative=alternative).pvalue)
+
+
+def _bootstrap(
+    values: tuple[Array, ...], statistic: Callable[..., Any], *, paired: bool = False, method: str = "BCa"
+) -> Interval:
+    from scipy import stats
+
+    estimate = float(statistic(*values)) if len(values[0]) else math.nan
+    if len(values[0]) < 2:
+        return Interval(estimate, math.nan, math.nan)
+    if not any(map(_varies, values)):
+        return Interval(estimate, estimate, estimate)
+    random = np.random.default_rng(_BOOTSTRAP_SEED)
+    with np.errstate(invalid="ignore", divide="ignore"), warnings.catch_warnings():
+        # Its interval is NaN then, which says so.
+        warnings.simplefilter("ignore", stats.DegenerateDataWarning)
+        found = stats.bootstrap(
+            values,
+            statistic,
+            n_resamples=_RESAMPLES,
+            confidence_level=CONFIDENCE,
+            method=method,
+            paired=paired,
+            rng=random,
+            batch=_BATCH,
+        ).confidence_interval
+    return Interval(estimate, float(found.low), float(found.high))
+
+
+def _varies(values: Array) -> bool:
+    """Whether values differ by more than rounding does, which a test would take for a certain difference."""
+    largest = float(np.max(np.abs(values)))
+    return float(np.ptp(values)) > largest * _ROUNDING
+
+
+_ROUNDING = 1e-12

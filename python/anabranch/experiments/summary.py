@@ -1,0 +1,220 @@
+"""What a sweep found, for people: sentences with verdicts, and tables that fit a terminal of 80 columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+from rich.table import Table
+from rich.text import Text
+
+from anabranch import numerals
+from anabranch.experiments import statistics, versions
+from anabranch.experiments.contrast import Comparison, Entry, Verdict
+from anabranch.experiments.statistics import SIGNIFICANCE
+from anabranch.summary import plural
+
+_STYLES = {
+    Verdict.REFERENCE: "bold",
+    Verdict.BETTER: "green",
+    Verdict.WORSE: "red",
+    Verdict.EQUIVALENT: "cyan",
+    Verdict.IDENTICAL: "cyan",
+    Verdict.UNDECIDED: "yellow",
+}
+# More conditions than this are read in the table's file.
+_MOST_ROWS = 24
+
+
+def short(columns: Sequence[str]) -> dict[str, str]:
+    """The shortest ending of each column's name that no other column has: ``scheduler`` for ``transport.scheduler``."""
+    names = {}
+    for column in columns:
+        parts = column.split(".")
+        endings = [".".join(parts[-length:]) for length in range(1, len(parts) + 1)]
+        others = [other for other in columns if other != column]
+        names[column] = next((e for e in endings if not any(f".{o}".endswith(f".{e}") for o in others)), column)
+    return names
+
+
+def named(labels: Mapping[str, Any]) -> str:
+    """A condition in a sentence."""
+    return " + ".join(str(value) for value in labels.values())
+
+
+def sentences(comparison: Comparison) -> Iterator[str]:
+    """What a comparison says."""
+    contrast, reference = comparison.contrast, comparison.reference
+    where = f"{_facet(comparison)}: " if comparison.facet else ""
+    mean = _interval(reference.mean.estimate, reference.mean.half_width)
+    chosen = "has the best mean of" if contrast.reference is None else "is the reference of"
+    of = f"{plural(comparison.pairs, 'pair')} from {plural(comparison.seeds, 'seed')}"
+    yield f"{where}{named(reference.labels)} {chosen} {contrast.metric}, {mean} ({of})."
+    counts = {verdict: [e for e in comparison.entries if e.verdict is verdict] for verdict in Verdict}
+    said = [
+        f"{_listed(entries)} {_is(entries)} {_PHRASES[verdict]}"
+        for verdict, entries in counts.items()
+        if entries and verdict in _PHRASES
+    ]
+    yield from (f"{sentence}." for sentence in said)
+    if undecided := counts[Verdict.UNDECIDED]:
+        yield _undecided(undecided)
+    yield from (f"Note: {note}." for note in comparison.notes)
+
+
+_PHRASES = {
+    Verdict.BETTER: "certainly better",
+    Verdict.WORSE: "certainly worse",
+    Verdict.EQUIVALENT: "equivalent",
+    Verdict.IDENTICAL: "identical in every pair",
+}
+_MOST_LISTED = 3
+
+
+def _is(entries: Sequence[Entry]) -> str:
+    return "is" if len(entries) == 1 else "are"
+
+
+def _listed(entries: Sequence[Entry]) -> str:
+    if len(entries) > _MOST_LISTED:
+        return f"{len(entries)} others"
+    return ", ".join(named(entry.labels) for entry in entries)
+
+
+def _undecided(entries: Sequence[Entry]) -> str:
+    known = [entry.more_seeds for entry in entries if entry.more_seeds is not None]
+    if not known:
+        settle = "no practical number of seeds would settle it"
+    elif len(entries) == 1:
+        settle = f"about {known[0]} more seeds would settle it"
+    else:
+        settle = f"about {min(known)} more seeds would settle the first of them"
+    return f"{_listed(entries)} {_is(entries)} undecided: {settle}."
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """The compared with their means, differences from the reference, and verdicts."""
+    contrast = comparison.contrast
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    names = short(list(contrast.between))
+    for column in contrast.between:
+        table.add_column(names[column], overflow="fold")
+    for head in ("mean ± 95 %", "difference ± 95 %", "p (Holm)"):
+        table.add_column(head, justify="right", no_wrap=True)
+    seeds = any(entry.verdict is Verdict.UNDECIDED for entry in comparison.entries)
+    table.add_column("verdict, + seeds" if seeds else "verdict", no_wrap=True)
+    means = _aligned([(entry.mean.estimate, entry.mean.half_width) for entry in comparison.entries])
+    others = [entry for entry in comparison.entries if entry.difference is not None]
+    shown = _aligned([(e.difference.mean.estimate, e.difference.mean.half_width) for e in others if e.difference])
+    differences = iter(shown)
+    for entry, mean in zip(comparison.entries, means, strict=True):
+        difference = next(differences) if entry.difference is not None else ""
+        p_value = _p_value(entry.p_value) if entry.difference is not None else ""
+        texts = [str(value) for value in entry.labels.values()]
+        table.add_row(*texts, mean, difference, p_value, Text(_verdict(entry), style=_STYLES[entry.verdict]))
+    return table
+
+
+def versions_table(comparisons: Sequence[Comparison]) -> Table:
+    """Tables beside the first of them: a row per metric and table."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("metric", overflow="fold")
+    table.add_column("table", overflow="fold")
+    for head in ("mean ± 95 %", "difference ± 95 %", "p (Holm)"):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for comparison in comparisons:
+        entries = sorted(comparison.entries, key=lambda entry: entry.difference is not None)
+        means = _aligned([(entry.mean.estimate, entry.mean.half_width) for entry in entries])
+        for entry, mean in zip(entries, means, strict=True):
+            own = next(iter(entry.labels.values()))
+            if entry.difference is None:
+                table.add_row(versions.metric_of(comparison), str(own), mean, "", "", "")
+                continue
+            difference = _interval(entry.difference.mean.estimate, entry.difference.mean.half_width)
+            verdict = Text(_HIGHER.get(entry.verdict, _verdict(entry)), style=_STYLES[entry.verdict])
+            table.add_row("", str(own), mean, difference, _p_value(entry.p_value), verdict)
+    return table
+
+
+# Nobody said here which direction is better.
+_HIGHER = {Verdict.BETTER: "higher", Verdict.WORSE: "lower"}
+
+
+def _verdict(entry: Entry) -> str:
+    if entry.verdict is not Verdict.UNDECIDED:
+        return str(entry.verdict)
+    return "undecided" if entry.more_seeds is None else f"undecided, +{entry.more_seeds}"
+
+
+def _p_value(value: float) -> str:
+    if math.isnan(value):
+        return numerals.ABSENT
+    return "< 0.001" if value < _SMALLEST_P else f"{value:.3f}"
+
+
+_SMALLEST_P = 0.001
+
+
+def _aligned(values: Sequence[tuple[float, float]]) -> list[str]:
+    """Means and half-widths with the same number of decimals, so many as the narrowest interval deserves."""
+    widths = [width for _, width in values if math.isfinite(width) and width > 0]
+    places = numerals.decimals([min(widths)], 2) if widths else numerals.decimals([value for value, _ in values])
+    # No more than five digits of the largest: a narrow interval beside a wide one deserves no more.
+    places = min(places, numerals.decimals([value for value, _ in values], 5))
+    return [
+        f"{value:.{places}f} ± {width:.{places}f}" if math.isfinite(width) else f"{value:.{places}f} ± ?"
+        for value, width in values
+    ]
+
+
+def _interval(mean: float, half_width: float) -> str:
+    return _aligned([(mean, half_width)])[0]
+
+
+def method(comparisons: Sequence[Comparison]) -> str:
+    """How the verdicts came about, in a sentence."""
+    tests = max(comparison.tests for comparison in comparisons)
+    pairs = "all pairs of conditions" if comparisons[0].contrast.reference is None else "comparisons with the reference"
+    return (
+        f"Differences are paired, intervals are Student's at 95 %; p-values of paired t-tests, corrected for "
+        f"{plural(tests, 'test')} ({pairs}) by Holm; certain: p < {SIGNIFICANCE}."
+    )
+
+
+def _facet(comparison: Comparison) -> str:
+    names = short(list(comparison.facet))
+    return ", ".join(f"{names[key]}={value}" for key, value in comparison.facet.items())
+
+
+def means_table(sessions: pl.DataFrame, axes: Sequence[str], metrics: Sequence[str]) -> Table | None:
+    """Means with intervals of some columns by condition; ``None`` without values."""
+    metrics = [metric for metric in metrics if metric in sessions.columns]
+    rows = sessions.filter(pl.col("error").is_null())
+    if not metrics or not rows.height:
+        return None
+    names = short(list(axes))
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for axis in axes:
+        table.add_column(names[axis], overflow="fold")
+    for metric in metrics:
+        table.add_column(metric, justify="right", overflow="fold")
+    groups = rows.partition_by(list(axes), maintain_order=True, as_dict=True) if axes else {(): rows}
+    shown = list(groups.items())[:_MOST_ROWS]
+    columns = [_aligned([_mean(part, metric) for _, part in shown]) for metric in metrics]
+    for (labels, _), *texts in zip(shown, *columns, strict=True):
+        table.add_row(*map(str, labels), *texts)
+    if len(groups) > len(shown):
+        table.caption = f"and {len(groups) - len(shown)} conditions more, in the file"
+    return table
+
+
+def _mean(part: pl.DataFrame, metric: str) -> tuple[float, float]:
+    # Sessions of one run are one value.
+    values = part.group_by("seed", maintain_order=True).agg(pl.col(metric).cast(pl.Float64, strict=False).mean())[
+        metric
+    ]
+    found = statistics.mean(values.drop_nulls().to_numpy())
+    return found.estimate, found.half_width

@@ -1,0 +1,242 @@
+"""A sweep: the runs of a plan that are missing, the tables of all, and what comparisons say."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import polars as pl
+
+from anabranch import InputError, __version__, _core, provenance
+from anabranch.experiments import columns, conditions, contrast, table
+from anabranch.experiments.conditions import Condition, Run
+from anabranch.experiments.contrast import Comparison
+from anabranch.experiments.document import Way, alternatives
+from anabranch.experiments.executor import Finished, Work, execute, simulate
+from anabranch.experiments.plan import Plan
+from anabranch.experiments.stopping import Goal, more_seeds
+from anabranch.experiments.store import Store
+
+
+class Progress(Protocol):
+    """What wants to know how far a sweep is."""
+
+    def begin(self, runs: int, *, kept: int) -> None:
+        """So many runs are to be made, and so many are there."""
+
+    def advance(self, finished: Finished) -> None:
+        """A run is over."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of the runs, for one of several processes.
+
+    Attributes:
+        number: Which, from 1.
+        of: How many there are.
+    """
+
+    number: int
+    of: int
+
+    @staticmethod
+    def parse(text: str) -> Shard:
+        """Reads what ``--shard`` takes.
+
+        Raises:
+            InputError: It is something else.
+        """
+        number, slash, of = text.partition("/")
+        if slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of):
+            return Shard(int(number), int(of))
+        raise InputError(f"--shard {text}: expected the number of a shard and how many there are, such as 3/16")
+
+    def holds(self, key: bytes) -> bool:
+        """Whether a run is in it: the keys spread the runs, whatever a run costs."""
+        return int.from_bytes(key[:8]) % self.of == self.number - 1
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A plan with its conditions, all checked.
+
+    Attributes:
+        plan: The plan.
+        conditions: Every condition of it.
+    """
+
+    plan: Plan
+    conditions: tuple[Condition, ...]
+
+    @staticmethod
+    def of(plan: Plan) -> Experiment:
+        """Checks every value of a plan, and every name.
+
+        Raises:
+            InputError: One is wrong; nothing was written.
+        """
+        conditions.check(plan)
+        experiment = Experiment(plan, tuple(conditions.of_plan(plan)))
+        _check_columns(experiment)
+        return experiment
+
+    def runs(self, seeds: Sequence[int]) -> list[Run]:
+        """The runs of some seeds."""
+        return list(conditions.runs(self.plan, self.conditions, seeds))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that its axes and draws fill."""
+        return (*self.plan.columns, *(draw.key for draw in self.plan.draws))
+
+
+def _check_columns(experiment: Experiment) -> None:
+    """Refuses names of columns that no run of the plan would have."""
+    plan = experiment.plan
+    wanted: dict[str, Way] = {metric: ("metrics", str(position)) for position, metric in enumerate(plan.metrics)}
+    wanted |= {each.metric: (*each.way, "metric") for each in plan.contrasts}
+    missing, known = dict(wanted), list[str]()
+    for run in conditions.runs(plan, experiment.conditions, plan.seeds[:1]):
+        if not missing:
+            return
+        scenario = run.scenario()
+        outline = json.loads(_core.metrics_outline(scenario))
+        names = columns.known(outline, list(tomllib.loads(scenario.resolved).get("path", {})))
+        known = known or list(names.names)
+        missing = {name: way for name, way in missing.items() if name not in names}
+    for name, way in missing.items():
+        raise plan.document.mistake(way, f"no run of this plan has a metric `{name}`{alternatives(name, known)}")
+
+
+@dataclass
+class Result:
+    """What a sweep found.
+
+    Attributes:
+        sessions: A row per session.
+        segments: A row per media segment.
+        comparisons: What comparisons say, contrast by contrast.
+        seeds: The seeds of every condition.
+        made: Runs that were made now.
+        kept: Runs that were there before.
+        failed: Runs that failed, now or before.
+        seconds: How long it took.
+        files: What was written.
+        goal_reached: Whether the goal was reached, if there was one.
+    """
+
+    sessions: pl.DataFrame
+    segments: pl.DataFrame
+    comparisons: list[Comparison]
+    seeds: tuple[int, ...]
+    made: int = 0
+    kept: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    files: list[Path] = field(default_factory=list)
+    goal_reached: bool | None = None
+
+
+def build() -> dict[str, str]:
+    """What a store is of."""
+    return {"version": __version__, "library_sha256": provenance.library_sha256()}
+
+
+def sweep(
+    experiment: Experiment,
+    store: Store,
+    *,
+    jobs: int,
+    progress: Progress,
+    goal: Goal | None = None,
+    budget_s: float = math.inf,
+    work: Work = simulate,
+) -> Result:
+    """Makes what is missing, adds seeds until a goal is reached, and writes the tables into the store's folder.
+
+    Raises:
+        OSError: Something could not be written.
+        KeyboardInterrupt: The user interrupted; what was finished is in the store.
+    """
+    began, seeds = time.monotonic(), experiment.plan.seeds
+    in_time: Callable[[], bool] = lambda: goal is None or time.monotonic() - began < budget_s  # noqa: E731
+    result = _round(experiment, store, seeds, jobs=jobs, progress=progress, work=work, in_time=lambda: True)
+    while goal is not None and not goal.reached(result.comparisons) and in_time():
+        seeds = more_seeds(seeds, goal.seeds(result.comparisons, len(seeds)))
+        latest = _round(experiment, store, seeds, jobs=jobs, progress=progress, work=work, in_time=in_time)
+        latest.made, latest.kept = latest.made + result.made, result.kept
+        result = latest
+    result.goal_reached = None if goal is None else goal.reached(result.comparisons)
+    result.seconds = time.monotonic() - began
+    return _write(experiment, store, result)
+
+
+def make(experiment: Experiment, store: Store, shard: Shard, *, jobs: int, progress: Progress) -> tuple[int, int]:
+    """Makes what is missing of a shard; returns the numbers of runs that were made, and that were there."""
+    runs = [run for run in experiment.runs(experiment.plan.seeds) if shard.holds(run.key)]
+    return _make(runs, store, jobs=jobs, progress=progress, work=simulate, in_time=lambda: True)
+
+
+def _round(
+    experiment: Experiment,
+    store: Store,
+    seeds: tuple[int, ...],
+    *,
+    jobs: int,
+    progress: Progress,
+    work: Work,
+    in_time: Callable[[], bool],
+) -> Result:
+    """The runs of some seeds, and what they say."""
+    runs = experiment.runs(seeds)
+    made, kept = _make(runs, store, jobs=jobs, progress=progress, work=work, in_time=in_time)
+    # A seed for which time was up before all conditions had it is left out, so that every table is complete.
+    absent = {run.seed for run in runs if run.key not in store}
+    seeds = tuple(seed for seed in seeds if seed not in absent)
+    runs = [run for run in runs if run.seed not in absent]
+    sessions, segments = table.tables(runs, store)
+    axes = experiment.plan.columns
+    comparisons = [found for each in experiment.plan.contrasts for found in compare(sessions, each, axes)]
+    failed = sessions.filter(pl.col("error").is_not_null()).height if sessions.height else 0
+    return Result(sessions, segments, comparisons, seeds, made=made, kept=kept, failed=failed)
+
+
+def compare(sessions: pl.DataFrame, each: contrast.Contrast, axes: Sequence[str]) -> list[Comparison]:
+    """What a contrast of a plan says; nothing where all runs failed."""
+    if each.metric not in sessions.columns:
+        return []
+    return contrast.compare(sessions, each, axes)
+
+
+def _make(
+    runs: Sequence[Run], store: Store, *, jobs: int, progress: Progress, work: Work, in_time: Callable[[], bool]
+) -> tuple[int, int]:
+    # Two conditions may be the same run: an option that changes nothing.
+    missing = list({run.key: run for run in runs if run.key not in store}.values())
+    kept = len(runs) - len(missing)
+    progress.begin(len(missing), kept=kept)
+    before = len(store)
+    execute(missing, store, jobs=jobs, finished=progress.advance, work=work, wanted=in_time)
+    return len(store) - before, kept
+
+
+def _write(experiment: Experiment, store: Store, result: Result) -> Result:
+    plan = experiment.plan
+    about = table.About.now(plan.question, experiment.columns)
+    tables = {"": result.sessions, "-segments": result.segments}
+    if result.comparisons:
+        found = [row for comparison in result.comparisons for row in contrast.rows(comparison)]
+        tables["-comparisons"] = pl.DataFrame(found, infer_schema_length=None)
+    for ending, content in tables.items():
+        if content.width:
+            file = store.folder / f"{plan.name}{ending}.parquet"
+            table.write(content, file, about)
+            result.files.append(file)
+    return result

@@ -1,0 +1,131 @@
+"""The tables of a sweep: a row per session and a row per media segment, as Parquet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from anabranch import InputError, __version__, outputs, provenance
+from anabranch.experiments import columns
+from anabranch.experiments.conditions import Run
+from anabranch.experiments.store import Store
+
+_ABOUT = "anabranch"
+_KEY_DIGITS = 16
+
+
+@dataclass(frozen=True)
+class About:
+    """What a table says of itself.
+
+    Attributes:
+        question: The question of its plan.
+        axes: The columns that its plan varies.
+        version: The version that made its runs.
+        library_sha256: The digest of the compiled part that made them.
+    """
+
+    question: str
+    axes: tuple[str, ...]
+    version: str
+    library_sha256: str
+
+    @staticmethod
+    def now(question: str, axes: Sequence[str]) -> About:
+        """That of a table which this build makes."""
+        return About(question, tuple(axes), __version__, provenance.library_sha256())
+
+
+def tables(runs: Sequence[Run], store: Store) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The sessions and the media segments of the runs that the store has, in the order of the runs."""
+    heads: list[Mapping[str, Any]] = []
+    sessions, segments = _Rows(), _Rows()
+    for run, content in zip(runs, store.read(run.key for run in runs), strict=True):
+        if content is None:
+            continue
+        found = json.loads(content)
+        heads.append({**run.labels, "engine": "sim", "version": __version__, "run": run.key.hex()[:_KEY_DIGITS]})
+        if (metrics := found.get("metrics")) is None:
+            sessions.add([{"error": found["error"]}])
+            segments.add([])
+            continue
+        # A run without sessions is a row, too.
+        sessions.add([{"error": None, **row} for row in columns.sessions(metrics)] or [{"error": None}])
+        segments.add(list(columns.segments(metrics)))
+    head = frame(heads)
+    return sessions.beside(head), segments.beside(head)
+
+
+class _Rows:
+    """Rows of several runs, whose common part is added at the end and at once."""
+
+    def __init__(self) -> None:
+        self._rows: list[Mapping[str, Any]] = []
+        self._runs: list[int] = []
+        self._number = 0
+
+    def add(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """The rows of the next run."""
+        self._rows += rows
+        self._runs += [self._number] * len(rows)
+        self._number += 1
+
+    def beside(self, heads: pl.DataFrame) -> pl.DataFrame:
+        """The rows with the head of each one's run before it."""
+        if not self._rows:
+            return pl.DataFrame()
+        return heads[self._runs].hstack(frame(self._rows))
+
+
+def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Rows as a table, with the columns in the order in which they first appear."""
+    names = dict.fromkeys(key for row in rows for key in row)
+    series = [_column(name, [row.get(name) for row in rows]) for name in names]
+    return pl.DataFrame(series)
+
+
+def _column(name: str, values: list[Any]) -> pl.Series:
+    kinds = set(map(type, values)) - {type(None)}
+    if not kinds or (float in kinds and kinds <= {float, int}):
+        # A column without a value is one of numbers that nobody observed.
+        return pl.Series(name, values, dtype=pl.String if name == "error" else pl.Float64, strict=False)
+    if len(kinds) > 1:
+        values = [None if value is None else str(value) for value in values]
+    return pl.Series(name, values, dtype=pl.UInt64 if name == "seed" else None)
+
+
+def write(table: pl.DataFrame, path: Path, about: About) -> None:
+    """Writes a table; one that is there is replaced at the end, so a reader never sees half of one.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    with outputs.writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_name(f".{path.name}.new")
+        try:
+            table.write_parquet(new, metadata={_ABOUT: json.dumps(about.__dict__)})
+            new.replace(path)
+        finally:
+            new.unlink(missing_ok=True)
+
+
+def read(path: Path) -> tuple[pl.DataFrame, About]:
+    """Reads a table.
+
+    Raises:
+        InputError: It is none that a sweep wrote.
+    """
+    try:
+        metadata = pl.read_parquet_metadata(path)
+        about = json.loads(metadata[_ABOUT])
+        return pl.read_parquet(path), About(**{**about, "axes": tuple(about["axes"])})
+    except (KeyError, ValueError, TypeError, pl.exceptions.PolarsError) as error:
+        raise InputError(
+            f"{path}: this is no table of `anabranch sweep`; expected a file such as STORE/PLAN.parquet"
+        ) from error

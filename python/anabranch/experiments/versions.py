@@ -1,0 +1,107 @@
+"""The same runs in several tables, such as those of two versions: what differs, run by run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from anabranch import InputError
+from anabranch.experiments import contrast, table
+from anabranch.experiments.contrast import Comparison, Contrast
+from anabranch.experiments.table import About
+
+_TABLE = "table"
+_METRIC = "metric"
+_VALUE = "value"
+_DERIVED = ("-segments", "-comparisons")
+
+METRICS = ("startup_s", "stalls", "stall_s", "mean_bitrate_bps", "qoe_linear", "goodput_bps")
+"""What is compared where nobody says, as far as the tables have it."""
+
+
+def is_table(path: Path) -> bool:
+    """Whether this is a table, or a store with tables."""
+    return path.suffix == ".parquet" or (path / "store.json").is_file()
+
+
+def compare(paths: Sequence[Path], metrics: Sequence[str]) -> list[Comparison]:
+    """Compares tables with the first of them, a comparison per metric; pairs are runs with the same values and seed.
+
+    Raises:
+        InputError: A file is no table, a metric is no column of numbers, or the tables have no run in common.
+    """
+    read = [table.read(_file(path)) for path in paths]
+    frames = [frame for frame, _ in read]
+    wanted = list(metrics) or [m for m in METRICS if all(m in frame.columns for frame in frames)]
+    for path, frame in zip(paths, frames, strict=True):
+        for metric in wanted:
+            try:
+                contrast.check_metric(frame, metric)
+            except InputError as error:
+                raise InputError(f"{path}: {error}") from error
+    if not wanted:
+        raise InputError(f"the tables have none of {', '.join(METRICS)} in common; choose with --metric")
+    axes = _common_axes(paths, [about for _, about in read])
+    names = _names(paths, [about for _, about in read])
+    parts = [_long(frame, name, axes, wanted) for frame, name in zip(frames, names, strict=True)]
+    found = contrast.compare(
+        pl.concat(parts, how="diagonal_relaxed"),
+        Contrast(_VALUE, higher_is_better=True, between=(_TABLE,), units=axes, reference={_TABLE: names[0]}),
+        (_TABLE, _METRIC, *axes),
+    )
+    if not found:
+        raise InputError("the tables have no run in common: no row with the same values and the same seed")
+    return found
+
+
+def metric_of(comparison: Comparison) -> str:
+    """The metric that it is about."""
+    return str(comparison.facet[_METRIC])
+
+
+def _file(path: Path) -> Path:
+    if not path.is_dir():
+        return path
+    files = [file for file in sorted(path.glob("*.parquet")) if not file.stem.endswith(_DERIVED)]
+    if len(files) == 1:
+        return files[0]
+    if not files:
+        raise InputError(f"{path}: this store has no table yet; `anabranch sweep PLAN --store {path}` writes it")
+    raise InputError(f"{path}: this store has several tables; expected one of {', '.join(map(str, files))}")
+
+
+def _common_axes(paths: Sequence[Path], abouts: Sequence[About]) -> tuple[str, ...]:
+    for path, about in zip(paths, abouts, strict=True):
+        if set(about.axes) != set(abouts[0].axes):
+            theirs = ", ".join(about.axes) or "nothing"
+            first = ", ".join(abouts[0].axes) or "nothing"
+            raise InputError(
+                f"{path}: its plan varies {theirs}, that of {paths[0]} {first}; expected tables of one plan"
+            )
+    return abouts[0].axes
+
+
+def _names(paths: Sequence[Path], abouts: Sequence[About]) -> list[str]:
+    """A name for each table: its version, if these differ, or else the way to it."""
+    versions = [about.version for about in abouts]
+    return versions if len(set(versions)) == len(versions) else [str(path) for path in paths]
+
+
+def _long(frame: pl.DataFrame, name: str, axes: Sequence[str], metrics: Sequence[str]) -> pl.DataFrame:
+    """A row per session and metric."""
+    kept = [c for c in ("cut_off", "run.seed_matters") if c in frame.columns]
+    parts = [
+        frame.select(
+            pl.lit(name).alias(_TABLE),
+            pl.lit(metric).alias(_METRIC),
+            *axes,
+            "seed",
+            "error",
+            *kept,
+            pl.col(metric).cast(pl.Float64).alias(_VALUE),
+        )
+        for metric in metrics
+    ]
+    return pl.concat(parts)

@@ -1,0 +1,262 @@
+"""Plans: what they vary, and what is refused, with file and line."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anabranch import InputError
+from anabranch.experiments import conditions, plan, sweep
+from conftest import Run
+
+HEAD = """\
+schema = 1
+question = "Which?"
+scenario = "base.toml"
+seeds = 2
+"""
+
+BASE = """\
+schema = 1
+duration = "2 s"
+[transport]
+scheduler = "min-rtt"
+[link.wifi]
+rtt = "20 ms"
+rate = "4 Mb/s"
+loss = "1 %"
+[link.lte]
+rtt = "60 ms"
+rate = "2 Mb/s"
+[[session]]
+video = { kind = "bulk" }
+"""
+
+COMPARE = '[compare]\nmetric = "goodput_bps"\nbetter = "higher"\nbetween = "transport.scheduler"\n'
+
+Write = Callable[[str], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Writes a plan beside its base."""
+    (tmp_path / "base.toml").write_text(BASE, encoding="utf-8")
+
+    def call(text: str) -> Path:
+        file = tmp_path / "plan.toml"
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    return call
+
+
+def labels(file: Path) -> list[dict[str, Any]]:
+    """What distinguishes the runs of a plan."""
+    read = plan.load(file)
+    return [run.labels for run in sweep.Experiment.of(read).runs(read.seeds)]
+
+
+def test_axes_are_crossed_and_seeds_are_the_same_everywhere(write: Write) -> None:
+    file = write(
+        HEAD + '[vary]\ntransport.scheduler = ["min-rtt", "ecf"]\n'
+        '"link.wifi.rtt" = { from = 10, to = 30, step = 10, unit = "ms" }\n'
+    )
+    found = [tuple(each.values()) for each in labels(file)]
+    expected = [(s, f"{rtt} ms", seed) for s in ("min-rtt", "ecf") for rtt in (10, 20, 30) for seed in (1, 2)]
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("{ from = 0.5, to = 1.05, step = 0.1 }", [0.5, 0.6, 0.7, 0.8, 0.9, 1.0]),
+        ("{ from = 0.1, to = 0.3, step = 0.1 }", [0.1, 0.2, 0.3]),
+        ("{ from = 1, to = 100, steps = 3, spacing = 'log' }", [1.0, 10.0, 100.0]),
+        ("{ from = 7, to = 7, steps = 1 }", [7.0]),
+    ],
+)
+def test_ranges_have_the_values_that_they_say(write: Write, spec: str, expected: list[float]) -> None:
+    read = plan.load(write(HEAD + f'[vary]\n"link.wifi.loss.share" = {spec}\n'))
+    assert [point.labels["link.wifi.loss.share"] for point in read.axes[0].points] == expected
+
+
+def test_zipped_lists_are_walked_together(write: Write) -> None:
+    file = write(HEAD + '[[zip]]\n"link.wifi.rtt" = ["10 ms", "20 ms"]\n"link.lte.rtt" = ["30 ms", "40 ms"]\n')
+    assert [tuple(each.values())[:2] for each in labels(file)[::2]] == [("10 ms", "30 ms"), ("20 ms", "40 ms")]
+
+
+def test_choices_are_named_sets_of_overrides(write: Write) -> None:
+    file = write(
+        HEAD + '[choose.variant]\n"as it is" = {}\nfast = { link.wifi.rate = "9 Mb/s", link.lte.rate = "8 Mb/s" }\n'
+    )
+    read = plan.load(file)
+    scenarios = [c.overrides for c in sweep.Experiment.of(read).conditions]
+    assert [each["variant"] for each in labels(file)[::2]] == ["as it is", "fast"]
+    assert [len(overrides) for overrides in scenarios] == [0, 1]
+
+
+def test_a_seed_in_a_text_is_that_of_the_run(write: Write) -> None:
+    file = write(
+        HEAD + '[set]\n"link.wifi.rate" = { synthetic = "lte", mean = "2 Mb/s" }\n"link.wifi.rate.seed" = "{seed}"\n'
+    )
+    read = plan.load(file)
+    runs = sweep.Experiment.of(read).runs(read.seeds)
+    assert [dict(run.overrides)["link.wifi.rate.seed"] for run in runs] == ["1", "2"]
+    nested = plan.load(
+        write(HEAD + "[set]\nlink.wifi.rate = { synthetic = 'lte', mean = '2 Mb/s', seed = '{seed}' }\n")
+    )
+    assert [run.digest for run in sweep.Experiment.of(nested).runs((1, 2))] == [run.digest for run in runs]
+    assert "seed = 2" in runs[1].scenario().resolved
+
+
+def test_samples_are_drawn_once_and_fill_the_space(write: Write) -> None:
+    text = HEAD + (
+        "[sample]\nmethod = 'latin-hypercube'\npoints = 10\n[sample.keys]\n"
+        '"link.wifi.rtt" = { from = 0, to = 100, unit = "ms" }\n'
+        '"link.lte.rtt" = { from = 10, to = 1000, unit = "ms", spacing = "log" }\n'
+    )
+    first, second = plan.load(write(text)).axes[0], plan.load(write(text)).axes[0]
+    assert first == second
+    rtts = [float(str(point.labels["link.wifi.rtt"]).split()[0]) for point in first.points]
+    # One in each tenth: that is what the method promises.
+    assert sorted(int(rtt // 10) for rtt in rtts) == list(range(10))
+    other = plan.load(write(text.replace("points", "seed = 2\npoints"))).axes[0]
+    assert other.points != first.points
+
+
+def test_recordings_are_paired_by_what_the_star_stands_for(write: Write, tmp_path: Path) -> None:
+    for name in ("a_wifi", "b_wifi", "a_lte", "b_lte"):
+        (tmp_path / f"{name}.csv").write_text(f"t,mbps\n0,{len(name)}\n1,3\n", encoding="utf-8")
+    text = HEAD + (
+        '[traces]\nlink.wifi.rate = "*_wifi.csv"\n'
+        'link.lte.rate = { glob = "*_lte.csv", offset = "random", scale = { from = 0.5, to = 2 } }\n'
+    )
+    found = labels(write(text))
+    assert [each["trace"] for each in found] == ["a", "a", "b", "b"]
+    scales = [each["link.lte.rate.scale"] for each in found]
+    # A seed has the same scale with every recording, so conditions stay paired.
+    assert scales[:2] == scales[2:]
+    assert scales[0] != scales[1]
+    assert all(0.5 <= scale <= 2 for scale in scales)
+    run = sweep.Experiment.of(plan.load(tmp_path / "plan.toml")).runs([1])[0]
+    assert f"scale = {scales[0]!r}" in run.scenario().resolved
+
+
+def test_the_key_of_a_run_is_its_content(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "a_wifi.csv").write_text("t,mbps\n0,1\n1,3\n", encoding="utf-8")
+    text = HEAD + '[traces]\nlink.wifi.rate = "*_wifi.csv"\n'
+
+    def keys(plan_text: str) -> list[bytes]:
+        conditions._load.cache_clear()
+        read = plan.load(write(plan_text))
+        return [run.key for run in sweep.Experiment.of(read).runs(read.seeds)]
+
+    first = keys(text)
+    assert len(set(first)) == 2
+    assert keys(text.replace("Which?", "What?") + '[vary]\ntransport.scheduler = ["min-rtt"]\n') == first
+    assert not set(keys(text + '[set]\nduration = "3 s"\n')) & set(first)
+    (tmp_path / "a_wifi.csv").write_text("t,mbps\n0,1\n1,4\n", encoding="utf-8")
+    assert not set(keys(text)) & set(first)
+
+
+MISTAKES = [
+    (HEAD + "sedes = 3\n", 5, "unknown key `sedes`", "did you mean `seeds`?"),
+    (HEAD + 'metrics = ["goodput_bsp"]\n', 5, "metric `goodput_bsp`", "did you mean `goodput_bps`?"),
+    (HEAD + 'reducers = ["deviation"]\n', 5, "no reducer is called `deviation`", "none"),
+    (HEAD + 'engines = ["live"]\n', 5, "no engine of plans is called `live`", "sim"),
+    (HEAD.replace("base.toml", "mobile/wifi-let"), 3, "no shipped scenario", "did you mean `mobile/wifi-lte`?"),
+    (HEAD + "[vary]\ntransport.scheduler = []\n", 6, "has no value", "expected a list"),
+    (HEAD + '[vary]\ntransport.scheduler = "ecf"\n', 6, "does not vary", "[set]"),
+    (HEAD + '[vary]\ntransport.scheduler = [\n  "min-rtt",\n  "efc",\n]\n', 8, "`efc`", "did you mean `ecf`?"),
+    (HEAD + '[vary]\ntransport.schedulr = ["ecf"]\n', 6, "schedulr", "did you mean `scheduler`?"),
+    (HEAD + '[vary]\ntransport.scheduler = ["ecf", "ecf"]\n', 6, "twice", "ecf"),
+    (HEAD + "[vary]\nwarm_up = { from = 3, to = 1, step = 1 }\n", 6, "is empty", "lower end first"),
+    (HEAD + "[vary]\nwarm_up = { from = 1, to = 3, stp = 1 }\n", 6, "unknown key `stp`", "did you mean `step`?"),
+    (HEAD + '[traces]\nlink.wifi.rate = "none-*.csv"\n', 6, "no file matches", "none-*.csv"),
+    (HEAD + '[traces]\nlink.wifi.rate = "wifi.csv"\n', 6, "`*`", "pairs/*_wifi.csv"),
+    (HEAD + '[set]\nlink.wfi.rtt = "3 ms"\n', 6, "wfi", "did you mean `wifi`?"),
+    (HEAD.replace("seeds = 2", 'seeds = "1-2"'), 4, "`seeds` is '1-2'", "1..10"),
+    (HEAD.replace("seeds = 2", "seeds = [1, 1]"), 4, "twice", "seed"),
+    (HEAD.replace("schema = 1", "schema = 2"), 1, "schema 2", "expected 1"),
+    (HEAD + COMPARE, 8, "nothing varies `transport.scheduler`", "varies nothing"),
+    (
+        HEAD + '[vary]\ntransport.scheduler = ["ecf"]\n' + COMPARE.replace("_bps", "_pbs"),
+        8,
+        "goodput_pbs",
+        "goodput_bps",
+    ),
+    (
+        HEAD + '[vary]\ntransport.scheduler = ["ecf"]\n' + COMPARE + 'reference = "min-rtt"\n',
+        11,
+        "no value 'min-rtt'",
+        "ecf",
+    ),
+    (HEAD + '[vary]\ntransport.scheduler = ["ecf"]\n' + COMPARE + "equivalent = '5'\n", 11, "`equivalent`", "5 %"),
+    (
+        HEAD + '[vary]\ntransport.scheduler = ["ecf"]\n' + COMPARE + 'quantiles = ["5"]\n',
+        11,
+        "'5' is no quantile",
+        "90 %",
+    ),
+    (HEAD + "[vary\n", 5, "", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "culprit", "remedy"), MISTAKES, ids=[m[2] or "syntax" for m in MISTAKES])
+def test_a_mistake_is_named_with_file_and_line(
+    write: Write, anabranch: Run, tmp_path: Path, text: str, line: int, culprit: str, remedy: str
+) -> None:
+    write(text)
+    before = sorted(tmp_path.rglob("*"))
+    done = anabranch("sweep", "plan.toml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: plan.toml:{line}: ")
+    assert culprit in done.stderr
+    assert remedy in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_values_that_do_not_go_together_are_named(write: Write) -> None:
+    file = write(HEAD + '[vary]\nduration = ["1 s", "9 s"]\nwarm_up = ["0 s", "5 s"]\n')
+    read = plan.load(file)
+    with pytest.raises(InputError, match=r"plan.toml.*warm_up"):
+        sweep.Experiment.of(read)
+
+
+def test_plan_show_lists_runs_and_makes_none(
+    write: Write, anabranch: Run, answer: Callable[..., Any], tmp_path: Path
+) -> None:
+    write(HEAD + '[vary]\ntransport.scheduler = ["min-rtt", "ecf"]\n' + COMPARE)
+    shown = anabranch("plan", "show", "plan.toml")
+    assert shown.returncode == 0
+    assert "2 conditions with 2 seeds: 4 runs" in shown.stdout
+    assert "ms a run" in shown.stdout
+    assert not (tmp_path / "runs").exists()
+    found = answer("plan", "show", "plan.toml")
+    assert [run["labels"]["seed"] for run in found["runs"]] == [1, 2, 1, 2]
+    assert found["estimated_seconds"] > 0
+    assert math.isfinite(found["estimated_seconds"])
+
+
+def test_a_listed_command_makes_the_run_again(
+    write: Write, answer: Callable[..., Any], anabranch: Run, tmp_path: Path
+) -> None:
+    import polars as pl
+
+    write(HEAD + '[vary]\ntransport.scheduler = ["min-rtt", "ecf"]\n')
+    assert anabranch("sweep", "plan.toml").returncode == 0
+    table = pl.read_parquet(tmp_path / "runs" / "plan" / "plan.parquet")
+    for row, run in zip(table.iter_rows(named=True), answer("plan", "show", "plan.toml")["runs"], strict=True):
+        again = anabranch(*run["command"][1:], "--json")
+        assert json.loads(again.stdout)["sessions"][0]["goodput_bps"] == row["goodput_bps"]
+
+
+@pytest.mark.parametrize("name", plan.shipped())
+def test_shipped_plans_are_whole(name: str) -> None:
+    experiment = sweep.Experiment.of(plan.load(name))
+    assert experiment.plan.question.endswith("?")
+    assert len(experiment.conditions) == experiment.plan.conditions
