@@ -169,12 +169,16 @@ impl Incoming {
         self.memory.set_share(share);
     }
 
-    /// The window to advertise on a subflow whose own window has opened to `opened`: at most the free buffer beside
-    /// data that waits to be read or for a hole to be filled (Linux's `__tcp_select_window` and `mptcp_space`), at
-    /// least the window advertised before.
+    /// The free buffer beside data that waits to be read or for a hole to be filled, as far as a subflow's own window has `opened`
+    /// (Linux's `__tcp_select_window` and `mptcp_space`).
+    fn free(&self, opened: u64) -> u64 {
+        self.memory.payload().saturating_sub(self.readable() + self.ahead.bytes()).min(opened)
+    }
+
+    /// The window to advertise on a subflow whose own window has opened to `opened`: what is free, at least the window advertised
+    /// before.
     pub fn window(&self, opened: u64) -> u64 {
-        let room = self.memory.payload().saturating_sub(self.readable() + self.ahead.bytes());
-        (self.next + room.min(opened)).max(self.edge) - self.next
+        self.free(opened).max(self.promised())
     }
 
     /// The window advertised last.
@@ -182,9 +186,12 @@ impl Incoming {
         self.edge - self.next
     }
 
-    /// The window to advertise, see [`Incoming::window`], in units of `1 << scale`, rounded up as in Linux; records it.
+    /// The window to advertise, see [`Incoming::window`], in units of `1 << scale`; records it. What is free is rounded up as in
+    /// Linux; what was advertised before is not, because it would grow with each acknowledgment.
     pub fn promise(&mut self, opened: u64, scale: u8) -> u16 {
-        let units = self.window(opened).div_ceil(1 << scale).min(u64::from(u16::MAX));
+        let (free, promised) = (self.free(opened), self.promised());
+        let units = if free >= promised { free.div_ceil(1 << scale) } else { promised >> scale };
+        let units = units.min(u64::from(u16::MAX));
         self.edge = self.edge.max(self.next + (units << scale));
         units as u16
     }

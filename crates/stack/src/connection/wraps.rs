@@ -12,7 +12,7 @@ use common::talk::Scripted;
 use common::{Pair, Path, config, secs};
 
 /// Bytes in either direction.
-const BYTES: u64 = 400_000;
+const BYTES: u64 = 800_000;
 
 /// A transfer in both directions whose data numbers begin at `first`, and whose subflow numbers begin just before 2^32.
 fn transfer(first: u64, wide: bool, seed: u64, adapt: impl Fn(&mut Pair)) -> Pair {
