@@ -26,25 +26,11 @@ pub(super) struct Packet {
 impl anabranch_network::Packet for Packet {
     #[inline]
     fn bytes(&self) -> u32 {
-        #[cfg(test)]
-        return self.bytes + fault::GROWN_BY.get();
-        #[cfg(not(test))]
         self.bytes
     }
 
     fn duplicate(&self) -> Self {
         self.clone()
-    }
-}
-
-/// A fault that a test injects: packets grow while links carry them.
-#[cfg(test)]
-pub(super) mod fault {
-    use std::cell::Cell;
-
-    thread_local! {
-        /// By how many bytes.
-        pub static GROWN_BY: Cell<u32> = const { Cell::new(0) };
     }
 }
 
