@@ -26,7 +26,7 @@ RUST_SOURCES := $(shell find crates scenarios -type f \( -name '*.rs' -o -name '
                 Cargo.toml Cargo.lock .cargo/config.toml
 PYTHON_TREES := python tests scripts
 
-.PHONY: help demo images test rust-test python-test check check-rust check-python words slow compare bench bench-live instructions build wheel docs validation fuzz matrix tools clean
+.PHONY: help demo images test rust-test python-test check check-rust check-python words slow compare bench bench-live instructions build wheel docs validation tables fuzz matrix tools clean
 
 help: ## Lists these verbs.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -183,6 +183,10 @@ docs: ## Regenerates the pages that follow from the code.
 validation: ## Measures the laws and the papers' claims, and writes the tables of docs/validation/.
 	$(CARGO) run --quiet --release --locked -p anabranch-validation --bin validation -- --write docs/validation/laws.md
 	$(CARGO) run --quiet --release --locked -p anabranch-validation --bin claims -- --seeds 10 --write docs/validation
+
+tables: build validation images ## Makes all tables, samples and figures of the documentation again, but for those of live runs and of speed.
+	$(BIN)/python scripts/rule-tables.py --write docs/validation/bitrate-rules.md
+	$(BIN)/python scripts/page-samples.py
 
 FUZZ_SECONDS ?= 60
 
