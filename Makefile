@@ -130,8 +130,9 @@ test: | $(VENV)/.created ## Runs every test that this machine can run, but the s
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target rust-test python-test
 	@$(MAKE) --no-print-directory check
 
+# Without the flags of make, because rustdoc would look for a job server that is not for it.
 rust-test: $(VENV)/.testable
-	$(CARGO) test --workspace --locked
+	env -u MAKEFLAGS $(CARGO) test --workspace --locked
 
 python-test: $(VENV)/.testable $(VENV)/.development
 	$(BIN)/pytest
