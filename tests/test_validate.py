@@ -118,3 +118,21 @@ def test_the_real_dash_js_is_a_witness_as_long_as_it_is_wanted(ladder: Path) -> 
     with pytest.raises(browsing.UnwantedError):
         play(scenario, "kernel", 1, lambda: False)
     assert time.monotonic() - began < took, "not played to its end"
+
+
+@pytest.mark.slow
+def test_the_tables_of_the_page_follow_from_the_kept_live_runs(launch: Run) -> None:
+    """The simulator agrees with the kernel as well as the page says. The video of part (d) depends on an encoder."""
+    folder = Path(__file__).parent.parent / "docs" / "validation"
+    parts = [argument for part in "abcef" for argument in ("--only", part)]
+    done = launch("validate", "--again", folder / "kernel-runs.json", *parts, "--json", timeout=1800)
+    shown = (folder / "kernel.md").read_text(encoding="utf-8")
+    words = {"equivalent": "pass", "differs": "differs", "inconclusive": "inconclusive"}
+    compared = 0
+    for part in json.loads(done.stdout)["parts"]:
+        for row in part["rows"]:
+            values = [row[key] for key in ("cell", "quantity", "simulated", "live", "ratio", "tolerance")]
+            line = f"| {' | '.join([*values, words[row['verdict']]])} |"
+            assert line in shown
+            compared += 1
+    assert compared > 150

@@ -1,0 +1,38 @@
+"""Keeps the live runs of a campaign, so that anybody can compare them with the simulator as it is, without root.
+
+    anabranch validate --json > report.json                       makes the campaign (root, an hour)
+    .venv/bin/python scripts/kernel-runs.py report.json           keeps the runs: docs/validation/kernel-runs.json
+    anabranch validate --again docs/validation/kernel-runs.json   compares them again
+
+Verdicts and simulated runs are left out, because they are made anew. A test in `tests/test_validate.py` compares the
+result with the tables of `docs/validation/kernel.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+KEPT = Path(__file__).resolve().parent.parent / "docs" / "validation" / "kernel-runs.json"
+
+
+def main() -> None:
+    """Writes the file: a line per test case."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition(",")[0])
+    parser.add_argument("report", type=Path, help="what `anabranch validate --json` printed")
+    report = json.loads(parser.parse_args().report.read_text("utf-8"))
+    cases = [
+        {
+            "cell": {key: case["cell"][key] for key in ("part", "name")},
+            **{key: case[key] for key in ("void", "errors", "lateness", "live")},
+        }
+        for case in report["cells"]
+    ]
+    lines = ",\n".join(json.dumps(case, ensure_ascii=False, separators=(",", ":")) for case in cases)
+    KEPT.write_text(f'{{"kernel":{json.dumps(report["kernel"])},"cells":[\n{lines}\n]}}\n', "utf-8")
+    print(f"{KEPT}: {len(cases)} test cases, {sum(len(case['live']) for case in cases)} live runs")
+
+
+if __name__ == "__main__":
+    main()
