@@ -1,6 +1,7 @@
 """What the tests share: how to call the command line, and a scenario that takes a moment."""
 
 import contextlib
+import importlib.util
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -49,6 +51,20 @@ at = "14 s"
 link = "wifi"
 down = false
 """
+
+
+def load_script(name: str) -> ModuleType:
+    """A program of `scripts/` as a module."""
+    file = Path(__file__).parent.parent / "scripts" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name.replace("-", "_"), file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their own module up.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -1,13 +1,13 @@
 """scripts/check-words.py finds denied words, and lets its exceptions pass."""
 
-import importlib.util
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from conftest import load_script
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "check-words.py"
 
@@ -34,18 +34,7 @@ files = ["pages/tables*.md"]
 """
 
 
-def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("check_words", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their own module up.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-check_words = _load()
+check_words = load_script("check-words")
 
 
 def _findings(text: str, path: str = "src/a.rs") -> list[str]:

@@ -17,9 +17,11 @@ import typer
 from typer.testing import CliRunner
 
 from anabranch.cli import app
+from conftest import load_script
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+page_samples = load_script("page-samples")
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 # Files that may name a page of the documentation.
 SOURCES = ("crates", "python", "tests", "scripts", "scenarios", "examples", "benches", "fuzz", "Makefile")
@@ -214,19 +216,11 @@ def test_the_tutorial_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert (ran, shown) == (8, 2)
 
 
-def demo_commands() -> list[list[str]]:
-    """The commands of `make demo`."""
-    text = (ROOT / "Makefile").read_text("utf-8").replace("\\\n", " ")
-    (recipe,) = re.findall(r"^demo:.*\n((?:\t.*\n)+)", text, re.MULTILINE)
-    lines = [line.replace("$(DEMO_DIR)", "demo") for line in recipe.splitlines() if "$(BIN)/anabranch" in line]
-    return [shlex.split(line.partition("$(BIN)/anabranch")[2]) for line in lines]
-
-
 def test_the_readme_shows_what_the_demo_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "README.md").read_text("utf-8")
     printed = ""
-    for arguments in demo_commands():
+    for arguments in page_samples.demo_commands():
         done = CliRunner().invoke(app, arguments)
         assert done.exit_code == 0, f"{arguments}: {done.output}"
         printed += done.stdout

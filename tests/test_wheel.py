@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from anabranch import _core
+from conftest import load_script
 
 ROOT = Path(__file__).parent.parent
 
-
-def load_script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("wheel", ROOT / "scripts" / "wheel.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-wheel = load_script()
+wheel = load_script("wheel")
 
 
 def test_no_scenario_of_the_benchmark_is_trained_with() -> None:

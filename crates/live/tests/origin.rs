@@ -9,6 +9,7 @@ use anabranch_live::serve::{Content, Options};
 use anabranch_live::testnet::Family;
 use anabranch_units::Bandwidth;
 use common::kernel::{self, PORT};
+use common::nginx::Nginx;
 use common::site::{LEN, Plan, Root};
 use common::{content, require};
 use sha2::{Digest, Sha256};
@@ -16,57 +17,29 @@ use socket2::SockRef;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Address of origins in the router's namespace.
 const ORIGIN: &str = "127.0.0.1:8443";
 /// The longest step of a test.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// nginx with TLS, ended with its owner.
-struct Nginx(Child);
-
-impl Nginx {
-    /// Serves `root` inside the namespace, with a certificate that it signs itself.
-    fn start(namespace: &Netns, root: &Path) -> Self {
-        let path = |name: &str| root.join(name).display().to_string();
-        let (key, certificate) = (path("key.pem"), path("certificate.pem"));
-        let mut openssl = Command::new("openssl");
-        openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]);
-        openssl.args(["-days", "1", "-subj", "/CN=anabranch.test", "-keyout", &key, "-out", &certificate]);
-        assert!(openssl.stderr(Stdio::null()).status().expect("it starts").success());
-        let root = root.display();
-        let configuration = format!(
-            "daemon off; user root; worker_processes 1; pid {root}/nginx.pid; error_log {root}/error.log;\n\
-             events {{ }}\n\
-             http {{ access_log off;\n\
-             client_body_temp_path {root}/t1; proxy_temp_path {root}/t2; fastcgi_temp_path {root}/t3;\n\
-             uwsgi_temp_path {root}/t4; scgi_temp_path {root}/t5;\n\
-             server {{ listen {ORIGIN} ssl; root {root}; dav_methods PUT; client_max_body_size 0;\n\
-             ssl_certificate {certificate}; ssl_certificate_key {key}; }} }}\n"
-        );
-        let file = path("nginx.conf");
-        std::fs::write(&file, configuration).expect("a file");
-        let child = namespace.command("nginx").args(["-e", "stderr", "-c", &file]).spawn().expect("it starts");
-        let nginx = Nginx(child);
-        let began = Instant::now();
-        let listens = || namespace.run(|| TcpStream::connect(ORIGIN).is_ok()).expect("it can be entered");
-        while !listens() {
-            assert!(began.elapsed() < TIMEOUT, "nginx does not listen");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        nginx
-    }
-}
-
-impl Drop for Nginx {
-    fn drop(&mut self) {
-        // Its master ends the workers on a signal; when it is killed, it cannot.
-        let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&self.0), rustix::process::Signal::TERM);
-        let _ = self.0.wait();
-    }
+/// nginx with TLS: serves `root` inside the namespace, with a certificate that it signs itself.
+fn nginx(namespace: &Netns, root: &Path) -> Nginx {
+    let path = |name: &str| root.join(name).display().to_string();
+    let (key, certificate) = (path("key.pem"), path("certificate.pem"));
+    let mut openssl = Command::new("openssl");
+    openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]);
+    openssl.args(["-days", "1", "-subj", "/CN=anabranch.test", "-keyout", &key, "-out", &certificate]);
+    assert!(openssl.stderr(Stdio::null()).status().expect("it starts").success());
+    let server = format!(
+        "listen {ORIGIN} ssl; root {}; dav_methods PUT; client_max_body_size 0;\n\
+         ssl_certificate {certificate}; ssl_certificate_key {key};",
+        root.display()
+    );
+    Nginx::start(namespace, root, ORIGIN, &server)
 }
 
 #[test]
@@ -77,7 +50,7 @@ fn nginx_with_tls_behind_it_serves_curl_over_two_paths() {
         Content::Origin(ORIGIN.into()),
         |_| {},
         |site| {
-            let _nginx = Nginx::start(site.router, &root.0);
+            let _nginx = nginx(site.router, &root.0);
             let url = format!("https://{}:{PORT}/video/film.mp4", Family::V4.server());
             let mut curl = site.client.command("mptcpize");
             curl.args(["run", "curl", "--insecure", "--silent", "--show-error", "--fail", "--max-time", "60", &url]);
@@ -371,7 +344,7 @@ fn uploads_over_tls_to_nginx_arrive_whole_over_multipath_tcp_and_tcp() {
         Content::Origin(ORIGIN.into()),
         |_| {},
         |site| {
-            let _nginx = Nginx::start(site.router, &root.0);
+            let _nginx = nginx(site.router, &root.0);
             for (program, i) in ["mptcpize", "env"].into_iter().flat_map(|p| (0..UPLOADS as u64).map(move |i| (p, i))) {
                 let mut bytes = vec![0; 1_000_000 + (i as usize * 2_000_000) / UPLOADS];
                 content::fill(i, &mut bytes);

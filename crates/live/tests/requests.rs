@@ -8,14 +8,14 @@ use anabranch_live::requirements::NGINX;
 use anabranch_live::serve::{Options, Visible};
 use anabranch_live::testnet::Family;
 use common::kernel;
+use common::nginx::Nginx;
 use common::require;
 use common::site::{Plan, Root};
 use std::fs::{self, FileTimes};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 /// Where nginx listens, in the router's namespace.
 const NGINX_AT: &str = "127.0.0.1:8081";
@@ -69,39 +69,11 @@ fn ask_nginx(router: &Netns, request: &str) -> Got {
     router.run(|| exchange(TcpStream::connect(NGINX_AT).expect("it listens"), request)).expect("entered")
 }
 
-/// nginx without TLS, ended with its owner.
-struct Nginx(Child);
-
-impl Nginx {
-    fn start(namespace: &Netns, root: &Path) -> Self {
-        let base = root.join("nginx");
-        fs::create_dir_all(&base).expect("a directory");
-        let (root, base) = (root.display(), base.display());
-        let configuration = format!(
-            "daemon off; user root; worker_processes 1; pid {base}/pid; error_log {base}/error.log;\n\
-             events {{ }}\n\
-             http {{ access_log off; client_body_temp_path {base}/t1; proxy_temp_path {base}/t2;\n\
-             fastcgi_temp_path {base}/t3; uwsgi_temp_path {base}/t4; scgi_temp_path {base}/t5;\n\
-             server {{ listen {NGINX_AT}; root {root}; }} }}\n"
-        );
-        let file = format!("{base}/nginx.conf");
-        fs::write(&file, configuration).expect("a file");
-        let child = namespace.command("nginx").args(["-e", "stderr", "-c", &file]).stderr(Stdio::null()).spawn();
-        let nginx = Nginx(child.expect("it starts"));
-        let began = Instant::now();
-        while !namespace.run(|| TcpStream::connect(NGINX_AT).is_ok()).expect("entered") {
-            assert!(began.elapsed() < TIMEOUT, "nginx does not listen");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        nginx
-    }
-}
-
-impl Drop for Nginx {
-    fn drop(&mut self) {
-        let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&self.0), rustix::process::Signal::TERM);
-        let _ = self.0.wait();
-    }
+/// nginx without TLS, which serves `root` inside the namespace.
+fn nginx(namespace: &Netns, root: &Path) -> Nginx {
+    let base = root.join("nginx");
+    fs::create_dir_all(&base).expect("a directory");
+    Nginx::start(namespace, &base, NGINX_AT, &format!("listen {NGINX_AT}; root {};", root.display()))
 }
 
 fn file(path: &Path, bytes: &[u8]) {
@@ -198,7 +170,7 @@ fn conditional_requests_and_ranges_beside_nginx() {
         root.content(),
         |_| {},
         |site| {
-            let _nginx = Nginx::start(site.router, &root.0);
+            let _nginx = nginx(site.router, &root.0);
             let ours = |request: &str| ask_ours(site.client, request);
             let nginxs = |request: &str| ask_nginx(site.router, request);
             let etag = |got: Got| got.header("etag").expect("a validator").to_owned();

@@ -14,9 +14,7 @@ use anabranch_units::Bytes;
 const WHOLE: u64 = 256;
 /// The share before packets have shown theirs (`TCP_DEFAULT_SCALING_RATIO`). It is the least here: a fixed buffer is given in bytes
 /// of payload, so small packets do not make it smaller.
-const DEFAULT_SHARE: u64 = 128;
-/// Smaller packets say nothing about the share (`TCP_MSS_DEFAULT`).
-const LEAST_MEASURED: u32 = 536;
+pub(crate) const DEFAULT_SHARE: u64 = 128;
 /// What a driver puts before a packet, and the headers with their options.
 const HEADERS: u32 = 144;
 /// What the application is taken to read in the first round trip: ten segments with timestamps (`TCP_INIT_CWND`).
@@ -64,9 +62,6 @@ impl ReceiveMemory {
 
     /// The share that packets of this much payload need.
     pub fn share_of(payload: u32) -> u64 {
-        if payload < LEAST_MEASURED {
-            return DEFAULT_SHARE;
-        }
         let share = u64::from(payload) * WHOLE / packet_memory(payload, HEADERS);
         share.clamp(DEFAULT_SHARE, WHOLE - 1)
     }

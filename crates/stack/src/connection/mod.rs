@@ -39,7 +39,7 @@ pub use transport::{
 use crate::options::OptionError;
 use crate::path_manager::FullMesh;
 use crate::path_policy::{self, PathPolicy};
-use crate::receive_memory::ReceiveMemory;
+use crate::receive_memory::{DEFAULT_SHARE, ReceiveMemory};
 use crate::scheduler::{self, Scheduler};
 use crate::subflow::{State, Subflow, TimerOutcome};
 use crate::view::{ConnectionView, Hints, SubflowView};
@@ -296,7 +296,7 @@ impl Connection {
         let around = Surroundings {
             rtt: self.subflows.iter().map(Subflow::round_trip).max().unwrap_or_default(),
             reach: plain.map_or(0, |subflow| subflow.receiver.reach()),
-            share: self.subflows.iter().map(|subflow| subflow.receiver.share()).min().unwrap_or_default(),
+            share: self.subflows.iter().map(|subflow| subflow.receiver.share()).min().unwrap_or(DEFAULT_SHARE),
         };
         let mss = self.views.first().map_or(1460, |view| view.mss);
         let promised = self.incoming.promised();

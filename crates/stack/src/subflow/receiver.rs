@@ -132,7 +132,9 @@ impl Receiver {
     /// A packet of `len` bytes arrived: the window opens by two full segments of `segment` bytes, as far as there is memory beside
     /// this packet (Linux's `tcp_grow_window`). Returns whether it did.
     pub fn widen(&mut self, len: u32, segment: u32) -> bool {
-        self.memory.set_share(ReceiveMemory::share_of(len.max(self.full_size)));
+        if len > self.full_size {
+            self.memory.set_share(ReceiveMemory::share_of(len));
+        }
         let widest = self.memory.payload().saturating_sub(u64::from(len));
         let opens = len >= LEAST_OPENING && self.opened < widest;
         if opens {
