@@ -72,7 +72,7 @@ fn a_client_joins_with_proofs() {
     assert_eq!(talk.emitted_at(1_060), ["1 ACK 1 ack 1 join-ack"]);
     assert_eq!(talk.emitted_at(3_060), ["1 ACK 1 ack 1 join-ack"]);
     talk.deliver(1, peer(1, 1).data_ack(1000));
-    assert_eq!(talk.emitted(), ["1 ACK 1 ack 1 data-ack 0"], "the beginning of a subflow is acknowledged at once");
+    assert_eq!(talk.emitted(), NOTHING, "the fourth segment is the last of the handshake");
     talk.silence_until(10_000);
 }
 
@@ -98,7 +98,7 @@ fn a_server_answers_and_takes_the_first_data_with_the_keys() {
     assert_eq!(talk.emitted_at(3_000), ["0 SYN|ACK 0 ack 1 capable(1)"]);
     let keys = capable(Some(PEER_KEY), Some(OUR_KEY), None);
     talk.deliver(0, peer(1, 1).option(keys));
-    assert_eq!(talk.emitted(), ["0 ACK 1 ack 1 data-ack 0"], "the client waits for DSS");
+    assert_eq!(talk.emitted(), NOTHING, "the acknowledgment of the client's first data brings DSS");
     assert!(talk.end.is_multipath());
     talk.silence_until(4_000);
     let placed = talk.deliver(0, peer(1, 1).payload(300).option(capable(Some(PEER_KEY), Some(OUR_KEY), Some(300))));
@@ -263,7 +263,9 @@ fn a_third_segment_without_keys_means_plain_tcp() {
     let mut talk = Talk::server(two_paths(), &[OUR_KEY, 0, 1_000], &[capable(None, None, None)], |_| {});
     talk.emitted();
     talk.deliver(0, peer(1, 1));
-    assert_eq!((talk.emitted(), talk.end.is_multipath()), (vec!["0 ACK 1 ack 1".to_string()], false));
+    assert!(!talk.end.is_multipath());
+    talk.end.write(100);
+    assert_eq!(talk.emitted(), ["0 ACK 1+100 ack 1"]);
 }
 
 #[test]
@@ -304,9 +306,9 @@ fn only_what_the_peer_offered_is_agreed_to() {
     let options = syn_ack.syn.unwrap();
     assert_eq!((options.window_scale, options.sack_permitted, syn_ack.timestamps), (None, false, None));
     talk.deliver(0, peer(1, 1));
-    assert_eq!(talk.emitted_segments()[0].1.window, 64_240, "not scaled");
     talk.end.write(10_000);
-    assert_eq!(talk.emitted()[0], "0 ACK 1+1460 ack 1");
+    let first = talk.emitted_segments().remove(0).1;
+    assert_eq!((first.payload_len, first.window), (1_460, 64_240), "not scaled");
     // Nor does it send SACK blocks.
     talk.deliver(0, peer(101, 1).payload(100));
     assert_eq!(talk.emitted(), ["0 ACK 10001 ack 1"]);

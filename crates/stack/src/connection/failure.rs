@@ -42,11 +42,10 @@ impl Connection {
     /// Moves the subflow's unsent data to the others.
     pub(super) fn reinject_queue(&mut self, at: usize) {
         let (subflow, outgoing) = (&mut self.subflows[at], &mut self.outgoing);
-        for chunk in subflow.queue.drain(..) {
+        for chunk in subflow.take_all() {
             let start = chunk.stream_offset;
             outgoing.reinject(Reinjection { start, end: start + chunk.len, avoid: subflow.id });
         }
-        subflow.queued = 0;
         self.refresh(at);
     }
 

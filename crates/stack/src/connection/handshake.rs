@@ -289,11 +289,18 @@ impl Connection {
     fn establish(&mut self, now: Instant, at: usize) {
         let subflow = &mut self.subflows[at];
         let (id, path, rtt) = (subflow.id, subflow.path.id, subflow.sender.rtt().srtt());
+        // A client's third segment completes the handshake of the connection, and a server's fourth one that of a join. The last
+        // segment of a handshake is not answered.
+        let answered = match (subflow.state, subflow.opening) {
+            (State::SynSent, Opening::Initial) | (State::SynReceived, Opening::Join { .. }) => true,
+            (State::SynReceived, Opening::Initial) | (State::JoinSent, _) => false,
+            (state, opening) => unreachable!("a subflow is established in {state:?}, {opening:?}"),
+        };
         subflow.state = State::Established;
         subflow.handshake = Default::default();
-        // The client must send the third segment. The server's first DSS makes a client join, so it should not be
-        // delayed.
-        subflow.receiver.acknowledge_now();
+        if answered {
+            subflow.receiver.acknowledge_now();
+        }
         self.alone &= subflow.opening == Opening::Initial;
         self.path_manager.on_opened(path);
         self.refresh(at);

@@ -457,6 +457,7 @@ impl Connection {
             unsent: self.outgoing.unsent(),
             window_end: self.outgoing.window_end(),
             fragment: (self.config.transport.commit == Commit::IntoBuffer).then(|| self.outgoing.rest_of_fragment()),
+            write_begins: self.config.transport.commit == Commit::IntoBuffer && self.outgoing.write_placed(),
             opportunistic_retransmissions: self.progress.opportunistic,
             hints: self.hints,
         }

@@ -17,13 +17,13 @@
 //! Source: Linux 6.12, `net/mptcp/protocol.c`, `mptcp_subflow_get_send` and `__mptcp_push_pending`.
 //!
 //! Ours:
-//! - A burst is not carried on at a later instant, because 6.12 chooses anew in every push; `burst = "kept"` carries
-//!   it on until it is used up, as 5.x did.
+//! - A burst is not carried on at a later instant or in the application's next write, because 6.12 chooses anew in every push;
+//!   `burst = "kept"` carries it on until it is used up, as 5.x did.
 //! - Subflows that have no pacing rate yet are passed over as there, but used, oldest first, if no contender has one.
 //! - A reinjection goes to the shortest linger too and leaves the state alone; there, a timer picks an idle subflow.
 
 use super::{Decision, Entry, PerSubflow, Scheduler, Trigger, View};
-use crate::view::SubflowView;
+use crate::view::{ConnectionView, SubflowView};
 use anabranch_units::{Instant, SubflowId};
 
 pub(super) const ENTRY: Entry = Entry {
@@ -78,7 +78,8 @@ impl Scheduler for Linux {
 impl Linux {
     /// More of the current burst, if its subflow can take it.
     fn running_burst(&self, view: &View<'_>) -> Option<Decision> {
-        let burst = self.burst.filter(|b| self.kept || b.chosen_at == view.connection.now)?;
+        let ConnectionView { now, write_begins, .. } = *view.connection;
+        let burst = self.burst.filter(|b| self.kept || (b.chosen_at == now && !write_begins))?;
         let subflow = view.position_of(burst.subflow).filter(|position| view.candidates.contains(*position))?;
         let rest = burst.end.saturating_sub(view.connection.next);
         (rest > 0).then_some(Decision::Send { subflow, bytes: view.connection.fragment.unwrap_or(rest) })
@@ -224,6 +225,16 @@ mod tests {
             let Decision::Send { subflow, .. } = bed.decide() else { panic!("there is room") };
             assert_eq!(subflow, expected);
         }
+    }
+
+    #[test]
+    fn the_applications_next_write_chooses_anew() {
+        let mut bed = fragmented();
+        assert_eq!(bed.decide(), send(0, 32_728));
+        bed.sent(0, 32_728);
+        // The first subflow has the rest of its burst to come, but its queue lingers longer now.
+        bed.connection.write_begins = true;
+        assert_eq!(bed.decide(), send(1, 32_728));
     }
 
     #[test]

@@ -51,10 +51,10 @@ impl SendMemory {
         u64::from((LARGEST_PACKET - self.header_room) / segment * segment)
     }
 
-    /// What `payload` takes while `packets` of it are in flight.
-    pub fn taken(&self, payload: u64, packets: u32) -> u64 {
-        let records = packets.div_ceil(PACKETS_PER_RECORD);
-        payload + u64::from(records) * u64::from(DESCRIPTION + PAGES + self.header_room)
+    /// What `payload` takes while `packets` of it are in flight and the rest lies in this many `queued` records.
+    pub fn taken(&self, payload: u64, packets: u32, queued: u64) -> u64 {
+        let records = u64::from(packets.div_ceil(PACKETS_PER_RECORD)) + queued;
+        payload + records * u64::from(DESCRIPTION + PAGES + self.header_room)
     }
 
     /// The handshake is complete: memory for the initial window. `segment` is the payload of the largest segment without
@@ -103,9 +103,9 @@ mod tests {
     fn packets_in_flight_take_more_than_their_payload() {
         // Seen with `ss` (w): 832 bytes more than the payload per record of two packets.
         let memory = SendMemory::new(256, MOST);
-        assert_eq!(memory.taken(5_000, 0), 5_000);
-        assert_eq!(memory.taken(5_000, 1), 5_832);
-        assert_eq!(memory.taken(5_000, 4), 6_664);
+        assert_eq!(memory.taken(5_000, 0, 0), 5_000);
+        assert_eq!(memory.taken(5_000, 1, 0), 5_832);
+        assert_eq!(memory.taken(5_000, 4, 0), 6_664);
     }
 
     #[test]

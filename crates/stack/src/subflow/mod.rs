@@ -115,6 +115,11 @@ pub(crate) struct Subflow {
     pub receiver: Receiver,
     pub queue: VecDeque<Chunk>,
     pub queued: u64,
+    /// Linux's records of the queue, and the payload of one; see [`SendMemory::record`].
+    queued_records: u64,
+    record: u64,
+    /// Bytes of the first chunk that have left the queue.
+    front_taken: u64,
     /// What the data may take where it commits into the buffer.
     pub memory: SendMemory,
     /// Mappings that may cover bytes still to come: a mapping may span several segments.
@@ -202,6 +207,9 @@ impl Subflow {
             receiver: Receiver::new(origin.first_window, origin.receive_memory),
             queue: VecDeque::new(),
             queued: 0,
+            queued_records: 0,
+            record: 1,
+            front_taken: 0,
             memory: origin.memory,
             mappings: VecDeque::new(),
             backup_here: origin.path.backup,
@@ -336,7 +344,7 @@ impl Subflow {
             in_flight: self.sender.board().in_flight(),
             queued: self.queued,
             outstanding,
-            memory: self.memory.taken(payload, self.sender.board().packets_out()),
+            memory: self.memory.taken(payload, self.sender.board().packets_out(), self.queued_records),
             send_buffer: self.memory.limit(),
             srtt: rtt.srtt(),
             rttvar: rtt.deviation(),
@@ -353,32 +361,53 @@ impl Subflow {
     /// Queues bytes to send; returns how many of Linux's records they need beside those that are queued. `segment` is the
     /// payload of a full segment.
     pub fn give(&mut self, chunk: Chunk, segment: u32) -> u64 {
-        let record = self.memory.record(segment);
+        self.record = self.memory.record(segment);
         self.queued += chunk.len;
-        match self.queue.back_mut() {
+        let before = self.queued_records;
+        match self.queue.back() {
             Some(last) if last.kind == chunk.kind && last.stream_offset + last.len == chunk.stream_offset => {
-                let records = last.len.div_ceil(record);
-                last.len += chunk.len;
-                last.len.div_ceil(record) - records
+                let at = self.queue.len() - 1;
+                self.queued_records -= self.records(at);
+                self.queue[at].len += chunk.len;
+                self.queued_records += self.records(at);
             }
             _ => {
                 self.queue.push_back(chunk);
-                chunk.len.div_ceil(record)
+                self.queued_records += self.records(self.queue.len() - 1);
             }
         }
+        self.queued_records - before
+    }
+
+    /// Linux's records that what is left of a chunk in the queue lies in. They are cut from its beginning.
+    fn records(&self, at: usize) -> u64 {
+        let taken = if at == 0 { self.front_taken } else { 0 };
+        (taken + self.queue[at].len).div_ceil(self.record) - taken / self.record
     }
 
     /// Removes up to `max` bytes from the front of the queue.
     pub fn take(&mut self, max: u64) -> Option<Chunk> {
-        let front = self.queue.front_mut()?;
-        let taken = Chunk { len: front.len.min(max), ..*front };
-        front.stream_offset += taken.len;
-        front.len -= taken.len;
-        if front.len == 0 {
-            self.queue.pop_front();
-        }
+        let front = *self.queue.front()?;
+        let taken = Chunk { len: front.len.min(max), ..front };
         self.queued -= taken.len;
+        self.queued_records -= self.records(0);
+        if taken.len == front.len {
+            self.queue.pop_front();
+            self.front_taken = 0;
+        } else {
+            self.front_taken += taken.len;
+            let rest = &mut self.queue[0];
+            rest.stream_offset += taken.len;
+            rest.len -= taken.len;
+            self.queued_records += self.records(0);
+        }
         Some(taken)
+    }
+
+    /// Empties the queue.
+    pub fn take_all(&mut self) -> VecDeque<Chunk> {
+        (self.queued, self.queued_records, self.front_taken) = (0, 0, 0);
+        std::mem::take(&mut self.queue)
     }
 
     /// Where the byte at the subflow's `offset` belongs in the stream, by the mappings seen so far, and how many bytes from

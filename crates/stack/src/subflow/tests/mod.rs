@@ -2,6 +2,7 @@
 //! an obvious model.
 
 mod delivery_rate;
+mod queue;
 mod receiver;
 mod repair;
 mod scoreboard;
