@@ -97,22 +97,15 @@ def run(
         LiveError: This machine cannot do it, or something failed; the message says what is missing.
         ToolError: A program is missing or failed.
     """
-    _check(server, client)
     overrides = session.overrides_of(set)
     loaded = session.load(scenario, overrides)
+    _prepare(server, client)
     report = progress or _nobody
-    if client != MODEL:
-        clients()[client].prepare()
     served = _content(loaded, clients().get(client), content, report)
+    kind, capture = MODEL if client == MODEL else "program", folder if pcap else None
     cpu, wall = time.process_time(), time.perf_counter()
     with _core.Testbed(
-        loaded,
-        seed=seed,
-        server=server,
-        client=MODEL if client == MODEL else "program",
-        record_events=events,
-        capture_dir=folder if pcap else None,
-        content_root=served,
+        loaded, seed=seed, server=server, client=kind, record_events=events, capture_dir=capture, content_root=served
     ) as testbed:
         began = time.monotonic() - testbed.elapsed
         watched, ended = _play(testbed, loaded, client, served, folder, report)
@@ -134,8 +127,8 @@ def run(
     )
 
 
-def _check(server: str, client: str) -> None:
-    """Refuses unknown names, and a machine without Linux."""
+def _prepare(server: str, client: str) -> None:
+    """Refuses unknown names, and a machine without Linux or the client's program; fetches what the program needs."""
     if server not in SERVERS:
         raise InputError(f"--server {server}: expected {' or '.join(SERVERS)}")
     if client != MODEL and client not in clients():
@@ -144,6 +137,8 @@ def _check(server: str, client: str) -> None:
         raise InputError(f"--client {client}: expected one of {', '.join([MODEL, *clients()])}{hint}")
     if not hasattr(_core, "Testbed"):
         raise _core.LiveError("live runs need Linux: network namespaces, TUN devices and Multipath TCP in the kernel")
+    if client != MODEL:
+        clients()[client].prepare()
 
 
 def _play(
