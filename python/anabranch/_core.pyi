@@ -18,6 +18,7 @@ __all__ = [
     "Viewed",
     "__version__",
     "check_metrics",
+    "live_missing",
     "load",
     "load_dictionary",
     "measure",
@@ -128,6 +129,9 @@ def check_metrics(text: str) -> None:
     Raises:
         InputError: It is not; the message names the key.
     """
+
+def live_missing() -> list[str]:
+    """What live runs need and this machine lacks, one sentence each with the remedy. Linux only."""
 
 @final
 class Testbed:

@@ -65,7 +65,7 @@ mod _core {
     use super::simulate::run;
     #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use super::testbed::Testbed;
+    use super::testbed::{Testbed, live_missing};
     #[pymodule_export]
     use super::toml_text::value_text;
     #[pymodule_export]

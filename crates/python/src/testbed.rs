@@ -14,6 +14,12 @@ use std::path::PathBuf;
 #[pyclass]
 pub struct Testbed(Option<anabranch_testbed::Testbed>);
 
+/// What live runs need and this machine lacks, one sentence each with the remedy.
+#[pyfunction]
+pub fn live_missing() -> Vec<String> {
+    anabranch_live::requirements::missing(&[])
+}
+
 /// The run failed, or the machine cannot do it.
 fn failed(error: TestbedError) -> PyErr {
     LiveError::new_err(error.to_string())

@@ -12,6 +12,7 @@ from anabranch import InputError, __version__, _core
 from anabranch.cli import (
     comparing,
     content,
+    examining,
     listing,
     planning,
     reproducing,
@@ -59,6 +60,7 @@ app.command("sweep", epilog=sweeping.EXAMPLES)(sweeping.sweep)
 app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
 app.add_typer(content.app, name="content")
+app.command("doctor", epilog=examining.EXAMPLES)(examining.examine)
 app.command("schema", epilog=schema.EXAMPLES)(schema.print_schema)
 app.command("serve", epilog=serving.EXAMPLES)(serving.serve)
 app.add_typer(tracing.app, name="trace")

@@ -199,24 +199,6 @@ def _watch_curl(place: Place, progress: Progress) -> Watched:
     return Watched(None, done.over, began, ())
 
 
-def _prepare_curl() -> None:
-    _find_all({"curl": "curl"})
-
-
-def _prepare_dashjs() -> None:
-    _find_all({"chromium": "chromium"})
-    dashjs.library()
-
-
-def _prepare_vlc() -> None:
-    _find_all({"cvlc": "vlc-bin vlc-plugin-base", "setpriv": "util-linux"})
-
-
-def _find_all(packages: Mapping[str, str]) -> None:
-    for program, package in {**packages, "mptcpize": "mptcpize"}.items():
-        find(program, package)
-
-
 def _films(folder: Path) -> list[Path]:
     return sorted(folder.glob("film.*"))
 
@@ -232,19 +214,45 @@ class Client:
     Attributes:
         sentence: What it is.
         content: What it plays: ``dash``, ``progressive``, or :data:`BYTES`.
-        prepare: Sees to it that there is what it needs, before time runs; raises ToolError.
         watch: Plays; raises what :func:`dashjs.play`, :func:`vlc.play` or :func:`curl.fetch` raise.
+        programs: The programs that it runs, with their packages on Debian and Ubuntu.
+        fetch: Gets what is no program and needed before time runs; raises ToolError.
     """
 
     sentence: str
     content: str
     watch: Callable[[Place, Progress], Watched]
-    prepare: Callable[[], None]
+    programs: Mapping[str, str]
+    fetch: Callable[[], object] | None = None
 
+    def prepare(self) -> None:
+        """Sees to it that there is what it needs.
+
+        Raises:
+            ToolError: A program is missing, or something cannot be fetched.
+        """
+        for program, package in self.programs.items():
+            find(program, package)
+        if self.fetch is not None:
+            self.fetch()
+
+
+_MPTCPIZE = {"mptcpize": "mptcpize"}
 
 CLIENTS: Mapping[str, Client] = {
-    "curl": Client("curl, which only downloads", BYTES, _watch_curl, _prepare_curl),
-    "dash.js": Client(f"dash.js {dashjs.VERSION} in Chromium", "dash", _watch_dashjs, _prepare_dashjs),
-    "vlc": Client("VLC without a window", "progressive", _watch_vlc, _prepare_vlc),
+    "curl": Client("curl, which only downloads", BYTES, _watch_curl, {"curl": "curl", **_MPTCPIZE}),
+    "dash.js": Client(
+        f"dash.js {dashjs.VERSION} in Chromium",
+        "dash",
+        _watch_dashjs,
+        {"chromium": "chromium", **_MPTCPIZE},
+        dashjs.library,
+    ),
+    "vlc": Client(
+        "VLC without a window",
+        "progressive",
+        _watch_vlc,
+        {"cvlc": "vlc-bin vlc-plugin-base", "setpriv": "util-linux", **_MPTCPIZE},
+    ),
 }
 """The players, by what the command line calls them."""
