@@ -2,6 +2,7 @@
 
     anabranch validate --json > report.json                       makes the campaign (root, an hour)
     .venv/bin/python scripts/kernel-runs.py report.json           keeps the runs: docs/validation/kernel-runs.json
+    .venv/bin/python scripts/kernel-runs.py KEPT part.json        replaces the test cases of a part of the campaign
     anabranch validate --again docs/validation/kernel-runs.json   compares them again
 
 Verdicts and simulated runs are left out, because they are made anew. A test in `tests/test_validate.py` compares the
@@ -20,15 +21,25 @@ KEPT = Path(__file__).resolve().parent.parent / "docs" / "validation" / "kernel-
 def main() -> None:
     """Writes the file: a line per test case."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition(",")[0])
-    parser.add_argument("report", type=Path, help="what `anabranch validate --json` printed")
-    report = json.loads(parser.parse_args().report.read_text("utf-8"))
-    cases = [
-        {
+    parser.add_argument(
+        "report",
+        type=Path,
+        nargs="+",
+        help="what `anabranch validate --json` printed, or the kept file; later test cases replace earlier ones",
+    )
+    reports = [json.loads(path.read_text("utf-8")) for path in parser.parse_args().report]
+    report = reports[0]
+    if any(other["kernel"] != report["kernel"] for other in reports):
+        raise SystemExit("error: these runs were made with different kernels; keep those of one campaign")
+    kept = {
+        (case["cell"]["part"], case["cell"]["name"]): {
             "cell": {key: case["cell"][key] for key in ("part", "name")},
             **{key: case[key] for key in ("void", "errors", "lateness", "live")},
         }
-        for case in report["cells"]
-    ]
+        for one in reports
+        for case in one["cells"]
+    }
+    cases = list(kept.values())
     lines = ",\n".join(json.dumps(case, ensure_ascii=False, separators=(",", ":")) for case in cases)
     KEPT.write_text(f'{{"kernel":{json.dumps(report["kernel"])},"cells":[\n{lines}\n]}}\n', "utf-8")
     print(f"{KEPT}: {len(cases)} test cases, {sum(len(case['live']) for case in cases)} live runs")
