@@ -14,6 +14,7 @@ from anabranch.cli import (
     content,
     listing,
     planning,
+    reporting,
     reproducing,
     running,
     schema,
@@ -56,6 +57,7 @@ app.command("list", epilog=listing.EXAMPLES)(listing.list_names)
 app.command("run", epilog=running.EXAMPLES)(running.run)
 app.add_typer(planning.app, name="plan")
 app.command("sweep", epilog=sweeping.EXAMPLES)(sweeping.sweep)
+app.command("report", epilog=reporting.EXAMPLES)(reporting.report)
 app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
 app.add_typer(content.app, name="content")
