@@ -164,13 +164,20 @@ def _means(rows: pl.DataFrame, figure: Figure, categories: Sequence[str]) -> dic
     """Means with intervals over an axis."""
     assert figure.x is not None
     scale = unit_of(figure.y)[1]
-    found = []
+    found: dict[float, statistics.Interval] = {}
     for (value,), part in rows.partition_by(figure.x, maintain_order=True, as_dict=True).items():
         # Sessions of one run share its network, so their mean is one value.
         runs = part.group_by("run", maintain_order=True).agg(pl.col(figure.y).mean())[figure.y]
-        interval = statistics.mean(runs.to_numpy())
         at = float(categories.index(str(value))) if categories else float(value)
-        ends = [end * scale if math.isfinite(end) else None for end in (interval.low, interval.high)]
-        found.append((at, interval.estimate * scale, *ends))
-    found.sort(key=lambda point: point[0])
-    return {key: [point[i] for point in found] for i, key in enumerate(("x", "y", "low", "high"))}
+        found[at] = statistics.mean(runs.to_numpy())
+    places = sorted(found)
+    return {
+        "x": places,
+        "y": [found[at].estimate * scale for at in places],
+        "low": [_known(found[at].low * scale) for at in places],
+        "high": [_known(found[at].high * scale) for at in places],
+    }
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None

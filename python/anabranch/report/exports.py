@@ -26,9 +26,8 @@ def write(report: Report, folder: Path) -> list[Path]:
         for name, content in _texts(report):
             (folder / name).write_text(content, encoding="utf-8")
             written.append(folder / name)
-        for chart in _blocks(report.sections):
-            if isinstance(chart, LineChart | IntervalChart) and chart.name:
-                written.append(_draw(chart, folder))
+        charts = [each for each in _blocks(report.sections) if isinstance(each, LineChart | IntervalChart)]
+        written += [_draw(chart, folder) for chart in charts if chart.name]
     return written
 
 

@@ -29,6 +29,8 @@ def choose(sessions: pl.DataFrame, by: Sequence[str], metric: str | None, most: 
     Returns:
         The rows in ascending order.
     """
+    if most < 1:
+        return []
     rows = sessions.with_row_index(_ROW).filter(pl.col("error").is_null() & pl.col(KNOWN))
     if rows.height <= most:
         return [int(row) for row in rows[_ROW]]
@@ -36,7 +38,7 @@ def choose(sessions: pl.DataFrame, by: Sequence[str], metric: str | None, most: 
     groups = rows.sort(order, maintain_order=True).partition_by(list(by), maintain_order=True) if by else [rows]
     ranked = [[int(row) for row in group[_ROW]] for group in groups]
     # A stride keeps conditions from all along the axes.
-    ranked = ranked[:: -(-len(ranked) // most)] if most else []
+    ranked = ranked[:: -(-len(ranked) // most)]
     chosen: dict[int, None] = {}
     for share in _shares():
         for group in ranked:

@@ -53,6 +53,7 @@ _MOST_NUMBERS = 12
 # More comparisons are read in the table of all and in the store's file.
 _MOST_COMPARISONS = 24
 _KEY_DIGITS = 16
+_WHERE = "Commands are for a shell in the plan's folder."
 _TIMES = " \N{MULTIPLICATION SIGN} "
 _LIBRARIES = ("numpy", "polars", "scipy", "statsmodels")
 
@@ -229,7 +230,7 @@ def _entries(comparison: Comparison, name: str) -> Grid:
     medians = numerals.column([e.median.estimate for e in entries], scale=scale)
     others = [e.difference.mean for e in entries if e.difference is not None]
     differences = iter(summary.aligned([(each.estimate * scale, each.half_width * scale) for each in others]))
-    rows = []
+    rows: list[list[str | Mark]] = []
     for entry, mean, median in zip(entries, means, medians, strict=True):
         tests = ["", "", "", ""]
         if entry.difference is not None:
@@ -353,22 +354,25 @@ def _sessions(swept: _Swept, chosen: Sequence[int]) -> Sessions:
     return Sessions(
         labels=[(Column(names[c], number=rows[c].dtype.is_numeric()), rows[c].to_list()) for c in labels],
         numbers=numbers,
-        commands=[_command(swept.runs[key]) for key in rows["run"]],
+        commands=[_command(swept.runs[key], swept.origin.path.parent) for key in rows["run"]],
         timelines=[places.get(row) for row in range(rows.height)],
         errors=rows["error"].to_list(),
-        note=selection.note(len(chosen), rows.height, _compared(swept), _first_metric(swept)),
+        note=f"{selection.note(len(chosen), rows.height, _compared(swept), _first_metric(swept))} {_WHERE}",
     )
 
 
-def _command(run: Run) -> list[str]:
-    """The arguments, with an option and its value as one."""
+def _command(run: Run, folder: Path) -> list[str]:
+    """The arguments, with an option and its value as one, for a shell in the plan's folder.
+
+    Files are named as seen from there, so that the command is right wherever that folder is copied to. That needs a
+    scenario in this very folder, or a shipped one: a scenario elsewhere has its files beside itself.
+    """
     program, verb, scenario, option, seed, *rest = run.command
+    moved = not Path(scenario).is_file() or Path(scenario).resolve().parent == folder
     sets = zip(rest[::2], rest[1::2], strict=True)
-    return [
-        f"{program} {verb} {shlex.quote(scenario)}",
-        f"{option} {seed}",
-        *(f"{name} {shlex.quote(value)}" for name, value in sets),
-    ]
+    parts = [(f"{program} {verb} ", scenario), (f"{option} ", seed), *((f"{name} ", value) for name, value in sets)]
+    prefix = f"{folder}/"
+    return [before + shlex.quote(value.replace(prefix, "") if moved else value) for before, value in parts]
 
 
 def _timelines(swept: _Swept, chosen: Sequence[int], progress: Progress) -> list[Timeline]:
