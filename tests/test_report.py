@@ -3,11 +3,9 @@
 import csv
 import hashlib
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +14,7 @@ import polars as pl
 import pytest
 
 from anabranch import InputError, report
-from anabranch.experiments import plan, store, sweep
+from anabranch.experiments import plan, sweep
 from anabranch.report import document, exports, selection, stored
 from conftest import Run, require
 from test_sweep import BASE, swept
@@ -80,7 +78,7 @@ def test_the_page_has_findings_figures_sessions_and_provenance(copied: Path, ana
     page = (copied / "s" / "small.html").read_text("utf-8")
     assert "min-rtt is the reference of goodput_bps" in page
     assert "48 simulated runs: 6 conditions \N{MULTIPLICATION SIGN} 8 seeds." in page
-    assert '<caption>goodput_bps, 8 pairs</caption>' in page
+    assert "<caption>goodput_bps, 8 pairs</caption>" in page
     data = data_of(page)
     kinds = [chart["kind"] for chart in data["charts"]]
     # Two values of the round trip: differences and distributions for each, and the means over it.
@@ -173,7 +171,9 @@ def test_of_many_sessions_each_condition_gives_the_median_and_the_ends() -> None
     ]
 
 
-@pytest.mark.parametrize(("conditions", "seeds", "most"), [(100, 1, 60), (7, 13, 60), (1, 500, 60), (60, 2, 61), (3, 9, 0)])
+@pytest.mark.parametrize(
+    ("conditions", "seeds", "most"), [(100, 1, 60), (7, 13, 60), (1, 500, 60), (60, 2, 61), (3, 9, 0)]
+)
 def test_never_more_are_chosen_than_wanted(conditions: int, seeds: int, most: int) -> None:
     chosen = selection.choose(rows(conditions, seeds), ["c"], "m", most)
     assert len(set(chosen)) == len(chosen) <= most
@@ -249,7 +249,7 @@ def test_several_tables_need_a_choice(copied: Path, anabranch: Run) -> None:
         ('[[figures]]\ny = "goodput_bps"\nx = "link.wifi.rtt"\nby = "link.wifi.rtt"', "is the axis `x` already"),
     ],
 )
-def test_a_mistake_in_a_figure_has_its_line(swept_store: Path, tmp_path: Path, text: str, message: str) -> None:
+def test_a_mistake_in_a_figure_has_its_line(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "base.toml").write_text(BASE, "utf-8")
     file = tmp_path / "small.toml"
     file.write_text(f"{PLAN}{text}\n", "utf-8")
@@ -342,3 +342,242 @@ def test_the_charting_library_is_the_one_that_was_chosen() -> None:
     for name, digest in listed:
         assert hashlib.sha256((ASSETS / name).read_bytes()).hexdigest() == digest
     assert "Permission is hereby granted" in (ASSETS / "uPlot.LICENSE").read_text("utf-8")
+
+
+# --- In a browser ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    """The system's Chromium: nothing is downloaded for the tests."""
+    require("chromium")
+    from playwright.sync_api import sync_playwright
+
+    program = shutil.which("chromium")
+    with sync_playwright() as playwright:
+        # Its sandbox refuses to run as root, as CI does.
+        opened = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
+def page_file(swept_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of the store, with timelines for a part of its sessions."""
+    file = tmp_path_factory.mktemp("page") / "page.html"
+    return report.write(stored.of_store(swept_store / "s", timelines=12), file)
+
+
+Open = Callable[..., "Page"]
+
+
+@pytest.fixture
+def opened(browser: "Browser", page_file: Path) -> Iterator[Open]:
+    """Opens the page; at the end it has written nothing to the console, and asked for nothing but itself."""
+    contexts = []
+    said: list[str] = []
+    wanted: list[str] = []
+    files: set[str] = set()
+
+    def call(width: int = 1280, scheme: Any = "light", file: Path = page_file) -> "Page":
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: wanted.append(request.url))
+        files.add(file.as_uri())
+        page.goto(file.as_uri())
+        page.wait_for_selector("html[data-ready]")
+        return page
+
+    yield call
+    for context in contexts:
+        context.close()
+    assert said == []
+    assert {url for url in wanted if not url.startswith("data:")} <= files
+
+
+def column(page: "Page", number: int) -> list[str]:
+    """The texts of a column of the table of sessions."""
+    return page.locator(f"tr[data-row] td:nth-child({number})").all_inner_texts()
+
+
+def numbers(texts: list[str]) -> list[float]:
+    return [float(text.replace("\N{MINUS SIGN}", "-")) for text in texts]
+
+
+def test_charts_are_drawn_and_show_values(opened: Open) -> None:
+    page = opened()
+    chart = page.locator("figure.intervals").first
+    chart.scroll_into_view_if_needed()
+    over = chart.locator(".u-over")
+    over.wait_for()
+    pixels = "canvas => new Set(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data).size"
+    assert chart.locator("canvas").evaluate(pixels) > 20, "more than one colour"
+    over.hover(position={"x": 100, "y": 40})
+    assert re.search(r"ecf|min-rtt|redundant", chart.locator(".readout").inner_text())
+    lines = page.locator("figure.lines").first
+    lines.scroll_into_view_if_needed()
+    lines.locator(".u-over").hover(position={"x": 200, "y": 60})
+    values = lines.locator(".legend .value").all_inner_texts()
+    assert len(values) == 3
+    assert all(0 <= value <= 1 for value in numbers(values))
+
+
+def ticks(page: "Page") -> str:
+    """What a chart shows, as bytes of its picture."""
+    return str(page.locator("figure.intervals canvas").first.evaluate("canvas => canvas.toDataURL()"))
+
+
+def test_charts_zoom_by_buttons_keys_and_mouse(opened: Open) -> None:
+    page = opened()
+    chart = page.locator("figure.intervals").first
+    chart.scroll_into_view_if_needed()
+    chart.locator(".u-over").wait_for()
+    page.wait_for_timeout(100)
+    whole = ticks(page)
+
+    def changes(act: Callable[[], object]) -> bool:
+        before = ticks(page)
+        act()
+        page.wait_for_timeout(100)
+        return ticks(page) != before
+
+    frame = chart.locator(".frame")
+    box = chart.locator(".u-over").bounding_box()
+    assert box
+
+    def drag() -> None:
+        page.mouse.move(box["x"] + 60, box["y"] + 40)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 160, box["y"] + 40, steps=4)
+        page.mouse.up()
+
+    assert changes(lambda: chart.get_by_role("button", name="Zoom in").click())
+    assert changes(lambda: chart.get_by_role("button", name="Show all").click())
+    assert ticks(page) == whole
+    assert changes(lambda: frame.press("+"))
+    assert changes(lambda: frame.press("0"))
+    assert changes(drag)
+    assert changes(lambda: frame.press("Escape"))
+    assert ticks(page) == whole
+
+
+def test_the_table_sorts_in_both_directions(opened: Open) -> None:
+    page = opened()
+    assert page.locator("tr[data-row]").count() == 48
+    head = page.locator(".sessions thead th").nth(4)
+    assert "goodput" in head.inner_text()
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    values = numbers(column(page, 5))
+    assert values == sorted(values)
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    assert numbers(column(page, 5)) == sorted(values, reverse=True)
+    # Numbers sort as numbers, not as texts: 10 comes after 9.
+    page.locator(".sessions thead th").nth(3).get_by_role("button").click()
+    assert numbers(column(page, 4)) == sorted(numbers(column(page, 4)))
+
+
+def test_the_table_filters_by_words_conditions_and_choices(opened: Open) -> None:
+    page = opened()
+    box = page.get_by_label("Filter")
+    box.fill("ecf seed<=3")
+    assert page.locator("tr[data-row]").count() == 6
+    assert set(column(page, 2)) == {"ecf"}
+    assert "1 to 6 of 6 (of 48)" in page.get_by_role("status").inner_text()
+    box.fill("goodput_bps>1e9")
+    assert "No session matches." in page.locator(".sessions").inner_text()
+    box.fill("")
+    page.get_by_label("scheduler", exact=True).select_option(label="redundant")
+    page.get_by_label("rtt", exact=True).select_option(label="30 ms")
+    assert page.locator("tr[data-row]").count() == 8
+    page.get_by_label("with timeline").check()
+    assert 0 < page.locator("tr[data-row]").count() < 8
+    assert page.locator("tr[data-row] .open.has").count() == page.locator("tr[data-row]").count()
+
+
+def test_a_row_opens_its_timeline_and_its_command(opened: Open) -> None:
+    page = opened()
+    button = page.locator(".open.has").first
+    button.click()
+    assert button.get_attribute("aria-expanded") == "true"
+    page.wait_for_selector(".timeline .panel:nth-of-type(4)")
+    titles = page.locator(".panel-title b").all_inner_texts()
+    assert {"Throughput of wifi", "Throughput of lte", "Congestion window", "Path switches"} <= set(titles)
+    assert page.locator(".command code").inner_text().startswith("anabranch run base.toml --seed ")
+    page.locator(".timeline .u-over").first.hover(position={"x": 200, "y": 30})
+    page.wait_for_timeout(100)
+    shown = page.locator(".timeline .value").all_inner_texts()
+    assert sum(bool(text) for text in shown) >= len(titles), "the cursor is in all panels"
+    button.click()
+    assert page.locator(".timeline").count() == 0
+
+
+def test_the_page_is_usable_by_keyboard(opened: Open) -> None:
+    page = opened()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.locator("figure.intervals .frame").first.focus()
+    page.keyboard.press("ArrowDown")
+    first = page.locator("figure.intervals .readout").first
+    said = first.inner_text()
+    assert said
+    page.keyboard.press("ArrowDown")
+    assert first.inner_text() != said
+    page.locator(".open.has").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".timeline .frame")
+    page.locator(".timeline .frame").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".timeline .at").inner_text().endswith(" s")
+    page.locator(".sessions thead button").first.focus()
+    page.keyboard.press("Enter")
+    assert page.locator(".sessions th[aria-sort=ascending]").count() == 1
+
+
+def test_a_telephone_is_wide_enough(opened: Open) -> None:
+    page = opened(width=390)
+    page.locator(".open.has").first.click()
+    page.wait_for_selector(".timeline .u-over")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    box = page.locator(".timeline .u-over").first.bounding_box()
+    assert box
+    assert 0 <= box["x"] < box["x"] + box["width"] <= 390
+    assert box["width"] > 250
+
+
+def background(page: "Page") -> str:
+    return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+
+def test_light_and_dark_follow_the_system_and_the_button(opened: Open) -> None:
+    light, dark = opened(), opened(scheme="dark")
+    assert background(light) == "rgb(253, 253, 251)"
+    assert background(dark) == "rgb(22, 23, 22)"
+    dark.get_by_role("button", name="Change between light and dark").click()
+    assert background(dark) == background(light)
+    light.emulate_media(media="print")
+    assert background(light) == "rgb(255, 255, 255)"
+
+
+def test_a_table_of_thousands_of_sessions_is_shown_in_pages(opened: Open, tmp_path: Path) -> None:
+    count = 4500
+    sessions = document.Sessions(
+        labels=[(document.Column("scheduler"), [f"s{i % 3}" for i in range(count)])],
+        numbers=[(document.Column("stall_s", "s", number=True), [float(i) for i in range(count)])],
+        commands=[["anabranch run base.toml", f"--seed {i}"] for i in range(count)],
+        timelines=[None] * count,
+        errors=[None] * count,
+    )
+    file = report.write(report.Report("many", "How many?", sessions=sessions), tmp_path / "many.html")
+    assert file.stat().st_size < 500_000
+    page = opened(file=file)
+    assert page.locator("tr[data-row]").count() == 50
+    page.get_by_role("button", name="Next").click()
+    assert page.get_by_role("status").inner_text() == "51 to 100 of 4,500"
+    page.get_by_label("Filter").fill("s1 stall_s>4490")
+    assert column(page, 3) == ["4492", "4495", "4498"]

@@ -35,6 +35,7 @@ MOST_PANELS = 12
 _DASHES = 3
 # A screen is not wider; a line of more points only makes the page larger.
 _MOST_STEPS = 400
+_BEFORE = 1e-4
 _UNITS = (("_bps", "Mb/s", 1e-6), ("_s", "s", 1.0), ("_packets", "packets", 1.0), ("_bytes", "bytes", 1.0))
 
 
@@ -148,7 +149,9 @@ def _distribution(rows: pl.DataFrame, metric: str) -> dict[str, Any]:
         kept = np.unique(np.linspace(0, len(values) - 1, _MOST_STEPS).round().astype(int))
         values, shares = values[kept], shares[kept]
     scale = unit_of(metric)[1]
-    first = [(float(values[0]) * scale, 0.0)] if len(values) else []
+    # The line begins at zero, a little before the first value: one place has one value.
+    before = float(np.ptp(values)) * _BEFORE if len(values) else 0.0
+    first = [((float(values[0]) - before) * scale, 0.0)] if before else []
     points = [*first, *zip((values * scale).tolist(), shares.tolist(), strict=True)]
     return {"x": [x for x, _ in points], "y": [y for _, y in points]}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -208,16 +209,16 @@ def _anchor(title: str) -> str:
 
 
 def _finding(finding: Finding) -> str:
-    detail = f'<span class="detail">{escape(finding.detail)}</span>' if finding.detail else ""
+    detail = f'<span class="how">{escape(_minus(finding.detail))}</span>' if finding.detail else ""
     return (
-        f'<li class="{finding.tone}"><span class="verdict">{escape(finding.verdict)}</span>'
+        f'<li class="tone-{finding.tone}"><span class="verdict">{escape(finding.verdict)}</span>'
         f"<span>{escape(finding.text)}{detail}</span></li>"
     )
 
 
 def _grid(grid: Grid) -> str:
     heads = "".join(
-        f'<th scope="col"{_number(column)}>{escape(column.name)}{_unit(column)}</th>' for column in grid.columns
+        f'<th scope="col"{_number(column)}>{_breakable(column.name)}{_unit(column)}</th>' for column in grid.columns
     )
     body = "".join("<tr>" + "".join(map(_entry, row, grid.columns)) + "</tr>" for row in grid.rows)
     caption = f"<caption>{escape(grid.caption)}</caption>" if grid.caption else ""
@@ -232,8 +233,18 @@ def _grid(grid: Grid) -> str:
 
 def _entry(value: str | Mark, column: Column) -> str:
     if isinstance(value, Mark):
-        return f'<td{_number(column)}><span class="mark {value.tone}">{escape(value.text)}</span></td>'
-    return f"<td{_number(column)}>{escape(value)}</td>"
+        return f'<td{_number(column)}><span class="mark tone-{value.tone}">{escape(_minus(value.text))}</span></td>'
+    return f"<td{_number(column)}>{escape(_minus(value) if column.number else value)}</td>"
+
+
+def _minus(text: str) -> str:
+    """Numbers with a minus, which is as wide as a plus, in the place of a hyphen."""
+    return re.sub(r"(?<![\w.-])-(?=\d)", "\N{MINUS SIGN}", text)
+
+
+def _breakable(name: str) -> str:
+    """A name of a column, which may be long, with places where a line may end."""
+    return escape(name).replace("_", "_<wbr>").replace(".", ".<wbr>")
 
 
 def _number(column: Column) -> str:

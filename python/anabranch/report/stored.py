@@ -52,6 +52,7 @@ DEFAULT_METRICS = (
 _MOST_NUMBERS = 12
 # More comparisons are read in the table of all and in the store's file.
 _MOST_COMPARISONS = 24
+_MOST_DETAILS = 4
 _KEY_DIGITS = 16
 _WHERE = "Commands are for a shell in the plan's folder."
 _TIMES = " \N{MULTIPLICATION SIGN} "
@@ -191,12 +192,32 @@ def _findings(swept: _Swept) -> Section:
 
 def _comparison(comparison: Comparison, number: int) -> Section:
     found = [
-        Finding(_word(comparison, verdict), sentence, charts.TONES[verdict])
+        Finding(_word(comparison, verdict), sentence, charts.TONES[verdict], _detail(comparison, verdict))
         for verdict, sentence in summary.said(comparison)
     ]
     title = charts.facet(comparison.facet) or comparison.contrast.metric
     name = f"comparison-{number}"
     return Section(title, [Findings(found), charts.differences(comparison, name), _entries(comparison, name)])
+
+
+def _detail(comparison: Comparison, verdict: Verdict) -> str:
+    """The differences of those that have a verdict, with their intervals."""
+    unit, scale = charts.unit_of(comparison.contrast.metric)
+    own = [e for e in comparison.entries if e.verdict is verdict and e.difference is not None]
+    texts = []
+    for entry in own[:_MOST_DETAILS]:
+        assert entry.difference is not None
+        mean = entry.difference.mean
+        texts.append(f"{summary.named(entry.labels)} {_signed(mean.estimate * scale, mean.half_width * scale)}")
+    if not texts:
+        return ""
+    more = f", and {len(own) - len(texts)} more below" if len(own) > len(texts) else ""
+    return f"Differences{f' in {unit}' if unit else ''}: {', '.join(texts)}{more}."
+
+
+def _signed(value: float, half_width: float) -> str:
+    text = numerals.plus_minus(value, half_width)
+    return text if value < 0 else f"+{text}"
 
 
 def _word(comparison: Comparison, verdict: Verdict) -> str:
@@ -262,8 +283,7 @@ def _overview(each: Contrast, found: Sequence[Comparison], name: str) -> Grid:
                 texts[summary.named(entry.labels)] = f"mean {shown}"
                 continue
             mean = entry.difference.mean
-            shown = numerals.plus_minus(mean.estimate * scale, mean.half_width * scale)
-            texts[summary.named(entry.labels)] = _mark(entry, shown if mean.estimate < 0 else f"+{shown}")
+            texts[summary.named(entry.labels)] = _mark(entry, _signed(mean.estimate * scale, mean.half_width * scale))
         rows.append([*map(str, one.facet.values()), *(texts.get(label, numerals.ABSENT) for label in compared)])
     better = "higher" if each.higher_is_better else "lower"
     caption = (
@@ -325,7 +345,8 @@ def _numbers(swept: _Swept) -> list[str]:
     plan, rows = swept.plan, swept.sessions
     named = [*(c.metric for c in plan.contrasts), *plan.metrics, *(f.y for f in plan.figures)]
     known = [m for m in dict.fromkeys([*named, *DEFAULT_METRICS]) if m in rows.columns]
-    shown = [m for m in known if rows[m].dtype.is_numeric() and rows[m].null_count() < rows.height]
+    # A column in which nothing differs says nothing, unless the plan asks for it.
+    shown = [m for m in known if rows[m].dtype.is_numeric() and (m in named or rows[m].drop_nulls().n_unique() > 1)]
     return shown[: max(_MOST_NUMBERS, len(set(named)))]
 
 

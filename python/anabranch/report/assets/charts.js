@@ -219,6 +219,8 @@ const charts = (() => {
     ctx.beginPath();
     ctx.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
     ctx.clip();
+    // What the grid was drawn with still holds.
+    ctx.setLineDash([]);
     ctx.lineWidth = 1.4 * devicePixelRatio;
     lines.forEach((line, number) => {
       if (!line.low || hidden.has(number)) return;
@@ -351,6 +353,8 @@ const charts = (() => {
     ctx.beginPath();
     ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
     ctx.clip();
+    // What the grid was drawn with still holds.
+    ctx.setLineDash([]);
     const zero = plot.valToPos(0, "x", true);
     if (spec.margin) {
       ctx.fillStyle = faded(ink("same"), 0.13);

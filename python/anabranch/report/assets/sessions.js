@@ -9,8 +9,18 @@ const sessions = (() => {
   /** So many decimals that the largest number of a column has three significant digits. */
   function decimals(values) {
     let largest = 0;
-    for (const value of values) if (value !== null && Math.abs(value) > largest) largest = Math.abs(value);
-    return largest === 0 ? 0 : Math.min(Math.max(2 - Math.floor(Math.log10(largest)), 0), 4);
+    let whole = true;
+    for (const value of values) {
+      if (value === null) continue;
+      largest = Math.max(largest, Math.abs(value));
+      whole &&= Number.isInteger(value);
+    }
+    return whole || largest === 0 ? 0 : Math.min(Math.max(2 - Math.floor(Math.log10(largest)), 0), 4);
+  }
+
+  /** A long name with places where a line may end. */
+  function breakable(name) {
+    return name.split(/(?<=[_.])/).flatMap((part, i) => (i ? [element("wbr"), part] : [part]));
   }
 
   class Table {
@@ -48,7 +58,7 @@ const sessions = (() => {
         box.addEventListener("change", () => this.change(() => (this.withTimeline = box.checked)));
         controls.append(element("label", { class: "check" }, box, "with timeline"));
       }
-      const help = element("p", { class: "quiet", id: "filter-help" }, "Words have to occur in a row; ", element("code", {}, this.condition()), " compares a column.");
+      const help = element("p", { class: "quiet", id: "filter-help" }, "Words have to occur in a row; ", element("code", {}, this.condition()), " compares a column, in the unit that its head shows.");
       return element("div", {}, controls, help);
     }
 
@@ -70,7 +80,7 @@ const sessions = (() => {
 
     frame() {
       this.heads = this.columns.map((column, i) => {
-        const button = element("button", { type: "button", on: { click: () => this.order(i) } }, column.name);
+        const button = element("button", { type: "button", on: { click: () => this.order(i) } }, ...breakable(column.name));
         if (column.unit) button.append(" ", element("span", { class: "unit" }, column.unit));
         return element("th", { scope: "col", class: column.number ? "number" : null, "aria-sort": "none" }, button);
       });
