@@ -46,18 +46,18 @@ def named(labels: Mapping[str, Any]) -> str:
 
 def sentences(comparison: Comparison) -> Iterator[str]:
     """What a comparison says."""
-    yield from (sentence for _, sentence in said(comparison))
+    where = f"{_facet(comparison)}: " if comparison.facet else ""
+    yield from (f"{where if verdict is Verdict.REFERENCE else ''}{sentence}" for verdict, sentence in said(comparison))
     yield from (f"Note: {note}." for note in comparison.notes)
 
 
 def said(comparison: Comparison) -> Iterator[tuple[Verdict, str]]:
     """What a comparison says, a sentence for each verdict that occurs."""
     contrast, reference = comparison.contrast, comparison.reference
-    where = f"{_facet(comparison)}: " if comparison.facet else ""
     mean = _interval(reference.mean.estimate, reference.mean.half_width)
     chosen = "has the best mean of" if contrast.reference is None else "is the reference of"
     of = f"{plural(comparison.pairs, 'pair')} from {plural(comparison.seeds, 'seed')}"
-    yield Verdict.REFERENCE, f"{where}{named(reference.labels)} {chosen} {contrast.metric}, {mean} ({of})."
+    yield Verdict.REFERENCE, f"{named(reference.labels)} {chosen} {contrast.metric}, {mean} ({of})."
     counts = {verdict: [e for e in comparison.entries if e.verdict is verdict] for verdict in Verdict}
     for word, entries in counts.items():
         if entries and word in _PHRASES:

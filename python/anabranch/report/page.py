@@ -221,11 +221,12 @@ def _grid(grid: Grid) -> str:
         f'<th scope="col"{_number(column)}>{_breakable(column.name)}{_unit(column)}</th>' for column in grid.columns
     )
     body = "".join("<tr>" + "".join(map(_entry, row, grid.columns)) + "</tr>" for row in grid.rows)
-    caption = f"<caption>{escape(grid.caption)}</caption>" if grid.caption else ""
+    # Above the table and not in it: a narrow table would make a long caption a narrow column.
+    caption = f'<p class="caption">{escape(grid.caption)}</p>' if grid.caption and not grid.folded else ""
     # A wide table scrolls by itself, also by keyboard.
     label = escape(grid.caption or "Table", quote=True)
     table = (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{label}"><table>{caption}'
+        f'{caption}<div class="scroll" tabindex="0" role="region" aria-label="{label}"><table>'
         f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
     )
     return f"<details><summary>{escape(grid.caption)}</summary>{table}</details>" if grid.folded else table

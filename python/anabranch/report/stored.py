@@ -203,6 +203,8 @@ def _comparison(comparison: Comparison, number: int) -> Section:
 def _detail(comparison: Comparison, verdict: Verdict) -> str:
     """The differences of those that have a verdict, with their intervals."""
     unit, scale = charts.unit_of(comparison.contrast.metric)
+    if verdict is Verdict.IDENTICAL:
+        return ""
     own = [e for e in comparison.entries if e.verdict is verdict and e.difference is not None]
     texts = []
     for entry in own[:_MOST_DETAILS]:
@@ -216,6 +218,8 @@ def _detail(comparison: Comparison, verdict: Verdict) -> str:
 
 
 def _signed(value: float, half_width: float) -> str:
+    if value == half_width == 0:
+        return "0"
     text = numerals.plus_minus(value, half_width)
     return text if value < 0 else f"+{text}"
 
