@@ -209,6 +209,7 @@ def test_what_is_no_run_is_refused(anabranch: Run, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "expected a folder that `anabranch run` wrote, or a store that `anabranch sweep` wrote" in done.stderr
     assert "no such folder" in anabranch("report", "nowhere").stderr
+    assert "nowhere.parquet: there is no such table" in anabranch("report", "nowhere.parquet").stderr
     assert not list(tmp_path.rglob("*.html"))
 
 

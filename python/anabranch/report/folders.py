@@ -106,37 +106,31 @@ def _summaries(runs: Sequence[StoredRun], names: Sequence[str]) -> Section:
         if len(sessions) > _MOST_BESIDE:
             blocks.append(Text([f"{len(sessions) - _MOST_BESIDE} sessions more are in the table below."], quiet=True))
         if sessions:
-            blocks.append(_subflows(run))
+            blocks.append(_paths(run))
         parts.append(Section(name, blocks))
     return Section("Summary", parts[0].blocks) if len(parts) == 1 else Section("Summary", parts=parts)
 
 
-_SUBFLOW = (
-    ("goodput_bps", "goodput", "Mb/s", 1e-6, 2),
-    ("segments_sent", "segments", "", 1.0, 0),
-    ("retransmissions", "retransmitted", "", 1.0, 0),
-    ("reinjections", "reinjected", "", 1.0, 0),
-    ("rto_count", "timeouts", "", 1.0, 0),
-    ("mean_cwnd_packets", "mean window", "packets", 1.0, 1),
-    ("mean_srtt_s", "mean round trip", "ms", 1e3, 1),
+_PATH_HEADS = (
+    Column("path"),
+    Column("goodput", "Mb/s", number=True),
+    *(Column(name, number=True) for name in ("segments", "retransmitted", "reinjected", "timeouts")),
+    Column("mean window", "packets", number=True),
+    Column("mean round trip", "ms", number=True),
 )
 
 
-def _subflows(run: StoredRun) -> Grid:
-    sessions = run.metrics["sessions"]
-    several = len(sessions) > 1
-    heads = [*([Column("session")] if several else []), Column("path")]
-    heads += [Column(name, unit, number=True) for _, name, unit, _, _ in _SUBFLOW]
-    rows = []
-    for session in sessions[:_MOST_BESIDE]:
-        for subflow in session["subflows"]:
-            values: dict[str, Any] = dict(subflow)
-            texts = [
-                "-" if values[key] is None else f"{values[key] * scale:.{places}f}"
-                for key, _, _, scale, places in _SUBFLOW
-            ]
-            rows.append([*([session["name"]] if several else []), subflow["path"], *texts])
-    return Grid(heads, rows, caption="Subflows", folded=several)
+def _paths(run: StoredRun) -> Grid:
+    """What each path of each session carried."""
+    sessions = run.metrics["sessions"][:_MOST_BESIDE]
+    several = len(run.metrics["sessions"]) > 1
+    heads = [*([Column("session")] if several else []), *_PATH_HEADS]
+    rows = [
+        [*([session["name"]] if several else []), *texts]
+        for session in sessions
+        for texts in summary.path_rows(session["subflows"])
+    ]
+    return Grid(heads, rows, caption="Paths", folded=several)
 
 
 def _timelines(runs: Sequence[StoredRun], names: Sequence[str]) -> tuple[list[Timeline], list[list[int | None]]]:

@@ -35,6 +35,8 @@ _TONES: Mapping[Tone, tuple[str, str]] = {
     "open": ("#6d6a60", "o"),
     "plain": (style.INK, "o"),
 }
+# Pale by itself: what converts an SVG for a paper may ignore opacity.
+_BAND = "#e0edf5"
 # Beside each other on a categorical axis.
 _DODGE = 0.1
 _FEW_LINES = 6
@@ -51,7 +53,7 @@ def _intervals(chart: IntervalChart) -> Figure:
     axes = figure.add_subplot()
     rows = range(len(chart.items) - 1, -1, -1)
     if chart.margin is not None:
-        axes.axvspan(-chart.margin, chart.margin, color=_TONES["same"][0], alpha=0.12, linewidth=0)
+        axes.axvspan(-chart.margin, chart.margin, color=_BAND, linewidth=0)
     axes.axvline(0.0, color=style.MUTED, linewidth=0.7)
     for row, item in zip(rows, chart.items, strict=True):
         _item(axes, row, item)

@@ -145,7 +145,9 @@ def _read(path: Path) -> _Swept:
 
 def table_of(path: Path) -> tuple[Path, Path]:
     """The store, and the table that is meant."""
-    if path.suffix == ".parquet" and path.is_file():
+    if path.suffix == ".parquet":
+        if not path.is_file():
+            raise InputError(f"{path}: there is no such table; expected a store, or a table of one")
         return path.parent, path
     files = [file for file in sorted(path.glob("*.parquet")) if not file.stem.endswith(("-segments", "-comparisons"))]
     if not files:
