@@ -64,7 +64,7 @@ def differences(comparison: Comparison, name: str) -> IntervalChart:
     better = "right" if contrast.higher_is_better else "left"
     return IntervalChart(
         title=f"Difference of {contrast.metric} from {summary.named(reference.labels)}",
-        x_label=f"paired difference{f' ({unit})' if unit else ''}; better is {better}",
+        x_label=f"paired difference of {contrast.metric}{f' ({unit})' if unit else ''}; better is {better}",
         items=[_item(entry, scale) for entry in comparison.entries],
         margin=None if contrast.margin is None else contrast.margin.of(reference.mean.estimate) * scale,
         note=facet(comparison.facet),
