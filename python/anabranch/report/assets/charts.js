@@ -237,90 +237,90 @@ const charts = (() => {
     ctx.restore();
   }
 
+  /** What names the lines, hides them, and shows their values. */
+  function lineLegend(lines, toggled) {
+    const values = lines.map(() => element("span", { class: "value" }));
+    const items = lines.map((line, number) => {
+      const button = element("button", { type: "button", "aria-pressed": "true", title: "Show or hide" }, swatch(`c${line.colour}`, line.dash), line.name);
+      button.addEventListener("click", () => button.setAttribute("aria-pressed", String(toggled(number))));
+      return element("li", {}, button, values[number]);
+    });
+    return { list: element("ul", { class: "legend" }, ...items), values, place: element("span", { class: "at" }) };
+  }
+
+  /** Writes the values at the cursor into the legend. */
+  function showLines(plot, spec, { values, place }) {
+    const { left } = plot.cursor;
+    if (left < 0 || left === undefined) {
+      place.textContent = "";
+      values.forEach((value) => (value.textContent = ""));
+      return;
+    }
+    let x = plot.posToVal(left, "x");
+    if (spec.categories.length) x = Math.min(Math.max(Math.round(x), 0), spec.categories.length - 1);
+    place.textContent = `${spec.x}: ${spec.categories.length ? spec.categories[x] : written(x, 4)}`;
+    spec.lines.forEach((line, number) => {
+      const at = valueAt(line, x, spec.stepped);
+      const before = spec.stepped && x < line.x[0];
+      const ends = line.low?.[at] === null || !line.low ? "" : ` (${written(line.low[at])} to ${written(line.high[at])})`;
+      values[number].textContent = before ? "0" : `${written(line.y[at])}${ends}`;
+    });
+  }
+
+  function lineScales(spec, lines, whole) {
+    const highs = lines.flatMap((line) => line.high ?? []).filter((y) => y !== null);
+    const lows = lines.flatMap((line) => line.low ?? []).filter((y) => y !== null);
+    const fitted = (_, min, max) => uPlot.rangeNum(Math.min(min, ...lows), Math.max(max, ...highs), 0.08, true);
+    return {
+      x: { time: false, range: (_, min, max) => (min === null ? whole : [min, max]), min: whole[0], max: whole[1] },
+      y: { range: spec.stepped ? [0, 1.02] : fitted },
+    };
+  }
+
+  function lineSeries(spec, line, shown) {
+    const colour = pathColour(line.colour);
+    return {
+      label: line.name,
+      stroke: colour,
+      width: 1.8,
+      dash: DASHES[line.dash % DASHES.length],
+      spanGaps: true,
+      show: shown,
+      paths: spec.stepped ? uPlot.paths.stepped({ align: 1 }) : uPlot.paths.linear(),
+      points: spec.stepped ? { show: false } : { show: true, size: 6, fill: colour, stroke: colour },
+    };
+  }
+
+  function lineAxes(spec) {
+    const named = { values: (_, splits) => splits.map((x) => spec.categories[x] ?? ""), splits: () => spec.categories.map((_, i) => i), grid: { show: false } };
+    return [axis(spec.x, spec.categories.length ? named : { values: ticks, space: 55 }), axis(spec.y, { size: 46, values: ticks, space: 34 })];
+  }
+
   function lineChart(figure, spec) {
     const lines = dodged(spec);
     const hidden = new Set();
-    const values = [];
-    const legend = element("ul", { class: "legend" });
-    const place = element("span", { class: "at" });
-    lines.forEach((line, number) => {
-      const value = element("span", { class: "value" });
-      values.push(value);
-      const toggle = element("button", { type: "button", "aria-pressed": "true", title: "Show or hide" }, swatch(`c${line.colour}`, line.dash), line.name);
-      toggle.addEventListener("click", () => {
-        hidden.has(number) ? hidden.delete(number) : hidden.add(number);
-        toggle.setAttribute("aria-pressed", String(!hidden.has(number)));
-        chart.plot.setSeries(number + 1, { show: !hidden.has(number) });
-      });
-      legend.append(element("li", {}, toggle, value));
+    const legend = lineLegend(lines, (number) => {
+      if (!hidden.delete(number)) hidden.add(number);
+      chart.plot.setSeries(number + 1, { show: !hidden.has(number) });
+      return !hidden.has(number);
     });
     const extent = extentOf(lines);
     const pad = spec.categories.length ? 0.4 : (extent[1] - extent[0]) * 0.02;
     const whole = [extent[0] - pad, extent[1] + pad];
-    const highs = lines.flatMap((line) => line.high ?? []).filter((y) => y !== null);
-    const lows = lines.flatMap((line) => line.low ?? []).filter((y) => y !== null);
-
     const make = () => ({
       extent: whole,
       step: (plot, by, way) => (way === "x" ? stepAlong(plot, by) : false),
       data: uPlot.join(lines.map((line) => [line.x, line.y])),
       options: {
         ...common(spec.stepped ? 270 : 290),
-        scales: {
-          x: { time: false, range: (_, min, max) => (min === null ? whole : [min, max]), min: whole[0], max: whole[1] },
-          y: {
-            range: spec.stepped
-              ? [0, 1.02]
-              : (_, min, max) => uPlot.rangeNum(Math.min(min, ...lows), Math.max(max, ...highs), 0.08, true),
-          },
-        },
-        axes: [
-          axis(spec.x, {
-            values: spec.categories.length ? (_, splits) => splits.map((x) => spec.categories[x] ?? "") : ticks,
-            ...(spec.categories.length ? { splits: () => spec.categories.map((_, i) => i), grid: { show: false } } : { space: 55 }),
-          }),
-          axis(spec.y, { size: 46, values: ticks, space: 34 }),
-        ],
-        series: [
-          {},
-          ...lines.map((line, number) => ({
-            label: line.name,
-            stroke: pathColour(line.colour),
-            width: 1.8,
-            dash: DASHES[line.dash % DASHES.length],
-            spanGaps: true,
-            show: !hidden.has(number),
-            paths: spec.stepped ? uPlot.paths.stepped({ align: 1 }) : uPlot.paths.linear(),
-            points: spec.stepped ? { show: false } : { show: true, size: 6, fill: pathColour(line.colour), stroke: pathColour(line.colour) },
-          })),
-        ],
-        hooks: {
-          draw: [(plot) => whiskers(plot, lines, hidden)],
-          setCursor: [(plot) => show(plot)],
-        },
+        scales: lineScales(spec, lines, whole),
+        axes: lineAxes(spec),
+        series: [{}, ...lines.map((line, number) => lineSeries(spec, line, !hidden.has(number)))],
+        hooks: { draw: [(plot) => whiskers(plot, lines, hidden)], setCursor: [(plot) => showLines(plot, spec, legend)] },
       },
     });
-
-    function show(plot) {
-      const { left } = plot.cursor;
-      if (left < 0 || left === undefined) {
-        place.textContent = "";
-        values.forEach((value) => (value.textContent = ""));
-        return;
-      }
-      let x = plot.posToVal(left, "x");
-      if (spec.categories.length) x = Math.min(Math.max(Math.round(x), 0), spec.categories.length - 1);
-      place.textContent = `${spec.x}: ${spec.categories.length ? spec.categories[x] : written(x, 4)}`;
-      spec.lines.forEach((line, number) => {
-        const at = valueAt(line, x, spec.stepped);
-        const before = spec.stepped && x < line.x[0];
-        const ends = line.low?.[at] === null || !line.low ? "" : ` (${written(line.low[at])} to ${written(line.high[at])})`;
-        values[number].textContent = before ? "0" : `${written(line.y[at])}${ends}`;
-      });
-    }
-
     const chart = new Chart(figure.querySelector(".plot"), spec.title, make);
-    chart.readout.append(place, legend);
+    chart.readout.append(legend.place, legend.list);
     // Values of all lines at each move would be too much to listen to.
     chart.readout.setAttribute("aria-live", "off");
     return chart;
@@ -409,46 +409,53 @@ const charts = (() => {
     } else ctx.fill();
   }
 
+  /** The estimates in ascending order, and their rows: what is drawn comes from the items themselves. */
+  function intervalData(spec) {
+    const order = spec.items.map((_, i) => i).sort((a, b) => spec.items[a].at - spec.items[b].at);
+    return [order.map((i) => spec.items[i].at), order.map((i) => spec.items.length - 1 - i)];
+  }
+
+  function intervalAxes(spec, room) {
+    const last = spec.items.length - 1;
+    const labels = Math.min(textWidth(spec.items.map((item) => item.label)) + 14, room * 0.42);
+    return [
+      axis(spec.x, { values: ticks, space: 60 }),
+      axis(null, {
+        size: labels,
+        font: font(12),
+        stroke: ink("ink"),
+        splits: () => spec.items.map((_, i) => i),
+        values: (_, splits) => splits.map((y) => clipped(spec.items[last - y]?.label ?? "", labels)),
+        grid: { stroke: ink("grid"), width: 1, dash: [1, 4] },
+      }),
+    ];
+  }
+
   function intervalChart(figure, spec) {
     const rows = spec.items.length;
     const extent = intervalExtent(spec);
     let hot = null;
     const band = element("div", { class: "hot", hidden: true });
-    const make = () => {
-      const room = figure.clientWidth || 600;
-      const labels = Math.min(textWidth(spec.items.map((item) => item.label)) + 14, room * 0.42);
-      const order = spec.items.map((_, i) => i).sort((a, b) => spec.items[a].at - spec.items[b].at);
-      return {
-        extent,
-        step: (plot, by, way) => (way === "y" ? pick(plot, hot === null ? 0 : Math.min(Math.max(hot + by, 0), rows - 1)) : undefined),
-        data: [order.map((i) => spec.items[i].at), order.map((i) => rows - 1 - i)],
-        options: {
-          ...common(rows * ROW + 66),
-          cursor: { ...common(0).cursor, x: false },
-          scales: {
-            x: { time: false, range: (_, min, max) => (min === null ? extent : [min, max]), min: extent[0], max: extent[1] },
-            y: { range: [-0.7, rows - 0.3] },
-          },
-          axes: [
-            axis(spec.x, { values: ticks, space: 60 }),
-            axis(null, {
-              size: labels,
-              font: font(12),
-              stroke: ink("ink"),
-              splits: () => spec.items.map((_, i) => i),
-              values: (_, splits) => splits.map((y) => clipped(spec.items[rows - 1 - y]?.label ?? "", labels)),
-              grid: { stroke: ink("grid"), width: 1, dash: [1, 4] },
-            }),
-          ],
-          series: [{}, { paths: () => null, points: { show: false } }],
-          hooks: {
-            draw: [(plot) => drawIntervals(plot, spec)],
-            ready: [(plot) => plot.over.append(band)],
-            setCursor: [(plot) => follow(plot)],
-          },
+    const make = () => ({
+      extent,
+      step: (plot, by, way) => (way === "y" ? pick(plot, hot === null ? 0 : Math.min(Math.max(hot + by, 0), rows - 1)) : undefined),
+      data: intervalData(spec),
+      options: {
+        ...common(rows * ROW + 66),
+        cursor: { ...common(0).cursor, x: false },
+        scales: {
+          x: { time: false, range: (_, min, max) => (min === null ? extent : [min, max]), min: extent[0], max: extent[1] },
+          y: { range: [-0.7, rows - 0.3] },
         },
-      };
-    };
+        axes: intervalAxes(spec, figure.clientWidth || 600),
+        series: [{}, { paths: () => null, points: { show: false } }],
+        hooks: {
+          draw: [(plot) => drawIntervals(plot, spec)],
+          ready: [(plot) => plot.over.append(band)],
+          setCursor: [(plot) => follow(plot)],
+        },
+      },
+    });
 
     function follow(plot) {
       const { left, top } = plot.cursor;
