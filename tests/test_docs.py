@@ -276,6 +276,6 @@ def test_the_reference_of_plans_has_every_key() -> None:
     from anabranch.experiments import plan
 
     page = (DOCS / "reference" / "plan.md").read_text("utf-8")
-    for keys in (plan.KEYS, plan.COMPARE_KEYS):
+    for keys in (plan.KEYS, plan.COMPARE_KEYS, plan.FIGURE_KEYS):
         table = "\n".join(f"| `{key}` | {meaning.replace('|', chr(92) + '|')} |" for key, meaning in keys.items())
         assert f"| key | meaning |\n|---|---|\n{table}\n" in page

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,25 +117,31 @@ def table(runs: Sequence[StoredRun], session: int = 0, *, stacked: bool = False)
         stacked: Whether what distinguishes the runs stands in rows of its own instead of the columns' heads, which
             saves width.
     """
-    sessions = [r.metrics["sessions"][session] for r in runs]
     result = Table(box=None, pad_edge=False, padding=(0, 1 if stacked else 2, 0, 0), show_header=not stacked)
     result.add_column("", no_wrap=True)
     for name in naming.names(runs):
         result.add_column(name, justify="right", overflow="fold")
     if stacked:
         _add_differences(result, runs)
-    result.add_row("ended", *(_ended(s) for s in sessions))
+    result.add_row("ended", *(_ended(run.metrics["sessions"][session]) for run in runs))
+    for path, label, texts in rows(runs, session):
+        result.add_row(Text.assemble((path, "cyan"), f" {label}") if path else label, *texts)
+    return Group(result, *(Text(note, style="bold yellow") for note in notes(runs, session)))
+
+
+def rows(runs: Sequence[StoredRun], session: int = 0) -> Iterator[tuple[str, str, list[str]]]:
+    """The rows of the table: the path that a row is about, if it is of one, its name with the unit, and its texts."""
+    sessions = [r.metrics["sessions"][session] for r in runs]
     marks = [_MARK if s["cut_off"] else "" for s in sessions]
     for label, texts in _rows(sessions):
-        result.add_row(label, *(text + mark for text, mark in zip(texts(sessions), marks, strict=True)))
+        yield "", label, [text + mark for text, mark in zip(texts(sessions), marks, strict=True)]
     if any(r.metrics["fairness"] is not None for r in runs):
-        result.add_row("Jain's bitrate index", *_thousandths([_fairness(r.metrics) for r in runs]))
+        yield "", "Jain's bitrate index", _thousandths([_fairness(r.metrics) for r in runs])
     for path in dict.fromkeys(f["path"] for s in sessions for f in s["subflows"]):
         for label, value, write in _PER_PATH:
             # A path that went down and came back has carried several subflows.
             sums = [summary.total(value(f) for f in s["subflows"] if f["path"] == path) for s in sessions]
-            result.add_row(Text.assemble((path, "cyan"), f" {label}"), *write(sums))
-    return Group(result, *(Text(note, style="bold yellow") for note in _notes(runs, session)))
+            yield path, label, write(sums)
 
 
 def _ended(session: Session) -> Text:
@@ -144,15 +150,15 @@ def _ended(session: Session) -> Text:
     return Text(cut_off, style="bold yellow") if cut_off else Text(session["ended"])
 
 
-def _notes(runs: Sequence[StoredRun], session: int) -> list[str]:
+def notes(runs: Sequence[StoredRun], session: int) -> list[str]:
     """What must be known before the runs are compared."""
-    notes = []
+    found = []
     if any(run.metrics["sessions"][session]["cut_off"] for run in runs):
-        notes.append(f"\n{_MARK.strip()} cut off: counted until then only, so it may seem better than it was")
+        found.append(f"\n{_MARK.strip()} cut off: counted until then only, so it may seem better than it was")
     same = len({repr(run.scenario) for run in runs}) == 1
     if same and len({run.about["seed"] for run in runs}) > 1 and not any(r.metrics["seed_matters"] for r in runs):
-        notes.append(f"\n{ending.SEED_WITHOUT_EFFECT}")
-    return notes
+        found.append(f"\n{ending.SEED_WITHOUT_EFFECT}")
+    return found
 
 
 def _add_differences(table: Table, runs: Sequence[StoredRun]) -> None:

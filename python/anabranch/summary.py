@@ -136,6 +136,13 @@ def _subflows(subflows: Sequence[Subflow]) -> Table:
         "mean RTT\nms",
     ):
         table.add_column(heading, justify="right", vertical="bottom", no_wrap=True)
+    for row in path_rows(subflows):
+        table.add_row(*row)
+    return table
+
+
+def path_rows(subflows: Sequence[Subflow]) -> list[list[str]]:
+    """A row per path: its name, goodput in Mb/s, the counts of segments, the mean window, the mean round trip in ms."""
     # A path that came back, or a connection that was opened anew, makes several subflows of one path.
     paths = list(dict.fromkeys(subflow["path"] for subflow in subflows))
     groups = [[subflow for subflow in subflows if subflow["path"] == path] for path in paths]
@@ -145,9 +152,7 @@ def _subflows(subflows: Sequence[Subflow]) -> Table:
         numerals.fixed([_mean(own, "mean_cwnd_packets") for own in groups], 1),
         numerals.column([_mean(own, "mean_srtt_s") for own in groups], scale=1e3, most=1),
     ]
-    for path, *texts in zip(paths, *columns, strict=True):
-        table.add_row(path, *texts)
-    return table
+    return [[path, *texts] for path, *texts in zip(paths, *columns, strict=True)]
 
 
 _COUNTS: tuple[Literal["segments_sent", "retransmissions", "reinjections", "rto_count"], ...] = (

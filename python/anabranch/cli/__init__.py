@@ -15,6 +15,7 @@ from anabranch.cli import (
     examining,
     listing,
     planning,
+    reporting,
     reproducing,
     running,
     schema,
@@ -57,6 +58,7 @@ app.command("list", epilog=listing.EXAMPLES)(listing.list_names)
 app.command("run", epilog=running.EXAMPLES)(running.run)
 app.add_typer(planning.app, name="plan")
 app.command("sweep", epilog=sweeping.EXAMPLES)(sweeping.sweep)
+app.command("report", epilog=reporting.EXAMPLES)(reporting.report)
 app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
 app.add_typer(content.app, name="content")

@@ -36,6 +36,7 @@ KEYS: Mapping[str, str] = {
     "sample": "Random points: `method` (`random`, `latin-hypercube`), `points`, `seed`, and `keys`, each with a range.",
     "traces": "Recordings: a pattern of files per rate of a link. Files belong together if `*` is the same text.",
     "compare": "`[compare]`, or a list `[[compare]]`: what is compared.",
+    "figures": "A list, `[[figures]]`: what the report draws besides the differences of the comparisons.",
 }
 """The keys of a plan and what they mean."""
 
@@ -50,8 +51,32 @@ COMPARE_KEYS: Mapping[str, str] = {
 }
 """The keys of ``[compare]`` and what they mean."""
 
+FIGURE_KEYS: Mapping[str, str] = {
+    "y": "The column that is drawn. Required.",
+    "x": "The axis over which its means are drawn, with intervals; without it, its distribution is drawn.",
+    "by": "The axes whose values are a line each; what the first comparison compares where absent.",
+}
+"""The keys of ``[[figures]]`` and what they mean."""
+
 _REQUIRED = ("schema", "question", "scenario", "seeds")
 _ENGINES = ("sim",)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the report. Axes that it does not mention make a panel each.
+
+    Attributes:
+        y: The column that is drawn.
+        x: The axis over which its means are drawn; its distribution where absent.
+        by: The axes whose values are a line each.
+        way: Where in the plan it is written.
+    """
+
+    y: str
+    x: str | None = None
+    by: tuple[str, ...] = ()
+    way: Way = ()
 
 
 @dataclass(frozen=True)
@@ -69,6 +94,7 @@ class Plan:
         axes: What varies.
         draws: What every seed draws.
         contrasts: What is compared.
+        figures: What the report draws besides; empty where the plan says nothing.
     """
 
     name: str
@@ -81,6 +107,7 @@ class Plan:
     axes: tuple[Axis, ...]
     draws: tuple[Draw, ...]
     contrasts: tuple[Contrast, ...]
+    figures: tuple[Figure, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -114,10 +141,15 @@ def load(plan: str | Path) -> Plan:
             )
             raise InputError(f"{plan}: {what}{alternatives(str(plan), known)}")
         path = known[str(plan)]
-    return _of_document(read(path))
+    return of_document(read(path))
 
 
-def _of_document(document: Document) -> Plan:
+def of_document(document: Document) -> Plan:
+    """Reads and checks a text.
+
+    Raises:
+        InputError: It has a mistake, as :func:`load` says it.
+    """
     data = document.data
     document.check_keys((), data, KEYS)
     for key in _REQUIRED:
@@ -128,6 +160,7 @@ def _of_document(document: Document) -> Plan:
     _check_names(document)
     scenarios = _scenarios(document)
     axes, draws = _axes(document, scenarios)
+    contrasts = _contrasts(document, axes)
     return Plan(
         name=document.path.stem,
         document=document,
@@ -138,7 +171,8 @@ def _of_document(document: Document) -> Plan:
         overrides=variation.overrides(document.typed(("set",), data.get("set", {}), dict, "a table of overrides")),
         axes=axes,
         draws=draws,
-        contrasts=_contrasts(document, axes),
+        contrasts=contrasts,
+        figures=_figures(document, axes, contrasts),
     )
 
 
@@ -271,6 +305,27 @@ def _contrast(document: Document, way: Way, table: Any, axes: Sequence[Axis]) ->
         quantiles=_quantiles(document, (*way, "quantiles"), table.get("quantiles", [])),
         way=way,
     )
+
+
+def _figures(document: Document, axes: Sequence[Axis], contrasts: Sequence[Contrast]) -> tuple[Figure, ...]:
+    tables = document.typed(("figures",), document.data.get("figures", []), list, "tables, [[figures]]")
+    return tuple(_figure(document, ("figures", str(i)), table, axes, contrasts) for i, table in enumerate(tables))
+
+
+def _figure(document: Document, way: Way, table: Any, axes: Sequence[Axis], contrasts: Sequence[Contrast]) -> Figure:
+    table = document.typed(way, table, dict, "a table")
+    document.check_keys(way, table, FIGURE_KEYS)
+    if "y" not in table:
+        raise document.mistake(way, f"[[figures]] lacks `y`: {FIGURE_KEYS['y']}")
+    x = None
+    if "x" in table:
+        text = document.typed((*way, "x"), table["x"], str, "the name of an axis")
+        (x,) = _axis_names(document, (*way, "x"), text, axes)
+    compared = contrasts[0].between if contrasts else ()
+    by = _axis_names(document, (*way, "by"), table.get("by", [name for name in compared if name != x]), axes)
+    if x in by:
+        raise document.mistake((*way, "by"), f"`{x}` is the axis `x` already; expected another one")
+    return Figure(document.typed((*way, "y"), table["y"], str, "the name of a column"), x, by, way)
 
 
 def _axis_names(document: Document, way: Way, value: Any, axes: Sequence[Axis]) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ class Store:
         """
         self.folder = folder
         self._build = dict(build)
-        self._check_build(folder)
+        check_build(folder, self._build)
         self._records: dict[bytes, tuple[Path, int, int]] = {}
         self._file: FileIO | None = None
         self._path = folder
@@ -150,22 +150,6 @@ class Store:
                 finally:
                     file.close()
 
-    def _check_build(self, folder: Path) -> None:
-        about = folder / _ABOUT
-        if not about.is_file():
-            if folder.exists() and not folder.is_dir():
-                raise InputError(f"{folder}: this is a file; expected a folder")
-            return
-        found = _read_about(about)
-        if found.get("schema") != SCHEMA:
-            raise InputError(f"{folder}: this store has schema {found.get('schema')!r}; expected {SCHEMA}; {_REMEDY}")
-        for key, value in self._build.items():
-            if found.get(key) != value:
-                raise InputError(
-                    f"{folder}: this store is of another build of anabranch ({key} {_short(found.get(key))}, "
-                    f"this one has {_short(value)}), and results of two builds are never mixed; {_REMEDY}"
-                )
-
     def _create(self) -> FileIO:
         runs = self.folder / _RUNS
         runs.mkdir(parents=True, exist_ok=True)
@@ -192,6 +176,33 @@ _REMEDY = (
     "choose another --store, or remove this folder and make its runs again; "
     "`anabranch compare` compares the tables of two builds"
 )
+
+
+def check_build(folder: Path, build: Mapping[str, str]) -> None:
+    """Refuses a store of another build; a folder that is none yet may become one.
+
+    Raises:
+        InputError: It is of another build, or this is a file.
+    """
+    about = folder / _ABOUT
+    if not about.is_file():
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"{folder}: this is a file; expected a folder")
+        return
+    found = _read_about(about)
+    if found.get("schema") != SCHEMA:
+        raise InputError(f"{folder}: this store has schema {found.get('schema')!r}; expected {SCHEMA}; {_REMEDY}")
+    for key, value in build.items():
+        if found.get(key) != value:
+            raise InputError(
+                f"{folder}: this store is of another build of anabranch ({key} {_short(found.get(key))}, "
+                f"this one has {_short(value)}), and results of two builds are never mixed; {_REMEDY}"
+            )
+
+
+def is_store(folder: Path) -> bool:
+    """Whether this is a store."""
+    return (folder / _ABOUT).is_file()
 
 
 def write_all(file: FileIO, data: bytes) -> None:

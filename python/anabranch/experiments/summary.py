@@ -46,22 +46,24 @@ def named(labels: Mapping[str, Any]) -> str:
 
 def sentences(comparison: Comparison) -> Iterator[str]:
     """What a comparison says."""
-    contrast, reference = comparison.contrast, comparison.reference
     where = f"{_facet(comparison)}: " if comparison.facet else ""
+    yield from (f"{where if verdict is Verdict.REFERENCE else ''}{sentence}" for verdict, sentence in said(comparison))
+    yield from (f"Note: {note}." for note in comparison.notes)
+
+
+def said(comparison: Comparison) -> Iterator[tuple[Verdict, str]]:
+    """What a comparison says, a sentence for each verdict that occurs."""
+    contrast, reference = comparison.contrast, comparison.reference
     mean = _interval(reference.mean.estimate, reference.mean.half_width)
     chosen = "has the best mean of" if contrast.reference is None else "is the reference of"
     of = f"{plural(comparison.pairs, 'pair')} from {plural(comparison.seeds, 'seed')}"
-    yield f"{where}{named(reference.labels)} {chosen} {contrast.metric}, {mean} ({of})."
+    yield Verdict.REFERENCE, f"{named(reference.labels)} {chosen} {contrast.metric}, {mean} ({of})."
     counts = {verdict: [e for e in comparison.entries if e.verdict is verdict] for verdict in Verdict}
-    said = [
-        f"{_listed(entries)} {_is(entries)} {_PHRASES[verdict]}"
-        for verdict, entries in counts.items()
-        if entries and verdict in _PHRASES
-    ]
-    yield from (f"{sentence}." for sentence in said)
+    for word, entries in counts.items():
+        if entries and word in _PHRASES:
+            yield word, f"{_listed(entries)} {_is(entries)} {_PHRASES[word]}."
     if undecided := counts[Verdict.UNDECIDED]:
-        yield _undecided(undecided)
-    yield from (f"Note: {note}." for note in comparison.notes)
+        yield Verdict.UNDECIDED, _undecided(undecided)
 
 
 _PHRASES = {
@@ -105,15 +107,15 @@ def comparison_table(comparison: Comparison) -> Table:
         table.add_column(head, justify="right", no_wrap=True)
     seeds = any(entry.verdict is Verdict.UNDECIDED for entry in comparison.entries)
     table.add_column("verdict, + seeds" if seeds else "verdict", no_wrap=True)
-    means = _aligned([(entry.mean.estimate, entry.mean.half_width) for entry in comparison.entries])
+    means = aligned([(entry.mean.estimate, entry.mean.half_width) for entry in comparison.entries])
     others = [entry for entry in comparison.entries if entry.difference is not None]
-    shown = _aligned([(e.difference.mean.estimate, e.difference.mean.half_width) for e in others if e.difference])
+    shown = aligned([(e.difference.mean.estimate, e.difference.mean.half_width) for e in others if e.difference])
     differences = iter(shown)
     for entry, mean in zip(comparison.entries, means, strict=True):
         difference = next(differences) if entry.difference is not None else ""
-        p_value = _p_value(entry.p_value) if entry.difference is not None else ""
+        shown_p = p_value(entry.p_value) if entry.difference is not None else ""
         texts = [str(value) for value in entry.labels.values()]
-        table.add_row(*texts, mean, difference, p_value, Text(_verdict(entry), style=_STYLES[entry.verdict]))
+        table.add_row(*texts, mean, difference, shown_p, Text(verdict(entry), style=_STYLES[entry.verdict]))
     return table
 
 
@@ -127,15 +129,15 @@ def versions_table(comparisons: Sequence[Comparison]) -> Table:
     table.add_column("verdict", no_wrap=True)
     for comparison in comparisons:
         entries = sorted(comparison.entries, key=lambda entry: entry.difference is not None)
-        means = _aligned([(entry.mean.estimate, entry.mean.half_width) for entry in entries])
+        means = aligned([(entry.mean.estimate, entry.mean.half_width) for entry in entries])
         for entry, mean in zip(entries, means, strict=True):
             own = next(iter(entry.labels.values()))
             if entry.difference is None:
                 table.add_row(versions.metric_of(comparison), str(own), mean, "", "", "")
                 continue
             difference = _interval(entry.difference.mean.estimate, entry.difference.mean.half_width)
-            verdict = Text(_HIGHER.get(entry.verdict, _verdict(entry)), style=_STYLES[entry.verdict])
-            table.add_row("", str(own), mean, difference, _p_value(entry.p_value), verdict)
+            found = Text(_HIGHER.get(entry.verdict, verdict(entry)), style=_STYLES[entry.verdict])
+            table.add_row("", str(own), mean, difference, p_value(entry.p_value), found)
     return table
 
 
@@ -143,13 +145,15 @@ def versions_table(comparisons: Sequence[Comparison]) -> Table:
 _HIGHER = {Verdict.BETTER: "higher", Verdict.WORSE: "lower"}
 
 
-def _verdict(entry: Entry) -> str:
+def verdict(entry: Entry) -> str:
+    """The verdict, and how many more seeds would decide it."""
     if entry.verdict is not Verdict.UNDECIDED:
         return str(entry.verdict)
     return "undecided" if entry.more_seeds is None else f"undecided, +{entry.more_seeds}"
 
 
-def _p_value(value: float) -> str:
+def p_value(value: float) -> str:
+    """A p-value; a dash where there is none."""
     if math.isnan(value):
         return numerals.ABSENT
     return "< 0.001" if value < _SMALLEST_P else f"{value:.3f}"
@@ -158,7 +162,7 @@ def _p_value(value: float) -> str:
 _SMALLEST_P = 0.001
 
 
-def _aligned(values: Sequence[tuple[float, float]]) -> list[str]:
+def aligned(values: Sequence[tuple[float, float]]) -> list[str]:
     """Means and half-widths with the same number of decimals, so many as the narrowest interval deserves."""
     widths = [width for _, width in values if math.isfinite(width) and width > 0]
     places = numerals.decimals([min(widths)], 2) if widths else numerals.decimals([value for value, _ in values])
@@ -171,7 +175,7 @@ def _aligned(values: Sequence[tuple[float, float]]) -> list[str]:
 
 
 def _interval(mean: float, half_width: float) -> str:
-    return _aligned([(mean, half_width)])[0]
+    return aligned([(mean, half_width)])[0]
 
 
 def method(comparisons: Sequence[Comparison]) -> str:
@@ -203,7 +207,7 @@ def means_table(sessions: pl.DataFrame, axes: Sequence[str], metrics: Sequence[s
         table.add_column(metric, justify="right", overflow="fold")
     groups = rows.partition_by(list(axes), maintain_order=True, as_dict=True) if axes else {(): rows}
     shown = list(groups.items())[:_MOST_ROWS]
-    columns = [_aligned([_mean(part, metric) for _, part in shown]) for metric in metrics]
+    columns = [aligned([_mean(part, metric) for _, part in shown]) for metric in metrics]
     for (labels, _), *texts in zip(shown, *columns, strict=True):
         table.add_row(*map(str, labels), *texts)
     if len(groups) > len(shown):

@@ -14,7 +14,7 @@ from typing import Protocol
 import polars as pl
 
 from anabranch import InputError, __version__, _core, provenance
-from anabranch.experiments import columns, conditions, contrast, table
+from anabranch.experiments import columns, conditions, contrast, origin, table
 from anabranch.experiments.conditions import Condition, Run
 from anabranch.experiments.contrast import Comparison
 from anabranch.experiments.document import Way, alternatives
@@ -102,6 +102,7 @@ def _check_columns(experiment: Experiment) -> None:
     plan = experiment.plan
     wanted: dict[str, Way] = {metric: ("metrics", str(position)) for position, metric in enumerate(plan.metrics)}
     wanted |= {each.metric: (*each.way, "metric") for each in plan.contrasts}
+    wanted |= {each.y: (*each.way, "y") for each in plan.figures}
     missing, known = dict(wanted), list[str]()
     for run in conditions.runs(plan, experiment.conditions, plan.seeds[:1]):
         if not missing:
@@ -239,4 +240,5 @@ def _write(experiment: Experiment, store: Store, result: Result) -> Result:
             file = store.folder / f"{plan.name}{ending}.parquet"
             table.write(content, file, about)
             result.files.append(file)
+    origin.write(store.folder, plan, result.seeds)
     return result

@@ -9,13 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.transforms import blended_transform_factory
 
+from anabranch import binning
+from anabranch.binning import binned as _binned
+from anabranch.binning import mean as _mean
 from anabranch.figures import labels, style
 from anabranch.recording import Array, Mark, SessionRecording
 
-# Points that a line of a figure about 1000 pixels wide can show; more would only be noise on noise.
-_POINTS = 320
-# Throughput over less than this is a property of bursts, not of a path.
-_SHORTEST_BIN_S = 1.0
 # Capacity is drawn up to so many times what was carried, without the burst of the start.
 _MOST_HEADROOM = 2.0
 _WITHOUT_BURSTS = 0.98
@@ -28,37 +27,6 @@ _END_BINS = 15
 
 Label = tuple[float, str, str]
 """What stands beside the end of a line: its height in data units, the text, the colour."""
-
-
-def bin_width_s(recording: SessionRecording) -> float:
-    """The interval over which lines are averaged, in seconds: a whole number of samples."""
-    if recording.interval_s == 0.0:
-        return _SHORTEST_BIN_S
-    span = float(recording.times_s[-1] - recording.times_s[0])
-    samples = max(round(max(span / _POINTS, _SHORTEST_BIN_S) / recording.interval_s), 1)
-    return samples * recording.interval_s
-
-
-def _binned(recording: SessionRecording, values: Array) -> tuple[Array, Array]:
-    """The bins' middles, and the values as one row per bin; the last bin is filled up with not-a-numbers."""
-    if recording.interval_s == 0.0:
-        return recording.times_s, values[:, np.newaxis]
-    per_bin = max(round(bin_width_s(recording) / recording.interval_s), 1)
-    bins = -(-len(values) // per_bin)
-    padded = np.full(bins * per_bin, np.nan)
-    padded[: len(values)] = values
-    start = recording.times_s[0] - recording.interval_s
-    middles = start + (np.arange(bins) + 0.5) * per_bin * recording.interval_s
-    return middles, padded.reshape(bins, per_bin)
-
-
-def _mean(rows: Array) -> Array:
-    """The mean of each row's numbers; not a number where it has none."""
-    present = ~np.isnan(rows)
-    count = present.sum(axis=1)
-    total = np.where(present, rows, 0.0).sum(axis=1)
-    means: Array = np.divide(total, count, out=np.full(len(rows), np.nan), where=count > 0)
-    return means
 
 
 def _per_second(recording: SessionRecording, counts: Array) -> tuple[Array, Array]:
@@ -75,7 +43,7 @@ def _end_height(line: Array, end: int) -> float | None:
 
 def path_titles(recordings: Sequence[SessionRecording], tops: Mapping[str, float]) -> dict[str, str]:
     """What the throughput panel of each path is called, with its capacity where that lies above the axis."""
-    averaged = max(bin_width_s(recording) for recording in recordings)
+    averaged = max(binning.width_s(recording) for recording in recordings)
     titles: dict[str, str] = {}
     for path, top in tops.items():
         highest = max((_peak(r, p.capacity_bps) for r in recordings for p in r.paths if p.path == path), default=0.0)

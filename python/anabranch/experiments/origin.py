@@ -1,0 +1,94 @@
+"""Where the tables of a store came from: the plan as it was, where it was, and with which seeds it was swept.
+
+The tables themselves have no place of this machine in them, so that they are the same wherever they were made.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anabranch import InputError, outputs
+from anabranch.experiments import plan as plans
+from anabranch.experiments.document import Document
+from anabranch.experiments.plan import Plan
+
+SCHEMA = 1
+"""The version of the file."""
+
+_ENDING = "-plan.json"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a sweep was of.
+
+    Attributes:
+        name: The plan's name, as its tables are called.
+        path: Where the plan was, absolute.
+        text: The plan, as it was.
+        seeds: The seeds that every condition has; ``--until`` may have added some.
+    """
+
+    name: str
+    path: Path
+    text: str
+    seeds: tuple[int, ...]
+
+    def plan(self) -> Plan:
+        """The plan, checked again: the files that it names have to be where they were.
+
+        Raises:
+            InputError: They are not, or it has a mistake; the message has the place.
+        """
+        return plans.of_document(Document(self.text, self.path))
+
+
+def write(folder: Path, plan: Plan, seeds: tuple[int, ...]) -> Path:
+    """Writes it beside the tables.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    file = folder / f"{plan.name}{_ENDING}"
+    content = {
+        "schema": SCHEMA,
+        "plan": str(plan.document.path.resolve()),
+        "text": plan.document.text,
+        "seeds": list(seeds),
+    }
+    with outputs.writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        new = file.with_name(f".{file.name}.new")
+        try:
+            new.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            new.replace(file)
+        finally:
+            new.unlink(missing_ok=True)
+    return file
+
+
+def read(folder: Path, name: str) -> Origin:
+    """Reads what a sweep was of.
+
+    Raises:
+        InputError: There is no such file, or it is none of these.
+    """
+    file = folder / f"{name}{_ENDING}"
+    try:
+        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        if found["schema"] != SCHEMA:
+            raise InputError(f"{file}: schema {found['schema']!r}; expected {SCHEMA}; {_remedy(folder)}")
+        return Origin(name, Path(found["plan"]), str(found["text"]), tuple(map(int, found["seeds"])))
+    except FileNotFoundError as error:
+        raise InputError(f"{folder}: {file.name} is missing, which says what {name} was; {_remedy(folder)}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{file}: this does not say what a sweep was of; {_remedy(folder)}") from error
+
+
+def _remedy(folder: Path) -> str:
+    return f"`anabranch sweep PLAN --store {folder}` writes it again, and keeps the runs"

@@ -1,0 +1,47 @@
+"""Reports: one self-contained HTML page of sections, charts, sessions and their timelines.
+
+What a report says is a :class:`Report`, made of plain data; :func:`write` makes the page. Two modules fill one in: from
+a store of a sweep (``stored``) and from run folders (``folders``). Others, such as those of papers, make their own
+sections and use the same page.
+"""
+
+from anabranch.report.document import (
+    Chart,
+    Code,
+    Column,
+    Finding,
+    Findings,
+    Grid,
+    IntervalChart,
+    Item,
+    Line,
+    LineChart,
+    Mark,
+    Report,
+    Section,
+    Sessions,
+    Text,
+)
+from anabranch.report.page import render, write
+from anabranch.report.timelines import Timeline
+
+__all__ = [
+    "Chart",
+    "Code",
+    "Column",
+    "Finding",
+    "Findings",
+    "Grid",
+    "IntervalChart",
+    "Item",
+    "Line",
+    "LineChart",
+    "Mark",
+    "Report",
+    "Section",
+    "Sessions",
+    "Text",
+    "Timeline",
+    "render",
+    "write",
+]

@@ -1,0 +1,265 @@
+"use strict";
+// The timeline of a session: panels above each other that share their time, its zoom and its cursor.
+
+const timeline = (() => {
+  const { Chart, element, ink, pathColour, faded, axis, common, stepAlong, swatch, ticks, written } = charts;
+  const LEFT = 44;
+  let number = 0;
+
+  /** What was stored compressed. */
+  async function unpacked(text) {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return JSON.parse(await new Response(stream).text());
+  }
+
+  function times(data) {
+    return Array.from({ length: data.points }, (_, i) => data.first_s + i * data.width_s);
+  }
+
+  /** The bitrate on screen as steps: a point where a representation appears, and one where it goes. */
+  function steps(shown) {
+    const x = [];
+    const y = [];
+    for (const [begin, end, rate] of shown) {
+      if (x.length && begin > x[x.length - 1]) {
+        x.push(x[x.length - 1] + 1e-6);
+        y.push(null);
+      }
+      x.push(begin, Math.max(end - 1e-6, begin));
+      y.push(rate, rate);
+    }
+    return { x, y };
+  }
+
+  const line = (name, colour, values, more = {}) => ({ name, colour, values, ...more });
+
+  /** What is drawn, panel by panel; only what occurs. */
+  function panelsOf(data) {
+    const found = [];
+    const t = times(data);
+    if (data.shown.length) {
+      const { x, y } = steps(data.shown);
+      const at = (time) => data.shown.find(([begin, end]) => time >= begin && time < end);
+      found.push({
+        title: "Bitrate on screen",
+        unit: "Mb/s",
+        height: 120,
+        x,
+        lines: [line("bitrate", "ink", y, { fill: 0.12, gaps: true, stepped: true })],
+        extra: (time) => at(time)?.[3] ?? "",
+      });
+    }
+    if (data.buffer) found.push({ title: "Playout buffer", unit: "s", height: 105, x: t, lines: [line("buffer", "muted", data.buffer, { fill: 0.18 })], ticks: data.underflows });
+    for (const path of data.paths) {
+      found.push({
+        title: `Throughput of ${path.name}`,
+        unit: "Mb/s",
+        height: 100,
+        x: t,
+        lines: [
+          ...(path.capacity.some((v) => v !== null) ? [line("capacity", `c${path.colour}`, path.capacity, { fill: 0.16, width: 0.8, faint: true })] : []),
+          line("throughput", `c${path.colour}`, path.throughput),
+        ],
+        cut: path.throughput,
+        forbidden: path.disabled,
+      });
+    }
+    const per = (key) => data.paths.filter((path) => path[key].some((v) => v !== null)).map((path) => line(path.name, `c${path.colour}`, path[key]));
+    found.push({ title: "Congestion window", unit: "packets", height: 130, x: t, lines: [...(data.total ? [line("total", "muted", data.total, { width: 1 })] : []), ...per("window")] });
+    found.push({ title: "Smoothed round trip", unit: "ms", height: 110, x: t, lines: per("srtt") });
+    if (data.switches) found.push({ title: "Path switches", unit: "per s", height: 80, x: t, lines: [line("switches", "muted", data.switches, { fill: 0.35, stepped: true })] });
+    if (data.discards?.some((v) => v)) found.push({ title: "Discarded pictures", unit: "per s", height: 80, x: t, lines: [line("discards", "bad", data.discards, { fill: 0.35, stepped: true })] });
+    return found.filter((panel) => panel.lines.length);
+  }
+
+  function spans(plot, list, colour) {
+    const { ctx, bbox } = plot;
+    ctx.fillStyle = colour;
+    for (const [begin, end] of list) {
+      const left = Math.max(plot.valToPos(begin, "x", true), bbox.left);
+      const right = Math.min(plot.valToPos(end, "x", true), bbox.left + bbox.width);
+      // A short one must be seen, too.
+      if (right >= bbox.left && left <= bbox.left + bbox.width) ctx.fillRect(left, bbox.top, Math.max(right - left, devicePixelRatio), bbox.height);
+    }
+  }
+
+  function marks(plot, data, named) {
+    const { ctx, bbox } = plot;
+    const pixel = devicePixelRatio;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, 0, bbox.width, bbox.top + bbox.height);
+    ctx.clip();
+    ctx.font = `${10.5 * pixel}px ${ink("sans")}`;
+    ctx.textBaseline = "alphabetic";
+    let free = -Infinity;
+    const end = data.ending ? [[...data.ending, true]] : [];
+    for (const [at, text, strong] of [...data.marks, ...end]) {
+      const x = plot.valToPos(at, "x", true);
+      ctx.strokeStyle = ctx.fillStyle = ink("ink");
+      ctx.lineWidth = (strong ? 1.8 : 1) * pixel;
+      ctx.setLineDash(strong ? [] : [4 * pixel, 3 * pixel]);
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top - (named ? 4 * pixel : 0));
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+      if (!named) continue;
+      // A text that found no room is in the list of events below.
+      const width = ctx.measureText(text).width;
+      const left = x + width > bbox.left + bbox.width ? x - width - 3 * pixel : x + 3 * pixel;
+      if (left < free || left < bbox.left) continue;
+      ctx.fillText(text, left, bbox.top - 5 * pixel);
+      free = left + width + 8 * pixel;
+    }
+    ctx.restore();
+  }
+
+  /** The bars where the path policy forbids new data: along the foot of the panel. */
+  function forbidden(plot, list) {
+    if (!list?.length) return;
+    const { ctx, bbox } = plot;
+    ctx.fillStyle = ink("bad");
+    for (const [begin, end] of list) {
+      const [a, b] = [plot.valToPos(begin, "x", true), plot.valToPos(end, "x", true)];
+      ctx.fillRect(a, bbox.top + bbox.height - 4 * devicePixelRatio, Math.max(b - a, 1), 4 * devicePixelRatio);
+    }
+  }
+
+  function underflows(plot, list) {
+    const { ctx, bbox } = plot;
+    const size = 4 * devicePixelRatio;
+    ctx.fillStyle = ink("ink");
+    for (const at of list ?? []) {
+      const x = plot.valToPos(at, "x", true);
+      if (x < bbox.left || x > bbox.left + bbox.width) continue;
+      ctx.beginPath();
+      ctx.moveTo(x - size, bbox.top);
+      ctx.lineTo(x + size, bbox.top);
+      ctx.lineTo(x, bbox.top + size * 1.5);
+      ctx.fill();
+    }
+  }
+
+  function series(one) {
+    const colour = ink(one.colour);
+    return {
+      label: one.name,
+      stroke: one.faint ? faded(colour, 0.55) : colour,
+      width: one.width ?? 1.5,
+      fill: one.fill ? faded(colour, one.fill) : undefined,
+      spanGaps: false,
+      paths: one.stepped ? uPlot.paths.stepped({ align: one.gaps ? 1 : 0 }) : uPlot.paths.linear(),
+      points: { show: false },
+    };
+  }
+
+  /** Capacity far above what was carried is cut off: the throughput is what the panel is about. */
+  function top(panel, max) {
+    if (!panel.cut) return max;
+    const carried = Math.max(...panel.cut.filter((v) => v !== null), 0);
+    return carried > 0 ? Math.min(max, carried * 2) : max;
+  }
+
+  function options(panel, data, extent, shared, first, last) {
+    const base = common(panel.height + (first ? 16 : 0) + (last ? 34 : 0));
+    return {
+      ...base,
+      padding: [first ? 22 : 8, 12, last ? 0 : 6, 0],
+      cursor: { ...base.cursor, sync: { key: shared, scales: ["x", null] } },
+      scales: {
+        x: { time: false, range: (_, min, max) => (min === null ? extent : [min, max]), min: extent[0], max: extent[1] },
+        y: { range: (_, min, max) => [0, top(panel, max ?? 1) * 1.06 || 1] },
+      },
+      axes: [
+        axis(last ? "time (s)" : null, { values: last ? ticks : () => [], size: last ? 26 : 0, space: 60 }),
+        axis(null, { size: LEFT, values: ticks, space: 26 }),
+      ],
+      series: [{}, ...panel.lines.map(series)],
+      hooks: {
+        drawAxes: [(plot) => spans(plot, data.stalls, faded(ink("stall"), 0.35))],
+        draw: [(plot) => { marks(plot, data, first); forbidden(plot, panel.forbidden); underflows(plot, panel.ticks); }],
+      },
+    };
+  }
+
+  /** Head of a panel: what it shows, and the values under the cursor. */
+  function head(panel) {
+    const values = panel.lines.map(() => element("span", { class: "value" }));
+    const extra = element("span", { class: "value" });
+    const several = panel.lines.length > 1;
+    const names = panel.lines.map((one, i) => element("span", { class: "series" }, swatch(one.colour, 0, one.fill && one.faint), several ? `${one.name} ` : "", values[i]));
+    const title = element("div", { class: "panel-title" }, element("b", {}, panel.title), element("span", { class: "unit" }, panel.unit), ...names, extra);
+    return { title, values, extra };
+  }
+
+  function panelChart(place, panel, data, extent, group, first, last) {
+    const { title, values, extra } = head(panel);
+    const plot = element("div", { class: "plot" });
+    place.append(element("div", { class: "panel" }, title, plot));
+    const chart = new Chart(plot, panel.title, () => {
+      const made = options(panel, data, extent, group.key, first, last);
+      made.hooks.setScale = [(self, key) => key === "x" && group.follow(self)];
+      made.hooks.setCursor = [(self) => show(self)];
+      return { extent, step: (self, by, way) => (way === "x" ? stepAlong(self, by) : false), data: [panel.x, ...panel.lines.map((one) => one.values)], options: made };
+    }, false);
+    function show(self) {
+      const { left } = self.cursor;
+      const inside = left !== undefined && left >= 0;
+      const x = inside ? self.posToVal(left, "x") : null;
+      panel.lines.forEach((one, i) => {
+        const at = inside ? charts.valueAt({ x: panel.x }, x, one.gaps) : null;
+        values[i].textContent = at === null ? "" : written(one.values[at]);
+      });
+      extra.textContent = inside ? panel.extra?.(x) ?? "" : "";
+      if (first) group.time.textContent = inside ? `${written(x, 4)} s` : "";
+    }
+    return chart;
+  }
+
+  /** Draws a timeline and returns a function that removes it. */
+  async function draw(place, stored) {
+    const data = await unpacked(stored.packed);
+    const panels = panelsOf(data);
+    const t = times(data);
+    const extent = [0, Math.max(t[t.length - 1] + data.width_s / 2, data.ending?.[0] ?? 0)];
+    const group = { key: `timeline-${number++}`, charts: [], busy: false, time: element("span", { class: "at", "aria-live": "off" }) };
+    // All panels show the same time.
+    group.follow = (from) => {
+      if (group.busy) return;
+      group.busy = true;
+      const { min, max } = from.scales.x;
+      for (const chart of group.charts) {
+        const own = chart.plot.scales.x;
+        if (chart.plot !== from && (own.min !== min || own.max !== max)) chart.plot.setScale("x", { min, max });
+      }
+      group.busy = false;
+    };
+    place.append(legend(data, group));
+    panels.forEach((panel, i) => group.charts.push(panelChart(place, panel, data, extent, group, i === 0, i === panels.length - 1)));
+    if (data.marks.length) place.append(events(data));
+    return () => group.charts.forEach((chart) => chart.remove());
+  }
+
+  function legend(data, group) {
+    const items = [group.time];
+    if (data.stalls.length) items.push(element("span", { class: "series" }, swatch("stall", 0, true), "stall"));
+    if (data.underflows.length) items.push(element("span", { class: "series" }, "▼ buffer underflow"));
+    if (data.paths.some((path) => path.disabled.length)) items.push(element("span", { class: "series" }, swatch("bad", 0), "path not used"));
+    const button = (text, label, call) => element("button", { type: "button", "aria-label": label, title: label, on: { click: call } }, text);
+    const first = () => group.charts[0];
+    return element(
+      "div",
+      { class: "timeline-head" },
+      element("div", { class: "keys" }, ...items),
+      element("div", { class: "zoom" }, button("+", "Zoom in", () => first().zoom(1 / 1.6)), button("−", "Zoom out", () => first().zoom(1.6)), button("⤢", "Show all", () => first().reset())),
+    );
+  }
+
+  function events(data) {
+    const list = data.marks.map(([at, text]) => element("li", {}, `${written(at, 4)} s: ${text}`));
+    return element("details", { class: "events" }, element("summary", {}, `${list.length} event${list.length === 1 ? "" : "s"} of the network`), element("ul", {}, ...list.slice(0, 200)));
+  }
+
+  return { draw };
+})();

@@ -1,0 +1,186 @@
+"""The charts of a sweep: differences with intervals, distributions, and means over an axis."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from anabranch import numerals
+from anabranch.experiments import statistics, summary
+from anabranch.experiments.contrast import Comparison, Entry, Verdict
+from anabranch.experiments.plan import Figure
+from anabranch.report.document import IntervalChart, Item, Line, LineChart, Tone
+
+TONES: Mapping[Verdict, Tone] = {
+    Verdict.REFERENCE: "plain",
+    Verdict.BETTER: "good",
+    Verdict.WORSE: "bad",
+    Verdict.EQUIVALENT: "same",
+    Verdict.IDENTICAL: "same",
+    Verdict.UNDECIDED: "open",
+}
+"""How the verdicts of comparisons are coloured."""
+
+MOST_LINES = 18
+"""More lines cannot be told apart: six colours with three kinds of dashes."""
+
+MOST_PANELS = 12
+"""More panels of one figure are not drawn."""
+
+_DASHES = 3
+# A screen is not wider; a line of more points only makes the page larger.
+_MOST_STEPS = 400
+_BEFORE = 1e-4
+_UNITS = (("_bps", "Mb/s", 1e-6), ("_s", "s", 1.0), ("_packets", "packets", 1.0), ("_bytes", "bytes", 1.0))
+
+
+def unit_of(metric: str) -> tuple[str, float]:
+    """The unit in which a column is shown, and the factor to it: names end in their unit."""
+    stem = metric.split(".")[0] if metric.split(".")[-1] in ("mean", "p95", "max") else metric
+    return next(((unit, scale) for ending, unit, scale in _UNITS if stem.endswith(ending)), ("", 1.0))
+
+
+def labelled(metric: str) -> str:
+    """A column with its unit, for an axis."""
+    unit, _ = unit_of(metric)
+    return f"{metric} ({unit})" if unit else metric
+
+
+def facet(labels: Mapping[str, Any]) -> str:
+    """The values of the axes that a chart does not vary."""
+    names = summary.short(list(labels))
+    return ", ".join(f"{names[key]} = {value}" for key, value in labels.items())
+
+
+def differences(comparison: Comparison, name: str) -> IntervalChart:
+    """The paired differences of a comparison from its reference, with intervals and verdicts."""
+    contrast, reference = comparison.contrast, comparison.reference
+    unit, scale = unit_of(contrast.metric)
+    better = "right" if contrast.higher_is_better else "left"
+    return IntervalChart(
+        title=f"Difference of {contrast.metric} from {summary.named(reference.labels)}",
+        x_label=f"paired difference of {contrast.metric}{f' ({unit})' if unit else ''}; better is {better}",
+        items=[_item(entry, scale) for entry in comparison.entries],
+        margin=None if contrast.margin is None else contrast.margin.of(reference.mean.estimate) * scale,
+        note=facet(comparison.facet),
+        name=name,
+    )
+
+
+def _item(entry: Entry, scale: float) -> Item:
+    label = summary.named(entry.labels)
+    if entry.difference is None:
+        mean = numerals.plus_minus(entry.mean.estimate * scale, entry.mean.half_width * scale)
+        return Item(label, 0.0, 0.0, 0.0, "reference", "plain", f"mean {mean}")
+    found = entry.difference.mean
+    ends = (found.low, found.high) if math.isfinite(found.half_width) else (found.estimate, found.estimate)
+    difference = numerals.plus_minus(found.estimate * scale, found.half_width * scale)
+    return Item(
+        label=label,
+        estimate=found.estimate * scale,
+        low=ends[0] * scale,
+        high=ends[1] * scale,
+        verdict=summary.verdict(entry),
+        tone=TONES[entry.verdict],
+        note=f"difference {difference}, p {summary.p_value(entry.p_value)}",
+    )
+
+
+def of_figure(figure: Figure, sessions: pl.DataFrame, axes: Sequence[str], name: str) -> Iterator[LineChart]:
+    """The charts of a figure of a plan: one for each combination of the axes that it does not mention.
+
+    Args:
+        figure: What is drawn.
+        sessions: A row per session.
+        axes: The axes that make conditions; those of networks are pooled, as seeds are.
+        name: What the exported files are called; a number follows.
+    """
+    if figure.y not in sessions.columns:
+        return
+    rows = sessions.filter(pl.col("error").is_null() & pl.col(figure.y).is_not_null())
+    rows = rows.with_columns(pl.col(figure.y).cast(pl.Float64))
+    others = [axis for axis in axes if axis != figure.x and axis not in figure.by]
+    panels = rows.partition_by(others, maintain_order=True, as_dict=True) if others else {(): rows}
+    for number, (key, part) in enumerate(itertools.islice(panels.items(), MOST_PANELS)):
+        where = dict(zip(others, key, strict=True))
+        if part.height:
+            yield _panel(figure, part, where, f"{name}-{number + 1}" if others else name)
+
+
+def _panel(figure: Figure, rows: pl.DataFrame, where: Mapping[str, Any], name: str) -> LineChart:
+    groups = rows.partition_by(list(figure.by), maintain_order=True, as_dict=True) if figure.by else {(): rows}
+    shown = dict(itertools.islice(groups.items(), MOST_LINES))
+    places = _places(list(shown))
+    categories = [] if figure.x is None else _categories(rows, figure.x)
+    lines = []
+    for labels, part in shown.items():
+        text = " + ".join(map(str, labels)) or figure.y
+        drawn = _distribution(part, figure.y) if figure.x is None else _means(part, figure, categories)
+        lines.append(Line(text, **drawn, colour=places[labels][0], dash=places[labels][1]))
+    more = len(groups) - len(shown)
+    note = "; ".join(filter(None, (facet(where), f"{more} conditions more are not drawn" if more else "")))
+    if figure.x is None:
+        title = f"Distribution of {figure.y}"
+        return LineChart(title, labelled(figure.y), "share of sessions", lines, stepped=True, note=note, name=name)
+    title = f"{figure.y} by {summary.short([figure.x, *figure.by])[figure.x]}, mean with 95 % interval"
+    return LineChart(title, figure.x, labelled(figure.y), lines, categories=categories, note=note, name=name)
+
+
+def _places(labels: Sequence[tuple[Any, ...]]) -> dict[tuple[Any, ...], tuple[int, int]]:
+    """Colour and dashes of each line: of two axes the first is the colour and the second the dashes."""
+    from anabranch.figures import style
+
+    first = list(dict.fromkeys(label[:1] for label in labels))
+    rest = list(dict.fromkeys(label[1:] for label in labels))
+    if len(rest) > 1 and len(first) <= len(style.PATHS) and len(rest) <= _DASHES:
+        return {label: (first.index(label[:1]), rest.index(label[1:])) for label in labels}
+    return {label: (i % len(style.PATHS), i // len(style.PATHS) % _DASHES) for i, label in enumerate(labels)}
+
+
+def _distribution(rows: pl.DataFrame, metric: str) -> dict[str, Any]:
+    """The empirical distribution."""
+    values, shares = statistics.distribution(rows[metric].to_numpy())
+    if len(values) > _MOST_STEPS:
+        kept = np.unique(np.linspace(0, len(values) - 1, _MOST_STEPS).round().astype(int))
+        values, shares = values[kept], shares[kept]
+    scale = unit_of(metric)[1]
+    # The line begins at zero, a little before the first value: one place has one value.
+    before = float(np.ptp(values)) * _BEFORE if len(values) else 0.0
+    first = [((float(values[0]) - before) * scale, 0.0)] if before else []
+    points = [*first, *zip((values * scale).tolist(), shares.tolist(), strict=True)]
+    return {"x": [x for x, _ in points], "y": [y for _, y in points]}
+
+
+def _categories(rows: pl.DataFrame, axis: str) -> list[str]:
+    """The texts of an axis in its order; empty where its values are numbers."""
+    if rows[axis].dtype.is_numeric():
+        return []
+    return [str(value) for value in rows[axis].unique(maintain_order=True)]
+
+
+def _means(rows: pl.DataFrame, figure: Figure, categories: Sequence[str]) -> dict[str, Any]:
+    """Means with intervals over an axis."""
+    assert figure.x is not None
+    scale = unit_of(figure.y)[1]
+    found: dict[float, statistics.Interval] = {}
+    for (value,), part in rows.partition_by(figure.x, maintain_order=True, as_dict=True).items():
+        # Sessions of one run share its network, so their mean is one value.
+        runs = part.group_by("run", maintain_order=True).agg(pl.col(figure.y).mean())[figure.y]
+        at = float(categories.index(str(value))) if categories else float(value)
+        found[at] = statistics.mean(runs.to_numpy())
+    places = sorted(found)
+    return {
+        "x": places,
+        "y": [found[at].estimate * scale for at in places],
+        "low": [_known(found[at].low * scale) for at in places],
+        "high": [_known(found[at].high * scale) for at in places],
+    }
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None

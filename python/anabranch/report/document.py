@@ -1,0 +1,275 @@
+"""What a report says: plain data, without a word of how it looks.
+
+A report is a list of sections, a section a list of blocks. Pages and the figures of papers are made of the same data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from anabranch.report.timelines import Timeline
+
+Value = str | float | int | bool | None
+"""What stands in a table."""
+
+Tone = Literal["good", "bad", "same", "open", "plain"]
+"""How a verdict is coloured: better or reproduced; worse or not reproduced; no difference; undecided; none of these."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """Paragraphs.
+
+    Attributes:
+        paragraphs: Plain text each.
+        quiet: Whether it is a remark, in smaller letters.
+    """
+
+    paragraphs: Sequence[str]
+    quiet: bool = False
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence with its verdict.
+
+    Attributes:
+        verdict: In one or two words, such as ``better`` or ``reproduced``.
+        text: The sentence.
+        tone: How the verdict is coloured.
+        detail: How it came about: values with intervals, the criterion.
+    """
+
+    verdict: str
+    text: str
+    tone: Tone = "plain"
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Findings below each other."""
+
+    items: Sequence[Finding]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        name: Its head.
+        unit: Its unit; empty for none, and for text.
+        number: Whether it is aligned as numbers are.
+    """
+
+    name: str
+    unit: str = ""
+    number: bool = False
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A text of a table with a colour.
+
+    Attributes:
+        text: The text.
+        tone: The colour.
+    """
+
+    text: str
+    tone: Tone
+
+
+@dataclass(frozen=True)
+class Code:
+    """A text that is shown as it is, on demand, such as a plan.
+
+    Attributes:
+        title: What it is.
+        text: The text.
+    """
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table that is read as it stands.
+
+    Attributes:
+        columns: The columns.
+        rows: Their texts, row by row.
+        caption: What it shows.
+        name: What its exported files are called; it is not exported where this is empty.
+        folded: Whether it is shown only on demand, because it repeats what a chart shows.
+    """
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[str | Mark]]
+    caption: str = ""
+    name: str = ""
+    folded: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a chart.
+
+    Attributes:
+        name: In the legend.
+        x: Ascending.
+        y: ``None`` where there is no value.
+        low: The lower ends of intervals; empty without.
+        high: The upper ends.
+        colour: Its place in the palette.
+        dash: Its place in the list of dashes; 0 is solid.
+    """
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float | None]
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+    colour: int = 0
+    dash: int = 0
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """Lines over a common axis.
+
+    Attributes:
+        title: What it shows.
+        x_label: With its unit.
+        y_label: With its unit.
+        lines: The lines.
+        stepped: Whether values hold until the next one, as those of a distribution do.
+        categories: Texts for x = 0, 1, ...; empty where x is a number.
+        note: What should be known of it.
+        name: What its exported file is called.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: Sequence[Line]
+    stepped: bool = False
+    categories: Sequence[str] = ()
+    note: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A row of a chart of intervals.
+
+    Attributes:
+        label: What it is of.
+        estimate: The value.
+        low: The lower end of its interval.
+        high: The upper end.
+        verdict: In a word.
+        tone: Its colour.
+        note: What is shown with its value.
+    """
+
+    label: str
+    estimate: float
+    low: float
+    high: float
+    verdict: str = ""
+    tone: Tone = "plain"
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class IntervalChart:
+    """Estimates with intervals, a row each.
+
+    Attributes:
+        title: What it shows.
+        x_label: With its unit.
+        items: The rows, from top to bottom.
+        margin: Half the width of the shaded band of no practical meaning around zero; ``None`` without.
+        note: What should be known of it.
+        name: What its exported file is called.
+    """
+
+    title: str
+    x_label: str
+    items: Sequence[Item]
+    margin: float | None = None
+    note: str = ""
+    name: str = ""
+
+
+Chart = LineChart | IntervalChart
+Block = Text | Findings | Grid | Code | LineChart | IntervalChart
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page.
+
+    Attributes:
+        title: Its heading.
+        blocks: What it has.
+        parts: Its parts, with headings of their own.
+    """
+
+    title: str
+    blocks: Sequence[Block] = ()
+    parts: Sequence[Section] = ()
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """The table that sorts and filters, and opens timelines.
+
+    Attributes:
+        labels: The columns that say which session it is, and their values, row by row within each.
+        numbers: The columns of metrics, likewise.
+        commands: For each row the arguments of the command that repeats it, quoted for a shell; empty if unknown.
+        timelines: For each row the position in :attr:`Report.timelines`; ``None`` without one.
+        errors: For each row why its run failed; ``None`` if it did not.
+        opened: The rows that are open from the beginning.
+        note: What should be known of it.
+    """
+
+    labels: Sequence[tuple[Column, Sequence[Value]]]
+    numbers: Sequence[tuple[Column, Sequence[float | None]]]
+    commands: Sequence[Sequence[str]] = ()
+    timelines: Sequence[int | None] = ()
+    errors: Sequence[str | None] = ()
+    opened: Sequence[int] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report.
+
+    Attributes:
+        name: What it is of, such as the plan's name.
+        question: What it answers.
+        lead: What was done, in a sentence or two.
+        sections: Its parts, before the sessions.
+        sessions: The table of sessions, if there is one.
+        timelines: The timelines that the table opens.
+        appendix: Parts after the sessions, such as the plan.
+        provenance: What it was made from and with: names and values.
+    """
+
+    name: str
+    question: str
+    lead: str = ""
+    sections: Sequence[Section] = ()
+    sessions: Sessions | None = None
+    timelines: Sequence[Timeline] = ()
+    appendix: Sequence[Section] = ()
+    provenance: Sequence[tuple[str, str]] = ()

@@ -1,0 +1,106 @@
+"""The charts of a report as figures for a two-column paper: one column wide, letters of seven points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from anabranch.figures import style
+from anabranch.report.document import IntervalChart, Item, Line, LineChart, Tone
+
+# The column of ACM's and IEEE's styles is 3.33 and 3.5 inches wide.
+_WIDTH_IN = 3.4
+_HEIGHT_IN = 2.1
+_ROW_IN = 0.155
+_AROUND_IN = 0.55
+_SIZES: dict[str, Any] = {
+    "font.size": 7.0,
+    "axes.labelsize": 7.0,
+    "axes.titlesize": 7.0,
+    "xtick.labelsize": 6.5,
+    "ytick.labelsize": 6.5,
+    "legend.fontsize": 6.0,
+    "lines.linewidth": 1.0,
+}
+_DASHES: tuple[Any, ...] = ("-", (0, (4.5, 1.5)), (0, (1.4, 1.1)))
+_TONES: Mapping[Tone, tuple[str, str]] = {
+    "good": ("#00734f", "^"),
+    "bad": ("#b04a00", "v"),
+    "same": ("#0067a3", "s"),
+    "open": ("#6d6a60", "o"),
+    "plain": (style.INK, "o"),
+}
+# Pale by itself: what converts an SVG for a paper may ignore opacity.
+_BAND = "#e0edf5"
+# Beside each other on a categorical axis.
+_DODGE = 0.1
+_FEW_LINES = 6
+
+
+def draw(chart: LineChart | IntervalChart) -> Figure:
+    """Draws a chart; its title is left to the caption of the paper."""
+    with style.applied(), mpl.rc_context(cast(Any, _SIZES)):
+        return _intervals(chart) if isinstance(chart, IntervalChart) else _lines(chart)
+
+
+def _intervals(chart: IntervalChart) -> Figure:
+    figure = Figure(figsize=(_WIDTH_IN, len(chart.items) * _ROW_IN + _AROUND_IN), layout="constrained")
+    axes = figure.add_subplot()
+    rows = range(len(chart.items) - 1, -1, -1)
+    if chart.margin is not None:
+        axes.axvspan(-chart.margin, chart.margin, color=_BAND, linewidth=0)
+    axes.axvline(0.0, color=style.MUTED, linewidth=0.7)
+    for row, item in zip(rows, chart.items, strict=True):
+        _item(axes, row, item)
+    axes.set_yticks(list(rows), [item.label for item in chart.items])
+    axes.set_ylim(-0.6, len(chart.items) - 0.4)
+    axes.grid(visible=False, axis="y")
+    axes.grid(visible=True, axis="x")
+    axes.set_xlabel(chart.x_label)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
+    return figure
+
+
+def _item(axes: Axes, row: int, item: Item) -> None:
+    colour, marker = _TONES[item.tone]
+    axes.plot([item.low, item.high], [row, row], color=colour, linewidth=1.1)
+    face = "white" if item.tone == "open" else colour
+    axes.plot([item.estimate], [row], marker=marker, color=colour, markerfacecolor=face, markersize=3.4)
+
+
+def _lines(chart: LineChart) -> Figure:
+    legend_rows = -(-len(chart.lines) // 2) if len(chart.lines) > 1 else 0
+    figure = Figure(figsize=(_WIDTH_IN, _HEIGHT_IN + legend_rows * 0.11), layout="constrained")
+    axes = figure.add_subplot()
+    for number, line in enumerate(chart.lines):
+        shift = (number - (len(chart.lines) - 1) / 2) * min(_DODGE, 0.5 / len(chart.lines)) if chart.categories else 0.0
+        _line(axes, line, [x + shift for x in line.x], chart.stepped)
+    if chart.categories:
+        axes.set_xticks(range(len(chart.categories)), list(chart.categories))
+        axes.set_xlim(-0.5, len(chart.categories) - 0.5)
+    if chart.stepped:
+        axes.set_ylim(0.0, 1.02)
+    axes.set_xlabel(chart.x_label)
+    axes.set_ylabel(chart.y_label)
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
+    if len(chart.lines) > 1:
+        columns = 2 if len(chart.lines) <= _FEW_LINES else 3
+        figure.legend(loc="outside upper left", ncols=columns, handlelength=2.2, columnspacing=1.0, borderpad=0.0)
+    return figure
+
+
+def _line(axes: Axes, line: Line, xs: Sequence[float], stepped: bool) -> None:
+    look = {"color": style.PATHS[line.colour % len(style.PATHS)].colour, "linestyle": _DASHES[line.dash % len(_DASHES)]}
+    values = [float("nan") if y is None else y for y in line.y]
+    if stepped:
+        axes.plot(xs, values, drawstyle="steps-post", label=line.name, **look)
+        return
+    axes.plot(xs, values, marker="o", markersize=2.4, label=line.name, **look)
+    for x, low, high in zip(xs, line.low, line.high, strict=False):
+        if low is not None and high is not None:
+            axes.plot([x, x], [low, high], color=look["color"], linewidth=0.8)

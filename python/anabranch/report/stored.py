@@ -1,0 +1,457 @@
+"""The report of a store: what the comparisons of its plan say, its figures, and its sessions."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from anabranch import InputError, _core, metrics, numerals, provenance, recording
+from anabranch.experiments import columns, origin, statistics, store, summary, sweep, table
+from anabranch.experiments.conditions import Run
+from anabranch.experiments.contrast import Comparison, Contrast, Entry, Verdict
+from anabranch.experiments.origin import Origin
+from anabranch.experiments.plan import Figure, Plan
+from anabranch.report import charts, selection
+from anabranch.report.document import (
+    Block,
+    Code,
+    Column,
+    Finding,
+    Findings,
+    Grid,
+    Mark,
+    Report,
+    Section,
+    Sessions,
+    Text,
+)
+from anabranch.report.timelines import Timeline, of_session
+from anabranch.summary import plural
+
+DEFAULT_METRICS = (
+    "startup_s",
+    "stalls",
+    "stall_s",
+    "mean_bitrate_bps",
+    "switches",
+    "qoe_linear_per_segment",
+    "picture_discards",
+    "goodput_bps",
+    "path_switches",
+)
+"""Columns of the table of sessions besides those of the plan, as far as there are any."""
+
+_MOST_NUMBERS = 12
+# More comparisons are read in the table of all and in the store's file.
+_MOST_COMPARISONS = 24
+_MOST_DETAILS = 4
+_KEY_DIGITS = 16
+_WHERE = "Commands are for a shell in the plan's folder."
+_TIMES = " \N{MULTIPLICATION SIGN} "
+_LIBRARIES = ("numpy", "polars", "scipy", "statsmodels")
+
+Progress = Callable[[float], object]
+
+
+@dataclass(frozen=True)
+class _Swept:
+    """A store's table with the plan that it is of.
+
+    Attributes:
+        folder: The store.
+        origin: The plan's text, and where it was.
+        plan: The plan.
+        sessions: A row per session.
+        comparisons: What its comparisons say.
+        runs: The runs by the beginning of their keys, as the table has them.
+    """
+
+    folder: Path
+    origin: Origin
+    plan: Plan
+    sessions: pl.DataFrame
+    comparisons: list[Comparison]
+    runs: Mapping[str, Run]
+
+    @property
+    def conditions(self) -> list[str]:
+        """The axes that make conditions: networks, such as traces and samples, are pooled as seeds are."""
+        return [column for axis in self.plan.axes if not axis.drawn for column in axis.columns]
+
+
+def of_store(path: Path, *, timelines: int, progress: Progress = lambda _: None) -> Report:
+    """The report of a store, or of one of its tables where it has several.
+
+    Args:
+        path: The store, or a table in it.
+        timelines: How many sessions get their timeline at most; their runs are made again.
+        progress: Called with the fraction of these that is made.
+
+    Raises:
+        InputError: It is of another build, has no table, or what its plan names is no longer there.
+    """
+    swept = _read(path)
+    chosen = selection.choose(
+        swept.sessions.with_columns(pl.col("run").is_in(list(swept.runs)).alias(selection.KNOWN)),
+        _compared(swept) or swept.conditions,
+        _first_metric(swept),
+        timelines,
+    )
+    made = _timelines(swept, chosen, progress)
+    return Report(
+        name=swept.plan.name,
+        question=swept.plan.question,
+        lead=_lead(swept),
+        sections=[s for s in (_findings(swept), _figures(swept), _conditions(swept)) if s.blocks or s.parts],
+        sessions=_sessions(swept, chosen),
+        timelines=made,
+        appendix=[Section("Plan", [Code(f"{swept.plan.name}.toml", swept.origin.text)])],
+        provenance=_provenance(swept),
+    )
+
+
+def _read(path: Path) -> _Swept:
+    folder, file = table_of(path)
+    store.check_build(folder, sweep.build())
+    sessions, about = table.read(file)
+    if about.library_sha256 != provenance.library_sha256():
+        raise InputError(
+            f"{file}: this table is of another build of anabranch ({about.version}); "
+            f"`anabranch sweep PLAN --store {folder}` writes it again"
+        )
+    if not sessions.height:
+        raise InputError(f"{file}: this table has no row; `anabranch sweep PLAN --store {folder}` makes the runs")
+    found = origin.read(folder, file.stem)
+    plan = found.plan()
+    experiment = sweep.Experiment.of(plan)
+    comparisons = [each for c in plan.contrasts for each in sweep.compare(sessions, c, plan.columns)]
+    runs = {run.key.hex()[:_KEY_DIGITS]: run for run in experiment.runs(found.seeds)}
+    missing = set(sessions["run"].unique()) - set(runs)
+    if missing:
+        raise InputError(
+            f"{file}: the scenario of {found.path.name}, or a recording, is another one than that of this table; "
+            f"`anabranch sweep {found.path} --store {folder}` makes the table of what is there now"
+        )
+    return _Swept(folder, found, plan, sessions, comparisons, runs)
+
+
+def table_of(path: Path) -> tuple[Path, Path]:
+    """The store, and the table that is meant."""
+    if path.suffix == ".parquet":
+        if not path.is_file():
+            raise InputError(f"{path}: there is no such table; expected a store, or a table of one")
+        return path.parent, path
+    files = [file for file in sorted(path.glob("*.parquet")) if not file.stem.endswith(("-segments", "-comparisons"))]
+    if not files:
+        raise InputError(f"{path}: this store has no table yet; `anabranch sweep PLAN --store {path}` writes it")
+    if len(files) > 1:
+        raise InputError(f"{path}: this store has several tables; expected one of {', '.join(map(str, files))}")
+    return path, files[0]
+
+
+def _lead(swept: _Swept) -> str:
+    plan, rows = swept.plan, swept.sessions
+    runs = rows["run"].n_unique()
+    conditions = math.prod(len(axis.points) for axis in plan.axes if not axis.drawn)
+    networks = math.prod(len(axis.points) for axis in plan.axes if axis.drawn)
+    factors = [plural(conditions, "condition"), plural(networks, "network") if networks > 1 else ""]
+    factors.append(plural(len(swept.origin.seeds), "seed"))
+    sessions = f" with {plural(rows.height, 'session')}" if rows.height != runs else ""
+    text = f"{plural(runs, 'simulated run')}{sessions}: {_TIMES.join(filter(None, factors))}."
+    failed = rows.filter(pl.col("error").is_not_null()).height
+    return f"{text} {plural(failed, 'run')} failed." if failed else text
+
+
+# --- What comparisons say -------------------------------------------------------------------------------------------
+
+
+def _findings(swept: _Swept) -> Section:
+    blocks: list[Block] = []
+    if swept.comparisons:
+        blocks.append(Text([summary.method(swept.comparisons)], quiet=True))
+    if notes := list(dict.fromkeys(note for each in swept.comparisons for note in each.notes)):
+        blocks.append(Findings([Finding("note", f"{note[0].upper()}{note[1:]}.", "open") for note in notes]))
+    for number, each in enumerate(swept.plan.contrasts):
+        own = [comparison for comparison in swept.comparisons if comparison.contrast is each]
+        if len(own) > 1:
+            blocks.append(_overview(each, own, f"overview-{number + 1}"))
+    shown = swept.comparisons[:_MOST_COMPARISONS]
+    parts = [_comparison(each, number + 1) for number, each in enumerate(shown)]
+    if (more := len(swept.comparisons) - len(shown)) > 0:
+        blocks.append(Text([f"{plural(more, 'comparison')} more are in the store's file of comparisons."], quiet=True))
+    if len(parts) == 1:
+        return Section("Findings", [*parts[0].blocks, *blocks])
+    return Section("Findings", blocks, parts)
+
+
+def _comparison(comparison: Comparison, number: int) -> Section:
+    found = [
+        Finding(_word(comparison, verdict), sentence, charts.TONES[verdict], _detail(comparison, verdict))
+        for verdict, sentence in summary.said(comparison)
+    ]
+    title = charts.facet(comparison.facet) or comparison.contrast.metric
+    name = f"comparison-{number}"
+    return Section(title, [Findings(found), charts.differences(comparison, name), _entries(comparison, name)])
+
+
+def _detail(comparison: Comparison, verdict: Verdict) -> str:
+    """The differences of those that have a verdict, with their intervals."""
+    unit, scale = charts.unit_of(comparison.contrast.metric)
+    if verdict is Verdict.IDENTICAL:
+        return ""
+    own = [e for e in comparison.entries if e.verdict is verdict and e.difference is not None]
+    texts = []
+    for entry in own[:_MOST_DETAILS]:
+        assert entry.difference is not None
+        mean = entry.difference.mean
+        texts.append(f"{summary.named(entry.labels)} {_signed(mean.estimate * scale, mean.half_width * scale)}")
+    if not texts:
+        return ""
+    more = f", and {len(own) - len(texts)} more below" if len(own) > len(texts) else ""
+    return f"Differences{f' in {unit}' if unit else ''}: {', '.join(texts)}{more}."
+
+
+def _signed(value: float, half_width: float) -> str:
+    if value == half_width == 0:
+        return "0"
+    text = numerals.plus_minus(value, half_width)
+    return text if value < 0 else f"+{text}"
+
+
+def _word(comparison: Comparison, verdict: Verdict) -> str:
+    if verdict is Verdict.REFERENCE and comparison.contrast.reference is None:
+        return "best mean"
+    return str(verdict)
+
+
+_SIGNS = {"good": "▲ ", "bad": "▼ ", "same": "= ", "open": "? ", "plain": ""}
+
+
+def _mark(entry: Entry, text: str) -> Mark:
+    tone = charts.TONES[entry.verdict]
+    # Colour alone tells nothing to some readers, and nothing in a print without colour.
+    return Mark(f"{_SIGNS[tone]}{text}", tone)
+
+
+def _entries(comparison: Comparison, name: str) -> Grid:
+    """The compared with means, differences and tests."""
+    contrast = comparison.contrast
+    unit, scale = charts.unit_of(contrast.metric)
+    names = summary.short(list(contrast.between))
+    heads = [
+        *(Column(names[axis]) for axis in contrast.between),
+        *(Column(head, unit, number=True) for head in ("mean ± 95 %", "median", "difference ± 95 %")),
+        *(Column(head, number=True) for head in ("p (Holm)", "p (Wilcoxon)", "effect size")),
+        Column("verdict"),
+    ]
+    entries = comparison.entries
+    means = summary.aligned([(e.mean.estimate * scale, e.mean.half_width * scale) for e in entries])
+    medians = numerals.column([e.median.estimate for e in entries], scale=scale)
+    others = [e.difference.mean for e in entries if e.difference is not None]
+    differences = iter(summary.aligned([(each.estimate * scale, each.half_width * scale) for each in others]))
+    rows: list[list[str | Mark]] = []
+    for entry, mean, median in zip(entries, means, medians, strict=True):
+        tests = ["", "", "", ""]
+        if entry.difference is not None:
+            effect = entry.difference.effect_size
+            tests = [
+                next(differences),
+                summary.p_value(entry.p_value),
+                summary.p_value(entry.difference.wilcoxon_p_value),
+                f"{effect:.2f}" if math.isfinite(effect) else numerals.ABSENT,
+            ]
+        texts = [str(value) for value in entry.labels.values()]
+        rows.append([*texts, mean, median, *tests, _mark(entry, summary.verdict(entry))])
+    return Grid(heads, rows, caption=f"{contrast.metric}, {plural(comparison.pairs, 'pair')}", name=name)
+
+
+def _overview(each: Contrast, found: Sequence[Comparison], name: str) -> Grid:
+    """A row per combination of the axes that are not compared: where which condition differs."""
+    unit, scale = charts.unit_of(each.metric)
+    facets = list(found[0].facet)
+    names = summary.short(facets)
+    compared = list(dict.fromkeys(summary.named(entry.labels) for one in found for entry in one.entries))
+    heads = [*(Column(names[axis]) for axis in facets), *(Column(label, unit, number=True) for label in compared)]
+    rows: list[list[str | Mark]] = []
+    for one in found:
+        texts: dict[str, str | Mark] = {}
+        for entry in one.entries:
+            if entry.difference is None:
+                shown = numerals.plus_minus(entry.mean.estimate * scale, entry.mean.half_width * scale)
+                texts[summary.named(entry.labels)] = f"mean {shown}"
+                continue
+            mean = entry.difference.mean
+            texts[summary.named(entry.labels)] = _mark(entry, _signed(mean.estimate * scale, mean.half_width * scale))
+        rows.append([*map(str, one.facet.values()), *(texts.get(label, numerals.ABSENT) for label in compared)])
+    better = "higher" if each.higher_is_better else "lower"
+    caption = (
+        f"Difference of {each.metric} from the reference, whose mean is shown ({better} is better). "
+        "▲ certainly better, ▼ certainly worse, = equivalent, ? undecided"
+    )
+    return Grid(heads, rows, caption=caption, name=name)
+
+
+# --- Figures and means ----------------------------------------------------------------------------------------------
+
+
+def _figures(swept: _Swept) -> Section:
+    figures = swept.plan.figures or tuple(_usual(swept))
+    blocks: list[Block] = []
+    for number, figure in enumerate(figures):
+        blocks += charts.of_figure(figure, swept.sessions, swept.conditions, f"figure-{number + 1}")
+    return Section("Figures", blocks)
+
+
+def _usual(swept: _Swept) -> Iterator[Figure]:
+    """What is drawn where the plan says nothing: distributions of what is compared, and means over the other axes."""
+    for each in swept.plan.contrasts:
+        yield Figure(each.metric, by=tuple(axis for axis in each.between if axis in swept.conditions))
+        for axis in swept.conditions:
+            if axis not in each.between and swept.sessions[axis].n_unique() > 1:
+                yield Figure(each.metric, x=axis, by=each.between)
+    if not swept.plan.contrasts and (metric := _first_metric(swept)) is not None:
+        yield Figure(metric, by=tuple(swept.conditions))
+
+
+def _conditions(swept: _Swept) -> Section:
+    """Means of the plan's metrics by condition."""
+    axes = swept.conditions
+    wanted = [metric for metric in _numbers(swept) if metric in swept.sessions.columns]
+    rows = swept.sessions.filter(pl.col("error").is_null())
+    if not axes or not rows.height or not wanted:
+        return Section("Conditions")
+    names = summary.short(axes)
+    heads = [Column(names[axis]) for axis in axes]
+    heads += [Column(metric, charts.unit_of(metric)[0], number=True) for metric in wanted]
+    groups = rows.partition_by(axes, maintain_order=True, as_dict=True)
+    texts = [summary.aligned([_mean(part, metric) for part in groups.values()]) for metric in wanted]
+    body = [[*map(str, labels), *own] for labels, *own in zip(groups, *texts, strict=True)]
+    caption = "Mean of each condition with its 95 % interval (Student's t over runs)"
+    return Section("Conditions", [Grid(heads, body, caption=caption, name="conditions")])
+
+
+def _mean(part: pl.DataFrame, metric: str) -> tuple[float, float]:
+    # Sessions of one run share its network, so their mean is one value.
+    runs = part.group_by("run", maintain_order=True).agg(pl.col(metric).cast(pl.Float64, strict=False).mean())
+    found = statistics.mean(runs[metric].drop_nulls().to_numpy())
+    scale = charts.unit_of(metric)[1]
+    return found.estimate * scale, found.half_width * scale
+
+
+def _numbers(swept: _Swept) -> list[str]:
+    """The metrics that the page shows of each session."""
+    plan, rows = swept.plan, swept.sessions
+    named = [*(c.metric for c in plan.contrasts), *plan.metrics, *(f.y for f in plan.figures)]
+    known = [m for m in dict.fromkeys([*named, *DEFAULT_METRICS]) if m in rows.columns]
+    # A column in which nothing differs says nothing, unless the plan asks for it.
+    shown = [m for m in known if rows[m].dtype.is_numeric() and (m in named or rows[m].drop_nulls().n_unique() > 1)]
+    return shown[: max(_MOST_NUMBERS, len(set(named)))]
+
+
+def _first_metric(swept: _Swept) -> str | None:
+    return next(iter(_numbers(swept)), None)
+
+
+def _compared(swept: _Swept) -> list[str]:
+    return list(swept.plan.contrasts[0].between) if swept.plan.contrasts else []
+
+
+# --- Sessions -------------------------------------------------------------------------------------------------------
+
+
+def _sessions(swept: _Swept, chosen: Sequence[int]) -> Sessions:
+    rows = swept.sessions
+    several = "session" in rows.columns and rows["session"].n_unique() > 1
+    labels = [*swept.plan.columns, *(draw.key for draw in swept.plan.draws), "seed", *(["session"] if several else [])]
+    names = summary.short(labels)
+    places = {row: position for position, row in enumerate(chosen)}
+    numbers = []
+    for metric in _numbers(swept):
+        unit, scale = charts.unit_of(metric)
+        values = rows[metric].cast(pl.Float64) * scale
+        numbers.append((Column(metric, unit, number=True), values.to_list()))
+    return Sessions(
+        labels=[(Column(names[c], number=rows[c].dtype.is_numeric()), rows[c].to_list()) for c in labels],
+        numbers=numbers,
+        commands=[_command(swept.runs[key], swept.origin.path.parent) for key in rows["run"]],
+        timelines=[places.get(row) for row in range(rows.height)],
+        errors=rows["error"].to_list(),
+        note=f"{selection.note(len(chosen), rows.height, _compared(swept), _first_metric(swept))} {_WHERE}",
+    )
+
+
+def _command(run: Run, folder: Path) -> list[str]:
+    """The arguments, with an option and its value as one, for a shell in the plan's folder.
+
+    Files are named as seen from there, so that the command is right wherever that folder is copied to. That needs a
+    scenario in this very folder, or a shipped one: a scenario elsewhere has its files beside itself.
+    """
+    program, verb, scenario, option, seed, *rest = run.command
+    moved = not Path(scenario).is_file() or Path(scenario).resolve().parent == folder
+    sets = zip(rest[::2], rest[1::2], strict=True)
+    parts = [(f"{program} {verb} ", scenario), (f"{option} ", seed), *((f"{name} ", value) for name, value in sets)]
+    prefix = f"{folder}/"
+    return [before + shlex.quote(value.replace(prefix, "") if moved else value) for before, value in parts]
+
+
+def _timelines(swept: _Swept, chosen: Sequence[int], progress: Progress) -> list[Timeline]:
+    """Makes the runs of some sessions again."""
+    made: list[Timeline] = []
+    for number, row in enumerate(chosen):
+        made.append(_timeline(swept, swept.sessions.row(row, named=True)))
+        progress((number + 1) / len(chosen))
+    return made
+
+
+def _timeline(swept: _Swept, row: Mapping[str, Any]) -> Timeline:
+    run = swept.runs[row["run"]]
+    scenario = run.scenario()
+    outcome = _core.run(scenario, seed=run.seed, record_events=False, progress=None)
+    found = metrics.of_outcome(outcome)
+    session = int(row.get("session") or 0)
+    again = list(columns.sessions(found))[session]
+    changed = [key for key, value in again.items() if key in row and not _same(row[key], value)]
+    if changed:
+        raise InputError(
+            f"{swept.folder / swept.plan.name}.parquet: `{changed[0]}` of a row is not what its run gives; "
+            f"`anabranch sweep {swept.origin.path} --store {swept.folder}` writes the table again"
+        )
+    names = summary.short([*swept.plan.columns])
+    title = ", ".join(f"{names[axis]} {row[axis]}" for axis in swept.plan.columns)
+    title = ", ".join(filter(None, (title, f"seed {run.seed}", f"session {session}" if session else "")))
+    paths = list(tomllib.loads(scenario.resolved).get("path", {}))
+    return of_session(recording.of_outcome(outcome), found, session, title=title, paths=paths)
+
+
+def _same(kept: Any, again: Any) -> bool:
+    # A column with values of several types has texts.
+    return bool(kept == again) or (isinstance(kept, str) and kept == str(again))
+
+
+# --- Provenance -----------------------------------------------------------------------------------------------------
+
+
+def _provenance(swept: _Swept) -> list[tuple[str, str]]:
+    plan, seeds = swept.plan, swept.origin.seeds
+    whole = list(seeds) == list(range(seeds[0], seeds[0] + len(seeds)))
+    revision = provenance.source_revision()
+    return [
+        ("Plan", swept.origin.path.name),
+        ("Scenario", ", ".join(plan.scenarios)),
+        ("Seeds", f"{seeds[0]} to {seeds[-1]}" if whole and len(seeds) > 1 else ", ".join(map(str, seeds))),
+        ("Engine", "simulation"),
+        ("Anabranch", sweep.build()["version"]),
+        *([("Source", revision)] if revision else []),
+        ("Compiled part (SHA-256)", provenance.library_sha256()),
+        ("Libraries", ", ".join(f"{name} {metadata.version(name)}" for name in _LIBRARIES)),
+        ("Tables", f"{plan.name}.parquet, {plan.name}-segments.parquet, {plan.name}-comparisons.parquet"),
+        ("All runs again", f"anabranch sweep {shlex.quote(swept.origin.path.name)}"),
+    ]

@@ -1,0 +1,584 @@
+"""Reports: what the page says, that it is whole and loads nothing, and that it works in a browser."""
+
+import csv
+import hashlib
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+from anabranch import InputError, report
+from anabranch.experiments import plan, sweep
+from anabranch.report import document, exports, selection, stored
+from conftest import Run, require
+from test_sweep import BASE, swept
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+ASSETS = Path(report.__file__).parent / "assets"
+
+PLAN = """\
+schema = 1
+question = "Does ecf carry more than min-rtt, <b>and</b> is </script> only a text?"
+scenario = "base.toml"
+seeds = 8
+metrics = ["path_switches"]
+[vary]
+transport.scheduler = ["min-rtt", "ecf", "redundant"]
+link.wifi.rtt = { from = 10, to = 30, steps = 2, unit = "ms" }
+[compare]
+metric = "goodput_bps"
+better = "higher"
+between = "transport.scheduler"
+reference = "min-rtt"
+equivalent = "1 %"
+"""
+
+
+@pytest.fixture(scope="session")
+def swept_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a plan of 48 runs, with its store `s`; tests only read it."""
+    folder = tmp_path_factory.mktemp("swept")
+    (folder / "base.toml").write_text(BASE, "utf-8")
+    (folder / "small.toml").write_text(PLAN, "utf-8")
+    swept(folder / "small.toml", folder / "s")
+    return folder
+
+
+@pytest.fixture
+def copied(swept_store: Path, tmp_path: Path) -> Path:
+    """A copy of the plan and its store, in the test's own folder."""
+    for name in ("base.toml", "small.toml"):
+        (tmp_path / name).write_bytes((swept_store / name).read_bytes())
+    swept(tmp_path / "small.toml", tmp_path / "s")
+    return tmp_path
+
+
+def data_of(page: str) -> Any:
+    """The data that the page's program reads."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found
+    return json.loads(found[1])
+
+
+# --- What the page says ---------------------------------------------------------------------------------------------
+
+
+def test_the_page_has_findings_figures_sessions_and_provenance(copied: Path, anabranch: Run) -> None:
+    done = anabranch("report", "s")
+    assert (done.returncode, done.stdout.strip()) == (0, "report: s/small.html")
+    assert "48 sessions, 48 of them with a timeline" in done.stderr
+    page = (copied / "s" / "small.html").read_text("utf-8")
+    assert "min-rtt is the reference of goodput_bps" in page
+    assert "48 simulated runs: 6 conditions \N{MULTIPLICATION SIGN} 8 seeds." in page
+    assert '<p class="caption">goodput_bps, 8 pairs</p>' in page
+    data = data_of(page)
+    kinds = [chart["kind"] for chart in data["charts"]]
+    # Two values of the round trip: differences and distributions for each, and the means over it.
+    assert kinds == ["intervals", "intervals", "lines", "lines", "lines"]
+    assert len(data["timelines"]) == len(data["sessions"]["commands"]) == 48
+    assert "is &lt;/script&gt; only a text?" in page
+    assert page.count("</script>") == 6, "no text ends a script"
+
+
+def test_a_report_is_the_same_to_the_last_byte(swept_store: Path) -> None:
+    first, second = (report.render(stored.of_store(swept_store / "s", timelines=5)) for _ in range(2))
+    assert first == second
+
+
+def test_the_page_names_nothing_to_load(swept_store: Path) -> None:
+    page = report.render(stored.of_store(swept_store / "s", timelines=1))
+    assert not re.search(r'(?:src|href)="(?!data:|#)', page)
+    assert "default-src 'none'" in page
+
+
+def test_a_timeline_is_that_of_its_run(copied: Path) -> None:
+    import anabranch
+
+    found = stored.of_store(copied / "s", timelines=48)
+    assert found.sessions is not None
+    schedulers, rtts, seeds = (values for _, values in found.sessions.labels)
+    row = next(r for r in range(48) if (schedulers[r], rtts[r], seeds[r]) == ("ecf", "30 ms", 4))
+    place = found.sessions.timelines[row]
+    assert place is not None
+    run = anabranch.run(copied / "base.toml", seed=4, set={"transport.scheduler": "ecf", "link.wifi.rtt": "30 ms"})
+    data = found.timelines[place].data
+    carried = {path["name"]: path["throughput"] for path in data["paths"]}
+    for path in run.recording.sessions[0].paths:
+        shown = [value for value in carried[path.path] if value is not None]
+        mean = path.throughput_bps[path.throughput_bps == path.throughput_bps].mean() / 1e6
+        assert sum(shown) / len(shown) == pytest.approx(mean, rel=0.1)
+
+
+def test_the_command_of_a_row_repeats_it(copied: Path, anabranch: Run) -> None:
+    found = stored.of_store(copied / "s", timelines=0)
+    table = pl.read_parquet(copied / "s" / "small.parquet")
+    assert found.sessions is not None
+    for row in (0, 21, 47):
+        command = shlex.split(" ".join(found.sessions.commands[row]))
+        assert command[:3] == ["anabranch", "run", "base.toml"], "as seen from the plan's folder"
+        again = json.loads(anabranch(*command[1:], "--json").stdout)
+        assert again["sessions"][0]["goodput_bps"] == table["goodput_bps"][row]
+
+
+def test_a_failed_run_is_a_row_with_its_error(swept_store: Path, tmp_path: Path) -> None:
+    from anabranch.experiments.executor import simulate
+
+    def failing(run: Any, stop: Any) -> bytes:
+        if run.seed == 3:
+            raise RuntimeError("link wifi lost count of packets")
+        return simulate(run, stop)
+
+    swept(swept_store / "small.toml", tmp_path / "s", work=failing)
+    found = stored.of_store(tmp_path / "s", timelines=100)
+    assert found.sessions is not None
+    assert sum(error is not None for error in found.sessions.errors) == 6
+    assert len(found.timelines) == 42
+    assert "6 runs failed." in found.lead
+    assert "lost count of packets" in report.render(found)
+
+
+# --- Which sessions have timelines ----------------------------------------------------------------------------------
+
+
+def rows(conditions: int, seeds: int) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "c": [c for c in range(conditions) for _ in range(seeds)],
+            "m": [float((s * 8) % seeds) for _ in range(conditions) for s in range(seeds)],
+            "error": pl.Series([None] * (conditions * seeds), dtype=pl.String),
+            selection.KNOWN: [True] * (conditions * seeds),
+        }
+    )
+
+
+def test_all_sessions_have_timelines_where_there_are_few() -> None:
+    assert selection.choose(rows(3, 4), ["c"], "m", 12) == list(range(12))
+
+
+def test_of_many_sessions_each_condition_gives_the_median_and_the_ends() -> None:
+    table = rows(5, 21)
+    chosen = selection.choose(table, ["c"], "m", 15)
+    assert sorted(zip(table["c"][chosen], table["m"][chosen], strict=True)) == [
+        (c, m) for c in range(5) for m in (0.0, 10.0, 20.0)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "seeds", "most"), [(100, 1, 60), (7, 13, 60), (1, 500, 60), (60, 2, 61), (3, 9, 0)]
+)
+def test_never_more_are_chosen_than_wanted(conditions: int, seeds: int, most: int) -> None:
+    chosen = selection.choose(rows(conditions, seeds), ["c"], "m", most)
+    assert len(set(chosen)) == len(chosen) <= most
+    assert len(chosen) >= min(most, conditions) // 2
+
+
+# --- What is refused ------------------------------------------------------------------------------------------------
+
+
+def test_a_store_of_another_build_is_refused(copied: Path, anabranch: Run) -> None:
+    about = copied / "s" / "store.json"
+    about.write_text(about.read_text("utf-8").replace('"library_sha256": "', '"library_sha256": "0'), "utf-8")
+    done = anabranch("report", "s", "--out", "page.html", "--export", "paper")
+    assert done.returncode == 2
+    assert "another build of anabranch" in done.stderr
+    assert "choose another --store" in done.stderr
+    assert not (copied / "page.html").exists()
+    assert not (copied / "paper").exists()
+
+
+def test_an_empty_store_is_refused(copied: Path, anabranch: Run) -> None:
+    for file in (copied / "s").glob("*.parquet"):
+        file.unlink()
+    done = anabranch("report", "s")
+    assert done.returncode == 2
+    assert "s: this store has no table yet; `anabranch sweep PLAN --store s` writes it" in done.stderr
+    assert not list((copied / "s").glob("*.html"))
+
+
+def test_what_is_no_run_is_refused(anabranch: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    done = anabranch("report", "empty")
+    assert done.returncode == 2
+    assert "expected a folder that `anabranch run` wrote, or a store that `anabranch sweep` wrote" in done.stderr
+    assert "no such folder" in anabranch("report", "nowhere").stderr
+    assert "nowhere.parquet: there is no such table" in anabranch("report", "nowhere.parquet").stderr
+    assert not list(tmp_path.rglob("*.html"))
+
+
+def test_a_store_whose_scenario_changed_is_refused(copied: Path, anabranch: Run) -> None:
+    (copied / "base.toml").write_text(BASE.replace("4 Mb/s", "5 Mb/s"), "utf-8")
+    done = anabranch("report", "s")
+    assert done.returncode == 2
+    assert "is another one than that of this table" in done.stderr
+    assert "anabranch sweep" in done.stderr
+
+
+def test_a_table_that_was_changed_is_refused(copied: Path, anabranch: Run) -> None:
+    from anabranch.experiments import table
+
+    read, about = table.read(copied / "s" / "small.parquet")
+    changed = read.with_columns(pl.col("goodput_bps") + 1)
+    table.write(changed, copied / "s" / "small.parquet", about)
+    done = anabranch("report", "s")
+    assert done.returncode == 2
+    assert "`goodput_bps` of a row is not what its run gives" in done.stderr
+
+
+def test_several_tables_need_a_choice(copied: Path, anabranch: Run) -> None:
+    other = (copied / "small.toml").read_text("utf-8").replace("seeds = 8", "seeds = 2")
+    (copied / "other.toml").write_text(other, "utf-8")
+    swept(copied / "other.toml", copied / "s")
+    assert "several tables; expected one of s/other.parquet, s/small.parquet" in anabranch("report", "s").stderr
+    assert anabranch("report", "s/other.parquet").stdout == "report: s/other.html\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[[figures]]\nx = "transport.scheduler"', "[[figures]] lacks `y`"),
+        ('[[figures]]\ny = "goodput"', "no run of this plan has a metric `goodput`"),
+        ('[[figures]]\ny = "stall_s"\nx = "transport.schedular"', "did you mean `transport.scheduler`?"),
+        ('[[figures]]\ny = "goodput_bps"\nz = 1', "unknown key `z`"),
+        ('[[figures]]\ny = "goodput_bps"\nx = "link.wifi.rtt"\nby = "link.wifi.rtt"', "is the axis `x` already"),
+    ],
+)
+def test_a_mistake_in_a_figure_has_its_line(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "base.toml").write_text(BASE, "utf-8")
+    file = tmp_path / "small.toml"
+    file.write_text(f"{PLAN}{text}\n", "utf-8")
+    with pytest.raises(InputError, match=re.escape(message)) as caught:
+        sweep.Experiment.of(plan.load(file))
+    assert re.match(rf"{re.escape(str(file))}:1[5-9]: ", str(caught.value))
+
+
+# --- Figures and tables ---------------------------------------------------------------------------------------------
+
+
+def test_figures_of_a_plan_are_drawn_as_it_says(copied: Path) -> None:
+    file = copied / "small.toml"
+    file.write_text(f'{PLAN}[[figures]]\ny = "path_switches"\nx = "link.wifi.rtt"\nby = []\n', "utf-8")
+    swept(file, copied / "s")
+    found = stored.of_store(copied / "s", timelines=0)
+    (section,) = (section for section in found.sections if section.title == "Figures")
+    charts = [chart for chart in section.blocks if isinstance(chart, document.LineChart)]
+    assert [chart.note for chart in charts] == [f"scheduler = {name}" for name in ("min-rtt", "ecf", "redundant")]
+    table = pl.read_parquet(copied / "s" / "small.parquet")
+    means = table.filter(pl.col("transport.scheduler") == "ecf").group_by("link.wifi.rtt", maintain_order=True)
+    assert charts[1].lines[0].y == pytest.approx(means.agg(pl.col("path_switches").mean())["path_switches"].to_list())
+    assert charts[1].categories == ["10 ms", "30 ms"]
+
+
+def test_tables_and_figures_are_written_for_papers(copied: Path, anabranch: Run) -> None:
+    done = anabranch("report", "s", "--export", "paper")
+    assert done.returncode == 0, done.stderr
+    names = sorted(file.name for file in (copied / "paper").iterdir())
+    assert {"comparison-1.csv", "comparison-1.tex", "comparison-1-chart.svg", "sessions.csv"} <= set(names)
+    latex = (copied / "paper" / "comparison-1.tex").read_text("utf-8")
+    assert r"\toprule" in latex
+    assert r"$\pm$" in latex
+    assert latex.count(r"\\") == 4, "a head and three conditions"
+    svg = (copied / "paper" / "comparison-1-chart.svg").read_text("utf-8")
+    width = re.search(r'width="([\d.]+)pt"', svg)
+    assert width
+    assert float(width[1]) == pytest.approx(3.4 * 72)
+    with (copied / "paper" / "sessions.csv").open(encoding="utf-8") as file:
+        assert len(list(csv.reader(file))) == 49
+
+
+def test_latex_escapes_what_it_would_read() -> None:
+    column = document.Column("a_b", "%")
+    grid = document.Grid([column, document.Column("n", number=True)], [["x & y", "-1.5"]], caption="c")
+    assert r"a\_b (\%) & n \\" in exports.latex(grid)
+    assert r"x \& y & $-1.5$ \\" in exports.latex(grid)
+
+
+# --- Run folders ----------------------------------------------------------------------------------------------------
+
+
+def test_run_folders_have_summary_comparison_and_timelines(scenario: Path, anabranch: Run, tmp_path: Path) -> None:
+    for seed, scheduler in ((1, "min-rtt"), (1, "redundant")):
+        set_ = f"transport.scheduler={scheduler}"
+        done = anabranch("run", scenario, "--seed", seed, "--set", set_, "--out", tmp_path / "runs" / scheduler)
+        assert done.returncode == 0, done.stderr
+    one = anabranch("report", "runs/min-rtt")
+    assert one.stdout == "report: runs/min-rtt/report.html\n"
+    page = (tmp_path / "runs" / "min-rtt" / "report.html").read_text("utf-8")
+    assert "Does a short session over two paths come through a cut?" in page
+    assert len(data_of(page)["timelines"]) == 1
+    two = anabranch("report", "runs/min-rtt", "runs/redundant", "--out", "both.html")
+    assert two.returncode == 0, two.stderr
+    both = (tmp_path / "both.html").read_text("utf-8")
+    assert "scheduler=redundant" in both
+    data = data_of(both)
+    assert len(data["timelines"]) == 2
+    parts = [data["sessions"]["parts"][part] for part in data["sessions"]["commands"][1]]
+    again = anabranch(*shlex.split(" ".join(parts))[1:], "--json")
+    metrics = json.loads((tmp_path / "runs" / "redundant" / "metrics.json").read_text("utf-8"))
+    assert json.loads(again.stdout)["sessions"] == metrics["sessions"]
+
+
+def test_a_report_of_verdicts_is_made_of_plain_data(tmp_path: Path) -> None:
+    """What other parts of the package do with it."""
+    items = [
+        document.Finding("reproduced", "ECF carries more.", "good", "measured 1.2 ± 0.1, paper 1.3"),
+        document.Finding("undecided", "BLEST stalls less.", "open"),
+    ]
+    made = report.Report("mine", "Do the claims hold?", sections=[report.Section("Claims", [report.Findings(items)])])
+    page = report.write(made, tmp_path / "new" / "page.html").read_text("utf-8")
+    assert "measured 1.2 ± 0.1, paper 1.3" in page
+    assert "sessions" not in data_of(page)
+
+
+def test_the_charting_library_is_the_one_that_was_chosen() -> None:
+    listed = re.findall(r"^\| `(\S+)` \| `([0-9a-f]{64})` \|$", (ASSETS / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert len(listed) == 2
+    for name, digest in listed:
+        assert hashlib.sha256((ASSETS / name).read_bytes()).hexdigest() == digest
+    assert "Permission is hereby granted" in (ASSETS / "uPlot.LICENSE").read_text("utf-8")
+
+
+# --- In a browser ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    """The system's Chromium: nothing is downloaded for the tests."""
+    require("chromium")
+    from playwright.sync_api import sync_playwright
+
+    program = shutil.which("chromium")
+    with sync_playwright() as playwright:
+        # Its sandbox refuses to run as root, as CI does.
+        opened = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
+def page_file(swept_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of the store, with timelines for a part of its sessions."""
+    file = tmp_path_factory.mktemp("page") / "page.html"
+    return report.write(stored.of_store(swept_store / "s", timelines=12), file)
+
+
+Open = Callable[..., "Page"]
+
+
+@pytest.fixture
+def opened(browser: "Browser", page_file: Path) -> Iterator[Open]:
+    """Opens the page; at the end it has written nothing to the console, and asked for nothing but itself."""
+    contexts = []
+    said: list[str] = []
+    wanted: list[str] = []
+    files: set[str] = set()
+
+    def call(width: int = 1280, scheme: Any = "light", file: Path = page_file) -> "Page":
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: wanted.append(request.url))
+        files.add(file.as_uri())
+        page.goto(file.as_uri())
+        page.wait_for_selector("html[data-ready]")
+        return page
+
+    yield call
+    for context in contexts:
+        context.close()
+    assert said == []
+    assert {url for url in wanted if not url.startswith("data:")} <= files
+
+
+def column(page: "Page", number: int) -> list[str]:
+    """The texts of a column of the table of sessions."""
+    return page.locator(f"tr[data-row] td:nth-child({number})").all_inner_texts()
+
+
+def numbers(texts: list[str]) -> list[float]:
+    return [float(text.replace("\N{MINUS SIGN}", "-")) for text in texts]
+
+
+def test_charts_are_drawn_and_show_values(opened: Open) -> None:
+    page = opened()
+    chart = page.locator("figure.intervals").first
+    chart.scroll_into_view_if_needed()
+    over = chart.locator(".u-over")
+    over.wait_for()
+    pixels = "canvas => new Set(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data).size"
+    assert chart.locator("canvas").evaluate(pixels) > 20, "more than one colour"
+    over.hover(position={"x": 100, "y": 40})
+    assert re.search(r"ecf|min-rtt|redundant", chart.locator(".readout").inner_text())
+    lines = page.locator("figure.lines").first
+    lines.scroll_into_view_if_needed()
+    lines.locator(".u-over").hover(position={"x": 200, "y": 60})
+    values = lines.locator(".legend .value").all_inner_texts()
+    assert len(values) == 3
+    assert all(0 <= value <= 1 for value in numbers(values))
+
+
+def ticks(page: "Page") -> str:
+    """What a chart shows, as bytes of its picture."""
+    return str(page.locator("figure.intervals canvas").first.evaluate("canvas => canvas.toDataURL()"))
+
+
+def test_charts_zoom_by_buttons_keys_and_mouse(opened: Open) -> None:
+    page = opened()
+    chart = page.locator("figure.intervals").first
+    chart.scroll_into_view_if_needed()
+    chart.locator(".u-over").wait_for()
+    page.wait_for_timeout(100)
+    whole = ticks(page)
+
+    def changes(act: Callable[[], object]) -> bool:
+        before = ticks(page)
+        act()
+        page.wait_for_timeout(100)
+        return ticks(page) != before
+
+    frame = chart.locator(".frame")
+    box = chart.locator(".u-over").bounding_box()
+    assert box
+
+    def drag() -> None:
+        page.mouse.move(box["x"] + 60, box["y"] + 40)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 160, box["y"] + 40, steps=4)
+        page.mouse.up()
+
+    assert changes(lambda: chart.get_by_role("button", name="Zoom in").click())
+    assert changes(lambda: chart.get_by_role("button", name="Show all").click())
+    assert ticks(page) == whole
+    assert changes(lambda: frame.press("+"))
+    assert changes(lambda: frame.press("0"))
+    assert changes(drag)
+    assert changes(lambda: frame.press("Escape"))
+    assert ticks(page) == whole
+
+
+def test_the_table_sorts_in_both_directions(opened: Open) -> None:
+    page = opened()
+    assert page.locator("tr[data-row]").count() == 48
+    head = page.locator(".sessions thead th").nth(4)
+    assert "goodput" in head.inner_text()
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    values = numbers(column(page, 5))
+    assert values == sorted(values)
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    assert numbers(column(page, 5)) == sorted(values, reverse=True)
+    # Numbers sort as numbers, not as texts: 10 comes after 9.
+    page.locator(".sessions thead th").nth(3).get_by_role("button").click()
+    assert numbers(column(page, 4)) == sorted(numbers(column(page, 4)))
+
+
+def test_the_table_filters_by_words_conditions_and_choices(opened: Open) -> None:
+    page = opened()
+    box = page.get_by_label("Filter")
+    box.fill("ecf seed<=3")
+    assert page.locator("tr[data-row]").count() == 6
+    assert set(column(page, 2)) == {"ecf"}
+    assert "1 to 6 of 6 (of 48)" in page.get_by_role("status").inner_text()
+    box.fill("goodput_bps>1e9")
+    assert "No session matches." in page.locator(".sessions").inner_text()
+    box.fill("")
+    page.get_by_label("scheduler", exact=True).select_option(label="redundant")
+    page.get_by_label("rtt", exact=True).select_option(label="30 ms")
+    assert page.locator("tr[data-row]").count() == 8
+    page.get_by_label("with timeline").check()
+    assert 0 < page.locator("tr[data-row]").count() < 8
+    assert page.locator("tr[data-row] .open.has").count() == page.locator("tr[data-row]").count()
+
+
+def test_a_row_opens_its_timeline_and_its_command(opened: Open) -> None:
+    page = opened()
+    button = page.locator(".open.has").first
+    button.click()
+    assert button.get_attribute("aria-expanded") == "true"
+    page.wait_for_selector(".timeline .panel:nth-of-type(4)")
+    titles = page.locator(".panel-title b").all_inner_texts()
+    assert {"Throughput of wifi", "Throughput of lte", "Congestion window", "Path switches"} <= set(titles)
+    assert page.locator(".command code").inner_text().startswith("anabranch run base.toml --seed ")
+    page.locator(".timeline .u-over").first.hover(position={"x": 200, "y": 30})
+    page.wait_for_timeout(100)
+    shown = page.locator(".timeline .value").all_inner_texts()
+    assert sum(bool(text) for text in shown) >= len(titles), "the cursor is in all panels"
+    button.click()
+    assert page.locator(".timeline").count() == 0
+
+
+def test_the_page_is_usable_by_keyboard(opened: Open) -> None:
+    page = opened()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.locator("figure.intervals .frame").first.focus()
+    page.keyboard.press("ArrowDown")
+    first = page.locator("figure.intervals .readout").first
+    said = first.inner_text()
+    assert said
+    page.keyboard.press("ArrowDown")
+    assert first.inner_text() != said
+    page.locator(".open.has").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".timeline .frame")
+    page.locator(".timeline .frame").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".timeline .at").inner_text().endswith(" s")
+    page.locator(".sessions thead button").first.focus()
+    page.keyboard.press("Enter")
+    assert page.locator(".sessions th[aria-sort=ascending]").count() == 1
+
+
+def test_a_telephone_is_wide_enough(opened: Open) -> None:
+    page = opened(width=390)
+    page.locator(".open.has").first.click()
+    page.wait_for_selector(".timeline .u-over")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    box = page.locator(".timeline .u-over").first.bounding_box()
+    assert box
+    assert 0 <= box["x"] < box["x"] + box["width"] <= 390
+    assert box["width"] > 250
+
+
+def background(page: "Page") -> str:
+    return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+
+def test_light_and_dark_follow_the_system_and_the_button(opened: Open) -> None:
+    light, dark = opened(), opened(scheme="dark")
+    assert background(light) == "rgb(253, 253, 251)"
+    assert background(dark) == "rgb(22, 23, 22)"
+    dark.get_by_role("button", name="Change between light and dark").click()
+    assert background(dark) == background(light)
+    light.emulate_media(media="print")
+    assert background(light) == "rgb(255, 255, 255)"
+
+
+def test_a_table_of_thousands_of_sessions_is_shown_in_pages(opened: Open, tmp_path: Path) -> None:
+    count = 4500
+    sessions = document.Sessions(
+        labels=[(document.Column("scheduler"), [f"s{i % 3}" for i in range(count)])],
+        numbers=[(document.Column("stall_s", "s", number=True), [float(i) for i in range(count)])],
+        commands=[["anabranch run base.toml", f"--seed {i}"] for i in range(count)],
+        timelines=[None] * count,
+        errors=[None] * count,
+    )
+    file = report.write(report.Report("many", "How many?", sessions=sessions), tmp_path / "many.html")
+    assert file.stat().st_size < 500_000
+    page = opened(file=file)
+    assert page.locator("tr[data-row]").count() == 50
+    page.get_by_role("button", name="Next").click()
+    assert page.get_by_role("status").inner_text() == "51 to 100 of 4,500"
+    page.get_by_label("Filter").fill("s1 stall_s>4490")
+    assert column(page, 3) == ["4492", "4495", "4498"]
