@@ -11,8 +11,7 @@
 //! subflows), `stale` (failures as in upstream Linux), `incoming` and `outgoing` (the two streams).
 
 mod addresses;
-mod arrival;
-mod books;
+mod carry_out;
 mod choose;
 mod config;
 mod encode;
@@ -24,8 +23,11 @@ mod keys;
 mod numbers;
 mod outgoing;
 mod policy;
+mod receive;
+mod resets;
 mod stale;
-mod stray;
+mod state;
+mod subflows;
 mod transport;
 #[cfg(test)]
 mod wraps;
@@ -36,6 +38,7 @@ pub use transport::{
     scheduler_schema,
 };
 
+use crate::congestion::Siblings;
 use crate::options::OptionError;
 use crate::path_manager::FullMesh;
 use crate::path_policy::{self, PathPolicy};
@@ -46,11 +49,12 @@ use crate::view::{ConnectionView, Hints, SubflowView};
 use anabranch_events::{FallbackReason, Log, TransportEvent};
 use anabranch_segment::Segment;
 use anabranch_units::{Duration, Instant, PathId};
-use books::{Progress, Switches, Waits};
 use incoming::{Incoming, Surroundings};
 use keys::Key;
 use outgoing::Outgoing;
+use state::{Progress, Switches, Waits};
 use std::collections::VecDeque;
+use subflows::{DataOptions, Subflows};
 
 /// A segment to send.
 #[derive(Clone, Debug)]
@@ -108,9 +112,7 @@ pub struct Connection {
     remote_key: Option<Key>,
     outgoing: Outgoing,
     incoming: Incoming,
-    subflows: Vec<Subflow>,
-    /// The state of each subflow for the replaceable parts, in the same order; kept up to date after every change.
-    views: Vec<SubflowView>,
+    subflows: Subflows,
     scheduler: Box<dyn Scheduler>,
     path_manager: FullMesh,
     path_policy: Box<dyn PathPolicy>,
@@ -120,17 +122,17 @@ pub struct Connection {
     established: bool,
     closed: bool,
     /// DATA_FIN was sent at least once.
-    end_told: bool,
+    data_fin_sent: bool,
     progress: Progress,
     switches: Switches,
     waits: Waits,
     /// Resets for segments of no subflow.
-    answers: VecDeque<stray::Answer>,
+    answers: VecDeque<resets::Answer>,
     addresses: addresses::Addresses,
 }
 
 /// A connection without any subflow is given up after this long (Linux's close timeout).
-const LONELY_TIMEOUT: Duration = Duration::from_secs(60);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -138,7 +140,7 @@ impl std::fmt::Debug for Connection {
             .field("role", &self.role)
             .field("mode", &self.mode)
             .field("outgoing", &self.outgoing)
-            .field("subflows", &self.views)
+            .field("subflows", &self.views())
             .finish_non_exhaustive()
     }
 }
@@ -177,6 +179,8 @@ impl Connection {
             path_policy::create(&config.transport.path_policy.name, &config.transport.path_policy.options)?;
         let mode = if config.transport.protocol == Protocol::Tcp { Mode::Plain } else { Mode::Negotiating };
         let local_key = Key::new(entropy.next_u64());
+        let wide_data_seq = config.transport.wide_data_seq;
+        let data_options = DataOptions { mode, role, confirmed: false, wide_data_seq };
         Ok(Connection {
             role,
             mode,
@@ -191,8 +195,7 @@ impl Connection {
                 config.transport.receive_buffer.first_window(config.paths[0].mss()),
                 config.transport.receive_buffer.window_scale(),
             ),
-            subflows: Vec::new(),
-            views: Vec::new(),
+            subflows: Subflows::new(data_options),
             scheduler,
             path_policy,
             path_manager: FullMesh::new(config.paths.iter().map(|path| path.id)),
@@ -202,7 +205,7 @@ impl Connection {
             established: false,
             closed: false,
             progress: Progress::default(),
-            end_told: false,
+            data_fin_sent: false,
             switches: Switches::default(),
             waits: Waits::default(),
             answers: VecDeque::new(),
@@ -228,30 +231,30 @@ impl Connection {
         if self.waits.scheduler_until.is_some_and(|at| at <= now) {
             self.waits.scheduler_until = None;
         }
-        if self.progress.lonely_since.is_some_and(|since| since + LONELY_TIMEOUT <= now) {
+        if self.progress.without_subflow_since.is_some_and(|since| since + CLOSE_TIMEOUT <= now) {
             self.end_aborted(now);
         }
         self.send_announcements(now);
         self.remove_dead(now);
-        self.mend_mesh(now);
+        self.open_missing_subflows(now);
     }
 
     fn handle_subflow_timeout(&mut self, now: Instant, at: usize) {
-        let subflow = &mut self.subflows[at];
+        let subflow = &self.subflows[at];
         if subflow.handshake.due.is_some_and(|due| due <= now) && subflow.handshake_failed() {
-            subflow.state = State::Closed(anabranch_events::CloseReason::TimedOut);
+            self.subflows[at].state = State::Closed(anabranch_events::CloseReason::TimedOut);
             return;
         }
         if subflow.sender.deadline().is_none_or(|deadline| deadline > now) {
             return;
         }
-        let siblings = crate::congestion::Siblings::new(&self.views, at);
-        let (timer, outcome) = subflow.sender.on_timer(now, siblings);
+        let options = self.data_options();
+        let (subflow, views) = self.subflows.with_views(at, options);
+        let (timer, outcome) = subflow.sender.on_timer(now, Siblings::new(views, at));
         self.report(now, at, &outcome);
         if timer == TimerOutcome::Timeout {
             self.on_subflow_timeout(now, at);
         }
-        self.refresh(at);
     }
 
     /// The host's interface under a path went down or came up. A radio outage that the host does not notice is not
@@ -263,7 +266,7 @@ impl Connection {
         } else {
             self.drop_path(now, path);
         }
-        self.mend_mesh(now);
+        self.open_missing_subflows(now);
     }
 
     // Commands.
@@ -298,7 +301,7 @@ impl Connection {
             reach: plain.map_or(0, |subflow| subflow.receiver.reach()),
             share: self.subflows.iter().map(|subflow| subflow.receiver.share()).min().unwrap_or(DEFAULT_SHARE),
         };
-        let mss = self.views.first().map_or(1460, |view| view.mss);
+        let mss = self.subflows.first().map_or(1460, |subflow| self.data_options().full_payload(subflow));
         let promised = self.incoming.promised();
         let (taken, grown) = self.incoming.read(now, max, around);
         // The subflows' buffers follow, each from where it is.
@@ -312,7 +315,11 @@ impl Connection {
             self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.receiver.acknowledge_now());
         }
         if taken > 0 && self.incoming.readable() == 0 {
-            self.subflows.iter_mut().for_each(|s| s.receiver.on_drained());
+            for at in 0..self.subflows.len() {
+                if self.subflows[at].receiver.acknowledges_when_drained() {
+                    self.subflows[at].receiver.acknowledge_now();
+                }
+            }
         }
         taken
     }
@@ -330,17 +337,18 @@ impl Connection {
 
     /// Emits the state of every subflow.
     pub fn sample(&mut self, now: Instant) {
-        for (subflow, view) in self.subflows.iter_mut().zip(&self.views) {
+        for subflow in self.subflows.iter_mut() {
             if !subflow.is_established() {
                 continue;
             }
-            tell_counts(now, subflow, &mut self.log);
+            report_counters(now, subflow, &mut self.log);
+            let sender = &subflow.sender;
             let event = TransportEvent::Sample {
-                subflow: view.id,
-                cwnd: view.cwnd.as_f64(),
-                ssthresh: view.ssthresh.as_f64(),
-                in_flight: view.in_flight,
-                srtt: view.srtt,
+                subflow: subflow.id,
+                cwnd: sender.window().cwnd.as_f64(),
+                ssthresh: sender.window().ssthresh.as_f64(),
+                in_flight: sender.board().in_flight(),
+                srtt: sender.rtt().srtt(),
                 acked: subflow.sender.acked_bytes(),
             };
             self.log.emit(now, event);
@@ -354,8 +362,15 @@ impl Connection {
         if let Some(answer) = self.next_answer() {
             return Some(answer);
         }
-        let choice = self.choose(now)?;
-        Some(self.encode(now, choice))
+        self.waits.paced_until = None;
+        while let Some(choice) = self.choose(now) {
+            let transmit = self.carry_out(now, choice);
+            if transmit.is_some() {
+                return transmit;
+            }
+        }
+        self.end_burst(now);
+        None
     }
 
     /// When to call [`Connection::handle_timeout`], and [`Connection::poll_transmit`] after it; `None` if no timer
@@ -363,7 +378,7 @@ impl Connection {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let mut next = Instant::FAR_FUTURE;
         let mut consider = |at: Option<Instant>| next = next.min(at.unwrap_or(Instant::FAR_FUTURE));
-        for subflow in &self.subflows {
+        for subflow in self.subflows.iter() {
             consider(subflow.handshake.due);
             consider(subflow.sender.deadline());
             consider(subflow.receiver.deadline());
@@ -371,8 +386,8 @@ impl Connection {
         consider(self.waits.scheduler_until);
         consider(self.waits.paced_until);
         consider(self.progress.deadline);
-        consider(self.progress.lonely_since.map(|since| since + LONELY_TIMEOUT));
-        consider(self.mesh_deadline());
+        consider(self.progress.without_subflow_since.map(|since| since + CLOSE_TIMEOUT));
+        consider(self.join_deadline());
         consider(self.policy_deadline());
         consider(self.announcement_deadline());
         (next != Instant::FAR_FUTURE).then_some(next)
@@ -433,8 +448,9 @@ impl Connection {
     }
 
     /// The open subflows as schedulers see them, oldest first.
-    pub fn views(&self) -> &[SubflowView] {
-        &self.views
+    pub fn views(&self) -> Vec<SubflowView> {
+        let options = self.data_options();
+        self.subflows.iter().map(|subflow| subflow.view(options.full_payload(subflow))).collect()
     }
 
     /// Stream bytes that the peer acknowledged at the data level.
@@ -444,9 +460,24 @@ impl Connection {
 
     // Shared by the other files.
 
-    fn refresh(&mut self, at: usize) {
-        let mss = self.full_payload(at);
-        self.views[at] = self.subflows[at].view(mss);
+    fn data_options(&self) -> DataOptions {
+        DataOptions {
+            mode: self.mode,
+            role: self.role,
+            confirmed: self.confirmed,
+            wide_data_seq: self.config.transport.wide_data_seq,
+        }
+    }
+
+    /// The subflows as they are now.
+    fn views_now(&mut self) -> &[SubflowView] {
+        let options = self.data_options();
+        self.subflows.views(options)
+    }
+
+    /// Payload of a full segment on the subflow.
+    fn full_payload(&self, at: usize) -> u32 {
+        self.data_options().full_payload(&self.subflows[at])
     }
 
     fn connection_view(&self, now: Instant) -> ConnectionView {
@@ -469,14 +500,14 @@ impl Connection {
 }
 
 /// Emits the counters of the subflow's congestion control, if they changed since the last emission.
-fn tell_counts(now: Instant, subflow: &mut Subflow, log: &mut Log<TransportEvent>) {
+fn report_counters(now: Instant, subflow: &mut Subflow, log: &mut Log<TransportEvent>) {
     let counters = subflow.sender.control_counters();
     let sum = counters.iter().map(|(_, count)| count).sum();
-    if sum == subflow.counts_told {
+    if sum == subflow.counters_reported {
         return;
     }
     for &(name, count) in counters {
         log.emit(now, TransportEvent::ControlCount { subflow: subflow.id, name, count });
     }
-    subflow.counts_told = sum;
+    subflow.counters_reported = sum;
 }

@@ -13,7 +13,8 @@ impl Connection {
         if self.mode != Mode::Multipath || self.subflows.is_empty() {
             return;
         }
-        let allowed = self.path_policy.decide(now, &self.views);
+        let options = self.data_options();
+        let allowed = self.path_policy.decide(now, self.subflows.views(options));
         let nobody = (0..self.subflows.len()).all(|at| !allowed.contains(at));
         debug_assert!(!nobody, "{:?} forbids every subflow", self.path_policy);
         if nobody {
@@ -35,7 +36,6 @@ impl Connection {
             subflow.receiver.acknowledge_now();
         }
         self.log.emit(now, TransportEvent::PathUse { subflow: subflow.id, allowed });
-        self.refresh(at);
         // Data in flight there is retransmitted on other subflows, so that the stream does not wait for an abandoned
         // path.
         if !allowed {

@@ -15,12 +15,12 @@ pub use memory::packet_memory;
 pub(crate) use receiver::{Arrival, Receiver, max_pieces};
 pub(crate) use recovery::TimerOutcome;
 pub(crate) use scoreboard::{Record, Reinjection};
-pub(crate) use sender::{AckOutcome, Acknowledgment, Manner, Sender, timestamp};
+pub(crate) use sender::{AckOutcome, Acknowledgment, Sender, SenderOptions, timestamp};
 
 use crate::congestion::CongestionControl;
 use crate::connection::PathConfig;
 use crate::receive_memory::ReceiveMemory;
-use crate::view::SubflowView;
+use crate::view::{SubflowView, window_rate};
 use anabranch_events::{CloseReason, SendKind};
 use anabranch_segment::{MptcpOption, ResetReason};
 use anabranch_units::{Duration, Instant, SeqNumber, SubflowId};
@@ -144,7 +144,7 @@ pub(crate) struct Subflow {
     pub closing: bool,
     pub fin_sent: bool,
     /// DATA_FIN must be sent on this subflow.
-    pub tell_end: bool,
+    pub data_fin_due: bool,
     /// A probe of the peer's closed window must be sent.
     pub window_probe: bool,
     /// Something was sent since the end of the last burst.
@@ -156,7 +156,7 @@ pub(crate) struct Subflow {
     /// When the scheduler last penalised this subflow for blocking the window.
     pub penalised_at: Option<Instant>,
     /// The sum of the control's counters at their last emission. They only grow, so it shows whether one changed.
-    pub counts_told: u64,
+    pub counters_reported: u64,
 }
 
 /// A mapping of the peer, in offsets.
@@ -218,13 +218,13 @@ impl Subflow {
             reset: None,
             closing: false,
             fin_sent: false,
-            tell_end: false,
+            data_fin_due: false,
             window_probe: false,
             sent_in_burst: false,
             infinite_from: None,
             challenged_at: None,
             penalised_at: None,
-            counts_told: 0,
+            counters_reported: 0,
         }
     }
 
@@ -244,7 +244,7 @@ impl Subflow {
 
     /// The peer retransmitted its handshake segment, so ours was lost: it is sent again at once. This does not count as
     /// a retry.
-    pub fn repeat_handshake(&mut self) {
+    pub fn retransmit_handshake(&mut self) {
         self.handshake.due = Some(Instant::ZERO);
         // One try remains counted, because a second answer makes the round trip ambiguous.
         if self.handshake.tries > 1 {
@@ -315,6 +315,11 @@ impl Subflow {
         local.min(self.peer.mss).saturating_sub(options).max(1)
     }
 
+    /// Window over smoothed round trip, see [`SubflowView::rate`].
+    pub fn window_rate(&self, mss: u32) -> f64 {
+        window_rate(self.sender.window().cwnd, mss, self.sender.rtt().srtt())
+    }
+
     /// The subflow as the replaceable parts see it. `mss` is the payload of a full segment.
     pub fn view(&self, mss: u32) -> SubflowView {
         let rtt = self.sender.rtt();
@@ -368,10 +373,15 @@ impl Subflow {
         }
     }
 
+    /// Up to `max` bytes at the front of the queue.
+    pub fn peek(&self, max: u64) -> Option<Chunk> {
+        self.queue.front().map(|front| Chunk { len: front.len.min(max), ..*front })
+    }
+
     /// Removes up to `max` bytes from the front of the queue.
     pub fn take(&mut self, max: u64) -> Option<Chunk> {
+        let taken = self.peek(max)?;
         let front = self.queue.front_mut()?;
-        let taken = Chunk { len: front.len.min(max), ..*front };
         front.stream_offset += taken.len;
         front.len -= taken.len;
         if front.len == 0 {

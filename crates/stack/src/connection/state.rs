@@ -8,12 +8,12 @@ pub(super) struct Progress {
     pub deadline: Option<Instant>,
     pub backoff: u32,
     /// The first unacknowledged data was retransmitted on a faster subflow up to this offset.
-    pub repeated_head: Option<u64>,
+    pub relieved_at: Option<u64>,
     /// Upstream Linux's period between two checks of the first unacknowledged data.
     pub period: Duration,
     pub opportunistic: u64,
     /// Time since which the connection has no subflow.
-    pub lonely_since: Option<Instant>,
+    pub without_subflow_since: Option<Instant>,
 }
 
 /// The subflows of the last segments, to count path switches.

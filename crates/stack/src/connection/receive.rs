@@ -2,7 +2,7 @@
 //! additions.
 
 use super::fallback::BadMapping;
-use super::numbers::{expand, told_blocks};
+use super::numbers::{expand, sack_runs};
 use super::{Connection, Failover, Mode, Placed};
 use crate::congestion::Siblings;
 use crate::subflow::{AckOutcome, Acknowledgment, KnownMapping, State, Subflow};
@@ -31,9 +31,8 @@ impl Connection {
             }
             _ => self.on_synchronised(now, at, segment),
         };
-        self.refresh(at);
         self.remove_dead(now);
-        self.mend_mesh(now);
+        self.open_missing_subflows(now);
         placed
     }
 
@@ -92,7 +91,7 @@ impl Connection {
         if segment.flags.contains(Flags::SYN) {
             // A retransmitted SYN or SYN/ACK: our answer to it was lost.
             match subflow.state {
-                State::SynReceived | State::JoinSent => subflow.repeat_handshake(),
+                State::SynReceived | State::JoinSent => subflow.retransmit_handshake(),
                 _ => subflow.receiver.acknowledge_now(),
             }
             return false;
@@ -176,16 +175,18 @@ impl Connection {
         let subflow = &mut self.subflows[at];
         let (isn, acked_before, next) = (subflow.isn, subflow.sender.acked(), subflow.sender.next());
         let acked = segment.ack.expand(isn, acked_before);
-        let told = told_blocks(&segment.sack, |seq| seq.expand(isn, acked_before), acked, next);
+        let runs = sack_runs(&segment.sack, |seq| seq.expand(isn, acked_before), acked, next);
         let more_than_ack = segment.payload_len > 0 || segment.flags.contains(Flags::FIN);
         let acknowledgment = Acknowledgment {
             acked,
-            blocks: &told.blocks[..told.count],
-            duplicate: told.duplicate,
+            blocks: &runs.blocks[..runs.count],
+            duplicate: runs.duplicate,
             echo: segment.timestamps.map(|t| t.echo),
             more_than_ack,
         };
-        let outcome = subflow.sender.on_ack(now, &acknowledgment, Siblings::new(&self.views, at));
+        let options = self.data_options();
+        let (subflow, views) = self.subflows.with_views(at, options);
+        let outcome = subflow.sender.on_ack(now, &acknowledgment, Siblings::new(views, at));
         subflow.heard_at = now;
         if outcome.advanced || self.config.transport.failover == Failover::Upstream {
             subflow.recover();
@@ -267,7 +268,7 @@ impl Connection {
         let end = start + u64::from(segment.payload_len);
         let expected = self.subflows[at].receiver.next();
         if end <= expected {
-            self.subflows[at].receiver.on_repetition(start, end);
+            self.subflows[at].receiver.on_duplicate_data(start, end);
             return None;
         }
         let (stream_offset, mapped) = match self.locate(now, at, start, segment) {
