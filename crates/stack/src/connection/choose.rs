@@ -59,8 +59,9 @@ impl Connection {
             .or_else(|| self.choose_acknowledgment(now))
     }
 
-    fn choose_control(&self, now: Instant) -> Option<Choice> {
-        self.subflows.iter().enumerate().find_map(|(at, subflow)| {
+    fn choose_control(&mut self, now: Instant) -> Option<Choice> {
+        self.subflows.attention().iter().find_map(|at| {
+            let subflow = &self.subflows[at];
             if subflow.reset.is_some() {
                 Some(Choice::Reset(at))
             } else if subflow.third_due {
@@ -129,11 +130,13 @@ impl Connection {
     /// Data that was queued on a subflow.
     fn choose_queued(&mut self, now: Instant) -> Option<Choice> {
         for at in 0..self.subflows.len() {
-            let filling = self.waits.filling == Some(self.subflows[at].id);
-            if self.subflows[at].queue.is_empty() || filling || !self.may_send_now(now, at) {
+            let subflow = &self.subflows[at];
+            if subflow.queue.is_empty() || self.waits.filling == Some(subflow.id) || !self.may_send_now(now, at) {
                 continue;
             }
-            self.decay_idle_window(now, at);
+            if self.windows_decay() {
+                self.decay_idle_window(now, at);
+            }
             let (payload, queued) = (self.full_payload(at), self.subflows[at].queued);
             if self.subflows.defers_for_burst(now, at, queued, payload) {
                 continue;
@@ -161,10 +164,22 @@ impl Connection {
         }
     }
 
-    /// Decays the window of a subflow that is about to send after a pause. What is queued had this effect when it was queued.
+    /// Decays the windows of subflows that may send now after a pause.
+    fn decay_idle_windows(&mut self, now: Instant) {
+        if self.windows_decay() {
+            (0..self.subflows.len()).for_each(|at| self.decay_idle_window(now, at));
+        }
+    }
+
+    /// Whether windows decay when data is about to be sent. What is queued had this effect when it was queued.
+    fn windows_decay(&self) -> bool {
+        self.config.transport.commit == Commit::AtWindow && self.config.transport.idle_restart
+    }
+
+    #[inline]
     fn decay_idle_window(&mut self, now: Instant, at: usize) {
-        let decays = self.config.transport.commit == Commit::AtWindow && self.config.transport.idle_restart;
-        if decays && self.subflows[at].sender.idles_beyond_timeout(now) {
+        let sender = &self.subflows[at].sender;
+        if sender.board().is_empty() && sender.idles_beyond_timeout(now) {
             self.subflows[at].sender.before_sending(now);
         }
     }
@@ -189,9 +204,7 @@ impl Connection {
             self.note_waits(now, false, false);
             return None;
         }
-        for at in 0..self.subflows.len() {
-            self.decay_idle_window(now, at);
-        }
+        self.decay_idle_windows(now);
         let candidates = self.candidates(now, None);
         if candidates.is_empty() {
             self.note_waits(now, false, false);
@@ -300,7 +313,7 @@ impl Connection {
             // This data leaves at once, so pacing and bursts matter; a queue can take data at any time.
             let unsent = self.outgoing.unsent();
             for at in set.iter() {
-                let full = self.full_payload(at);
+                let full = self.views_now()[at].mss;
                 if !self.may_send_now(now, at) || self.subflows.defers_for_burst(now, at, unsent, full) {
                     set.remove(at);
                 }
@@ -312,12 +325,14 @@ impl Connection {
     /// Whether the peer's window blocks new data. A remainder smaller than a segment waits while anything is in flight
     /// (sender-side silly-window avoidance, RFC 9293 section 3.8.6.2.1), unless a subflow's buffer takes it: upstream Linux fills
     /// the window to its end.
-    fn window_blocks(&self, unsent: u64) -> bool {
+    fn window_blocks(&mut self, unsent: u64) -> bool {
         let space = self.outgoing.window_end().saturating_sub(self.outgoing.next);
         let under_way = self.outgoing.next > self.outgoing.unacked();
-        let least_segment = || (0..self.subflows.len()).map(|at| u64::from(self.full_payload(at))).min().unwrap_or(1);
-        let may_wait = under_way && self.config.transport.commit == Commit::AtWindow;
-        space == 0 || (may_wait && space < unsent && space < least_segment())
+        if space == 0 || !under_way || space >= unsent || self.config.transport.commit == Commit::IntoBuffer {
+            return space == 0;
+        }
+        let segments = self.views_now().iter().map(|view| u64::from(view.mss));
+        space < segments.min().unwrap_or(1)
     }
 
     /// Opportunistic retransmission and penalisation (Raiciu et al., NSDI 2012; legacy `mptcp_rcv_buf_optimization`): the
@@ -367,7 +382,8 @@ impl Connection {
 
     fn choose_end(&mut self) -> Option<Choice> {
         self.begin_end();
-        self.subflows.iter().enumerate().find_map(|(at, subflow)| {
+        self.subflows.attention().iter().find_map(|at| {
+            let subflow = &self.subflows[at];
             if !subflow.is_established() {
                 None
             } else if subflow.data_fin_due {
@@ -410,16 +426,17 @@ impl Connection {
     }
 
     fn choose_acknowledgment(&mut self, now: Instant) -> Option<Choice> {
+        let attention = self.subflows.attention();
         let wants = |at: &usize| {
             let subflow = &self.subflows[*at];
-            let signals = !subflow.signals.is_empty() && self.may_signal(*at);
-            subflow.is_established() && (subflow.receiver.wants_ack(now) || signals)
+            let signals = || attention.contains(*at) && !subflow.signals.is_empty() && self.may_signal(*at);
+            subflow.is_established() && (subflow.receiver.wants_ack(now) || signals())
         };
         (0..self.subflows.len()).find(wants).map(Choice::Ack)
     }
 
     /// Whether there is data that the subflow may send, or that a scheduler may give it.
-    pub(super) fn has_supply(&self, at: usize) -> bool {
+    pub(super) fn has_supply(&mut self, at: usize) -> bool {
         let unsent = self.outgoing.unsent();
         match self.config.transport.commit {
             Commit::AtWindow => unsent > 0 && !self.window_blocks(unsent),

@@ -119,7 +119,7 @@ impl Connection {
         let last = self.outgoing.unsent() == 0 && self.subflows[at].queue.is_empty();
         // The event has the estimates with which the scheduler chose.
         self.note_sent(now, at, chunk.kind, chunk.stream_offset, chunk.len as u32);
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.sending(at);
         subflow.sender.on_sent(now, chunk.stream_offset, chunk.len as u32, false);
         // Linux sets PSH at the end of its data and of every burst for segmentation offload.
         if last || subflow.sender.burst_ended() {
@@ -220,6 +220,9 @@ impl Connection {
         let subflow = self.subflows[at].id;
         self.log.emit(now, TransportEvent::SegmentSent { subflow, kind, bytes, offset });
         let new = kind == SendKind::New;
+        if self.switches.last == Some(subflow) && (!new || self.switches.last_new == Some(subflow)) {
+            return;
+        }
         let from_any = self.switches.last.replace(subflow).filter(|last| *last != subflow);
         let from_new = if new { self.switches.last_new.replace(subflow).filter(|last| *last != subflow) } else { None };
         let Some(from) = from_any.or(from_new) else { return };
@@ -341,12 +344,15 @@ impl Connection {
 
     /// The selective part of the acknowledgment, as far as the option space allows.
     fn fill_acknowledgment(&mut self, now: Instant, at: usize, segment: &mut Segment, room: u32) {
-        let space = room.saturating_sub(segment.options_len());
-        let subflow = &mut self.subflows[at];
-        let fitting = if subflow.peer.sack { SackBlocks::fitting(space) } else { 0 };
+        let subflow = &self.subflows[at];
         let peer_isn = subflow.peer_isn;
+        let fitting = if subflow.peer.sack && subflow.receiver.has_blocks() {
+            SackBlocks::fitting(room.saturating_sub(segment.options_len()))
+        } else {
+            0
+        };
         let sack = &mut segment.sack;
-        subflow.receiver.on_ack_sent(now, |start, end| {
+        self.subflows.receiver(at).on_ack_sent(now, |start, end| {
             let block = SackBlock { start: peer_isn.at(start), end: peer_isn.at(end) };
             sack.as_slice().len() < fitting && sack.push(block)
         });

@@ -4,7 +4,7 @@ use super::{Connection, Failover, Mode};
 use crate::subflow::{Reinjection, State};
 use anabranch_events::{CloseReason, TransportEvent};
 use anabranch_segment::ResetReason;
-use anabranch_units::{Duration, Instant, PathId};
+use anabranch_units::{Instant, PathId};
 
 impl Connection {
     /// The subflow's retransmission timer fired. The others retransmit its data, and it gets no new data until an
@@ -44,36 +44,6 @@ impl Connection {
             outgoing.reinject(Reinjection { start, end: start + chunk.len, avoid: Some(subflow.id) });
         }
         subflow.queued = 0;
-    }
-
-    /// The peer acknowledged data.
-    pub(super) fn on_progress(&mut self, now: Instant) {
-        self.progress.backoff = 0;
-        self.progress.deadline = None;
-        self.arm_progress(now);
-    }
-
-    /// Starts the timer that watches data in flight, an unacknowledged DATA_FIN, or a closed window.
-    pub(super) fn arm_progress(&mut self, now: Instant) {
-        let waiting = self.outgoing.next > self.outgoing.unacked()
-            || self.outgoing.unsent() > 0
-            || (self.data_fin_sent && self.outgoing.end_pending());
-        if !waiting || self.closed || !self.established {
-            self.progress.deadline = None;
-        } else if self.progress.deadline.is_none() {
-            let slowest = self.subflows.iter().map(|s| s.sender.rtt().base_rto()).max();
-            let upstream = self.looks_for_stale() && self.outgoing.next > self.outgoing.unacked();
-            if upstream {
-                self.progress.deadline = Some(now + self.period());
-                return;
-            }
-            // Twice the slowest subflow's timeout: the subflows' own retransmissions come first.
-            let wait = slowest.unwrap_or(Duration::from_secs(1)) * 2;
-            // Linux retransmits DATA_FIN at the pace of its timeout; a window may stay closed for long.
-            let only_end = self.outgoing.next == self.outgoing.unacked() && self.outgoing.unsent() == 0;
-            let most = if only_end { 2 } else { 6 };
-            self.progress.deadline = Some(now + (wait * (1 << self.progress.backoff.min(most))));
-        }
     }
 
     /// The data, DATA_FIN or the window made no progress for a timeout.
@@ -132,7 +102,7 @@ impl Connection {
     /// Removes closed subflows, and moves their data to the others.
     pub(super) fn remove_dead(&mut self, now: Instant) {
         let mut at = 0;
-        while at < self.subflows.len() {
+        while at < self.subflows.len() && !self.subflows.attention().is_empty() {
             let State::Closed(reason) = self.subflows[at].state else {
                 at += 1;
                 continue;

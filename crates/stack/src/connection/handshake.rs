@@ -13,7 +13,7 @@ use subtle::ConstantTimeEq;
 
 /// The smallest MSS that is accepted: below it, overhead exceeds the payload (Linux `TCP_MIN_MSS`).
 const LEAST_MSS: u32 = 88;
-/// Subflows of a connection at most, a bound against attacks.
+/// Subflows that a server accepts at most, a bound against attacks; more if it has more paths.
 const MAX_SUBFLOWS: usize = 16;
 
 impl Connection {
@@ -190,7 +190,8 @@ impl Connection {
         };
         let Some(path) = self.config.path(path).copied() else { return false };
         let open = self.mode == Mode::Multipath && self.remote_key.is_some() && !self.closed;
-        if !open || (self.subflows.len() >= MAX_SUBFLOWS && !self.displace_half_open_join(now)) {
+        let most = self.config.paths.len().max(MAX_SUBFLOWS);
+        if !open || (self.subflows.len() >= most && !self.displace_half_open_join(now)) {
             return false;
         }
         let local_nonce = self.entropy.next_u64() as u32;

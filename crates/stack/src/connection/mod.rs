@@ -6,9 +6,12 @@
 //! [`Connection::poll_transmit`] until it returns `None`, then [`Connection::poll_timeout`] for the time of the next
 //! call. *Getters* change nothing.
 //!
-//! The files: `addresses` (ADD_ADDR, REMOVE_ADDR), `arrival` (ordered checks of a segment), `handshake`, `choose`
-//! (chooses the next segment, builds nothing), `encode` (builds, decides nothing), `failure` (reinjection, closed
-//! subflows), `stale` (failures as in upstream Linux), `incoming` and `outgoing` (the two streams).
+//! The files, in the order of a segment's life: `receive` (ordered checks of a segment) and `predict` (the segment that a
+//! transfer without loss expects), `choose` (the next segment to send), `carry_out` (moves what the choice takes), `encode`
+//! (builds the segment, decides nothing), `timers`. Beside them: `subflows` (the subflows with their views), `incoming` and
+//! `outgoing` (the two streams), `handshake`, `addresses` (ADD_ADDR, REMOVE_ADDR), `failure` (reinjection, closed
+//! subflows), `stale` (failures as in upstream Linux), `fallback` (plain TCP), `policy` (path policies), and `resets` (for
+//! segments of no subflow).
 
 mod addresses;
 mod carry_out;
@@ -23,12 +26,16 @@ mod keys;
 mod numbers;
 mod outgoing;
 mod policy;
+mod predict;
 mod receive;
 mod resets;
 mod stale;
 mod state;
 mod subflows;
+mod timers;
 mod transport;
+#[cfg(test)]
+mod twins;
 #[cfg(test)]
 mod wraps;
 
@@ -38,23 +45,23 @@ pub use transport::{
     scheduler_schema,
 };
 
-use crate::congestion::Siblings;
 use crate::options::OptionError;
 use crate::path_manager::FullMesh;
 use crate::path_policy::{self, PathPolicy};
 use crate::receive_memory::{DEFAULT_SHARE, ReceiveMemory};
-use crate::scheduler::{self, Scheduler};
-use crate::subflow::{State, Subflow, TimerOutcome};
+use crate::scheduler::{self, Scheduler, SubflowSet};
+use crate::subflow::{State, Subflow};
 use crate::view::{ConnectionView, Hints, SubflowView};
 use anabranch_events::{FallbackReason, Log, TransportEvent};
 use anabranch_segment::Segment;
-use anabranch_units::{Duration, Instant, PathId};
+use anabranch_units::{Instant, PathId};
 use incoming::{Incoming, Surroundings};
 use keys::Key;
 use outgoing::Outgoing;
-use state::{Progress, Switches, Waits};
+use state::{Switches, Waits};
 use std::collections::VecDeque;
 use subflows::{DataOptions, Subflows};
+use timers::Progress;
 
 /// A segment to send.
 #[derive(Clone, Debug)]
@@ -131,9 +138,6 @@ pub struct Connection {
     addresses: addresses::Addresses,
 }
 
-/// A connection without any subflow is given up after this long (Linux's close timeout).
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
-
 impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Connection")
@@ -149,7 +153,8 @@ impl Connection {
     /// A client. The first [`Connection::poll_transmit`] yields its SYN.
     ///
     /// # Errors
-    /// If the scheduler or a congestion control does not exist or refuses its options.
+    /// If there are more than [`SubflowSet::CAPACITY`] paths, or if the scheduler or a congestion control does not exist or
+    /// refuses its options.
     pub fn client(config: Config, entropy: Box<dyn Entropy>) -> Result<Self, OptionError> {
         let mut connection = Self::new(config, entropy, Role::Client)?;
         let path = connection.config.paths[0];
@@ -160,7 +165,7 @@ impl Connection {
     /// A server's end, for a SYN without MP_JOIN that arrived on `path`.
     ///
     /// # Errors
-    /// If the scheduler or a congestion control does not exist or refuses its options.
+    /// As for [`Connection::client`].
     pub fn accept(
         config: Config,
         entropy: Box<dyn Entropy>,
@@ -174,6 +179,11 @@ impl Connection {
     }
 
     fn new(config: Config, mut entropy: Box<dyn Entropy>, role: Role) -> Result<Self, OptionError> {
+        let (most, paths) = (SubflowSet::CAPACITY, config.paths.len());
+        if paths > most {
+            let message = format!("there are {paths}; a connection has at most {most}, one subflow on each");
+            return Err(OptionError { option: "paths".into(), message });
+        }
         let scheduler = scheduler::create(&config.transport.scheduler.name, &config.transport.scheduler.options)?;
         let path_policy =
             path_policy::create(&config.transport.path_policy.name, &config.transport.path_policy.options)?;
@@ -217,46 +227,6 @@ impl Connection {
 
     // Inputs.
 
-    /// Runs the timers that are due; to be called at the time of [`Connection::poll_timeout`].
-    pub fn handle_timeout(&mut self, now: Instant) {
-        for at in 0..self.subflows.len() {
-            self.handle_subflow_timeout(now, at);
-        }
-        if self.progress.deadline.is_some_and(|at| at <= now) {
-            self.on_no_progress(now);
-        }
-        if self.policy_deadline().is_some_and(|at| at <= now) {
-            self.apply_policy(now);
-        }
-        if self.waits.scheduler_until.is_some_and(|at| at <= now) {
-            self.waits.scheduler_until = None;
-        }
-        if self.progress.without_subflow_since.is_some_and(|since| since + CLOSE_TIMEOUT <= now) {
-            self.end_aborted(now);
-        }
-        self.send_announcements(now);
-        self.remove_dead(now);
-        self.open_missing_subflows(now);
-    }
-
-    fn handle_subflow_timeout(&mut self, now: Instant, at: usize) {
-        let subflow = &self.subflows[at];
-        if subflow.handshake.due.is_some_and(|due| due <= now) && subflow.handshake_failed() {
-            self.subflows[at].state = State::Closed(anabranch_events::CloseReason::TimedOut);
-            return;
-        }
-        if subflow.sender.deadline().is_none_or(|deadline| deadline > now) {
-            return;
-        }
-        let options = self.data_options();
-        let (subflow, views) = self.subflows.with_views(at, options);
-        let (timer, outcome) = subflow.sender.on_timer(now, Siblings::new(views, at));
-        self.report(now, at, &outcome);
-        if timer == TimerOutcome::Timeout {
-            self.on_subflow_timeout(now, at);
-        }
-    }
-
     /// The host's interface under a path went down or came up. A radio outage that the host does not notice is not
     /// reported here.
     pub fn handle_path_change(&mut self, now: Instant, path: PathId, up: bool) {
@@ -294,6 +264,22 @@ impl Connection {
 
     /// The application takes up to `max` bytes that arrived in order; returns how many it got.
     pub fn read(&mut self, now: Instant, max: u64) -> u64 {
+        let promised = self.incoming.promised();
+        let taken = self.incoming.read(max);
+        if self.incoming.tuning_is_due(now) {
+            self.tune_receive_buffers(now);
+        }
+        if taken > 0 {
+            self.acknowledge_opened_window(promised);
+            if self.incoming.readable() == 0 {
+                self.acknowledge_drained();
+            }
+        }
+        taken
+    }
+
+    /// Right-sizes the connection's receive buffer; the subflows' buffers follow, each from where it is.
+    fn tune_receive_buffers(&mut self, now: Instant) {
         // Over TCP the data beyond a hole is held by the subflow.
         let plain = self.subflows.first().filter(|_| self.mode == Mode::Plain);
         let around = Surroundings {
@@ -301,27 +287,34 @@ impl Connection {
             reach: plain.map_or(0, |subflow| subflow.receiver.reach()),
             share: self.subflows.iter().map(|subflow| subflow.receiver.share()).min().unwrap_or(DEFAULT_SHARE),
         };
-        let mss = self.subflows.first().map_or(1460, |subflow| self.data_options().full_payload(subflow));
-        let promised = self.incoming.promised();
-        let (taken, grown) = self.incoming.read(now, max, around);
-        // The subflows' buffers follow, each from where it is.
-        if let Some(per_round) = grown {
-            self.subflows.iter_mut().for_each(|subflow| subflow.receiver.grow(per_round));
+        if let Some(per_round) = self.incoming.tune(now, around) {
+            (0..self.subflows.len()).for_each(|at| self.subflows.receiver(at).grow(per_round));
         }
-        // A small window that has doubled is advertised at once (Linux `tcp_cleanup_rbuf`).
+    }
+
+    /// A small window that has doubled is advertised at once (Linux `tcp_cleanup_rbuf`). `promised` is the window that was
+    /// advertised last.
+    fn acknowledge_opened_window(&mut self, promised: u64) {
+        let Some(first) = self.subflows.first() else { return };
+        // The second condition implies the first, which costs less.
+        let is_small = |segment: u32| promised < u64::from(segment) * 16;
+        if !is_small(first.path.mtu) || !is_small(self.data_options().full_payload(first)) {
+            return;
+        }
         let opened = self.subflows.iter().map(|subflow| subflow.receiver.opened()).max().unwrap_or_default();
-        let window = self.incoming.window(opened);
-        if taken > 0 && promised * 2 <= window && promised < u64::from(mss) * 16 {
+        if promised * 2 <= self.incoming.window(opened) {
             self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.receiver.acknowledge_now());
         }
-        if taken > 0 && self.incoming.readable() == 0 {
-            for at in 0..self.subflows.len() {
-                if self.subflows[at].receiver.acknowledges_when_drained() {
-                    self.subflows[at].receiver.acknowledge_now();
-                }
+    }
+
+    /// The application has read everything.
+    fn acknowledge_drained(&mut self) {
+        for at in 0..self.subflows.len() {
+            let receiver = self.subflows.receiver(at);
+            if receiver.acknowledges_when_drained() {
+                receiver.acknowledge_now();
             }
         }
-        taken
     }
 
     /// Aborts the connection.
@@ -371,26 +364,6 @@ impl Connection {
         }
         self.end_burst(now);
         None
-    }
-
-    /// When to call [`Connection::handle_timeout`], and [`Connection::poll_transmit`] after it; `None` if no timer
-    /// runs.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        let mut next = Instant::FAR_FUTURE;
-        let mut consider = |at: Option<Instant>| next = next.min(at.unwrap_or(Instant::FAR_FUTURE));
-        for subflow in self.subflows.iter() {
-            consider(subflow.handshake.due);
-            consider(subflow.sender.deadline());
-            consider(subflow.receiver.deadline());
-        }
-        consider(self.waits.scheduler_until);
-        consider(self.waits.paced_until);
-        consider(self.progress.deadline);
-        consider(self.progress.without_subflow_since.map(|since| since + CLOSE_TIMEOUT));
-        consider(self.join_deadline());
-        consider(self.policy_deadline());
-        consider(self.announcement_deadline());
-        (next != Instant::FAR_FUTURE).then_some(next)
     }
 
     /// Events since the log was last drained.

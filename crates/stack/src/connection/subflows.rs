@@ -6,7 +6,7 @@
 
 use super::{Mode, Role};
 use crate::scheduler::SubflowSet;
-use crate::subflow::{Opening, Subflow};
+use crate::subflow::{KnownMapping, Opening, Receiver, Subflow};
 use crate::view::SubflowView;
 use anabranch_segment::TIMESTAMPS_LEN;
 use anabranch_units::Instant;
@@ -49,6 +49,12 @@ pub(super) struct Subflows {
     views: Vec<SubflowView>,
     /// Subflows that may have changed since their view was written.
     changed: SubflowSet,
+    /// Subflows that have sent since their view was written, and changed in nothing else that it shows.
+    sent: SubflowSet,
+    /// Subflows that may have changed since the sets below were computed.
+    unexamined: SubflowSet,
+    /// Subflows with other business than data and acknowledgments, see [`Subflow::needs_attention`].
+    attention: SubflowSet,
     /// Subflows that may have changed since the end of the last burst, or that wait for the end of the next one.
     unsettled: SubflowSet,
     /// What the views were written with.
@@ -61,6 +67,9 @@ impl Subflows {
             subflows: Vec::new(),
             views: Vec::new(),
             changed: SubflowSet::EMPTY,
+            sent: SubflowSet::EMPTY,
+            unexamined: SubflowSet::EMPTY,
+            attention: SubflowSet::EMPTY,
             unsettled: SubflowSet::EMPTY,
             options,
         }
@@ -88,6 +97,44 @@ impl Subflows {
         self.subflows.iter_mut()
     }
 
+    /// The receiving half of a subflow, which is in no view and never needs attention of its own.
+    #[inline]
+    pub fn receiver(&mut self, at: usize) -> &mut Receiver {
+        &mut self.subflows[at].receiver
+    }
+
+    /// A subflow that is about to send a packet with new data. Of its view only the counts of data change, unless it was
+    /// idle: then the control may change the window.
+    #[inline]
+    pub fn sending(&mut self, at: usize) -> &mut Subflow {
+        let subflow = &mut self.subflows[at];
+        if subflow.sender.board().is_empty() || subflow.infinite_from.is_some() {
+            self.changed.insert(at);
+        } else {
+            self.sent.insert(at);
+        }
+        self.unsettled.insert(at);
+        subflow
+    }
+
+    /// Stores a mapping of the peer in place of those that are used. No view shows mappings.
+    pub fn replace_mappings(&mut self, at: usize, mapping: KnownMapping) {
+        self.subflows[at].replace_mappings(mapping);
+    }
+
+    /// Subflows with other business than data and acknowledgments.
+    #[inline]
+    pub fn attention(&mut self) -> SubflowSet {
+        for at in std::mem::take(&mut self.unexamined).iter() {
+            if self.subflows[at].needs_attention() {
+                self.attention.insert(at);
+            } else {
+                self.attention.remove(at);
+            }
+        }
+        self.attention
+    }
+
     /// Adds a subflow; returns its position.
     pub fn push(&mut self, subflow: Subflow) -> usize {
         let at = self.subflows.len();
@@ -99,6 +146,7 @@ impl Subflows {
 
     /// Removes a subflow; those after it move to the position before theirs.
     pub fn remove(&mut self, at: usize) -> Subflow {
+        (self.attention, self.sent) = (SubflowSet::EMPTY, SubflowSet::EMPTY);
         self.mark_all(self.subflows.len() - 1);
         self.views.remove(at);
         self.subflows.remove(at)
@@ -139,8 +187,9 @@ impl Subflows {
         let subflow = &mut self.subflows[at];
         subflow.sender.note_supply(waits_for_pace);
         if std::mem::take(&mut subflow.sent_in_burst) || subflow.sender.is_deferring() {
-            subflow.sender.after_sending(now, decay);
-            self.changed.insert(at);
+            if subflow.sender.after_sending(now, decay) {
+                self.changed.insert(at);
+            }
         }
         if waits_for_pace || self.subflows[at].sender.is_deferring() {
             self.unsettled.insert(at);
@@ -150,11 +199,13 @@ impl Subflows {
     #[inline]
     fn mark(&mut self, at: usize) {
         self.changed.insert(at);
+        self.unexamined.insert(at);
         self.unsettled.insert(at);
     }
 
     fn mark_all(&mut self, count: usize) {
         self.changed = SubflowSet::below(count);
+        self.unexamined = SubflowSet::below(count);
         self.unsettled = SubflowSet::below(count);
     }
 
@@ -164,10 +215,15 @@ impl Subflows {
             self.options = options;
             self.changed = SubflowSet::below(self.subflows.len());
         }
+        for at in std::mem::take(&mut self.sent).iter() {
+            self.subflows[at].count_data(&mut self.views[at]);
+        }
         for at in std::mem::take(&mut self.changed).iter() {
             let subflow = &self.subflows[at];
             self.views[at] = subflow.view(options.full_payload(subflow));
         }
+        let truth = |subflow: &Subflow| subflow.view(options.full_payload(subflow));
+        debug_assert!(self.subflows.iter().map(truth).eq(self.views.iter().copied()), "a view is out of date");
     }
 }
 

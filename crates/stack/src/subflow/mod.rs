@@ -232,6 +232,18 @@ impl Subflow {
         self.state == State::Established
     }
 
+    /// Whether the subflow has other business than data and acknowledgments: a handshake, a reset, options to send, its
+    /// end, DATA_FIN, or a probe of the window.
+    pub fn needs_attention(&self) -> bool {
+        !self.is_established()
+            || self.reset.is_some()
+            || self.third_due
+            || self.closing
+            || self.data_fin_due
+            || self.window_probe
+            || !self.signals.is_empty()
+    }
+
     /// The handshake segment was sent; schedules its retransmission.
     pub fn on_handshake_sent(&mut self, now: Instant) {
         let handshake = &mut self.handshake;
@@ -256,6 +268,13 @@ impl Subflow {
     pub fn recover(&mut self) {
         self.potentially_failed = false;
         self.silent_periods = 0;
+    }
+
+    /// When its next timer is due; [`Instant::FAR_FUTURE`] if none runs.
+    pub fn deadline(&self) -> Instant {
+        let or_never = |at: Option<Instant>| at.unwrap_or(Instant::FAR_FUTURE);
+        let sender = or_never(self.sender.deadline());
+        or_never(self.handshake.due).min(sender).min(or_never(self.receiver.deadline()))
     }
 
     /// Whether the retransmissions of the handshake are used up.
@@ -355,6 +374,15 @@ impl Subflow {
         }
     }
 
+    /// Updates the part of the view that shows how much data is queued and on its way.
+    pub fn count_data(&self, view: &mut SubflowView) {
+        let board = self.sender.board();
+        view.in_flight = board.in_flight();
+        view.queued = self.queued;
+        view.outstanding = board.outstanding();
+        view.memory = self.memory.taken(self.queued + board.outstanding(), board.packets_out());
+    }
+
     /// Queues bytes to send; returns how many of Linux's records they need beside those that are queued. `segment` is the
     /// payload of a full segment.
     pub fn give(&mut self, chunk: Chunk, segment: u32) -> u64 {
@@ -396,6 +424,18 @@ impl Subflow {
     pub fn mapped(&self, offset: u64) -> Option<(u64, u64)> {
         let mapping = self.mappings.iter().rev().find(|m| m.start <= offset && offset < m.end)?;
         Some((mapping.stream_offset.wrapping_add(offset - mapping.start), mapping.end - offset))
+    }
+
+    /// Whether no mapping that is stored reaches beyond the data in order.
+    pub fn mappings_are_used(&self) -> bool {
+        let next = self.receiver.next();
+        self.mappings.iter().all(|known| known.end <= next)
+    }
+
+    /// Stores a mapping in place of those that are used.
+    pub fn replace_mappings(&mut self, mapping: KnownMapping) {
+        self.mappings.clear();
+        self.mappings.push_back(mapping);
     }
 
     /// Stores a mapping. An error if it contradicts one that is still stored.

@@ -249,6 +249,22 @@ impl Receiver {
         true
     }
 
+    /// Whether the data in order is all that has arrived, and the peer has not announced the end.
+    pub fn has_no_hole(&self) -> bool {
+        self.ahead.is_empty() && self.fin_at.is_none()
+    }
+
+    /// The next data in order arrived while there was [no hole](Receiver::has_no_hole): what [`Receiver::on_data`] and
+    /// [`Receiver::pop`] come to. Returns the piece for the connection.
+    pub fn on_next_data(&mut self, now: Instant, end: u64, stream_offset: u64) -> Piece<Arrival> {
+        let piece = Piece { start: self.next, end, note: Arrival { stream_offset, at: now } };
+        self.on_in_order(now, end, false);
+        self.next = end;
+        self.blocks.retain(|block| block.1 > end);
+        self.since_progress = 0;
+        piece
+    }
+
     /// The peer's FIN is at `offset`. It does not move once everything before it has arrived.
     pub fn on_fin(&mut self, offset: u64) {
         if !self.finished() {
@@ -372,6 +388,11 @@ impl Receiver {
 
     pub fn acknowledge_now(&mut self) {
         self.pending = Pending::Now;
+    }
+
+    /// Whether an acknowledgment has anything to report beside the data in order.
+    pub fn has_blocks(&self) -> bool {
+        self.duplicate.is_some() || !self.blocks.is_empty()
     }
 
     /// Whether an acknowledgment must be sent now.

@@ -177,6 +177,12 @@ impl TailProbe {
 }
 
 impl Sender {
+    /// No probe and no retransmission waits for an answer, and no packet for the reordering timer.
+    pub(super) fn awaits_nothing(&self) -> bool {
+        let needless = self.undo.is_some_and(|undo| undo.all_needless());
+        self.probe.high_mark.is_none() && self.rack.deadline.is_none() && !needless
+    }
+
     /// A run arrived twice (RFC 2883). If it was retransmitted in this episode, the retransmission was needless. RACK
     /// waits longer afterwards if reordering may have misled it; this does not apply to probes, which follow a timer.
     pub(super) fn on_duplicate_arrival(&mut self, (start, end): (u64, u64)) -> Duplicate {

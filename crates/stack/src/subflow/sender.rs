@@ -191,6 +191,19 @@ impl Sender {
         self.control.on_established(now, &mut self.window, siblings);
     }
 
+    /// Whether an acknowledgment of everything before `acked`, without SACK, finds nothing to do but
+    /// [`Sender::update_pace`]: it acknowledges nothing new, nothing is in flight, and no repair waits for an answer.
+    pub fn is_quiet(&self, acked: u64) -> bool {
+        acked <= self.acked && self.phase == Phase::Open && self.board.is_empty() && self.awaits_nothing()
+    }
+
+    /// An acknowledgment that [finds nothing to do](Sender::is_quiet).
+    pub fn on_quiet_ack(&mut self) {
+        if self.rtt.has_sample() {
+            self.update_pace();
+        }
+    }
+
     /// One acknowledgment, in Linux's order: marks, round trip, loss detection, rate, window, timers.
     pub fn on_ack(&mut self, now: Instant, ack: &Acknowledgment<'_>, siblings: Siblings<'_>) -> AckOutcome {
         if ack.acked > self.next {
@@ -455,7 +468,9 @@ impl Sender {
 
     /// When to call [`Sender::on_timer`]; `None` if no timer runs.
     pub fn deadline(&self) -> Option<Instant> {
-        [self.timer.map(|(_, at)| at), self.rack.deadline()].into_iter().flatten().min()
+        let timer = self.timer.map_or(Instant::FAR_FUTURE, |(_, at)| at);
+        let first = timer.min(self.rack.deadline().unwrap_or(Instant::FAR_FUTURE));
+        (first != Instant::FAR_FUTURE).then_some(first)
     }
 }
 

@@ -43,8 +43,8 @@ impl Sender {
     }
 
     /// To be called when everything that could be sent was sent, and some was: notes whether the window limited the sender,
-    /// and decays a window that was not used for a timeout (RFC 2861).
-    pub fn after_sending(&mut self, now: Instant, decay: bool) {
+    /// and decays a window that was not used for a timeout (RFC 2861). True if the window changed.
+    pub fn after_sending(&mut self, now: Instant, decay: bool) -> bool {
         let limited = self.board.in_flight() >= self.window.cwnd.floor() || std::mem::take(&mut self.deferring);
         let out = self.board.packets_out();
         let usage = &mut self.usage;
@@ -53,12 +53,14 @@ impl Sender {
         }
         if self.window_limited() {
             (self.usage.used, self.usage.full_at) = (0, now);
-            return;
+            return false;
         }
         self.usage.used = self.usage.used.max(out);
-        if decay && now.since(self.usage.full_at) >= self.rtt.rto() && !self.control.governs_itself() {
+        let decays = decay && now.since(self.usage.full_at) >= self.rtt.rto() && !self.control.governs_itself();
+        if decays {
             self.decay_unused(now);
         }
+        decays
     }
 
     /// Linux's `tcp_cwnd_application_limited`: moves halfway from the window to its used part.
