@@ -24,10 +24,14 @@ thread_local! {
 }
 
 /// Whether a test wants the ordered checks for every segment.
+#[cfg(test)]
 pub(super) fn is_off() -> bool {
-    #[cfg(test)]
-    return PREDICTION.get().is_none();
-    #[cfg(not(test))]
+    PREDICTION.get().is_none()
+}
+
+/// Only tests switch prediction off.
+#[cfg(not(test))]
+pub(super) const fn is_off() -> bool {
     false
 }
 
