@@ -186,10 +186,9 @@ impl Subflows {
     pub fn settle(&mut self, now: Instant, at: usize, waits_for_pace: bool, decay: bool) {
         let subflow = &mut self.subflows[at];
         subflow.sender.note_supply(waits_for_pace);
-        if std::mem::take(&mut subflow.sent_in_burst) || subflow.sender.is_deferring() {
-            if subflow.sender.after_sending(now, decay) {
-                self.changed.insert(at);
-            }
+        let ends_burst = std::mem::take(&mut subflow.sent_in_burst) || subflow.sender.is_deferring();
+        if ends_burst && subflow.sender.after_sending(now, decay) {
+            self.changed.insert(at);
         }
         if waits_for_pace || self.subflows[at].sender.is_deferring() {
             self.unsettled.insert(at);
