@@ -86,7 +86,7 @@ impl Twins {
         self.draw.next() % n
     }
 
-    fn send(&mut self, to_clients: bool, path: PathId, segment: Segment) {
+    fn send(&mut self, to_clients: bool, path: PathId, segment: &Segment) {
         let copies = if self.draw.chance(0.02) { 0 } else { 1 + usize::from(self.draw.chance(0.02)) };
         for _ in 0..copies {
             let late = if self.below(20) == 0 { 15_000 } else { 0 };
@@ -98,14 +98,14 @@ impl Twins {
     fn flush(&mut self) {
         let now = self.now;
         while let Some((path, segment)) = self.both(|client| client.poll_transmit(now).map(|t| (t.path, t.segment))) {
-            self.send(false, path, segment);
+            self.send(false, path, &segment);
         }
         while let Some(transmit) = self.server.as_mut().and_then(|server| server.poll_transmit(now)) {
             let mut segment = transmit.segment;
             if self.below(self.changes) == 0 {
                 self.change(&mut segment);
             }
-            self.send(true, transmit.path, segment);
+            self.send(true, transmit.path, &segment);
         }
         if let Some(server) = &mut self.server {
             server.log().drain().for_each(drop);
@@ -127,7 +127,7 @@ impl Twins {
             (7, _) => segment.window = by as u16,
             (8, _) => segment.timestamps = None,
             (9, _) => drop(segment.sack.push(SackBlock { start: segment.ack + by, end: segment.ack + 2 * by })),
-            (10, _) => segment.mptcp.push(MptcpOption::Priority { backup: by % 2 == 0 }),
+            (10, _) => segment.mptcp.push(MptcpOption::Priority { backup: by & 1 == 0 }),
             (11, Some(mapping)) => mapping.len = by as u16,
             (12, Some(mapping)) => mapping.dsn.value = mapping.dsn.value.wrapping_add(u64::from(by)) & 0xffff_ffff,
             (13, Some(mapping)) => mapping.subflow_offset = mapping.subflow_offset.wrapping_add(by),
