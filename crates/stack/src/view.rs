@@ -199,10 +199,7 @@ impl SubflowView {
 
     /// Window over smoothed round trip in bytes per second: the throughput estimate of the papers. Zero without a sample.
     pub fn rate(&self) -> f64 {
-        if self.srtt.is_zero() {
-            return 0.0;
-        }
-        self.cwnd.as_f64() * f64::from(self.mss) / self.srtt.as_secs_f64()
+        window_rate(self.cwnd, self.mss, self.srtt)
     }
 
     /// The delivery rate in bytes of payload per second: what the path carried, whatever the window. `None` before the first
@@ -228,6 +225,11 @@ impl SubflowView {
             _ => self.cwnd.as_f64(),
         }
     }
+}
+
+/// A window of packets with `mss` bytes over a round trip, in bytes per second; zero without a round trip.
+pub(crate) fn window_rate(cwnd: Packets, mss: u32, srtt: Duration) -> f64 {
+    if srtt.is_zero() { 0.0 } else { cwnd.as_f64() * f64::from(mss) / srtt.as_secs_f64() }
 }
 
 /// The application's hints about its data.

@@ -5,10 +5,11 @@ mod common;
 
 use anabranch_events::{SendKind, TransportEvent};
 use anabranch_segment::{Flags, MptcpOption, RemovedAddresses};
+use anabranch_stack::Connection;
 use anabranch_stack::connection::{Commit, Protocol};
 use anabranch_units::{LinkDirection, PathId};
 use common::talk::*;
-use common::{Pair, Path, config, secs};
+use common::{Pair, Path, Seeded, config, secs};
 
 const NOTHING: [&str; 0] = [];
 
@@ -293,4 +294,23 @@ fn bytes_of_a_dead_subflow_wait_for_the_other_one_to_recover_and_go_once() {
         offsets.extend(sends(&mut talk).iter().map(|(_, offset)| offset / 1428));
     }
     assert_eq!(offsets, (0..10).collect::<Vec<_>>());
+}
+
+#[test]
+fn more_paths_than_a_connection_can_have_subflows_are_refused() {
+    let client = |paths| Connection::client(config(Protocol::Mptcp, paths), Box::new(Seeded(1)));
+    assert!(client(64).is_ok());
+    let error = client(65).expect_err("one too many").to_string();
+    assert!(error.contains("there are 65") && error.contains("at most 64"), "{error}");
+}
+
+/// A server accepts a join on each of its paths, however many there are.
+#[test]
+fn every_path_gets_a_subflow() {
+    let paths = (0..20).map(|_| Path::symmetric(5, 10)).collect();
+    let mut net = Pair::new(config(Protocol::Mptcp, 20), config(Protocol::Mptcp, 20), paths, 1);
+    net.to_send = 1_000_000;
+    net.ask(100, false);
+    net.run_until(secs(1), |_| false);
+    assert_eq!((net.client.views().len(), net.server().views().len()), (20, 20));
 }

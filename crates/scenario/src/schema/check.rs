@@ -7,6 +7,7 @@ use super::mistake::Mistake;
 use super::tables::{DirectionSpec, Event, Link, Offset, Path, Rate, SCHEMA, Scenario, Session, Traffic};
 use super::{algorithms, content};
 use crate::warning::WarningKind;
+use anabranch_stack::scheduler::SubflowSet;
 use anabranch_units::Duration;
 use anabranch_units::text::write_time;
 
@@ -244,6 +245,11 @@ fn check_session(session: &mut Session, position: &str, paths: &[String], checke
     let steps = ["session", position];
     if session.paths.is_empty() {
         return checker.wrong(&["session", position, "paths"], "`paths` is empty", "at least one name of a path");
+    }
+    let (most, count) = (SubflowSet::CAPACITY, session.paths.len());
+    if count > most {
+        let expected = format!("at most {most}, because a connection has at most {most} subflows");
+        return checker.wrong(&["session", position, "paths"], format!("`paths` has {count} paths"), expected);
     }
     for (i, path) in session.paths.iter().enumerate() {
         let at = ["session", position, "paths", &i.to_string()];

@@ -182,6 +182,14 @@ fn a_scenario_without_a_path_or_a_session_is_refused() {
 }
 
 #[test]
+fn more_paths_than_a_connection_can_have_subflows_are_refused() {
+    let listed = vec!["\"wifi\""; 65].join(", ");
+    let (error, line) = broken("paths = [\"wifi\", \"lte\"]", &format!("paths = [{listed}]"));
+    assert_eq!(error.line, line);
+    assert!(error.message.contains("has 65 paths") && error.expected.contains("at most 64"), "{error}");
+}
+
+#[test]
 fn an_event_that_makes_a_link_unusable_is_refused_where_it_stands() {
     let (error, line) = broken("down = true", "queue = \"100 B\"");
     // The event's table begins three lines above.

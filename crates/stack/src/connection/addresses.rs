@@ -12,7 +12,7 @@ use core::net::IpAddr;
 use subtle::ConstantTimeEq;
 
 /// Retransmissions of an ADD_ADDR that is not echoed (Linux `ADD_ADDR_RETRANS_MAX`).
-const MAX_REPETITIONS: u32 = 3;
+const MAX_RETRANSMISSIONS: u32 = 3;
 /// The longest pause before a retransmission (Linux `net.mptcp.add_addr_timeout`).
 const LONGEST_PAUSE: Duration = Duration::from_secs(120);
 /// Addresses of the peer that are stored at most, a bound against floods.
@@ -30,17 +30,17 @@ struct Address {
 
 /// The option to send to the peer: ADD_ADDR or REMOVE_ADDR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum News {
+enum AddressChange {
     Added(Address),
     Removed(u8),
 }
 
-impl News {
+impl AddressChange {
     /// The address ID.
     fn id(self) -> u8 {
         match self {
-            News::Added(address) => address.id,
-            News::Removed(id) => id,
+            AddressChange::Added(address) => address.id,
+            AddressChange::Removed(id) => id,
         }
     }
 }
@@ -48,7 +48,7 @@ impl News {
 /// One of this end's addresses that was or will be advertised.
 #[derive(Clone, Copy, Debug)]
 struct Announcement {
-    news: News,
+    change: AddressChange,
     sent: u32,
     /// Time of the next transmission; `None` once it was echoed or the retransmissions are used up.
     due: Option<Instant>,
@@ -66,29 +66,29 @@ impl Connection {
     /// the peer echoes it. It waits until Multipath TCP is established.
     pub fn announce_address(&mut self, now: Instant, address_id: u8, address: IpAddr, port: Option<u16>) {
         let address = Address { id: address_id, ip: address, port };
-        self.tell(now, News::Added(address));
+        self.advertise(now, AddressChange::Added(address));
     }
 
     /// Withdraws an address of this end: the peer closes the subflows that use it and opens no more.
     pub fn withdraw_address(&mut self, now: Instant, address_id: u8) {
-        self.tell(now, News::Removed(address_id));
+        self.advertise(now, AddressChange::Removed(address_id));
     }
 
     /// Replaces an earlier advertisement or withdrawal of the same address.
-    fn tell(&mut self, now: Instant, news: News) {
-        self.forget_news_of(news.id());
-        self.addresses.announced.push(Announcement { news, sent: 0, due: Some(now) });
+    fn advertise(&mut self, now: Instant, change: AddressChange) {
+        self.forget_changes_of(change.id());
+        self.addresses.announced.push(Announcement { change, sent: 0, due: Some(now) });
         self.send_announcements(now);
     }
 
-    fn forget_news_of(&mut self, address_id: u8) {
-        self.addresses.announced.retain(|other| other.news.id() != address_id);
+    fn forget_changes_of(&mut self, address_id: u8) {
+        self.addresses.announced.retain(|other| other.change.id() != address_id);
     }
 
     /// The interface under a path is back. Only the client joins, so a server advertises the address.
     pub(super) fn restore_path(&mut self, now: Instant, id: PathId) {
         let Some(at) = self.config.paths.iter().position(|path| path.id == id) else { return };
-        self.addresses.announced.retain(|told| told.news != News::Removed(at as u8));
+        self.addresses.announced.retain(|other| other.change != AddressChange::Removed(at as u8));
         let missed = !self.subflows.iter().any(|subflow| subflow.path.id == id);
         if self.role == Role::Server && missed {
             self.announce_address(now, at as u8, self.config.paths[at].local, None);
@@ -103,18 +103,18 @@ impl Connection {
             if announcement.due.is_none_or(|due| due > now) {
                 continue;
             }
-            if announcement.sent > MAX_REPETITIONS {
+            if announcement.sent > MAX_RETRANSMISSIONS {
                 announcement.due = None;
                 continue;
             }
             announcement.due = Some(now + (longest * (1 << announcement.sent)).min(LONGEST_PAUSE));
             announcement.sent += 1;
-            let option = match announcement.news {
-                News::Added(Address { id, ip, port }) => {
+            let option = match announcement.change {
+                AddressChange::Added(Address { id, ip, port }) => {
                     let hmac = address_hmac(self.local_key, key, id, ip, port);
                     Some(MptcpOption::AddAddress { echo: false, address_id: id, address: ip, port, hmac })
                 }
-                News::Removed(id) => RemovedAddresses::new(&[id]).map(MptcpOption::RemoveAddress),
+                AddressChange::Removed(id) => RemovedAddresses::new(&[id]).map(MptcpOption::RemoveAddress),
             };
             self.subflows[at].signals.extend(option);
         }
@@ -136,10 +136,13 @@ impl Connection {
     /// An ADD_ADDR arrived. Without the right HMAC it is ignored: the peer did not send it.
     pub(super) fn on_address_announced(&mut self, now: Instant, at: usize, option: &MptcpOption) {
         let MptcpOption::AddAddress { echo, address_id, address, port, hmac } = *option else { return };
-        let told = Address { id: address_id, ip: address, port };
+        let announced = Address { id: address_id, ip: address, port };
         if echo {
-            let ours =
-                self.addresses.announced.iter_mut().filter(|announcement| announcement.news == News::Added(told));
+            let ours = self
+                .addresses
+                .announced
+                .iter_mut()
+                .filter(|announcement| announcement.change == AddressChange::Added(announced));
             ours.for_each(|announcement| announcement.due = None);
             return;
         }
@@ -150,24 +153,24 @@ impl Connection {
             return;
         }
         subflow.signals.push_back(MptcpOption::AddAddress { echo: true, address_id, address, port, hmac: 0 });
-        self.learn_address(now, told);
+        self.learn_address(now, announced);
     }
 
-    fn learn_address(&mut self, now: Instant, told: Address) {
+    fn learn_address(&mut self, now: Instant, announced: Address) {
         let learned = &mut self.addresses.learned;
-        if learned.contains(&told) {
+        if learned.contains(&announced) {
             return;
         }
-        learned.retain(|other| other.id != told.id);
+        learned.retain(|other| other.id != announced.id);
         if learned.len() == MAX_LEARNED {
             return;
         }
-        learned.push(told);
+        learned.push(announced);
         // A path that failed before may work now.
-        for path in self.config.paths.iter().filter(|path| path.remote == told.ip) {
+        for path in self.config.paths.iter().filter(|path| path.remote == announced.ip) {
             self.path_manager.on_address_known(now, path.id);
         }
-        self.mend_mesh(now);
+        self.open_missing_subflows(now);
     }
 
     /// The peer withdrew addresses: no path leads there until it advertises them again.

@@ -1,9 +1,12 @@
-//! Chooses the next segment to send, in a fixed order, and builds nothing: handshakes and resets, retransmissions, data
-//! queued on a subflow, data placed by the scheduler, DATA_FIN and FIN, acknowledgments.
+//! Chooses the next segment to send, in a fixed order: handshakes and resets, retransmissions, data queued on a subflow,
+//! data placed by the scheduler, DATA_FIN and FIN, acknowledgments.
+//!
+//! A choice moves no data and clears no flag: `carry_out` does. What choosing leaves behind are its own notes: why data
+//! waits, bursts that were deferred, windows that decayed while nothing was sent, and penalties.
 
 use super::{Commit, Connection, Failover, Mode};
 use crate::scheduler::{Decision, SubflowSet, Trigger, View};
-use crate::subflow::{Chunk, Record, Reinjection};
+use crate::subflow::{Chunk, Record, Reinjection, Subflow};
 use crate::view::SubflowView;
 use anabranch_events::{SendKind, TransportEvent};
 use anabranch_units::{Instant, SubflowId};
@@ -19,9 +22,9 @@ pub(super) enum Choice {
     /// RST.
     Reset(usize),
     /// A retransmission of a packet of the same subflow.
-    Repeat { at: usize, position: u64, record: Record, kind: SendKind },
-    /// Bytes of the stream.
-    Data { at: usize, chunk: Chunk },
+    Retransmit { at: usize, position: u64, record: Record, kind: SendKind },
+    /// Bytes of the stream: to send now, or to queue where data commits into the buffer.
+    Data { at: usize, chunk: Chunk, source: Source },
     /// DATA_FIN.
     End(usize),
     /// The subflow's FIN.
@@ -32,33 +35,36 @@ pub(super) enum Choice {
     Ack(usize),
 }
 
+/// Where the bytes of a choice come from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Source {
+    /// The subflow's queue.
+    Queue,
+    /// Bytes never given to a subflow.
+    Unsent,
+    /// The data of failed subflows.
+    Reinjection,
+    /// Data in flight, which the scheduler duplicates.
+    InFlight,
+    /// The first unacknowledged data, which blocks the shared window.
+    FirstUnacked,
+}
+
 impl Connection {
     pub(super) fn choose(&mut self, now: Instant) -> Option<Choice> {
-        debug_assert_eq!(self.stale_view(), None, "the view of this subflow is out of date");
-        self.waits.paced_until = None;
-        let choice = self
-            .choose_control(now)
+        self.choose_control(now)
             .or_else(|| self.choose_first_acknowledgment(now))
             .or_else(|| self.choose_data(now))
             .or_else(|| self.choose_end())
-            .or_else(|| self.choose_acknowledgment(now));
-        if choice.is_none() {
-            self.end_burst(now);
-        }
-        choice
-    }
-
-    /// Schedulers and congestion controls decide by the views, so these must match the subflows.
-    fn stale_view(&self) -> Option<(SubflowView, SubflowView)> {
-        let pairs = (0..self.subflows.len()).map(|at| (self.views[at], self.subflows[at].view(self.full_payload(at))));
-        pairs.into_iter().find(|(view, truth)| view != truth)
+            .or_else(|| self.choose_acknowledgment(now))
     }
 
     fn choose_control(&mut self, now: Instant) -> Option<Choice> {
-        self.subflows.iter_mut().enumerate().find_map(|(at, subflow)| {
+        self.subflows.attention().iter().find_map(|at| {
+            let subflow = &self.subflows[at];
             if subflow.reset.is_some() {
                 Some(Choice::Reset(at))
-            } else if std::mem::take(&mut subflow.third_due) {
+            } else if subflow.third_due {
                 Some(Choice::Ack(at))
             } else if subflow.handshake.due.is_some_and(|due| due <= now) && !subflow.handshake_failed() {
                 Some(Choice::Handshake(at))
@@ -73,11 +79,11 @@ impl Connection {
             return None;
         }
         for at in 0..self.subflows.len() {
-            if !self.may_send_now(now, at) {
+            if !self.may_send_now(now, at) || !self.subflows[at].sender.may_retransmit() {
                 continue;
             }
-            if let Some((position, record, kind)) = self.subflows[at].sender.next_repetition() {
-                return Some(Choice::Repeat { at, position, record, kind });
+            if let Some((position, record, kind)) = self.subflows[at].sender.next_retransmission() {
+                return Some(Choice::Retransmit { at, position, record, kind });
             }
         }
         loop {
@@ -88,14 +94,13 @@ impl Connection {
             if self.outgoing.write_placed() && self.waits.filling.take().is_some() {
                 continue;
             }
-            match self.schedule(now) {
-                Scheduled::Send(choice) => return Some(choice),
-                Scheduled::Queued(at) => self.waits.filling = Some(self.subflows[at].id),
-                Scheduled::Nothing if self.waits.filling.take().is_some() => {}
-                Scheduled::Nothing => {
-                    self.outgoing.write_all();
-                    return None;
-                }
+            let choice = self.schedule(now);
+            if choice.is_some() {
+                return choice;
+            }
+            if self.waits.filling.take().is_none() {
+                self.outgoing.write_all();
+                return None;
             }
         }
     }
@@ -125,48 +130,68 @@ impl Connection {
     /// Data that was queued on a subflow.
     fn choose_queued(&mut self, now: Instant) -> Option<Choice> {
         for at in 0..self.subflows.len() {
-            let filling = self.waits.filling == Some(self.subflows[at].id);
-            if self.subflows[at].queue.is_empty() || filling || !self.may_send_now(now, at) {
+            let subflow = &self.subflows[at];
+            if subflow.queue.is_empty() || self.waits.filling == Some(subflow.id) || !self.may_send_now(now, at) {
                 continue;
             }
-            self.wake(now, at);
-            let payload = u64::from(self.full_payload(at));
-            let unacked = self.outgoing.unacked();
-            let subflow = &mut self.subflows[at];
-            if subflow.sender.gathers(now, subflow.queued, payload as u32) {
-                subflow.sender.gather();
+            if self.windows_decay() {
+                self.decay_idle_window(now, at);
+            }
+            let (payload, queued) = (self.full_payload(at), self.subflows[at].queued);
+            if self.subflows.defers_for_burst(now, at, queued, payload) {
                 continue;
             }
-            while subflow.sender.has_room() {
-                let Some(chunk) = subflow.take(payload) else { break };
-                // What was acknowledged meanwhile, through another subflow, need not be sent at all. Upstream Linux cannot take
-                // back what stands in the queue of a TCP.
-                if chunk.stream_offset + chunk.len > unacked || self.config.transport.failover == Failover::Upstream {
-                    return Some(Choice::Data { at, chunk });
-                }
+            self.drop_acknowledged(at, u64::from(payload));
+            let subflow = &self.subflows[at];
+            if let Some(chunk) = subflow.peek(u64::from(payload)).filter(|_| subflow.sender.has_room()) {
+                return Some(Choice::Data { at, chunk, source: Source::Queue });
             }
-            self.refresh(at);
         }
         None
     }
 
-    /// Decays the window of a subflow that is about to send after a pause. What is queued had this effect when it was queued.
-    fn wake(&mut self, now: Instant, at: usize) {
-        if self.config.transport.commit == Commit::AtWindow && self.subflows[at].sender.board().is_empty() {
-            let decay = self.config.transport.idle_restart;
-            self.subflows[at].sender.before_sending(now, decay);
-            self.refresh(at);
+    /// Removes what was acknowledged meanwhile, through another subflow, from the front of the queue: it need not be sent
+    /// at all. Upstream Linux cannot take back what stands in the queue of a TCP.
+    fn drop_acknowledged(&mut self, at: usize, payload: u64) {
+        if self.config.transport.failover == Failover::Upstream || !self.subflows[at].sender.has_room() {
+            return;
+        }
+        let unacked = self.outgoing.unacked();
+        let acknowledged =
+            |subflow: &Subflow| subflow.peek(payload).is_some_and(|chunk| chunk.stream_offset + chunk.len <= unacked);
+        while acknowledged(&self.subflows[at]) {
+            self.subflows[at].take(payload);
+        }
+    }
+
+    /// Decays the windows of subflows that may send now after a pause.
+    fn decay_idle_windows(&mut self, now: Instant) {
+        if self.windows_decay() {
+            (0..self.subflows.len()).for_each(|at| self.decay_idle_window(now, at));
+        }
+    }
+
+    /// Whether windows decay when data is about to be sent. What is queued had this effect when it was queued.
+    fn windows_decay(&self) -> bool {
+        self.config.transport.commit == Commit::AtWindow && self.config.transport.idle_restart
+    }
+
+    #[inline]
+    fn decay_idle_window(&mut self, now: Instant, at: usize) {
+        let sender = &self.subflows[at].sender;
+        if sender.board().is_empty() && sender.idles_beyond_timeout(now) {
+            self.subflows[at].sender.before_sending(now);
         }
     }
 
     /// Places bytes on subflows: those of failed subflows first, then new ones.
-    fn schedule(&mut self, now: Instant) -> Scheduled {
+    fn schedule(&mut self, now: Instant) -> Option<Choice> {
         if self.mode == Mode::Negotiating || self.subflows.is_empty() {
-            return Scheduled::Nothing;
+            return None;
         }
         if let Some(bytes) = self.outgoing.next_reinjection() {
             let scheduled = self.schedule_reinjection(now, bytes);
-            if !matches!(scheduled, Scheduled::Nothing) {
+            if scheduled.is_some() {
                 return scheduled;
             }
         }
@@ -177,15 +202,13 @@ impl Connection {
         let under_way = self.outgoing.next > self.outgoing.unacked();
         if unsent == 0 && !(under_way && self.scheduler.duplicates()) {
             self.note_waits(now, false, false);
-            return Scheduled::Nothing;
+            return None;
         }
-        for at in 0..self.subflows.len() {
-            self.wake(now, at);
-        }
+        self.decay_idle_windows(now);
         let candidates = self.candidates(now, None);
         if candidates.is_empty() {
             self.note_waits(now, false, false);
-            return Scheduled::Nothing;
+            return None;
         }
         if unsent > 0 && self.window_blocks(unsent) {
             self.note_waits(now, true, false);
@@ -194,32 +217,33 @@ impl Connection {
         self.schedule_new(now, candidates)
     }
 
-    fn schedule_new(&mut self, now: Instant, candidates: SubflowSet) -> Scheduled {
+    fn schedule_new(&mut self, now: Instant, candidates: SubflowSet) -> Option<Choice> {
         self.note_period(now);
         let connection = self.connection_view(now);
-        let view = View { connection: &connection, subflows: &self.views, candidates };
+        let options = self.data_options();
+        let view = View { connection: &connection, subflows: self.subflows.views(options), candidates };
         match self.scheduler.decide(&view, Trigger::NewData) {
             Decision::Send { subflow, bytes } if candidates.contains(subflow) => {
                 self.note_waits(now, false, false);
-                self.place_new(now, subflow, bytes)
+                self.place_new(subflow, bytes)
             }
             Decision::Duplicate { subflow, offset, bytes } if candidates.contains(subflow) => {
                 self.note_waits(now, false, false);
-                self.place_duplicate(now, subflow, offset, bytes)
+                self.place_duplicate(subflow, offset, bytes)
             }
             Decision::Wait { until } => {
                 self.waits.scheduler_until = until.filter(|at| *at > now);
                 self.note_waits(now, false, self.outgoing.unsent() > 0);
-                Scheduled::Nothing
+                None
             }
             other => {
                 debug_assert!(false, "{:?} decided {other:?}, which is no candidate", self.scheduler);
-                Scheduled::Nothing
+                None
             }
         }
     }
 
-    fn place_new(&mut self, now: Instant, at: usize, bytes: u64) -> Scheduled {
+    fn place_new(&mut self, at: usize, bytes: u64) -> Option<Choice> {
         let payload = u64::from(self.full_payload(at));
         let (limit, written) = match self.config.transport.commit {
             Commit::AtWindow => (payload, self.outgoing.unsent()),
@@ -227,59 +251,40 @@ impl Connection {
         };
         let len = limit.min(written).min(self.outgoing.window_end() - self.outgoing.next);
         if len == 0 {
-            return Scheduled::Nothing;
+            return None;
         }
         let chunk = Chunk { stream_offset: self.outgoing.next, len, kind: SendKind::New };
-        self.outgoing.next += len;
-        self.hand_over(now, at, chunk)
+        Some(Choice::Data { at, chunk, source: Source::Unsent })
     }
 
-    fn place_duplicate(&mut self, now: Instant, at: usize, offset: u64, bytes: u64) -> Scheduled {
+    fn place_duplicate(&self, at: usize, offset: u64, bytes: u64) -> Option<Choice> {
         let payload = u64::from(self.full_payload(at));
         let start = offset.max(self.outgoing.unacked());
         let len = self.outgoing.next.saturating_sub(start).min(bytes).min(payload);
         if len == 0 {
-            return Scheduled::Nothing;
+            return None;
         }
-        self.hand_over(now, at, Chunk { stream_offset: start, len, kind: SendKind::Duplicate })
+        let chunk = Chunk { stream_offset: start, len, kind: SendKind::Duplicate };
+        Some(Choice::Data { at, chunk, source: Source::InFlight })
     }
 
-    /// Where data commits at the window it is sent now, otherwise it is added to the subflow's queue.
-    fn hand_over(&mut self, now: Instant, at: usize, chunk: Chunk) -> Scheduled {
-        if self.config.transport.commit == Commit::AtWindow {
-            return Scheduled::Send(Choice::Data { at, chunk });
-        }
-        self.queue(now, at, chunk);
-        Scheduled::Queued(at)
-    }
-
-    /// Adds bytes to the queue of a subflow.
-    pub(super) fn queue(&mut self, now: Instant, at: usize, chunk: Chunk) {
-        // Where data commits at the window, the window decays when the data is sent (`wake`).
-        let decay = self.config.transport.idle_restart && self.config.transport.commit == Commit::IntoBuffer;
-        let payload = self.full_payload(at);
-        let subflow = &mut self.subflows[at];
-        let records = subflow.give(chunk, payload);
-        subflow.sender.before_queueing(now, records, decay);
-        self.refresh(at);
-    }
-
-    fn schedule_reinjection(&mut self, now: Instant, bytes: Reinjection) -> Scheduled {
+    fn schedule_reinjection(&mut self, now: Instant, bytes: Reinjection) -> Option<Choice> {
         self.note_period(now);
         // Not on the subflow that lost them, unless there is no other.
-        let alternative = self.views.iter().any(|view| view.usable() && view.id != bytes.avoid);
-        let candidates = self.candidates(now, alternative.then_some(bytes.avoid));
+        let alternative = self.views_now().iter().any(|view| view.usable() && Some(view.id) != bytes.avoid);
+        let candidates = self.candidates(now, bytes.avoid.filter(|_| alternative));
         if candidates.is_empty() {
-            return Scheduled::Nothing;
+            return None;
         }
         let connection = self.connection_view(now);
-        let view = View { connection: &connection, subflows: &self.views, candidates };
+        let options = self.data_options();
+        let view = View { connection: &connection, subflows: self.subflows.views(options), candidates };
         let Decision::Send { subflow: at, .. } = self.scheduler.decide(&view, Trigger::Reinjection) else {
-            return Scheduled::Nothing;
+            return None;
         };
         let len = (bytes.end - bytes.start).min(u64::from(self.full_payload(at)));
-        self.outgoing.take_reinjection(len);
-        self.hand_over(now, at, Chunk { stream_offset: bytes.start, len, kind: SendKind::Reinjection })
+        let chunk = Chunk { stream_offset: bytes.start, len, kind: SendKind::Reinjection };
+        Some(Choice::Data { at, chunk, source: Source::Reinjection })
     }
 
     /// The subflows that can take data: usable, not held back by pacing, with room; backups only if nothing else is usable.
@@ -287,73 +292,75 @@ impl Connection {
     fn candidates(&mut self, now: Instant, without: Option<SubflowId>) -> SubflowSet {
         // Plain TCP has no other subflow on which new data could avoid the repair after a timeout.
         let alone = self.mode == Mode::Plain;
-        let counts = |view: &SubflowView| (view.usable() || (alone && view.established)) && Some(view.id) != without;
-        let backups = !self.views.iter().any(|view| counts(view) && !view.backup);
-        let mut set = SubflowSet::EMPTY;
-        for at in 0..self.views.len().min(64) {
-            let view = &self.views[at];
-            let room = match self.config.transport.commit {
-                Commit::AtWindow => view.room() > 0,
-                Commit::IntoBuffer => view.memory < view.send_buffer,
-            };
-            if counts(view) && view.backup == backups && room && self.may_take_now(now, at) {
-                set.insert(at);
+        let commit = self.config.transport.commit;
+        let has_room = |view: &SubflowView| match commit {
+            Commit::AtWindow => view.room() > 0,
+            Commit::IntoBuffer => view.memory < view.send_buffer,
+        };
+        let (mut regular, mut backups) = (SubflowSet::EMPTY, SubflowSet::EMPTY);
+        let mut only_backups = true;
+        for (at, view) in self.views_now().iter().enumerate() {
+            if !(view.usable() || (alone && view.established)) || Some(view.id) == without {
+                continue;
+            }
+            only_backups &= view.backup;
+            if has_room(view) {
+                if view.backup { backups.insert(at) } else { regular.insert(at) }
+            }
+        }
+        let mut set = if only_backups { backups } else { regular };
+        if commit == Commit::AtWindow {
+            // This data leaves at once, so pacing and bursts matter; a queue can take data at any time.
+            let unsent = self.outgoing.unsent();
+            for at in set.iter() {
+                let full = self.views_now()[at].mss;
+                if !self.may_send_now(now, at) || self.subflows.defers_for_burst(now, at, unsent, full) {
+                    set.remove(at);
+                }
             }
         }
         set
     }
 
-    /// Whether new data should wait until the subflow has room for a burst.
-    fn gathers(&mut self, now: Instant, at: usize) -> bool {
-        let gathers = self.subflows[at].sender.gathers(now, self.outgoing.unsent(), self.views[at].mss);
-        if gathers {
-            self.subflows[at].sender.gather();
-        }
-        gathers
-    }
-
-    /// Data that commits at the window leaves at once, so pacing and bursts matter; a queue can take it at any time.
-    fn may_take_now(&mut self, now: Instant, at: usize) -> bool {
-        self.config.transport.commit == Commit::IntoBuffer || (self.may_send_now(now, at) && !self.gathers(now, at))
-    }
-
     /// Whether the peer's window blocks new data. A remainder smaller than a segment waits while anything is in flight
     /// (sender-side silly-window avoidance, RFC 9293 section 3.8.6.2.1), unless a subflow's buffer takes it: upstream Linux fills
     /// the window to its end.
-    fn window_blocks(&self, unsent: u64) -> bool {
+    fn window_blocks(&mut self, unsent: u64) -> bool {
         let space = self.outgoing.window_end().saturating_sub(self.outgoing.next);
-        let segment = self.views.iter().map(|view| u64::from(view.mss)).min().unwrap_or(1);
         let under_way = self.outgoing.next > self.outgoing.unacked();
-        let silly = under_way && space < unsent.min(segment) && self.config.transport.commit == Commit::AtWindow;
-        space == 0 || silly
+        if space == 0 || !under_way || space >= unsent || self.config.transport.commit == Commit::IntoBuffer {
+            return space == 0;
+        }
+        let segments = self.views_now().iter().map(|view| u64::from(view.mss));
+        space < segments.min().unwrap_or(1)
     }
 
     /// Opportunistic retransmission and penalisation (Raiciu et al., NSDI 2012; legacy `mptcp_rcv_buf_optimization`): the
     /// segment that blocks the window is retransmitted on the fastest subflow with room, and the window of the subflow
     /// that holds it is halved.
-    fn relieve_window(&mut self, now: Instant, candidates: SubflowSet) -> Scheduled {
+    fn relieve_window(&mut self, now: Instant, candidates: SubflowSet) -> Option<Choice> {
         let head = self.outgoing.unacked();
-        if !self.config.transport.opportunistic_retransmission || self.progress.repeated_head == Some(head) {
-            return Scheduled::Nothing;
+        if !self.config.transport.opportunistic_retransmission || self.progress.relieved_at == Some(head) {
+            return None;
         }
-        let fastest = candidates.iter().min_by_key(|at| self.views[*at].srtt);
         let holder = self.subflows.iter().position(|s| s.sender.board().carries_near_front(head));
-        let (Some(fast), Some(slow)) = (fastest, holder) else { return Scheduled::Nothing };
-        let (fast_view, slow_view) = (self.views[fast], self.views[slow]);
+        let views = self.views_now();
+        let fastest = candidates.iter().min_by_key(|at| views[*at].srtt);
+        let (Some(fast), Some(slow)) = (fastest, holder) else { return None };
+        let (fast_view, slow_view) = (views[fast], views[slow]);
         if fast == slow || fast_view.srtt >= slow_view.srtt {
-            return Scheduled::Nothing;
+            return None;
         }
         if self.config.transport.penalisation {
             self.penalise(now, slow, fast_view);
         }
         // Not worth it if the copy arrives no earlier than the original (legacy condition).
         if slow_view.cwnd.floor() > 4 && fast_view.srtt * 4 >= slow_view.srtt {
-            return Scheduled::Nothing;
+            return None;
         }
-        self.progress.repeated_head = Some(head);
-        self.progress.opportunistic += 1;
         let len = u64::from(self.full_payload(fast)).min(self.outgoing.next - head);
-        self.hand_over(now, fast, Chunk { stream_offset: head, len, kind: SendKind::Reinjection })
+        let chunk = Chunk { stream_offset: head, len, kind: SendKind::Reinjection };
+        Some(Choice::Data { at: fast, chunk, source: Source::FirstUnacked })
     }
 
     fn penalise(&mut self, now: Instant, slow: usize, fast: SubflowView) {
@@ -371,36 +378,44 @@ impl Connection {
             to: cut.to.as_f64(),
         };
         self.log.emit(now, event);
-        self.refresh(slow);
     }
 
     fn choose_end(&mut self) -> Option<Choice> {
-        // Before that, the keys take the option space of DATA_FIN.
-        let may_tell = self.mode == Mode::Multipath && self.confirmed;
-        if self.outgoing.end_pending() && may_tell && !self.end_told {
-            self.end_told = true;
-            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.tell_end = true);
-        }
-        if self.mode == Mode::Plain && self.outgoing.exhausted() {
-            for at in 0..self.subflows.len() {
-                if self.subflows[at].is_established() && !std::mem::replace(&mut self.subflows[at].closing, true) {
-                    self.refresh(at);
-                }
-            }
-        }
-        self.subflows.iter_mut().enumerate().find_map(|(at, subflow)| {
+        self.begin_end();
+        self.subflows.attention().iter().find_map(|at| {
+            let subflow = &self.subflows[at];
             if !subflow.is_established() {
                 None
-            } else if std::mem::take(&mut subflow.tell_end) {
+            } else if subflow.data_fin_due {
                 Some(Choice::End(at))
             } else if subflow.closing && !subflow.fin_sent && subflow.queue.is_empty() {
                 Some(Choice::Fin(at))
-            } else if std::mem::take(&mut subflow.window_probe) {
+            } else if subflow.window_probe {
                 Some(Choice::WindowProbe(at))
             } else {
                 None
             }
         })
+    }
+
+    /// Everything was sent and the application has no more: DATA_FIN is due on every subflow, or, over TCP, the FIN.
+    fn begin_end(&mut self) {
+        if !self.outgoing.exhausted() {
+            return;
+        }
+        // Before the peer has sent DSS, the keys take the option space of DATA_FIN.
+        let may_send = self.mode == Mode::Multipath && self.confirmed;
+        if self.outgoing.end_pending() && may_send && !self.data_fin_sent {
+            self.data_fin_sent = true;
+            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.data_fin_due = true);
+        }
+        if self.mode == Mode::Plain {
+            for at in 0..self.subflows.len() {
+                if self.subflows[at].is_established() && !self.subflows[at].closing {
+                    self.subflows[at].closing = true;
+                }
+            }
+        }
     }
 
     /// Linux acknowledges the first data of a connection at once, before the application can answer (quick acknowledgments, which
@@ -411,47 +426,22 @@ impl Connection {
     }
 
     fn choose_acknowledgment(&mut self, now: Instant) -> Option<Choice> {
+        let attention = self.subflows.attention();
         let wants = |at: &usize| {
             let subflow = &self.subflows[*at];
-            let signals = !subflow.signals.is_empty() && self.may_signal(*at);
-            subflow.is_established() && (subflow.receiver.wants_ack(now) || signals)
+            let signals = || attention.contains(*at) && !subflow.signals.is_empty() && self.may_signal(*at);
+            subflow.is_established() && (subflow.receiver.wants_ack(now) || signals())
         };
         (0..self.subflows.len()).find(wants).map(Choice::Ack)
     }
 
-    /// Everything that could be sent was sent.
-    fn end_burst(&mut self, now: Instant) {
-        let decay = self.config.transport.idle_restart;
-        if self.config.transport.commit == Commit::IntoBuffer && self.outgoing.lacks_room() {
-            self.expand_send_buffers();
-        }
-        for at in 0..self.subflows.len() {
-            let waits_for_pace = self.subflows[at].sender.paced_until() > now && self.has_supply(at);
-            let subflow = &mut self.subflows[at];
-            subflow.sender.note_supply(waits_for_pace);
-            if std::mem::take(&mut subflow.sent_in_burst) || subflow.sender.is_gathering() {
-                subflow.sender.after_sending(now, decay);
-                self.refresh(at);
-            }
-        }
-        self.arm_progress(now);
-    }
-
     /// Whether there is data that the subflow may send, or that a scheduler may give it.
-    fn has_supply(&self, at: usize) -> bool {
+    pub(super) fn has_supply(&mut self, at: usize) -> bool {
         let unsent = self.outgoing.unsent();
         match self.config.transport.commit {
             Commit::AtWindow => unsent > 0 && !self.window_blocks(unsent),
             // What commits into the buffer was queued already, if it is for this subflow.
             Commit::IntoBuffer => !self.subflows[at].queue.is_empty(),
-        }
-    }
-
-    fn expand_send_buffers(&mut self) {
-        for at in 0..self.subflows.len() {
-            if self.subflows[at].is_established() && self.subflows[at].expand_send_buffer() {
-                self.refresh(at);
-            }
         }
     }
 
@@ -465,14 +455,4 @@ impl Connection {
             self.log.emit(now, TransportEvent::SchedulerWaiting { waiting: scheduler_waiting });
         }
     }
-}
-
-/// Placement result.
-enum Scheduled {
-    /// The bytes are sent now.
-    Send(Choice),
-    /// The bytes are in the queue of this subflow.
-    Queued(usize),
-    /// No bytes can be placed.
-    Nothing,
 }

@@ -1,41 +1,19 @@
 //! Builds the chosen segment and records the transmission.
 
-use super::choose::Choice;
-use super::{Connection, Mode, Role, Transmit};
+use super::{Connection, Mode, Transmit};
 use crate::subflow::{Chunk, Opening, Record, State};
 use anabranch_events::{CloseReason, SendKind, TransportEvent};
 use anabranch_segment::{
     CapableFlags, DataSeq, Dss, Flags, MAX_OPTIONS_LEN, Mapping, MptcpOption, SackBlock, SackBlocks, Segment,
-    SynOptions, TIMESTAMPS_LEN, Timestamps,
+    SynOptions, Timestamps,
 };
-use anabranch_units::{Bandwidth, Instant};
+use anabranch_units::{Bandwidth, Duration, Instant};
 
 const CAPABLE_FLAGS: CapableFlags =
     CapableFlags { checksum_required: false, deny_join_initial: false, hmac_sha256: true };
 
 impl Connection {
-    pub(super) fn encode(&mut self, now: Instant, choice: Choice) -> Transmit {
-        match choice {
-            Choice::Handshake(at) => self.encode_handshake(now, at),
-            Choice::Reset(at) => self.encode_reset(now, at),
-            Choice::Repeat { at, position, record, kind } => self.encode_repetition(now, at, position, record, kind),
-            Choice::Data { at, chunk } => self.encode_data(now, at, chunk),
-            Choice::End(at) => self.encode_end(now, at),
-            Choice::Fin(at) => self.encode_fin(now, at),
-            Choice::WindowProbe(at) => {
-                let old = self.subflows[at].sender.acked().wrapping_sub(1);
-                let segment = self.acknowledgment(now, at, old);
-                self.transmit(at, segment, 0)
-            }
-            Choice::Ack(at) => {
-                let segment = self.acknowledgment(now, at, self.subflows[at].sender.next());
-                self.transmit(at, segment, 0)
-            }
-        }
-    }
-
-    fn transmit(&mut self, at: usize, segment: Segment, stream_offset: u64) -> Transmit {
-        self.refresh(at);
+    fn transmit(&self, at: usize, segment: Segment, stream_offset: u64) -> Transmit {
         Transmit { path: self.subflows[at].path.id, segment, stream_offset }
     }
 
@@ -57,7 +35,7 @@ impl Connection {
 
     // Handshakes.
 
-    fn encode_handshake(&mut self, now: Instant, at: usize) -> Transmit {
+    pub(super) fn encode_handshake(&mut self, now: Instant, at: usize) -> Transmit {
         let segment = match self.subflows[at].state {
             State::SynSent => {
                 self.doubt_capable(now, at);
@@ -135,23 +113,24 @@ impl Connection {
     // Data.
 
     /// New bytes on a subflow take its next sequence numbers and are recorded until they are acknowledged.
-    fn encode_data(&mut self, now: Instant, at: usize, chunk: Chunk) -> Transmit {
+    pub(super) fn encode_data(&mut self, now: Instant, at: usize, chunk: Chunk) -> Transmit {
         let start = self.subflows[at].sender.next();
         let mut segment = self.data_segment(now, at, start, chunk.stream_offset, chunk.len as u32, Flags::ACK);
         let last = self.outgoing.unsent() == 0 && self.subflows[at].queue.is_empty();
-        let subflow = &mut self.subflows[at];
+        // The event has the estimates with which the scheduler chose.
+        self.note_sent(now, at, chunk.kind, chunk.stream_offset, chunk.len as u32);
+        let subflow = self.subflows.sending(at);
         subflow.sender.on_sent(now, chunk.stream_offset, chunk.len as u32, false);
         // Linux sets PSH at the end of its data and of every burst for segmentation offload.
         if last || subflow.sender.burst_ended() {
             segment.flags = segment.flags | Flags::PSH;
         }
         subflow.sent_in_burst = true;
-        self.note_sent(now, at, chunk.kind, chunk.stream_offset, chunk.len as u32);
         self.transmit(at, segment, chunk.stream_offset)
     }
 
     /// A retransmission, with the same sequence numbers and the same mapping.
-    fn encode_repetition(
+    pub(super) fn encode_retransmission(
         &mut self,
         now: Instant,
         at: usize,
@@ -161,12 +140,12 @@ impl Connection {
     ) -> Transmit {
         let flags = if record.fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
         let segment = self.data_segment(now, at, record.start, record.stream_offset, record.len, flags);
-        let subflow = &mut self.subflows[at];
-        subflow.sender.on_repeated(now, position, record.len);
-        subflow.sent_in_burst = true;
         if record.len > 0 {
             self.note_sent(now, at, kind, record.stream_offset, record.len);
         }
+        let subflow = &mut self.subflows[at];
+        subflow.sender.on_retransmitted(now, position, record.len);
+        subflow.sent_in_burst = true;
         self.transmit(at, segment, record.stream_offset)
     }
 
@@ -185,7 +164,7 @@ impl Connection {
         segment.payload_len = len;
         segment.timestamps = self.timestamps(now, at);
         if self.mode == Mode::Multipath {
-            if self.owes_keys(at) && start == 1 && len > 0 {
+            if self.repeats_keys(at) && start == 1 && len > 0 {
                 segment.mptcp.push(self.keys(Some(len as u16)));
             } else {
                 segment.dss = Some(self.dss(start, stream_offset, len));
@@ -228,27 +207,12 @@ impl Connection {
         DataSeq { value: if wide { value } else { value & 0xffff_ffff }, wide }
     }
 
-    /// Until the server answers with DSS, the client sends both keys again (RFC 8684 section 3.1).
-    fn owes_keys(&self, at: usize) -> bool {
-        self.role == Role::Client && !self.confirmed && self.subflows[at].opening == Opening::Initial
+    fn repeats_keys(&self, at: usize) -> bool {
+        self.data_options().repeats_keys(&self.subflows[at])
     }
 
     fn keys(&self, data_len: Option<u16>) -> MptcpOption {
         capable(Some(self.local_key.value), self.remote_key.map(|key| key.value), data_len)
-    }
-
-    /// Payload of a full segment on the subflow, given the options that data carries there.
-    pub(super) fn full_payload(&self, at: usize) -> u32 {
-        let subflow = &self.subflows[at];
-        let timestamps = if subflow.peer.timestamps { TIMESTAMPS_LEN } else { 0 };
-        let mptcp = match self.mode {
-            Mode::Plain if subflow.infinite_from != Some(subflow.sender.next()) => 0,
-            _ if self.config.transport.wide_data_seq => 28,
-            // The keys with the length of the first data need more than DSS with narrow numbers.
-            _ if self.owes_keys(at) => 24,
-            _ => 20,
-        };
-        subflow.payload_room(timestamps + mptcp)
     }
 
     /// Records a segment with data or an acknowledgment, and emits its events.
@@ -256,11 +220,17 @@ impl Connection {
         let subflow = self.subflows[at].id;
         self.log.emit(now, TransportEvent::SegmentSent { subflow, kind, bytes, offset });
         let new = kind == SendKind::New;
+        if self.switches.last == Some(subflow) && (!new || self.switches.last_new == Some(subflow)) {
+            return;
+        }
         let from_any = self.switches.last.replace(subflow).filter(|last| *last != subflow);
         let from_new = if new { self.switches.last_new.replace(subflow).filter(|last| *last != subflow) } else { None };
         let Some(from) = from_any.or(from_new) else { return };
-        let estimate =
-            |id| self.views.iter().find(|view| view.id == id).map_or((Default::default(), 0.0), |v| (v.srtt, v.rate()));
+        let options = self.data_options();
+        let estimate = |id| {
+            let subflow = self.subflows.iter().find(|subflow| subflow.id == id);
+            subflow.map_or((Duration::ZERO, 0.0), |s| (s.sender.rtt().srtt(), s.window_rate(options.full_payload(s))))
+        };
         let ((rtt_from, rate_from), (rtt_to, rate_to)) = (estimate(from), estimate(subflow));
         let event = TransportEvent::PathSwitched {
             from,
@@ -279,7 +249,7 @@ impl Connection {
     // Ends and acknowledgments.
 
     /// DATA_FIN, which takes no sequence number of the subflow.
-    fn encode_end(&mut self, now: Instant, at: usize) -> Transmit {
+    pub(super) fn encode_end(&mut self, now: Instant, at: usize) -> Transmit {
         let next = self.subflows[at].sender.next();
         let mut segment = self.bare_acknowledgment(now, at, next);
         let mapping = Mapping { dsn: self.own_number(self.outgoing.end()), subflow_offset: 0, len: 1, checksum: None };
@@ -289,7 +259,7 @@ impl Connection {
     }
 
     /// The subflow's FIN, which takes one sequence number: like data, it is recorded until it is acknowledged.
-    fn encode_fin(&mut self, now: Instant, at: usize) -> Transmit {
+    pub(super) fn encode_fin(&mut self, now: Instant, at: usize) -> Transmit {
         let start = self.subflows[at].sender.next();
         let end = self.outgoing.end();
         let segment = self.data_segment(now, at, start, end, 0, Flags::ACK | Flags::FIN);
@@ -299,7 +269,7 @@ impl Connection {
         self.transmit(at, segment, 0)
     }
 
-    fn encode_reset(&mut self, now: Instant, at: usize) -> Transmit {
+    pub(super) fn encode_reset(&mut self, now: Instant, at: usize) -> Transmit {
         // After the SYN in any case, or the peer would not accept it.
         let next = self.subflows[at].sender.next().max(1);
         let mut segment = self.bare(at, Flags::RST | Flags::ACK, next);
@@ -318,6 +288,18 @@ impl Connection {
         let transmit = self.transmit(at, segment, 0);
         self.remove_dead(now);
         transmit
+    }
+
+    /// A segment with an old number.
+    pub(super) fn encode_window_probe(&mut self, now: Instant, at: usize) -> Transmit {
+        let old = self.subflows[at].sender.acked().wrapping_sub(1);
+        let segment = self.acknowledgment(now, at, old);
+        self.transmit(at, segment, 0)
+    }
+
+    pub(super) fn encode_acknowledgment(&mut self, now: Instant, at: usize) -> Transmit {
+        let segment = self.acknowledgment(now, at, self.subflows[at].sender.next());
+        self.transmit(at, segment, 0)
     }
 
     /// A segment without payload with the number of `offset` and the next option that waits to be sent.
@@ -342,7 +324,7 @@ impl Connection {
 
     /// Whether there is room for further options: the keys leave none.
     pub(super) fn may_signal(&self, at: usize) -> bool {
-        !self.owes_keys(at)
+        !self.repeats_keys(at)
     }
 
     /// An acknowledgment with only the options of every segment of the subflow.
@@ -351,7 +333,7 @@ impl Connection {
         segment.timestamps = self.timestamps(now, at);
         if self.mode == Mode::Multipath {
             // Segments after the first imply that the keys were received.
-            if self.owes_keys(at) && self.subflows[at].sender.next() == 1 {
+            if self.repeats_keys(at) && self.subflows[at].sender.next() == 1 {
                 segment.mptcp.push(self.keys(None));
             } else {
                 segment.dss = Some(Dss { data_ack: Some(self.peer_number()), mapping: None, data_fin: false });
@@ -362,12 +344,15 @@ impl Connection {
 
     /// The selective part of the acknowledgment, as far as the option space allows.
     fn fill_acknowledgment(&mut self, now: Instant, at: usize, segment: &mut Segment, room: u32) {
-        let space = room.saturating_sub(segment.options_len());
-        let subflow = &mut self.subflows[at];
-        let fitting = if subflow.peer.sack { SackBlocks::fitting(space) } else { 0 };
+        let subflow = &self.subflows[at];
         let peer_isn = subflow.peer_isn;
+        let fitting = if subflow.peer.sack && subflow.receiver.has_blocks() {
+            SackBlocks::fitting(room.saturating_sub(segment.options_len()))
+        } else {
+            0
+        };
         let sack = &mut segment.sack;
-        subflow.receiver.on_ack_sent(now, |start, end| {
+        self.subflows.receiver(at).on_ack_sent(now, |start, end| {
             let block = SackBlock { start: peer_isn.at(start), end: peer_isn.at(end) };
             sack.as_slice().len() < fitting && sack.push(block)
         });

@@ -4,10 +4,7 @@ use super::{Connection, Failover, Mode};
 use crate::subflow::{Reinjection, State};
 use anabranch_events::{CloseReason, TransportEvent};
 use anabranch_segment::ResetReason;
-use anabranch_units::{Duration, Instant, PathId, SubflowId};
-
-/// An id that no subflow has: a reinjection that any subflow may carry.
-pub(super) const NOBODY: SubflowId = SubflowId(u16::MAX);
+use anabranch_units::{Instant, PathId};
 
 impl Connection {
     /// The subflow's retransmission timer fired. The others retransmit its data, and it gets no new data until an
@@ -20,7 +17,7 @@ impl Connection {
             return;
         }
         // A subflow that the path policy forbids counts: it may be allowed again because this one fails.
-        let alternative = self.views.iter().enumerate().any(|(i, view)| i != at && view.works());
+        let alternative = self.views_now().iter().enumerate().any(|(i, view)| i != at && view.works());
         if self.mode == Mode::Multipath && self.config.transport.failover == Failover::Legacy && alternative {
             self.reinject_from(at);
             self.subflows[at].potentially_failed = true;
@@ -33,7 +30,7 @@ impl Connection {
         let until = subflow.reinjected_until;
         for record in subflow.sender.board().records().filter(|r| r.start >= until && r.len > 0) {
             let start = record.stream_offset;
-            outgoing.reinject(Reinjection { start, end: start + u64::from(record.len), avoid: subflow.id });
+            outgoing.reinject(Reinjection { start, end: start + u64::from(record.len), avoid: Some(subflow.id) });
         }
         subflow.reinjected_until = subflow.sender.next();
         self.reinject_queue(at);
@@ -44,38 +41,7 @@ impl Connection {
         let (subflow, outgoing) = (&mut self.subflows[at], &mut self.outgoing);
         for chunk in subflow.take_all() {
             let start = chunk.stream_offset;
-            outgoing.reinject(Reinjection { start, end: start + chunk.len, avoid: subflow.id });
-        }
-        self.refresh(at);
-    }
-
-    /// The peer acknowledged data.
-    pub(super) fn on_progress(&mut self, now: Instant) {
-        self.progress.backoff = 0;
-        self.progress.deadline = None;
-        self.arm_progress(now);
-    }
-
-    /// Starts the timer that watches data in flight, an unacknowledged DATA_FIN, or a closed window.
-    pub(super) fn arm_progress(&mut self, now: Instant) {
-        let waiting = self.outgoing.next > self.outgoing.unacked()
-            || self.outgoing.unsent() > 0
-            || (self.end_told && self.outgoing.end_pending());
-        if !waiting || self.closed || !self.established {
-            self.progress.deadline = None;
-        } else if self.progress.deadline.is_none() {
-            let slowest = self.subflows.iter().map(|s| s.sender.rtt().base_rto()).max();
-            let upstream = self.looks_for_stale() && self.outgoing.next > self.outgoing.unacked();
-            if upstream {
-                self.progress.deadline = Some(now + self.period());
-                return;
-            }
-            // Twice the slowest subflow's timeout: the subflows' own retransmissions come first.
-            let wait = slowest.unwrap_or(Duration::from_secs(1)) * 2;
-            // Linux retransmits DATA_FIN at the pace of its timeout; a window may stay closed for long.
-            let only_end = self.outgoing.next == self.outgoing.unacked() && self.outgoing.unsent() == 0;
-            let most = if only_end { 2 } else { 6 };
-            self.progress.deadline = Some(now + (wait * (1 << self.progress.backoff.min(most))));
+            outgoing.reinject(Reinjection { start, end: start + chunk.len, avoid: Some(subflow.id) });
         }
     }
 
@@ -83,9 +49,9 @@ impl Connection {
     pub(super) fn on_no_progress(&mut self, now: Instant) {
         self.progress.deadline = None;
         self.progress.backoff += 1;
-        self.progress.repeated_head = None;
-        if self.end_told && self.outgoing.end_pending() {
-            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.tell_end = true);
+        self.progress.relieved_at = None;
+        if self.data_fin_sent && self.outgoing.end_pending() {
+            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.data_fin_due = true);
         }
         let (head, next) = (self.outgoing.unacked(), self.outgoing.next);
         let idle = |s: &crate::subflow::Subflow| {
@@ -95,7 +61,7 @@ impl Connection {
             // Nothing is in flight, so the window must be closed: probe on every subflow.
             self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.window_probe = true);
         } else if self.looks_for_stale() {
-            self.mend_head(now);
+            self.retransmit_first_unacked(now);
         } else if self.mode == Mode::Multipath
             && self.outgoing.next_reinjection().is_none()
             && self.subflows.iter().any(idle)
@@ -103,8 +69,8 @@ impl Connection {
             // Every subflow that held the first unacknowledged data has finished: the peer's connection did not accept
             // it.
             let holder = self.subflows.iter().find(|s| s.sender.board().carries_near_front(head));
-            let avoid = holder.map_or(NOBODY, |s| s.id);
-            let mss = self.views.iter().map(|view| u64::from(view.mss)).max().unwrap_or(1);
+            let avoid = holder.map(|s| s.id);
+            let mss = self.views_now().iter().map(|view| u64::from(view.mss)).max().unwrap_or(1);
             self.outgoing.reinject(Reinjection { start: head, end: next.min(head + mss), avoid });
         }
         self.arm_progress(now);
@@ -135,7 +101,7 @@ impl Connection {
     /// Removes closed subflows, and moves their data to the others.
     pub(super) fn remove_dead(&mut self, now: Instant) {
         let mut at = 0;
-        while at < self.subflows.len() {
+        while at < self.subflows.len() && !self.subflows.attention().is_empty() {
             let State::Closed(reason) = self.subflows[at].state else {
                 at += 1;
                 continue;
@@ -148,8 +114,7 @@ impl Connection {
                 }
             }
             let mut subflow = self.subflows.remove(at);
-            super::tell_counts(now, &mut subflow, &mut self.log);
-            self.views.remove(at);
+            super::report_counters(now, &mut subflow, &mut self.log);
             self.path_manager.on_failed(now, subflow.path.id);
             let (subflow, path) = (subflow.id, subflow.path.id);
             self.log.emit(now, TransportEvent::SubflowClosed { subflow, path, reason });
@@ -163,7 +128,7 @@ impl Connection {
             return;
         }
         if self.mode == Mode::Multipath && self.established {
-            self.progress.lonely_since = Some(now);
+            self.progress.without_subflow_since = Some(now);
         } else {
             self.end_aborted(now);
         }
@@ -184,14 +149,13 @@ impl Connection {
             _ => self.subflows.first().is_some_and(|s| s.finished()),
         };
         if done {
-            for subflow in &mut self.subflows {
+            for subflow in self.subflows.iter_mut() {
                 subflow.closing = true;
                 // A subflow that is still opening has nothing more to send; segments that arrive on it are refused.
                 if !subflow.is_established() {
                     subflow.state = State::Closed(CloseReason::Finished);
                 }
             }
-            (0..self.subflows.len()).for_each(|at| self.refresh(at));
             self.closed = true;
             self.progress.deadline = None;
             self.log.emit(now, TransportEvent::Finished);
@@ -200,7 +164,7 @@ impl Connection {
 
     /// Aborts the connection: RST on each subflow, with MP_FASTCLOSE where the peer supports it.
     pub(super) fn abort_all(&mut self, now: Instant) {
-        for subflow in &mut self.subflows {
+        for subflow in self.subflows.iter_mut() {
             match subflow.state {
                 State::SynSent => subflow.state = State::Closed(CloseReason::Aborted),
                 _ => subflow.reset = Some(ResetReason::Unspecified),
@@ -213,7 +177,7 @@ impl Connection {
         if !self.closed {
             self.closed = true;
             self.progress.deadline = None;
-            self.progress.lonely_since = None;
+            self.progress.without_subflow_since = None;
             self.log.emit(now, TransportEvent::Aborted);
         }
     }

@@ -5,7 +5,7 @@ use super::{Connection, Failover, Mode, PathConfig, Protocol, Role};
 use crate::congestion::{self, Siblings};
 use crate::options::OptionError;
 use crate::receive_memory::ReceiveMemory;
-use crate::subflow::{DEFAULT_MSS, Manner, Opening, Origin, Peer, SendMemory, State, Subflow};
+use crate::subflow::{DEFAULT_MSS, Opening, Origin, Peer, SendMemory, SenderOptions, State, Subflow};
 use anabranch_events::{CloseReason, FallbackReason, TransportEvent};
 use anabranch_segment::{CapableFlags, Flags, MptcpOption, ResetReason, Segment};
 use anabranch_units::{Instant, PathId, SeqNumber, SubflowId};
@@ -13,7 +13,7 @@ use subtle::ConstantTimeEq;
 
 /// The smallest MSS that is accepted: below it, overhead exceeds the payload (Linux `TCP_MIN_MSS`).
 const LEAST_MSS: u32 = 88;
-/// Subflows of a connection at most, a bound against attacks.
+/// Subflows that a server accepts at most, a bound against attacks; more if it has more paths.
 const MAX_SUBFLOWS: usize = 16;
 
 impl Connection {
@@ -48,17 +48,14 @@ impl Connection {
             memory: SendMemory::new(self.config.transport.header_room, self.config.transport.send_buffer.0),
         };
         let mut subflow = Subflow::new(now, &origin, control, self.config.transport.initial_window);
-        subflow.sender.behave(Manner {
+        subflow.sender.configure(SenderOptions {
             paces: self.config.transport.pacing,
             whole_windows: self.config.transport.whole_windows,
-            gathers: self.config.transport.segmentation_offload,
+            defers_for_burst: self.config.transport.segmentation_offload,
         });
         subflow.rests_in_loss = self.config.transport.failover == Failover::Legacy;
-        let at = self.subflows.len();
-        self.views.push(subflow.view(DEFAULT_MSS));
-        self.subflows.push(subflow);
-        self.refresh(at);
-        self.progress.lonely_since = None;
+        let at = self.subflows.push(subflow);
+        self.progress.without_subflow_since = None;
         Ok(at)
     }
 
@@ -75,7 +72,6 @@ impl Connection {
         if self.config.transport.protocol == Protocol::Mptcp && !offered {
             self.fall_back(now, FallbackReason::NotCapable);
         }
-        self.refresh(at);
         Ok(())
     }
 
@@ -194,7 +190,8 @@ impl Connection {
         };
         let Some(path) = self.config.path(path).copied() else { return false };
         let open = self.mode == Mode::Multipath && self.remote_key.is_some() && !self.closed;
-        if !open || (self.subflows.len() >= MAX_SUBFLOWS && !self.displace_half_open_join(now)) {
+        let most = self.config.paths.len().max(MAX_SUBFLOWS);
+        if !open || (self.subflows.len() >= most && !self.displace_half_open_join(now)) {
             return false;
         }
         let local_nonce = self.entropy.next_u64() as u32;
@@ -204,7 +201,6 @@ impl Connection {
         let subflow = &mut self.subflows[at];
         subflow.backup_there = backup;
         subflow.remote_address_id = address_id;
-        self.refresh(at);
         true
     }
 
@@ -303,8 +299,9 @@ impl Connection {
         }
         self.alone &= subflow.opening == Opening::Initial;
         self.path_manager.on_opened(path);
-        self.refresh(at);
-        self.subflows[at].sender.start_control(now, Siblings::new(&self.views, at));
+        let options = self.data_options();
+        let (subflow, views) = self.subflows.with_views(at, options);
+        subflow.sender.start_control(now, Siblings::new(views, at));
         if !self.established {
             self.established = true;
             self.log.emit(now, TransportEvent::Established);
@@ -316,11 +313,11 @@ impl Connection {
     /// The peer sends DSS: Multipath TCP is confirmed, and further subflows may join.
     pub(super) fn confirm(&mut self, now: Instant) {
         self.confirmed = true;
-        self.mend_mesh(now);
+        self.open_missing_subflows(now);
     }
 
     /// Joins on every path that lacks a subflow.
-    pub(super) fn mend_mesh(&mut self, now: Instant) {
+    pub(super) fn open_missing_subflows(&mut self, now: Instant) {
         if !self.may_join() {
             return;
         }
@@ -354,7 +351,7 @@ impl Connection {
     }
 
     /// When the path manager retries a join.
-    pub(super) fn mesh_deadline(&self) -> Option<Instant> {
+    pub(super) fn join_deadline(&self) -> Option<Instant> {
         let wants = |id: PathId| self.config.path(id).is_some_and(|path| self.wants_join(path));
         self.may_join().then(|| self.path_manager.poll_timeout(wants)).flatten()
     }

@@ -140,19 +140,22 @@ impl Incoming {
         self.ahead.bytes()
     }
 
-    /// The application takes up to `max` bytes. Returns how many it took, and, if that made the connection's buffer grow, how many
-    /// it takes in a round trip.
-    pub fn read(&mut self, now: Instant, max: u64, around: Surroundings) -> (u64, Option<u64>) {
+    /// The application takes up to `max` bytes. Returns how many it took; [`Incoming::tune`] comes next, if it
+    /// [is due](Incoming::tuning_is_due).
+    pub fn read(&mut self, max: u64) -> u64 {
         let taken = self.readable().min(max);
         self.consumed += taken;
-        (taken, self.tune(now, around))
+        taken
     }
 
-    fn tune(&mut self, now: Instant, around: Surroundings) -> Option<u64> {
+    /// Whether a round trip has passed since the application's rate was measured last.
+    pub fn tuning_is_due(&self, now: Instant) -> bool {
+        now.since(self.tuning.since) >= self.tuning.rtt
+    }
+
+    /// Measures how much the application reads in a round trip. Returns that if it made the connection's buffer grow.
+    pub fn tune(&mut self, now: Instant, around: Surroundings) -> Option<u64> {
         let elapsed = now.since(self.tuning.since);
-        if elapsed < self.tuning.rtt {
-            return None;
-        }
         self.tuning.rtt = around.rtt;
         self.memory.set_share(around.share);
         if around.rtt.is_zero() || elapsed < around.rtt {
@@ -190,7 +193,8 @@ impl Incoming {
     /// Linux; what was advertised before is not, because it would grow with each acknowledgment.
     pub fn promise(&mut self, opened: u64, scale: u8) -> u16 {
         let (free, promised) = (self.free(opened), self.promised());
-        let units = if free >= promised { free.div_ceil(1 << scale) } else { promised >> scale };
+        let rounded_up = (free + (1 << scale) - 1) >> scale;
+        let units = if free >= promised { rounded_up } else { promised >> scale };
         let units = units.min(u64::from(u16::MAX));
         self.edge = self.edge.max(self.next + (units << scale));
         units as u16
@@ -249,7 +253,10 @@ mod tests {
         let mut take = |incoming: &mut Incoming, start: u64, end: u64| {
             let note = Arrival { at: now, stream_offset: start };
             incoming.on_bytes(now, Piece { start, end, note }, 0, &mut log);
-            incoming.read(now, u64::MAX, Surroundings { share: 128, ..Surroundings::default() });
+            incoming.read(u64::MAX);
+            if incoming.tuning_is_due(now) {
+                incoming.tune(now, Surroundings { share: 128, ..Surroundings::default() });
+            }
         };
         assert_eq!(incoming.window(4_000), 10_000, "never less than was promised");
         // 3000 bytes beyond a hole: the next bytes in order move the window by the free space, no more than was

@@ -6,13 +6,15 @@
 //! [`Connection::poll_transmit`] until it returns `None`, then [`Connection::poll_timeout`] for the time of the next
 //! call. *Getters* change nothing.
 //!
-//! The files: `addresses` (ADD_ADDR, REMOVE_ADDR), `arrival` (ordered checks of a segment), `handshake`, `choose`
-//! (chooses the next segment, builds nothing), `encode` (builds, decides nothing), `failure` (reinjection, closed
-//! subflows), `stale` (failures as in upstream Linux), `incoming` and `outgoing` (the two streams).
+//! The files, in the order of a segment's life: `receive` (ordered checks of a segment) and `predict` (the segment that a
+//! transfer without loss expects), `choose` (the next segment to send), `carry_out` (moves what the choice takes), `encode`
+//! (builds the segment, decides nothing), `timers`. Beside them: `subflows` (the subflows with their views), `incoming` and
+//! `outgoing` (the two streams), `handshake`, `addresses` (ADD_ADDR, REMOVE_ADDR), `failure` (reinjection, closed
+//! subflows), `stale` (failures as in upstream Linux), `fallback` (plain TCP), `policy` (path policies), and `resets` (for
+//! segments of no subflow).
 
 mod addresses;
-mod arrival;
-mod books;
+mod carry_out;
 mod choose;
 mod config;
 mod encode;
@@ -24,9 +26,16 @@ mod keys;
 mod numbers;
 mod outgoing;
 mod policy;
+mod predict;
+mod receive;
+mod resets;
 mod stale;
-mod stray;
+mod state;
+mod subflows;
+mod timers;
 mod transport;
+#[cfg(test)]
+mod twins;
 #[cfg(test)]
 mod wraps;
 
@@ -40,17 +49,19 @@ use crate::options::OptionError;
 use crate::path_manager::FullMesh;
 use crate::path_policy::{self, PathPolicy};
 use crate::receive_memory::{DEFAULT_SHARE, ReceiveMemory};
-use crate::scheduler::{self, Scheduler};
-use crate::subflow::{State, Subflow, TimerOutcome};
+use crate::scheduler::{self, Scheduler, SubflowSet};
+use crate::subflow::{State, Subflow};
 use crate::view::{ConnectionView, Hints, SubflowView};
 use anabranch_events::{FallbackReason, Log, TransportEvent};
 use anabranch_segment::Segment;
-use anabranch_units::{Duration, Instant, PathId};
-use books::{Progress, Switches, Waits};
+use anabranch_units::{Instant, PathId};
 use incoming::{Incoming, Surroundings};
 use keys::Key;
 use outgoing::Outgoing;
+use state::{Switches, Waits};
 use std::collections::VecDeque;
+use subflows::{DataOptions, Subflows};
+use timers::Progress;
 
 /// A segment to send.
 #[derive(Clone, Debug)]
@@ -108,9 +119,7 @@ pub struct Connection {
     remote_key: Option<Key>,
     outgoing: Outgoing,
     incoming: Incoming,
-    subflows: Vec<Subflow>,
-    /// The state of each subflow for the replaceable parts, in the same order; kept up to date after every change.
-    views: Vec<SubflowView>,
+    subflows: Subflows,
     scheduler: Box<dyn Scheduler>,
     path_manager: FullMesh,
     path_policy: Box<dyn PathPolicy>,
@@ -120,17 +129,14 @@ pub struct Connection {
     established: bool,
     closed: bool,
     /// DATA_FIN was sent at least once.
-    end_told: bool,
+    data_fin_sent: bool,
     progress: Progress,
     switches: Switches,
     waits: Waits,
     /// Resets for segments of no subflow.
-    answers: VecDeque<stray::Answer>,
+    answers: VecDeque<resets::Answer>,
     addresses: addresses::Addresses,
 }
-
-/// A connection without any subflow is given up after this long (Linux's close timeout).
-const LONELY_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -138,7 +144,7 @@ impl std::fmt::Debug for Connection {
             .field("role", &self.role)
             .field("mode", &self.mode)
             .field("outgoing", &self.outgoing)
-            .field("subflows", &self.views)
+            .field("subflows", &self.views())
             .finish_non_exhaustive()
     }
 }
@@ -147,7 +153,8 @@ impl Connection {
     /// A client. The first [`Connection::poll_transmit`] yields its SYN.
     ///
     /// # Errors
-    /// If the scheduler or a congestion control does not exist or refuses its options.
+    /// If there are more than [`SubflowSet::CAPACITY`] paths, or if the scheduler or a congestion control does not exist or
+    /// refuses its options.
     pub fn client(config: Config, entropy: Box<dyn Entropy>) -> Result<Self, OptionError> {
         let mut connection = Self::new(config, entropy, Role::Client)?;
         let path = connection.config.paths[0];
@@ -158,7 +165,7 @@ impl Connection {
     /// A server's end, for a SYN without MP_JOIN that arrived on `path`.
     ///
     /// # Errors
-    /// If the scheduler or a congestion control does not exist or refuses its options.
+    /// As for [`Connection::client`].
     pub fn accept(
         config: Config,
         entropy: Box<dyn Entropy>,
@@ -172,11 +179,18 @@ impl Connection {
     }
 
     fn new(config: Config, mut entropy: Box<dyn Entropy>, role: Role) -> Result<Self, OptionError> {
+        let (most, paths) = (SubflowSet::CAPACITY, config.paths.len());
+        if paths > most {
+            let message = format!("there are {paths}; a connection has at most {most}, one subflow on each");
+            return Err(OptionError { option: "paths".into(), message });
+        }
         let scheduler = scheduler::create(&config.transport.scheduler.name, &config.transport.scheduler.options)?;
         let path_policy =
             path_policy::create(&config.transport.path_policy.name, &config.transport.path_policy.options)?;
         let mode = if config.transport.protocol == Protocol::Tcp { Mode::Plain } else { Mode::Negotiating };
         let local_key = Key::new(entropy.next_u64());
+        let wide_data_seq = config.transport.wide_data_seq;
+        let data_options = DataOptions { mode, role, confirmed: false, wide_data_seq };
         Ok(Connection {
             role,
             mode,
@@ -191,8 +205,7 @@ impl Connection {
                 config.transport.receive_buffer.first_window(config.paths[0].mss()),
                 config.transport.receive_buffer.window_scale(),
             ),
-            subflows: Vec::new(),
-            views: Vec::new(),
+            subflows: Subflows::new(data_options),
             scheduler,
             path_policy,
             path_manager: FullMesh::new(config.paths.iter().map(|path| path.id)),
@@ -202,7 +215,7 @@ impl Connection {
             established: false,
             closed: false,
             progress: Progress::default(),
-            end_told: false,
+            data_fin_sent: false,
             switches: Switches::default(),
             waits: Waits::default(),
             answers: VecDeque::new(),
@@ -214,46 +227,6 @@ impl Connection {
 
     // Inputs.
 
-    /// Runs the timers that are due; to be called at the time of [`Connection::poll_timeout`].
-    pub fn handle_timeout(&mut self, now: Instant) {
-        for at in 0..self.subflows.len() {
-            self.handle_subflow_timeout(now, at);
-        }
-        if self.progress.deadline.is_some_and(|at| at <= now) {
-            self.on_no_progress(now);
-        }
-        if self.policy_deadline().is_some_and(|at| at <= now) {
-            self.apply_policy(now);
-        }
-        if self.waits.scheduler_until.is_some_and(|at| at <= now) {
-            self.waits.scheduler_until = None;
-        }
-        if self.progress.lonely_since.is_some_and(|since| since + LONELY_TIMEOUT <= now) {
-            self.end_aborted(now);
-        }
-        self.send_announcements(now);
-        self.remove_dead(now);
-        self.mend_mesh(now);
-    }
-
-    fn handle_subflow_timeout(&mut self, now: Instant, at: usize) {
-        let subflow = &mut self.subflows[at];
-        if subflow.handshake.due.is_some_and(|due| due <= now) && subflow.handshake_failed() {
-            subflow.state = State::Closed(anabranch_events::CloseReason::TimedOut);
-            return;
-        }
-        if subflow.sender.deadline().is_none_or(|deadline| deadline > now) {
-            return;
-        }
-        let siblings = crate::congestion::Siblings::new(&self.views, at);
-        let (timer, outcome) = subflow.sender.on_timer(now, siblings);
-        self.report(now, at, &outcome);
-        if timer == TimerOutcome::Timeout {
-            self.on_subflow_timeout(now, at);
-        }
-        self.refresh(at);
-    }
-
     /// The host's interface under a path went down or came up. A radio outage that the host does not notice is not
     /// reported here.
     pub fn handle_path_change(&mut self, now: Instant, path: PathId, up: bool) {
@@ -263,7 +236,7 @@ impl Connection {
         } else {
             self.drop_path(now, path);
         }
-        self.mend_mesh(now);
+        self.open_missing_subflows(now);
     }
 
     // Commands.
@@ -291,6 +264,22 @@ impl Connection {
 
     /// The application takes up to `max` bytes that arrived in order; returns how many it got.
     pub fn read(&mut self, now: Instant, max: u64) -> u64 {
+        let promised = self.incoming.promised();
+        let taken = self.incoming.read(max);
+        if self.incoming.tuning_is_due(now) {
+            self.tune_receive_buffers(now);
+        }
+        if taken > 0 {
+            self.acknowledge_opened_window(promised);
+            if self.incoming.readable() == 0 {
+                self.acknowledge_drained();
+            }
+        }
+        taken
+    }
+
+    /// Right-sizes the connection's receive buffer; the subflows' buffers follow, each from where it is.
+    fn tune_receive_buffers(&mut self, now: Instant) {
         // Over TCP the data beyond a hole is held by the subflow.
         let plain = self.subflows.first().filter(|_| self.mode == Mode::Plain);
         let around = Surroundings {
@@ -298,23 +287,34 @@ impl Connection {
             reach: plain.map_or(0, |subflow| subflow.receiver.reach()),
             share: self.subflows.iter().map(|subflow| subflow.receiver.share()).min().unwrap_or(DEFAULT_SHARE),
         };
-        let mss = self.views.first().map_or(1460, |view| view.mss);
-        let promised = self.incoming.promised();
-        let (taken, grown) = self.incoming.read(now, max, around);
-        // The subflows' buffers follow, each from where it is.
-        if let Some(per_round) = grown {
-            self.subflows.iter_mut().for_each(|subflow| subflow.receiver.grow(per_round));
+        if let Some(per_round) = self.incoming.tune(now, around) {
+            (0..self.subflows.len()).for_each(|at| self.subflows.receiver(at).grow(per_round));
         }
-        // A small window that has doubled is advertised at once (Linux `tcp_cleanup_rbuf`).
+    }
+
+    /// A small window that has doubled is advertised at once (Linux `tcp_cleanup_rbuf`). `promised` is the window that was
+    /// advertised last.
+    fn acknowledge_opened_window(&mut self, promised: u64) {
+        let Some(first) = self.subflows.first() else { return };
+        // The second condition implies the first, which costs less.
+        let is_small = |segment: u32| promised < u64::from(segment) * 16;
+        if !is_small(first.path.mtu) || !is_small(self.data_options().full_payload(first)) {
+            return;
+        }
         let opened = self.subflows.iter().map(|subflow| subflow.receiver.opened()).max().unwrap_or_default();
-        let window = self.incoming.window(opened);
-        if taken > 0 && promised * 2 <= window && promised < u64::from(mss) * 16 {
+        if promised * 2 <= self.incoming.window(opened) {
             self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.receiver.acknowledge_now());
         }
-        if taken > 0 && self.incoming.readable() == 0 {
-            self.subflows.iter_mut().for_each(|s| s.receiver.on_drained());
+    }
+
+    /// The application has read everything.
+    fn acknowledge_drained(&mut self) {
+        for at in 0..self.subflows.len() {
+            let receiver = self.subflows.receiver(at);
+            if receiver.acknowledges_when_drained() {
+                receiver.acknowledge_now();
+            }
         }
-        taken
     }
 
     /// Aborts the connection.
@@ -330,17 +330,18 @@ impl Connection {
 
     /// Emits the state of every subflow.
     pub fn sample(&mut self, now: Instant) {
-        for (subflow, view) in self.subflows.iter_mut().zip(&self.views) {
+        for subflow in self.subflows.iter_mut() {
             if !subflow.is_established() {
                 continue;
             }
-            tell_counts(now, subflow, &mut self.log);
+            report_counters(now, subflow, &mut self.log);
+            let sender = &subflow.sender;
             let event = TransportEvent::Sample {
-                subflow: view.id,
-                cwnd: view.cwnd.as_f64(),
-                ssthresh: view.ssthresh.as_f64(),
-                in_flight: view.in_flight,
-                srtt: view.srtt,
+                subflow: subflow.id,
+                cwnd: sender.window().cwnd.as_f64(),
+                ssthresh: sender.window().ssthresh.as_f64(),
+                in_flight: sender.board().in_flight(),
+                srtt: sender.rtt().srtt(),
                 acked: subflow.sender.acked_bytes(),
             };
             self.log.emit(now, event);
@@ -354,28 +355,15 @@ impl Connection {
         if let Some(answer) = self.next_answer() {
             return Some(answer);
         }
-        let choice = self.choose(now)?;
-        Some(self.encode(now, choice))
-    }
-
-    /// When to call [`Connection::handle_timeout`], and [`Connection::poll_transmit`] after it; `None` if no timer
-    /// runs.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        let mut next = Instant::FAR_FUTURE;
-        let mut consider = |at: Option<Instant>| next = next.min(at.unwrap_or(Instant::FAR_FUTURE));
-        for subflow in &self.subflows {
-            consider(subflow.handshake.due);
-            consider(subflow.sender.deadline());
-            consider(subflow.receiver.deadline());
+        self.waits.paced_until = None;
+        while let Some(choice) = self.choose(now) {
+            let transmit = self.carry_out(now, choice);
+            if transmit.is_some() {
+                return transmit;
+            }
         }
-        consider(self.waits.scheduler_until);
-        consider(self.waits.paced_until);
-        consider(self.progress.deadline);
-        consider(self.progress.lonely_since.map(|since| since + LONELY_TIMEOUT));
-        consider(self.mesh_deadline());
-        consider(self.policy_deadline());
-        consider(self.announcement_deadline());
-        (next != Instant::FAR_FUTURE).then_some(next)
+        self.end_burst(now);
+        None
     }
 
     /// Events since the log was last drained.
@@ -433,8 +421,9 @@ impl Connection {
     }
 
     /// The open subflows as schedulers see them, oldest first.
-    pub fn views(&self) -> &[SubflowView] {
-        &self.views
+    pub fn views(&self) -> Vec<SubflowView> {
+        let options = self.data_options();
+        self.subflows.iter().map(|subflow| subflow.view(options.full_payload(subflow))).collect()
     }
 
     /// Stream bytes that the peer acknowledged at the data level.
@@ -444,9 +433,24 @@ impl Connection {
 
     // Shared by the other files.
 
-    fn refresh(&mut self, at: usize) {
-        let mss = self.full_payload(at);
-        self.views[at] = self.subflows[at].view(mss);
+    fn data_options(&self) -> DataOptions {
+        DataOptions {
+            mode: self.mode,
+            role: self.role,
+            confirmed: self.confirmed,
+            wide_data_seq: self.config.transport.wide_data_seq,
+        }
+    }
+
+    /// The subflows as they are now.
+    fn views_now(&mut self) -> &[SubflowView] {
+        let options = self.data_options();
+        self.subflows.views(options)
+    }
+
+    /// Payload of a full segment on the subflow.
+    fn full_payload(&self, at: usize) -> u32 {
+        self.data_options().full_payload(&self.subflows[at])
     }
 
     fn connection_view(&self, now: Instant) -> ConnectionView {
@@ -470,14 +474,14 @@ impl Connection {
 }
 
 /// Emits the counters of the subflow's congestion control, if they changed since the last emission.
-fn tell_counts(now: Instant, subflow: &mut Subflow, log: &mut Log<TransportEvent>) {
+fn report_counters(now: Instant, subflow: &mut Subflow, log: &mut Log<TransportEvent>) {
     let counters = subflow.sender.control_counters();
     let sum = counters.iter().map(|(_, count)| count).sum();
-    if sum == subflow.counts_told {
+    if sum == subflow.counters_reported {
         return;
     }
     for &(name, count) in counters {
         log.emit(now, TransportEvent::ControlCount { subflow: subflow.id, name, count });
     }
-    subflow.counts_told = sum;
+    subflow.counters_reported = sum;
 }

@@ -14,14 +14,14 @@ pub(super) fn expand(number: DataSeq, first: u64, near: u64) -> u64 {
 }
 
 /// SACK blocks in offsets, a duplicate one apart (RFC 2883 section 4).
-pub(super) struct Told {
+pub(super) struct SackRuns {
     pub blocks: [(u64, u64); SackBlocks::CAPACITY],
     pub count: usize,
     pub duplicate: Option<(u64, u64)>,
 }
 
-pub(super) fn told_blocks(sack: &SackBlocks, expand: impl Fn(SeqNumber) -> u64, acked: u64, next: u64) -> Told {
-    let mut told = Told { blocks: [(0, 0); SackBlocks::CAPACITY], count: 0, duplicate: None };
+pub(super) fn sack_runs(sack: &SackBlocks, expand: impl Fn(SeqNumber) -> u64, acked: u64, next: u64) -> SackRuns {
+    let mut runs = SackRuns { blocks: [(0, 0); SackBlocks::CAPACITY], count: 0, duplicate: None };
     for (i, block) in sack.as_slice().iter().enumerate() {
         let run = (expand(block.start), expand(block.end));
         if run.0 >= run.1 || run.1 > next {
@@ -31,15 +31,15 @@ pub(super) fn told_blocks(sack: &SackBlocks, expand: impl Fn(SeqNumber) -> u64, 
             sack.as_slice().get(1).is_some_and(|second| expand(second.start) <= run.0 && run.1 <= expand(second.end))
         };
         if i == 0 && (run.1 <= acked || within_second()) {
-            told.duplicate = Some(run);
+            runs.duplicate = Some(run);
         } else if run.0 >= acked {
-            told.blocks[told.count] = run;
-            told.count += 1;
+            runs.blocks[runs.count] = run;
+            runs.count += 1;
         }
     }
     // The latest run comes first in the option; in sequence order, no run seems to follow a later one.
-    told.blocks[..told.count].sort_unstable();
-    told
+    runs.blocks[..runs.count].sort_unstable();
+    runs
 }
 
 #[cfg(test)]
@@ -61,19 +61,19 @@ mod tests {
 
     #[test]
     fn blocks_come_in_sequence_order_and_duplicates_apart() {
-        let told = |blocks: &[(u32, u32)]| {
+        let runs = |blocks: &[(u32, u32)]| {
             let mut sack = SackBlocks::default();
             for &(start, end) in blocks {
                 sack.push(SackBlock { start: SeqNumber(start), end: SeqNumber(end) });
             }
-            let told = told_blocks(&sack, |seq| u64::from(seq.0), 100, 1000);
-            (told.blocks[..told.count].to_vec(), told.duplicate)
+            let runs = sack_runs(&sack, |seq| u64::from(seq.0), 100, 1000);
+            (runs.blocks[..runs.count].to_vec(), runs.duplicate)
         };
-        assert_eq!(told(&[(500, 600), (200, 300)]), (vec![(200, 300), (500, 600)], None));
+        assert_eq!(runs(&[(500, 600), (200, 300)]), (vec![(200, 300), (500, 600)], None));
         // What was acknowledged before, and what a second block contains, arrived twice (RFC 2883 section 4).
-        assert_eq!(told(&[(50, 60), (200, 300)]), (vec![(200, 300)], Some((50, 60))));
-        assert_eq!(told(&[(220, 240), (200, 300)]), (vec![(200, 300)], Some((220, 240))));
+        assert_eq!(runs(&[(50, 60), (200, 300)]), (vec![(200, 300)], Some((50, 60))));
+        assert_eq!(runs(&[(220, 240), (200, 300)]), (vec![(200, 300)], Some((220, 240))));
         // Empty runs, or runs beyond the data sent.
-        assert_eq!(told(&[(300, 200), (900, 1001), (150, 160)]), (vec![(150, 160)], None));
+        assert_eq!(runs(&[(300, 200), (900, 1001), (150, 160)]), (vec![(150, 160)], None));
     }
 }

@@ -1,7 +1,6 @@
 //! The sending half of a connection: bytes written by the application, acknowledged at the data level, and to be sent
 //! again.
 
-use super::failure::NOBODY;
 use crate::subflow::Reinjection;
 use std::collections::VecDeque;
 
@@ -162,10 +161,10 @@ impl Outgoing {
     /// DATA_ACK: everything before `offset` arrived. Offsets of unsent data are ignored. Returns whether it advances.
     pub fn on_ack(&mut self, offset: u64) -> bool {
         if self.exhausted() && offset == self.written + 1 {
-            let news = !self.end_acked;
+            let is_new = !self.end_acked;
             self.end_acked = true;
             self.unacked = self.written;
-            return news;
+            return is_new;
         }
         if offset > self.next || offset <= self.unacked {
             return false;
@@ -197,7 +196,7 @@ impl Outgoing {
     /// All bytes given to subflows and not acknowledged must be sent again, on any subflow.
     pub fn reinject_everything(&mut self) {
         self.reinjections.clear();
-        self.reinject(Reinjection { start: self.unacked, end: self.next, avoid: NOBODY });
+        self.reinject(Reinjection { start: self.unacked, end: self.next, avoid: None });
     }
 
     /// The next bytes to send again.

@@ -13,10 +13,11 @@ impl Connection {
         if self.mode != Mode::Multipath || self.subflows.is_empty() {
             return;
         }
-        let allowed = self.path_policy.decide(now, &self.views);
-        let nobody = (0..self.subflows.len()).all(|at| !allowed.contains(at));
-        debug_assert!(!nobody, "{:?} forbids every subflow", self.path_policy);
-        if nobody {
+        let options = self.data_options();
+        let allowed = self.path_policy.decide(now, self.subflows.views(options));
+        let none_allowed = (0..self.subflows.len()).all(|at| !allowed.contains(at));
+        debug_assert!(!none_allowed, "{:?} forbids every subflow", self.path_policy);
+        if none_allowed {
             return;
         }
         for at in 0..self.subflows.len() {
@@ -35,7 +36,6 @@ impl Connection {
             subflow.receiver.acknowledge_now();
         }
         self.log.emit(now, TransportEvent::PathUse { subflow: subflow.id, allowed });
-        self.refresh(at);
         // Data in flight there is retransmitted on other subflows, so that the stream does not wait for an abandoned
         // path.
         if !allowed {
@@ -45,10 +45,10 @@ impl Connection {
 
     /// When to ask the policy again; while no data moves it has nothing to measure.
     pub(super) fn policy_deadline(&self) -> Option<Instant> {
+        let next = self.path_policy.poll_timeout()?;
         let moving = self.outgoing.next > self.outgoing.unacked() || self.outgoing.unsent() > 0;
         let asks = moving && self.mode == Mode::Multipath && self.established && !self.closed;
         // Without a subflow the policy has no input, and its timeout would stay in the past.
-        let asks = asks && !self.subflows.is_empty();
-        asks.then(|| self.path_policy.poll_timeout()).flatten()
+        (asks && !self.subflows.is_empty()).then_some(next)
     }
 }

@@ -41,7 +41,7 @@ impl Connection {
     }
 
     /// The connection's timer fired.
-    pub(super) fn mend_head(&mut self, now: Instant) {
+    pub(super) fn retransmit_first_unacked(&mut self, now: Instant) {
         let carries = |s: &Subflow| s.is_established() && !s.fin_sent;
         let mut least_silent = u32::MAX;
         let (mut idle, mut idle_backup) = (None, None);
@@ -63,12 +63,12 @@ impl Connection {
         }
         let backup = idle_backup.filter(|_| least_silent > BACKUP_LOSS_COUNT);
         if let Some(at) = idle.or(backup) {
-            self.repeat_head(now, at);
+            self.retransmit_fragment(now, at);
         }
     }
 
     /// Retransmits the first unacknowledged fragment on an idle subflow.
-    fn repeat_head(&mut self, now: Instant, at: usize) {
+    fn retransmit_fragment(&mut self, now: Instant, at: usize) {
         let (head, next) = (self.outgoing.unacked(), self.outgoing.next);
         let end = next.min(self.outgoing.fragment_end(head));
         if head < end {
@@ -87,7 +87,6 @@ impl Connection {
             return self.check_stale(at);
         } else {
             subflow.recover();
-            self.refresh(at);
         }
         false
     }
@@ -102,7 +101,6 @@ impl Connection {
         let alternative = self.subflows.iter().enumerate().any(|(i, other)| i != at && works(other));
         if alternative {
             self.subflows[at].potentially_failed = true;
-            self.refresh(at);
             self.outgoing.reinject_everything();
         }
         alternative

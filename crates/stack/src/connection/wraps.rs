@@ -2,7 +2,7 @@
 //! in both directions, with losses and packets out of order. The harness checks every byte's place.
 
 #[path = "../../tests/common/mod.rs"]
-mod common;
+pub(super) mod common;
 
 use super::keys::FIRST_NUMBER;
 use super::{Commit, Failover, Protocol};

@@ -90,6 +90,14 @@ impl SubflowSet {
     /// The empty set.
     pub const EMPTY: SubflowSet = SubflowSet(0);
 
+    /// Positions that a set can hold, and so the most subflows of a connection.
+    pub const CAPACITY: usize = 64;
+
+    /// The positions below `count`, which is at most [`SubflowSet::CAPACITY`].
+    pub fn below(count: usize) -> Self {
+        SubflowSet(if count == 0 { 0 } else { u64::MAX >> (Self::CAPACITY - count) })
+    }
+
     /// Adds the subflow at a position below 64.
     pub fn insert(&mut self, position: usize) {
         self.0 |= 1 << position;

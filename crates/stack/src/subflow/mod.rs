@@ -15,12 +15,12 @@ pub use memory::packet_memory;
 pub(crate) use receiver::{Arrival, Receiver, max_pieces};
 pub(crate) use recovery::TimerOutcome;
 pub(crate) use scoreboard::{Record, Reinjection};
-pub(crate) use sender::{AckOutcome, Acknowledgment, Manner, Sender, timestamp};
+pub(crate) use sender::{AckOutcome, Acknowledgment, Sender, SenderOptions, timestamp};
 
 use crate::congestion::CongestionControl;
 use crate::connection::PathConfig;
 use crate::receive_memory::ReceiveMemory;
-use crate::view::SubflowView;
+use crate::view::{SubflowView, window_rate};
 use anabranch_events::{CloseReason, SendKind};
 use anabranch_segment::{MptcpOption, ResetReason};
 use anabranch_units::{Duration, Instant, SeqNumber, SubflowId};
@@ -149,7 +149,7 @@ pub(crate) struct Subflow {
     pub closing: bool,
     pub fin_sent: bool,
     /// DATA_FIN must be sent on this subflow.
-    pub tell_end: bool,
+    pub data_fin_due: bool,
     /// A probe of the peer's closed window must be sent.
     pub window_probe: bool,
     /// Something was sent since the end of the last burst.
@@ -161,7 +161,7 @@ pub(crate) struct Subflow {
     /// When the scheduler last penalised this subflow for blocking the window.
     pub penalised_at: Option<Instant>,
     /// The sum of the control's counters at their last emission. They only grow, so it shows whether one changed.
-    pub counts_told: u64,
+    pub counters_reported: u64,
 }
 
 /// A mapping of the peer, in offsets.
@@ -226,18 +226,30 @@ impl Subflow {
             reset: None,
             closing: false,
             fin_sent: false,
-            tell_end: false,
+            data_fin_due: false,
             window_probe: false,
             sent_in_burst: false,
             infinite_from: None,
             challenged_at: None,
             penalised_at: None,
-            counts_told: 0,
+            counters_reported: 0,
         }
     }
 
     pub fn is_established(&self) -> bool {
         self.state == State::Established
+    }
+
+    /// Whether the subflow has other business than data and acknowledgments: a handshake, a reset, options to send, its
+    /// end, DATA_FIN, or a probe of the window.
+    pub fn needs_attention(&self) -> bool {
+        !self.is_established()
+            || self.reset.is_some()
+            || self.third_due
+            || self.closing
+            || self.data_fin_due
+            || self.window_probe
+            || !self.signals.is_empty()
     }
 
     /// The handshake segment was sent; schedules its retransmission.
@@ -252,7 +264,7 @@ impl Subflow {
 
     /// The peer retransmitted its handshake segment, so ours was lost: it is sent again at once. This does not count as
     /// a retry.
-    pub fn repeat_handshake(&mut self) {
+    pub fn retransmit_handshake(&mut self) {
         self.handshake.due = Some(Instant::ZERO);
         // One try remains counted, because a second answer makes the round trip ambiguous.
         if self.handshake.tries > 1 {
@@ -264,6 +276,13 @@ impl Subflow {
     pub fn recover(&mut self) {
         self.potentially_failed = false;
         self.silent_periods = 0;
+    }
+
+    /// When its next timer is due; [`Instant::FAR_FUTURE`] if none runs.
+    pub fn deadline(&self) -> Instant {
+        let or_never = |at: Option<Instant>| at.unwrap_or(Instant::FAR_FUTURE);
+        let sender = or_never(self.sender.deadline());
+        or_never(self.handshake.due).min(sender).min(or_never(self.receiver.deadline()))
     }
 
     /// Whether the retransmissions of the handshake are used up.
@@ -323,6 +342,11 @@ impl Subflow {
         local.min(self.peer.mss).saturating_sub(options).max(1)
     }
 
+    /// Window over smoothed round trip, see [`SubflowView::rate`].
+    pub fn window_rate(&self, mss: u32) -> f64 {
+        window_rate(self.sender.window().cwnd, mss, self.sender.rtt().srtt())
+    }
+
     /// The subflow as the replaceable parts see it. `mss` is the payload of a full segment.
     pub fn view(&self, mss: u32) -> SubflowView {
         let rtt = self.sender.rtt();
@@ -358,6 +382,15 @@ impl Subflow {
         }
     }
 
+    /// Updates the part of the view that shows how much data is queued and on its way.
+    pub fn count_data(&self, view: &mut SubflowView) {
+        let board = self.sender.board();
+        view.in_flight = board.in_flight();
+        view.queued = self.queued;
+        view.outstanding = board.outstanding();
+        view.memory = self.memory.taken(self.queued + board.outstanding(), board.packets_out(), self.queued_records);
+    }
+
     /// Queues bytes to send; returns how many of Linux's records they need beside those that are queued. `segment` is the
     /// payload of a full segment.
     pub fn give(&mut self, chunk: Chunk, segment: u32) -> u64 {
@@ -385,13 +418,17 @@ impl Subflow {
         (taken + self.queue[at].len).div_ceil(self.record) - taken / self.record
     }
 
+    /// Up to `max` bytes at the front of the queue.
+    pub fn peek(&self, max: u64) -> Option<Chunk> {
+        self.queue.front().map(|front| Chunk { len: front.len.min(max), ..*front })
+    }
+
     /// Removes up to `max` bytes from the front of the queue.
     pub fn take(&mut self, max: u64) -> Option<Chunk> {
-        let front = *self.queue.front()?;
-        let taken = Chunk { len: front.len.min(max), ..front };
+        let taken = self.peek(max)?;
         self.queued -= taken.len;
         self.queued_records -= self.records(0);
-        if taken.len == front.len {
+        if taken.len == self.queue[0].len {
             self.queue.pop_front();
             self.front_taken = 0;
         } else {
@@ -415,6 +452,18 @@ impl Subflow {
     pub fn mapped(&self, offset: u64) -> Option<(u64, u64)> {
         let mapping = self.mappings.iter().rev().find(|m| m.start <= offset && offset < m.end)?;
         Some((mapping.stream_offset.wrapping_add(offset - mapping.start), mapping.end - offset))
+    }
+
+    /// Whether no mapping that is stored reaches beyond the data in order.
+    pub fn mappings_are_used(&self) -> bool {
+        let next = self.receiver.next();
+        self.mappings.iter().all(|known| known.end <= next)
+    }
+
+    /// Stores a mapping in place of those that are used.
+    pub fn replace_mappings(&mut self, mapping: KnownMapping) {
+        self.mappings.clear();
+        self.mappings.push_back(mapping);
     }
 
     /// Stores a mapping. An error if it contradicts one that is still stored.

@@ -221,7 +221,7 @@ impl Receiver {
         window: u64,
     ) -> bool {
         if end <= self.next {
-            self.on_repetition(start, end);
+            self.on_duplicate_data(start, end);
             return false;
         }
         let hole_open = !self.ahead.is_empty();
@@ -247,6 +247,22 @@ impl Receiver {
             self.on_in_order(now, end, hole_open);
         }
         true
+    }
+
+    /// Whether the data in order is all that has arrived, and the peer has not announced the end.
+    pub fn has_no_hole(&self) -> bool {
+        self.ahead.is_empty() && self.fin_at.is_none()
+    }
+
+    /// The next data in order arrived while there was [no hole](Receiver::has_no_hole): what [`Receiver::on_data`] and
+    /// [`Receiver::pop`] come to. Returns the piece for the connection.
+    pub fn on_next_data(&mut self, now: Instant, end: u64, stream_offset: u64) -> Piece<Arrival> {
+        let piece = Piece { start: self.next, end, note: Arrival { stream_offset, at: now } };
+        self.on_in_order(now, end, false);
+        self.next = end;
+        self.blocks.retain(|block| block.1 > end);
+        self.since_progress = 0;
+        piece
     }
 
     /// The peer's FIN is at `offset`. It does not move once everything before it has arrived.
@@ -280,7 +296,7 @@ impl Receiver {
     }
 
     /// Bytes acknowledged before arrived again: the acknowledgment was lost, or the sender's timeout was too short.
-    pub fn on_repetition(&mut self, start: u64, end: u64) {
+    pub fn on_duplicate_data(&mut self, start: u64, end: u64) {
         self.duplicate = Some((start, end));
         self.quick_acks = MAX_QUICK_ACKS;
         self.acknowledge_now();
@@ -334,11 +350,9 @@ impl Receiver {
         self.pushed |= pushed || len < self.full_size;
     }
 
-    /// The application has read everything. Data with PSH is acknowledged now (Linux's `tcp_cleanup_rbuf`).
-    pub fn on_drained(&mut self) {
-        if self.pushed && self.compressed == 0 && matches!(self.pending, Pending::Delayed(_)) {
-            self.acknowledge_now();
-        }
+    /// Whether to acknowledge now if the application has read everything: data with PSH (Linux's `tcp_cleanup_rbuf`).
+    pub fn acknowledges_when_drained(&self) -> bool {
+        self.pushed && self.compressed == 0 && matches!(self.pending, Pending::Delayed(_))
     }
 
     /// Linux's `tcp_event_data_recv`, for every packet before [`on_data`](Self::on_data): the delay follows the gaps
@@ -376,6 +390,11 @@ impl Receiver {
         self.pending = Pending::Now;
     }
 
+    /// Whether an acknowledgment has anything to report beside the data in order.
+    pub fn has_blocks(&self) -> bool {
+        self.duplicate.is_some() || !self.blocks.is_empty()
+    }
+
     /// Whether an acknowledgment must be sent now.
     pub fn wants_ack(&self, now: Instant) -> bool {
         match self.pending {
@@ -393,15 +412,15 @@ impl Receiver {
         }
     }
 
-    /// A segment is sent, and with it the acknowledgment. The SACK blocks go to `tell`, most urgent first; it returns
+    /// A segment is sent, and with it the acknowledgment. The SACK blocks go to `report`, most urgent first; it returns
     /// false when there is no more room.
-    pub fn on_ack_sent(&mut self, now: Instant, mut tell: impl FnMut(u64, u64) -> bool) {
+    pub fn on_ack_sent(&mut self, now: Instant, mut report: impl FnMut(u64, u64) -> bool) {
         let twice = self.duplicate.take();
         if let Some((start, end)) = twice {
-            tell(start, end);
+            report(start, end);
         }
         for &(start, end) in self.blocks.iter().filter(|block| block.0 >= self.next) {
-            if !tell(start, end) {
+            if !report(start, end) {
                 break;
             }
         }

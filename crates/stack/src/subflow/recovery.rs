@@ -61,7 +61,7 @@ impl Rack {
         let Some(newest) = delivery.newest else { return };
         let rtt = now.since(newest.sent_at);
         // An answer within less than the least round trip is to the original, not to the retransmission.
-        if newest.repeated && rtt < min_rtt {
+        if newest.retransmitted && rtt < min_rtt {
             return;
         }
         self.advanced = true;
@@ -123,14 +123,14 @@ pub(crate) struct Undo {
     /// The first unacknowledged offset when the episode began: duplicates before it are ignored.
     since: u64,
     /// When the first retransmission of the episode was sent.
-    first_repetition: Option<Instant>,
+    first_retransmission: Option<Instant>,
     /// Retransmissions that no duplicate SACK showed to be needless; `None` before the first retransmission.
     needed: Option<u32>,
 }
 
 impl Undo {
-    pub fn on_repeated(&mut self, now: Instant) {
-        self.first_repetition.get_or_insert(now);
+    pub fn on_retransmitted(&mut self, now: Instant) {
+        self.first_retransmission.get_or_insert(now);
         self.needed = Some(self.needed.unwrap_or(0) + 1);
     }
 
@@ -142,9 +142,9 @@ impl Undo {
     /// Whether the missing data was late and not lost: the peer answers an original transmission, or the data arrived
     /// without a retransmission.
     fn delayed(&self, echo: Option<u32>) -> bool {
-        let Some(first_repetition) = self.first_repetition else { return true };
+        let Some(first_retransmission) = self.first_retransmission else { return true };
         // Strictly before: within one tick the two cannot be told apart.
-        echo.is_some_and(|echo| (echo.wrapping_sub(timestamp(first_repetition)) as i32) < 0)
+        echo.is_some_and(|echo| (echo.wrapping_sub(timestamp(first_retransmission)) as i32) < 0)
     }
 }
 
@@ -167,19 +167,29 @@ pub(crate) struct TailProbe {
 }
 
 impl TailProbe {
+    pub fn is_due(&self) -> bool {
+        self.due
+    }
+
     pub fn take_due(&mut self) -> bool {
         std::mem::take(&mut self.due)
     }
 }
 
 impl Sender {
+    /// No probe and no retransmission waits for an answer, and no packet for the reordering timer.
+    pub(super) fn awaits_nothing(&self) -> bool {
+        let needless = self.undo.is_some_and(|undo| undo.all_needless());
+        self.probe.high_mark.is_none() && self.rack.deadline.is_none() && !needless
+    }
+
     /// A run arrived twice (RFC 2883). If it was retransmitted in this episode, the retransmission was needless. RACK
     /// waits longer afterwards if reordering may have misled it; this does not apply to probes, which follow a timer.
     pub(super) fn on_duplicate_arrival(&mut self, (start, end): (u64, u64)) -> Duplicate {
         let of_probe = self.probe.high_mark == Some(end);
         let packets = self.packets_of(end.saturating_sub(start));
         self.duplicates += u64::from(packets);
-        if self.duplicates > self.repetitions {
+        if self.duplicates > self.retransmissions {
             // The network duplicated the packet.
             return Duplicate::Other;
         }
@@ -216,14 +226,14 @@ impl Sender {
             // Also if that turns out after the end of the recovery.
             self.undo_reduction(now, outcome);
         }
-        let repetitions = self.board.repeated();
+        let retransmissions = self.board.retransmitted();
         self.detect_losses(now);
-        let lost_again = self.board.repeated() < repetitions;
+        let lost_again = self.board.retransmitted() < retransmissions;
         match self.phase {
             Phase::Open | Phase::Disorder if self.board.lost() > 0 => self.enter_recovery(now, siblings, outcome),
             Phase::Open | Phase::Disorder => {
-                let repeated = self.board.front().is_some_and(Record::ever_repeated);
-                let doubtful = self.board.sacked() > 0 || repeated;
+                let retransmitted = self.board.front().is_some_and(Record::ever_retransmitted);
+                let doubtful = self.board.sacked() > 0 || retransmitted;
                 self.phase = if doubtful { Phase::Disorder } else { Phase::Open };
             }
             // A packet that a timeout retransmitted is lost as well: this is a second congestion episode.
@@ -240,15 +250,15 @@ impl Sender {
         }
         let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
         let window = self.rack.reordering_window(recovering, self.board.sacked(), self.rtt.min(), self.rtt.srtt());
-        let patience = self.rack.rtt + window;
+        let lost_after = self.rack.rtt + window;
         while let Some((position, record)) = self.board.oldest_transmission() {
             if (record.sent_at, record.end()) >= (self.rack.sent_at, self.rack.end) {
                 break;
             }
-            if record.sent_at + patience > now {
+            if record.sent_at + lost_after > now {
                 // Those behind it were sent until `rack.sent_at`: one timer for all of them (RFC 8985 section 6.2 step
                 // 5).
-                self.rack.deadline = Some(self.rack.sent_at + patience + TIMER_ALLOWANCE);
+                self.rack.deadline = Some(self.rack.sent_at + lost_after + TIMER_ALLOWANCE);
                 break;
             }
             self.board.mark_lost(position);
@@ -268,11 +278,11 @@ impl Sender {
     fn reduce(&mut self, now: Instant, cause: LossCause, siblings: Siblings<'_>) -> Reduction {
         let prior = Window { ssthresh: self.current_ssthresh(), ..self.window };
         // Retransmissions in flight, that of a probe included, may yet turn out to be needless.
-        let under_way = self.board.repeated() + u32::from(self.probe.high_mark.is_some());
+        let under_way = self.board.retransmitted() + u32::from(self.probe.high_mark.is_some());
         let needed = Some(under_way).filter(|n| *n > 0);
-        self.undo = Some(Undo { window: prior, since: self.acked, first_repetition: None, needed });
+        self.undo = Some(Undo { window: prior, since: self.acked, first_retransmission: None, needed });
         self.note_loss_interval();
-        let whole = self.manner.whole_windows && !self.control.governs_itself();
+        let whole = self.options.whole_windows && !self.control.governs_itself();
         if whole {
             self.window.cwnd = Packets::whole(self.window.cwnd.floor());
         }
@@ -322,7 +332,7 @@ impl Sender {
     /// A partial acknowledgment answers an original transmission: if no retransmission in flight can contradict, the
     /// whole episode was needless.
     fn try_undo_partially(&mut self, now: Instant, echo: Option<u32>, advanced: bool, outcome: &mut AckOutcome) {
-        if advanced && self.board.repeated() == 0 && self.undo.is_some_and(|undo| undo.delayed(echo)) {
+        if advanced && self.board.retransmitted() == 0 && self.undo.is_some_and(|undo| undo.delayed(echo)) {
             self.board.unmark_lost();
             self.undo_reduction(now, outcome);
         }
@@ -441,8 +451,8 @@ impl Sender {
         self.probe = TailProbe::default();
         self.rack.deadline = None;
         // Packets sent so recently that RACK would not mark them lost may well be in flight.
-        let patience = if self.rack.advanced { self.rack.rtt } else { Duration::ZERO };
-        self.board.mark_all_lost(now - patience);
+        let lost_after = if self.rack.advanced { self.rack.rtt } else { Duration::ZERO };
+        self.board.mark_all_lost(now - lost_after);
         // Also for a control with `governs_itself`: Linux does so for BBR, which restores its window when the repair is
         // complete.
         self.window.cwnd = Packets::whole(self.board.in_flight() + 1);

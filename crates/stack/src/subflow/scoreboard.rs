@@ -30,9 +30,9 @@ pub(crate) struct Record {
 const SACKED: u8 = 1;
 const LOST: u8 = 2;
 /// A retransmission is in flight; only lost packets are retransmitted.
-const REPEATED: u8 = 4;
+const RETRANSMITTED: u8 = 4;
 /// It was retransmitted at some time, so a round trip measured from it would be ambiguous (Karn).
-const EVER_REPEATED: u8 = 8;
+const EVER_RETRANSMITTED: u8 = 8;
 
 impl Record {
     pub fn new(start: u64, stream_offset: u64, len: u32, fin: bool, sent_at: Instant, send_state: SendState) -> Self {
@@ -44,8 +44,8 @@ impl Record {
         self.start + u64::from(self.len) + u64::from(self.fin)
     }
 
-    pub fn ever_repeated(&self) -> bool {
-        self.has(EVER_REPEATED)
+    pub fn ever_retransmitted(&self) -> bool {
+        self.has(EVER_RETRANSMITTED)
     }
 
     fn has(&self, flag: u8) -> bool {
@@ -58,7 +58,7 @@ impl Record {
 pub(crate) struct Newest {
     pub sent_at: Instant,
     pub end: u64,
-    pub repeated: bool,
+    pub retransmitted: bool,
     pub send_state: SendState,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Delivery {
     /// The same for packets newly acknowledged selectively.
     pub sacked: Option<(Instant, Instant)>,
     /// A retransmitted packet was acknowledged cumulatively.
-    pub repeated_acked: bool,
+    pub retransmitted_acked: bool,
     /// A packet that was never retransmitted was delivered although it was sent before `high_mark` (F-RTO's evidence).
     pub original_delivered: bool,
     /// At least one packet was newly acknowledged selectively.
@@ -95,11 +95,11 @@ impl Delivery {
             self.newest = Some(Newest {
                 sent_at: record.sent_at,
                 end: record.end(),
-                repeated: record.ever_repeated(),
+                retransmitted: record.ever_retransmitted(),
                 send_state: record.send_state,
             });
         }
-        if !record.ever_repeated() {
+        if !record.ever_retransmitted() {
             self.original_delivered |= record.end() <= high_mark;
             self.reordered |= record.start < self.known;
         }
@@ -126,7 +126,7 @@ pub(crate) struct Scoreboard {
     highest_sacked: u64,
     sacked: u32,
     lost: u32,
-    repeated: u32,
+    retransmitted: u32,
     marked: u64,
     outstanding: u64,
 }
@@ -134,7 +134,7 @@ pub(crate) struct Scoreboard {
 impl Scoreboard {
     /// Packets in flight by their marks: sent, less delivered, less lost, plus retransmitted.
     pub fn in_flight(&self) -> u32 {
-        (self.records.len() as u32 + self.repeated).saturating_sub(self.sacked + self.lost)
+        (self.records.len() as u32 + self.retransmitted).saturating_sub(self.sacked + self.lost)
     }
 
     /// Packets that are not acknowledged cumulatively.
@@ -160,8 +160,8 @@ impl Scoreboard {
     }
 
     /// Retransmissions in flight.
-    pub fn repeated(&self) -> u32 {
-        self.repeated
+    pub fn retransmitted(&self) -> u32 {
+        self.retransmitted
     }
 
     /// How often packets were marked as lost since the beginning (Linux's `tp->lost`).
@@ -204,13 +204,13 @@ impl Scoreboard {
             self.first += 1;
             self.outstanding -= u64::from(record.len);
             delivery.bytes += u64::from(record.len);
-            delivery.repeated_acked |= record.has(EVER_REPEATED);
+            delivery.retransmitted_acked |= record.has(EVER_RETRANSMITTED);
             if record.has(SACKED) {
                 // It arrived long ago: its round trip is unknown.
                 self.sacked -= 1;
                 continue;
             }
-            if !record.has(EVER_REPEATED) {
+            if !record.has(EVER_RETRANSMITTED) {
                 span(&mut delivery.acked, record.sent_at);
             }
             self.forget_marks(record);
@@ -232,7 +232,7 @@ impl Scoreboard {
 
     fn forget_marks(&mut self, record: Record) {
         self.lost -= u32::from(record.has(LOST));
-        self.repeated -= u32::from(record.has(REPEATED));
+        self.retransmitted -= u32::from(record.has(RETRANSMITTED));
     }
 
     /// The bytes from `start` up to `end` were delivered although earlier ones are missing. Only whole packets count,
@@ -280,11 +280,11 @@ impl Scoreboard {
         while let Some(record) = self.records.get_mut(at).filter(|record| record.end() <= end) {
             if !record.has(SACKED) {
                 let old = *record;
-                record.flags = (record.flags & EVER_REPEATED) | SACKED;
+                record.flags = (record.flags & EVER_RETRANSMITTED) | SACKED;
                 self.sacked += 1;
                 self.forget_marks(old);
                 delivery.any_sacked = true;
-                if !old.has(EVER_REPEATED) {
+                if !old.has(EVER_RETRANSMITTED) {
                     span(&mut delivery.sacked, old.sent_at);
                 }
                 delivery.note(&old, high_mark);
@@ -299,7 +299,7 @@ impl Scoreboard {
             if let Some(record) = self.get(position)
                 && record.sent_at == sent_at
                 && !record.has(SACKED)
-                && (!record.has(LOST) || record.has(REPEATED))
+                && (!record.has(LOST) || record.has(RETRANSMITTED))
             {
                 return Some((position, *record));
             }
@@ -313,13 +313,13 @@ impl Scoreboard {
         let Some(record) = position.checked_sub(self.first).and_then(|at| self.records.get_mut(at as usize)) else {
             return;
         };
-        let (was_lost, was_repeated) = (record.has(LOST), record.has(REPEATED));
-        if record.has(SACKED) || (was_lost && !was_repeated) {
+        let (was_lost, was_retransmitted) = (record.has(LOST), record.has(RETRANSMITTED));
+        if record.has(SACKED) || (was_lost && !was_retransmitted) {
             return;
         }
-        record.flags = (record.flags | LOST) & !REPEATED;
+        record.flags = (record.flags | LOST) & !RETRANSMITTED;
         self.lost += u32::from(!was_lost);
-        self.repeated -= u32::from(was_repeated);
+        self.retransmitted -= u32::from(was_retransmitted);
         self.marked += 1;
         self.queue_lost(position);
     }
@@ -359,8 +359,8 @@ impl Scoreboard {
     /// Removes every mark of loss: the losses were spurious.
     pub fn unmark_lost(&mut self) {
         // From now on a retransmission counts as the packet itself.
-        self.records.iter_mut().for_each(|record| record.flags &= !(LOST | REPEATED));
-        (self.lost, self.repeated) = (0, 0);
+        self.records.iter_mut().for_each(|record| record.flags &= !(LOST | RETRANSMITTED));
+        (self.lost, self.retransmitted) = (0, 0);
         self.lost_queue.clear();
         self.order_by_time();
     }
@@ -380,7 +380,7 @@ impl Scoreboard {
         while let Some(&position) = self.lost_queue.front() {
             if let Some(record) = self.get(position)
                 && record.has(LOST)
-                && !record.has(REPEATED)
+                && !record.has(RETRANSMITTED)
             {
                 return Some((position, *record));
             }
@@ -397,20 +397,20 @@ impl Scoreboard {
 
     /// The packet at `position` is sent again. Returns whether that repairs a loss; a probe retransmits a packet that
     /// still counts as in flight, and does not change that count.
-    pub fn mark_repeated(&mut self, position: u64, now: Instant, send_state: SendState) -> bool {
+    pub fn mark_retransmitted(&mut self, position: u64, now: Instant, send_state: SendState) -> bool {
         let Some(record) = position.checked_sub(self.first).and_then(|at| self.records.get_mut(at as usize)) else {
             return false;
         };
         debug_assert!(
-            !record.has(SACKED) && !record.has(REPEATED),
+            !record.has(SACKED) && !record.has(RETRANSMITTED),
             "a packet that arrived or is being retransmitted is not retransmitted"
         );
         let repairs = record.has(LOST);
         if repairs {
-            self.repeated += 1;
-            record.flags |= REPEATED;
+            self.retransmitted += 1;
+            record.flags |= RETRANSMITTED;
         }
-        record.flags |= EVER_REPEATED;
+        record.flags |= EVER_RETRANSMITTED;
         record.sent_at = now;
         record.send_state = send_state;
         self.by_time.push_back((position, now));
@@ -435,10 +435,11 @@ impl Scoreboard {
     }
 }
 
-/// Bytes of the connection's stream that must be sent again, on another subflow than the one that lost them.
+/// Bytes of the connection's stream that must be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reinjection {
     pub start: u64,
     pub end: u64,
-    pub avoid: SubflowId,
+    /// The subflow that lost them, which carries them only if there is no other.
+    pub avoid: Option<SubflowId>,
 }

@@ -15,7 +15,7 @@ use crate::congestion::{Ack, CongestionControl, Siblings, Window};
 use crate::view::{Delivered, Pace, Packets, Phase};
 use anabranch_events::{LossCause, SendKind};
 use anabranch_units::{Duration, Instant};
-use pacing::Burst;
+use pacing::{Burst, BurstSize};
 use usage::WindowUsage;
 
 /// The contents of an acknowledgment, in offsets.
@@ -87,10 +87,11 @@ pub(crate) struct Sender {
     last_sent_at: Instant,
     /// When the window last decayed because nothing was sent.
     decayed_at: Instant,
-    pub(super) manner: Manner,
+    pub(super) options: SenderOptions,
     /// Room in the window was left free for a burst.
-    gathering: bool,
+    deferring: bool,
     burst: Option<Burst>,
+    burst_size: BurstSize,
     /// With pacing: earliest time of the next packet.
     pub(super) paced_until: Instant,
     acked_bytes: u64,
@@ -101,24 +102,24 @@ pub(crate) struct Sender {
     /// The largest payload sent: the size of a full packet.
     largest: u32,
     /// Packets that were sent again, and packets reported by the peer as arrived again.
-    pub(super) repetitions: u64,
+    pub(super) retransmissions: u64,
     pub(super) duplicates: u64,
 }
 
 /// Linux behaviours of the sender that can be switched.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
+pub(crate) struct SenderOptions {
     /// Packets are sent at Linux's pacing rate even if the control does not ask for it.
     pub paces: bool,
     /// After a reduction, windows are whole numbers of packets.
     pub whole_windows: bool,
     /// New data waits for room for a burst of segmentation offload.
-    pub gathers: bool,
+    pub defers_for_burst: bool,
 }
 
-impl Default for Manner {
+impl Default for SenderOptions {
     fn default() -> Self {
-        Manner { paces: false, whole_windows: true, gathers: true }
+        SenderOptions { paces: false, whole_windows: true, defers_for_burst: true }
     }
 }
 
@@ -144,16 +145,17 @@ impl Sender {
             usage: WindowUsage::default(),
             last_sent_at: Instant::ZERO,
             decayed_at: Instant::ZERO,
-            manner: Manner::default(),
-            gathering: false,
+            options: SenderOptions::default(),
+            deferring: false,
             burst: None,
+            burst_size: BurstSize::default(),
             paced_until: Instant::ZERO,
             acked_bytes: 0,
             acked_since_loss: 0,
             acked_between_losses: 0,
             pace: Pace::default(),
             largest: 0,
-            repetitions: 0,
+            retransmissions: 0,
             duplicates: 0,
         }
     }
@@ -175,8 +177,8 @@ impl Sender {
     }
 
     /// Sets the sender's behaviours.
-    pub fn behave(&mut self, manner: Manner) {
-        self.manner = manner;
+    pub fn configure(&mut self, options: SenderOptions) {
+        self.options = options;
     }
 
     /// The control's counters.
@@ -187,6 +189,19 @@ impl Sender {
     /// Passes the round trip of the handshake to the control.
     pub fn start_control(&mut self, now: Instant, siblings: Siblings<'_>) {
         self.control.on_established(now, &mut self.window, siblings);
+    }
+
+    /// Whether an acknowledgment of everything before `acked`, without SACK, finds nothing to do but
+    /// [`Sender::update_pace`]: it acknowledges nothing new, nothing is in flight, and no repair waits for an answer.
+    pub fn is_quiet(&self, acked: u64) -> bool {
+        acked <= self.acked && self.phase == Phase::Open && self.board.is_empty() && self.awaits_nothing()
+    }
+
+    /// An acknowledgment that [finds nothing to do](Sender::is_quiet).
+    pub fn on_quiet_ack(&mut self) {
+        if self.rtt.has_sample() {
+            self.update_pace();
+        }
     }
 
     /// One acknowledgment, in Linux's order: marks, round trip, loss detection, rate, window, timers.
@@ -259,7 +274,7 @@ impl Sender {
         delivery: &Delivery,
         ack: &Acknowledgment<'_>,
     ) -> Option<Duration> {
-        let cumulative = if delivery.repeated_acked { None } else { delivery.acked };
+        let cumulative = if delivery.retransmitted_acked { None } else { delivery.acked };
         let (first, last) = cumulative.or(delivery.sacked).map(|(a, b)| (Some(a), Some(b))).unwrap_or_default();
         let by_clock = || {
             // The echo answers the segment that moved the edge; otherwise it may be arbitrarily old (RFC 7323 section 4.1).
@@ -338,12 +353,12 @@ impl Sender {
     }
 
     /// The packet at `position` is sent again.
-    pub fn on_repeated(&mut self, now: Instant, position: u64, len: u32) {
+    pub fn on_retransmitted(&mut self, now: Instant, position: u64, len: u32) {
         let state = self.rate.on_sent(now, false);
-        self.repetitions += 1;
-        let repairs = self.board.mark_repeated(position, now, state);
+        self.retransmissions += 1;
+        let repairs = self.board.mark_retransmitted(position, now, state);
         if let Some(undo) = self.undo.as_mut().filter(|_| repairs) {
-            undo.on_repeated(now);
+            undo.on_retransmitted(now);
         }
         self.after_transmission(now, len);
         // The timeout is that of the first packet.
@@ -358,7 +373,7 @@ impl Sender {
         if self.phase == Phase::Recovery {
             self.prr.sent += 1;
         }
-        let own = || self.manner.paces.then(|| self.pace().rate(self.largest)).filter(|_| self.rtt.has_sample());
+        let own = || self.options.paces.then(|| self.pace().rate(self.largest)).filter(|_| self.rtt.has_sample());
         if let Some(rate) = self.window.pacing_rate.or_else(own) {
             /// Approximate header bytes of a packet on the wire; pacing rates count packets, not payload.
             const HEADERS: u64 = 60;
@@ -366,8 +381,13 @@ impl Sender {
         }
     }
 
+    /// Whether there may be a packet to retransmit: a probe is due, or a packet is lost and the window has room.
+    pub fn may_retransmit(&self) -> bool {
+        self.probe.is_due() || (self.board.lost() > 0 && self.has_room())
+    }
+
     /// The next packet to retransmit, if the window has room for it.
-    pub fn next_repetition(&mut self) -> Option<(u64, Record, SendKind)> {
+    pub fn next_retransmission(&mut self) -> Option<(u64, Record, SendKind)> {
         if self.probe.take_due()
             && let Some((position, record)) = self.board.last_missing()
         {
@@ -448,7 +468,9 @@ impl Sender {
 
     /// When to call [`Sender::on_timer`]; `None` if no timer runs.
     pub fn deadline(&self) -> Option<Instant> {
-        [self.timer.map(|(_, at)| at), self.rack.deadline()].into_iter().flatten().min()
+        let timer = self.timer.map_or(Instant::FAR_FUTURE, |(_, at)| at);
+        let first = timer.min(self.rack.deadline().unwrap_or(Instant::FAR_FUTURE));
+        (first != Instant::FAR_FUTURE).then_some(first)
     }
 }
 

@@ -20,6 +20,14 @@ pub(super) struct Burst {
     left: u32,
 }
 
+/// The packets of a burst at a pace. The pace changes less often than it is asked for, and the divisions take long.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BurstSize {
+    pace: Pace,
+    full: u32,
+    packets: u64,
+}
+
 impl Burst {
     /// The rest of the burst after one packet was sent.
     pub fn without_one(self) -> Self {
@@ -51,14 +59,14 @@ impl Sender {
     /// offload (Linux's `tcp_tso_should_defer`): as long as that one is near, the sender has been busy until now, and
     /// there is room for less than a burst and for less than a third of the window. `full` is the payload of a full
     /// segment, `unsent` the waiting bytes. A burst that has begun is sent as a whole.
-    pub fn gathers(&mut self, now: Instant, unsent: u64, full: u32) -> bool {
-        if !self.manner.gathers || self.burst.is_some_and(|burst| burst.began == now && burst.left > 0) {
+    pub fn defers_for_burst(&mut self, now: Instant, unsent: u64, full: u32) -> bool {
+        if !self.options.defers_for_burst || self.burst.is_some_and(|burst| burst.began == now && burst.left > 0) {
             return false;
         }
         let cwnd = self.window.cwnd.floor();
         let room = cwnd.saturating_sub(self.board.in_flight());
+        let burst = self.burst_packets(full.max(1));
         let full = u64::from(full.max(1));
-        let burst = (self.pace().rate(full as u32).bytes_in(BURST_TIME) / full).max(LEAST_BURST);
         let calm = matches!(self.phase, Phase::Open | Phase::Disorder);
         let busy = now.since(self.last_sent_at) <= BURST_TIME;
         let little = u64::from(room) < burst && 3 * room < cwnd && unsent > u64::from(room) * full;
@@ -66,15 +74,21 @@ impl Sender {
         // round trip.
         let near = BURST_TIME.min(self.rtt.srtt() / 2);
         let soon = || self.board.front().is_some_and(|front| front.sent_at + self.rtt.srtt() <= now + near);
-        let gathers = calm && busy && little && soon();
+        let defers = calm && busy && little && soon();
         let packets = room.min(u32::try_from(burst).unwrap_or(u32::MAX));
-        self.burst = (!gathers).then_some(Burst { began: now, packets, left: packets });
-        gathers
+        self.burst = (!defers).then_some(Burst { began: now, packets, left: packets });
+        self.deferring |= defers;
+        defers
     }
 
-    /// Notes that new data waits according to [`Sender::gathers`]: it waits for the window.
-    pub fn gather(&mut self) {
-        self.gathering = true;
+    /// Packets of a burst at the present pace, of `full` bytes of payload each.
+    fn burst_packets(&mut self, full: u32) -> u64 {
+        let pace = self.pace();
+        if self.burst_size.pace != pace || self.burst_size.full != full {
+            let packets = (pace.rate(full).bytes_in(BURST_TIME) / u64::from(full)).max(LEAST_BURST);
+            self.burst_size = BurstSize { pace, full, packets };
+        }
+        self.burst_size.packets
     }
 
     /// Whether the last packet sent was the last one of several in a burst.
@@ -82,8 +96,8 @@ impl Sender {
         self.burst.is_some_and(|burst| burst.left == 0 && burst.packets > 1)
     }
 
-    /// Whether [`Sender::gather`] was called since the last burst.
-    pub fn is_gathering(&self) -> bool {
-        self.gathering
+    /// Whether new data waited for a burst since the last one: it waits for the window.
+    pub fn is_deferring(&self) -> bool {
+        self.deferring
     }
 }

@@ -3,7 +3,7 @@
 use super::Sender;
 use crate::subflow::INITIAL_WINDOW;
 use crate::view::{Packets, Phase};
-use anabranch_units::Instant;
+use anabranch_units::{Duration, Instant};
 
 /// The used part of the window (RFC 7661's criterion, Linux's rule).
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,16 +36,16 @@ impl Sender {
     /// or the path policy holds the subflow back (draft-cheng-iccrg-delivery-rate-estimation-02, whose sender
     /// has no scheduler).
     pub fn note_supply(&mut self, for_pace: bool) {
-        let repaired = self.board.lost() <= self.board.repeated();
-        if self.has_room() && repaired && !self.gathering && !for_pace {
+        let repaired = self.board.lost() <= self.board.retransmitted();
+        if self.has_room() && repaired && !self.deferring && !for_pace {
             self.rate.on_app_limited(self.board.in_flight());
         }
     }
 
     /// To be called when everything that could be sent was sent, and some was: notes whether the window limited the sender,
-    /// and decays a window that was not used for a timeout (RFC 2861).
-    pub fn after_sending(&mut self, now: Instant, decay: bool) {
-        let limited = self.board.in_flight() >= self.window.cwnd.floor() || std::mem::take(&mut self.gathering);
+    /// and decays a window that was not used for a timeout (RFC 2861). True if the window changed.
+    pub fn after_sending(&mut self, now: Instant, decay: bool) -> bool {
+        let limited = self.board.in_flight() >= self.window.cwnd.floor() || std::mem::take(&mut self.deferring);
         let out = self.board.packets_out();
         let usage = &mut self.usage;
         if self.acked >= usage.round_end || limited || (!usage.limited && out > usage.peak) {
@@ -53,12 +53,14 @@ impl Sender {
         }
         if self.window_limited() {
             (self.usage.used, self.usage.full_at) = (0, now);
-            return;
+            return false;
         }
         self.usage.used = self.usage.used.max(out);
-        if decay && now.since(self.usage.full_at) >= self.rtt.rto() && !self.control.governs_itself() {
+        let decays = decay && now.since(self.usage.full_at) >= self.rtt.rto() && !self.control.governs_itself();
+        if decays {
             self.decay_unused(now);
         }
+        decays
     }
 
     /// Linux's `tcp_cwnd_application_limited`: moves halfway from the window to its used part.
@@ -73,12 +75,15 @@ impl Sender {
         (self.usage.used, self.usage.full_at) = (0, now);
     }
 
+    /// Whether the window decays in [`Sender::before_sending`]: nothing is in flight, and nothing was sent for a timeout.
+    pub fn idles_beyond_timeout(&self, now: Instant) -> bool {
+        self.idle_beyond_timeout(now, self.last_sent_at.max(self.decayed_at)).is_some()
+    }
+
     /// To be called before the first packet after a pause: halves the window for every timeout that passed idle,
     /// down to the initial one (RFC 2861, Linux's `tcp_cwnd_restart`).
-    pub fn before_sending(&mut self, now: Instant, decay: bool) {
-        if decay {
-            self.decay_idle(now, self.last_sent_at.max(self.decayed_at));
-        }
+    pub fn before_sending(&mut self, now: Instant) {
+        self.decay_idle(now, self.last_sent_at.max(self.decayed_at));
     }
 
     /// The same where data is queued before it is sent. Linux decays the window whenever it makes a record for new data, and so
@@ -89,15 +94,17 @@ impl Sender {
         }
     }
 
-    fn decay_idle(&mut self, now: Instant, since: Instant) {
+    /// How long nothing was in flight, and the timeout, if the pause is longer than that.
+    fn idle_beyond_timeout(&self, now: Instant, since: Instant) -> Option<(Duration, Duration)> {
         if !self.board.is_empty() || self.next <= 1 {
-            return;
+            return None;
         }
-        let idle = now.since(since);
-        let rto = self.rtt.rto();
-        if idle <= rto || self.control.governs_itself() {
-            return;
-        }
+        let (idle, rto) = (now.since(since), self.rtt.rto());
+        (idle > rto && !self.control.governs_itself()).then_some((idle, rto))
+    }
+
+    fn decay_idle(&mut self, now: Instant, since: Instant) {
+        let Some((idle, rto)) = self.idle_beyond_timeout(now, since) else { return };
         let cwnd = self.window.cwnd.floor();
         // A pause of exactly one timeout halves nothing yet.
         let halvings = ((idle.as_nanos() - 1) / rto.as_nanos()).min(31) as u32;

@@ -105,7 +105,7 @@ fn answered_late(timestamps: bool, echo: Option<u64>) -> SubflowView {
 }
 
 #[test]
-fn the_timestamp_tells_which_of_two_syns_was_answered() {
+fn the_timestamp_shows_which_of_two_syns_was_answered() {
     // The clock has milliseconds; the first SYN bounds the time.
     for (echo, round_trip_us) in [(2000, 80_000), (1000, 1_079_500)] {
         let (view, expected) = (answered_late(true, Some(echo)), Duration::from_micros(round_trip_us));
@@ -114,7 +114,7 @@ fn the_timestamp_tells_which_of_two_syns_was_answered() {
 }
 
 #[test]
-fn without_a_credible_timestamp_a_repeated_handshake_leaves_no_round_trip_rather_than_an_endless_one() {
+fn without_a_credible_timestamp_a_retransmitted_handshake_leaves_no_round_trip_rather_than_an_endless_one() {
     // The echo of a clock that runs ahead, or that was read before the first SYN, is not believed.
     for view in [answered_late(false, Some(2000)), answered_late(true, Some(2500)), answered_late(true, Some(900))] {
         assert_eq!((view.min_rtt, view.srtt), (Duration::ZERO, Duration::ZERO));
@@ -128,7 +128,7 @@ fn a_tail_loss_that_its_probe_repaired_leaves_the_window_of_a_control_that_gover
     let before = bed.cwnd();
     let deadline = bed.deadline().unwrap();
     bed.fire_at(deadline);
-    assert_eq!(bed.repeat(), [(9, SendKind::TailLossProbe)]);
+    assert_eq!(bed.retransmit(), [(9, SendKind::TailLossProbe)]);
     bed.send(1);
     let outcome = bed.wait_until(deadline + RTT).ack(11);
     assert!(outcome.reduced.is_some(), "the probe repaired a loss");

@@ -111,7 +111,7 @@ impl Bed {
         let now = at(self.now);
         for _ in 0..n {
             let sender = &mut self.subflow.sender;
-            sender.before_sending(now, true);
+            sender.before_sending(now);
             sender.on_sent(now, sender.next() - 1, PACKET, false);
         }
         self.subflow.sender.note_supply(more);
@@ -130,14 +130,14 @@ impl Bed {
     }
 
     /// The packets that the sender wants to retransmit now.
-    fn repeat(&mut self) -> Vec<(u64, SendKind)> {
+    fn retransmit(&mut self) -> Vec<(u64, SendKind)> {
         let now = at(self.now);
-        let mut repeated = Vec::new();
-        while let Some((position, record, kind)) = self.subflow.sender.next_repetition() {
-            repeated.push(((record.start - 1) / u64::from(PACKET), kind));
-            self.subflow.sender.on_repeated(now, position, record.len);
+        let mut retransmitted = Vec::new();
+        while let Some((position, record, kind)) = self.subflow.sender.next_retransmission() {
+            retransmitted.push(((record.start - 1) / u64::from(PACKET), kind));
+            self.subflow.sender.on_retransmitted(now, position, record.len);
         }
-        repeated
+        retransmitted
     }
 
     /// The packets retransmitted, none of which is a probe.
@@ -146,7 +146,7 @@ impl Bed {
             assert_eq!(kind, SendKind::Retransmission);
             packet
         };
-        self.repeat().into_iter().map(repair).collect()
+        self.retransmit().into_iter().map(repair).collect()
     }
 
     /// An acknowledgment of everything before packet `next`.

@@ -33,6 +33,13 @@ impl Bed {
         Bed { receiver, now: 1000, rtt: ms(100) }
     }
 
+    /// The application has read everything.
+    fn drained(&mut self) {
+        if self.receiver.acknowledges_when_drained() {
+            self.receiver.acknowledge_now();
+        }
+    }
+
     /// After the initial quick acknowledgments: all of them used up, the last a millisecond ago.
     fn settled() -> (Self, u64) {
         let mut bed = Bed::new();
@@ -154,7 +161,7 @@ fn segments_that_carry_our_data_use_up_no_quick_acknowledgment() {
 }
 
 #[test]
-fn a_hole_is_told_at_once_and_so_is_its_filling() {
+fn a_hole_is_reported_at_once_and_so_is_its_filling() {
     let (mut bed, next) = Bed::settled();
     bed.arrives(next + 1);
     assert_eq!(bed.answer(), Some(vec![(next + 1, next + 2)]));
@@ -167,7 +174,7 @@ fn a_hole_is_told_at_once_and_so_is_its_filling() {
 }
 
 #[test]
-fn the_latest_run_is_told_first_and_runs_merge() {
+fn the_latest_run_is_reported_first_and_runs_merge() {
     let (mut bed, next) = Bed::settled();
     let n = |k| next + k;
     bed.arrives(n(2));
@@ -232,7 +239,7 @@ fn gathering_takes_a_twentieth_of_a_short_round_trip() {
 }
 
 #[test]
-fn what_arrives_twice_is_told_once() {
+fn what_arrives_twice_is_reported_once() {
     let (mut bed, next) = Bed::settled();
     bed.arrives(next);
     bed.arrives(next + 1);
@@ -244,7 +251,7 @@ fn what_arrives_twice_is_told_once() {
 }
 
 #[test]
-fn what_arrives_twice_ahead_of_a_hole_is_told_with_the_run_that_holds_it() {
+fn what_arrives_twice_ahead_of_a_hole_is_reported_with_the_run_that_holds_it() {
     let (mut bed, next) = Bed::settled();
     let n = |k| next + k;
     for packet in [1, 2, 3, 6] {
@@ -260,7 +267,7 @@ fn what_arrives_twice_ahead_of_a_hole_is_told_with_the_run_that_holds_it() {
 }
 
 #[test]
-fn a_packet_of_which_a_part_is_known_tells_that_part() {
+fn a_packet_of_which_a_part_is_known_shows_that_part() {
     let (mut bed, next) = Bed::settled();
     bed.arrive_bytes(start_of(next - 1), start_of(next + 1));
     bed.arrives(next + 1);
@@ -338,14 +345,14 @@ fn a_flood_of_crumbs_is_not_kept() {
 fn a_push_is_answered_once_the_application_has_read_everything() {
     let (mut bed, next) = Bed::settled();
     bed.arrives(next);
-    bed.receiver.on_drained();
+    bed.drained();
     assert_eq!(bed.answer(), None, "no push");
     bed.receiver.note_push(true, PACKET);
     assert_eq!(bed.answer(), None, "it was not read yet");
-    bed.receiver.on_drained();
+    bed.drained();
     assert!(bed.answer().is_some());
     bed.arrives(next + 1);
-    bed.receiver.on_drained();
+    bed.drained();
     assert_eq!(bed.answer(), None, "the push was answered");
 }
 

@@ -8,7 +8,7 @@ use anabranch_events::SendKind;
 fn late_network() -> Bed {
     let mut bed = Bed::new(10);
     bed.send(4).fire_at(1202);
-    bed.repeat();
+    bed.retransmit();
     bed.fire_at(1202 + RTO);
     assert_eq!((bed.repairs(), bed.cwnd(), bed.ssthresh()), (vec![0], 1, Some(5)));
     bed
@@ -28,7 +28,7 @@ fn a_timeout_is_undone_when_the_answer_echoes_the_original() {
 }
 
 #[test]
-fn a_timeout_stands_when_the_answer_echoes_the_repetition() {
+fn a_timeout_stands_when_the_answer_echoes_the_retransmission() {
     let mut bed = late_network();
     let outcome = bed.wait_until(1602).ack_saying(1, Say { echo: Some(1502), ..Say::default() });
     assert!(!outcome.undone);
@@ -36,7 +36,7 @@ fn a_timeout_stands_when_the_answer_echoes_the_repetition() {
 }
 
 #[test]
-fn without_timestamps_a_packet_that_was_never_repeated_tells() {
+fn without_timestamps_a_packet_that_was_never_retransmitted_shows() {
     let mut bed = late_network();
     bed.clock = false;
     // Packet 1 was sent once, and arrives: the timeout was premature.
@@ -67,7 +67,7 @@ fn a_duplicate_undoes_even_after_the_end_of_the_episode() {
 }
 
 #[test]
-fn a_duplicate_of_one_repetition_among_two_undoes_nothing() {
+fn a_duplicate_of_one_retransmission_among_two_undoes_nothing() {
     let mut bed = Bed::new(10);
     bed.clock = false;
     bed.send(10).wait_until(1000 + RTT);
@@ -94,7 +94,7 @@ fn duplicates_from_before_the_episode_say_nothing_about_it() {
 }
 
 #[test]
-fn a_partial_answer_to_an_original_undoes_only_if_no_repetition_is_under_way() {
+fn a_partial_answer_to_an_original_undoes_only_if_no_retransmission_is_under_way() {
     let mut bed = Bed::new(10);
     bed.send(10).wait_until(1000 + RTT);
     for end in 3..=10 {
@@ -114,7 +114,7 @@ fn a_partial_answer_to_an_original_undoes_only_if_no_repetition_is_under_way() {
 fn a_probe_that_was_needless_neither_cuts_nor_teaches_of_reordering() {
     let mut bed = Bed::new(10);
     bed.send(4).fire_at(1202);
-    assert_eq!(bed.repeat(), [(3, SendKind::TailLossProbe)]);
+    assert_eq!(bed.retransmit(), [(3, SendKind::TailLossProbe)]);
     bed.wait_until(1210).ack_saying(4, Say { echo: Some(1000), ..Say::default() });
     let outcome = bed.wait_until(1300).ack_saying(4, Say { twice: Some(3), ..Say::default() });
     assert!(outcome.reduced.is_none() && bed.ssthresh().is_none());
@@ -128,17 +128,17 @@ fn a_probe_whose_packet_arrived_meanwhile_does_not_leave() {
     let mut bed = Bed::new(10);
     bed.send(4).fire_at(1202);
     bed.sack(0, &[(3, 4)]);
-    assert_eq!(bed.repeat(), []);
+    assert_eq!(bed.retransmit(), []);
     bed.wait_until(1210).ack(4);
     assert_eq!(bed.in_flight(), 0);
 }
 
 #[test]
-fn a_second_loss_of_what_a_timeout_repeated_is_a_congestion_of_its_own() {
+fn a_second_loss_of_what_a_timeout_retransmitted_is_a_congestion_of_its_own() {
     let mut bed = Bed::new(10);
     bed.set_window(40, 20);
     bed.send(10).fire_at(1202);
-    bed.repeat();
+    bed.retransmit();
     bed.fire_at(1202 + RTO);
     assert_eq!((bed.repairs(), bed.ssthresh()), (vec![0], Some(20)));
     bed.wait_until(1602).ack_saying(1, Say { echo: Some(1502), ..Say::default() });

@@ -10,7 +10,7 @@ struct Packet {
     acked: bool,
     sacked: bool,
     lost: bool,
-    repeated: bool,
+    retransmitted: bool,
     /// When it was last sent, and its place among all transmissions.
     sent_at: u64,
     order: u64,
@@ -22,11 +22,11 @@ impl Packet {
     }
 
     fn under_way(&self) -> bool {
-        self.missing() && (!self.lost || self.repeated)
+        self.missing() && (!self.lost || self.retransmitted)
     }
 
-    fn awaits_repetition(&self) -> bool {
-        self.missing() && self.lost && !self.repeated
+    fn awaits_retransmission(&self) -> bool {
+        self.missing() && self.lost && !self.retransmitted
     }
 }
 
@@ -49,7 +49,7 @@ impl Model {
 
     fn mark_lost(&mut self, n: usize) {
         if self.packets[n].under_way() {
-            (self.packets[n].lost, self.packets[n].repeated) = (true, false);
+            (self.packets[n].lost, self.packets[n].retransmitted) = (true, false);
             self.marked += 1;
         }
     }
@@ -62,7 +62,7 @@ impl Model {
             if cumulative {
                 packet.acked = true;
             } else if packet.missing() {
-                *packet = Packet { sacked: true, lost: false, repeated: false, ..*packet };
+                *packet = Packet { sacked: true, lost: false, retransmitted: false, ..*packet };
             }
         }
         new
@@ -83,7 +83,7 @@ impl Model {
 
     fn unmark_lost(&mut self) {
         for packet in &mut self.packets {
-            (packet.lost, packet.repeated) = (false, false);
+            (packet.lost, packet.retransmitted) = (false, false);
         }
         self.order_by_time();
     }
@@ -107,7 +107,7 @@ enum Step {
     /// From this many packets behind the first, this many packets, and odd bytes on either side.
     Sack(u8, u8, u8, u8),
     LoseOldest,
-    Repeat,
+    Retransmit,
     /// The last one again, as a probe does.
     Probe,
     /// Spare packets sent within this many milliseconds.
@@ -122,7 +122,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => (0u8..6).prop_map(Step::Ack),
         5 => (0u8..20, 1u8..5, 0u8..3, 0u8..3).prop_map(|(a, b, c, d)| Step::Sack(a, b, c, d)),
         4 => Just(Step::LoseOldest),
-        5 => Just(Step::Repeat),
+        5 => Just(Step::Retransmit),
         1 => Just(Step::Probe),
         1 => (0u8..9).prop_map(Step::Timeout),
         1 => Just(Step::Undo),
@@ -145,17 +145,17 @@ impl Both {
         self.board.push(record);
         self.model.order += 1;
         let (sent_at, order) = (self.now, self.model.order);
-        let packet = Packet { acked: false, sacked: false, lost: false, repeated: false, sent_at, order };
+        let packet = Packet { acked: false, sacked: false, lost: false, retransmitted: false, sent_at, order };
         self.model.packets.push(packet);
     }
 
-    fn repeat(&mut self, position: u64, n: usize) {
+    fn retransmit(&mut self, position: u64, n: usize) {
         // Nothing is retransmitted at the very instant at which it left.
         self.now += 1;
-        let repairs = self.board.mark_repeated(position, at(self.now), SendState::default());
+        let repairs = self.board.mark_retransmitted(position, at(self.now), SendState::default());
         let packet = &mut self.model.packets[n];
         assert_eq!(repairs, packet.lost);
-        packet.repeated = packet.lost;
+        packet.retransmitted = packet.lost;
         packet.sent_at = self.now;
         self.model.order += 1;
         packet.order = self.model.order;
@@ -200,17 +200,17 @@ impl Both {
                     self.model.mark_lost(n);
                 }
             }
-            Step::Repeat => {
+            Step::Retransmit => {
                 if let Some((position, record)) = self.board.next_lost() {
-                    self.repeat(position, ((record.start - 1) / u64::from(PACKET)) as usize);
+                    self.retransmit(position, ((record.start - 1) / u64::from(PACKET)) as usize);
                 }
             }
             Step::Probe => {
                 let last = self.model.packets.len().wrapping_sub(1);
                 if let Some((position, _)) = self.board.last_missing()
-                    && !self.model.packets[last].repeated
+                    && !self.model.packets[last].retransmitted
                 {
-                    self.repeat(position, last);
+                    self.retransmit(position, last);
                 }
             }
             Step::Timeout(spared) => {
@@ -232,13 +232,13 @@ impl Both {
         assert_eq!(board.outstanding(), u64::from(model.count(|_| true)) * u64::from(PACKET));
         assert_eq!(board.sacked(), model.count(|packet| packet.sacked));
         assert_eq!(board.lost(), model.count(|packet| packet.lost));
-        assert_eq!(board.repeated(), model.count(|packet| packet.repeated));
+        assert_eq!(board.retransmitted(), model.count(|packet| packet.retransmitted));
         assert_eq!(board.in_flight(), model.count(Packet::under_way));
         assert_eq!(board.marked(), model.marked);
         let oldest = board.oldest_transmission().map(|(_, record)| record.start);
         assert_eq!(oldest, model.oldest().map(|n| start_of(n as u64)));
         let next = board.next_lost().map(|(_, record)| record.start);
-        assert_eq!(next, model.packets.iter().position(Packet::awaits_repetition).map(|n| start_of(n as u64)));
+        assert_eq!(next, model.packets.iter().position(Packet::awaits_retransmission).map(|n| start_of(n as u64)));
         let last = model.packets.last().filter(|packet| packet.missing()).map(|_| model.packets.len() as u64 - 1);
         assert_eq!(board.last_missing().map(|(_, record)| record.start), last.map(start_of));
     }
@@ -281,7 +281,7 @@ fn crumbs_of_packets_are_not_remembered() {
 }
 
 #[test]
-fn a_part_of_a_packet_leaves_the_rest_to_be_repeated() {
+fn a_part_of_a_packet_leaves_the_rest_to_be_retransmitted() {
     let mut board = board_of(2);
     let mut delivery = Delivery::default();
     board.acknowledge(start_of(0) + 300, 0, &mut delivery);
@@ -299,12 +299,12 @@ fn what_arrived_long_ago_gives_no_round_trip() {
     assert_eq!(delivery.sacked, Some((at(1), at(2))));
     let mut delivery = board.delivery();
     board.acknowledge(start_of(3), 0, &mut delivery);
-    assert_eq!(delivery.acked, Some((at(0), at(0))), "only the packet that was missing is news");
+    assert_eq!(delivery.acked, Some((at(0), at(0))), "only the packet that was missing is new");
     assert!(delivery.reordered, "it arrived after others that left later");
 }
 
 #[test]
-fn what_is_told_at_once_is_no_sign_of_reordering() {
+fn what_is_reported_at_once_is_no_sign_of_reordering() {
     let mut board = board_of(8);
     let mut delivery = board.delivery();
     // A late acknowledgment of the first packet covers packets beyond a hole as well, the latest first.

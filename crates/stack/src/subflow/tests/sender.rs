@@ -1,7 +1,7 @@
 //! Windows: growth, idleness, recovery.
 
 use super::{Bed, PACKET, RTO, RTT, Say, at};
-use crate::subflow::Manner;
+use crate::subflow::SenderOptions;
 use crate::view::{Packets, Phase};
 
 #[test]
@@ -160,7 +160,7 @@ fn three_losses_among_ten_are_repaired_by_proportional_rate_reduction() {
 }
 
 #[test]
-fn a_repetition_that_is_lost_is_repeated_as_soon_as_later_ones_arrive() {
+fn a_retransmission_that_is_lost_is_retransmitted_as_soon_as_later_ones_arrive() {
     let (mut bed, _) = lossy_flight(2);
     // Packets 0 and 1 were retransmitted at 1100, and new ones behind them; the retransmission of 0 is lost.
     let next = bed.subflow.sender.next() / 1000;
@@ -209,7 +209,7 @@ fn a_probe_that_repaired_the_loss_of_the_last_packet_cuts_the_window() {
     bed.send(10).wait_until(1000 + RTT).ack(9);
     // The last packet is lost. One packet out: two round trips and 200 ms, but not later than the timeout.
     bed.fire_at(1000 + RTT + RTO);
-    assert_eq!(bed.repeat(), [(9, anabranch_events::SendKind::TailLossProbe)]);
+    assert_eq!(bed.retransmit(), [(9, anabranch_events::SendKind::TailLossProbe)]);
     bed.send_with_rest(1, false).wait_until(1000 + 2 * RTT + RTO);
     let outcome = bed.ack_saying(11, Say { echo: Some(1000 + RTT + RTO), ..Say::default() });
     assert!(outcome.reduced.is_some(), "more than the probe was acknowledged, without a duplicate SACK");
@@ -225,7 +225,7 @@ fn a_single_packet_waits_for_the_second_of_a_burst_while_the_next_answer_is_near
     let mut bed = Bed::new(10);
     bed.set_window(10, 5);
     bed.send(10).wait_until(1000 + RTT).ack(2);
-    let sends = |bed: &mut Bed| !bed.subflow.sender.gathers(at(bed.now), UNSENT, PACKET);
+    let sends = |bed: &mut Bed| !bed.subflow.sender.defers_for_burst(at(bed.now), UNSENT, PACKET);
     assert!(sends(&mut bed), "room for two");
     bed.send(1);
     assert!(!bed.subflow.sender.burst_ended() && sends(&mut bed), "a burst leaves as a whole");
@@ -234,16 +234,16 @@ fn a_single_packet_waits_for_the_second_of_a_burst_while_the_next_answer_is_near
     // Room for one more, a whole round trip after the first one in flight left.
     bed.ack(3);
     assert!(!sends(&mut bed));
-    assert!(!bed.subflow.sender.gathers(at(bed.now), u64::from(PACKET), PACKET), "the last packet of all");
+    assert!(!bed.subflow.sender.defers_for_burst(at(bed.now), u64::from(PACKET), PACKET), "the last packet of all");
     bed.wait_until(1000 + RTT + 2);
     assert!(sends(&mut bed), "the sender has not been busy for more than a millisecond");
 }
 
 #[test]
-fn windows_are_whole_after_a_reduction_unless_told_otherwise() {
+fn windows_are_whole_after_a_reduction_unless_reported_otherwise() {
     for (whole, expected) in [(true, 4.0), (false, 4.75)] {
         let mut bed = Bed::new(10);
-        bed.subflow.sender.behave(Manner { whole_windows: whole, ..Manner::default() });
+        bed.subflow.sender.configure(SenderOptions { whole_windows: whole, ..SenderOptions::default() });
         bed.set_window(9, 5);
         bed.subflow.sender.window.cwnd = Packets::from_f64(9.5);
         bed.send(9).wait_until(1000 + RTT);

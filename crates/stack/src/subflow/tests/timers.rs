@@ -11,7 +11,7 @@ fn several_packets_without_an_answer_are_probed_after_two_round_trips() {
     let mut bed = Bed::new(10);
     bed.send(4);
     bed.fire_at(1000 + 2 * RTT + 2);
-    assert_eq!(bed.repeat(), [(3, PROBE)], "the last packet, once");
+    assert_eq!(bed.retransmit(), [(3, PROBE)], "the last packet, once");
     // The timeout counts from the probe. Then the first packet is retransmitted, and the rest as the window allows.
     bed.fire_at(1202 + RTO);
     assert_eq!(bed.subflow.sender.phase(), Phase::Loss);
@@ -25,7 +25,7 @@ fn a_lone_packet_is_given_the_time_of_a_delayed_acknowledgment() {
     bed.send_with_rest(1, false);
     // 2 * 100 + 200, but not later than the timeout of 300.
     bed.fire_at(1000 + RTO);
-    assert_eq!(bed.repeat(), [(0, PROBE)]);
+    assert_eq!(bed.retransmit(), [(0, PROBE)]);
     bed.fire_at(1000 + 2 * RTO);
     assert_eq!(bed.repairs(), [0]);
 }
@@ -49,7 +49,7 @@ fn timeouts_double_until_a_round_trip_is_measured() {
     bed.clock = false;
     bed.send(2);
     bed.fire_at(1000 + 2 * RTT + 2);
-    bed.repeat();
+    bed.retransmit();
     let mut now = 1202 + RTO;
     for factor in [1, 2, 4] {
         bed.fire_at(now);
@@ -67,10 +67,10 @@ fn timeouts_double_until_a_round_trip_is_measured() {
 }
 
 #[test]
-fn with_timestamps_the_answer_to_a_repetition_measures() {
+fn with_timestamps_the_answer_to_a_retransmission_measures() {
     let mut bed = Bed::new(10);
     bed.send_with_rest(1, false).fire_at(1000 + RTO);
-    bed.repeat();
+    bed.retransmit();
     bed.fire_at(1000 + 2 * RTO);
     assert_eq!(bed.repairs(), [0]);
     bed.wait_until(1000 + 2 * RTO + RTT).ack_saying(1, Say { echo: Some(1000 + 2 * RTO), ..Say::default() });
@@ -86,7 +86,7 @@ fn the_echo_of_a_selective_acknowledgment_measures_nothing() {
         bed.sack(0, &[(1, end)]);
     }
     assert_eq!(bed.repairs(), [0]);
-    // The receiver echoes what it got last in order, long ago; here only the retransmitted packet is news.
+    // The receiver echoes what it got last in order, long ago; here only the retransmitted packet is new.
     bed.fire_at(1000 + RTT + RTO);
     bed.repairs();
     bed.wait_until(2500);
@@ -133,11 +133,11 @@ fn acknowledgments_of_later_packets_do_not_put_the_timeout_off() {
     bed.fire_at(1000 + RTT + RTT / 4 + 2);
     assert_eq!(bed.repairs(), [2]);
     let timeout = |bed: &Bed| bed.subflow.sender.timer;
-    let from_the_repetition = timeout(&bed);
+    let from_the_retransmission = timeout(&bed);
     bed.wait_until(1128).send(3).wait_until(1128 + RTT);
     for end in 11..=13 {
         bed.sack(2, &[(3, end)]);
-        assert_eq!(timeout(&bed), from_the_repetition, "these were sent after the retransmission");
+        assert_eq!(timeout(&bed), from_the_retransmission, "these were sent after the retransmission");
     }
     assert_eq!(bed.deadline(), Some(1128 + RTT + RTT / 4 + 2), "the reordering timer");
 }
@@ -146,10 +146,10 @@ fn acknowledgments_of_later_packets_do_not_put_the_timeout_off() {
 fn a_timeout_spares_what_left_within_the_last_round_trip() {
     let mut bed = Bed::new(10);
     bed.send(4).wait_until(1000 + RTT).ack(1);
-    bed.repeat();
+    bed.retransmit();
     let probe = bed.deadline().unwrap();
     bed.fire_at(probe);
-    assert_eq!(bed.repeat(), [(3, PROBE)]);
+    assert_eq!(bed.retransmit(), [(3, PROBE)]);
     bed.wait_until(probe + RTO - 50).send(2);
     bed.fire_at(probe + RTO);
     // Two packets may well be in flight, and one more may leave.
@@ -158,7 +158,7 @@ fn a_timeout_spares_what_left_within_the_last_round_trip() {
 }
 
 #[test]
-fn a_receiver_that_takes_back_what_it_told_gets_all_of_it_again() {
+fn a_receiver_that_takes_back_what_it_reported_gets_all_of_it_again() {
     let mut bed = Bed::new(10);
     bed.send(4).wait_until(1000 + RTT).sack(0, &[(1, 4)]);
     assert_eq!(bed.repairs(), [0]);

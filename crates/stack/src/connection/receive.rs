@@ -2,17 +2,18 @@
 //! additions.
 
 use super::fallback::BadMapping;
-use super::numbers::{expand, told_blocks};
+use super::numbers::{expand, sack_runs};
+use super::predict::is_off;
 use super::{Connection, Failover, Mode, Placed};
 use crate::congestion::Siblings;
 use crate::subflow::{AckOutcome, Acknowledgment, KnownMapping, State, Subflow};
 use anabranch_events::{CloseReason, FallbackReason, LossCause, TransportEvent};
 use anabranch_segment::{DataSeq, Dss, Flags, Mapping, MptcpOption, Segment, TIMESTAMPS_LEN};
-use anabranch_units::{Instant, PathId};
+use anabranch_units::{Duration, Instant, PathId};
 
 /// A segment that starts this far from the expected number is outside every window that either end could have
 /// advertised (RFC 7323 section 2.3).
-const MAX_WINDOW: u64 = 1 << 30;
+pub(super) const MAX_WINDOW: u64 = 1 << 30;
 
 impl Connection {
     /// Processes a segment that arrived on `path`. Returns where its payload belongs, if it is new.
@@ -29,11 +30,13 @@ impl Connection {
                 self.on_syn_ack(now, at, segment);
                 None
             }
-            _ => self.on_synchronised(now, at, segment),
+            _ => match self.predict(at, segment) {
+                Some(expected) => self.on_predicted(now, at, segment, expected),
+                None => self.on_synchronised(now, at, segment),
+            },
         };
-        self.refresh(at);
         self.remove_dead(now);
-        self.mend_mesh(now);
+        self.open_missing_subflows(now);
         placed
     }
 
@@ -45,8 +48,8 @@ impl Connection {
     }
 
     /// The checks for a subflow whose numbers are synchronised.
-    fn on_synchronised(&mut self, now: Instant, at: usize, segment: &Segment) -> Option<Placed> {
-        let subflow = &mut self.subflows[at];
+    pub(super) fn on_synchronised(&mut self, now: Instant, at: usize, segment: &Segment) -> Option<Placed> {
+        let subflow = &self.subflows[at];
         let start = segment.seq.expand(subflow.peer_isn, subflow.receiver.next());
         if segment.flags.contains(Flags::RST) {
             if self.check_reset(now, at, start) {
@@ -60,13 +63,14 @@ impl Connection {
         if !segment.flags.contains(Flags::ACK) {
             return None;
         }
-        self.subflows[at].receiver.note_timestamp(start, segment.timestamps);
+        self.subflows.receiver(at).note_timestamp(start, segment.timestamps);
         if !self.check_opening(now, at, segment) || !self.check_acknowledgment(at, segment) {
             return None;
         }
         self.check_options(now, at, segment);
         self.take_signals(now, at, segment);
-        self.take_acknowledgment(now, at, segment);
+        let acked = segment.ack.expand(self.subflows[at].isn, self.subflows[at].sender.acked());
+        self.take_acknowledgment(now, at, acked, segment);
         self.take_data_acknowledgment(now, at, segment);
         let placed = self.take_payload(now, at, start, segment);
         self.take_end(now, at, start, segment);
@@ -92,7 +96,7 @@ impl Connection {
         if segment.flags.contains(Flags::SYN) {
             // A retransmitted SYN or SYN/ACK: our answer to it was lost.
             match subflow.state {
-                State::SynReceived | State::JoinSent => subflow.repeat_handshake(),
+                State::SynReceived | State::JoinSent => subflow.retransmit_handshake(),
                 _ => subflow.receiver.acknowledge_now(),
             }
             return false;
@@ -171,29 +175,44 @@ impl Connection {
         }
     }
 
-    /// Processes the subflow-level acknowledgment.
-    fn take_acknowledgment(&mut self, now: Instant, at: usize, segment: &Segment) {
-        let subflow = &mut self.subflows[at];
-        let (isn, acked_before, next) = (subflow.isn, subflow.sender.acked(), subflow.sender.next());
-        let acked = segment.ack.expand(isn, acked_before);
-        let told = told_blocks(&segment.sack, |seq| seq.expand(isn, acked_before), acked, next);
-        let more_than_ack = segment.payload_len > 0 || segment.flags.contains(Flags::FIN);
-        let acknowledgment = Acknowledgment {
-            acked,
-            blocks: &told.blocks[..told.count],
-            duplicate: told.duplicate,
-            echo: segment.timestamps.map(|t| t.echo),
-            more_than_ack,
-        };
-        let outcome = subflow.sender.on_ack(now, &acknowledgment, Siblings::new(&self.views, at));
-        subflow.heard_at = now;
-        if outcome.advanced || self.config.transport.failover == Failover::Upstream {
-            subflow.recover();
+    /// Processes the subflow-level acknowledgment of everything before the offset `acked`.
+    pub(super) fn take_acknowledgment(&mut self, now: Instant, at: usize, acked: u64, segment: &Segment) {
+        if segment.sack.is_empty() && self.subflows[at].sender.is_quiet(acked) && !is_off() {
+            self.subflows[at].sender.on_quiet_ack();
+            self.note_answer(now, at, false);
+        } else {
+            self.process_acknowledgment(now, at, acked, segment);
         }
-        self.report(now, at, &outcome);
         if self.mode == Mode::Plain && acked <= self.subflows[at].sender.next() {
             self.on_plain_ack(now, at, acked);
             self.outgoing.on_plain_window(acked.saturating_sub(1) + self.window_of(at, segment));
+        }
+    }
+
+    fn process_acknowledgment(&mut self, now: Instant, at: usize, acked: u64, segment: &Segment) {
+        let options = self.data_options();
+        let (subflow, views) = self.subflows.with_views(at, options);
+        let (isn, acked_before, next) = (subflow.isn, subflow.sender.acked(), subflow.sender.next());
+        let runs = sack_runs(&segment.sack, |seq| seq.expand(isn, acked_before), acked, next);
+        let more_than_ack = segment.payload_len > 0 || segment.flags.contains(Flags::FIN);
+        let acknowledgment = Acknowledgment {
+            acked,
+            blocks: &runs.blocks[..runs.count],
+            duplicate: runs.duplicate,
+            echo: segment.timestamps.map(|t| t.echo),
+            more_than_ack,
+        };
+        let outcome = subflow.sender.on_ack(now, &acknowledgment, Siblings::new(views, at));
+        self.note_answer(now, at, outcome.advanced);
+        self.report(now, at, &outcome);
+    }
+
+    /// The subflow answered, and may have `advanced`: it works.
+    fn note_answer(&mut self, now: Instant, at: usize, advanced: bool) {
+        let subflow = &mut self.subflows[at];
+        subflow.heard_at = now;
+        if advanced || self.config.transport.failover == Failover::Upstream {
+            subflow.recover();
         }
     }
 
@@ -227,7 +246,7 @@ impl Connection {
     }
 
     /// Processes DATA_ACK and the shared window, which counts from it.
-    fn take_data_acknowledgment(&mut self, now: Instant, at: usize, segment: &Segment) {
+    pub(super) fn take_data_acknowledgment(&mut self, now: Instant, at: usize, segment: &Segment) {
         let Some(ack) = segment.dss.and_then(|dss| dss.data_ack).filter(|_| self.mode == Mode::Multipath) else {
             return;
         };
@@ -252,7 +271,7 @@ impl Connection {
     }
 
     /// The offset in the peer's stream for one of the peer's data sequence numbers.
-    fn peer_offset(&self, number: DataSeq) -> u64 {
+    pub(super) fn peer_offset(&self, number: DataSeq) -> u64 {
         let idsn = self.remote_key.map_or(0, |key| key.idsn);
         expand(number, idsn.wrapping_add(1), self.incoming.next())
     }
@@ -260,14 +279,14 @@ impl Connection {
     fn take_payload(&mut self, now: Instant, at: usize, start: u64, segment: &Segment) -> Option<Placed> {
         if segment.payload_len == 0 {
             if let Some(t) = segment.timestamps {
-                self.subflows[at].receiver.skip_echo(t.echo);
+                self.subflows.receiver(at).skip_echo(t.echo);
             }
             return None;
         }
         let end = start + u64::from(segment.payload_len);
         let expected = self.subflows[at].receiver.next();
         if end <= expected {
-            self.subflows[at].receiver.on_repetition(start, end);
+            self.subflows[at].receiver.on_duplicate_data(start, end);
             return None;
         }
         let (stream_offset, mapped) = match self.locate(now, at, start, segment) {
@@ -288,20 +307,8 @@ impl Connection {
             self.subflows[at].receiver.acknowledge_now();
             return None;
         }
-        let subflow = &mut self.subflows[at];
-        if let Some(t) = segment.timestamps {
-            subflow.receiver.measure(now, t.echo, segment.payload_len);
-        }
-        let rtt = subflow.sender.rtt().srtt();
-        let segment_len = subflow.payload_room(TIMESTAMPS_LEN);
-        let widened = subflow.receiver.widen(segment.payload_len, segment_len);
-        if self.mode == Mode::Plain {
-            self.incoming.set_share(subflow.receiver.share());
-        }
-        let window = self.incoming.window(subflow.receiver.opened());
-        subflow.receiver.adapt_delay(now, segment.payload_len, rtt, window, widened);
-        subflow.receiver.note_push(segment.flags.contains(Flags::PSH), segment.payload_len);
-        let new = subflow.receiver.on_data(now, start, end, stream_offset, rtt, window);
+        let (rtt, window) = self.note_arrival(now, at, segment);
+        let new = self.subflows.receiver(at).on_data(now, start, end, stream_offset, rtt, window);
         // Bytes that the stream has already are not placed again. Linux probes a window of zero with the previous data
         // sequence number and an arbitrary byte (`mptcp_sendmsg_frag`), so a retransmission need not have the same
         // content.
@@ -314,7 +321,27 @@ impl Connection {
         })
     }
 
-    fn beyond_promise(&self, stream_offset: u64, len: u64) -> bool {
+    /// New data arrived: measures the round trip as a receiver sees it, opens the window, and adapts the delay of
+    /// acknowledgments. Returns the sender's round trip, and the window.
+    pub(super) fn note_arrival(&mut self, now: Instant, at: usize, segment: &Segment) -> (Duration, u64) {
+        let subflow = &self.subflows[at];
+        let rtt = subflow.sender.rtt().srtt();
+        let segment_len = subflow.payload_room(TIMESTAMPS_LEN);
+        let receiver = self.subflows.receiver(at);
+        if let Some(t) = segment.timestamps {
+            receiver.measure(now, t.echo, segment.payload_len);
+        }
+        let widened = receiver.widen(segment.payload_len, segment_len);
+        if self.mode == Mode::Plain {
+            self.incoming.set_share(receiver.share());
+        }
+        let window = self.incoming.window(receiver.opened());
+        receiver.adapt_delay(now, segment.payload_len, rtt, window, widened);
+        receiver.note_push(segment.flags.contains(Flags::PSH), segment.payload_len);
+        (rtt, window)
+    }
+
+    pub(super) fn beyond_promise(&self, stream_offset: u64, len: u64) -> bool {
         let promised = self.incoming.next() + self.incoming.promised();
         stream_offset.checked_add(len).is_none_or(|end| end > promised)
     }

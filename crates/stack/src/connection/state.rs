@@ -1,20 +1,6 @@
 //! State that a connection keeps between calls, besides its streams and subflows.
 
-use anabranch_units::{Duration, Instant, SubflowId};
-
-/// Guards against data that is acknowledged on every subflow but never at the connection level.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Progress {
-    pub deadline: Option<Instant>,
-    pub backoff: u32,
-    /// The first unacknowledged data was retransmitted on a faster subflow up to this offset.
-    pub repeated_head: Option<u64>,
-    /// Upstream Linux's period between two checks of the first unacknowledged data.
-    pub period: Duration,
-    pub opportunistic: u64,
-    /// Time since which the connection has no subflow.
-    pub lonely_since: Option<Instant>,
-}
+use anabranch_units::{Instant, SubflowId};
 
 /// The subflows of the last segments, to count path switches.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,0 +1,243 @@
+//! The subflows of a connection, and the views of them that schedulers, congestion controls and path policies read.
+//!
+//! A view is derived from its subflow. Whoever borrows a subflow mutably may change it, so the borrow marks it, and the
+//! views of marked subflows are written again when views are read. No caller has to remember that, and what changes
+//! several times between two readings is written once.
+
+use super::{Mode, Role};
+use crate::scheduler::SubflowSet;
+use crate::subflow::{KnownMapping, Opening, Receiver, Subflow};
+use crate::view::SubflowView;
+use anabranch_segment::TIMESTAMPS_LEN;
+use anabranch_units::Instant;
+use std::ops::{Index, IndexMut};
+
+/// The part of the connection's state that decides how many bytes of options a segment with data carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DataOptions {
+    pub mode: Mode,
+    pub role: Role,
+    /// The peer has sent DSS after the handshake.
+    pub confirmed: bool,
+    pub wide_data_seq: bool,
+}
+
+impl DataOptions {
+    /// Until the server answers with DSS, the client sends both keys again (RFC 8684 section 3.1).
+    pub fn repeats_keys(self, subflow: &Subflow) -> bool {
+        self.role == Role::Client && !self.confirmed && subflow.opening == Opening::Initial
+    }
+
+    /// Payload of a full segment on the subflow, given the options that data carries there.
+    pub fn full_payload(self, subflow: &Subflow) -> u32 {
+        let timestamps = if subflow.peer.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let mptcp = match self.mode {
+            Mode::Plain if subflow.infinite_from != Some(subflow.sender.next()) => 0,
+            _ if self.wide_data_seq => 28,
+            // The keys with the length of the first data need more than DSS with narrow numbers.
+            _ if self.repeats_keys(subflow) => 24,
+            _ => 20,
+        };
+        subflow.payload_room(timestamps + mptcp)
+    }
+}
+
+/// See the module's description.
+pub(super) struct Subflows {
+    subflows: Vec<Subflow>,
+    /// In the same order.
+    views: Vec<SubflowView>,
+    /// Subflows that may have changed since their view was written.
+    changed: SubflowSet,
+    /// Subflows that have sent since their view was written, and changed in nothing else that it shows.
+    sent: SubflowSet,
+    /// Subflows that may have changed since the sets below were computed.
+    unexamined: SubflowSet,
+    /// Subflows with other business than data and acknowledgments, see [`Subflow::needs_attention`].
+    attention: SubflowSet,
+    /// Subflows that may have changed since the end of the last burst, or that wait for the end of the next one.
+    unsettled: SubflowSet,
+    /// What the views were written with.
+    options: DataOptions,
+}
+
+impl Subflows {
+    pub fn new(options: DataOptions) -> Self {
+        Subflows {
+            subflows: Vec::new(),
+            views: Vec::new(),
+            changed: SubflowSet::EMPTY,
+            sent: SubflowSet::EMPTY,
+            unexamined: SubflowSet::EMPTY,
+            attention: SubflowSet::EMPTY,
+            unsettled: SubflowSet::EMPTY,
+            options,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.subflows.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.subflows.is_empty()
+    }
+
+    pub fn first(&self) -> Option<&Subflow> {
+        self.subflows.first()
+    }
+
+    pub fn iter(&self) -> std::slice::Iter<'_, Subflow> {
+        self.subflows.iter()
+    }
+
+    /// Every subflow, each of which counts as changed.
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, Subflow> {
+        self.mark_all(self.subflows.len());
+        self.subflows.iter_mut()
+    }
+
+    /// The receiving half of a subflow, which is in no view and never needs attention of its own.
+    #[inline]
+    pub fn receiver(&mut self, at: usize) -> &mut Receiver {
+        &mut self.subflows[at].receiver
+    }
+
+    /// A subflow that is about to send a packet with new data. Of its view only the counts of data change, unless it was
+    /// idle: then the control may change the window.
+    #[inline]
+    pub fn sending(&mut self, at: usize) -> &mut Subflow {
+        let subflow = &mut self.subflows[at];
+        if subflow.sender.board().is_empty() || subflow.infinite_from.is_some() {
+            self.changed.insert(at);
+        } else {
+            self.sent.insert(at);
+        }
+        self.unsettled.insert(at);
+        subflow
+    }
+
+    /// Stores a mapping of the peer in place of those that are used. No view shows mappings.
+    pub fn replace_mappings(&mut self, at: usize, mapping: KnownMapping) {
+        self.subflows[at].replace_mappings(mapping);
+    }
+
+    /// Subflows with other business than data and acknowledgments.
+    #[inline]
+    pub fn attention(&mut self) -> SubflowSet {
+        for at in std::mem::take(&mut self.unexamined).iter() {
+            if self.subflows[at].needs_attention() {
+                self.attention.insert(at);
+            } else {
+                self.attention.remove(at);
+            }
+        }
+        self.attention
+    }
+
+    /// Adds a subflow; returns its position.
+    pub fn push(&mut self, subflow: Subflow) -> usize {
+        let at = self.subflows.len();
+        self.views.push(subflow.view(self.options.full_payload(&subflow)));
+        self.subflows.push(subflow);
+        self.mark(at);
+        at
+    }
+
+    /// Removes a subflow; those after it move to the position before theirs.
+    pub fn remove(&mut self, at: usize) -> Subflow {
+        (self.attention, self.sent) = (SubflowSet::EMPTY, SubflowSet::EMPTY);
+        self.mark_all(self.subflows.len() - 1);
+        self.views.remove(at);
+        self.subflows.remove(at)
+    }
+
+    /// The subflows as schedulers see them.
+    pub fn views(&mut self, options: DataOptions) -> &[SubflowView] {
+        self.update_views(options);
+        &self.views
+    }
+
+    /// A subflow that is about to change, and the views of all as they are before that.
+    pub fn with_views(&mut self, at: usize, options: DataOptions) -> (&mut Subflow, &[SubflowView]) {
+        self.update_views(options);
+        self.mark(at);
+        (&mut self.subflows[at], &self.views)
+    }
+
+    /// Whether new data should wait until the subflow has room for a burst, see [`Sender::defers_for_burst`]. No view shows
+    /// bursts, so this only leaves something for the end of the burst.
+    ///
+    /// [`Sender::defers_for_burst`]: crate::subflow::Sender::defers_for_burst
+    pub fn defers_for_burst(&mut self, now: Instant, at: usize, unsent: u64, full: u32) -> bool {
+        let defers = self.subflows[at].sender.defers_for_burst(now, unsent, full);
+        if defers {
+            self.unsettled.insert(at);
+        }
+        defers
+    }
+
+    /// The subflows that may have changed since the last call, which are to be passed to [`Subflows::settle`].
+    pub fn take_unsettled(&mut self) -> SubflowSet {
+        std::mem::take(&mut self.unsettled)
+    }
+
+    /// Everything that could be sent was sent. `waits_for_pace`: the subflow has data whose time has not come.
+    pub fn settle(&mut self, now: Instant, at: usize, waits_for_pace: bool, decay: bool) {
+        let subflow = &mut self.subflows[at];
+        subflow.sender.note_supply(waits_for_pace);
+        let ends_burst = std::mem::take(&mut subflow.sent_in_burst) || subflow.sender.is_deferring();
+        if ends_burst && subflow.sender.after_sending(now, decay) {
+            self.changed.insert(at);
+        }
+        if waits_for_pace || self.subflows[at].sender.is_deferring() {
+            self.unsettled.insert(at);
+        }
+    }
+
+    #[inline]
+    fn mark(&mut self, at: usize) {
+        self.changed.insert(at);
+        self.unexamined.insert(at);
+        self.unsettled.insert(at);
+    }
+
+    fn mark_all(&mut self, count: usize) {
+        self.changed = SubflowSet::below(count);
+        self.unexamined = SubflowSet::below(count);
+        self.unsettled = SubflowSet::below(count);
+    }
+
+    #[inline]
+    fn update_views(&mut self, options: DataOptions) {
+        if options != self.options {
+            self.options = options;
+            self.changed = SubflowSet::below(self.subflows.len());
+        }
+        for at in std::mem::take(&mut self.sent).iter() {
+            self.subflows[at].count_data(&mut self.views[at]);
+        }
+        for at in std::mem::take(&mut self.changed).iter() {
+            let subflow = &self.subflows[at];
+            self.views[at] = subflow.view(options.full_payload(subflow));
+        }
+        let truth = |subflow: &Subflow| subflow.view(options.full_payload(subflow));
+        debug_assert!(self.subflows.iter().map(truth).eq(self.views.iter().copied()), "a view is out of date");
+    }
+}
+
+impl Index<usize> for Subflows {
+    type Output = Subflow;
+
+    fn index(&self, at: usize) -> &Subflow {
+        &self.subflows[at]
+    }
+}
+
+/// The subflow counts as changed.
+impl IndexMut<usize> for Subflows {
+    fn index_mut(&mut self, at: usize) -> &mut Subflow {
+        self.mark(at);
+        &mut self.subflows[at]
+    }
+}
