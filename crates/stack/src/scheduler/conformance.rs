@@ -4,7 +4,7 @@ use super::testing::options;
 use super::{AVOID_RECOVERY, Decision, REGISTRY, Scheduler, SubflowSet, Trigger, View, create};
 use crate::options::{Options, Value};
 use crate::view::{ConnectionView, Delivered, Pace, Packets, Phase, SubflowView};
-use anabranch_units::{Bandwidth, Duration, PathId, SubflowId};
+use anabranch_units::{Bandwidth, Duration, Instant, PathId, SubflowId};
 use proptest::prelude::*;
 
 /// How often a scheduler is asked in one step of a sequence.
@@ -134,7 +134,7 @@ prop_compose! {
     ) -> SubflowView {
         SubflowView {
             id: SubflowId(0), path: PathId(0), established, backup, potentially_failed, rests_in_loss, allowed, phase,
-            mss, cwnd, ssthresh, in_flight, queued, outstanding, memory, send_buffer, srtt, rttvar, latest_rtt, min_rtt,
+            mss, cwnd, ssthresh, in_flight, unrepaired: in_flight / 20, oldest_sent: None, heard_at: Instant::ZERO, queued, outstanding, memory, send_buffer, srtt, rttvar, latest_rtt, min_rtt,
             pace: Pace::fixed(pacing_rate), delivery: Delivered::default(), acked_since_loss: 0, acked_between_losses: 0,
         }
     }
@@ -170,7 +170,7 @@ fn advance(connection: &mut ConnectionView, step: &Step) {
 fn population(connection: &ConnectionView, step: &Step) -> (Vec<SubflowView>, SubflowSet) {
     let bit = |bits: u8, id: SubflowId| bits >> id.0 & 1 == 1;
     let subflows: Vec<_> = step.subflows.iter().filter(|s| bit(step.alive, s.id)).copied().collect();
-    let view = View { connection, subflows: &subflows, candidates: SubflowSet::EMPTY };
+    let view = View { connection, subflows: &subflows, candidates: SubflowSet::EMPTY, flight: &[] };
     let mut candidates = SubflowSet::EMPTY;
     for (position, _) in view.contenders().filter(|(_, s)| bit(step.room, s.id)) {
         candidates.insert(position);
@@ -220,7 +220,7 @@ fn ask(pair: &mut [Box<dyn Scheduler>; 2], connection: &mut ConnectionView, step
     advance(connection, step);
     let (subflows, candidates) = population(connection, step);
     for _ in 0..QUESTIONS {
-        let view = View { connection, subflows: &subflows, candidates };
+        let view = View { connection, subflows: &subflows, candidates, flight: &[] };
         let useful = step.trigger == Trigger::Reinjection || view.new_bytes() > 0 || pair[0].duplicates();
         if !useful {
             return Ok(());
@@ -263,7 +263,7 @@ fn lone_subflow_gets_data(
     let mut candidates = SubflowSet::EMPTY;
     candidates.insert(lone);
     for _ in 0..=10 {
-        let view = View { connection: &connection, subflows: &subflows, candidates };
+        let view = View { connection: &connection, subflows: &subflows, candidates, flight: &[] };
         match scheduler.decide(&view, Trigger::NewData) {
             Decision::Send { subflow, .. } => {
                 prop_assert_eq!(subflow, lone);

@@ -1,5 +1,6 @@
 //! The pacing rate and the window that follow from BBR's model.
 
+use super::coupling::Coupling;
 use super::rate::Rate;
 use super::{Bbr, CYCLE, MIN_WINDOW, Mode, Repair};
 use crate::congestion::{Ack, Window};
@@ -28,7 +29,9 @@ impl Bbr {
             Mode::Startup => HIGH_GAIN,
             Mode::Drain => DRAIN_GAIN,
             Mode::ProbeBw { .. } if self.policer.rate().is_some() => 1.0,
-            Mode::ProbeBw { phase, .. } => CYCLE[phase],
+            Mode::ProbeBw { phase, .. } => {
+                self.coupling.as_ref().map_or(CYCLE[phase], |coupling| coupling.pacing_gain(CYCLE[phase]))
+            }
             Mode::ProbeRtt { .. } => 1.0,
         }
     }
@@ -36,7 +39,7 @@ impl Bbr {
     fn window_gain(&self) -> f64 {
         match self.mode {
             Mode::Startup | Mode::Drain => HIGH_GAIN,
-            Mode::ProbeBw { .. } => WINDOW_GAIN,
+            Mode::ProbeBw { .. } => self.coupling.as_ref().map_or(WINDOW_GAIN, Coupling::window_gain),
             Mode::ProbeRtt { .. } => 1.0,
         }
     }
@@ -95,7 +98,7 @@ impl Bbr {
             window.cwnd = Packets::whole(cwnd);
         }
         if matches!(self.mode, Mode::ProbeRtt { .. }) {
-            window.cwnd = window.cwnd.min(Packets::whole(MIN_WINDOW));
+            window.cwnd = window.cwnd.min(Packets::whole(self.probe_rtt_window()));
         }
     }
 
@@ -119,6 +122,7 @@ impl Bbr {
         } else if cwnd < target || self.totals.delivered < u64::from(INITIAL_WINDOW) {
             cwnd = grown;
         }
-        cwnd.max(MIN_WINDOW)
+        let cwnd = cwnd.max(MIN_WINDOW);
+        self.coupling.as_ref().map_or(cwnd, |coupling| coupling.limit(cwnd))
     }
 }
