@@ -15,7 +15,7 @@ pub use memory::packet_memory;
 pub(crate) use receiver::{Arrival, Receiver, max_pieces};
 pub(crate) use recovery::TimerOutcome;
 pub(crate) use scoreboard::{Record, Reinjection};
-pub(crate) use sender::{AckOutcome, Acknowledgment, Sender, SenderOptions, timestamp};
+pub(crate) use sender::{AckOutcome, Acknowledgment, PACED_HEADERS, Sender, SenderOptions, timestamp};
 
 use crate::congestion::CongestionControl;
 use crate::connection::PathConfig;

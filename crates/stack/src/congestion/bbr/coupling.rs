@@ -6,6 +6,7 @@
 //! ceiling      h = max(0.7 · the most packets in flight, b · r) after a round trip with 3 losses and more than 2 %;
 //!              h + 4 w² after any other one; none above 3 b · r                            [packets]
 //! round trip   a sample within 1.03 r + 0.5 ms keeps r; ProbeRtt keeps half of b · r in flight
+//! pace         counts the headers of packets, as links do
 //! Startup      ends after a round trip with 3 losses, or with no round trip below 1.5 r
 //! ```
 //! Without a queue there is nothing to share: a subflow that is alone on its link, or whose link is not full, is BBR.

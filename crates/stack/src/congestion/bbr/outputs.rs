@@ -4,6 +4,7 @@ use super::coupling::Coupling;
 use super::rate::Rate;
 use super::{Bbr, CYCLE, MIN_WINDOW, Mode, Repair};
 use crate::congestion::{Ack, Window};
+use crate::subflow::PACED_HEADERS;
 use crate::view::{Packets, SubflowView};
 use anabranch_units::{Bandwidth, Duration};
 
@@ -52,7 +53,8 @@ impl Bbr {
     }
 
     fn pacing(&self, rate: Rate, gain: f64) -> Bandwidth {
-        rate.mul_f64(gain * PACING_MARGIN).to_bandwidth(self.mss)
+        let rate = rate.mul_f64(gain * PACING_MARGIN);
+        rate.to_bandwidth(if self.coupling.is_some() { self.mss + PACED_HEADERS } else { self.mss })
     }
 
     /// Until the pipe is full the rate only rises.

@@ -27,14 +27,14 @@ pub(super) struct Arrival {
     pub start: f64,
     /// r: bytes per second from then on.
     pub rate: f64,
-    /// mss / r: how long a segment takes.
+    /// mss: bytes of a full segment.
     pub segment: f64,
 }
 
 impl Arrival {
-    /// A: when the next segment would have arrived.
-    pub(super) fn next(&self) -> f64 {
-        self.start + self.segment
+    /// A: when the next segment of at most `bytes` would have arrived.
+    pub(super) fn of(&self, bytes: u64) -> f64 {
+        self.start + self.segment.min(bytes as f64) / self.rate
     }
 }
 
@@ -59,7 +59,7 @@ impl Path {
         let given = f64::from(subflow.in_flight) * mss + subflow.queued as f64;
         let queue = self.drain.since(now).as_secs_f64().max(given / rate - least).max(0.0);
         let start = queue + f64::from(subflow.unrepaired) * mss / rate + least / 2.0;
-        Arrival { start, rate, segment: mss / rate }
+        Arrival { start, rate, segment: mss }
     }
 
     /// `bytes` leave now; `subflow` is the state before. Returns when they arrive.
@@ -144,7 +144,8 @@ mod tests {
     fn an_empty_path_takes_half_a_round_trip_and_a_segment() {
         let arrival = Path::default().forecast(at(ms(1_000)), &path());
         near(arrival.start, 0.05);
-        near(arrival.next(), 0.06);
+        near(arrival.of(5_000), 0.06);
+        near(arrival.of(500), 0.055);
     }
 
     #[test]
@@ -203,7 +204,7 @@ mod tests {
 
     #[test]
     fn the_others_fill_up_like_water() {
-        let arrival = |start: f64, rate: f64| Arrival { start, rate, segment: 1_000.0 / rate };
+        let arrival = |start: f64, rate: f64| Arrival { start, rate, segment: 1_000.0 };
         assert_eq!(finish(&mut [], 1_000), None);
         near(finish(&mut [arrival(0.05, 1e5)], 10_000).unwrap(), 0.15);
         // Until 0.15 s the first one alone delivers 10 kB; of the other 6 kB it brings 2/3 in 0.04 s.

@@ -1,7 +1,7 @@
 //! Earliest: the subflow on which the next segment arrives first, unless the others are done before that.
 //!
 //! ```text
-//! A_i = s_i + mss / r_i                     forecast of the next segment's arrival (forecast.rs)
+//! A_i = s_i + min(mss, unsent) / r_i        forecast of the next segment's arrival (forecast.rs)
 //! T   : Σ over j ≠ i of r_j · max(T − s_j, 0) = unsent        the others alone would be done
 //! ```
 //! Of the candidates take the one with the least A_i. It gets a segment if A_i ≤ T, or if nothing is in flight anywhere; otherwise it
@@ -74,7 +74,8 @@ struct Earliest {
 #[derive(Clone, Copy, Debug)]
 struct Choice {
     position: usize,
-    arrival: Arrival,
+    /// A, in seconds from now.
+    arrival: f64,
 }
 
 impl Earliest {
@@ -93,12 +94,12 @@ impl Earliest {
         self.paths.of(subflow.id).forecast(now, subflow)
     }
 
-    /// The subflow of a set on which a segment arrives first, the older one on a tie; not the one at `except`.
-    fn first(&mut self, view: &View<'_>, set: SubflowSet, except: Option<usize>) -> Option<Choice> {
+    /// The subflow of a set on which a segment of at most `bytes` arrives first, the older one on a tie; not the one at `except`.
+    fn first(&mut self, view: &View<'_>, set: SubflowSet, bytes: u64, except: Option<usize>) -> Option<Choice> {
         let mut first: Option<Choice> = None;
         for position in set.iter().filter(|position| Some(*position) != except) {
-            let arrival = self.forecast(view.connection.now, &view.subflows[position]);
-            if first.is_none_or(|best| arrival.next() < best.arrival.next()) {
+            let arrival = self.forecast(view.connection.now, &view.subflows[position]).of(bytes);
+            if first.is_none_or(|best| arrival < best.arrival) {
                 first = Some(Choice { position, arrival });
             }
         }
@@ -130,11 +131,11 @@ impl Earliest {
     }
 
     fn place(&mut self, view: &View<'_>, set: SubflowSet) -> Decision {
-        let Some(choice) = self.first(view, set, None) else { return self.wait(view) };
+        let Some(choice) = self.first(view, set, view.connection.unsent, None) else { return self.wait(view) };
         let subflow = &view.subflows[choice.position];
         let finish = self.others_finish(view, choice.position);
         let idle = view.subflows.iter().all(|s| s.in_flight == 0 && s.queued == 0);
-        let sooner_alone = finish.is_some_and(|finish| choice.arrival.next() > finish);
+        let sooner_alone = finish.is_some_and(|finish| choice.arrival > finish);
         let waits = self.parts.waiting && sooner_alone && !idle;
         if waits != self.waits {
             self.waits = waits;
@@ -162,7 +163,7 @@ impl Earliest {
     ) -> Forecast {
         Forecast {
             subflow: subflow.id,
-            arrival: Duration::from_secs_f64(choice.arrival.next()),
+            arrival: Duration::from_secs_f64(choice.arrival),
             finish: finish.map(Duration::from_secs_f64),
             budget: self.tail.budget(),
             reason,
@@ -178,7 +179,7 @@ impl Scheduler for Earliest {
             return Decision::Wait { until: None };
         }
         if trigger == Trigger::Reinjection {
-            let first = self.first(view, view.candidates, None).map(|choice| choice.position);
+            let first = self.first(view, view.candidates, u64::MAX, None).map(|choice| choice.position);
             return view.one_segment(first);
         }
         let set = Self::with_room(view);

@@ -40,7 +40,7 @@ impl Earliest {
         match first {
             Some((position, deadline)) if deadline <= now => {
                 let subflow = &view.subflows[position];
-                let choice = Choice { position, arrival: self.forecast(now, subflow) };
+                let choice = Choice { position, arrival: self.forecast(now, subflow).of(u64::MAX) };
                 self.explanation = Some(self.forecast_event(&choice, subflow, None, ForecastReason::Silent));
                 Silence { give_up: Some(position), until: None }
             }

@@ -139,7 +139,7 @@ impl Earliest {
         let start = packet.offset.max(view.connection.unacked);
         let end = (packet.offset + u64::from(packet.bytes)).min(view.connection.next);
         let bytes = (end - start).min(u64::from(subflow.mss));
-        let arrives = now + Duration::from_secs_f64(choice.arrival.next());
+        let arrives = now + Duration::from_secs_f64(choice.arrival);
         self.tail.note_copy(start, bytes as u32, arrives + subflow.srtt / 2 + grace(subflow) + DELAYED_ACK);
         self.explanation = Some(self.forecast_event(&choice, subflow, None, reason));
         Decision::Duplicate { subflow: choice.position, offset: start, bytes }
@@ -180,7 +180,8 @@ impl Earliest {
             if !m.packet.lost && !late {
                 continue;
             }
-            let own = self.forecast(now, m.holder).next();
+            let bytes = u64::from(m.packet.bytes);
+            let own = self.forecast(now, m.holder).of(bytes);
             let (except, own, reason) = if m.packet.lost {
                 (Some(m.packet.subflow), own, ForecastReason::Lost)
             } else {
@@ -190,8 +191,8 @@ impl Earliest {
             };
             // A path that gives no sign is not the one to try again.
             let own = if m.holder.works() { own } else { f64::INFINITY };
-            let choice = self.first(view, set, except);
-            if let Some(choice) = choice.filter(|choice| choice.arrival.next() + LOST_MARGIN < own) {
+            let choice = self.first(view, set, bytes, except);
+            if let Some(choice) = choice.filter(|choice| choice.arrival + LOST_MARGIN < own) {
                 return Some((m.packet, choice, reason));
             }
         }
@@ -209,8 +210,8 @@ impl Earliest {
         // What arrives last is worth most.
         for m in missing.iter().rev().filter(|m| u64::from(m.packet.bytes) <= budget) {
             let left = m.due.since(now).as_secs_f64();
-            let Some(choice) = self.first(view, set, Some(m.packet.subflow)) else { continue };
-            if choice.arrival.next() + SOONER_MARGIN + SOONER_SHARE * left < left {
+            let Some(choice) = self.first(view, set, u64::from(m.packet.bytes), Some(m.packet.subflow)) else { continue };
+            if choice.arrival + SOONER_MARGIN + SOONER_SHARE * left < left {
                 return Some((m.packet, choice, ForecastReason::Sooner));
             }
         }
@@ -231,8 +232,8 @@ impl Earliest {
         let budget = self.tail.spare_budget();
         let affordable = missing.iter().filter(|m| u64::from(m.packet.bytes) <= budget);
         let last = affordable.max_by_key(|m| (m.due + m.holder.srtt, m.packet.offset))?;
-        let choice = self.first(view, idle, Some(last.packet.subflow))?;
+        let choice = self.first(view, idle, u64::from(last.packet.bytes), Some(last.packet.subflow))?;
         let repaired = (last.due + last.holder.srtt).since(view.connection.now).as_secs_f64();
-        (choice.arrival.next() < repaired).then_some((last.packet, choice, ForecastReason::Spare))
+        (choice.arrival < repaired).then_some((last.packet, choice, ForecastReason::Spare))
     }
 }
