@@ -24,6 +24,9 @@ fn variants() -> Vec<Variant> {
         ("blest", vec![("formula", text("paper"))]),
         ("ecf", vec![("deviation", text("kernel"))]),
         ("tr-sty", vec![("tr_sense", text("analysis"))]),
+        ("earliest", vec![("waiting", Value::Flag(false))]),
+        ("earliest", vec![("copies", Value::Flag(false))]),
+        ("earliest", vec![("failover", Value::Flag(false))]),
     ]);
     let wrapped: Vec<Variant> = variants
         .iter()
@@ -45,7 +48,7 @@ fn make((name, entries): &Variant) -> Box<dyn Scheduler> {
 fn names_are_unique_and_begin_with_the_documented_ones() {
     let names: Vec<_> = REGISTRY.iter().map(|entry| entry.name).collect();
     let documented =
-        "min-rtt, linux, round-robin, redundant, blest, ecf, gr-sty, tp-sty, tr-sty, largest-window, highest-rate";
+        "min-rtt, linux, round-robin, redundant, blest, ecf, gr-sty, tp-sty, tr-sty, largest-window, highest-rate, earliest";
     assert!(names.join(", ").starts_with(documented), "scripts depend on these names: {names:?}");
     let unique: std::collections::BTreeSet<_> = names.iter().collect();
     assert_eq!(unique.len(), names.len());

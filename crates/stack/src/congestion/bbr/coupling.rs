@@ -28,8 +28,16 @@ pub(in crate::congestion) const ENTRY: Entry = Entry {
     summary: "BBR whose subflows share one BBR's part of a common bottleneck, and heed heavy loss.",
     source: "ours, upon Cardwell et al., ACM Queue 2016, and draft-ietf-ccwg-bbr: docs/validation/one-pipe.md",
     create: |options, seed| {
-        options.expect_only(&[])?;
-        Ok(Box::new(Bbr { coupling: Some(Coupling::default()), ..Bbr::new(seed) }))
+        options.expect_only(&["floor", "cut", "rise", "headers", "losses", "sharegain"])?;
+        let tune = Tune {
+            floor: options.number("floor", 1.0, 0.0..=3.0)?,
+            cut: options.number("cut", CUT, 0.0..=3.0)?,
+            rise: options.number("rise", RISE, 0.0..=100.0)?,
+            headers: options.number("headers", 1.0, 0.0..=3.0)?,
+            losses: options.number("losses", 3.0, 0.0..=100.0)?,
+            sharegain: options.number("sharegain", 1.0, 0.0..=3.0)?,
+        };
+        Ok(Box::new(Bbr { coupling: Some(Coupling { tune, ..Coupling::default() }), ..Bbr::new(seed) }))
     },
 };
 
@@ -82,6 +90,9 @@ impl Round {
     }
 }
 
+#[derive(Clone, Copy, Debug)]
+struct Tune { floor: f64, cut: f64, rise: f64, headers: f64, losses: f64, sharegain: f64 }
+
 /// The state that `cbbr` has beside BBR's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Coupling {
@@ -90,11 +101,13 @@ pub(super) struct Coupling {
     /// h: the most packets in flight.
     ceiling: Option<f64>,
     round: Round,
+    tune: Tune,
+    queued: bool,
 }
 
 impl Default for Coupling {
     fn default() -> Self {
-        Coupling { weight: 1.0, ceiling: None, round: Round::default() }
+        Coupling { weight: 1.0, ceiling: None, round: Round::default(), queued: false, tune: Tune { floor: 1.0, cut: CUT, rise: RISE, headers: 1.0, losses: 3.0, sharegain: 1.0 } }
     }
 }
 
@@ -106,7 +119,11 @@ impl Coupling {
 
     /// The gain of the window while bandwidth is probed.
     pub(super) fn window_gain(&self) -> f64 {
-        1.0 + self.weight
+        1.0 + self.weight * self.tune.sharegain
+    }
+
+    pub(super) fn headers(&self) -> bool {
+        self.tune.headers == 1.0 || (self.tune.headers == 2.0 && !self.queued)
     }
 
     /// Whether a sample shows that the least round trip still holds.
@@ -128,11 +145,12 @@ impl Coupling {
     /// full.
     fn end_round(&mut self, min_rtt: Option<Duration>, pipe: f64, share: f64) -> bool {
         let round = std::mem::take(&mut self.round);
-        self.weight = if round.exceeds(min_rtt, QUEUED) { share } else { 1.0 };
-        if round.lost_heavily() {
-            self.ceiling = Some((CUT * f64::from(round.peak)).max(pipe));
+        self.queued = round.exceeds(min_rtt, QUEUED);
+        self.weight = if self.queued { share } else { 1.0 };
+        if round.lost_heavily() && f64::from(round.lost) >= self.tune.losses {
+            self.ceiling = Some((self.tune.cut * f64::from(round.peak)).max(self.tune.floor * pipe));
         } else {
-            let risen = self.ceiling.map(|ceiling| ceiling + RISE * self.weight * self.weight);
+            let risen = self.ceiling.map(|ceiling| ceiling + self.tune.rise * self.weight * self.weight);
             self.ceiling = risen.filter(|ceiling| *ceiling <= LIFTED * pipe);
         }
         round.lost >= HEAVY_PACKETS || round.exceeds(min_rtt, OVERFULL)
