@@ -23,12 +23,7 @@ pub(super) struct Foresight {
 
 impl Foresight {
     /// Packets in flight for [`View::flight`].
-    pub fn list_flight(
-        &mut self,
-        scheduler: &dyn Scheduler,
-        subflows: &Subflows,
-        outgoing: &Outgoing,
-    ) -> &[InFlight] {
+    pub fn list_flight(&mut self, scheduler: &dyn Scheduler, subflows: &Subflows, outgoing: &Outgoing) -> &[InFlight] {
         self.flight.clear();
         if scheduler.watches_flight() && outgoing.unsent() == 0 {
             let unacked = outgoing.unacked();

@@ -30,8 +30,8 @@ mod window_model;
 
 use crate::options::{OptionError, Options};
 use crate::view::{ConnectionView, SubflowView};
-pub use anabranch_events::{Forecast, ForecastReason};
 use anabranch_events::SendKind;
+pub use anabranch_events::{Forecast, ForecastReason};
 use anabranch_registry::Registry;
 use anabranch_units::{Instant, SubflowId};
 use avoid_recovery::AvoidRecovery;
@@ -333,7 +333,12 @@ mod tests {
         bed.subflows[1].backup = true;
         bed.subflows[2].backup = true;
         let contenders = |bed: &Bed| -> Vec<usize> {
-            let view = View { connection: &bed.connection, subflows: &bed.subflows, candidates: SubflowSet::EMPTY, flight: &[] };
+            let view = View {
+                connection: &bed.connection,
+                subflows: &bed.subflows,
+                candidates: SubflowSet::EMPTY,
+                flight: &[],
+            };
             view.contenders().map(|(position, _)| position).collect()
         };
         assert_eq!(contenders(&bed), [0]);
@@ -348,7 +353,8 @@ mod tests {
         let mut bed = Bed::new("min-rtt").subflow(ms(10), 10);
         bed.connection = ConnectionView { next: 100, unsent: 50, window_end: 130, ..ConnectionView::default() };
         let new_bytes = |bed: &Bed| {
-            View { connection: &bed.connection, subflows: &bed.subflows, candidates: SubflowSet::EMPTY, flight: &[] }.new_bytes()
+            View { connection: &bed.connection, subflows: &bed.subflows, candidates: SubflowSet::EMPTY, flight: &[] }
+                .new_bytes()
         };
         assert_eq!(new_bytes(&bed), 30);
         bed.connection.unsent = 20;

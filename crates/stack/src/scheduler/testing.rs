@@ -109,7 +109,10 @@ impl Bed {
     /// Asks another scheduler.
     pub(super) fn ask(&self, scheduler: &mut dyn Scheduler, trigger: Trigger) -> Decision {
         let candidates = candidates(&self.connection, &self.subflows);
-        scheduler.decide(&View { connection: &self.connection, subflows: &self.subflows, candidates, flight: &self.flight }, trigger)
+        scheduler.decide(
+            &View { connection: &self.connection, subflows: &self.subflows, candidates, flight: &self.flight },
+            trigger,
+        )
     }
 
     /// Gives new bytes to a subflow: they are queued there.

@@ -75,7 +75,9 @@ fn share(pipes: u32, control: &'static str, count: u32, check: Check) -> LawRow 
     let plural = if count == 1 { "" } else { "s" };
     LawRow {
         number: 14,
-        network: format!("cbbr with both paths through 10 Mb/s, queue of {pipes} BDP, {count} {control}{plural} beside it"),
+        network: format!(
+            "cbbr with both paths through 10 Mb/s, queue of {pipes} BDP, {count} {control}{plural} beside it"
+        ),
         checks: vec![check],
         seeds: 10,
         quick_seeds: 0,
@@ -109,17 +111,13 @@ fn session(text: &str, changes: &[(&str, &str)], payload: f64, seed: u64) -> f64
     wire_rate(&simulate(text, &changes, seed).metrics.sessions, payload)
 }
 
-const OURS: [(&str, &str); 2] =
-    [("transport.congestion_control", "cbbr"), ("transport.scheduler", "earliest")];
+const OURS: [(&str, &str); 2] = [("transport.congestion_control", "cbbr"), ("transport.scheduler", "earliest")];
 
 /// One BBR over TCP on a path.
 fn single(text: &str, path: &str, control: &str, seed: u64) -> f64 {
     let paths = format!("[\"{path}\"]");
-    let changes = [
-        ("transport.protocol", "tcp"),
-        ("transport.congestion_control", control),
-        ("session.0.paths", paths.as_str()),
-    ];
+    let changes =
+        [("transport.protocol", "tcp"), ("transport.congestion_control", control), ("session.0.paths", paths.as_str())];
     session(text, &changes, TCP_PAYLOAD, seed)
 }
 

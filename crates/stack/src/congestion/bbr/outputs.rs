@@ -54,7 +54,11 @@ impl Bbr {
 
     fn pacing(&self, rate: Rate, gain: f64) -> Bandwidth {
         let rate = rate.mul_f64(gain * PACING_MARGIN);
-        rate.to_bandwidth(if self.coupling.as_ref().is_some_and(Coupling::headers) { self.mss + PACED_HEADERS } else { self.mss })
+        rate.to_bandwidth(if self.coupling.as_ref().is_some_and(Coupling::paces_whole_packets) {
+            self.mss + PACED_HEADERS
+        } else {
+            self.mss
+        })
     }
 
     /// Until the pipe is full the rate only rises.

@@ -339,7 +339,10 @@ fn coupled_but_alone_it_finds_the_bandwidth_and_needs_no_probe_of_the_round_trip
     let (before, mut modes) = (network.delivered, Vec::new());
     network.run(23.0, |n| modes.push(mode(n)));
     assert!((network.delivered - before) as f64 > 0.98 * 20.0 * 2000.0);
-    assert!(modes.iter().all(|mode| *mode == "probe-bw"), "each cycle drains the queue, which renews the least round trip");
+    assert!(
+        modes.iter().all(|mode| *mode == "probe-bw"),
+        "each cycle drains the queue, which renews the least round trip"
+    );
 }
 
 #[test]

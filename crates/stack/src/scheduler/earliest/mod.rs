@@ -21,7 +21,8 @@ mod silence;
 mod tail;
 
 use super::{
-    Decision, Entry, Forecast, ForecastReason, InFlight, PerSubflow, Scheduler, Sent, Silence, SubflowSet, Trigger, View,
+    Decision, Entry, Forecast, ForecastReason, InFlight, PerSubflow, Scheduler, Sent, Silence, SubflowSet, Trigger,
+    View,
 };
 use crate::view::SubflowView;
 use anabranch_units::{Duration, Instant};

@@ -156,7 +156,8 @@ impl Earliest {
                 continue;
             }
             let holder = &view.subflows[packet.subflow];
-            let due = self.tail.due.get(&(packet.offset, holder.id)).copied().unwrap_or(packet.sent_at + holder.srtt / 2);
+            let due =
+                self.tail.due.get(&(packet.offset, holder.id)).copied().unwrap_or(packet.sent_at + holder.srtt / 2);
             let last = view.flight.get(index + 1).is_none_or(|next| next.subflow != packet.subflow);
             let round_trip = holder.srtt.max(holder.latest_rtt);
             let back = (due + super::forecast::least_rtt(holder) / 2).max(packet.sent_at + round_trip);
@@ -210,7 +211,9 @@ impl Earliest {
         // What arrives last is worth most.
         for m in missing.iter().rev().filter(|m| u64::from(m.packet.bytes) <= budget) {
             let left = m.due.since(now).as_secs_f64();
-            let Some(choice) = self.first(view, set, u64::from(m.packet.bytes), Some(m.packet.subflow)) else { continue };
+            let Some(choice) = self.first(view, set, u64::from(m.packet.bytes), Some(m.packet.subflow)) else {
+                continue;
+            };
             if choice.arrival + SOONER_MARGIN + SOONER_SHARE * left < left {
                 return Some((m.packet, choice, ForecastReason::Sooner));
             }
