@@ -3,6 +3,7 @@
 from types import ModuleType
 
 import pytest
+
 from conftest import load_script
 
 
@@ -18,7 +19,7 @@ def bound(script: ModuleType, rates: tuple[float, float], rtts: tuple[int, int],
 
 
 def test_the_least_time_by_hand(one_pipe: ModuleType) -> None:
-    # 35 full packets and 20 bytes with 72 bytes of headers: 12 ms for each full packet at 1000 kb/s, 0.736 ms for the last.
+    # 35 full packets and 20 bytes with 72 bytes of headers: 12 ms and 0.736 ms at 1000 kb/s.
     # Both paths bring 17 until 30 + 30 + 204 ms, one of them another one until 276 ms, the other one the last packet.
     assert bound(one_pipe, (1000.0, 1000.0), (60, 60), 50) == pytest.approx(276.0)
     # The fast path alone: the slow one would need 1200 ms for its first packet.
