@@ -16,7 +16,7 @@ import json
 import math
 import re
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -250,7 +250,7 @@ def frontier(found: Sequence[Comparison]) -> str:
 
 def senders_table(seeds: int, _every: int) -> str:
     """Senders beside each other on the headline's networks."""
-    rows = []
+    rows: list[list[str]] = []
     for rates in ((667.0, 1333.0), (1333.0, 667.0), (333.0, 1667.0), (1667.0, 333.0)):
         chunks = [Case(rates, (60, 60), "0.5 %", "30 kB", kb) for kb in (100, 250)]
         for control in ("cubic", "bbr") if not rows else ():
@@ -261,8 +261,8 @@ def senders_table(seeds: int, _every: int) -> str:
             samples = [measured("chunks", {**case.two_paths(), **sender}, seeds) for case in chunks]
             rows.append(row(f"{rates[0]:.0f} + {rates[1]:.0f}", name, chunks, samples))
     quantiles = "p50 / p90 / p99, ms"
-    head = ("rates, kb/s", f"sender ({seeds} seeds)", f"100 kB: {quantiles}", "of the possible", f"250 kB: {quantiles}")
-    head = (*head, "of the possible", "copies")
+    first = ("rates, kb/s", f"sender ({seeds} seeds)", f"100 kB: {quantiles}", "of the possible")
+    head = (*first, f"250 kB: {quantiles}", "of the possible", "copies")
     return markdown(head, rows, texts=2)
 
 
@@ -283,7 +283,7 @@ def replaced(page: str, name: str, text: str) -> str:
     return re.sub(f"{begin}.*{end}", lambda _: f"{begin}\n\n{text}\n\n{end}", page, flags=re.DOTALL)
 
 
-TABLES = {
+TABLES: dict[str, Callable[[int, int], str]] = {
     "senders": senders_table,
     "grid": lambda seeds, every: grid_table(TUNED_RTTS, seeds, every),
     "unseen": lambda seeds, every: grid_table(UNSEEN_RTTS, seeds, every),
