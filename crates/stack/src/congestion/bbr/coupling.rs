@@ -220,11 +220,11 @@ mod tests {
         round(&mut coupling, 0.2, 3, 0.5);
         // 0.7 of the 120 packets in flight.
         assert_eq!(coupling.limit(1_000), 84);
-        (0..4).for_each(|_| drop(round(&mut coupling, 0.2, 0, 0.5)));
+        (0..4).for_each(|_| assert!(round(&mut coupling, 0.2, 0, 0.5)));
         assert_eq!(coupling.limit(1_000), 85, "the square of one half, four times");
         round(&mut coupling, 0.1, 0, 0.5);
         assert_eq!(coupling.limit(1_000), 86, "a packet where there is no queue");
-        (0..94).for_each(|_| drop(round(&mut coupling, 0.1, 0, 0.5)));
+        (0..94).for_each(|_| assert!(!round(&mut coupling, 0.1, 0, 0.5)));
         assert_eq!(coupling.limit(1_000), 180);
         round(&mut coupling, 0.1, 0, 0.5);
         assert_eq!(coupling.limit(1_000), 1_000, "181 packets are more than three times 60");
