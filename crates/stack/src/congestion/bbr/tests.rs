@@ -79,7 +79,10 @@ impl Network {
         }
         self.link_free = self.link_free.max(now) + 1.0 / self.capacity;
         let rate = self.window.pacing_rate.unwrap();
-        self.next_send = now + rate.time_to_send(u64::from(MSS)).as_secs_f64();
+        // A rate that counts headers is that of packets with headers.
+        let headers = self.bbr.coupling.is_some_and(|coupling| coupling.paces_whole_packets());
+        let paced = MSS + if headers { crate::subflow::PACED_HEADERS } else { 0 };
+        self.next_send = now + rate.time_to_send(u64::from(paced)).as_secs_f64();
         self.sent += 1;
         self.in_flight.push_back(Packet {
             lost: self.lose_every.is_some_and(|n| self.sent.is_multiple_of(n)),
