@@ -60,6 +60,41 @@ pub enum CloseReason {
     Aborted,
 }
 
+/// Why a scheduler that forecasts arrivals decided as it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForecastReason {
+    /// The others alone would be done before the next segment arrived on this subflow, so it gets none.
+    Waits,
+    /// After waiting, this subflow gets data again.
+    Sends,
+    /// Data is sent again here because another subflow lost it.
+    Lost,
+    /// Data is sent again here because its acknowledgment is overdue.
+    Late,
+    /// Data is sent again here because the copy will arrive earlier than the original.
+    Sooner,
+    /// Data is sent again here because the subflow has nothing else to do, in case the original is lost.
+    Spare,
+    /// Nothing was heard of this subflow for so long that the others send its data.
+    Silent,
+}
+
+/// A forecast on which a scheduler decided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Forecast {
+    /// The subflow that the decision is about.
+    pub subflow: SubflowId,
+    /// After which time its next segment would arrive at the peer.
+    pub arrival: Duration,
+    /// After which time the other subflows alone would have delivered everything that is unsent; none where there are no others, or
+    /// where nothing is unsent.
+    pub finish: Option<Duration>,
+    /// Bytes that may still be sent a second time.
+    pub budget: u64,
+    /// Cause of the decision.
+    pub reason: ForecastReason,
+}
+
 /// An event of an endpoint. Rates and times are estimates at that time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TransportEvent {
@@ -169,6 +204,9 @@ pub enum TransportEvent {
         /// Whether it waits now.
         waiting: bool,
     },
+    /// A scheduler that forecasts arrivals began or ceased to keep data off a subflow, sent data a second time, or gave a
+    /// silent subflow up.
+    Forecast(Forecast),
     /// A subflow became a backup, or ceased to be one.
     PriorityChanged {
         /// The subflow.
@@ -231,6 +269,7 @@ impl TransportEvent {
             | TransportEvent::PathUse { subflow, .. }
             | TransportEvent::ControlCount { subflow, .. }
             | TransportEvent::Sample { subflow, .. } => *subflow = name(*subflow),
+            TransportEvent::Forecast(forecast) => forecast.subflow = name(forecast.subflow),
             TransportEvent::PathSwitched { from, to, .. } => (*from, *to) = (name(*from), name(*to)),
             TransportEvent::Established
             | TransportEvent::FellBack { .. }

@@ -228,6 +228,12 @@ impl EventRow {
             E::OutOfOrder { buffered } => EventRow { bytes: Some(buffered), ..row("out-of-order") },
             E::ReceiveWindowLimited { limited } => EventRow { flag: Some(limited), ..row("receive-window-limited") },
             E::SchedulerWaiting { waiting } => EventRow { flag: Some(waiting), ..row("scheduler-waiting") },
+            E::Forecast(forecast) => EventRow {
+                detail: Some(forecast_reason(forecast.reason)),
+                number: forecast.finish.map(|finish| u32::try_from(finish.as_millis()).unwrap_or(u32::MAX)),
+                bytes: Some(forecast.budget),
+                ..on("forecast", forecast.subflow).seconds(forecast.arrival)
+            },
             E::PriorityChanged { subflow, backup, by_peer } => EventRow {
                 flag: Some(backup),
                 detail: Some(if by_peer { "peer" } else { "own" }),
@@ -301,6 +307,19 @@ fn send_kind(kind: anabranch_events::SendKind) -> &'static str {
         K::TailLossProbe => "tail-loss-probe",
         K::Reinjection => "reinjection",
         K::Duplicate => "duplicate",
+    }
+}
+
+fn forecast_reason(reason: anabranch_events::ForecastReason) -> &'static str {
+    use anabranch_events::ForecastReason as R;
+    match reason {
+        R::Waits => "waits",
+        R::Sends => "sends",
+        R::Lost => "lost",
+        R::Late => "late",
+        R::Sooner => "sooner",
+        R::Spare => "spare",
+        R::Silent => "silent",
     }
 }
 

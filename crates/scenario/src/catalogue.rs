@@ -54,6 +54,10 @@ pub const SCENARIOS: &[Shipped] = shipped![
     "mptcp-plus/one-segment",
     "mobile/wifi-lte",
     "mobile/walk",
+    "one-pipe/chunks",
+    "one-pipe/chunks-1-5",
+    "one-pipe/pipe",
+    "one-pipe/silent-cut",
 ];
 
 /// The shipped scenario of that name.

@@ -75,6 +75,12 @@ pub struct SubflowView {
     pub ssthresh: Packets,
     /// Packets in flight, as loss recovery estimates them.
     pub in_flight: u32,
+    /// Packets that loss recovery takes for lost and has not retransmitted.
+    pub unrepaired: u32,
+    /// When the first unacknowledged packet was last sent; none where everything is acknowledged.
+    pub oldest_sent: Option<Instant>,
+    /// When the last acknowledgment arrived.
+    pub heard_at: Instant,
     /// Payload bytes that were given to the subflow and have not left yet.
     pub queued: u64,
     /// Payload bytes that have left and are not acknowledged on the subflow.
@@ -158,6 +164,9 @@ impl SubflowView {
             cwnd,
             ssthresh: Packets::INFINITE,
             in_flight: 0,
+            unrepaired: 0,
+            oldest_sent: None,
+            heard_at: Instant::ZERO,
             queued: 0,
             outstanding: 0,
             memory: 0,

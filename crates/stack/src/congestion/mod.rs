@@ -44,6 +44,7 @@ pub static REGISTRY: Registry<Constructor> = Registry::new(&[
     wvegas::ENTRY,
     bbr::ENTRY,
     mcc::ENTRY,
+    bbr::coupling::ENTRY,
 ]);
 
 /// A controller's line in the registry.

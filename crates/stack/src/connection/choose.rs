@@ -189,6 +189,7 @@ impl Connection {
         if self.mode == Mode::Negotiating || self.subflows.is_empty() {
             return None;
         }
+        self.give_up_silent(now);
         if let Some(bytes) = self.outgoing.next_reinjection() {
             let scheduled = self.schedule_reinjection(now, bytes);
             if scheduled.is_some() {
@@ -221,8 +222,12 @@ impl Connection {
         self.note_period(now);
         let connection = self.connection_view(now);
         let options = self.data_options();
-        let view = View { connection: &connection, subflows: self.subflows.views(options), candidates };
-        match self.scheduler.decide(&view, Trigger::NewData) {
+        let flight = self.foresight.list_flight(self.scheduler.as_ref(), &self.subflows, &self.outgoing);
+        let subflows = self.subflows.views(options);
+        let view = View { connection: &connection, subflows, candidates, flight };
+        let decision = self.scheduler.decide(&view, Trigger::NewData);
+        self.explain(now);
+        match decision {
             Decision::Send { subflow, bytes } if candidates.contains(subflow) => {
                 self.note_waits(now, false, false);
                 self.place_new(subflow, bytes)
@@ -278,7 +283,8 @@ impl Connection {
         }
         let connection = self.connection_view(now);
         let options = self.data_options();
-        let view = View { connection: &connection, subflows: self.subflows.views(options), candidates };
+        let subflows = self.subflows.views(options);
+        let view = View { connection: &connection, subflows, candidates, flight: &[] };
         let Decision::Send { subflow: at, .. } = self.scheduler.decide(&view, Trigger::Reinjection) else {
             return None;
         };

@@ -1,6 +1,7 @@
 //! Builds the chosen segment and records the transmission.
 
 use super::{Connection, Mode, Transmit};
+use crate::scheduler::Sent;
 use crate::subflow::{Chunk, Opening, Record, State};
 use anabranch_events::{CloseReason, SendKind, TransportEvent};
 use anabranch_segment::{
@@ -219,6 +220,10 @@ impl Connection {
     fn note_sent(&mut self, now: Instant, at: usize, kind: SendKind, offset: u64, bytes: u32) {
         let subflow = self.subflows[at].id;
         self.log.emit(now, TransportEvent::SegmentSent { subflow, kind, bytes, offset });
+        if self.scheduler.watches_sending() {
+            let options = self.data_options();
+            self.scheduler.on_sent(&Sent { at: now, offset, bytes, kind }, &self.subflows.views(options)[at]);
+        }
         let new = kind == SendKind::New;
         if self.switches.last == Some(subflow) && (!new || self.switches.last_new == Some(subflow)) {
             return;

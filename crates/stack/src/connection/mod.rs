@@ -10,7 +10,8 @@
 //! transfer without loss expects), `choose` (the next segment to send), `carry_out` (moves what the choice takes), `encode`
 //! (builds the segment, decides nothing), `timers`. Beside them: `subflows` (the subflows with their views), `incoming` and
 //! `outgoing` (the two streams), `handshake`, `addresses` (ADD_ADDR, REMOVE_ADDR), `failure` (reinjection, closed
-//! subflows), `stale` (failures as in upstream Linux), `fallback` (plain TCP), `policy` (path policies), and `resets` (for
+//! subflows), `stale` (failures as in upstream Linux), `fallback` (plain TCP), `policy` (path policies), `foresight` (what schedulers
+//! that forecast arrivals ask for), and `resets` (for
 //! segments of no subflow).
 
 mod addresses;
@@ -20,6 +21,7 @@ mod config;
 mod encode;
 mod failure;
 mod fallback;
+mod foresight;
 mod handshake;
 mod incoming;
 mod keys;
@@ -133,6 +135,7 @@ pub struct Connection {
     progress: Progress,
     switches: Switches,
     waits: Waits,
+    foresight: foresight::Foresight,
     /// Resets for segments of no subflow.
     answers: VecDeque<resets::Answer>,
     addresses: addresses::Addresses,
@@ -218,6 +221,7 @@ impl Connection {
             data_fin_sent: false,
             switches: Switches::default(),
             waits: Waits::default(),
+            foresight: foresight::Foresight::default(),
             answers: VecDeque::new(),
             addresses: addresses::Addresses::default(),
             config,

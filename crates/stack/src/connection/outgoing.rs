@@ -2,6 +2,7 @@
 //! again.
 
 use crate::subflow::Reinjection;
+use anabranch_units::SubflowId;
 use std::collections::VecDeque;
 
 /// Linux takes the application's bytes in fragments of at most this many: the pages that it takes at once (32 KiB), less the
@@ -191,6 +192,11 @@ impl Outgoing {
         if bytes.end > self.unacked {
             self.reinjections.push_back(bytes);
         }
+    }
+
+    /// Forgets what was to be sent again for a subflow that works after all.
+    pub fn cancel_reinjections(&mut self, of: SubflowId) {
+        self.reinjections.retain(|bytes| bytes.avoid != Some(of));
     }
 
     /// All bytes given to subflows and not acknowledged must be sent again, on any subflow.

@@ -213,6 +213,7 @@ impl Connection {
         subflow.heard_at = now;
         if advanced || self.config.transport.failover == Failover::Upstream {
             subflow.recover();
+            self.foresight.heard(subflow, &mut self.outgoing);
         }
     }
 

@@ -34,6 +34,8 @@ enum Timer {
     Policy,
     /// The scheduler wanted to be asked again.
     Scheduler,
+    /// A subflow may be silent for too long.
+    Silence,
     /// The connection has had no subflow for too long.
     Close,
     /// The pacing of a subflow lets its next packet leave.
@@ -46,10 +48,11 @@ enum Timer {
 
 impl Timer {
     /// In the order in which timers that are due at the same time run.
-    const ALL: [Timer; 7] = [
+    const ALL: [Timer; 8] = [
         Timer::Progress,
         Timer::Policy,
         Timer::Scheduler,
+        Timer::Silence,
         Timer::Close,
         Timer::Pacing,
         Timer::Join,
@@ -96,6 +99,7 @@ impl Connection {
             Timer::Progress => self.on_no_progress(now),
             Timer::Policy => self.apply_policy(now),
             Timer::Scheduler => self.waits.scheduler_until = None,
+            Timer::Silence => self.foresight.until = None,
             Timer::Close => self.end_aborted(now),
             // What is due is sent by `poll_transmit` and by the last steps of `handle_timeout`.
             Timer::Pacing | Timer::Join | Timer::Announcement => {}
@@ -123,6 +127,7 @@ impl Connection {
             Timer::Progress => self.progress.deadline,
             Timer::Policy => self.policy_deadline(),
             Timer::Scheduler => scheduler_until,
+            Timer::Silence => self.foresight.until,
             Timer::Close => self.progress.without_subflow_since.map(|since| since + CLOSE_TIMEOUT),
             Timer::Pacing => paced_until,
             Timer::Join => self.join_deadline(),

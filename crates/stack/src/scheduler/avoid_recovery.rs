@@ -7,7 +7,7 @@
 //! Ours: the scheduler inside neither uses a hidden subflow nor waits for it, which matters for those that compare a
 //! slow subflow with a fast full one (BLEST, ECF, Linux).
 
-use super::{Decision, Scheduler, SubflowSet, Trigger, View};
+use super::{Decision, Forecast, Scheduler, Sent, Silence, SubflowSet, Trigger, View};
 use crate::view::{Phase, SubflowView};
 
 /// A scheduler that sees subflows in fast recovery only when nothing else has room.
@@ -46,6 +46,30 @@ impl Scheduler for AvoidRecovery {
 
     fn duplicates(&self) -> bool {
         self.inner.duplicates()
+    }
+
+    fn watches_flight(&self) -> bool {
+        self.inner.watches_flight()
+    }
+
+    fn watches_silence(&self) -> bool {
+        self.inner.watches_silence()
+    }
+
+    fn watches_sending(&self) -> bool {
+        self.inner.watches_sending()
+    }
+
+    fn on_sent(&mut self, sent: &Sent, subflow: &SubflowView) {
+        self.inner.on_sent(sent, subflow);
+    }
+
+    fn silence(&mut self, view: &View<'_>) -> Silence {
+        self.inner.silence(view)
+    }
+
+    fn explanation(&mut self) -> Option<Forecast> {
+        self.inner.explanation()
     }
 }
 

@@ -4,7 +4,7 @@ use super::testing::options;
 use super::{AVOID_RECOVERY, Decision, REGISTRY, Scheduler, SubflowSet, Trigger, View, create};
 use crate::options::{Options, Value};
 use crate::view::{ConnectionView, Delivered, Pace, Packets, Phase, SubflowView};
-use anabranch_units::{Bandwidth, Duration, PathId, SubflowId};
+use anabranch_units::{Bandwidth, Duration, Instant, PathId, SubflowId};
 use proptest::prelude::*;
 
 /// How often a scheduler is asked in one step of a sequence.
@@ -24,6 +24,9 @@ fn variants() -> Vec<Variant> {
         ("blest", vec![("formula", text("paper"))]),
         ("ecf", vec![("deviation", text("kernel"))]),
         ("tr-sty", vec![("tr_sense", text("analysis"))]),
+        ("earliest", vec![("waiting", Value::Flag(false))]),
+        ("earliest", vec![("copies", Value::Flag(false))]),
+        ("earliest", vec![("failover", Value::Flag(false))]),
     ]);
     let wrapped: Vec<Variant> = variants
         .iter()
@@ -44,8 +47,7 @@ fn make((name, entries): &Variant) -> Box<dyn Scheduler> {
 #[test]
 fn names_are_unique_and_begin_with_the_documented_ones() {
     let names: Vec<_> = REGISTRY.iter().map(|entry| entry.name).collect();
-    let documented =
-        "min-rtt, linux, round-robin, redundant, blest, ecf, gr-sty, tp-sty, tr-sty, largest-window, highest-rate";
+    let documented = "min-rtt, linux, round-robin, redundant, blest, ecf, gr-sty, tp-sty, tr-sty, largest-window, highest-rate, earliest";
     assert!(names.join(", ").starts_with(documented), "scripts depend on these names: {names:?}");
     let unique: std::collections::BTreeSet<_> = names.iter().collect();
     assert_eq!(unique.len(), names.len());
@@ -134,7 +136,7 @@ prop_compose! {
     ) -> SubflowView {
         SubflowView {
             id: SubflowId(0), path: PathId(0), established, backup, potentially_failed, rests_in_loss, allowed, phase,
-            mss, cwnd, ssthresh, in_flight, queued, outstanding, memory, send_buffer, srtt, rttvar, latest_rtt, min_rtt,
+            mss, cwnd, ssthresh, in_flight, unrepaired: in_flight / 20, oldest_sent: None, heard_at: Instant::ZERO, queued, outstanding, memory, send_buffer, srtt, rttvar, latest_rtt, min_rtt,
             pace: Pace::fixed(pacing_rate), delivery: Delivered::default(), acked_since_loss: 0, acked_between_losses: 0,
         }
     }
@@ -170,7 +172,7 @@ fn advance(connection: &mut ConnectionView, step: &Step) {
 fn population(connection: &ConnectionView, step: &Step) -> (Vec<SubflowView>, SubflowSet) {
     let bit = |bits: u8, id: SubflowId| bits >> id.0 & 1 == 1;
     let subflows: Vec<_> = step.subflows.iter().filter(|s| bit(step.alive, s.id)).copied().collect();
-    let view = View { connection, subflows: &subflows, candidates: SubflowSet::EMPTY };
+    let view = View { connection, subflows: &subflows, candidates: SubflowSet::EMPTY, flight: &[] };
     let mut candidates = SubflowSet::EMPTY;
     for (position, _) in view.contenders().filter(|(_, s)| bit(step.room, s.id)) {
         candidates.insert(position);
@@ -220,7 +222,7 @@ fn ask(pair: &mut [Box<dyn Scheduler>; 2], connection: &mut ConnectionView, step
     advance(connection, step);
     let (subflows, candidates) = population(connection, step);
     for _ in 0..QUESTIONS {
-        let view = View { connection, subflows: &subflows, candidates };
+        let view = View { connection, subflows: &subflows, candidates, flight: &[] };
         let useful = step.trigger == Trigger::Reinjection || view.new_bytes() > 0 || pair[0].duplicates();
         if !useful {
             return Ok(());
@@ -263,7 +265,7 @@ fn lone_subflow_gets_data(
     let mut candidates = SubflowSet::EMPTY;
     candidates.insert(lone);
     for _ in 0..=10 {
-        let view = View { connection: &connection, subflows: &subflows, candidates };
+        let view = View { connection: &connection, subflows: &subflows, candidates, flight: &[] };
         match scheduler.decide(&view, Trigger::NewData) {
             Decision::Send { subflow, .. } => {
                 prop_assert_eq!(subflow, lone);

@@ -10,6 +10,7 @@
 
 mod avoid_recovery;
 mod blest;
+mod earliest;
 mod ecf;
 mod highest_rate;
 mod largest_window;
@@ -29,6 +30,8 @@ mod window_model;
 
 use crate::options::{OptionError, Options};
 use crate::view::{ConnectionView, SubflowView};
+use anabranch_events::SendKind;
+pub use anabranch_events::{Forecast, ForecastReason};
 use anabranch_registry::Registry;
 use anabranch_units::{Instant, SubflowId};
 use avoid_recovery::AvoidRecovery;
@@ -48,6 +51,7 @@ pub static REGISTRY: Registry<Constructor> = Registry::new(&[
     sticky::THROUGHPUT_AND_RTT,
     largest_window::ENTRY,
     highest_rate::ENTRY,
+    earliest::ENTRY,
 ]);
 
 /// The option that every scheduler takes: keep data off subflows in fast recovery.
@@ -141,6 +145,48 @@ pub struct View<'a> {
     /// The subflows that can take data at this moment: usable, with room (in the window or in the send buffer, as the
     /// transport is configured), backups only where nothing else is usable. A decision must name one of these.
     pub candidates: SubflowSet,
+    /// Packets in flight, subflow by subflow in the order of their numbers, where the scheduler
+    /// [watches them](Scheduler::watches_flight) and no new data can be sent; otherwise nothing. What the peer has, by whichever
+    /// subflow, is left out.
+    pub flight: &'a [InFlight],
+}
+
+/// A packet that was sent and of which no acknowledgment has said that it arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InFlight {
+    /// Position of its subflow.
+    pub subflow: usize,
+    /// Stream offset of its first byte.
+    pub offset: u64,
+    /// Number of bytes.
+    pub bytes: u32,
+    /// When it was last sent.
+    pub sent_at: Instant,
+    /// Loss recovery takes it for lost and has not retransmitted it.
+    pub lost: bool,
+}
+
+/// A packet that leaves now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The time.
+    pub at: Instant,
+    /// Stream offset of its first byte.
+    pub offset: u64,
+    /// Number of bytes.
+    pub bytes: u32,
+    /// Why it carries them.
+    pub kind: SendKind,
+}
+
+/// A scheduler's answer about subflows from which nothing is heard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Silence {
+    /// Position of a subflow to be given up for now: the others send its data again, and it gets no new data until an
+    /// acknowledgment of data arrives on it.
+    pub give_up: Option<usize>,
+    /// When to ask again if nothing else happens.
+    pub until: Option<Instant>,
 }
 
 impl<'a> View<'a> {
@@ -234,6 +280,35 @@ pub trait Scheduler: fmt::Debug + Send {
     fn duplicates(&self) -> bool {
         false
     }
+
+    /// Whether [`View::flight`] shall list what is in flight while no new data can be sent.
+    fn watches_flight(&self) -> bool {
+        false
+    }
+
+    /// Whether [`Scheduler::silence`] shall be asked.
+    fn watches_silence(&self) -> bool {
+        false
+    }
+
+    /// Whether [`Scheduler::on_sent`] shall be called.
+    fn watches_sending(&self) -> bool {
+        false
+    }
+
+    /// A packet with data leaves on a subflow, whoever decided that; `subflow` is the state before.
+    fn on_sent(&mut self, _sent: &Sent, _subflow: &SubflowView) {}
+
+    /// Whether a subflow is silent for so long that its data shall be sent on the others. Asked whenever something
+    /// changed, before any decision, until it gives up no more.
+    fn silence(&mut self, _view: &View<'_>) -> Silence {
+        Silence::default()
+    }
+
+    /// The reason of the latest decision, if it is worth an event; asked after each one.
+    fn explanation(&mut self) -> Option<Forecast> {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -258,7 +333,12 @@ mod tests {
         bed.subflows[1].backup = true;
         bed.subflows[2].backup = true;
         let contenders = |bed: &Bed| -> Vec<usize> {
-            let view = View { connection: &bed.connection, subflows: &bed.subflows, candidates: SubflowSet::EMPTY };
+            let view = View {
+                connection: &bed.connection,
+                subflows: &bed.subflows,
+                candidates: SubflowSet::EMPTY,
+                flight: &[],
+            };
             view.contenders().map(|(position, _)| position).collect()
         };
         assert_eq!(contenders(&bed), [0]);
@@ -273,7 +353,8 @@ mod tests {
         let mut bed = Bed::new("min-rtt").subflow(ms(10), 10);
         bed.connection = ConnectionView { next: 100, unsent: 50, window_end: 130, ..ConnectionView::default() };
         let new_bytes = |bed: &Bed| {
-            View { connection: &bed.connection, subflows: &bed.subflows, candidates: SubflowSet::EMPTY }.new_bytes()
+            View { connection: &bed.connection, subflows: &bed.subflows, candidates: SubflowSet::EMPTY, flight: &[] }
+                .new_bytes()
         };
         assert_eq!(new_bytes(&bed), 30);
         bed.connection.unsent = 20;

@@ -2,7 +2,7 @@
 //!
 //! Segments have 1000 bytes, so that hand-computed values stay readable.
 
-use super::{Decision, Scheduler, SubflowSet, Trigger, View, create};
+use super::{Decision, InFlight, Scheduler, SubflowSet, Trigger, View, create};
 use crate::options::{Options, Value};
 use crate::view::{ConnectionView, Pace, Packets, SubflowView};
 use anabranch_units::{Bandwidth, Duration, Instant};
@@ -46,7 +46,7 @@ pub(super) fn subflow(id: u16, srtt: Duration, cwnd: u32) -> SubflowView {
 
 /// The subflows that can take data where data commits at the window.
 pub(super) fn candidates(connection: &ConnectionView, subflows: &[SubflowView]) -> SubflowSet {
-    let nobody = View { connection, subflows, candidates: SubflowSet::EMPTY };
+    let nobody = View { connection, subflows, candidates: SubflowSet::EMPTY, flight: &[] };
     let mut candidates = SubflowSet::EMPTY;
     for (position, _) in nobody.contenders().filter(|(_, s)| s.room() > 0) {
         candidates.insert(position);
@@ -59,6 +59,7 @@ pub(super) struct Bed {
     pub(super) scheduler: Box<dyn Scheduler>,
     pub(super) connection: ConnectionView,
     pub(super) subflows: Vec<SubflowView>,
+    pub(super) flight: Vec<InFlight>,
 }
 
 impl Bed {
@@ -71,7 +72,7 @@ impl Bed {
     pub(super) fn with(name: &str, entries: &[(&str, Value)]) -> Self {
         let scheduler = create(name, &options(entries)).expect("a known scheduler and valid options");
         let connection = ConnectionView { unsent: 1 << 40, window_end: 1 << 40, ..ConnectionView::default() };
-        Bed { scheduler, connection, subflows: Vec::new() }
+        Bed { scheduler, connection, subflows: Vec::new(), flight: Vec::new() }
     }
 
     /// Adds a subflow.
@@ -94,21 +95,24 @@ impl Bed {
     /// Asks the scheduler about new data.
     pub(super) fn decide(&mut self) -> Decision {
         let candidates = candidates(&self.connection, &self.subflows);
-        let view = View { connection: &self.connection, subflows: &self.subflows, candidates };
+        let view = View { connection: &self.connection, subflows: &self.subflows, candidates, flight: &self.flight };
         self.scheduler.decide(&view, Trigger::NewData)
     }
 
     /// Asks the scheduler about a reinjection.
     pub(super) fn reinject(&mut self) -> Decision {
         let candidates = candidates(&self.connection, &self.subflows);
-        let view = View { connection: &self.connection, subflows: &self.subflows, candidates };
+        let view = View { connection: &self.connection, subflows: &self.subflows, candidates, flight: &self.flight };
         self.scheduler.decide(&view, Trigger::Reinjection)
     }
 
     /// Asks another scheduler.
     pub(super) fn ask(&self, scheduler: &mut dyn Scheduler, trigger: Trigger) -> Decision {
         let candidates = candidates(&self.connection, &self.subflows);
-        scheduler.decide(&View { connection: &self.connection, subflows: &self.subflows, candidates }, trigger)
+        scheduler.decide(
+            &View { connection: &self.connection, subflows: &self.subflows, candidates, flight: &self.flight },
+            trigger,
+        )
     }
 
     /// Gives new bytes to a subflow: they are queued there.

@@ -99,9 +99,9 @@ impl Model {
 
     fn send_what_goes(&mut self) {
         loop {
-            let Bed { scheduler, connection, subflows } = &mut self.bed;
+            let Bed { scheduler, connection, subflows, .. } = &mut self.bed;
             let candidates = candidates(connection, subflows);
-            let view = View { connection, subflows, candidates };
+            let view = View { connection, subflows, candidates, flight: &[] };
             if candidates.is_empty() || view.new_bytes() == 0 && !scheduler.duplicates() {
                 return;
             }

@@ -15,7 +15,7 @@ pub use memory::packet_memory;
 pub(crate) use receiver::{Arrival, Receiver, max_pieces};
 pub(crate) use recovery::TimerOutcome;
 pub(crate) use scoreboard::{Record, Reinjection};
-pub(crate) use sender::{AckOutcome, Acknowledgment, Sender, SenderOptions, timestamp};
+pub(crate) use sender::{AckOutcome, Acknowledgment, PACED_HEADERS, Sender, SenderOptions, timestamp};
 
 use crate::congestion::CongestionControl;
 use crate::connection::PathConfig;
@@ -366,6 +366,9 @@ impl Subflow {
             cwnd: self.sender.window().cwnd,
             ssthresh: self.sender.window().ssthresh,
             in_flight: self.sender.board().in_flight(),
+            unrepaired: self.sender.board().lost().saturating_sub(self.sender.board().retransmitted()),
+            oldest_sent: self.sender.board().front().map(|record| record.sent_at),
+            heard_at: self.heard_at,
             queued: self.queued,
             outstanding,
             memory: self.memory.taken(payload, self.sender.board().packets_out(), self.queued_records),

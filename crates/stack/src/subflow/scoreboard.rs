@@ -48,6 +48,16 @@ impl Record {
         self.has(EVER_RETRANSMITTED)
     }
 
+    /// The peer has reported it as arrived.
+    pub fn sacked(&self) -> bool {
+        self.has(SACKED)
+    }
+
+    /// It counts as lost and was not retransmitted since.
+    pub fn unrepaired(&self) -> bool {
+        self.has(LOST) && !self.has(RETRANSMITTED)
+    }
+
     fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }

@@ -9,6 +9,7 @@ mod coupled;
 mod cubic_cycle;
 mod exact;
 mod friendliness;
+mod rate_based;
 mod single_path;
 
 use crate::statistics::Mean;
@@ -134,6 +135,7 @@ pub fn all() -> Vec<LawRow> {
     rows.extend(coupled::rows());
     rows.extend(conext::rows());
     rows.extend(friendliness::rows());
+    rows.extend(rate_based::rows());
     rows.sort_by_key(|row| row.number);
     rows
 }

@@ -25,6 +25,7 @@
 //!   declares lost do not count for the policer.
 
 mod aggregation;
+pub(super) mod coupling;
 mod outputs;
 mod policer;
 mod rate;
@@ -34,6 +35,7 @@ use super::{Ack, CongestionControl, Entry, LossCause, RateSample, Siblings, Wind
 use crate::view::{Packets, SubflowView};
 use aggregation::Aggregation;
 use anabranch_units::{Duration, Instant};
+use coupling::Coupling;
 use policer::{AckSample, Action, Policer, Totals};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -117,6 +119,8 @@ struct Bbr {
     prior_window: Packets,
     mss: u32,
     random: ChaCha8Rng,
+    /// Present in `cbbr` only.
+    coupling: Option<Coupling>,
 }
 
 impl Bbr {
@@ -141,6 +145,7 @@ impl Bbr {
             prior_window: Packets::ZERO,
             mss: 0,
             random: ChaCha8Rng::seed_from_u64(seed),
+            coupling: None,
         }
     }
 
@@ -155,7 +160,7 @@ impl Bbr {
 
     // ---- the model -------------------------------------------------------------------------------------------------
 
-    fn update_model(&mut self, ack: &Ack, window: &mut Window) {
+    fn update_model(&mut self, ack: &Ack, window: &mut Window, siblings: Siblings<'_>) {
         let sample = self.mute(&ack.rate);
         self.totals =
             Totals { now: ack.now, delivered: ack.total_delivered, lost: self.totals.lost + u64::from(ack.lost) };
@@ -167,6 +172,7 @@ impl Bbr {
             let cwnd = window.cwnd.floor();
             self.aggregation.observe(ack.now, ack.delivered, cwnd, self.rate(), self.round_start);
         }
+        self.couple(ack, siblings);
         self.update_phase(ack, window);
         self.check_full_pipe(ack, sample.app_limited);
         self.check_drain(ack, window);
@@ -217,6 +223,11 @@ impl Bbr {
     }
 
     fn update_min_rtt(&mut self, ack: &Ack, window: &mut Window) {
+        if let (Some(coupling), Some(least), Some(rtt)) = (&self.coupling, self.min_rtt, ack.rtt)
+            && coupling.renews(least, rtt)
+        {
+            self.min_rtt_at = ack.now;
+        }
         let expired = ack.now > self.min_rtt_at + MIN_RTT_LIFE;
         if let Some(rtt) = ack.rtt
             && (expired || self.min_rtt.is_none_or(|least| rtt < least))
@@ -278,11 +289,12 @@ impl Bbr {
     }
 
     fn continue_probe_rtt(&mut self, ack: &Ack, window: &mut Window) {
+        let few = self.probe_rtt_window();
         let Mode::ProbeRtt { until, round_passed } = &mut self.mode else { return };
         let from = self.muted.map_or(self.totals.delivered, |m| m.from);
         self.muted = Some(Muted { from, to: self.totals.delivered + u64::from(ack.in_flight) });
         if until.is_none() {
-            if ack.in_flight <= MIN_WINDOW {
+            if ack.in_flight <= few {
                 *until = Some(ack.now + PROBE_RTT_TIME);
                 self.round_ends_at = self.totals.delivered;
             }
@@ -320,7 +332,7 @@ impl CongestionControl for Bbr {
             self.start(ack.now, window, own);
         }
         self.mss = own.mss;
-        self.update_model(ack, window);
+        self.update_model(ack, window, siblings);
         if !self.rtt_known && !own.srtt.is_zero() {
             self.pace_before_samples(window, own);
         }

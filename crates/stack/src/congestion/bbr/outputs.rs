@@ -1,8 +1,10 @@
 //! The pacing rate and the window that follow from BBR's model.
 
+use super::coupling::Coupling;
 use super::rate::Rate;
 use super::{Bbr, CYCLE, MIN_WINDOW, Mode, Repair};
 use crate::congestion::{Ack, Window};
+use crate::subflow::PACED_HEADERS;
 use crate::view::{Packets, SubflowView};
 use anabranch_units::{Bandwidth, Duration};
 
@@ -28,7 +30,9 @@ impl Bbr {
             Mode::Startup => HIGH_GAIN,
             Mode::Drain => DRAIN_GAIN,
             Mode::ProbeBw { .. } if self.policer.rate().is_some() => 1.0,
-            Mode::ProbeBw { phase, .. } => CYCLE[phase],
+            Mode::ProbeBw { phase, .. } => {
+                self.coupling.as_ref().map_or(CYCLE[phase], |coupling| coupling.pacing_gain(CYCLE[phase]))
+            }
             Mode::ProbeRtt { .. } => 1.0,
         }
     }
@@ -36,7 +40,7 @@ impl Bbr {
     fn window_gain(&self) -> f64 {
         match self.mode {
             Mode::Startup | Mode::Drain => HIGH_GAIN,
-            Mode::ProbeBw { .. } => WINDOW_GAIN,
+            Mode::ProbeBw { .. } => self.coupling.as_ref().map_or(WINDOW_GAIN, Coupling::window_gain),
             Mode::ProbeRtt { .. } => 1.0,
         }
     }
@@ -49,7 +53,12 @@ impl Bbr {
     }
 
     fn pacing(&self, rate: Rate, gain: f64) -> Bandwidth {
-        rate.mul_f64(gain * PACING_MARGIN).to_bandwidth(self.mss)
+        let rate = rate.mul_f64(gain * PACING_MARGIN);
+        rate.to_bandwidth(if self.coupling.as_ref().is_some_and(Coupling::paces_whole_packets) {
+            self.mss + PACED_HEADERS
+        } else {
+            self.mss
+        })
     }
 
     /// Until the pipe is full the rate only rises.
@@ -95,7 +104,7 @@ impl Bbr {
             window.cwnd = Packets::whole(cwnd);
         }
         if matches!(self.mode, Mode::ProbeRtt { .. }) {
-            window.cwnd = window.cwnd.min(Packets::whole(MIN_WINDOW));
+            window.cwnd = window.cwnd.min(Packets::whole(self.probe_rtt_window()));
         }
     }
 
@@ -119,6 +128,7 @@ impl Bbr {
         } else if cwnd < target || self.totals.delivered < u64::from(INITIAL_WINDOW) {
             cwnd = grown;
         }
-        cwnd.max(MIN_WINDOW)
+        let cwnd = cwnd.max(MIN_WINDOW);
+        self.coupling.as_ref().map_or(cwnd, |coupling| coupling.limit(cwnd))
     }
 }

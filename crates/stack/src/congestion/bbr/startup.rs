@@ -31,6 +31,11 @@ impl FullPipe {
         self.reached
     }
 
+    /// The pipe is full by another criterion.
+    pub(super) fn reach(&mut self) {
+        self.reached = true;
+    }
+
     /// The bandwidth found so far may be wrong: rounds without growth count from here.
     pub(super) fn forget_best(&mut self) {
         self.best = Rate::ZERO;

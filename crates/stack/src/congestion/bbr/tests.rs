@@ -79,7 +79,10 @@ impl Network {
         }
         self.link_free = self.link_free.max(now) + 1.0 / self.capacity;
         let rate = self.window.pacing_rate.unwrap();
-        self.next_send = now + rate.time_to_send(u64::from(MSS)).as_secs_f64();
+        // A rate that counts headers is that of packets with headers.
+        let headers = self.bbr.coupling.is_some_and(|coupling| coupling.paces_whole_packets());
+        let paced = MSS + if headers { crate::subflow::PACED_HEADERS } else { 0 };
+        self.next_send = now + rate.time_to_send(u64::from(paced)).as_secs_f64();
         self.sent += 1;
         self.in_flight.push_back(Packet {
             lost: self.lose_every.is_some_and(|n| self.sent.is_multiple_of(n)),
@@ -329,4 +332,36 @@ fn a_sample_without_enough_data_counts_only_if_it_is_the_fastest() {
         assert_eq!(after(sample(10, true)), 100.0);
     }
     assert_eq!(after(sample(110, true)), 110.0);
+}
+
+#[test]
+fn coupled_but_alone_it_finds_the_bandwidth_and_needs_no_probe_of_the_round_trip() {
+    let mut network = Network::new(2000.0, 0.05);
+    network.bbr.coupling = Some(Coupling::default());
+    network.run(3.0, |_| {});
+    let (before, mut modes) = (network.delivered, Vec::new());
+    network.run(23.0, |n| modes.push(mode(n)));
+    assert!((network.delivered - before) as f64 > 0.98 * 20.0 * 2000.0);
+    assert!(
+        modes.iter().all(|mode| *mode == "probe-bw"),
+        "each cycle drains the queue, which renews the least round trip"
+    );
+}
+
+#[test]
+fn coupled_it_keeps_half_a_pipe_where_the_round_trip_must_be_probed() {
+    let mut network = Network::new(2000.0, 0.05);
+    network.bbr.coupling = Some(Coupling::default());
+    network.run(3.0, |_| {});
+    // The route became longer, so that no sample is near the least round trip.
+    network.base = 0.06;
+    let mut least = u32::MAX;
+    network.run(14.0, |n| {
+        if mode(n) == "probe-rtt" {
+            least = least.min(n.window.cwnd.floor());
+        }
+    });
+    // Half of 2000 packets/s times 60.5 ms, the least round trip of the acknowledgment that finds it expired.
+    assert!((60..=61).contains(&least), "{least} packets");
+    assert_near(network.bbr.min_rtt.unwrap().as_secs_f64(), 0.0605, 0.02);
 }

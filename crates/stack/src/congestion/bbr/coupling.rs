@@ -1,0 +1,271 @@
+//! `cbbr`: BBR for the subflows of one connection, which together take about what one BBR would at a bottleneck that they share.
+//!
+//! ```text
+//! share        w = b_i / Σ b over the subflows with data in flight, while the round trip shows a queue; 1 otherwise
+//! probing      g_p = 1 ± w²/4          window  g_w = 1 + w
+//! ceiling      h = 0.7 · the most packets in flight, after a round trip with 3 losses and more than 2 %;
+//!              h + w² after any other one; none above 3 b · r                              [packets]
+//! round trip   a sample within 1.03 r + 0.5 ms keeps r; ProbeRtt keeps half of b · r in flight
+//! pace         counts the headers of packets, as links do, while there is no queue
+//! Startup      ends after a round trip with 3 losses, or with no round trip below 1.5 r
+//! ```
+//! Without a queue there is nothing to share: a subflow that is alone on its link, or whose link is not full, is BBR.
+//! With a queue the window leaves room for w bandwidth-delay products of queue, so that the subflows together build the queue of one
+//! BBR; and they probe for bandwidth less than they would alone. The ceiling keeps a shallow queue from overflowing in each
+//! cycle. BBR paces some 5 % below the bandwidth, because its rate counts payload alone. That lets queues shrink, but where there is no
+//! queue it leaves the link idle.
+//!
+//! Source: rules of our own upon BBR version 1 (`mod.rs`). The weights resemble those of RFC 6356; the ceiling follows
+//! `inflight_hi` of draft-ietf-ccwg-bbr, whose constants for losses and reductions it takes.
+
+use super::rate::Rate;
+use super::{Bbr, MIN_WINDOW};
+use crate::congestion::{Ack, Entry, Siblings};
+use crate::view::SubflowView;
+use anabranch_units::Duration;
+
+pub(in crate::congestion) const ENTRY: Entry = Entry {
+    name: "cbbr",
+    summary: "BBR whose subflows share one BBR's part of a common bottleneck, and heed heavy loss.",
+    source: "ours, upon Cardwell et al., ACM Queue 2016, and draft-ietf-ccwg-bbr: docs/validation/one-pipe.md",
+    create: |options, seed| {
+        options.expect_only(&[])?;
+        Ok(Box::new(Bbr { coupling: Some(Coupling::default()), ..Bbr::new(seed) }))
+    },
+};
+
+/// The least round trip of a round exceeds the path's by this factor where there is a queue.
+const QUEUED: f64 = 1.2;
+/// The same where Startup has filled the pipe.
+const OVERFULL: f64 = 1.5;
+/// So many packets lost in a round trip are more than chance, if they are more than this share of all.
+const HEAVY_PACKETS: u32 = 3;
+const HEAVY_SHARE: f64 = 0.02;
+/// What remains of the data in flight after heavy loss (`BBRBeta` of draft-ietf-ccwg-bbr).
+const CUT: f64 = 0.7;
+/// Packets by which the ceiling of a subflow without siblings rises in a round trip: as many as NewReno's window. With 4, the subflows
+/// together took half as much again from one CUBIC at a queue of one bandwidth-delay product.
+const RISE: f64 = 1.0;
+/// Bandwidth-delay products above which a ceiling means nothing: the window is at most 2, and some packets for bursts.
+const LIFTED: f64 = 3.0;
+/// A sample this near to the least round trip shows that this still holds.
+const NEAR: f64 = 1.03;
+const NEAR_BY: Duration = Duration::from_micros(500);
+/// The part of a bandwidth-delay product that ProbeRtt keeps in flight (`BBRProbeRTTCwndGain` of draft-ietf-ccwg-bbr).
+const PROBE_RTT_GAIN: f64 = 0.5;
+
+/// What acknowledgments of one round trip showed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    least_rtt: Option<Duration>,
+    lost: u32,
+    delivered: u32,
+    /// The most packets in flight.
+    peak: u32,
+}
+
+impl Round {
+    fn observe(&mut self, ack: &Ack) {
+        self.least_rtt = [self.least_rtt, ack.rtt].into_iter().flatten().min();
+        self.lost = self.lost.saturating_add(ack.lost);
+        self.delivered = self.delivered.saturating_add(ack.delivered);
+        self.peak = self.peak.max(ack.prior_in_flight);
+    }
+
+    /// Whether every round trip was longer than `factor` times the path's.
+    fn exceeds(&self, min_rtt: Option<Duration>, factor: f64) -> bool {
+        let ratio = |(rtt, least): (Duration, Duration)| rtt.as_secs_f64() > factor * least.as_secs_f64();
+        self.least_rtt.zip(min_rtt).is_some_and(ratio)
+    }
+
+    fn lost_heavily(&self) -> bool {
+        let all = f64::from(self.lost) + f64::from(self.delivered);
+        self.lost >= HEAVY_PACKETS && f64::from(self.lost) > HEAVY_SHARE * all
+    }
+}
+
+/// The state that `cbbr` has beside BBR's.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Coupling {
+    /// w: the part of the connection's bandwidth.
+    weight: f64,
+    /// h: the most packets in flight.
+    ceiling: Option<f64>,
+    round: Round,
+    /// The last round trip showed a queue.
+    queued: bool,
+}
+
+impl Default for Coupling {
+    fn default() -> Self {
+        Coupling { weight: 1.0, ceiling: None, round: Round::default(), queued: false }
+    }
+}
+
+impl Coupling {
+    /// The gain of a phase that probes or drains.
+    pub(super) fn pacing_gain(&self, gain: f64) -> f64 {
+        1.0 + (gain - 1.0) * self.weight * self.weight
+    }
+
+    /// The gain of the window while bandwidth is probed.
+    pub(super) fn window_gain(&self) -> f64 {
+        1.0 + self.weight
+    }
+
+    /// Whether the pace counts the headers of packets.
+    pub(super) fn paces_whole_packets(&self) -> bool {
+        !self.queued
+    }
+
+    /// Whether a sample shows that the least round trip still holds.
+    pub(super) fn renews(&self, least: Duration, sample: Duration) -> bool {
+        sample <= least.mul_f64(NEAR) + NEAR_BY
+    }
+
+    /// The window, at most the ceiling.
+    pub(super) fn limit(&self, cwnd: u32) -> u32 {
+        self.ceiling.map_or(cwnd, |ceiling| cwnd.min(ceiling as u32)).max(MIN_WINDOW)
+    }
+
+    /// Packets in flight during ProbeRtt, where `pipe` is the bandwidth-delay product.
+    pub(super) fn probe_rtt_window(pipe: f64) -> u32 {
+        ((pipe * PROBE_RTT_GAIN) as u32).max(MIN_WINDOW)
+    }
+
+    /// A round trip ended; the path's own one is `min_rtt`, its bandwidth-delay product `pipe` packets. Returns whether the pipe was
+    /// full.
+    fn end_round(&mut self, min_rtt: Option<Duration>, pipe: f64, share: f64) -> bool {
+        let round = std::mem::take(&mut self.round);
+        self.queued = round.exceeds(min_rtt, QUEUED);
+        self.weight = if self.queued { share } else { 1.0 };
+        if round.lost_heavily() {
+            self.ceiling = Some(CUT * f64::from(round.peak));
+        } else {
+            let risen = self.ceiling.map(|ceiling| ceiling + RISE * self.weight * self.weight);
+            self.ceiling = risen.filter(|ceiling| *ceiling <= LIFTED * pipe);
+        }
+        round.lost >= HEAVY_PACKETS || round.exceeds(min_rtt, OVERFULL)
+    }
+}
+
+impl Bbr {
+    /// Takes an acknowledgment into the coupling; at the end of a round trip weighs the subflows.
+    pub(super) fn couple(&mut self, ack: &Ack, siblings: Siblings<'_>) {
+        let (rate, min_rtt) = (self.bandwidth.max(), self.min_rtt);
+        let Some(coupling) = &mut self.coupling else { return };
+        coupling.round.observe(ack);
+        if self.round_start && coupling.end_round(min_rtt, pipe(rate, min_rtt), share(siblings)) {
+            self.full_pipe.reach();
+        }
+    }
+
+    /// Packets in flight during ProbeRtt.
+    pub(super) fn probe_rtt_window(&self) -> u32 {
+        match &self.coupling {
+            None => MIN_WINDOW,
+            Some(_) => Coupling::probe_rtt_window(pipe(self.bandwidth.max(), self.min_rtt)),
+        }
+    }
+}
+
+/// The bandwidth-delay product in packets.
+fn pipe(rate: Rate, min_rtt: Option<Duration>) -> f64 {
+    min_rtt.map_or(0.0, |rtt| rate.packets_in(rtt))
+}
+
+/// The own part of the bandwidth of all subflows that have data in flight. A subflow counts with the latest rate at which packets
+/// arrived; one without data keeps that rate but takes nothing now.
+fn share(siblings: Siblings<'_>) -> f64 {
+    let own = siblings.own();
+    let rate = |subflow: &SubflowView| subflow.delivery_rate().unwrap_or(0.0);
+    let mine = rate(own);
+    let busy = siblings.coupled().filter(|s| s.id != own.id && s.in_flight > 0 && !s.potentially_failed);
+    let others: f64 = busy.map(rate).sum();
+    if mine > 0.0 { mine / (mine + others) } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::{ack, assert_near, view};
+    use super::*;
+    use crate::view::Delivered;
+
+    const MIN_RTT: Option<Duration> = Some(Duration::from_millis(100));
+
+    /// A round trip of two acknowledgments with 50 packets each, this least round trip in seconds, and this many losses.
+    fn round(coupling: &mut Coupling, rtt: f64, lost: u32, share: f64) -> bool {
+        let first = Ack { lost, prior_in_flight: 120, ..ack(1.0, 50, rtt + 0.01) };
+        coupling.round.observe(&first);
+        coupling.round.observe(&Ack { lost: 0, prior_in_flight: 90, ..ack(1.1, 50, rtt) });
+        coupling.end_round(MIN_RTT, 60.0, share)
+    }
+
+    #[test]
+    fn a_subflow_takes_its_share_only_where_there_is_a_queue() {
+        let mut coupling = Coupling::default();
+        round(&mut coupling, 0.119, 0, 0.25);
+        assert_eq!((coupling.pacing_gain(1.25), coupling.window_gain()), (1.25, 2.0));
+        round(&mut coupling, 0.121, 0, 0.25);
+        // A quarter of a quarter of a quarter.
+        assert_eq!((coupling.pacing_gain(1.25), coupling.window_gain()), (1.015625, 1.25));
+        assert_eq!((coupling.pacing_gain(0.75), coupling.pacing_gain(1.0)), (0.984375, 1.0));
+    }
+
+    #[test]
+    fn heavy_loss_sets_a_ceiling_that_rises_again_and_is_lifted() {
+        let mut coupling = Coupling::default();
+        round(&mut coupling, 0.2, 2, 0.5);
+        assert_eq!(coupling.limit(1_000), 1_000, "two packets may be chance");
+        round(&mut coupling, 0.2, 3, 0.5);
+        // 0.7 of the 120 packets in flight.
+        assert_eq!(coupling.limit(1_000), 84);
+        (0..4).for_each(|_| assert!(round(&mut coupling, 0.2, 0, 0.5)));
+        assert_eq!(coupling.limit(1_000), 85, "the square of one half, four times");
+        round(&mut coupling, 0.1, 0, 0.5);
+        assert_eq!(coupling.limit(1_000), 86, "a packet where there is no queue");
+        (0..94).for_each(|_| assert!(!round(&mut coupling, 0.1, 0, 0.5)));
+        assert_eq!(coupling.limit(1_000), 180);
+        round(&mut coupling, 0.1, 0, 0.5);
+        assert_eq!(coupling.limit(1_000), 1_000, "181 packets are more than three times 60");
+    }
+
+    #[test]
+    fn the_pace_counts_headers_while_there_is_no_queue() {
+        let mut coupling = Coupling::default();
+        assert!(coupling.paces_whole_packets());
+        round(&mut coupling, 0.121, 0, 1.0);
+        assert!(!coupling.paces_whole_packets());
+        round(&mut coupling, 0.119, 0, 1.0);
+        assert!(coupling.paces_whole_packets());
+    }
+
+    #[test]
+    fn losses_or_a_long_queue_end_startup() {
+        assert!(!round(&mut Coupling::default(), 0.15, 2, 1.0));
+        assert!(round(&mut Coupling::default(), 0.15, 3, 1.0));
+        assert!(round(&mut Coupling::default(), 0.151, 0, 1.0));
+    }
+
+    #[test]
+    fn samples_near_the_least_round_trip_renew_it() {
+        let (coupling, least) = (Coupling::default(), Duration::from_millis(100));
+        assert!(coupling.renews(least, Duration::from_micros(103_500)));
+        assert!(!coupling.renews(least, Duration::from_micros(103_501)));
+    }
+
+    #[test]
+    fn the_share_counts_subflows_with_data_in_flight_by_what_arrives() {
+        let at_rate = |id, packets| SubflowView {
+            delivery: Delivered { packets, interval: Duration::from_secs(1) },
+            ..view(id, 10.0, 0.1)
+        };
+        let idle = SubflowView { in_flight: 0, ..at_rate(2, 500) };
+        let failed = SubflowView { potentially_failed: true, ..at_rate(3, 500) };
+        let all = [at_rate(0, 100), at_rate(1, 300), idle, failed, view(4, 10.0, 0.1)];
+        assert_near(share(Siblings::new(&all, 0)), 0.25, 1e-12);
+        assert_near(share(Siblings::new(&all, 1)), 0.75, 1e-12);
+        assert_near(share(Siblings::new(&all, 2)), 500.0 / 900.0, 1e-12);
+        assert_near(share(Siblings::new(&all, 4)), 1.0, 1e-12);
+    }
+}

@@ -1,0 +1,86 @@
+//! What schedulers that forecast arrivals ask of the connection: a list of what is in flight, subflows that are given up because nothing
+//! is heard of them, and events that explain decisions. Other schedulers ask for none of it, and it costs them nothing.
+
+use super::outgoing::Outgoing;
+use super::subflows::Subflows;
+use super::{Connection, Mode};
+use crate::scheduler::{InFlight, Scheduler, SubflowSet, View};
+use crate::subflow::Subflow;
+use crate::view::SubflowView;
+use anabranch_events::TransportEvent;
+use anabranch_units::{Instant, SubflowId};
+
+/// State of these services.
+#[derive(Debug, Default)]
+pub(super) struct Foresight {
+    /// When to look for silent subflows again.
+    pub until: Option<Instant>,
+    /// The list for the view, kept to reuse the allocation.
+    flight: Vec<InFlight>,
+    /// Subflows that were given up and of which nothing was heard since.
+    given_up: Vec<SubflowId>,
+}
+
+impl Foresight {
+    /// Packets in flight for [`View::flight`].
+    pub fn list_flight(&mut self, scheduler: &dyn Scheduler, subflows: &Subflows, outgoing: &Outgoing) -> &[InFlight] {
+        self.flight.clear();
+        if scheduler.watches_flight() && outgoing.unsent() == 0 {
+            let unacked = outgoing.unacked();
+            for (at, subflow) in subflows.iter().enumerate() {
+                let missing = subflow.sender.board().records().filter(|record| record.len > 0 && !record.sacked());
+                let missing = missing.filter(|record| record.stream_offset + u64::from(record.len) > unacked);
+                self.flight.extend(missing.map(|record| InFlight {
+                    subflow: at,
+                    offset: record.stream_offset,
+                    bytes: record.len,
+                    sent_at: record.sent_at,
+                    lost: record.unrepaired(),
+                }));
+            }
+        }
+        &self.flight
+    }
+
+    /// Data was acknowledged on a subflow: it works, and what the others have not sent again of its data need not be.
+    pub fn heard(&mut self, subflow: &mut Subflow, outgoing: &mut Outgoing) {
+        if let Some(index) = self.given_up.iter().position(|id| *id == subflow.id) {
+            self.given_up.swap_remove(index);
+            outgoing.cancel_reinjections(subflow.id);
+            subflow.reinjected_until = subflow.sender.acked();
+        }
+    }
+}
+
+impl Connection {
+    /// Gives up the subflows that the scheduler finds silent.
+    pub(super) fn give_up_silent(&mut self, now: Instant) {
+        if !self.scheduler.watches_silence() || self.mode != Mode::Multipath {
+            return;
+        }
+        self.foresight.until = None;
+        // Each turn gives up one that works, so this ends.
+        for _ in 0..self.subflows.len() {
+            let connection = self.connection_view(now);
+            let options = self.data_options();
+            let subflows = self.subflows.views(options);
+            let view = View { connection: &connection, subflows, candidates: SubflowSet::EMPTY, flight: &[] };
+            let silence = self.scheduler.silence(&view);
+            let works = |at: &usize| subflows.get(*at).is_some_and(SubflowView::works);
+            let give_up = silence.give_up.filter(works);
+            self.foresight.until = silence.until.filter(|until| *until > now);
+            self.explain(now);
+            let Some(at) = give_up else { return };
+            self.reinject_from(at);
+            self.subflows[at].potentially_failed = true;
+            self.foresight.given_up.push(self.subflows[at].id);
+        }
+    }
+
+    /// Emits the reason of the scheduler's latest decision, if it has one to give.
+    pub(super) fn explain(&mut self, now: Instant) {
+        if let Some(forecast) = self.scheduler.explanation() {
+            self.log.emit(now, TransportEvent::Forecast(forecast));
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Earliest: the subflow on which the next segment arrives first, unless the others are done before that.
+//!
+//! ```text
+//! A_i = s_i + min(mss, unsent) / r_i        forecast of the next segment's arrival (forecast.rs)
+//! T   : Σ over j ≠ i of r_j · max(T − s_j, 0) = unsent        the others alone would be done
+//! ```
+//! Of the candidates take the one with the least A_i. It gets a segment if A_i ≤ T, or if nothing is in flight anywhere; otherwise it
+//! waits for a faster subflow, for a quarter of the least round trip at most. So while much is unsent every subflow is used, and the
+//! last bytes go where they arrive first: all subflows end together. When nothing is unsent, late data and data that another subflow
+//! would bring earlier is copied under a budget (`tail.rs`). A subflow of which nothing is heard is given up for the time being
+//! (`silence.rs`).
+//!
+//! Source: ours; docs/validation/one-pipe.md has its measurements. ECF (Lim et al., CoNEXT 2017) asks the same question of two
+//! subflows by their windows, STTF (Hurtig et al., IEEE/ACM ToN 27(1), 2019) forecasts times of arrival without waiting.
+//!
+//! Where data commits into the buffer, a subflow gets only as much as its window takes: what stands in a queue cannot be moved
+//! when the forecast changes.
+
+mod forecast;
+mod silence;
+mod tail;
+
+use super::{
+    Decision, Entry, Forecast, ForecastReason, InFlight, PerSubflow, Scheduler, Sent, Silence, SubflowSet, Trigger,
+    View,
+};
+use crate::view::SubflowView;
+use anabranch_units::{Duration, Instant};
+use forecast::{Arrival, Path, finish};
+use tail::Tail;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "earliest",
+    summary: "Takes the subflow on which data arrives first, waits where that is faster, and copies late data.",
+    source: "ours: docs/validation/one-pipe.md",
+    create: |options| {
+        options.expect_only(&["waiting", "copies", "failover"])?;
+        let parts = Parts {
+            waiting: options.flag("waiting", true)?,
+            copies: options.flag("copies", true)?,
+            failover: options.flag("failover", true)?,
+        };
+        Ok(Box::new(Earliest::new(parts)))
+    },
+};
+
+/// A wait ends after this part of the least round trip, if nothing else ends it: without a limit a forecast that is wrong could wait
+/// for ever.
+const LONGEST_WAIT_DIVISOR: u64 = 4;
+/// The bounds of that time.
+const LEAST_WAIT: Duration = Duration::from_millis(1);
+const MOST_WAIT: Duration = Duration::from_millis(100);
+
+/// What can be switched off, to measure what it is worth.
+#[derive(Clone, Copy, Debug)]
+struct Parts {
+    waiting: bool,
+    copies: bool,
+    failover: bool,
+}
+
+#[derive(Debug)]
+struct Earliest {
+    parts: Parts,
+    paths: PerSubflow<Path>,
+    tail: Tail,
+    /// Whether the last decision about new data was to wait.
+    waits: bool,
+    /// Reused by [`finish`].
+    others: Vec<Arrival>,
+    explanation: Option<Forecast>,
+}
+
+/// A candidate with its forecast.
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    position: usize,
+    /// A, in seconds from now.
+    arrival: f64,
+}
+
+impl Earliest {
+    fn new(parts: Parts) -> Self {
+        Earliest {
+            parts,
+            paths: PerSubflow::default(),
+            tail: Tail::default(),
+            waits: false,
+            others: Vec::new(),
+            explanation: None,
+        }
+    }
+
+    fn forecast(&mut self, now: Instant, subflow: &SubflowView) -> Arrival {
+        self.paths.of(subflow.id).forecast(now, subflow)
+    }
+
+    /// The subflow of a set on which a segment of at most `bytes` arrives first, the older one on a tie; not the one at `except`.
+    fn first(&mut self, view: &View<'_>, set: SubflowSet, bytes: u64, except: Option<usize>) -> Option<Choice> {
+        let mut first: Option<Choice> = None;
+        for position in set.iter().filter(|position| Some(*position) != except) {
+            let arrival = self.forecast(view.connection.now, &view.subflows[position]).of(bytes);
+            if first.is_none_or(|best| arrival < best.arrival) {
+                first = Some(Choice { position, arrival });
+            }
+        }
+        first
+    }
+
+    /// The candidates whose window has room, or all of them if nobody else could ever take the data.
+    fn with_room(view: &View<'_>) -> SubflowSet {
+        let alone = view.contenders().count() <= 1;
+        let mut set = SubflowSet::EMPTY;
+        for (position, subflow) in view.candidates() {
+            if alone || subflow.room() > 0 {
+                set.insert(position);
+            }
+        }
+        set
+    }
+
+    /// After which time the contenders without the one at `position` would have delivered everything unsent.
+    fn others_finish(&mut self, view: &View<'_>, position: usize) -> Option<f64> {
+        let mut others = std::mem::take(&mut self.others);
+        others.clear();
+        for (_, subflow) in view.contenders().filter(|(at, _)| *at != position) {
+            others.push(self.forecast(view.connection.now, subflow));
+        }
+        let finish = finish(&mut others, view.connection.unsent);
+        self.others = others;
+        finish
+    }
+
+    fn place(&mut self, view: &View<'_>, set: SubflowSet) -> Decision {
+        let Some(choice) = self.first(view, set, view.connection.unsent, None) else { return self.wait(view) };
+        let subflow = &view.subflows[choice.position];
+        let finish = self.others_finish(view, choice.position);
+        let idle = view.subflows.iter().all(|s| s.in_flight == 0 && s.queued == 0);
+        let sooner_alone = finish.is_some_and(|finish| choice.arrival > finish);
+        let waits = self.parts.waiting && sooner_alone && !idle;
+        if waits != self.waits {
+            self.waits = waits;
+            let reason = if waits { ForecastReason::Waits } else { ForecastReason::Sends };
+            self.explanation = Some(self.forecast_event(&choice, subflow, finish, reason));
+        }
+        if waits {
+            return self.wait(view);
+        }
+        Decision::Send { subflow: choice.position, bytes: u64::from(subflow.mss) }
+    }
+
+    fn wait(&self, view: &View<'_>) -> Decision {
+        let least = view.contenders().map(|(_, s)| s.srtt).min().unwrap_or_default();
+        let time = (least / LONGEST_WAIT_DIVISOR).clamp(LEAST_WAIT, MOST_WAIT);
+        Decision::Wait { until: Some(view.connection.now + time) }
+    }
+
+    fn forecast_event(
+        &self,
+        choice: &Choice,
+        subflow: &SubflowView,
+        finish: Option<f64>,
+        reason: ForecastReason,
+    ) -> Forecast {
+        Forecast {
+            subflow: subflow.id,
+            arrival: Duration::from_secs_f64(choice.arrival),
+            finish: finish.map(Duration::from_secs_f64),
+            budget: self.tail.budget(),
+            reason,
+        }
+    }
+}
+
+impl Scheduler for Earliest {
+    fn decide(&mut self, view: &View<'_>, trigger: Trigger) -> Decision {
+        self.paths.forget_dead(view.subflows);
+        self.tail.forget_acknowledged(view.connection.unacked);
+        if view.candidates.is_empty() {
+            return Decision::Wait { until: None };
+        }
+        if trigger == Trigger::Reinjection {
+            let first = self.first(view, view.candidates, u64::MAX, None).map(|choice| choice.position);
+            return view.one_segment(first);
+        }
+        let set = Self::with_room(view);
+        if view.new_bytes() > 0 {
+            return self.place(view, set);
+        }
+        if self.parts.copies { self.copy(view, set) } else { Decision::Wait { until: None } }
+    }
+
+    fn duplicates(&self) -> bool {
+        self.parts.copies
+    }
+
+    fn watches_flight(&self) -> bool {
+        self.parts.copies
+    }
+
+    fn watches_silence(&self) -> bool {
+        self.parts.failover
+    }
+
+    fn watches_sending(&self) -> bool {
+        true
+    }
+
+    fn on_sent(&mut self, sent: &Sent, subflow: &SubflowView) {
+        let arrives = self.paths.of(subflow.id).send(sent.at, sent.bytes, subflow);
+        self.tail.on_sent(sent, subflow, arrives);
+    }
+
+    fn silence(&mut self, view: &View<'_>) -> Silence {
+        self.find_silent(view)
+    }
+
+    fn explanation(&mut self) -> Option<Forecast> {
+        self.explanation.take()
+    }
+}
+
+#[cfg(test)]
+mod tests;

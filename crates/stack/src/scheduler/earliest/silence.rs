@@ -1,0 +1,62 @@
+//! A subflow of which nothing is heard although something should be.
+//!
+//! ```text
+//! expected = max(oldest transmission + srtt, drain + m, last acknowledgment)
+//! silent at  expected + max(3/4 · srtt, 4 rttvar, 20 ms) + 2 mss / r (+ 40 ms if only one packet is out)
+//! ```
+//! A path that dies silently shows it by what does not come back. The retransmission timeout waits for 200 ms more than a round
+//! trip; a video on two paths need not wait for that, because the price of a false alarm is a second copy of what is in flight
+//! there, and any acknowledgment of data ends it. The two segments are those for which a receiver waits before it acknowledges, and
+//! the 40 ms how long it waits for the second one (Linux's `TCP_DELACK_MIN`).
+
+use super::super::{ForecastReason, Silence, View};
+use super::{Choice, Earliest};
+use crate::view::SubflowView;
+use anabranch_units::{Duration, Instant};
+
+/// The part of a smoothed round trip that an acknowledgment may be overdue: half of it gives false alarms when delays jitter by 10 ms,
+/// a whole one lengthens the gap after a cut for nothing.
+const OVERDUE: f64 = 0.75;
+/// The least time that it may be overdue.
+const LEAST_OVERDUE: Duration = Duration::from_millis(20);
+/// How long a receiver may delay an acknowledgment.
+pub(super) const DELAYED_ACK: Duration = Duration::from_millis(40);
+
+impl Earliest {
+    /// The subflow that is silent for longest, and when the next one will be.
+    pub(super) fn find_silent(&mut self, view: &View<'_>) -> Silence {
+        let now = view.connection.now;
+        let working = view.subflows.iter().filter(|s| s.works()).count();
+        if working < 2 {
+            return Silence::default();
+        }
+        let mut first: Option<(usize, Instant)> = None;
+        for (position, subflow) in view.subflows.iter().enumerate().filter(|(_, s)| s.works()) {
+            let Some(deadline) = self.silent_at(now, subflow) else { continue };
+            if first.is_none_or(|(_, earliest)| deadline < earliest) {
+                first = Some((position, deadline));
+            }
+        }
+        match first {
+            Some((position, deadline)) if deadline <= now => {
+                let subflow = &view.subflows[position];
+                let choice = Choice { position, arrival: self.forecast(now, subflow).of(u64::MAX) };
+                self.explanation = Some(self.forecast_event(&choice, subflow, None, ForecastReason::Silent));
+                Silence { give_up: Some(position), until: None }
+            }
+            other => Silence { give_up: None, until: other.map(|(_, deadline)| deadline) },
+        }
+    }
+
+    /// When the subflow will have been silent for too long; none while it owes nothing.
+    fn silent_at(&mut self, now: Instant, subflow: &SubflowView) -> Option<Instant> {
+        let oldest = subflow.oldest_sent.filter(|_| subflow.outstanding > 0 && !subflow.srtt.is_zero())?;
+        let path = self.paths.of(subflow.id);
+        let rate = path.rate(now, subflow);
+        let expected = (oldest + subflow.srtt).max(path.oldest_due(now, subflow)).max(subflow.heard_at);
+        let allowance = subflow.srtt.mul_f64(OVERDUE).max(subflow.rttvar * 4).max(LEAST_OVERDUE);
+        let pair = Duration::from_secs_f64(2.0 * f64::from(subflow.mss) / rate);
+        let lone = if subflow.outstanding <= u64::from(subflow.mss) { DELAYED_ACK } else { Duration::ZERO };
+        Some(expected + allowance + pair + lone)
+    }
+}

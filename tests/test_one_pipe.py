@@ -1,0 +1,85 @@
+"""The bound of scripts/one-pipe.py, and what it makes of measured times."""
+
+import json
+from types import ModuleType
+
+import pytest
+
+from anabranch import _core
+from conftest import load_script
+
+
+@pytest.fixture(scope="module")
+def one_pipe() -> ModuleType:
+    """The script."""
+    return load_script("one-pipe")
+
+
+def bound(script: ModuleType, rates: tuple[float, float], rtts: tuple[int, int], chunk_kb: int) -> float:
+    """The least time of a chunk."""
+    return float(script.least_ms(script.Case(rates, rtts, "0 %", "64 kB", chunk_kb)))
+
+
+def test_the_least_time_by_hand(one_pipe: ModuleType) -> None:
+    # 35 full packets and 20 bytes with 72 bytes of headers: 12 ms and 0.736 ms at 1000 kb/s.
+    # Both paths bring 17 until 30 + 30 + 204 ms, one of them another one until 276 ms, the other one the last packet.
+    assert bound(one_pipe, (1000.0, 1000.0), (60, 60), 50) == pytest.approx(276.0)
+    # The slow path would need 1200 ms for a full packet, and brings the last one in 73.6 ms meanwhile.
+    packets = 35 * 12000 / 2000
+    assert bound(one_pipe, (10.0, 2000.0), (60, 60), 50) == pytest.approx(60 + packets)
+    # The request takes the shorter round trip's half.
+    assert bound(one_pipe, (10.0, 2000.0), (20, 60), 50) == pytest.approx(40 + packets)
+
+
+def test_quantiles_are_those_of_nearest_rank(one_pipe: ModuleType) -> None:
+    sample = one_pipe.Sample(tuple(float(n) for n in range(1, 101)), 0.0)
+    assert [sample.quantile(share) for share in (0.5, 0.9, 0.99, 0.0)] == [50.0, 90.0, 99.0, 1.0]
+
+
+def test_the_reference_has_the_sum_of_the_rates_and_the_weighted_round_trip(one_pipe: ModuleType) -> None:
+    case = one_pipe.Case((500.0, 1500.0), (20, 60), "2 %", "1 BDP", 100)
+    pipe = case.one_pipe()
+    assert (pipe["link.pipe.rate"], pipe["link.pipe.rtt"]) == ("2000.000 kb/s", "50.000 ms")
+    assert pipe["link.pipe.queue"] == "15000 B", "12 500 bytes would be less than ten packets"
+
+
+def test_the_grid_is_the_documented_one(one_pipe: ModuleType) -> None:
+    assert len(list(one_pipe.cases(one_pipe.TUNED_RTTS))) == 7 * 3 * 3 * 3 * 4
+    assert len(list(one_pipe.cases(one_pipe.UNSEEN_RTTS))) == 7 * 2 * 3 * 3 * 4
+
+
+def test_our_sender_is_near_the_pipe_on_unlike_paths(one_pipe: ModuleType) -> None:
+    case = one_pipe.Case((333.0, 1667.0), (60, 60), "0.5 %", "30 kB", 100)
+    ours = one_pipe.measured("chunks", {**case.two_paths(), **one_pipe.OUR_SENDER}, 2)
+    assert ours.quantile(0.5) <= 495
+    assert one_pipe.least_ms(case) / ours.quantile(0.5) > 0.95
+    assert ours.copied <= 0.025
+
+
+def longest_gap(script: ModuleType, scheduler: str) -> float:
+    """The longest time in which nothing arrived in one-pipe/silent-cut, in seconds."""
+    text = (script.SCENARIOS / "one-pipe" / "silent-cut.toml").read_text(encoding="utf-8")
+    overrides = (("transport.scheduler", scheduler), ("session.0.video.size", "20 MB"), ("duration", "60 s"))
+    checked = _core.load(text, name="silent-cut", directory=None, overrides=overrides)
+    session = json.loads(_core.measure(checked, seed=1, stop=_core.Stop()))["sessions"][0]
+    assert session["bytes"] >= 20_000_000, "everything arrived"
+    return float(session["longest_delivery_gap_s"])
+
+
+def test_a_silent_cut_is_bridged_before_a_timeout(one_pipe: ModuleType) -> None:
+    assert longest_gap(one_pipe, "earliest") <= 0.3
+    assert longest_gap(one_pipe, '{ name = "earliest", failover = false }') > 0.3
+
+
+@pytest.mark.parametrize("control", ["cubic", "lia", "bbr", "cbbr", "wvegas"])
+@pytest.mark.parametrize("kernel", ["legacy", "upstream"])
+def test_every_chunk_arrives_with_any_control_in_both_commit_models(
+    one_pipe: ModuleType, control: str, kernel: str
+) -> None:
+    case = one_pipe.Case((333.0, 1667.0), (60, 20), "2 %", "1 BDP", 100)
+    changes = {**case.two_paths(), "transport.congestion_control": control, "transport.kernel": kernel}
+    sample = one_pipe.measured("chunks", changes, 1)
+    # 120 requests, less those that the download before them delayed beyond the end.
+    assert len(sample.times_ms) >= 90
+    assert sample.quantile(1.0) < 10_000
+    assert sample.copied <= 0.05
