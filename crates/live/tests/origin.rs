@@ -3,7 +3,6 @@
 
 mod common;
 
-use anabranch_live::Netns;
 use anabranch_live::requirements::{CURL, MPTCPIZE, NGINX, NSTAT, OPENSSL};
 use anabranch_live::serve::{Content, Options};
 use anabranch_live::testnet::Family;
@@ -16,8 +15,6 @@ use sha2::{Digest, Sha256};
 use socket2::SockRef;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -25,22 +22,6 @@ use std::time::Duration;
 const ORIGIN: &str = "127.0.0.1:8443";
 /// The longest step of a test.
 const TIMEOUT: Duration = Duration::from_secs(30);
-
-/// nginx with TLS: serves `root` inside the namespace, with a certificate that it signs itself.
-fn nginx(namespace: &Netns, root: &Path) -> Nginx {
-    let path = |name: &str| root.join(name).display().to_string();
-    let (key, certificate) = (path("key.pem"), path("certificate.pem"));
-    let mut openssl = Command::new("openssl");
-    openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]);
-    openssl.args(["-days", "1", "-subj", "/CN=anabranch.test", "-keyout", &key, "-out", &certificate]);
-    assert!(openssl.stderr(Stdio::null()).status().expect("it starts").success());
-    let server = format!(
-        "listen {ORIGIN} ssl; root {}; dav_methods PUT; client_max_body_size 0;\n\
-         ssl_certificate {certificate}; ssl_certificate_key {key};",
-        root.display()
-    );
-    Nginx::start(namespace, root, ORIGIN, &server)
-}
 
 #[test]
 fn nginx_with_tls_behind_it_serves_curl_over_two_paths() {
@@ -50,7 +31,7 @@ fn nginx_with_tls_behind_it_serves_curl_over_two_paths() {
         Content::Origin(ORIGIN.into()),
         |_| {},
         |site| {
-            let _nginx = nginx(site.router, &root.0);
+            let _nginx = Nginx::start_tls(site.router, &root.0, ORIGIN);
             let url = format!("https://{}:{PORT}/video/film.mp4", Family::V4.server());
             let mut curl = site.client.command("mptcpize");
             curl.args(["run", "curl", "--insecure", "--silent", "--show-error", "--fail", "--max-time", "60", &url]);
@@ -344,7 +325,7 @@ fn uploads_over_tls_to_nginx_arrive_whole_over_multipath_tcp_and_tcp() {
         Content::Origin(ORIGIN.into()),
         |_| {},
         |site| {
-            let _nginx = nginx(site.router, &root.0);
+            let _nginx = Nginx::start_tls(site.router, &root.0, ORIGIN);
             for (program, i) in ["mptcpize", "env"].into_iter().flat_map(|p| (0..UPLOADS as u64).map(move |i| (p, i))) {
                 let mut bytes = vec![0; 1_000_000 + (i as usize * 2_000_000) / UPLOADS];
                 content::fill(i, &mut bytes);
