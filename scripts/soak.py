@@ -51,8 +51,9 @@ SETTLED_AFTER_S = 600.0
 MOST_GROWTH = 0.20
 # The medians of samples of this time are compared: memory goes up and down with the clients.
 WINDOW_S = 120.0
-# The last client may be one that never reads (60 s), and its subflows stay in TIME-WAIT (60 s).
-DRAIN_S = 200.0
+# Handshakes of floods, clients that were silent, and TIME-WAIT (60 s) end by themselves; a client that is gone without a
+# word is dropped after five minutes.
+DRAIN_S = 330.0
 # No transfer takes longer.
 CLIENT_TIMEOUT_S = 240.0
 
@@ -370,9 +371,10 @@ def drained(server: Server, descriptors: int) -> list[str]:
         left = [f"{name} {now.metrics[f'anabranch_{name}']:.0f}" for name in MUST_VANISH if now.metrics[f"anabranch_{name}"]]
         if now.descriptors > descriptors:
             left.append(f"{now.descriptors - descriptors} descriptors")
+        print(f"{server.name}: {', '.join(left) or 'nothing'} left", flush=True)
         if not left or time.monotonic() > until:
             return [f"{server.name}: {text} left" for text in left]
-        time.sleep(2)
+        time.sleep(10)
 
 
 def prepare(directory: Path) -> None:
@@ -454,6 +456,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="of the clients' choices (1)")
     parser.add_argument("--samples", type=Path, default=Path("soak.jsonl"), help="where the samples go (soak.jsonl)")
     arguments = parser.parse_args()
+    # Whoever ends this program early leaves no namespace behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="anabranch-soak-") as directory:
         wrong = soak(arguments.minutes, arguments.seed, arguments.samples, Path(directory))
     left = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
