@@ -1,9 +1,10 @@
-"""Clients of all kinds use two servers for a while, in network namespaces; memory and descriptors must stay what they are.
+"""Clients of all kinds use two servers for a while, in network namespaces: memory and descriptors must not grow.
 
     sudo .venv/bin/python scripts/soak.py [--minutes 45] [--seed 1] [--samples FILE]
 
-One server has files, the other one passes TLS on to nginx. Players, downloads, uploads, clients that never read, clients that
-break off, half-sent requests, SYN floods and garbage come over two paths of 40 Mb/s, over Multipath TCP and TCP. At the end:
+One server has files, the other one passes TLS on to nginx. Players, downloads, uploads, clients that never read,
+clients that break off, half-sent requests, SYN floods and garbage come over two paths of 40 Mb/s, over Multipath TCP
+and TCP. At the end:
 
 - every finished transfer was intact;
 - the servers' resident memory is within 20 % of that after ten minutes;
@@ -51,8 +52,8 @@ SETTLED_AFTER_S = 600.0
 MOST_GROWTH = 0.20
 # The medians of samples of this time are compared: memory goes up and down with the clients.
 WINDOW_S = 120.0
-# Handshakes of floods, clients that were silent, and TIME-WAIT (60 s) end by themselves; a client that is gone without a
-# word is dropped after five minutes.
+# Handshakes of floods, clients that were silent, and TIME-WAIT (60 s) end by themselves; a client that is gone without
+# a word is dropped after five minutes.
 DRAIN_S = 330.0
 # No transfer takes longer.
 CLIENT_TIMEOUT_S = 240.0
@@ -163,7 +164,7 @@ class Server:
 
     def descriptors(self) -> int:
         """Open files."""
-        return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in self.processes())
+        return sum(len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in self.processes())
 
     def metrics(self) -> dict[str, float]:
         """The samples of its page that have no labels."""
@@ -368,7 +369,8 @@ def drained(server: Server, descriptors: int) -> list[str]:
     until = time.monotonic() + DRAIN_S
     while True:
         now = sample(server, 0.0)
-        left = [f"{name} {now.metrics[f'anabranch_{name}']:.0f}" for name in MUST_VANISH if now.metrics[f"anabranch_{name}"]]
+        values = {name: now.metrics[f"anabranch_{name}"] for name in MUST_VANISH}
+        left = [f"{name} {value:.0f}" for name, value in values.items() if value]
         if now.descriptors > descriptors:
             left.append(f"{now.descriptors - descriptors} descriptors")
         print(f"{server.name}: {', '.join(left) or 'nothing'} left", flush=True)
@@ -385,10 +387,14 @@ def prepare(directory: Path) -> None:
     film.write_bytes(random.Random(7).randbytes(FILM_LEN))
     shutil.copy(film, directory / "stored" / "film.mp4")
     make = (sys.executable, "-m", "anabranch", "content", "make", "--out", directory / "files" / "ladder")
-    options = ("--segment", "2 s", "--duration", "30 s", "--resolutions", "320x180, 480x270", "--rates", "300 kb/s, 900 kb/s")
+    options = ("--segment", "2 s", "--duration", "30 s", "--resolutions", "320x180, 480x270")
+    options += ("--rates", "300 kb/s, 900 kb/s")
     subprocess.run([*map(str, make), *options], check=True, capture_output=True)
-    certificate = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=anabranch.test"
-    subprocess.run([*certificate.split(), "-keyout", "key.pem", "-out", "certificate.pem"], cwd=directory, check=True, capture_output=True)
+    certificate = (
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=anabranch.test "
+        "-keyout key.pem -out certificate.pem"
+    )
+    subprocess.run(certificate.split(), cwd=directory, check=True, capture_output=True)
 
 
 NGINX = """\
@@ -412,8 +418,10 @@ def soak(minutes: float, seed: int, file: Path, directory: Path) -> list[str]:
     with network() as (machine, client):
         nginx = subprocess.Popen(machine.command("nginx", "-e", "stderr", "-c", directory / "nginx.conf"))
         try:
-            listen = [[word for n in (1, 2) for word in ("--listen", f"{device}{n}={address}")]
-                      for device, address in (("srv", FILES), ("prx", PROXY))]
+            listen = [
+                [word for n in (1, 2) for word in ("--listen", f"{device}{n}={address}")]
+                for device, address in (("srv", FILES), ("prx", PROXY))
+            ]
             servers = [
                 start(machine, "files", 9101, ("--root", "files", "--port", FILES_PORT, *listen[0]), directory),
                 start(machine, "proxy", 9102, ("--origin", ORIGIN, "--port", PROXY_PORT, *listen[1]), directory),
@@ -438,12 +446,14 @@ def watch(servers: Sequence[Server], clients: Clients, seconds: float, file: Pat
     wrong = list(clients.faults)
     for server in servers:
         settled, end = growth(samples, server.name, seconds)
-        print(f"{server.name}: {settled / 1e6:.1f} MB settled, {end / 1e6:.1f} MB at the end ({end / settled - 1:+.1%})")
-        if abs(end / settled - 1) > MOST_GROWTH:
+        grown = end / settled - 1
+        print(f"{server.name}: {settled / 1e6:.1f} MB settled, {end / 1e6:.1f} MB at the end ({grown:+.1%})")
+        if abs(grown) > MOST_GROWTH:
             wrong.append(f"{server.name}: resident memory went from {settled / 1e6:.1f} MB to {end / 1e6:.1f} MB")
         wrong += drained(server, before[server.name])
         idle = sample(server, 0.0)
-        print(f"{server.name}: {idle.descriptors} descriptors ({before[server.name]} before), {idle.resident / 1e6:.1f} MB idle")
+        files = f"{idle.descriptors} descriptors ({before[server.name]} before)"
+        print(f"{server.name}: {files}, {idle.resident / 1e6:.1f} MB idle")
         if (code := server.stop()) != 0:
             wrong.append(f"{server.name}: exit code {code}")
     return wrong

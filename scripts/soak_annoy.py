@@ -1,7 +1,4 @@
-"""A client that a server has to withstand, for `scripts/soak.py`.
-
-    python3 soak_annoy.py silent|slow-head|flood|garbage HOST:PORT SEED
-"""
+"""A client that a server has to withstand, for `scripts/soak.py`: soak_annoy.py KIND HOST:PORT SEED."""
 
 from __future__ import annotations
 

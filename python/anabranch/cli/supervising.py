@@ -1,9 +1,9 @@
 """The parent of a server's process: it holds the devices, and starts the server again if it ends unexpectedly.
 
-The server runs in a child process. Parent and child talk through a pair of sockets: the parent orders, the child reports
-signs of life. The TUN devices and the list of open subflows belong to both. When the child is killed, the next one takes over
-the devices, which were never released, and resets the connections on the list. When the parent is killed, the child sees the
-end of its socket, resets all connections and ends.
+The server runs in a child process. Parent and child talk through a pair of sockets: the parent orders, the child gives
+signs of life. The TUN devices and the list of open subflows belong to both. When the child is killed, the next one
+takes over the devices, which were never released, and resets the connections on the list. When the parent is killed,
+the child sees the end of its socket, resets all connections and ends.
 
 The child is forked, so it starts in milliseconds; the parent has no other threads.
 """
@@ -56,7 +56,7 @@ class Channel:
 
     def receive(self) -> list[dict[str, Any]] | None:
         """The messages that have come; `None` once the other end is closed."""
-        messages = []
+        messages: list[dict[str, Any]] = []
         while True:
             try:
                 packet = self.end.recv(_MESSAGE_BYTES, socket.MSG_DONTWAIT)
@@ -99,7 +99,8 @@ class Child:
 class Supervisor:
     """Runs a server until a signal ends it.
 
-    SIGINT and SIGTERM end it: the first lets downloads finish, the second breaks them off. SIGHUP reads the options again.
+    SIGINT and SIGTERM end it: the first lets downloads finish, the second breaks them off. SIGHUP reads
+    the options again.
     """
 
     def __init__(
@@ -111,29 +112,26 @@ class Supervisor:
     ) -> None:
         """`work` is the child: it serves until it is ordered to end, and returns its exit code."""
         self._options, self._reread, self._work, self._notifier = options, reread, work, notifier
-        self._stops = 0
-        self._hangups = 0
-        self._had_terminal = os.isatty(2)
-        self._reloads = False
-        self._replaces: Options | None = None
-        self._pause_s = 0.0
-        self._devices = _core.Devices(options["listen"])
+        self._devices: _core.Devices | None = _core.Devices(options["listen"])
         self._hang_s = min(_HANG_S, notifier.watchdog_s or _HANG_S)
+        self._had_terminal = os.isatty(2)
+        # What signals have ordered and nobody has done yet.
+        self._stops = self._hangups = 0
+        self._stopping = self._replacing = False
+        # Whether a child has ever served, and the pause before the next one.
+        self._served = False
+        self._pause_s = 0.0
 
     def run(self) -> int:
         """Returns the exit code of the command."""
         with _signals_to(self._on_signal) as waker:
-            child = self._start()
             while True:
-                self._wait(child, waker)
-                self._obey(child)
-                if self._listen(child):
-                    continue
-                code = os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1])
-                child.channel.end.close()
+                child = self._start()
+                code = self._attend(child, waker)
                 if (end := self._judge(child, code)) is not None:
                     return end
-                child = self._start()
+                if not self._prepare(code, waker):
+                    return int(Exit.RUN_FAILED)
 
     def _start(self) -> Child:
         ours, theirs = channels()
@@ -141,43 +139,48 @@ class Supervisor:
         pid = os.fork()
         if pid == 0:
             ours.end.close()
-            os._exit(_as_child(lambda: self._work(self._options, self._devices, theirs)))
+            os._exit(_as_child(lambda: self._work(self._options, self._opened(), theirs)))
         theirs.end.close()
         return Child(pid, ours, self._options, now, now)
 
-    def _on_signal(self, number: int) -> None:
-        if number == signal.SIGHUP:
-            # The terminal that it was started from is gone: as for other programs, that is the end.
-            if self._had_terminal and not os.isatty(2):
-                self._stops += 2
-            else:
-                self._hangups += 1
-        else:
-            self._stops += 1
+    def _opened(self) -> _core.Devices:
+        if self._devices is None:
+            self._devices = _core.Devices(self._options["listen"])
+        return self._devices
 
-    def _wait(self, child: Child, waker: socket.socket) -> None:
-        left_s = child.heard + self._hang_s - time.monotonic()
-        select.select([child.channel.end, waker], [], [], max(left_s, 0.0))
-        with contextlib.suppress(BlockingIOError):
-            waker.recv(4096)
-        if time.monotonic() - child.heard > self._hang_s:
-            say_warning(f"the server gave no sign of life for {self._hang_s:g} s; it is killed")
-            os.kill(child.pid, signal.SIGKILL)
-            child.heard = time.monotonic()
+    def _attend(self, child: Child, waker: socket.socket) -> int:
+        """Passes orders on until the child has ended; returns its exit code, which is negative after a signal."""
+        while True:
+            left_s = child.heard + self._hang_s - time.monotonic()
+            _sleep(max(left_s, 0.0), waker, child.channel.end)
+            if time.monotonic() - child.heard > self._hang_s:
+                say_warning(f"the server gave no sign of life for {self._hang_s:g} s; it is killed")
+                os.kill(child.pid, signal.SIGKILL)
+                child.heard = time.monotonic()
+            self._obey(child)
+            if not self._listen(child):
+                child.channel.end.close()
+                return os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1])
+
+    def _on_signal(self, number: int) -> None:
+        if number != signal.SIGHUP:
+            self._stops += 1
+        elif self._had_terminal and not os.isatty(2):
+            # The terminal that it was started from is gone: as for other programs, that is the end.
+            self._stops += 2
+        else:
+            self._hangups += 1
 
     def _obey(self, child: Child) -> None:
-        """Passes on what signals ordered."""
+        """Does what signals ordered."""
         while self._stops:
             self._stops -= 1
             self._stopping = True
-            self._replaces = None
             self._notifier.stopping()
             child.channel.send(order="stop")
         if self._hangups and not self._stopping:
             self._hangups = 0
             self._reload(child)
-
-    _stopping = False
 
     def _reload(self, child: Child) -> None:
         """Reads the options again. A mistake in them, or a device that is not there, changes nothing."""
@@ -186,17 +189,16 @@ class Supervisor:
             options = self._reread()
             _core.check_serving(**options)
             changed = [name for name in FIXED if options[name] != child.options[name]]
-            if changed:
-                devices = self._devices.changed(options["listen"])
+            devices = self._opened().changed(options["listen"])
         except (InputError, OSError) as error:
             say_error(f"{error}; the server goes on as before")
             self._notifier.ready("the new options were refused")
             return
-        self._options = options
+        self._options, self._devices = options, devices
         if changed:
             # Only another process can have these. New clients wait until running downloads are finished.
             say(f"{', '.join(changed)} changed: the server starts anew once downloads have finished")
-            self._devices, self._replaces = devices, options
+            self._replacing = True
             child.channel.send(order="stop")
         else:
             child.options = options
@@ -209,7 +211,7 @@ class Supervisor:
             child.heard = time.monotonic()
             self._notifier.alive()
             if "ready" in message:
-                child.ready = True
+                child.ready = self._served = True
                 self._notifier.ready(message["ready"])
             if "status" in message:
                 self._notifier.status(message["status"])
@@ -217,21 +219,43 @@ class Supervisor:
 
     def _judge(self, child: Child, code: int) -> int | None:
         """The exit code, now that the child has ended; `None` to start another one."""
-        if self._stopping:
+        if self._stopping or not self._served or (code == 0 and not self._replacing):
+            # It was ordered to end, or never could begin and has said why.
             return code if code >= 0 else int(Exit.RUN_FAILED)
-        if self._replaces is not None:
-            self._replaces = None
+        if self._replacing and code == 0:
+            self._replacing = False
             return None
-        if code == 0 or (not child.ready and self._pause_s == 0.0):
-            # It ended in order, or never could begin, and has said why.
-            return code if code >= 0 else int(Exit.RUN_FAILED)
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         say_warning(f"the server {how}; its clients are reset, and it is started again")
         first, longest = _PAUSES_S
         soon = not child.ready or time.monotonic() - child.began < _SOON_S
         self._pause_s = min(max(2 * self._pause_s, first), longest) if soon else 0.0
-        time.sleep(self._pause_s if soon else 0.0)
         return None
+
+    def _prepare(self, code: int, waker: socket.socket) -> bool:
+        """Waits for the time of the next start; false if a signal ordered the end meanwhile."""
+        while True:
+            _sleep(self._pause_s, waker)
+            if self._stops:
+                return False
+            if code <= 0:
+                return True
+            # A device may be gone and have come back: the open one is of no use then.
+            self._devices = None
+            try:
+                self._opened()
+            except OSError as error:
+                say_error(str(error))
+                self._pause_s = _PAUSES_S[1]
+            else:
+                return True
+
+
+def _sleep(seconds: float, waker: socket.socket, *others: socket.socket) -> None:
+    """Sleeps until a signal comes or one of the other sockets can be read."""
+    select.select([waker, *others], [], [], seconds)
+    with contextlib.suppress(BlockingIOError):
+        waker.recv(4096)
 
 
 def _as_child(work: Callable[[], int]) -> int:
