@@ -433,7 +433,7 @@ def soak(minutes: float, seed: int, file: Path, directory: Path) -> list[str]:
 
 
 def watch(servers: Sequence[Server], clients: Clients, seconds: float, file: Path) -> list[str]:
-    """Lets the clients work, and judges."""
+    """Lets the clients work; returns what did not hold."""
     before = {server.name: server.descriptors() for server in servers}
     threads = clients.start()
     try:

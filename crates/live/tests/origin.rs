@@ -366,3 +366,50 @@ fn an_origin_that_asks_for_it_gets_the_client_s_address() {
     };
     converse("proxy-protocol", |options| options.proxy_protocol = true, client, origin);
 }
+
+/// Clients of the next test.
+const WRITERS: usize = 8;
+
+/// The room of all receive buffers after clients have written as much as goes to an origin that does not read.
+fn room_of_writers(receive_memory: u64) -> u64 {
+    let plan = Plan { rate: Bandwidth::from_mbps(500), queue: 2_000_000, ..Plan::new(Family::V4) };
+    let (room, _) = plan.serve(
+        Content::Origin(ORIGIN.into()),
+        |options| options.limits.receive_memory = receive_memory,
+        |site| {
+            let listener = site.router.run(|| TcpListener::bind(ORIGIN)).expect("entered").expect("a port");
+            let clients: Vec<_> = (0..WRITERS)
+                .map(|_| {
+                    let connected =
+                        site.client.run(|| kernel::connect(Family::V4.server(), kernel::TCP)).expect("entered");
+                    let mut stream = patient(connected);
+                    let origin = listener.accept().expect("a connection").0;
+                    spawn("writer", move || {
+                        write_until_stuck(&mut stream);
+                        (stream, origin)
+                    })
+                })
+                .collect();
+            let open: Vec<_> = clients.into_iter().map(|client| client.join().expect("it writes")).collect();
+            // The number is a second old.
+            std::thread::sleep(Duration::from_millis(1500));
+            let room = site.serving.status().gauges.receive_room;
+            drop(open);
+            site.serving.stop();
+            site.serving.finish().expect("nothing went wrong");
+            room
+        },
+    );
+    room
+}
+
+#[test]
+fn receive_buffers_share_the_room_that_there_is() {
+    require!(&[]);
+    // What they begin with, and one that grows once more than it should.
+    let limit = 1 << 20;
+    let limited = room_of_writers(limit);
+    assert!((WRITERS as u64 * 60_000..2 * limit).contains(&limited), "{limited}");
+    let enough = room_of_writers(1 << 30);
+    assert!(enough > 4 * limit, "{enough}");
+}

@@ -41,11 +41,11 @@ impl Trouble {
 }
 
 /// Interval between two cuts, how long one lasts, and how long before it an upload begins.
-const CUT_EVERY: Duration = Duration::from_secs(6);
+const CUT_EVERY: Duration = Duration::from_secs(3);
 const CUT_FOR: Duration = Duration::from_millis(1000);
-const BEFORE_CUT: Duration = Duration::from_millis(300);
+const BEFORE_CUT: Duration = Duration::from_millis(200);
 /// Number of cuts: two hours of them.
-const CUTS: u64 = 1200;
+const CUTS: u64 = 2400;
 
 fn cuts() -> Script {
     let step = |at: u64, up| Step {

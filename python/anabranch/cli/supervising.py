@@ -5,7 +5,8 @@ signs of life. The TUN devices and the list of open subflows belong to both. Whe
 takes over the devices, which were never released, and resets the connections on the list. When the parent is killed,
 the child sees the end of its socket, resets all connections and ends.
 
-The child is forked, so it starts in milliseconds; the parent has no other threads.
+The child is forked, so it starts in milliseconds. Threads of numerical libraries that were imported stay with the
+parent, and the child calls none of these.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ class Supervisor:
             while True:
                 child = self._start()
                 code = self._attend(child, waker)
-                if (end := self._judge(child, code)) is not None:
+                if (end := self._end_of(child, code)) is not None:
                     return end
                 if not self._prepare(code, waker):
                     return int(Exit.RUN_FAILED)
@@ -217,7 +218,7 @@ class Supervisor:
                 self._notifier.status(message["status"])
         return messages is not None
 
-    def _judge(self, child: Child, code: int) -> int | None:
+    def _end_of(self, child: Child, code: int) -> int | None:
         """The exit code, now that the child has ended; `None` to start another one."""
         if self._stopping or not self._served or (code == 0 and not self._replacing):
             # It was ordered to end, or never could begin and has said why.

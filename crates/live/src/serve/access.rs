@@ -473,6 +473,124 @@ mod tests {
         assert_eq!(passed.combined(), r#"10.1.0.2 - - [14/Nov/2023:22:13:20 +0000] "-" - 1000 "-" "-""#);
     }
 
+    /// A log into a file, and what is in it once it has so many lines.
+    struct File(std::path::PathBuf, Log);
+
+    impl File {
+        fn new(name: &str) -> Self {
+            let file = std::env::temp_dir().join(format!("anabranch-{}-{name}", std::process::id()));
+            let _ = std::fs::remove_file(&file);
+            let log = Log::start(&AccessLog { file: file.clone(), format: LogFormat::Json }).expect("a file");
+            File(file, log)
+        }
+
+        fn visitor(&self, ledger: &Arc<Ledger>) -> Visitor {
+            let address = "10.1.0.2:40000".parse().unwrap();
+            Visitor { log: Some(self.1.clone()), address, ledger: ledger.clone() }
+        }
+
+        fn lines(&self, number: usize) -> Vec<serde_json::Value> {
+            let began = Instant::now();
+            loop {
+                let text = std::fs::read_to_string(&self.0).expect("a file");
+                if text.lines().count() >= number && text.ends_with('\n') || number == 0 {
+                    return text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+                }
+                assert!(began.elapsed() < Duration::from_secs(30), "{text}");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+
+    impl Drop for File {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    fn response(visitor: &Visitor, bytes: usize) {
+        let mut pending = Pending::of_connection(visitor).expect("there is a log");
+        pending.sent(bytes);
+        pending.completed();
+    }
+
+    #[test]
+    fn a_line_waits_until_its_response_is_acknowledged() {
+        let (file, ledger) = (File::new("acknowledged"), Ledger::new(2));
+        let visitor = file.visitor(&ledger);
+        ledger.progress(0, 3);
+        response(&visitor, 1000);
+        // A part of it is in the stream, and even acknowledged; the end of it is not known before the flush.
+        ledger.wrote(600);
+        ledger.progress(600, 1);
+        assert_eq!(file.lines(0).len(), 0);
+        ledger.wrote(500);
+        ledger.flushed();
+        response(&visitor, 70);
+        ledger.wrote(100);
+        ledger.flushed();
+        ledger.progress(1099, 1);
+        assert_eq!(file.lines(0).len(), 0);
+        ledger.count(1, 1100, false);
+        ledger.progress(1100, 1);
+        let lines = file.lines(1);
+        assert_eq!((lines.len(), &lines[0]["sent_bytes"], &lines[0]["subflows"]), (1, &1000.into(), &3.into()));
+        assert!(lines[0]["acknowledged_s"].as_f64() >= lines[0]["duration_s"].as_f64());
+        assert_eq!(lines[0]["paths"][1]["bytes"], 1100);
+        ledger.progress(1200, 1);
+        assert_eq!(file.lines(2)[1]["sent_bytes"], 70);
+    }
+
+    #[test]
+    fn what_was_not_acknowledged_has_a_line_without_that_time() {
+        let (file, ledger) = (File::new("closed"), Ledger::new(1));
+        let visitor = file.visitor(&ledger);
+        response(&visitor, 10);
+        ledger.wrote(10);
+        ledger.flushed();
+        drop(Pending::of_connection(&visitor));
+        ledger.close();
+        // Nobody is left to acknowledge this one.
+        response(&visitor, 30);
+        let mut lines = file.lines(3);
+        lines.sort_by_key(|line| line["sent_bytes"].as_u64());
+        let seen: Vec<_> = lines.iter().map(|line| (line["sent_bytes"].as_u64(), line["complete"].as_bool())).collect();
+        assert_eq!(seen, [(Some(0), Some(false)), (Some(10), Some(true)), (Some(30), Some(true))]);
+        assert!(lines.iter().all(|line| line["acknowledged_s"].is_null()));
+    }
+
+    #[test]
+    fn a_connection_that_was_passed_on_may_be_acknowledged_before_its_end_is_known() {
+        let (file, ledger) = (File::new("passed"), Ledger::new(1));
+        let visitor = file.visitor(&ledger);
+        let mut pending = Pending::of_connection(&visitor).expect("there is a log");
+        ledger.wrote(50);
+        ledger.progress(50, 1);
+        ledger.close();
+        pending.passed(7, 50);
+        drop(pending);
+        let line = &file.lines(1)[0];
+        assert_eq!((line["received_bytes"].as_u64(), line["sent_bytes"].as_u64()), (Some(7), Some(50)));
+        assert!(line["acknowledged_s"].as_f64().is_some());
+    }
+
+    #[test]
+    fn a_file_that_was_renamed_is_opened_again() {
+        let (file, ledger) = (File::new("renamed"), Ledger::new(1));
+        let visitor = file.visitor(&ledger);
+        drop(Pending::of_connection(&visitor));
+        file.lines(1);
+        let earlier = file.0.with_extension("1");
+        std::fs::rename(&file.0, &earlier).expect("renamed");
+        let log = file.1.changed(&file.1.options).expect("opened");
+        drop(Pending::of_connection(&visitor));
+        // Also for whoever has the log from before.
+        drop(Pending::of_connection(&Visitor { log: Some(log), ..visitor }));
+        assert_eq!(file.lines(2).len(), 2);
+        assert_eq!(std::fs::read_to_string(&earlier).expect("a file").lines().count(), 1);
+        std::fs::remove_file(earlier).expect("removed");
+    }
+
     #[test]
     fn a_line_of_json_has_times_and_paths() {
         let line: serde_json::Value = serde_json::from_str(&entry().json()).expect("JSON");

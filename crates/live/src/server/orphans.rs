@@ -201,6 +201,17 @@ mod tests {
     }
 
     #[test]
+    fn those_that_may_not_be_reset_yet_are_listed() {
+        let mut orphans = Orphans::default();
+        for port in [5, 3, 9] {
+            orphans.adopt(Instant::ZERO, flow(port), Some(u64::from(port)));
+        }
+        orphans.forget(flow(3));
+        let left: Vec<_> = orphans.left().map(|orphan| (orphan.remote.port(), orphan.key)).collect();
+        assert_eq!(left, [(5, Some(5)), (9, Some(9))]);
+    }
+
+    #[test]
     fn its_numbers_are_answered_with_reset_and_its_key() {
         let mut orphans = Orphans::default();
         orphans.adopt(Instant::ZERO, flow(1), Some(77));
