@@ -71,9 +71,9 @@ struct Manner {
 
 impl Manner {
     fn all() -> impl Iterator<Item = Manner> {
-        [true, false].into_iter().flat_map(|multipath| {
-            [true, false].into_iter().map(move |half_closed| Manner { multipath, half_closed })
-        })
+        [true, false]
+            .into_iter()
+            .flat_map(|multipath| [true, false].into_iter().map(move |half_closed| Manner { multipath, half_closed }))
     }
 }
 
@@ -277,7 +277,11 @@ fn no_upload_is_three_times_as_slow_as_through_the_kernel_s_proxy() {
             });
         });
         let most = ratios.iter().copied().fold(0.0, f64::max);
-        println!("{trouble:?}: {} uploads intact, median ratio {:.2}, greatest {most:.2}", ratios.len(), median(&mut ratios));
+        println!(
+            "{trouble:?}: {} uploads intact, median ratio {:.2}, greatest {most:.2}",
+            ratios.len(),
+            median(&mut ratios)
+        );
     }
     assert!(slow.is_empty(), "{slow:#?}");
 }

@@ -51,9 +51,9 @@ class Channel:
         self.end = end
 
     def send(self, **message: Any) -> None:
-        """Sends a message; nobody may be there any more."""
+        """Sends a message; nobody may be there any more, or it may hang."""
         with contextlib.suppress(OSError):
-            self.end.send(json.dumps(message, default=os.fspath).encode())
+            self.end.send(json.dumps(message, default=os.fspath).encode(), socket.MSG_DONTWAIT)
 
     def receive(self) -> list[dict[str, Any]] | None:
         """The messages that have come; `None` once the other end is closed."""

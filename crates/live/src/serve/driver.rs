@@ -76,7 +76,11 @@ pub(super) struct Wakes {
 
 impl Wakes {
     pub(super) fn new() -> io::Result<Self> {
-        Ok(Wakes { ready: Arc::new(Ready::new(LoopBell::new()?)), order: AtomicU8::new(Order::Run as u8), changed: Mutex::default() })
+        Ok(Wakes {
+            ready: Arc::new(Ready::new(LoopBell::new()?)),
+            order: AtomicU8::new(Order::Run as u8),
+            changed: Mutex::default(),
+        })
     }
 
     /// Changes the order; orders are never withdrawn.

@@ -50,8 +50,7 @@ impl Nginx {
         let mut program = namespace.command("mptcpize");
         program.args(["run", "nginx"]);
         let head = format!("load_module {STREAM_MODULE};\n");
-        let stream =
-            format!("stream {{ server {{ listen {address}; proxy_pass {origin}; proxy_half_close on; }} }}\n");
+        let stream = format!("stream {{ server {{ listen {address}; proxy_pass {origin}; proxy_half_close on; }} }}\n");
         Nginx::run(namespace, program, base, address, &head, &stream)
     }
 
