@@ -257,6 +257,7 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
     }
 
     fn publish(&mut self, now: Instant, ports: &[Port]) {
+        self.server.expire(now);
         let gauges = self.server.gauges();
         let paths = ports.iter().zip(self.server.path_counters()).zip(&gauges.subflows);
         let paths = paths.map(|((port, segments), subflows)| PathStatus {

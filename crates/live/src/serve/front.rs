@@ -127,7 +127,7 @@ pub(super) async fn run(
     wakes: &Wakes,
     orders: Orders,
     metrics: Option<(std::net::TcpListener, Arc<Shown>)>,
-    meter: Meter,
+    meter: &Meter,
 ) -> io::Result<()> {
     let Orders { mut stops, mut versions } = orders;
     if let Some((listener, shown)) = metrics {
@@ -135,7 +135,7 @@ pub(super) async fn run(
     }
     tokio::spawn(trim::give_back(meter.clone()));
     let version = versions.borrow_and_update().clone();
-    let mut fronts = Fronts { front: Front::new(&version.options, &meter)?, version, earlier: JoinSet::new() };
+    let mut fronts = Fronts { front: Front::new(&version.options, meter)?, version, earlier: JoinSet::new() };
     loop {
         tokio::select! {
             stream = streams.recv() => match stream {
@@ -145,7 +145,7 @@ pub(super) async fn run(
             },
             Ok(()) = versions.changed() => {
                 let version = versions.borrow_and_update().clone();
-                fronts.change(version, &meter);
+                fronts.change(version, meter);
             }
             // Those that are complete need no place.
             Some(_) = fronts.earlier.join_next() => {}

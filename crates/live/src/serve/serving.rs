@@ -60,7 +60,7 @@ impl Serving {
         let (ends_with_thread, under_way) = std::sync::mpsc::channel();
         let (for_thread, page) = (wakes.clone(), listener.zip(shown.clone()));
         let work = move || {
-            let result = serve(driver, &for_thread, streams, Orders { stops: given, versions: latest }, page, meter);
+            let result = serve(driver, &for_thread, streams, Orders { stops: given, versions: latest }, page, &meter);
             drop(ends_with_thread);
             result
         };
@@ -151,7 +151,7 @@ fn serve(
     streams: mpsc::UnboundedReceiver<Stream>,
     orders: Orders,
     metrics: Option<(TcpListener, Arc<Shown>)>,
-    meter: Meter,
+    meter: &Meter,
 ) -> Result<Counters, ServeError> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().thread_name("anabranch-files").max_blocking_threads(READERS).build()?;

@@ -204,6 +204,11 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         self.half_open.len()
     }
 
+    /// Forgets the subflows whose TIME-WAIT is over. A segment does the same, but may not come.
+    pub fn expire(&mut self, now: Instant) {
+        self.time_wait.expire(now);
+    }
+
     /// Number of subflows in TIME-WAIT.
     pub fn time_waits(&self) -> usize {
         self.time_wait.len()
