@@ -370,6 +370,8 @@ fn an_origin_that_asks_for_it_gets_the_client_s_address() {
 /// Clients of the next test, and the most room that each may have.
 const WRITERS: usize = 8;
 const MOST_ROOM: u64 = 512 << 10;
+/// What each begins with: 64 KiB, of which packets of full size fill more.
+const FIRST_RECEIVE_ROOM: u64 = 84_000;
 
 /// The room of all receive buffers after clients have written as much as goes to an origin that does not read.
 fn room_of_writers(receive_memory: u64) -> u64 {
@@ -410,10 +412,11 @@ fn room_of_writers(receive_memory: u64) -> u64 {
 #[test]
 fn receive_buffers_share_the_room_that_there_is() {
     require!(&[]);
-    // Whoever reaches the limit may grow beyond it once.
     let limit = 1 << 20;
     let limited = room_of_writers(limit);
-    assert!((WRITERS as u64 * 60_000..limit + MOST_ROOM).contains(&limited), "{limited}");
+    // Whoever reaches the limit may grow beyond it once, and each has its first room.
+    let most = limit + MOST_ROOM + WRITERS as u64 * FIRST_RECEIVE_ROOM;
+    assert!(limited <= most, "{limited}");
     let enough = room_of_writers(1 << 30);
-    assert!(enough > limit + MOST_ROOM, "{enough}");
+    assert!(enough > most, "{enough}");
 }
