@@ -26,7 +26,7 @@ RUST_SOURCES := $(shell find crates scenarios -type f \( -name '*.rs' -o -name '
                 Cargo.toml Cargo.lock .cargo/config.toml
 PYTHON_TREES := python tests scripts
 
-.PHONY: help demo images test rust-test python-test check check-rust check-python words slow compare bench bench-live instructions build wheel docs validation tables fuzz matrix tools clean
+.PHONY: help demo images test rust-test python-test check check-rust check-python words slow compare bench bench-live instructions build wheel docs validation tables fuzz matrix uploads soak tools clean
 
 help: ## Lists these verbs.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -204,6 +204,14 @@ fuzz: ## Fuzzes the wire format and the endpoint, FUZZ_SECONDS=60 each; on a sta
 
 matrix: ## curl from our server in every combination, and outages beside the kernel's: ten minutes, needs what the live suite needs.
 	ANABRANCH_MATRIX=1 $(CARGO) test --locked -p anabranch-live --test matrix --test failover -- --ignored --nocapture --test-threads=1
+
+uploads: ## 304 uploads of 1 to 50 MB through our server to nginx, each beside the kernel's own proxy: half an hour.
+	ANABRANCH_MATRIX=1 $(CARGO) test --locked -p anabranch-live --test uploads -- --include-ignored --nocapture --test-threads=1
+
+SOAK_MINUTES ?= 45
+
+soak: build ## Clients of all kinds use two servers for SOAK_MINUTES=45, as root; memory and descriptors must stay what they are.
+	$(BIN)/python scripts/soak.py --minutes $(SOAK_MINUTES) $(SOAK)
 
 clean: ## Removes what was built, and .venv; keeps runs/.
 	rm -rf target $(VENV) .pytest_cache .mypy_cache .ruff_cache python/anabranch/*.so

@@ -22,8 +22,8 @@ missing=()
 for program in "${!package_of[@]}"; do
   command -v "$program" >/dev/null || missing+=("${package_of[$program]}")
 done
-# VLC's decoders, and letters for Chromium's pages, which come without a program.
-for package in vlc-plugin-base fonts-dejavu-core; do
+# VLC's decoders, letters for Chromium's pages, and nginx's proxy of streams, which come without a program.
+for package in vlc-plugin-base fonts-dejavu-core libnginx-mod-stream; do
   dpkg-query --show --showformat '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
 done
 if ((${#missing[@]})); then

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from anabranch.cli import serving
+from anabranch.cli import attending, supervising
 from conftest import Run
 
 if TYPE_CHECKING:
@@ -86,18 +86,19 @@ def _facts(uptime: float, sent: tuple[int, int]) -> "_Facts":
 
 def test_the_line_tells_clients_rates_queue_and_how() -> None:
     before, now = _facts(2.0, (1_000_000, 0)), _facts(4.0, (6_000_000, 250_000))
-    line = serving._line(before, now, "min-rtt, cubic")
+    line = attending.line(before, now, "min-rtt, cubic")
     assert line == "1 client, srv1 20.0 Mb/s, srv2 1.0 Mb/s, 1.2 MB in the send queue (min-rtt, cubic)"
     # Before the server's first report.
-    first = serving._line({**before, "uptime": 0.0, "paths": []}, now, "x, y")
+    first = attending.line({**before, "uptime": 0.0, "paths": []}, now, "x, y")
     assert "srv1 0.0 Mb/s" in first
 
 
 def test_signals_are_handled_as_before_afterwards() -> None:
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    stopped = []
-    with serving._signals_to(lambda: stopped.append(True)):
+    stopped: list[int] = []
+    with supervising._signals_to(stopped.append) as waker:
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGTERM)
-    assert len(stopped) == 2
+        assert waker.recv(16) == bytes([signal.SIGINT, signal.SIGTERM])
+    assert stopped == [signal.SIGINT, signal.SIGTERM]
     assert {number: signal.getsignal(number) for number in before} == before

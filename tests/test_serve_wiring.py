@@ -57,12 +57,18 @@ def test_a_path_that_was_set_up_carries_data_and_can_be_removed(videos: Path) ->
             output = counters(client.run(f"{fetch} nstat -asz MPTcpExtMPJoinSynAckRx", videos))
             assert output["MPTcpExtMPJoinSynAckRx"] == 1
             assert (videos / "got").read_bytes() == (videos / "videos" / "film.mp4").read_bytes()
+            # The line is written when everything is acknowledged.
+            until = time.monotonic() + TIMEOUT_S
+            while not (videos / "log").read_text("utf-8").endswith("\n"):
+                assert time.monotonic() < until, "no line"
+                time.sleep(0.02)
             line = json.loads((videos / "log").read_text("utf-8"))
             assert (line["request"], line["status"]) == ("GET /film.mp4 HTTP/1.1", 200)
             assert line["complete"]
             assert line["sent_bytes"] == len((videos / "got").read_bytes())
             assert all(path["bytes"] > FILM_LEN // 20 for path in line["paths"])
-            assert 0 < line["first_byte_s"] < line["duration_s"]
+            assert 0 < line["first_byte_s"] < line["duration_s"] < line["acknowledged_s"]
+            assert line["subflows"] == 2
         finally:
             kill(server)
         machine.run(f"anabranch serve {PATHS} --teardown", videos)
@@ -92,7 +98,8 @@ def start(machine: Namespace, videos: Path, options: str) -> subprocess.Popen[st
 
 def kill(server: subprocess.Popen[str]) -> None:
     assert server.stderr is not None
-    server.send_signal(signal.SIGKILL)
+    # Parent and child, so that nobody is left to tell the clients.
+    os.killpg(server.pid, signal.SIGKILL)
     server.wait(timeout=TIMEOUT_S)
     server.stderr.close()
 

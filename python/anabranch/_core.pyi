@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "Devices",
     "InputError",
     "LiveError",
     "Outcome",
@@ -18,6 +19,7 @@ __all__ = [
     "Viewed",
     "__version__",
     "check_metrics",
+    "check_serving",
     "live_missing",
     "load",
     "load_dictionary",
@@ -328,43 +330,45 @@ class _Facts(TypedDict):
     send_queue: int
     paths: list[_PathFacts]
 
+def check_serving(**options: Any) -> None:
+    """Checks the options of a server, without opening anything but its directory. Linux only.
+
+    Raises:
+        InputError: An option is wrong.
+        OSError: The directory cannot be read.
+    """
+
+@final
+class Devices:
+    """The open TUN devices of a server, and the list of its open subflows, which outlive its process. Linux only.
+
+    Raises:
+        OSError: A device cannot be opened; the message says how.
+    """
+
+    def __new__(cls, listen: Sequence[tuple[str, str]]) -> Self: ...
+    def changed(self, listen: Sequence[tuple[str, str]]) -> Devices:
+        """Those of other paths, with the same list; devices of both stay open."""
+
 @final
 class Serving:
     """A server at work on threads of its own. Linux only.
+
+    The options are those of `anabranch serve`, with sizes in bytes.
 
     Raises:
         InputError: An argument is wrong in itself.
         OSError: The machine does not allow it; the message says what and how to get it.
     """
 
-    def __new__(
-        cls,
-        *,
-        listen: Sequence[tuple[str, str]],
-        root: str | PathLike[str] | None,
-        origin: str | None,
-        follow_symlinks: bool,
-        hidden: bool,
-        proxy_protocol: bool,
-        port: int,
-        mtu: int,
-        scheduler: str,
-        congestion_control: str,
-        path_policy: str,
-        max_connections: int,
-        max_per_address: int,
-        max_half_open: int,
-        memory: int,
-        send_memory: int,
-        idle_seconds: float,
-        send_timeout_seconds: float,
-        grace_seconds: float,
-        metrics: str | None,
-        state: str | PathLike[str] | None,
-        access_log: str | PathLike[str] | None,
-        access_log_json: bool,
-        capture: str | PathLike[str] | None,
-    ) -> Self: ...
+    def __new__(cls, devices: Devices | None, **options: Any) -> Self: ...
+    def reload(self, **options: Any) -> None:
+        """Goes on with other options, and opens the access log again.
+
+        Raises:
+            InputError: An option is wrong, or a running server cannot change it.
+            OSError: The directory or the access log cannot be opened.
+        """
     def stop(self) -> None:
         """Orders it to stop: the first time what is under way is completed, the second time it is broken off."""
     def wait(self, seconds: float) -> bool:

@@ -24,6 +24,10 @@ pub const MPTCPIZE: Tool = Tool { program: "mptcpize", package: "mptcpize" };
 pub const CURL: Tool = Tool { program: "curl", package: "curl" };
 /// A web server as an origin behind ours.
 pub const NGINX: Tool = Tool { program: "nginx", package: "nginx-light" };
+/// Runs clients of the tests.
+pub const PYTHON: Tool = Tool { program: "python3", package: "python3" };
+/// Limits the rate of an interface.
+pub const TC: Tool = Tool { program: "tc", package: "iproute2" };
 /// Creates certificates.
 pub const OPENSSL: Tool = Tool { program: "openssl", package: "openssl" };
 

@@ -3,7 +3,6 @@
 
 mod common;
 
-use anabranch_live::Netns;
 use anabranch_live::requirements::{CURL, MPTCPIZE, NGINX, NSTAT, OPENSSL};
 use anabranch_live::serve::{Content, Options};
 use anabranch_live::testnet::Family;
@@ -16,8 +15,6 @@ use sha2::{Digest, Sha256};
 use socket2::SockRef;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -25,22 +22,6 @@ use std::time::Duration;
 const ORIGIN: &str = "127.0.0.1:8443";
 /// The longest step of a test.
 const TIMEOUT: Duration = Duration::from_secs(30);
-
-/// nginx with TLS: serves `root` inside the namespace, with a certificate that it signs itself.
-fn nginx(namespace: &Netns, root: &Path) -> Nginx {
-    let path = |name: &str| root.join(name).display().to_string();
-    let (key, certificate) = (path("key.pem"), path("certificate.pem"));
-    let mut openssl = Command::new("openssl");
-    openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]);
-    openssl.args(["-days", "1", "-subj", "/CN=anabranch.test", "-keyout", &key, "-out", &certificate]);
-    assert!(openssl.stderr(Stdio::null()).status().expect("it starts").success());
-    let server = format!(
-        "listen {ORIGIN} ssl; root {}; dav_methods PUT; client_max_body_size 0;\n\
-         ssl_certificate {certificate}; ssl_certificate_key {key};",
-        root.display()
-    );
-    Nginx::start(namespace, root, ORIGIN, &server)
-}
 
 #[test]
 fn nginx_with_tls_behind_it_serves_curl_over_two_paths() {
@@ -50,7 +31,7 @@ fn nginx_with_tls_behind_it_serves_curl_over_two_paths() {
         Content::Origin(ORIGIN.into()),
         |_| {},
         |site| {
-            let _nginx = nginx(site.router, &root.0);
+            let _nginx = Nginx::start_tls(site.router, &root.0, ORIGIN);
             let url = format!("https://{}:{PORT}/video/film.mp4", Family::V4.server());
             let mut curl = site.client.command("mptcpize");
             curl.args(["run", "curl", "--insecure", "--silent", "--show-error", "--fail", "--max-time", "60", &url]);
@@ -344,7 +325,7 @@ fn uploads_over_tls_to_nginx_arrive_whole_over_multipath_tcp_and_tcp() {
         Content::Origin(ORIGIN.into()),
         |_| {},
         |site| {
-            let _nginx = nginx(site.router, &root.0);
+            let _nginx = Nginx::start_tls(site.router, &root.0, ORIGIN);
             for (program, i) in ["mptcpize", "env"].into_iter().flat_map(|p| (0..UPLOADS as u64).map(move |i| (p, i))) {
                 let mut bytes = vec![0; 1_000_000 + (i as usize * 2_000_000) / UPLOADS];
                 content::fill(i, &mut bytes);
@@ -384,4 +365,58 @@ fn an_origin_that_asks_for_it_gets_the_client_s_address() {
         stream.write_all(&header[24..26]).expect("it leaves");
     };
     converse("proxy-protocol", |options| options.proxy_protocol = true, client, origin);
+}
+
+/// Clients of the next test, and the most room that each may have.
+const WRITERS: usize = 8;
+const MOST_ROOM: u64 = 512 << 10;
+/// What each begins with: 64 KiB, of which packets of full size fill more.
+const FIRST_RECEIVE_ROOM: u64 = 84_000;
+
+/// The room of all receive buffers after clients have written as much as goes to an origin that does not read.
+fn room_of_writers(receive_memory: u64) -> u64 {
+    let plan = Plan { rate: Bandwidth::from_mbps(500), queue: 2_000_000, ..Plan::new(Family::V4) };
+    let (room, _) = plan.serve(
+        Content::Origin(ORIGIN.into()),
+        |options| {
+            options.limits.receive_memory = receive_memory;
+            options.limits.memory = 2 * MOST_ROOM;
+        },
+        |site| {
+            let listener = site.router.run(|| TcpListener::bind(ORIGIN)).expect("entered").expect("a port");
+            let clients: Vec<_> = (0..WRITERS)
+                .map(|_| {
+                    let connected =
+                        site.client.run(|| kernel::connect(Family::V4.server(), kernel::TCP)).expect("entered");
+                    let mut stream = patient(connected);
+                    let origin = listener.accept().expect("a connection").0;
+                    std::thread::spawn(move || {
+                        write_until_stuck(&mut stream);
+                        (stream, origin)
+                    })
+                })
+                .collect();
+            let open: Vec<_> = clients.into_iter().map(|client| client.join().expect("it writes")).collect();
+            // The number is a second old.
+            std::thread::sleep(Duration::from_millis(1500));
+            let room = site.serving.status().gauges.receive_room;
+            drop(open);
+            site.serving.stop();
+            site.serving.finish().expect("nothing went wrong");
+            room
+        },
+    );
+    room
+}
+
+#[test]
+fn receive_buffers_share_the_room_that_there_is() {
+    require!(&[]);
+    let limit = 1 << 20;
+    let limited = room_of_writers(limit);
+    // Whoever reaches the limit may grow beyond it once, and each has its first room.
+    let most = limit + MOST_ROOM + WRITERS as u64 * FIRST_RECEIVE_ROOM;
+    assert!(limited <= most, "{limited}");
+    let enough = room_of_writers(1 << 30);
+    assert!(enough > most, "{enough}");
 }

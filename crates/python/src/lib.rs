@@ -60,7 +60,7 @@ mod _core {
     };
     #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use super::serving::{Serving, serve_defaults};
+    use super::serving::{Devices, Serving, check_serving, serve_defaults};
     #[pymodule_export]
     use super::simulate::run;
     #[cfg(target_os = "linux")]

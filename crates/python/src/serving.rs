@@ -2,12 +2,15 @@
 
 use crate::InputError;
 use anabranch_live::Limits;
-use anabranch_live::serve::{AccessLog, Content, Listen, LogFormat, Options, SEND_MEMORY, ServeError, Status, Visible};
+use anabranch_live::serve::{
+    AccessLog, Content, Devices as OpenDevices, Listen, LogFormat, Options, SEND_MEMORY, ServeError, Status, Visible,
+};
 use anabranch_stack::congestion;
 use anabranch_stack::connection::Choice;
 use anabranch_units::Duration;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -20,6 +23,7 @@ pub struct Defaults {
     max_half_open: usize,
     memory: u64,
     send_memory: u64,
+    receive_memory: u64,
     idle_seconds: f64,
     send_timeout_seconds: f64,
     grace_seconds: f64,
@@ -39,6 +43,7 @@ pub fn serve_defaults() -> Defaults {
         max_half_open: limits.half_open,
         memory: limits.memory,
         send_memory: SEND_MEMORY,
+        receive_memory: limits.receive_memory,
         idle_seconds: limits.idle.as_secs_f64(),
         send_timeout_seconds: limits.stall.as_secs_f64(),
         grace_seconds: options.grace.as_secs_f64(),
@@ -97,72 +102,120 @@ impl From<Status> for Facts {
 #[pyclass(frozen)]
 pub struct Serving(Mutex<Option<anabranch_live::serve::Serving>>);
 
+/// The open devices of a server, and the list of its open subflows, which outlive its process.
+#[pyclass(frozen)]
+pub struct Devices(OpenDevices);
+
 #[pymethods]
-impl Serving {
-    /// Opens the devices and serves from now on. The arguments are those of the command line.
+impl Devices {
+    /// Opens the devices of these paths.
     #[new]
-    #[pyo3(signature = (*, listen, root, origin, follow_symlinks, hidden, proxy_protocol, port, mtu, scheduler,
-        congestion_control, path_policy, max_connections, max_per_address, max_half_open, memory, send_memory,
-        idle_seconds, send_timeout_seconds, grace_seconds, metrics, state, access_log, access_log_json, capture))]
-    #[expect(clippy::too_many_arguments, reason = "they are keywords, and each is an option of the command line")]
-    fn new(
-        py: Python<'_>,
-        listen: Vec<(String, String)>,
-        root: Option<PathBuf>,
-        origin: Option<String>,
-        follow_symlinks: bool,
-        hidden: bool,
-        proxy_protocol: bool,
-        port: u16,
-        mtu: u32,
-        scheduler: &str,
-        congestion_control: &str,
-        path_policy: &str,
-        max_connections: usize,
-        max_per_address: usize,
-        max_half_open: usize,
-        memory: u64,
-        send_memory: u64,
-        idle_seconds: f64,
-        send_timeout_seconds: f64,
-        grace_seconds: f64,
-        metrics: Option<&str>,
-        state: Option<PathBuf>,
-        access_log: Option<PathBuf>,
-        access_log_json: bool,
-        capture: Option<PathBuf>,
-    ) -> PyResult<Self> {
-        let listen =
-            listen.into_iter().map(|(device, address)| Ok(Listen { device, address: parse_address(&address)? }));
+    fn new(listen: Vec<(String, String)>) -> PyResult<Self> {
+        let opened = OpenDevices::open(&parse_listen(listen)?);
+        opened.map(Devices).map_err(|error| refused(&error))
+    }
+
+    /// Those of other paths, with the same list; devices of both stay open.
+    fn changed(&self, listen: Vec<(String, String)>) -> PyResult<Self> {
+        let changed = self.0.changed(&parse_listen(listen)?);
+        changed.map(Devices).map_err(|error| refused(&error))
+    }
+}
+
+/// Checks the arguments of a server without opening anything but its directory.
+#[pyfunction]
+#[pyo3(signature = (**options))]
+pub fn check_serving(options: Option<Bound<'_, PyDict>>) -> PyResult<()> {
+    read(options)?.check().map_err(|error| refused(&error))
+}
+
+fn read(options: Option<Bound<'_, PyDict>>) -> PyResult<Options> {
+    let options = options.ok_or_else(|| InputError::new_err("a server needs options"))?;
+    options.extract::<ServingOptions>()?.read()
+}
+
+/// The options of a server, as the command line has them.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct ServingOptions {
+    listen: Vec<(String, String)>,
+    root: Option<PathBuf>,
+    origin: Option<String>,
+    follow_symlinks: bool,
+    hidden: bool,
+    proxy_protocol: bool,
+    port: u16,
+    mtu: u32,
+    scheduler: String,
+    congestion_control: String,
+    path_policy: String,
+    max_connections: usize,
+    max_per_address: usize,
+    max_half_open: usize,
+    memory: u64,
+    send_memory: u64,
+    receive_memory: u64,
+    idle_seconds: f64,
+    send_timeout_seconds: f64,
+    grace_seconds: f64,
+    metrics: Option<String>,
+    state: Option<PathBuf>,
+    access_log: Option<PathBuf>,
+    access_log_json: bool,
+    capture: Option<PathBuf>,
+}
+
+impl ServingOptions {
+    fn read(self) -> PyResult<Options> {
         let limits = Limits {
-            connections: max_connections,
-            per_address: max_per_address,
-            half_open: max_half_open,
-            memory,
-            idle: Duration::from_secs_f64(idle_seconds),
-            stall: Duration::from_secs_f64(send_timeout_seconds),
+            connections: self.max_connections,
+            per_address: self.max_per_address,
+            half_open: self.max_half_open,
+            memory: self.memory,
+            receive_memory: self.receive_memory,
+            idle: Duration::from_secs_f64(self.idle_seconds),
+            stall: Duration::from_secs_f64(self.send_timeout_seconds),
             ..Limits::default()
         };
-        let options = Options {
-            visible: Visible { symlinks: follow_symlinks, hidden },
-            proxy_protocol,
-            port,
-            mtu,
-            scheduler: Choice::of(scheduler),
-            congestion_control: congestion_choice(congestion_control)?,
-            path_policy: Choice::of(path_policy),
+        let format = log_format(self.access_log_json);
+        Ok(Options {
+            visible: Visible { symlinks: self.follow_symlinks, hidden: self.hidden },
+            proxy_protocol: self.proxy_protocol,
+            port: self.port,
+            mtu: self.mtu,
+            scheduler: Choice::of(&self.scheduler),
+            congestion_control: congestion_choice(&self.congestion_control)?,
+            path_policy: Choice::of(&self.path_policy),
             limits,
-            send_memory,
-            grace: std::time::Duration::try_from_secs_f64(grace_seconds)
+            send_memory: self.send_memory,
+            grace: std::time::Duration::try_from_secs_f64(self.grace_seconds)
                 .map_err(|e| InputError::new_err(e.to_string()))?,
-            metrics: metrics.map(parse_socket_address).transpose()?,
-            state,
-            access_log: access_log.map(|file| AccessLog { file, format: log_format(access_log_json) }),
-            capture,
-            ..Options::new(listen.collect::<PyResult<_>>()?, content_of(root, origin)?)
-        };
+            metrics: self.metrics.as_deref().map(parse_socket_address).transpose()?,
+            state: self.state,
+            access_log: self.access_log.map(|file| AccessLog { file, format }),
+            capture: self.capture,
+            ..Options::new(parse_listen(self.listen)?, content_of(self.root, self.origin)?)
+        })
+    }
+}
+
+#[pymethods]
+impl Serving {
+    /// Opens the devices, as far as they are not given, and serves from now on. The options are those of the command line.
+    #[new]
+    #[pyo3(signature = (devices, **options))]
+    fn new(py: Python<'_>, devices: Option<&Devices>, options: Option<Bound<'_, PyDict>>) -> PyResult<Self> {
+        let options = read(options)?;
+        let options = Options { devices: devices.map(|devices| devices.0.clone()), ..options };
         let started = py.detach(|| anabranch_live::serve::Serving::start(options));
         started.map(|serving| Serving(Mutex::new(Some(serving)))).map_err(|error| refused(&error))
+    }
+
+    /// Goes on with other options, and opens the access log again.
+    #[pyo3(signature = (**options))]
+    fn reload(&self, py: Python<'_>, options: Option<Bound<'_, PyDict>>) -> PyResult<()> {
+        let options = read(options)?;
+        py.detach(|| self.with(|serving| serving.reload(options)))?.map_err(|error| refused(&error))
     }
 
     /// Orders it to stop: the first time what is under way is completed, the second time it is broken off.
@@ -198,6 +251,11 @@ impl Serving {
     fn with<T>(&self, ask: impl FnOnce(&anabranch_live::serve::Serving) -> T) -> PyResult<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(ask).ok_or_else(ended)
     }
+}
+
+fn parse_listen(listen: Vec<(String, String)>) -> PyResult<Vec<Listen>> {
+    let parsed = listen.into_iter().map(|(device, address)| Ok(Listen { device, address: parse_address(&address)? }));
+    parsed.collect()
 }
 
 fn content_of(root: Option<PathBuf>, origin: Option<String>) -> PyResult<Content> {

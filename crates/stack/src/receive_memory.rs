@@ -31,6 +31,8 @@ pub(crate) struct ReceiveMemory {
     share: u64,
     /// What the application read in a round trip when the buffer grew last, in bytes (`rcvq_space.space`).
     per_round: u64,
+    /// The host has no memory for a larger buffer at present.
+    frozen: bool,
 }
 
 impl ReceiveMemory {
@@ -42,6 +44,7 @@ impl ReceiveMemory {
             most: of_payload(max),
             share: DEFAULT_SHARE,
             per_round: initial.clamp(1, FIRST_ROUND),
+            frozen: false,
         }
     }
 
@@ -66,10 +69,15 @@ impl ReceiveMemory {
         share.clamp(DEFAULT_SHARE, WHOLE - 1)
     }
 
+    /// Whether it may grow. What it measures meanwhile does not count, so it grows later as if the transfer were new.
+    pub fn freeze(&mut self, frozen: bool) {
+        self.frozen = frozen;
+    }
+
     /// Dynamic right-sizing: the application read `per_round` bytes in a round trip. If that is more than before, there should be
     /// room for twice as much, for more while that grows, and for what waits `ahead` of a hole. True if the buffer grew.
     pub fn grow(&mut self, per_round: u64, ahead: u64) -> bool {
-        if per_round <= self.per_round {
+        if self.frozen || per_round <= self.per_round {
             return false;
         }
         let doubled = 2 * per_round;
@@ -136,6 +144,17 @@ mod tests {
         fixed.set_share(157);
         assert!(!fixed.grow(1 << 20, 1 << 20));
         assert_eq!(fixed.payload(), 10_000);
+    }
+
+    #[test]
+    fn a_frozen_one_grows_once_it_may() {
+        let mut memory = fresh();
+        memory.freeze(true);
+        assert!(!memory.grow(1 << 20, 0));
+        assert_eq!(memory.payload(), 65_535);
+        memory.freeze(false);
+        assert!(memory.grow(1 << 20, 0));
+        assert_eq!(memory.payload(), 3_145_728);
     }
 
     #[test]

@@ -53,6 +53,11 @@ def answer(content: RenderableType) -> None:
     sys.stdout.writelines(line.rstrip() + "\n" for line in captured.get().splitlines())
 
 
+def say(line: str) -> None:
+    """One line on standard error, never wrapped."""
+    err().print(Text(line), soft_wrap=True)
+
+
 def say_error(message: str) -> None:
     """One line on standard error, never wrapped, so that a file name and its line stay together."""
     err().print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)

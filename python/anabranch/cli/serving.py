@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import signal
+import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from inspect import signature
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 import typer
-from rich.live import Live
-from rich.text import Text
 
 from anabranch import InputError, _core
-from anabranch.cli.console import Exit, err, fail
+from anabranch.cli import configuration, unit
+from anabranch.cli.attending import attend
+from anabranch.cli.console import Exit, fail
 from anabranch.cli.listing import grouped, unknown
+from anabranch.cli.notify import Notifier
+from anabranch.cli.supervising import Options, Supervisor
+from anabranch.cli.supervising import pid_file as _pid_file
+from anabranch.cli.supervising import reload as _order_reload
 from anabranch.cli.wire import chosen, wire
 from anabranch.cli.wiring import paths_of
-
-if TYPE_CHECKING:
-    from anabranch._core import _Facts
 
 EXAMPLES = (
     "Example: anabranch serve --root videos --listen srv1=10.99.0.1 --listen srv2=10.99.0.1\n\n"
@@ -33,11 +33,6 @@ EXAMPLES = (
 _ON_LINUX = hasattr(_core, "Serving")
 _DEFAULTS: Mapping[str, Any] = {**_core.serve_defaults()} if _ON_LINUX else defaultdict(int)
 
-# How often Python looks whether there was a signal, and how often the line on a terminal changes.
-_LOOK_EVERY_S = 0.1
-_LINE_EVERY_S = 1.0
-# Into a file or a journal goes a line this often, and only while there are clients.
-_PLAIN_LINE_EVERY_S = 300.0
 _MIB = 1 << 20
 
 _LIMITS = "Limits"
@@ -52,8 +47,50 @@ def _limit(text: str, *, least: float = 1, unit: str | None = None) -> Any:
     return typer.Option(min=least, metavar=unit, rich_help_panel=_LIMITS, help=text)
 
 
+_SERVICE = "Service"
+# What a configuration file does not have: it is of one call, or would be of another one.
+_OF_CALLS = ("config", "reload", "install-unit", "setup", "check", "teardown", "dry-run")
+
+
+def _configure(context: typer.Context, path: Path | None) -> Path | None:
+    """Lets the options that are not typed be those of a file."""
+    if path is not None:
+        context.default_map = {**_in_file(path)}
+    return path
+
+
+_Config = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        rich_help_panel=_SERVICE,
+        is_eager=True,
+        callback=_configure,
+        exists=True,
+        dir_okay=False,
+        help="Options by the same names, in TOML. Those that are typed come first.",
+    ),
+]
+_PidFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", rich_help_panel=_SERVICE, help="Keep the number of the server's process there."),
+]
+_Reload = Annotated[
+    bool,
+    typer.Option(
+        "--reload", rich_help_panel=_SERVICE, help="Let the server of --pid-file read --config again, and end."
+    ),
+]
+_InstallUnit = Annotated[
+    bool,
+    typer.Option(
+        "--install-unit",
+        rich_help_panel=_SERVICE,
+        help="Install a systemd unit that starts a server with --config, and end; --dry-run prints it.",
+    ),
+]
 _Listen = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option(
         metavar="DEVICE=ADDRESS",
         help="A path: TUN device and the server's address on it. Once for each path.",
@@ -85,6 +122,7 @@ _MaxPerAddress = Annotated[int, _limit("Open connections of one IPv4 address, or
 _MaxHalfOpen = Annotated[int, _limit("Handshakes under way; beyond, the oldest gives way.")]
 _Memory = Annotated[float, _limit("What one connection may hold, both ways.", least=0.1, unit="MIB")]
 _SendMemory = Annotated[float, _limit("What all connections together may hold unacknowledged.", least=0, unit="MIB")]
+_ReceiveMemory = Annotated[float, _limit("Room that all receive buffers together may have.", least=0, unit="MIB")]
 _IdleTime = Annotated[float, _limit("A client that sends nothing for so long is dropped.", unit="SECONDS")]
 _SendTimeout = Annotated[float, _limit("A client that takes none of its data for so long is dropped.", unit="SECONDS")]
 _Grace = Annotated[
@@ -136,7 +174,8 @@ _User = Annotated[
 
 
 def serve(
-    listen: _Listen,
+    context: typer.Context,
+    listen: _Listen = None,
     root: _Root = None,
     origin: _Origin = None,
     follow_symlinks: _FollowSymlinks = False,
@@ -152,6 +191,7 @@ def serve(
     max_half_open: _MaxHalfOpen = _DEFAULTS["max_half_open"],
     memory: _Memory = _DEFAULTS["memory"] / _MIB,
     send_memory: _SendMemory = _DEFAULTS["send_memory"] / _MIB,
+    receive_memory: _ReceiveMemory = _DEFAULTS["receive_memory"] / _MIB,
     idle_time: _IdleTime = _DEFAULTS["idle_seconds"],
     send_timeout: _SendTimeout = _DEFAULTS["send_timeout_seconds"],
     grace: _Grace = _DEFAULTS["grace_seconds"],
@@ -160,6 +200,10 @@ def serve(
     access_log: _AccessLog = None,
     access_log_json: _AccessLogJson = False,
     pcap: _Pcap = None,
+    config: _Config = None,
+    pid_file: _PidFile = None,
+    reload: _Reload = False,
+    install_unit: _InstallUnit = False,
     setup: _Setup = False,
     check: _Check = False,
     teardown: _Teardown = False,
@@ -168,96 +212,105 @@ def serve(
     user: _User = None,
 ) -> None:
     """Serve files, or another server, to Multipath TCP clients with our own endpoint."""
-    paths = [_path(text) for text in listen]
-    if (work := chosen(setup=setup, check=check, teardown=teardown, dry_run=dry_run)) is not None:
-        wire(work, paths_of(paths, uplink or []), user=user, port=port, mtu=mtu, dry_run=dry_run)
+    values = {name: value for name, value in locals().items() if name != "context"}
+    if install_unit:
+        unit.install(config, user, grace, dry_run=dry_run)
         return
-    _check(root, origin, proxy_protocol, (scheduler, congestion_control, path_policy))
-    limits = _limits(max_connections, max_per_address, max_half_open, memory, send_memory, idle_time, send_timeout)
-    serving = _core.Serving(
-        listen=paths,
-        root=root,
-        origin=origin,
-        follow_symlinks=follow_symlinks,
-        hidden=hidden,
-        proxy_protocol=proxy_protocol,
-        port=port,
-        mtu=mtu,
-        scheduler=scheduler,
-        congestion_control=congestion_control,
-        path_policy=path_policy,
-        **limits,
-        grace_seconds=grace,
-        metrics=metrics,
-        state=state,
-        access_log=access_log,
-        access_log_json=access_log_json,
-        capture=pcap,
-    )
-    _run(serving, f"{root or origin} on {_where(listen)}, port {port}", f"{scheduler}, {congestion_control}")
+    if (work := chosen(setup=setup, check=check, teardown=teardown, dry_run=dry_run)) is not None:
+        paths = paths_of(_paths(listen), uplink or [])
+        wire(work, paths, user=user, port=port, mtu=mtu, dry_run=dry_run)
+        return
+    if reload:
+        _reload(values)
+        return
+    _serve(context, values)
 
 
-def _check(root: Path | None, origin: str | None, proxy_protocol: bool, names: tuple[str, str, str]) -> None:
-    """Refuses what can be refused without the compiled part, which knows less about the command line."""
+def _in_file(path: Path) -> dict[str, Any]:
+    return configuration.read(path, configuration.options_of(serve, excluded=_OF_CALLS))
+
+
+def _serve(context: typer.Context, values: Mapping[str, Any]) -> None:
+    """Serves until a signal ends it."""
     if not _ON_LINUX:
         fail("serving needs Linux: TUN devices carry the packets", Exit.RUN_FAILED)
+    options = _options(values)
+    _core.check_serving(**options)
+    with _pid_file(values["pid_file"]):
+        supervisor = Supervisor(options, lambda: _reread(context, values), attend, Notifier.of(os.environ))
+        if (code := supervisor.run()) != 0:
+            raise typer.Exit(code)
+
+
+def _reload(values: Mapping[str, Any]) -> None:
+    """Checks the options, so that mistakes are shown here, and lets the running server read them."""
+    if values["pid_file"] is None:
+        raise InputError("--reload needs the --pid-file of a running server; under systemd: systemctl reload anabranch")
+    if values["config"] is not None:
+        _core.check_serving(**_options(values))
+    _order_reload(values["pid_file"])
+
+
+def _reread(context: typer.Context, values: Mapping[str, Any]) -> Options:
+    """The options, with the configuration file as it is now. What was typed stays."""
+    config: Path | None = values["config"]
+    if config is None:
+        return _options(values)
+    parameters = signature(serve).parameters
+    typed = {
+        name: value
+        for name, value in values.items()
+        if (source := context.get_parameter_source(name)) is not None and source.name not in ("DEFAULT", "DEFAULT_MAP")
+    }
+    defaults = {name: parameters[name].default for name in values}
+    return _options({**defaults, **_in_file(config), **typed})
+
+
+def _options(values: Mapping[str, Any]) -> Options:
+    """The arguments of the compiled part.
+
+    Raises:
+        InputError: An option is missing or wrong.
+    """
+    root, origin = values["root"], values["origin"]
     if (root is None) == (origin is None):
         raise InputError("one of --root DIR and --origin HOST:PORT is needed")
-    if proxy_protocol and origin is None:
+    if values["proxy_protocol"] and origin is None:
         raise InputError("--proxy-protocol belongs to --origin: files are served without another server")
-    options = ("--scheduler", "--congestion-control", "--path-policy")
-    for option, kind, name in zip(options, ("schedulers", "congestion-controls", "path-policies"), names, strict=True):
-        _check_name(option, kind, name)
-
-
-class _Limits(TypedDict):
-    """Limits as the compiled part takes them."""
-
-    max_connections: int
-    max_per_address: int
-    max_half_open: int
-    memory: int
-    send_memory: int
-    idle_seconds: float
-    send_timeout_seconds: float
-
-
-def _limits(
-    max_connections: int,
-    max_per_address: int,
-    max_half_open: int,
-    memory_mib: float,
-    send_memory_mib: float,
-    idle_s: float,
-    send_timeout_s: float,
-) -> _Limits:
+    for name in ("scheduler", "congestion_control", "path_policy"):
+        _check_name(f"--{name.replace('_', '-')}", _KINDS[name], values[name])
+    same = {name: values[name] for name in _AS_TYPED}
+    sizes = {name: int(values[name] * _MIB) for name in ("memory", "send_memory", "receive_memory")}
+    paths = {name: None if values[name] is None else str(values[name]) for name in ("root", "state", "access_log")}
     return {
-        "max_connections": max_connections,
-        "max_per_address": max_per_address,
-        "max_half_open": max_half_open,
-        "memory": int(memory_mib * _MIB),
-        "send_memory": int(send_memory_mib * _MIB),
-        "idle_seconds": idle_s,
-        "send_timeout_seconds": send_timeout_s,
+        **same,
+        **sizes,
+        **paths,
+        "listen": _paths(values["listen"]),
+        "idle_seconds": values["idle_time"],
+        "send_timeout_seconds": values["send_timeout"],
+        "grace_seconds": values["grace"],
+        "capture": None if values["pcap"] is None else str(values["pcap"]),
     }
 
 
-def _where(listen: list[str]) -> str:
-    return " and ".join(text.replace("=", " at ") for text in listen)
+_KINDS = {
+    "scheduler": "schedulers",
+    "congestion_control": "congestion-controls",
+    "path_policy": "path-policies",
+}
+# What the compiled part takes as it is.
+_AS_TYPED = (
+    *("origin", "follow_symlinks", "hidden", "proxy_protocol", "port", "mtu"),
+    *("scheduler", "congestion_control", "path_policy"),
+    *("max_connections", "max_per_address", "max_half_open", "metrics", "access_log_json"),
+)
 
 
-def _run(serving: _core.Serving, what: str, how: str) -> None:
-    """Serves until a signal ends it."""
-    with _signals_to(serving.stop):
-        _say(f"serving {what}; Ctrl-C ends it")
-        if (address := serving.metrics()) is not None:
-            _say(f"metrics: http://{address}/metrics")
-        _watch(serving, how)
-        _say(f"served {serving.finish()} connections")
-
-
-def _say(line: str) -> None:
-    err().print(Text(line), soft_wrap=True)
+def _paths(listen: list[str] | None) -> list[tuple[str, str]]:
+    if not listen:
+        raise InputError("--listen DEVICE=ADDRESS is needed, such as --listen srv1=10.99.0.1; once for each path")
+    return [_path(text) for text in listen]
 
 
 def _path(text: str) -> tuple[str, str]:
@@ -271,51 +324,3 @@ def _check_name(option: str, kind: str, name: str) -> None:
     known = [entry["name"] for entry in grouped()[kind]]
     if name not in known:
         raise InputError(f"{option}: {unknown(name, known)}")
-
-
-@contextmanager
-def _signals_to(stop: Callable[[], None]) -> Iterator[None]:
-    """Lets Ctrl-C and the end of a session call `stop`; puts everything back as it was afterwards."""
-
-    def on_signal(_number: int, _frame: FrameType | None) -> None:
-        stop()
-
-    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _watch(serving: _core.Serving, how: str) -> None:
-    """Prints how the server is doing until it has ended."""
-    console = err()
-    if console.is_terminal:
-        with Live(console=console, transient=True, auto_refresh=False) as live:
-            for line in _lines(serving, how, _LINE_EVERY_S):
-                live.update(Text(line, overflow="ellipsis", no_wrap=True), refresh=True)
-        return
-    for line in _lines(serving, how, _PLAIN_LINE_EVERY_S):
-        if not line.startswith("0 clients"):
-            _say(line)
-
-
-def _lines(serving: _core.Serving, how: str, every_s: float) -> Iterator[str]:
-    """A line whenever so much time has passed, until the server has ended."""
-    before = serving.status()
-    while not serving.wait(_LOOK_EVERY_S):
-        now = serving.status()
-        if now["uptime"] - before["uptime"] >= every_s:
-            yield _line(before, now, how)
-            before = now
-
-
-def _line(before: _Facts, now: _Facts, how: str) -> str:
-    seconds = now["uptime"] - before["uptime"]
-    parts = [f"{now['open']} client{'' if now['open'] == 1 else 's'}"]
-    for old, new in zip(before["paths"] or now["paths"], now["paths"], strict=True):
-        rate = (new["sent_bytes"] - old["sent_bytes"]) * 8 / seconds / 1e6
-        parts.append(f"{new['device']} {rate:.1f} Mb/s")
-    parts.append(f"{now['send_queue'] / 1e6:.1f} MB in the send queue")
-    return ", ".join(parts) + f" ({how})"

@@ -61,8 +61,8 @@ class Document:
         return value
 
 
-def read(path: Path) -> Document:
-    """Reads a file.
+def read(path: Path, what: str = "a plan") -> Document:
+    """Reads a file that should be `what`.
 
     Raises:
         InputError: It is no TOML in UTF-8; the message has the line.
@@ -70,7 +70,7 @@ def read(path: Path) -> Document:
     try:
         text = path.read_bytes().decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: this is no text in UTF-8; expected a plan in TOML") from error
+        raise InputError(f"{path}: this is no text in UTF-8; expected {what} in TOML") from error
     return Document(text, path)
 
 

@@ -7,9 +7,9 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Form of the lines.
@@ -34,11 +34,39 @@ pub struct AccessLog {
 /// Lines that may wait for the disk; further ones are lost, because clients do not wait for it.
 const MAX_WAITING: usize = 10_000;
 
+/// Where lines are written.
+type Target = Box<dyn Write + Send>;
+
+/// What the thread of a log gets.
+enum Work {
+    Line(String),
+    /// Further lines go here.
+    Open(Target),
+}
+
 /// Writes lines on a thread of its own.
 #[derive(Clone, Debug)]
 pub(super) struct Log {
-    lines: SyncSender<String>,
-    format: LogFormat,
+    work: SyncSender<Work>,
+    options: AccessLog,
+}
+
+fn open(options: &AccessLog) -> io::Result<Target> {
+    Ok(if options.file == Path::new("-") {
+        Box::new(io::stdout())
+    } else {
+        Box::new(OpenOptions::new().append(true).create(true).open(&options.file)?)
+    })
+}
+
+fn write_all(mut target: Target, received: &Receiver<Work>) {
+    for work in received {
+        match work {
+            // A full disk loses lines and no clients.
+            Work::Line(line) => drop(target.write_all(line.as_bytes()).and_then(|()| target.flush())),
+            Work::Open(other) => target = other,
+        }
+    }
 }
 
 impl Log {
@@ -47,51 +75,152 @@ impl Log {
     /// # Errors
     /// If it cannot be written.
     pub(super) fn start(options: &AccessLog) -> io::Result<Self> {
-        let mut target: Box<dyn Write + Send> = if options.file == Path::new("-") {
-            Box::new(io::stdout())
-        } else {
-            Box::new(OpenOptions::new().append(true).create(true).open(&options.file)?)
-        };
-        let (lines, received) = sync_channel::<String>(MAX_WAITING);
-        let work = move || {
-            for line in received {
-                // A full disk loses lines and no clients.
-                let _ = target.write_all(line.as_bytes()).and_then(|()| target.flush());
-            }
-        };
-        std::thread::Builder::new().name("anabranch-log".into()).spawn(work)?;
-        Ok(Log { lines, format: options.format })
+        let target = open(options)?;
+        let (work, received) = sync_channel(MAX_WAITING);
+        std::thread::Builder::new().name("anabranch-log".into()).spawn(move || write_all(target, &received))?;
+        Ok(Log { work, options: options.clone() })
+    }
+
+    /// The log of these options: this one with its file opened again, which may have been renamed, or another one.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(super) fn changed(&self, options: &AccessLog) -> io::Result<Self> {
+        if self.options != *options {
+            return Log::start(options);
+        }
+        // It waits for a slow disk: other lines may be lost, this must not be.
+        let _ = self.work.send(Work::Open(open(options)?));
+        Ok(self.clone())
     }
 
     fn write(&self, entry: &Entry) {
-        let mut line = match self.format {
+        let mut line = match self.options.format {
             LogFormat::Combined => entry.combined(),
             LogFormat::Json => entry.json(),
         };
         line.push('\n');
-        let _ = self.lines.try_send(line);
+        let _ = self.work.try_send(Work::Line(line));
     }
 }
 
-/// Payload that a connection has sent on each path.
+/// What the log needs of a connection, from both sides of its stream: the loop reports what was sent and acknowledged, the
+/// task what was written.
 #[derive(Debug)]
-pub(super) struct PathBytes(Vec<[AtomicU64; 2]>);
+pub(super) struct Ledger {
+    /// Payload sent on each path, and how much of it was retransmitted.
+    paths: Vec<[AtomicU64; 2]>,
+    /// The most subflows that were open at a time.
+    subflows: AtomicUsize,
+    /// Bytes written to the stream, and bytes of it that the client has acknowledged.
+    written: AtomicU64,
+    acked: AtomicU64,
+    /// Number of records that wait. Without a log it stays zero, and nobody takes the lock.
+    waiting: AtomicUsize,
+    records: Mutex<Waiting>,
+}
 
-impl PathBytes {
+/// Records whose responses were handed over.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// With the offset in the stream behind the response, once it was written.
+    records: Vec<(Option<u64>, Record)>,
+    /// The connection has ended.
+    closed: bool,
+}
+
+impl Ledger {
     pub(super) fn new(paths: usize) -> Arc<Self> {
-        Arc::new(PathBytes((0..paths).map(|_| Default::default()).collect()))
+        Arc::new(Ledger {
+            paths: (0..paths).map(|_| Default::default()).collect(),
+            subflows: AtomicUsize::new(0),
+            written: AtomicU64::new(0),
+            acked: AtomicU64::new(0),
+            waiting: AtomicUsize::new(0),
+            records: Mutex::default(),
+        })
     }
 
     /// A segment was sent; `again`: its first byte was sent on the subflow before.
     pub(super) fn count(&self, path: usize, bytes: u32, again: bool) {
-        if let Some([all, retransmitted]) = self.0.get(path) {
+        if let Some([all, retransmitted]) = self.paths.get(path) {
             all.fetch_add(u64::from(bytes), Ordering::Relaxed);
             retransmitted.fetch_add(u64::from(bytes) * u64::from(again), Ordering::Relaxed);
         }
     }
 
+    /// Bytes were written to the stream.
+    pub(super) fn wrote(&self, bytes: usize) {
+        self.written.fetch_add(bytes as u64, Ordering::AcqRel);
+    }
+
+    /// Everything that was handed over has been written to the stream.
+    pub(super) fn flushed(&self) {
+        if self.waiting.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let mut waiting = self.lock();
+        let written = self.written.load(Ordering::Acquire);
+        for (end, _) in &mut waiting.records {
+            end.get_or_insert(written);
+        }
+        self.write_acknowledged(waiting);
+    }
+
+    /// The client has acknowledged the stream so far, and has so many subflows.
+    pub(super) fn progress(&self, acked: u64, subflows: usize) {
+        self.subflows.fetch_max(subflows, Ordering::Relaxed);
+        self.acked.store(acked, Ordering::Release);
+        if self.waiting.load(Ordering::Acquire) > 0 {
+            self.write_acknowledged(self.lock());
+        }
+    }
+
+    /// The connection has ended; what is not acknowledged will not be.
+    pub(super) fn close(&self) {
+        let records = {
+            let mut waiting = self.lock();
+            waiting.closed = true;
+            std::mem::take(&mut waiting.records)
+        };
+        records.into_iter().for_each(|(_, record)| record.write());
+    }
+
+    /// Keeps a record until its response is acknowledged. If all of it was written, that is so already or comes; otherwise the
+    /// offset of its end is known at the next flush.
+    fn keep(&self, mut record: Record) {
+        let end = record.written.then(|| self.written.load(Ordering::Acquire));
+        let mut waiting = self.lock();
+        if waiting.closed || end.is_some_and(|end| end <= self.acked.load(Ordering::Acquire)) {
+            drop(waiting);
+            if end.is_some_and(|end| end <= self.acked.load(Ordering::Acquire)) {
+                record.acknowledged();
+            }
+            return record.write();
+        }
+        // Before the record is there, so that a later acknowledgment looks for it.
+        self.waiting.fetch_add(1, Ordering::AcqRel);
+        waiting.records.push((end, record));
+        self.write_acknowledged(waiting);
+    }
+
+    fn write_acknowledged(&self, mut waiting: MutexGuard<'_, Waiting>) {
+        let acked = self.acked.load(Ordering::Acquire);
+        let done = waiting.records.extract_if(.., |(end, _)| end.is_some_and(|end| end <= acked)).collect::<Vec<_>>();
+        self.waiting.fetch_sub(done.len(), Ordering::AcqRel);
+        drop(waiting);
+        for (_, mut record) in done {
+            record.acknowledged();
+            record.write();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn now(&self) -> Vec<[u64; 2]> {
-        self.0.iter().map(|both| [0, 1].map(|i| both[i].load(Ordering::Relaxed))).collect()
+        self.paths.iter().map(|both| [0, 1].map(|i| both[i].load(Ordering::Relaxed))).collect()
     }
 }
 
@@ -100,7 +229,7 @@ impl PathBytes {
 pub(super) struct Visitor {
     pub(super) log: Option<Log>,
     pub(super) address: SocketAddr,
-    pub(super) paths: Arc<PathBytes>,
+    pub(super) ledger: Arc<Ledger>,
 }
 
 /// What a client has asked for.
@@ -126,6 +255,10 @@ struct Entry {
     complete: bool,
     first_byte: Option<Duration>,
     duration: Duration,
+    /// Until the client had acknowledged everything.
+    acknowledged: Option<Duration>,
+    /// The most subflows that the connection has had at a time.
+    subflows: usize,
     /// Payload sent on each path meanwhile, and how much of it was retransmitted.
     paths: Vec<[u64; 2]>,
 }
@@ -161,6 +294,8 @@ impl Entry {
             "complete": self.complete,
             "first_byte_s": self.first_byte.map(|time| time.as_secs_f64()),
             "duration_s": self.duration.as_secs_f64(),
+            "acknowledged_s": self.acknowledged.map(|time| time.as_secs_f64()),
+            "subflows": self.subflows,
             "paths": paths,
             "referer": asked.and_then(|asked| asked.referer.as_ref()),
             "user_agent": asked.and_then(|asked| asked.agent.as_ref()),
@@ -169,17 +304,38 @@ impl Entry {
     }
 }
 
-/// A line in the making; it is written when this is dropped.
+/// A line in the making. It is written once its response is acknowledged or the connection has ended, or when it is dropped
+/// incomplete.
 #[derive(Debug)]
-pub(super) struct Record {
+pub(super) struct Pending(Option<Record>);
+
+/// See [`Pending`].
+#[derive(Debug)]
+struct Record {
     log: Log,
     entry: Entry,
     began: Instant,
-    paths: Arc<PathBytes>,
+    ledger: Arc<Ledger>,
     before: Vec<[u64; 2]>,
+    /// Everything has been written to the stream.
+    written: bool,
 }
 
 impl Record {
+    fn acknowledged(&mut self) {
+        self.entry.acknowledged = Some(self.began.elapsed());
+    }
+
+    fn write(mut self) {
+        let now = self.ledger.now();
+        self.entry.paths =
+            now.iter().zip(&self.before).map(|(now, before)| [0, 1].map(|i| now[i] - before[i])).collect();
+        self.entry.subflows = self.ledger.subflows.load(Ordering::Relaxed);
+        self.log.write(&self.entry);
+    }
+}
+
+impl Pending {
     /// Begins the line of a connection, if there is a log.
     pub(super) fn of_connection(visitor: &Visitor) -> Option<Self> {
         let entry = Entry {
@@ -192,54 +348,69 @@ impl Record {
             complete: false,
             first_byte: None,
             duration: Duration::ZERO,
+            acknowledged: None,
+            subflows: 0,
             paths: Vec::new(),
         };
-        let (paths, before) = (visitor.paths.clone(), visitor.paths.now());
-        Some(Record { log: visitor.log.clone()?, entry, began: Instant::now(), paths, before })
+        let (ledger, before) = (visitor.ledger.clone(), visitor.ledger.now());
+        let record = Record { log: visitor.log.clone()?, entry, began: Instant::now(), ledger, before, written: false };
+        Some(Pending(Some(record)))
     }
 
     /// Begins the line of a request, if there is a log.
     pub(super) fn of_request<B>(visitor: &Visitor, request: &Request<B>) -> Option<Self> {
-        let mut record = Record::of_connection(visitor)?;
+        let mut pending = Pending::of_connection(visitor)?;
         let text = |name: HeaderName| {
             let value = request.headers().get(name)?;
             Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
         };
         let version = if request.version() == Version::HTTP_10 { "HTTP/1.0" } else { "HTTP/1.1" };
         let line = format!("{} {} {version}", request.method(), request.uri());
-        record.entry.asked = Some(Asked { line, referer: text(REFERER), agent: text(USER_AGENT) });
-        Some(record)
+        pending.entry()?.asked = Some(Asked { line, referer: text(REFERER), agent: text(USER_AGENT) });
+        Some(pending)
+    }
+
+    /// It is there until this is dropped.
+    fn entry(&mut self) -> Option<&mut Entry> {
+        self.0.as_mut().map(|record| &mut record.entry)
     }
 
     /// The response has this status.
     pub(super) fn answered(&mut self, status: u16) {
-        self.entry.status = Some(status);
+        self.0.iter_mut().for_each(|record| record.entry.status = Some(status));
     }
 
     /// Bytes of the body were handed over.
     pub(super) fn sent(&mut self, bytes: usize) {
-        self.entry.first_byte.get_or_insert_with(|| self.began.elapsed());
-        self.entry.sent += bytes as u64;
+        if let Some(Record { entry, began, .. }) = &mut self.0 {
+            entry.first_byte.get_or_insert_with(|| began.elapsed());
+            entry.sent += bytes as u64;
+        }
     }
 
     /// Everything was handed over.
     pub(super) fn completed(&mut self) {
-        self.entry.complete = true;
+        self.0.iter_mut().for_each(|record| record.entry.complete = true);
     }
 
     /// Bytes were passed on in both directions, to their ends.
     pub(super) fn passed(&mut self, received: u64, sent: u64) {
-        (self.entry.received, self.entry.sent, self.entry.complete) = (received, sent, true);
+        if let Some(Record { entry, written, .. }) = &mut self.0 {
+            (entry.received, entry.sent, entry.complete) = (received, sent, true);
+            *written = true;
+        }
     }
 }
 
-impl Drop for Record {
+impl Drop for Pending {
     fn drop(&mut self) {
-        self.entry.duration = self.began.elapsed();
-        let now = self.paths.now();
-        self.entry.paths =
-            now.iter().zip(&self.before).map(|(now, before)| [0, 1].map(|i| now[i] - before[i])).collect();
-        self.log.write(&self.entry);
+        let Some(mut record) = self.0.take() else { return };
+        record.entry.duration = record.began.elapsed();
+        if record.entry.complete {
+            record.ledger.clone().keep(record);
+        } else {
+            record.write();
+        }
     }
 }
 
@@ -287,6 +458,8 @@ mod tests {
             complete: true,
             first_byte: Some(Duration::from_millis(3)),
             duration: Duration::from_millis(250),
+            acknowledged: Some(Duration::from_millis(375)),
+            subflows: 2,
             paths: vec![[700, 0], [400, 100]],
         }
     }
@@ -300,11 +473,130 @@ mod tests {
         assert_eq!(passed.combined(), r#"10.1.0.2 - - [14/Nov/2023:22:13:20 +0000] "-" - 1000 "-" "-""#);
     }
 
+    /// A log into a file, and what is in it once it has so many lines.
+    struct File(std::path::PathBuf, Log);
+
+    impl File {
+        fn new(name: &str) -> Self {
+            let file = std::env::temp_dir().join(format!("anabranch-{}-{name}", std::process::id()));
+            let _ = std::fs::remove_file(&file);
+            let log = Log::start(&AccessLog { file: file.clone(), format: LogFormat::Json }).expect("a file");
+            File(file, log)
+        }
+
+        fn visitor(&self, ledger: &Arc<Ledger>) -> Visitor {
+            let address = "10.1.0.2:40000".parse().unwrap();
+            Visitor { log: Some(self.1.clone()), address, ledger: ledger.clone() }
+        }
+
+        fn lines(&self, number: usize) -> Vec<serde_json::Value> {
+            let began = Instant::now();
+            loop {
+                let text = std::fs::read_to_string(&self.0).expect("a file");
+                if text.lines().count() >= number && text.ends_with('\n') || number == 0 {
+                    return text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+                }
+                assert!(began.elapsed() < Duration::from_secs(30), "{text}");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+
+    impl Drop for File {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    fn response(visitor: &Visitor, bytes: usize) {
+        let mut pending = Pending::of_connection(visitor).expect("there is a log");
+        pending.sent(bytes);
+        pending.completed();
+    }
+
+    #[test]
+    fn a_line_waits_until_its_response_is_acknowledged() {
+        let (file, ledger) = (File::new("acknowledged"), Ledger::new(2));
+        let visitor = file.visitor(&ledger);
+        ledger.progress(0, 3);
+        response(&visitor, 1000);
+        // A part of it is in the stream, and even acknowledged; the end of it is not known before the flush.
+        ledger.wrote(600);
+        ledger.progress(600, 1);
+        assert_eq!(file.lines(0).len(), 0);
+        ledger.wrote(500);
+        ledger.flushed();
+        response(&visitor, 70);
+        ledger.wrote(100);
+        ledger.flushed();
+        ledger.progress(1099, 1);
+        assert_eq!(file.lines(0).len(), 0);
+        ledger.count(1, 1100, false);
+        ledger.progress(1100, 1);
+        let lines = file.lines(1);
+        assert_eq!((lines.len(), &lines[0]["sent_bytes"], &lines[0]["subflows"]), (1, &1000.into(), &3.into()));
+        assert!(lines[0]["acknowledged_s"].as_f64() >= lines[0]["duration_s"].as_f64());
+        assert_eq!(lines[0]["paths"][1]["bytes"], 1100);
+        ledger.progress(1200, 1);
+        assert_eq!(file.lines(2)[1]["sent_bytes"], 70);
+    }
+
+    #[test]
+    fn what_was_not_acknowledged_has_a_line_without_that_time() {
+        let (file, ledger) = (File::new("closed"), Ledger::new(1));
+        let visitor = file.visitor(&ledger);
+        response(&visitor, 10);
+        ledger.wrote(10);
+        ledger.flushed();
+        drop(Pending::of_connection(&visitor));
+        ledger.close();
+        // Nobody is left to acknowledge this one.
+        response(&visitor, 30);
+        let mut lines = file.lines(3);
+        lines.sort_by_key(|line| line["sent_bytes"].as_u64());
+        let seen: Vec<_> = lines.iter().map(|line| (line["sent_bytes"].as_u64(), line["complete"].as_bool())).collect();
+        assert_eq!(seen, [(Some(0), Some(false)), (Some(10), Some(true)), (Some(30), Some(true))]);
+        assert!(lines.iter().all(|line| line["acknowledged_s"].is_null()));
+    }
+
+    #[test]
+    fn a_connection_that_was_passed_on_may_be_acknowledged_before_its_end_is_known() {
+        let (file, ledger) = (File::new("passed"), Ledger::new(1));
+        let visitor = file.visitor(&ledger);
+        let mut pending = Pending::of_connection(&visitor).expect("there is a log");
+        ledger.wrote(50);
+        ledger.progress(50, 1);
+        ledger.close();
+        pending.passed(7, 50);
+        drop(pending);
+        let line = &file.lines(1)[0];
+        assert_eq!((line["received_bytes"].as_u64(), line["sent_bytes"].as_u64()), (Some(7), Some(50)));
+        assert!(line["acknowledged_s"].as_f64().is_some());
+    }
+
+    #[test]
+    fn a_file_that_was_renamed_is_opened_again() {
+        let (file, ledger) = (File::new("renamed"), Ledger::new(1));
+        let visitor = file.visitor(&ledger);
+        drop(Pending::of_connection(&visitor));
+        file.lines(1);
+        let earlier = file.0.with_extension("1");
+        std::fs::rename(&file.0, &earlier).expect("renamed");
+        let log = file.1.changed(&file.1.options).expect("opened");
+        drop(Pending::of_connection(&visitor));
+        // Also for whoever has the log from before.
+        drop(Pending::of_connection(&Visitor { log: Some(log), ..visitor }));
+        assert_eq!(file.lines(2).len(), 2);
+        assert_eq!(std::fs::read_to_string(&earlier).expect("a file").lines().count(), 1);
+        std::fs::remove_file(earlier).expect("removed");
+    }
+
     #[test]
     fn a_line_of_json_has_times_and_paths() {
         let line: serde_json::Value = serde_json::from_str(&entry().json()).expect("JSON");
         assert_eq!((line["time"].as_f64(), line["status"].as_u64()), (Some(1_700_000_000.5), Some(206)));
         assert_eq!((line["first_byte_s"].as_f64(), line["duration_s"].as_f64()), (Some(0.003), Some(0.25)));
+        assert_eq!((line["acknowledged_s"].as_f64(), line["subflows"].as_u64()), (Some(0.375), Some(2)));
         assert_eq!(line["paths"][1]["retransmitted_bytes"], 100);
         assert_eq!((&line["request"], &line["referer"]), (&"GET /f HTTP/1.1".into(), &serde_json::Value::Null));
     }

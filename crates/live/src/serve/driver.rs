@@ -8,13 +8,14 @@ use super::state::Writer;
 use super::status::{Board, PathStatus, Status, Traffic};
 use super::stream::{ReadyConnections, StreamApplication};
 use crate::wait::{Waiter, sharpen_timers};
-use crate::{Clock, ConnectionId, Counters, Host, Opened, Server, Tap, Tun};
+use crate::{Clock, ConnectionId, Counters, Host, Limits, Opened, Server, Tap, Tun};
+use anabranch_stack::Config;
 use anabranch_units::{Duration, Instant, LinkDirection, PathId};
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The largest IP packet.
 const MAX_PACKET: usize = 65_535;
@@ -25,6 +26,8 @@ const BATCH: usize = 64;
 const LINGER: Duration = Duration::from_millis(300);
 /// Interval of the published status, and the longest sleep of the loop.
 const PUBLISH_EVERY: Duration = Duration::from_secs(1);
+/// How old the list of open subflows may be. Whoever connected since then is not reset after a crash.
+const STATE_EVERY: Duration = Duration::from_millis(100);
 
 /// What the loop should do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,17 +70,33 @@ impl Bell for LoopBell {
 pub(super) struct Wakes {
     pub(super) ready: Arc<ReadyConnections>,
     order: AtomicU8,
+    /// The configuration of new connections and the limits, if they were changed.
+    changed: Mutex<Option<(Config, Limits)>>,
 }
 
 impl Wakes {
     pub(super) fn new() -> io::Result<Self> {
-        Ok(Wakes { ready: Arc::new(Ready::new(LoopBell::new()?)), order: AtomicU8::new(Order::Run as u8) })
+        Ok(Wakes {
+            ready: Arc::new(Ready::new(LoopBell::new()?)),
+            order: AtomicU8::new(Order::Run as u8),
+            changed: Mutex::default(),
+        })
     }
 
     /// Changes the order; orders are never withdrawn.
     pub(super) fn order(&self, order: Order) {
         self.order.fetch_max(order as u8, Ordering::Relaxed);
         self.ready.bell().ring();
+    }
+
+    /// Changes the configuration of new connections, and the limits.
+    pub(super) fn reconfigure(&self, config: Config, limits: Limits) {
+        *self.changed.lock().unwrap_or_else(PoisonError::into_inner) = Some((config, limits));
+        self.ready.bell().ring();
+    }
+
+    fn take_changed(&self) -> Option<(Config, Limits)> {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Takes the connections that became ready since the last call.
@@ -98,7 +117,7 @@ impl Wakes {
 /// A path of the loop.
 #[derive(Debug)]
 pub(super) struct Port {
-    device: Tun,
+    device: Arc<Tun>,
     listen: Listen,
     received: Traffic,
     sent: Traffic,
@@ -106,7 +125,7 @@ pub(super) struct Port {
 }
 
 impl Port {
-    pub(super) fn new(device: Tun, listen: Listen) -> Self {
+    pub(super) fn new(device: Arc<Tun>, listen: Listen) -> Self {
         Port { device, listen, received: Traffic::default(), sent: Traffic::default(), refused: 0 }
     }
 
@@ -128,6 +147,8 @@ pub(super) struct Driver<F> {
     pub(super) board: Arc<Board>,
     pub(super) meter: Meter,
     pub(super) state: Option<Writer>,
+    /// When the list of open subflows is due, after packets that may have changed it.
+    pub(super) state_due: Option<Instant>,
     /// All connections were aborted; when to return.
     pub(super) linger_until: Option<Instant>,
 }
@@ -163,7 +184,8 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
                 }
                 return Ok(self.server.counters());
             }
-            let next = self.linger_until.map_or(publish_at, |at| at.min(publish_at));
+            self.keep_state(now);
+            let next = [self.linger_until, self.state_due].into_iter().flatten().fold(publish_at, Instant::min);
             let due = self.server.poll_timeout().map_or(next, |at| at.min(next));
             waiter.wait(&clock, if more { now } else { due })?;
             for (i, port) in ports.iter_mut().enumerate().filter(|(i, _)| waiter.ready(*i)) {
@@ -179,6 +201,9 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
         wakes.take(woken);
         for id in woken.drain(..) {
             self.server.wake(now, id);
+        }
+        if let Some((config, limits)) = wakes.take_changed() {
+            self.server.reconfigure(config, limits);
         }
         if wakes.ordered(Order::Refuse) {
             self.server.stop_accepting();
@@ -213,6 +238,9 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
         for _ in 0..BATCH {
             let Some(len) = port.device.read(buffer)? else { return Ok(()) };
             let now = clock.now();
+            if self.state.is_some() {
+                self.state_due.get_or_insert(now + STATE_EVERY);
+            }
             port.received.count(len);
             self.tap.at_far_end(now, path, LinkDirection::Up, &buffer[..len])?;
             self.server.receive(now, path, &buffer[..len]);
@@ -220,10 +248,16 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
         Ok(())
     }
 
-    fn publish(&mut self, now: Instant, ports: &[Port]) {
-        if let Some(state) = &mut self.state {
-            state.update(self.server.open_subflows());
+    /// Writes the list of open subflows, if it is due.
+    fn keep_state(&mut self, now: Instant) {
+        if let Some(state) = self.state.as_mut().filter(|_| self.state_due.is_some_and(|at| at <= now)) {
+            // A list that is still being written is tried again.
+            self.state_due = (!state.update(self.server.open_subflows())).then(|| now + STATE_EVERY);
         }
+    }
+
+    fn publish(&mut self, now: Instant, ports: &[Port]) {
+        self.server.expire(now);
         let gauges = self.server.gauges();
         let paths = ports.iter().zip(self.server.path_counters()).zip(&gauges.subflows);
         let paths = paths.map(|((port, segments), subflows)| PathStatus {

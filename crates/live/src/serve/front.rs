@@ -1,6 +1,6 @@
 //! The asynchronous side: takes the streams from the loop, and answers them.
 
-use super::access::{Log, Record};
+use super::access::{Log, Pending};
 use super::driver::{Order, Wakes};
 use super::files::{self, Files};
 use super::meter::Meter;
@@ -14,15 +14,20 @@ use std::io;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 
-/// Number of orders to stop: the first one lets running responses complete, the second one aborts them.
-pub(super) type Stops = watch::Receiver<u32>;
+/// Orders to the asynchronous side.
+pub(super) struct Orders {
+    /// Number of orders to stop: the first one lets running responses complete, the second one aborts them.
+    pub(super) stops: watch::Receiver<u32>,
+    /// The options, and later ones.
+    pub(super) versions: watch::Receiver<Version>,
+}
 
-/// What all connections share.
-pub(super) struct Shared {
-    /// Counts their memory.
-    pub(super) meter: Meter,
-    /// The access log, if there is one.
+/// The options at a time, and the access log that belongs to them.
+#[derive(Clone, Debug)]
+pub(super) struct Version {
+    pub(super) options: Arc<Options>,
     pub(super) log: Option<Log>,
 }
 
@@ -61,7 +66,7 @@ impl Front {
             Front::Origin { address, announces, under_way, .. } => {
                 let (address, announces, under_way) = (address.clone(), *announces, under_way.clone());
                 tokio::spawn(async move {
-                    let mut record = Record::of_connection(&visitor);
+                    let mut record = Pending::of_connection(&visitor);
                     if let Ok((received, sent)) = proxy::pass(stream, &address, announces).await
                         && let Some(record) = &mut record
                     {
@@ -85,47 +90,85 @@ impl Front {
     }
 }
 
+/// Whether requests are answered the same way with both options.
+fn alike(one: &Options, other: &Options) -> bool {
+    one.content == other.content && one.visible == other.visible && one.proxy_protocol == other.proxy_protocol
+}
+
+/// What answers streams now, and what completes those of earlier options.
+struct Fronts {
+    front: Front,
+    version: Version,
+    earlier: JoinSet<()>,
+}
+
+impl Fronts {
+    /// Goes on with other options. Streams of the earlier ones complete their present response.
+    fn change(&mut self, version: Version, meter: &Meter) {
+        if !alike(&self.version.options, &version.options) {
+            // The directory was there a moment ago; if it is gone, the earlier one stays.
+            let Ok(front) = Front::new(&version.options, meter) else { return };
+            self.earlier.spawn(std::mem::replace(&mut self.front, front).complete());
+        }
+        self.version = version;
+    }
+
+    /// Waits until all running responses are complete.
+    async fn complete(mut self) {
+        self.front.complete().await;
+        while self.earlier.join_next().await.is_some() {}
+    }
+}
+
 /// Serves streams until the order to stop, and then completes the running responses. An error is an error of the
 /// operating system.
 pub(super) async fn run(
-    options: &Options,
     mut streams: mpsc::UnboundedReceiver<Stream>,
     wakes: &Wakes,
-    mut stops: Stops,
+    orders: Orders,
     metrics: Option<(std::net::TcpListener, Arc<Shown>)>,
-    shared: &Shared,
+    meter: &Meter,
 ) -> io::Result<()> {
+    let Orders { mut stops, mut versions } = orders;
     if let Some((listener, shown)) = metrics {
         tokio::spawn(metrics::show(TcpListener::from_std(listener)?, shown));
     }
-    tokio::spawn(trim::give_back(shared.meter.clone()));
-    let front = Front::new(options, &shared.meter)?;
+    tokio::spawn(trim::give_back(meter.clone()));
+    let version = versions.borrow_and_update().clone();
+    let mut fronts = Fronts { front: Front::new(&version.options, meter)?, version, earlier: JoinSet::new() };
     loop {
         tokio::select! {
             stream = streams.recv() => match stream {
-                Some(stream) => front.take(stream, shared.log.clone()),
+                Some(stream) => fronts.front.take(stream, fronts.version.log.clone()),
                 // The loop has ended; joining it gives the reason.
                 None => return Ok(()),
             },
+            Ok(()) = versions.changed() => {
+                let version = versions.borrow_and_update().clone();
+                fronts.change(version, meter);
+            }
+            // Those that are complete need no place.
+            Some(_) = fronts.earlier.join_next() => {}
             () = stopped(&mut stops, 1) => break,
         }
     }
     wakes.order(Order::Refuse);
+    let grace = fronts.version.options.grace;
     let end = async {
-        front.complete().await;
+        fronts.complete().await;
         // All responses are written; they remain to be acknowledged.
         wakes.order(Order::Finish);
         while streams.recv().await.is_some() {}
     };
     tokio::select! {
         () = end => {}
-        () = tokio::time::sleep(options.grace) => wakes.order(Order::Abort),
+        () = tokio::time::sleep(grace) => wakes.order(Order::Abort),
         () = stopped(&mut stops, 2) => wakes.order(Order::Abort),
     }
     Ok(())
 }
 
 /// Waits for this number of orders to stop; also ends when no order can come any more.
-async fn stopped(stops: &mut Stops, times: u32) {
+async fn stopped(stops: &mut watch::Receiver<u32>, times: u32) {
     let _ = stops.wait_for(|given| *given >= times).await;
 }

@@ -13,7 +13,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::fmt::{Display, Write};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::net::TcpListener;
 
@@ -26,19 +26,35 @@ const RETRY: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct Shown {
     pub(super) board: Arc<Board>,
+    names: Mutex<Names>,
+}
+
+/// How data is sent.
+#[derive(Debug)]
+struct Names {
     scheduler: String,
     congestion_control: String,
     path_policy: String,
 }
 
-impl Shown {
-    pub(super) fn new(board: Arc<Board>, options: &Options) -> Self {
-        Shown {
-            board,
+impl Names {
+    fn of(options: &Options) -> Self {
+        Names {
             scheduler: options.scheduler.name.clone(),
             congestion_control: options.congestion_control.name.clone(),
             path_policy: options.path_policy.name.clone(),
         }
+    }
+}
+
+impl Shown {
+    pub(super) fn new(board: Arc<Board>, options: &Options) -> Self {
+        Shown { board, names: Mutex::new(Names::of(options)) }
+    }
+
+    /// The options were changed.
+    pub(super) fn update(&self, options: &Options) {
+        *self.names.lock().unwrap_or_else(PoisonError::into_inner) = Names::of(options);
     }
 }
 
@@ -130,13 +146,15 @@ fn escaped(text: &str) -> String {
 fn page(shown: &Shown, status: &Status, process: Process) -> String {
     let mut page = Page(String::with_capacity(8 << 10));
     page.family("anabranch_info", Kind::Gauge, "Always 1; the labels say how the server works.");
+    let names = shown.names.lock().unwrap_or_else(PoisonError::into_inner);
     let labels = [
         ("version", env!("CARGO_PKG_VERSION")),
-        ("scheduler", &shown.scheduler),
-        ("congestion_control", shown.congestion_control.as_str()),
-        ("path_policy", &shown.path_policy),
+        ("scheduler", &names.scheduler),
+        ("congestion_control", names.congestion_control.as_str()),
+        ("path_policy", &names.path_policy),
     ];
     page.sample("anabranch_info", &labels, 1);
+    drop(names);
     page.single("anabranch_uptime_seconds", Kind::Gauge, "Since the start.", status.uptime.as_secs_f64());
     connections(&mut page, status);
     paths(&mut page, status);
@@ -148,13 +166,14 @@ fn page(shown: &Shown, status: &Status, process: Process) -> String {
 
 fn connections(page: &mut Page, status: &Status) {
     let (gauges, counters) = (&status.gauges, &status.counters);
-    let now: [(&str, &str, u64); 7] = [
+    let now: [(&str, &str, u64); 8] = [
         ("connections_open", "Connections whose handshake is complete.", gauges.open),
         ("connections_multipath", "Those of them that speak Multipath TCP.", gauges.multipath),
         ("connections_half_open", "Handshakes under way.", gauges.half_open),
         ("subflows_time_wait", "Ended subflows that are remembered.", gauges.time_waits),
         ("send_queue_bytes", "Written by the application and not acknowledged.", gauges.send_queue),
         ("receive_queue_bytes", "Received in order and not read.", gauges.receive_queue),
+        ("receive_room_bytes", "Room of all receive buffers; what clients may send ahead.", gauges.receive_room),
         ("buffer_bytes", "Memory of all buffers of connections.", status.held + gauges.receive_memory),
     ];
     for (name, help, value) in now {

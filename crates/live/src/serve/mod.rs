@@ -8,6 +8,7 @@
 
 mod access;
 mod channel;
+mod devices;
 mod driver;
 mod files;
 mod front;
@@ -24,6 +25,7 @@ mod sync;
 mod trim;
 
 pub use access::{AccessLog, LogFormat};
+pub use devices::Devices;
 pub use files::Visible;
 pub use options::{Content, Listen, Options, SEND_MEMORY, ServeError};
 pub use room::FIRST_ROOM;

@@ -1,7 +1,7 @@
 //! Options of a server, and their errors.
 
-use super::{AccessLog, Visible};
-use crate::Limits;
+use super::{AccessLog, Devices, Visible};
+use crate::{Limits, Server};
 use anabranch_stack::Config;
 use anabranch_stack::connection::{Choice, PathConfig, Protocol, Transport};
 use anabranch_stack::options::OptionError;
@@ -71,9 +71,11 @@ pub struct Options {
     pub grace: Duration,
     /// Address of the Prometheus metrics page, with an ordinary socket of the kernel's; `None`: no page.
     pub metrics: Option<SocketAddr>,
-    /// File with the open subflows, updated once a second; those that an earlier server left there are reset at the
-    /// start. `None`: their clients time out by themselves.
+    /// File with the open subflows, at most 0.1 s old; those that an earlier server left there are reset at the
+    /// start. `None`: the list of `devices` is used, if there is one; otherwise their clients time out by themselves.
     pub state: Option<PathBuf>,
+    /// Devices that are open already; others are opened. `None`: all are opened.
+    pub devices: Option<Devices>,
     /// The access log; `None`: none.
     pub access_log: Option<AccessLog>,
     /// File for a pcapng capture of all packets; `None`: no capture.
@@ -104,6 +106,7 @@ impl Options {
             grace: Duration::from_secs(10),
             metrics: None,
             state: None,
+            devices: None,
             access_log: None,
             capture: None,
         }
@@ -126,8 +129,24 @@ impl Options {
         config
     }
 
-    /// Checks that need no open device or file.
-    pub(super) fn check(&self) -> Result<(), ServeError> {
+    /// What a running server cannot change; the name of the first such option that the other ones have changed.
+    pub(super) fn fixed(&self, other: &Options) -> Option<&'static str> {
+        let same = [
+            ("listen", self.listen == other.listen),
+            ("port", self.port == other.port),
+            ("mtu", self.mtu == other.mtu),
+            ("metrics", self.metrics == other.metrics),
+            ("state", self.state == other.state),
+            ("pcap", self.capture == other.capture),
+        ];
+        same.into_iter().find(|(_, same)| !same).map(|(name, _)| name)
+    }
+
+    /// Checks what can be checked without opening devices or files.
+    ///
+    /// # Errors
+    /// See [`ServeError`].
+    pub fn check(&self) -> Result<(), ServeError> {
         if self.listen.is_empty() {
             return Err(ServeError::NoPath);
         }
@@ -139,6 +158,7 @@ impl Options {
         {
             return Err(ServeError::Twice { device: twice.device.clone(), number: i + 1 });
         }
+        Server::<(), ()>::check(&self.config(), self.limits)?;
         match &self.content {
             Content::Root(root) => match std::fs::read_dir(root) {
                 Ok(_) => Ok(()),
@@ -169,6 +189,9 @@ pub enum ServeError {
         /// Number of the second path with it, from one.
         number: usize,
     },
+    /// An option that a running server cannot change.
+    #[error("a running server keeps its --{0}; start it again to change that")]
+    Fixed(&'static str),
     /// Invalid scheduler, congestion control or path policy.
     #[error(transparent)]
     Option(#[from] OptionError),

@@ -2,7 +2,7 @@
 
 use super::meter::Meter;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 /// Guaranteed room of each connection: twice the bandwidth-delay product of 20 Mb/s and 50 ms.
 pub const FIRST_ROOM: usize = 256 << 10;
@@ -13,28 +13,43 @@ const FIXED: usize = 128 << 10;
 
 /// Memory shared by all connections.
 #[derive(Debug)]
-pub(super) struct Budget(AtomicI64);
+pub(super) struct Budget {
+    /// Bytes that nobody has; negative if more is taken than there is.
+    left: AtomicI64,
+    total: AtomicI64,
+    /// The most that one connection may have.
+    most: AtomicUsize,
+}
 
 impl Budget {
-    pub(super) fn new(bytes: u64) -> Arc<Self> {
-        Arc::new(Budget(AtomicI64::new(i64::try_from(bytes).unwrap_or(i64::MAX))))
+    pub(super) fn new(bytes: u64, most: usize) -> Arc<Self> {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        Arc::new(Budget { left: AtomicI64::new(bytes), total: AtomicI64::new(bytes), most: AtomicUsize::new(most) })
+    }
+
+    /// Changes the sizes; connections that have more already keep it.
+    pub(super) fn resize(&self, bytes: u64, most: usize) {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        let before = self.total.swap(bytes, Ordering::Relaxed);
+        self.left.fetch_add(bytes - before, Ordering::Relaxed);
+        self.most.store(most, Ordering::Relaxed);
     }
 
     /// Takes bytes if enough are left; returns whether it did.
     fn take(&self, bytes: usize) -> bool {
         let bytes = bytes as i64;
-        self.0
+        self.left
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| (left >= bytes).then_some(left - bytes))
             .is_ok()
     }
 
     /// Takes bytes, even beyond the limit.
     fn owe(&self, bytes: usize) {
-        self.0.fetch_sub(bytes as i64, Ordering::Relaxed);
+        self.left.fetch_sub(bytes as i64, Ordering::Relaxed);
     }
 
     fn give_back(&self, bytes: usize) {
-        self.0.fetch_add(bytes as i64, Ordering::Relaxed);
+        self.left.fetch_add(bytes as i64, Ordering::Relaxed);
     }
 }
 
@@ -51,8 +66,9 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Room that may grow up to `most` bytes.
-    pub(super) fn new(most: usize, budget: Arc<Budget>, meter: Meter) -> Self {
+    /// Room that may grow as far as the budget allows at present.
+    pub(super) fn new(budget: Arc<Budget>, meter: Meter) -> Self {
+        let most = budget.most.load(Ordering::Relaxed);
         let bytes = FIRST_ROOM.min(most);
         budget.owe(bytes + FIXED);
         Room { bytes, most, budget, occupied: 0, meter }
@@ -103,26 +119,26 @@ mod tests {
 
     /// The memory of so many first rooms, and of `connections` connections beside them.
     fn budget(rooms: usize, connections: usize) -> Arc<Budget> {
-        Budget::new((rooms * FIRST_ROOM + connections * FIXED) as u64)
+        Budget::new((rooms * FIRST_ROOM + connections * FIXED) as u64, 1 << 30)
     }
 
-    fn room(most: usize, budget: &Arc<Budget>) -> Room {
-        Room::new(most, budget.clone(), Meter::default())
+    fn room(budget: &Arc<Budget>) -> Room {
+        Room::new(budget.clone(), Meter::default())
     }
 
     #[test]
     fn rooms_share_what_there_is_and_give_it_back() {
         let budget = budget(4, 2);
-        let mut first = room(1 << 30, &budget);
+        let mut first = room(&budget);
         first.grow();
         assert_eq!(first.bytes(), 2 * FIRST_ROOM);
-        let mut second = room(1 << 30, &budget);
+        let mut second = room(&budget);
         // One is left: enough for the growth of the second, not of the first.
         first.grow();
         second.grow();
         assert_eq!((first.bytes(), second.bytes()), (2 * FIRST_ROOM, 2 * FIRST_ROOM));
         // A new connection has its first room even so, and no room grows.
-        let third = room(1 << 30, &budget);
+        let third = room(&budget);
         drop(third);
         second.grow();
         assert_eq!(second.bytes(), 2 * FIRST_ROOM);
@@ -133,16 +149,31 @@ mod tests {
         second.grow();
         assert_eq!(second.bytes(), 4 * FIRST_ROOM);
         drop(second);
-        assert_eq!(budget.0.load(Ordering::Relaxed), (4 * FIRST_ROOM + 2 * FIXED) as i64);
+        assert_eq!(budget.left.load(Ordering::Relaxed), (4 * FIRST_ROOM + 2 * FIXED) as i64);
+    }
+
+    #[test]
+    fn a_budget_that_was_made_smaller_is_used_up_until_enough_was_given_back() {
+        let budget = budget(4, 1);
+        let mut room = room(&budget);
+        room.grow();
+        assert_eq!(room.bytes(), 2 * FIRST_ROOM);
+        budget.resize((2 * FIRST_ROOM + FIXED) as u64, 1 << 30);
+        room.grow();
+        assert_eq!(room.bytes(), 2 * FIRST_ROOM);
+        budget.resize((4 * FIRST_ROOM + FIXED) as u64, 1 << 30);
+        room.grow();
+        assert_eq!(room.bytes(), 4 * FIRST_ROOM);
     }
 
     #[test]
     fn no_room_is_larger_than_its_limit() {
-        let budget = Budget::new(1 << 40);
-        let mut small = room(1000, &budget);
+        let budget = Budget::new(1 << 40, 1000);
+        let mut small = room(&budget);
         small.grow();
         assert_eq!(small.bytes(), 1000);
-        let mut odd = room(3 * FIRST_ROOM, &budget);
+        budget.resize(1 << 40, 3 * FIRST_ROOM);
+        let mut odd = room(&budget);
         odd.grow();
         odd.grow();
         assert_eq!(odd.bytes(), 3 * FIRST_ROOM);
@@ -151,7 +182,7 @@ mod tests {
     #[test]
     fn what_buffers_occupy_is_counted_until_the_connection_is_gone() {
         let meter = Meter::default();
-        let mut room = Room::new(1 << 30, Budget::new(0), meter.clone());
+        let mut room = Room::new(Budget::new(0, 1 << 30), meter.clone());
         for bytes in [100, 5000, 300] {
             room.occupy(bytes);
             assert_eq!(meter.bytes(), bytes as u64);

@@ -1,22 +1,22 @@
 //! A running server and its control.
 
 use super::access::{AccessLog, Log};
+use super::devices;
 use super::driver::{Driver, Order, Port, Wakes};
-use super::front::{self, Shared, Stops};
+use super::front::{self, Orders, Version};
 use super::meter::Meter;
 use super::metrics::Shown;
 use super::room::{Budget, Room};
-use super::state::{self, Writer};
+use super::state::{self, Place, Writer};
 use super::status::{Board, Status};
 use super::stream::{self, Stream, StreamApplication};
 use super::{Listen, Options, ServeError};
-use crate::{Counters, End, Opened, Server, Tap, Tun};
+use crate::{Counters, End, Opened, Server, Tap};
 use anabranch_units::Instant;
-use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -28,7 +28,12 @@ const READERS: usize = 64;
 /// A running server, on threads of its own. Dropping it aborts all connections.
 #[derive(Debug)]
 pub struct Serving {
+    options: Mutex<Options>,
     stops: watch::Sender<u32>,
+    versions: watch::Sender<Version>,
+    wakes: Arc<Wakes>,
+    budget: Arc<Budget>,
+    shown: Option<Arc<Shown>>,
     board: Arc<Board>,
     metrics: Option<SocketAddr>,
     /// Ends with the thread.
@@ -45,20 +50,47 @@ impl Serving {
         options.check()?;
         let board = Arc::<Board>::default();
         let meter = Meter::default();
-        let (driver, wakes, streams) = prepare(&options, board.clone(), &meter)?;
-        let log = options.access_log.as_ref().map(open_log).transpose()?;
-        let metrics = options.metrics.map(listen).transpose()?;
-        let address = metrics.as_ref().map(TcpListener::local_addr).transpose()?;
-        let metrics = metrics.map(|listener| (listener, Arc::new(Shown::new(board.clone(), &options))));
+        let Prepared { driver, wakes, streams, budget } = prepare(&options, board.clone(), &meter)?;
+        let listener = options.metrics.map(listen).transpose()?;
+        let metrics = listener.as_ref().map(TcpListener::local_addr).transpose()?;
+        let shown = listener.is_some().then(|| Arc::new(Shown::new(board.clone(), &options)));
+        let log = options.access_log.as_ref().map(|log| open_log(log, None)).transpose()?;
+        let (versions, latest) = watch::channel(Version { options: Arc::new(options.clone()), log });
         let (stops, given) = watch::channel(0);
         let (ends_with_thread, under_way) = std::sync::mpsc::channel();
+        let (for_thread, page) = (wakes.clone(), listener.zip(shown.clone()));
         let work = move || {
-            let result = serve(&options, driver, &wakes, streams, given, metrics, &Shared { meter, log });
+            let result = serve(driver, &for_thread, streams, Orders { stops: given, versions: latest }, page, &meter);
             drop(ends_with_thread);
             result
         };
         let thread = std::thread::Builder::new().name("anabranch-serve".into()).spawn(work)?;
-        Ok(Serving { stops, board, metrics: address, under_way, thread: Some(thread) })
+        let options = Mutex::new(options);
+        Ok(Serving { options, stops, versions, wakes, budget, shown, board, metrics, under_way, thread: Some(thread) })
+    }
+
+    /// Goes on with other options: new connections and requests use them, present ones end as they began. Opens the access
+    /// log again, so that it may have been renamed.
+    ///
+    /// # Errors
+    /// If an option is wrong, or is one that a running server cannot change: paths, port, MTU, metrics, state, capture.
+    /// Nothing has changed then.
+    pub fn reload(&self, options: Options) -> Result<(), ServeError> {
+        options.check()?;
+        let mut current = self.options.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(name) = current.fixed(&options) {
+            return Err(ServeError::Fixed(name));
+        }
+        let present = self.versions.borrow().log.clone();
+        let log = options.access_log.as_ref().map(|log| open_log(log, present.as_ref())).transpose()?;
+        self.wakes.reconfigure(options.config(), options.limits);
+        self.budget.resize(options.send_memory, most_room(&options));
+        if let Some(shown) = &self.shown {
+            shown.update(&options);
+        }
+        self.versions.send_replace(Version { options: Arc::new(options.clone()), log });
+        *current = options;
+        Ok(())
     }
 
     /// Orders it to stop: the first time, new clients are refused and running responses are completed within the grace
@@ -114,13 +146,12 @@ type Open = Box<dyn FnMut(Opened) -> StreamApplication + Send>;
 
 /// Runs the loop on a thread of its own and the asynchronous side on this one, until both have ended.
 fn serve(
-    options: &Options,
     driver: Driver<Open>,
     wakes: &Arc<Wakes>,
     streams: mpsc::UnboundedReceiver<Stream>,
-    stops: Stops,
+    orders: Orders,
     metrics: Option<(TcpListener, Arc<Shown>)>,
-    shared: &Shared,
+    meter: &Meter,
 ) -> Result<Counters, ServeError> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().thread_name("anabranch-files").max_blocking_threads(READERS).build()?;
@@ -129,7 +160,7 @@ fn serve(
         let wakes = wakes.clone();
         std::thread::Builder::new().name("anabranch-loop".into()).spawn(move || driver.run(&wakes))?
     };
-    let served = runtime.block_on(front::run(options, streams, wakes, stops, metrics, shared));
+    let served = runtime.block_on(front::run(streams, wakes, orders, metrics, meter));
     // A thread whose file never answers must not keep the process from ending.
     runtime.shutdown_background();
     // Whatever the result, the loop must end before its devices are dropped.
@@ -142,65 +173,71 @@ fn serve(
     Ok(counters)
 }
 
-type Prepared = (Driver<Open>, Arc<Wakes>, mpsc::UnboundedReceiver<Stream>);
+/// The loop, ready to run, and what connects it with the asynchronous side.
+struct Prepared {
+    driver: Driver<Open>,
+    wakes: Arc<Wakes>,
+    streams: mpsc::UnboundedReceiver<Stream>,
+    budget: Arc<Budget>,
+}
+
+/// The most that one connection may hold written and not acknowledged.
+fn most_room(options: &Options) -> usize {
+    usize::try_from(options.limits.memory / 2).unwrap_or(usize::MAX)
+}
 
 /// Opens the devices, and connects the loop with the asynchronous side.
 fn prepare(options: &Options, board: Arc<Board>, meter: &Meter) -> Result<Prepared, ServeError> {
     let wakes = Arc::new(Wakes::new()?);
     // Its length is bounded by the number of connections.
     let (sender, streams) = mpsc::unbounded_channel();
-    let most = usize::try_from(options.limits.memory / 2).unwrap_or(usize::MAX);
-    let budget = Budget::new(options.send_memory);
-    let for_rooms = meter.clone();
+    let budget = Budget::new(options.send_memory, most_room(options));
+    let (for_rooms, of_all) = (meter.clone(), budget.clone());
     let (ready, paths) = (wakes.ready.clone(), options.listen.len());
     let open = move |opened| {
-        let room = Room::new(most, budget.clone(), for_rooms.clone());
+        let room = Room::new(of_all.clone(), for_rooms.clone());
         let (application, stream) = stream::pair(opened, room, paths, &ready);
         // Without a receiver the stream is dropped, which aborts the connection.
         let _ = sender.send(stream);
         application
     };
     let mut server = Server::new(options.config(), options.limits, Box::new(open) as Open)?;
-    let ports = options.listen.iter().map(open_port).collect::<Result<_, _>>()?;
+    let ports = options.listen.iter().map(|listen| open_port(options, listen)).collect::<Result<_, _>>()?;
     // Behind the devices, so that no other server uses the file.
-    let state = options.state.as_deref().map(|path| adopt(path, &mut server)).transpose()?;
+    let file = options.state.clone().map(Place::File);
+    let memory = || options.devices.as_ref().map(|devices| Place::Memory(devices.subflows.clone()));
+    let state = file.or_else(memory).map(|place| adopt(place, &mut server)).transpose()?;
     let tap = match &options.capture {
         Some(path) => Tap::file(path, End::Far).map_err(|source| ServeError::Capture { path: path.clone(), source })?,
         None => Tap::none(),
     };
-    Ok((Driver { ports, server, tap, board, meter: meter.clone(), state, linger_until: None }, wakes, streams))
+    let meter = meter.clone();
+    let driver = Driver { ports, server, tap, board, meter, state, state_due: None, linger_until: None };
+    Ok(Prepared { driver, wakes, streams, budget })
 }
 
-/// Resets what an earlier server left open, and begins a state file of this one's.
-fn adopt(path: &Path, server: &mut Server<Open, StreamApplication>) -> Result<Writer, ServeError> {
-    let adopted = state::read(path).and_then(|orphans| {
+/// Resets what an earlier server left open, and begins a list of this one's subflows.
+fn adopt(place: Place, server: &mut Server<Open, StreamApplication>) -> Result<Writer, ServeError> {
+    let path = match &place {
+        Place::File(path) => path.clone(),
+        Place::Memory(_) => PathBuf::from("(memory)"),
+    };
+    let adopted = state::read(&place).and_then(|orphans| {
         server.reset_orphans(Instant::ZERO, &orphans);
-        Writer::start(path.to_owned())
+        Writer::start(place, &orphans)
     });
-    adopted.map_err(|source| ServeError::State { path: path.to_owned(), source })
+    adopted.map_err(|source| ServeError::State { path, source })
 }
 
-/// How long a busy device is waited for, and how often it is tried. The kernel detaches the devices of a killed process a
-/// moment after its end.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
-const BUSY_RETRY: Duration = Duration::from_millis(20);
-
-fn open_log(options: &AccessLog) -> Result<Log, ServeError> {
-    Log::start(options).map_err(|source| ServeError::AccessLog { path: options.file.clone(), source })
+fn open_log(options: &AccessLog, present: Option<&Log>) -> Result<Log, ServeError> {
+    let log = present.map_or_else(|| Log::start(options), |present| present.changed(options));
+    log.map_err(|source| ServeError::AccessLog { path: options.file.clone(), source })
 }
 
-fn open_port(listen: &Listen) -> Result<Port, ServeError> {
-    let name = &listen.device;
-    let began = std::time::Instant::now();
-    loop {
-        match Tun::open(name) {
-            Ok(device) => return Ok(Port::new(device, listen.clone())),
-            Err(error) if error.kind() == ErrorKind::ResourceBusy && began.elapsed() < BUSY_TIMEOUT => {
-                std::thread::sleep(BUSY_RETRY);
-            }
-            Err(source) => return Err(ServeError::Device { name: name.clone(), source }),
-        }
-    }
+fn open_port(options: &Options, listen: &Listen) -> Result<Port, ServeError> {
+    let opened = options.devices.as_ref().and_then(|devices| devices.tun(&listen.device));
+    let device = opened.map_or_else(|| devices::open(&listen.device), Ok)?;
+    Ok(Port::new(device, listen.clone()))
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {

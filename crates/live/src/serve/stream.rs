@@ -1,6 +1,6 @@
 //! A connection's two streams of bytes, shared between the real-time loop and asynchronous code.
 
-use super::access::{Log, PathBytes, Visitor};
+use super::access::{Ledger, Log, Visitor};
 use super::channel::{self, Allowance, LoopEnd, Ready, Report, TaskEnd};
 use super::driver::LoopBell;
 use super::room::Room;
@@ -21,7 +21,7 @@ pub(super) type ReadyConnections = Ready<ConnectionId, LoopBell>;
 
 /// The side of the loop.
 #[derive(Debug)]
-pub(super) struct StreamApplication(LoopEnd<ConnectionId, LoopBell, Room>, Arc<PathBytes>);
+pub(super) struct StreamApplication(LoopEnd<ConnectionId, LoopBell, Room>, Arc<Ledger>);
 
 /// The byte stream of a connection. Reading ends with the peer's stream; writing waits while more than the limit is
 /// unacknowledged; shutting down ends this side's stream. Dropping it before that aborts the connection.
@@ -30,7 +30,7 @@ pub struct Stream {
     end: TaskEnd<ConnectionId, LoopBell, Room>,
     local: SocketAddr,
     remote: SocketAddr,
-    paths: Arc<PathBytes>,
+    ledger: Arc<Ledger>,
 }
 
 /// Both sides of a connection's stream, which holds up to `room` unacknowledged bytes and may have so many paths.
@@ -40,10 +40,10 @@ pub(super) fn pair(
     paths: usize,
     ready: &Arc<ReadyConnections>,
 ) -> (StreamApplication, Stream) {
-    let paths = PathBytes::new(paths);
+    let ledger = Ledger::new(paths);
     let (for_loop, end) = channel::channel(opened.id, READ_ROOM, room, ready);
-    let application = StreamApplication(for_loop, paths.clone());
-    (application, Stream { end, local: opened.local, remote: opened.remote, paths })
+    let application = StreamApplication(for_loop, ledger.clone());
+    (application, Stream { end, local: opened.local, remote: opened.remote, ledger })
 }
 
 impl Allowance for Room {
@@ -74,7 +74,8 @@ impl Application for StreamApplication {
     }
 
     fn poll(&mut self, progress: Progress) -> Reply {
-        let Progress { acked, unread, ended, closed, .. } = progress;
+        let Progress { acked, unread, ended, closed, subflows, .. } = progress;
+        self.1.progress(acked, subflows);
         let request = self.0.poll(Report { acked, unread, ended, closed });
         let abort = request.abandoned && !request.finished;
         Reply { bytes: request.written, finish: request.finished, abort, leave: request.abandoned, ..Reply::default() }
@@ -89,10 +90,17 @@ impl Application for StreamApplication {
     }
 }
 
+impl Drop for StreamApplication {
+    fn drop(&mut self) {
+        // Nothing is acknowledged any more.
+        self.1.close();
+    }
+}
+
 impl Stream {
     /// The client, for the access log.
     pub(super) fn visitor(&self, log: Option<Log>) -> Visitor {
-        Visitor { log, address: self.remote, paths: self.paths.clone() }
+        Visitor { log, address: self.remote, ledger: self.ledger.clone() }
     }
 
     /// The server's address and port that the client connected to.
@@ -116,15 +124,19 @@ impl AsyncRead for Stream {
 
 impl AsyncWrite for Stream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.end.poll_write(cx, bytes)
+        let written = ready!(self.end.poll_write(cx, bytes))?;
+        self.ledger.wrote(written);
+        Poll::Ready(Ok(written))
     }
 
-    /// Does nothing: written bytes are sent as soon as windows allow.
+    /// Written bytes are sent as soon as windows allow; only the access log wants to know that a response is behind them.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.ledger.flushed();
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.ledger.flushed();
         self.end.finish();
         Poll::Ready(Ok(()))
     }

@@ -34,6 +34,8 @@ pub struct Progress {
     pub ended: bool,
     /// The connection is closed, in order or not; no data can be sent or received any more.
     pub closed: bool,
+    /// Subflows whose handshake is complete and that have not ended.
+    pub subflows: usize,
 }
 
 /// Requests of a connection's application.

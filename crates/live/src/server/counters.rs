@@ -77,6 +77,8 @@ pub struct Gauges {
     pub send_queue: u64,
     /// Bytes received from clients and not taken by applications.
     pub receive_queue: u64,
+    /// Bytes of room that the receive buffers of all connections have.
+    pub receive_room: u64,
     /// Bytes that the endpoint's buffers of received data occupy.
     pub receive_memory: u64,
     /// Established subflows, by path in the order of the configuration.

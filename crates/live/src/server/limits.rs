@@ -18,6 +18,9 @@ pub struct Limits {
     /// Bytes of payload that a connection may hold, half of them received and unread, half of them written and not
     /// acknowledged. It caps the endpoint's buffers. Default: 8 MiB, room for what Linux's default buffers hold.
     pub memory: u64,
+    /// Bytes of room that the receive buffers of all connections together have; beyond, none grows. Each begins with 64 KiB of it.
+    /// Default: 256 MiB.
+    pub receive_memory: u64,
     /// A connection is aborted when no packet of the client arrived for so long. A client that merely pauses answers
     /// probes of its closed window; only one that is idle between requests, or gone, is silent. Default: 5 min.
     pub idle: Duration,
@@ -45,6 +48,7 @@ impl Default for Limits {
             per_address: 256,
             half_open: 4096,
             memory: 8 << 20,
+            receive_memory: 256 << 20,
             idle: Duration::from_secs(300),
             stall: Duration::from_secs(60),
             closing: Duration::from_secs(60),

@@ -6,6 +6,7 @@ mod clients;
 mod counters;
 mod limits;
 mod orphans;
+mod receive_pool;
 mod resets;
 mod slot;
 mod time_wait;
@@ -26,6 +27,7 @@ use anabranch_wire::{Packet, decode, encode};
 use application::socket_address;
 use clients::Clients;
 use orphans::Orphans;
+use receive_pool::ReceivePool;
 use resets::Answers;
 use slot::{FlowRecord, Slot};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -63,6 +65,7 @@ pub struct Server<F, A> {
     orphans: Orphans,
     /// Open connections of each client.
     clients: Clients,
+    receive_pool: ReceivePool,
     counters: Counters,
     /// Counters of each path, in the order of the configuration.
     path_counters: Vec<PathCounters>,
@@ -70,6 +73,26 @@ pub struct Server<F, A> {
 
 /// Subflows of a connection that are remembered. Beyond, those that have ended out of order, or never began, are forgotten.
 const MAX_FLOWS: usize = 256;
+
+impl<F, A> Server<F, A> {
+    /// Tries all names and options of a configuration on a connection that is never used.
+    ///
+    /// # Errors
+    /// If the scheduler or a congestion control does not exist or refuses its options.
+    pub fn check(config: &Config, limits: Limits) -> Result<(), OptionError> {
+        let mut config = config.clone();
+        limits.cap(&mut config);
+        Connection::client(config, Box::new(SystemEntropy)).map(drop)
+    }
+
+    /// Gives new connections another configuration, which [`Server::check`] has accepted and which has the same paths and the
+    /// same port, and all connections other limits. Those of memory hold for new connections.
+    pub fn reconfigure(&mut self, mut config: Config, limits: Limits) {
+        limits.cap(&mut config);
+        self.receive_pool.resize(limits.receive_memory);
+        (self.config, self.limits) = (config, limits);
+    }
+}
 
 impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     /// A server that gives each connection `config` and calls `open` for its application. The local port of the
@@ -79,9 +102,8 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     /// # Errors
     /// If the scheduler or a congestion control does not exist or refuses its options.
     pub fn new(mut config: Config, limits: Limits, open: F) -> Result<Self, OptionError> {
+        Self::check(&config, limits)?;
         limits.cap(&mut config);
-        // Tries all names and options on a connection that is never used.
-        Connection::client(config.clone(), Box::new(SystemEntropy))?;
         let path_counters = vec![PathCounters::default(); config.paths.len()];
         Ok(Server {
             path_counters,
@@ -101,6 +123,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
             time_wait: TimeWait::new(limits.time_waits),
             orphans: Orphans::default(),
             clients: Clients::default(),
+            receive_pool: ReceivePool::new(limits.receive_memory),
             counters: Counters::default(),
         })
     }
@@ -121,6 +144,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
             half_open: self.half_open.len() as u64,
             time_waits: self.time_wait.len() as u64,
             subflows: vec![0; self.config.paths.len()],
+            receive_room: self.receive_pool.taken(),
             ..Gauges::default()
         };
         for slot in self.slots.iter().flatten().filter(|slot| slot.application.is_some()) {
@@ -147,7 +171,8 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         open.filter_map(|slot| Some((&mut slot.connection, slot.application.as_mut()?)))
     }
 
-    /// The subflows of all open connections, for the state of a server that may be killed.
+    /// The subflows of all open connections, and those of an earlier server that are not reset yet, for the state of a server
+    /// that may be killed.
     pub fn open_subflows(&self) -> Vec<Orphan> {
         let open =
             self.slots.iter().flatten().filter(|slot| slot.application.is_some() && !slot.connection.is_closed());
@@ -160,7 +185,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
                 key,
             })
         });
-        subflows.collect()
+        subflows.chain(self.orphans.left()).collect()
     }
 
     /// Resets the subflows of an earlier server. Those at other addresses, or on other paths, are ignored.
@@ -177,6 +202,11 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     /// Number of handshakes in progress.
     pub fn half_open(&self) -> usize {
         self.half_open.len()
+    }
+
+    /// Forgets the subflows whose TIME-WAIT is over. A segment does the same, but may not come.
+    pub fn expire(&mut self, now: Instant) {
+        self.time_wait.expire(now);
     }
 
     /// Number of subflows in TIME-WAIT.
@@ -203,7 +233,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         for index in 0..self.slots.len() {
             if let Some(slot) = &mut self.slots[index] {
                 slot.connection.abort(now);
-                slot.poll_application(now);
+                slot.poll_application(now, &mut self.receive_pool);
             }
             self.touch(index);
         }
@@ -213,7 +243,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     pub fn wake(&mut self, now: Instant, id: ConnectionId) {
         let slot = self.slots.get_mut(id.index).and_then(Option::as_mut);
         if let Some(slot) = slot.filter(|slot| slot.serial == id.serial) {
-            slot.poll_application(now);
+            slot.poll_application(now, &mut self.receive_pool);
             self.touch(id.index);
         }
     }
@@ -304,7 +334,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
             self.open_slot(now, index);
         }
         if let Some(slot) = &mut self.slots[index] {
-            slot.poll_application(now);
+            slot.poll_application(now, &mut self.receive_pool);
         }
         self.touch(index);
     }
@@ -345,7 +375,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         if slot.connection.is_closed() && slot.forget_at.is_none() {
             slot.forget_at = Some(now + self.limits.closing);
             // It has closed by itself, so the application does not know.
-            slot.poll_application(now);
+            slot.poll_application(now, &mut self.receive_pool);
         }
         if (slot.connection.is_over() && slot.drained()) || slot.forget_at.is_some_and(|at| at <= now) {
             for record in &slot.flows {
@@ -368,8 +398,9 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     }
 
     fn remove(&mut self, index: usize) {
-        let Some(slot) = self.slots[index].take() else { return };
+        let Some(mut slot) = self.slots[index].take() else { return };
         self.counters.closed += 1;
+        self.receive_pool.change(&mut slot.room, 0);
         self.free.push(index);
         if slot.counted {
             self.clients.leave(slot.flows[0].flow.remote.0);

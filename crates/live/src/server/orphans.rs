@@ -7,6 +7,7 @@
 //! MP_FASTCLOSE, which ends its connection at once (RFC 8684 section 3.5).
 
 use super::Flow;
+use super::application::socket_address;
 use anabranch_segment::{Flags, MptcpOption, Segment};
 use anabranch_units::{Duration, Instant, PathId, SeqNumber};
 use std::collections::{HashMap, VecDeque};
@@ -80,6 +81,15 @@ impl Orphans {
         if self.keys.insert(flow, key).is_none() {
             self.questions.push_back((now, 0, flow));
         }
+    }
+
+    /// Those that may not be reset yet, in the order in which they are asked.
+    pub(super) fn left(&self) -> impl Iterator<Item = Orphan> {
+        self.questions.iter().filter_map(|(_, _, flow)| {
+            let key = *self.keys.get(flow)?;
+            let [local, remote] = [flow.local, flow.remote].map(socket_address);
+            Some(Orphan { path: flow.path, local, remote, key })
+        })
     }
 
     /// When [`Orphans::ask`] has something.
@@ -188,6 +198,17 @@ mod tests {
         assert!(asked.values().all(|times| *times == ROUNDS));
         assert!(now < Instant::ZERO + ROUND * 5, "{now:?}");
         assert!(orphans.keys.is_empty());
+    }
+
+    #[test]
+    fn those_that_may_not_be_reset_yet_are_listed() {
+        let mut orphans = Orphans::default();
+        for port in [5, 3, 9] {
+            orphans.adopt(Instant::ZERO, flow(port), Some(u64::from(port)));
+        }
+        orphans.forget(flow(3));
+        let left: Vec<_> = orphans.left().map(|orphan| (orphan.remote.port(), orphan.key)).collect();
+        assert_eq!(left, [(5, Some(5)), (9, Some(9))]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A connection of a server and what belongs to it.
 
+use super::receive_pool::ReceivePool;
 use super::time_wait::FinalNumbers;
 use super::{Application, Flow, Limits, PathCounters, Progress};
 use crate::buffer::ReceiveBuffer;
@@ -61,6 +62,8 @@ pub(super) struct Slot<A> {
     /// `None` until the handshake is complete.
     pub(super) application: Option<A>,
     received: ReceiveBuffer,
+    /// Room of its receive buffer, as the pool of all connections counts it.
+    pub(super) room: u64,
     /// Its subflows, open and closed ones; the first is the initial one.
     pub(super) flows: Vec<FlowRecord>,
     /// Bytes announced by the application.
@@ -93,6 +96,7 @@ impl<A: Application> Slot<A> {
             connection,
             application: None,
             received: ReceiveBuffer::default(),
+            room: 0,
             flows: vec![FlowRecord::new(flow)],
             written: 0,
             taken: (0, now),
@@ -140,9 +144,11 @@ impl<A: Application> Slot<A> {
     }
 
     /// Passes received bytes to the application, and its requests to the endpoint.
-    pub(super) fn poll_application(&mut self, now: Instant) {
-        let Slot { connection, application: Some(application), received, .. } = self else { return };
+    pub(super) fn poll_application(&mut self, now: Instant, pool: &mut ReceivePool) {
+        let Slot { connection, application: Some(application), received, room, .. } = self else { return };
+        connection.freeze_receive_buffer(pool.is_full());
         let len = connection.read(now, application.wants());
+        pool.change(room, connection.receive_room());
         received.consume(len as usize, |bytes| application.receive(bytes));
         let closed = connection.is_closed();
         let acked = connection.acked();
@@ -156,6 +162,7 @@ impl<A: Application> Slot<A> {
             ended: connection.peer_finished(),
             // Data that arrived before the end can still be read.
             closed: closed && connection.readable() == 0,
+            subflows: connection.views().iter().filter(|view| view.established).count(),
         };
         let reply = application.poll(progress);
         if reply.leave && self.left_at.is_none() {

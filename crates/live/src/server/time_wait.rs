@@ -62,10 +62,15 @@ impl TimeWait {
         }
     }
 
-    pub(super) fn look_up(&mut self, now: Instant, flow: Flow, segment: &Segment) -> Lookup {
+    /// Forgets the flows whose time is over.
+    pub(super) fn expire(&mut self, now: Instant) {
         while self.order.front().is_some_and(|(until, _)| *until <= now) {
             self.forget_oldest();
         }
+    }
+
+    pub(super) fn look_up(&mut self, now: Instant, flow: Flow, segment: &Segment) -> Lookup {
+        self.expire(now);
         let Some(&(_, end)) = self.ends.get(&flow) else { return Lookup::Unknown };
         if segment.flags.contains(Flags::RST) {
             return Lookup::Ignore;
@@ -82,5 +87,28 @@ impl TimeWait {
         let mut answer = Segment::new(Flags::ACK);
         (answer.seq, answer.ack) = (end.next, end.acked);
         Lookup::Answer(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_units::{Duration, PathId};
+
+    #[test]
+    fn what_is_over_is_forgotten_also_when_no_segment_comes() {
+        let (local, remote) = ("10.99.0.1".parse().unwrap(), "10.1.0.2".parse().unwrap());
+        let end = FinalNumbers { next: SeqNumber(1), acked: SeqNumber(2) };
+        let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+        let mut waiting = TimeWait::new(10);
+        for port in 1..=3u16 {
+            let flow = Flow { path: PathId(0), local: (local, 80), remote: (remote, port) };
+            waiting.remember(at(60 + u64::from(port)), flow, end);
+        }
+        let left = [60, 61, 62, 63].map(|seconds| {
+            waiting.expire(at(seconds));
+            waiting.len()
+        });
+        assert_eq!(left, [3, 2, 1, 0]);
     }
 }

@@ -24,11 +24,11 @@ macro_rules! require {
 }
 pub(crate) use require;
 
-/// Whether long measurements were requested (`make matrix`); they are too long for the slow suite.
+/// Whether long measurements were requested (`make matrix`, `make uploads`); they are too long for the slow suite.
 pub fn asked_for() -> bool {
     let asked = std::env::var("ANABRANCH_MATRIX").is_ok_and(|value| value == "1");
     if !asked {
-        eprintln!("skipped: `make matrix` runs it");
+        eprintln!("skipped: `make matrix` or `make uploads` runs it");
     }
     asked
 }

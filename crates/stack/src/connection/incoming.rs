@@ -166,6 +166,16 @@ impl Incoming {
         self.memory.grow(taken, around.reach).then_some(taken)
     }
 
+    /// Payload that the connection's buffer has room for.
+    pub fn room(&self) -> u64 {
+        self.memory.payload()
+    }
+
+    /// Whether the connection's buffer may grow.
+    pub fn freeze(&mut self, frozen: bool) {
+        self.memory.freeze(frozen);
+    }
+
     /// The share of payload in the memory of its packets is known. A Multipath TCP connection asks its subflows when it measures
     /// how much is read; a TCP connection knows it with each packet.
     pub fn set_share(&mut self, share: u64) {

@@ -382,6 +382,16 @@ impl Connection {
         self.incoming.readable()
     }
 
+    /// Payload that the buffer of received data has room for: read or not, this much the peer may send ahead.
+    pub fn receive_room(&self) -> u64 {
+        self.incoming.room()
+    }
+
+    /// Keeps the buffer of received data from growing, for a host that is short of memory, or lets it grow again.
+    pub fn freeze_receive_buffer(&mut self, frozen: bool) {
+        self.incoming.freeze(frozen);
+    }
+
     /// Whether the first handshake is complete.
     pub fn is_established(&self) -> bool {
         self.established

@@ -1,6 +1,6 @@
 //! The bytes of a file as the body of a response.
 
-use super::super::access::Record;
+use super::super::access::Pending;
 use super::super::meter::{Held, Meter};
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
@@ -49,7 +49,7 @@ pub(in crate::serve) struct FileBody {
     reading: Option<Reading>,
     meter: Meter,
     /// The line of the access log, written when the body is dropped.
-    record: Option<Record>,
+    record: Option<Pending>,
 }
 
 impl FileBody {
@@ -63,7 +63,7 @@ impl FileBody {
     }
 
     /// Writes this line of the access log when the response has ended.
-    pub(super) fn log(&mut self, mut record: Record) {
+    pub(super) fn log(&mut self, mut record: Pending) {
         if self.left.is_empty() {
             record.completed();
         }

@@ -6,7 +6,7 @@ mod directory;
 
 pub use directory::Visible;
 
-use super::access::{Record, Visitor};
+use super::access::{Pending, Visitor};
 use super::meter::Meter;
 use body::{CHUNK, FileBody, unblocked};
 use conditions::{Selected, select};
@@ -69,7 +69,7 @@ impl Files {
         request: Request<Incoming>,
         visitor: Visitor,
     ) -> Result<Response<FileBody>, Infallible> {
-        let record = Record::of_request(&visitor, &request);
+        let record = Pending::of_request(&visitor, &request);
         let mut response = match refusal(&request) {
             Some(refusal) => refusal,
             None => self.find(&request).await,

@@ -1,0 +1,129 @@
+"""The process of a server: what it prints, and the orders of its parent that it obeys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.live import Live
+from rich.text import Text
+
+from anabranch import InputError, _core
+from anabranch.cli.console import err, say, say_error
+
+if TYPE_CHECKING:
+    from anabranch._core import _Facts
+    from anabranch.cli.supervising import Channel, Options
+
+# How often it looks for orders, and how often the line on a terminal changes.
+_LOOK_EVERY_S = 0.1
+_LINE_EVERY_S = 1.0
+# Into a file or a journal goes a line this often, and only while there are clients.
+_PLAIN_LINE_EVERY_S = 300.0
+
+
+def attend(options: Options, devices: _core.Devices, channel: Channel) -> int:
+    """Serves until the parent orders the end, or has ended itself. The exit code is zero.
+
+    Raises:
+        InputError: An option is wrong.
+        OSError: The machine does not allow it, or a device is gone.
+    """
+    serving = _core.Serving(devices, **options)
+    server = _Server(serving, options, channel)
+    say(f"serving {server.what}; Ctrl-C ends it")
+    if (address := serving.metrics()) is not None:
+        say(f"metrics: http://{address}/metrics")
+    channel.send(ready=f"serving {server.what}")
+    _watch(serving, server)
+    say(f"served {serving.finish()} connections")
+    return 0
+
+
+class _Server:
+    """A running server and its orders."""
+
+    def __init__(self, serving: _core.Serving, options: Options, channel: Channel) -> None:
+        self._serving, self._channel = serving, channel
+        self._options = options
+        self._orphaned = False
+        self._before = serving.status()
+
+    @property
+    def what(self) -> str:
+        """What it serves and where."""
+        where = " and ".join(f"{device} at {address}" for device, address in self._options["listen"])
+        return f"{self._options['root'] or self._options['origin']} on {where}, port {self._options['port']}"
+
+    @property
+    def how(self) -> str:
+        """How data is sent."""
+        return f"{self._options['scheduler']}, {self._options['congestion_control']}"
+
+    def obey(self) -> None:
+        """Does what the parent has ordered, and gives a sign of life if the server's loop gave one."""
+        messages = self._channel.receive()
+        if messages is None and not self._orphaned:
+            # Nobody holds the devices any more. Clients are reset, so that they need not wait.
+            self._orphaned = True
+            self._serving.stop()
+            self._serving.stop()
+        for message in messages or ():
+            if message["order"] == "stop":
+                self._serving.stop()
+            else:
+                self._reload(message["options"])
+        # The loop publishes its status once a second; a loop that hangs does not.
+        if (now := self._serving.status())["uptime"] > self._before["uptime"]:
+            self._channel.send(status=line(self._before, now, self.how))
+            self._before = now
+
+    def _reload(self, options: dict[str, object]) -> None:
+        listen = options.pop("listen")
+        assert isinstance(listen, list)
+        # JSON has no tuples.
+        new: Options = {**options, "listen": [(device, address) for device, address in listen]}
+        try:
+            self._serving.reload(**new)
+        except (InputError, OSError) as error:
+            say_error(f"{error}; the server goes on as before")
+            self._channel.send(ready="the new options were refused")
+            return
+        self._options = new
+        say(f"options read again: serving {self.what}")
+        self._channel.send(ready=f"serving {self.what}")
+
+
+def _watch(serving: _core.Serving, server: _Server) -> None:
+    """Obeys, and prints how the server is doing, until it has ended."""
+    console = err()
+    if console.is_terminal:
+        with Live(console=console, transient=True, auto_refresh=False) as live:
+            for text in _lines(serving, server, _LINE_EVERY_S):
+                live.update(Text(text, overflow="ellipsis", no_wrap=True), refresh=True)
+        return
+    for text in _lines(serving, server, _PLAIN_LINE_EVERY_S):
+        if not text.startswith("0 clients"):
+            say(text)
+
+
+def _lines(serving: _core.Serving, server: _Server, every_s: float) -> Iterator[str]:
+    """A line whenever so much time has passed, until the server has ended."""
+    before = serving.status()
+    while not serving.wait(_LOOK_EVERY_S):
+        server.obey()
+        now = serving.status()
+        if now["uptime"] - before["uptime"] >= every_s:
+            yield line(before, now, server.how)
+            before = now
+
+
+def line(before: _Facts, now: _Facts, how: str) -> str:
+    """How it did between two reports."""
+    seconds = now["uptime"] - before["uptime"]
+    parts = [f"{now['open']} client{'' if now['open'] == 1 else 's'}"]
+    for old, new in zip(before["paths"] or now["paths"], now["paths"], strict=True):
+        rate = (new["sent_bytes"] - old["sent_bytes"]) * 8 / seconds / 1e6
+        parts.append(f"{new['device']} {rate:.1f} Mb/s")
+    parts.append(f"{now['send_queue'] / 1e6:.1f} MB in the send queue")
+    return ", ".join(parts) + f" ({how})"
