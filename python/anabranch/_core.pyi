@@ -249,15 +249,27 @@ class Stop:
     def set(self) -> None:
         """From now on every run that knows of this ends at once."""
 
-def measure(scenario: Scenario, *, seed: int, stop: Stop) -> str:
-    """Simulates a scenario without holding the interpreter's lock, and gives its metrics alone as JSON on one line.
+def measure(
+    scenario: Scenario, *, seed: int, stop: Stop, reducers: Sequence[str] = (), segments: bool = True
+) -> str:
+    """Simulates a scenario without holding the interpreter's lock: a JSON object on one line.
+
+    It has the ``metrics``, and, if there are reducers, ``reduced``: their numbers by column, session by session.
+
+    Args:
+        scenario: The scenario.
+        seed: The seed.
+        stop: Ends it early.
+        reducers: What is computed beside the metrics.
+        segments: Whether the lists of media segments are wanted; else they are empty.
 
     Raises:
         KeyboardInterrupt: It was stopped.
+        InputError: There is no reducer of a name.
     """
 
-def metrics_outline(scenario: Scenario) -> str:
-    """The metrics of a run that is stopped at its first sample: the keys that the metrics of this scenario have."""
+def metrics_outline(scenario: Scenario, *, reducers: Sequence[str] = ()) -> str:
+    """What :func:`measure` gives of a run that is stopped at its first sample: the keys that this scenario has."""
 
 def toml_lines(text: str, *, name: str) -> list[tuple[list[str], int]]:
     """Where the keys, and the items of lists, of a TOML text stand: the way to each, and its line.
