@@ -23,10 +23,8 @@ __all__ = [
     "measure",
     "metrics_outline",
     "nearest",
-    "papers",
     "rate_bps",
     "registry",
-    "reproduce",
     "run",
     "scenario_schema",
     "serve_defaults",
@@ -249,9 +247,7 @@ class Stop:
     def set(self) -> None:
         """From now on every run that knows of this ends at once."""
 
-def measure(
-    scenario: Scenario, *, seed: int, stop: Stop, reducers: Sequence[str] = (), segments: bool = True
-) -> str:
+def measure(scenario: Scenario, *, seed: int, stop: Stop, reducers: Sequence[str] = (), segments: bool = True) -> str:
     """Simulates a scenario without holding the interpreter's lock: a JSON object on one line.
 
     It has the ``metrics``, and, if there are reducers, ``reduced``: their numbers by column, session by session.
@@ -416,16 +412,4 @@ def validate(
     Raises:
         InputError: There is no such part or test case, or the earlier report is none.
         LiveError: This machine cannot run it; the message says what is missing.
-    """
-
-def papers() -> list[str]:
-    """The names of the papers whose claims can be measured, in the order of reports."""
-
-def reproduce(
-    paper: str, *, seeds: int, jobs: int, sensitivity: bool, progress: Callable[[float], object] | None
-) -> tuple[str, str]:
-    """Measures a paper's claims on several threads, without holding the interpreter's lock.
-
-    Gives the rows as JSON, and a report as Markdown. The callback gets the fraction that is done, now and then; what it
-    raises ends the work, as does Ctrl-C.
     """

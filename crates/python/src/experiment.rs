@@ -50,7 +50,11 @@ pub fn measure(
         let wanted = || !stop.load(Ordering::Relaxed);
         let outcome =
             anabranch_sim::run(scenario, &RunOptions { seed, record_events: false }, &mut |_seconds| wanted());
-        if wanted() { line(scenario, outcome, &reducers, segments) } else { Err(PyKeyboardInterrupt::new_err("stopped")) }
+        if wanted() {
+            line(scenario, outcome, &reducers, segments)
+        } else {
+            Err(PyKeyboardInterrupt::new_err("stopped"))
+        }
     })
 }
 

@@ -13,6 +13,7 @@ from anabranch.cli import (
     comparing,
     content,
     listing,
+    papering,
     planning,
     reproducing,
     running,
@@ -57,6 +58,7 @@ app.command("run", epilog=running.EXAMPLES)(running.run)
 app.add_typer(planning.app, name="plan")
 app.command("sweep", epilog=sweeping.EXAMPLES)(sweeping.sweep)
 app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
+app.add_typer(papering.app, name="paper")
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
 app.add_typer(content.app, name="content")
 app.command("schema", epilog=schema.EXAMPLES)(schema.print_schema)

@@ -206,7 +206,7 @@ def table(
 
 
 def digits(mean: Interval) -> str:
-    """A mean with its interval, and as many decimals as the interval deserves, but no more than four digits of the mean."""
+    """A mean with its interval: the decimals that the interval deserves, but no more than four digits of the mean."""
     size = max(mean.half_width, abs(mean.estimate) / 1e3)
     places = 0 if size >= 10 else 1 if size >= 1 else 2 if size >= 0.1 else 3
     return f"{mean.estimate:.{places}f} ± {mean.half_width:.{places}f}"

@@ -1,20 +1,22 @@
-"""Papers that can be executed: a folder with plans, criteria, and a text. ``docs/reference/paper.md`` explains the keys."""
+"""Papers that can be executed: a folder with plans, criteria, and a text; see ``docs/reference/paper.md``."""
 
 from __future__ import annotations
 
 import fnmatch
 import importlib.util
+import tomllib
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from anabranch import InputError
-from anabranch.experiments import variation
 from anabranch.experiments import plan as plans
+from anabranch.experiments import variation
 from anabranch.experiments.claims import Claim, TableOf
 from anabranch.experiments.conditions import Condition, Overrides
 from anabranch.experiments.document import Document, Way, alternatives, read
@@ -33,7 +35,7 @@ KEYS: Mapping[str, str] = {
     "source": "Where it was published.",
     "plan": "A list, `[[plan]]`: the plans whose runs the claims are judged by. Required.",
     "variant_seeds": "The seeds of every condition of a variant, at most: 4 where absent.",
-    "variant": "A list, `[[variant]]`: what the paper leaves open, set otherwise. `--sensitivity` judges the claims again with each.",
+    "variant": "A list, `[[variant]]`: what the paper leaves open, set otherwise. `--sensitivity` judges by each.",
 }
 """The keys of ``paper.toml`` and what they mean."""
 
@@ -98,11 +100,30 @@ class Change:
 
     def concerns(self, condition: Condition) -> bool:
         """Whether it sets something in a condition."""
-        keys = {key for key, _ in condition.overrides}
+        keys = _keys(condition.overrides)
         # A file beside the plan is known by its name.
         names = (condition.scenario, Path(condition.scenario).name)
         fits = not self.scenarios or any(fnmatch.fnmatchcase(n, pattern) for n in names for pattern in self.scenarios)
         return fits and (not self.where or bool(keys & {*self.where})) and not keys & {*self.unless}
+
+
+@lru_cache(maxsize=4096)
+def _keys(overrides: Overrides) -> set[str]:
+    """The keys that overrides set, and the tables that these are in: ``a = { b = 1 }`` sets ``a`` and ``a.b``."""
+    found: set[str] = set()
+
+    def add(key: str, value: Any) -> None:
+        found.add(key)
+        if isinstance(value, dict):
+            for inner, each in value.items():
+                add(f"{key}.{inner}", each)
+
+    for key, text in overrides:
+        try:
+            add(key, tomllib.loads(f"value = {text}")["value"])
+        except tomllib.TOMLDecodeError:
+            found.add(key)
+    return found
 
 
 @dataclass(frozen=True)
@@ -235,7 +256,9 @@ def _check_seeds(document: Document, way: Way, seeds: int) -> None:
 
 def _variants(document: Document) -> Iterator[Variant]:
     names: set[str] = {AS_SHIPPED}
-    for position, table in enumerate(document.typed(("variant",), document.data.get("variant", []), list, "[[variant]]")):
+    for position, table in enumerate(
+        document.typed(("variant",), document.data.get("variant", []), list, "[[variant]]")
+    ):
         way = ("variant", str(position))
         document.check_keys(way, document.typed(way, table, dict, "a table"), VARIANT_KEYS)
         name = document.typed((*way, "name"), table.get("name"), str, "a name")

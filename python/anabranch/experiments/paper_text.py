@@ -98,7 +98,14 @@ def verdicts(found: Reproduction) -> Table:
     """The verdicts of a paper's claims."""
     head = ["id", "the paper's claim", "criterion", "findings that hold", "verdict", "why"]
     cells = [
-        [row.claim.id, row.claim.claim, row.claim.criterion, f"{row.holding} of {len(row.findings)}", row.verdict, row.why]
+        [
+            row.claim.id,
+            row.claim.claim,
+            row.claim.criterion,
+            f"{row.holding} of {len(row.findings)}",
+            row.verdict,
+            row.why,
+        ]
         for row in found.rows
     ]
     return Table("verdicts", "Verdicts", head, cells)

@@ -224,7 +224,7 @@ def make_runs(
     work: Work = simulate,
     in_time: Callable[[], bool] = lambda: True,
 ) -> tuple[int, int]:
-    """Makes what is missing; returns the numbers of runs that were made, and that were there or are the same as others."""
+    """Makes what is missing; returns how many runs were made, and how many were there or are others, too."""
     # Two conditions may be the same run: an option that changes nothing.
     missing = list({run.key: run for run in runs if run.key not in store}.values())
     kept = len(runs) - len(missing)
