@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import importlib.util
+import sys
 import tomllib
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -299,12 +300,18 @@ def _import(path: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    # Dataclasses look for their module there.
+    sys.modules[spec.name] = module
+    # A folder that somebody hands on gets no files by being executed.
+    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         spec.loader.exec_module(module)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     except Exception as error:
         raise InputError(f"{place_of(path, error)}: {type(error).__name__}: {error}") from error
+    finally:
+        sys.dont_write_bytecode = written
     return module
 
 
