@@ -88,9 +88,8 @@ FAST_ALONE = Case("the fast path alone", "fast-path")
 
 def on_grid(point: Point, transport: str, plan: str, **labels: str) -> Case:
     """A point of the grids."""
-    c2, ratio = point
-    rates = {"link.path1.rate": f"{c2 * ratio:.0f} kb/s", "link.path2.rate": f"{c2} kb/s"}
-    return Case(f"C2 {c2}, C1/C2 {ratio} {transport}", plan, rates | labels)
+    name = f"C2 {point[0]}, C1/C2 {point[1]}"
+    return Case(f"{name} {transport}", plan, {"point": name, **labels})
 
 
 def before(point: Point) -> Case:
