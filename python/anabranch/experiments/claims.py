@@ -180,7 +180,7 @@ class Table:
         name: What stands for it in the text: ``{{table NAME}}``.
         title: Its heading in reports.
         head: The columns.
-        rows: The cells.
+        rows: The texts.
     """
 
     name: str

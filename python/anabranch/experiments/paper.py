@@ -34,9 +34,9 @@ KEYS: Mapping[str, str] = {
     "schema": "The version of this file: 1. Required.",
     "title": "What the paper is called in reports. Required.",
     "source": "Where it was published.",
-    "plan": "A list, `[[plan]]`: the plans whose runs the claims are judged by. Required.",
+    "plan": "A list, `[[plan]]`: the plans whose runs the claims are tested by. Required.",
     "variant_seeds": "The seeds of every condition of a variant, at most: 4 where absent.",
-    "variant": "A list, `[[variant]]`: what the paper leaves open, set otherwise. `--sensitivity` judges by each.",
+    "variant": "A list, `[[variant]]`: what the paper leaves open, set otherwise. `--sensitivity` tests by each.",
 }
 """The keys of ``paper.toml`` and what they mean."""
 

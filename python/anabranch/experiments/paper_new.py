@@ -12,11 +12,11 @@ schema = 1
 title = "{title}"
 # source = "Where it was published"
 
-# The plans whose runs the claims are judged by.
+# The plans whose runs the claims are tested by.
 [[plan]]
 file = "sessions.toml"
 
-# What the paper leaves open, set otherwise: `anabranch reproduce --sensitivity` judges every claim again with each.
+# What the paper leaves open, set otherwise: `anabranch reproduce --sensitivity` tests every claim again with each.
 [[variant]]
 name = "queues of 20 packets"
 change = [{{ set = {{ "link.wifi.queue" = "20 packets", "link.lte.queue" = "20 packets" }} }}]

@@ -10,7 +10,7 @@ from typing import Any
 from anabranch import InputError
 from anabranch.experiments.claims import Finding, Outcome, Quantity, Table, digits
 from anabranch.experiments.document import alternatives
-from anabranch.experiments.reproduction import Judged, Reproduction, Under
+from anabranch.experiments.reproduction import Reproduction, Tested, Under
 from anabranch.summary import plural
 
 _NOT_VARIED = "The assumptions were not varied; `anabranch reproduce --sensitivity` does."
@@ -21,7 +21,7 @@ def rows(found: Reproduction) -> list[dict[str, Any]]:
     return [_row(found, row) for row in found.rows]
 
 
-def _row(found: Reproduction, row: Judged) -> dict[str, Any]:
+def _row(found: Reproduction, row: Tested) -> dict[str, Any]:
     return {
         "paper": found.paper.name,
         "id": row.claim.id,
@@ -72,7 +72,7 @@ def _under(each: Under) -> dict[str, Any]:
 def paper(found: Reproduction) -> dict[str, Any]:
     """What is known of the paper itself, with its tables, for programs."""
     tables = [
-        {"name": t.name, "title": t.title, "head": list(t.head), "rows": [list(cells) for cells in t.rows]}
+        {"name": t.name, "title": t.title, "head": list(t.head), "rows": [list(texts) for texts in t.rows]}
         for t in tables_of(found)
     ]
     return {
@@ -97,7 +97,7 @@ def tables_of(found: Reproduction) -> list[Table]:
 def verdicts(found: Reproduction) -> Table:
     """The verdicts of a paper's claims."""
     head = ["id", "the paper's claim", "criterion", "findings that hold", "verdict", "why"]
-    cells = [
+    texts = [
         [
             row.claim.id,
             row.claim.claim,
@@ -108,15 +108,15 @@ def verdicts(found: Reproduction) -> Table:
         ]
         for row in found.rows
     ]
-    return Table("verdicts", "Verdicts", head, cells)
+    return Table("verdicts", "Verdicts", head, texts)
 
 
 def quantities(found: Reproduction) -> Table:
     """Measured values beside the paper's."""
-    cells = [
+    texts = [
         [row.claim.id, each.what, each.paper or "–", digits(each.ours)] for row in found.rows for each in row.quantities
     ]
-    return Table("quantities", "Measured values", ["claim", "quantity", "the paper", "here, 95 % interval"], cells)
+    return Table("quantities", "Measured values", ["claim", "quantity", "the paper", "here, 95 % interval"], texts)
 
 
 def variants(found: Reproduction) -> Table:
@@ -125,7 +125,7 @@ def variants(found: Reproduction) -> Table:
     return Table("variants", "Verdicts that depend on assumptions", head, [_variants(r) for r in found.rows if r.under])
 
 
-def _variants(row: Judged) -> list[str]:
+def _variants(row: Tested) -> list[str]:
     holding = [under.holding for under in row.under]
     number = len(row.under) - 1
     return [
@@ -138,9 +138,9 @@ def _variants(row: Judged) -> list[str]:
 
 
 def markdown(table: Table) -> str:
-    """A table; its cells have no `|`."""
+    """A table; its texts have no `|`."""
     lines = [table.head, ["---"] * len(table.head), *table.rows]
-    return "\n".join(f"| {' | '.join(' '.join(cell.split()) for cell in line)} |" for line in lines)
+    return "\n".join(f"| {' | '.join(' '.join(field.split()) for field in line)} |" for line in lines)
 
 
 def findings(found: Reproduction) -> str:

@@ -1,4 +1,4 @@
-"""Executes papers: makes the runs of their plans and variants, and judges their claims.
+"""Executes papers: makes the runs of their plans and variants, and tests their claims.
 
 All runs of all papers are gathered first, so that a run which several plans, variants or papers need is made once.
 """
@@ -45,7 +45,7 @@ class Under:
 
 
 @dataclass
-class Judged:
+class Tested:
     """A claim with its verdict.
 
     Attributes:
@@ -104,7 +104,7 @@ class Reproduction:
 
     paper: Paper
     seeds: int
-    rows: list[Judged]
+    rows: list[Tested]
     tables: list[Table]
     study: Study
     failed: tuple[int, str] = (0, "")
@@ -123,13 +123,13 @@ class Part:
 def reproduce(
     papers: Sequence[Paper], store: Store, *, seeds: int | None, sensitivity: bool, jobs: int, progress: Progress
 ) -> list[Reproduction]:
-    """Makes what is missing, and judges every claim.
+    """Makes what is missing, and tests every claim.
 
     Args:
         papers: The papers.
         store: Where runs are kept.
         seeds: The seeds of every condition; what its plan says where absent.
-        sensitivity: Whether to judge every claim under every variant, too.
+        sensitivity: Whether to test every claim under every variant, too.
         jobs: The number of threads.
         progress: Gets told how far it is.
 
@@ -140,7 +140,7 @@ def reproduce(
     """
     parts = [part for paper in papers for part in _shared(list(_parts(paper, seeds, sensitivity)))]
     make_runs([run for part in parts for run in part.runs], store, jobs=jobs, progress=progress)
-    return [_judge_paper(paper, [part for part in parts if part.paper is paper], store) for paper in papers]
+    return [_result(paper, [part for part in parts if part.paper is paper], store) for paper in papers]
 
 
 def _parts(paper: Paper, seeds: int | None, sensitivity: bool) -> Iterator[Part]:
@@ -193,10 +193,10 @@ def _shared(parts: Sequence[Part]) -> list[Part]:
     return [replace(part, runs=[whole(run) for run in part.runs]) for part in parts]
 
 
-def _judge_paper(paper: Paper, parts: Sequence[Part], store: Store) -> Reproduction:
+def _result(paper: Paper, parts: Sequence[Part], store: Store) -> Reproduction:
     shipped = [part for part in parts if part.variant == AS_SHIPPED]
     study = _study(shipped, store)
-    rows = [_judge(paper, claim, study) for claim in paper.claims]
+    rows = [_test(paper, claim, study) for claim in paper.claims]
     errors = [row["error"] for plan in shipped for row in study.sessions([plan.plan.plan.name]) if row["error"]]
     if len(parts) > len(shipped):
         _vary(paper, parts, study, rows, store)
@@ -205,8 +205,8 @@ def _judge_paper(paper: Paper, parts: Sequence[Part], store: Store) -> Reproduct
     return Reproduction(paper, max(study.seeds.values()), rows, filled, study, failed)
 
 
-def _vary(paper: Paper, parts: Sequence[Part], study: Study, rows: Sequence[Judged], store: Store) -> None:
-    """Judges again what variants concern."""
+def _vary(paper: Paper, parts: Sequence[Part], study: Study, rows: Sequence[Tested], store: Store) -> None:
+    """Tests again what variants concern."""
     fixed = {each.plan.name for each in paper.plans if not each.varied}
     varied = [row for row in rows if row.claim.plan not in fixed]
     seeds = min(paper.variant_seeds, max(study.seeds.values()))
@@ -214,7 +214,7 @@ def _vary(paper: Paper, parts: Sequence[Part], study: Study, rows: Sequence[Judg
     for name in (AS_SHIPPED, *(variant.name for variant in paper.variants)):
         under = studies.get(name) or _study([part for part in parts if part.variant == name], store)
         for row in varied:
-            found = _judge(paper, row.claim, under)
+            found = _test(paper, row.claim, under)
             row.under.append(Under(name, seeds, found.verdict, found.holding))
 
 
@@ -235,25 +235,25 @@ def _rows(runs: Sequence[Run], store: Store) -> Iterator[Row]:
             yield {**head, "error": kept["error"]}
 
 
-def _judge(paper: Paper, claim: Claim, study: Study) -> Judged:
+def _test(paper: Paper, claim: Claim, study: Study) -> Tested:
     seeds = study.seeds[claim.plan] if claim.plan in study.seeds else max(study.seeds.values())
-    judged = Judged(claim, seeds)
+    tested = Tested(claim, seeds)
     path = paper.document.path.parent / CRITERIA
     try:
         for found in claim.measure(study):
             match found:
                 case Finding():
-                    judged.findings.append(found)
+                    tested.findings.append(found)
                 case Quantity():
-                    judged.quantities.append(found)
+                    tested.quantities.append(found)
                 case Value():
-                    judged.values[found.name] = found.value
-        judged.why  # noqa: B018 (a sentence that quotes an unknown value is refused here)
+                    tested.values[found.name] = found.value
+        tested.why  # noqa: B018 (a sentence that quotes an unknown value is refused here)
     except InputError as error:
         raise InputError(f"{path}: {claim.id}: {error}") from error
     except Exception as error:
         raise InputError(f"{place_of(path, error)}: {claim.id}: {type(error).__name__}: {error}") from error
-    return judged
+    return tested
 
 
 def _fill(paper: Paper, study: Study, name: str) -> Table:
@@ -266,6 +266,6 @@ def _fill(paper: Paper, study: Study, name: str) -> Table:
     return Table(table.name, table.title, head, rows)
 
 
-def counts(rows: Sequence[Judged]) -> Mapping[Verdict, int]:
+def counts(rows: Sequence[Tested]) -> Mapping[Verdict, int]:
     """How many claims have each verdict."""
     return {verdict: sum(row.verdict == verdict for row in rows) for verdict in Verdict}

@@ -307,8 +307,8 @@ def means(study: Study) -> tuple[list[str], list[list[str]]]:
     """Every condition."""
     rows = []
     for of in every("handoff/limited", LIMITED, "handoff/large", LARGE, "handoff/cellular", CELLULAR):
-        cells = [digits(study.mean(case(*of), metric)) for metric in MEANS.values()]
+        texts = [digits(study.mean(case(*of), metric)) for metric in MEANS.values()]
         cut = of[0].endswith("-handoff")
-        cells += [digits(study.mean(case(*of), metric)) if cut else "" for metric in OF_A_CUT.values()]
-        rows.append([*of, *cells])
+        texts += [digits(study.mean(case(*of), metric)) if cut else "" for metric in OF_A_CUT.values()]
+        rows.append([*of, *texts])
     return ["scenario", "control", "scheduler", *MEANS, *OF_A_CUT], rows

@@ -35,7 +35,7 @@ QUALITY_RATES = (500, 1000)
 QUALITY_POINTS = tuple((c2, ratio) for c2 in QUALITY_RATES for ratio in (0.5, 0.6, 0.7, 0.8))
 # The ratios up to which, by the paper, the slow path reduces quality.
 HURTING = 0.6
-# That of P5 to P7. The paper names 1500 ("average bandwidth": its limit); its figure 6 has the others. A large difference
+# That of P5 to P7. The paper names 1500 ("average bandwidth": its limit); its figure 6 has the others. A large gap
 # of rates, one that PUD still refuses, and a small one.
 GAIN_POINTS = tuple((c2, ratio) for c2 in (500, 1000, 1500) for ratio in (0.3, 0.5, 0.8))
 HALVED = 0.5

@@ -382,7 +382,7 @@ def improves(study: Study, first: Case, second: Case) -> bool:
 def switches(study: Study) -> tuple[list[str], list[list[str]]]:
     """By scenario and control, means over schedulers and seeds."""
 
-    def cell(metric: Metric, scenario: str, control: str) -> str:
+    def text_of(metric: Metric, scenario: str, control: str) -> str:
         values = areas(study, metric, scenario, control)
         of = len(SCHEDULERS) * study.seeds["switches"]
         return f"{significant(mean(values).estimate)} ({len(values)} of {of} sessions)" if len(values) else "no case"
@@ -394,7 +394,7 @@ def switches(study: Study) -> tuple[list[str], list[list[str]]]:
         "the picture is discarded, area under the curve",
     ]
     rows = [
-        [scenario, control, *(cell(metric, scenario, control) for metric in (UNDERFLOW_AREA, DISCARD_AREA))]
+        [scenario, control, *(text_of(metric, scenario, control) for metric in (UNDERFLOW_AREA, DISCARD_AREA))]
         for scenario in SCENARIOS
         for control in CONTROLS
     ]
