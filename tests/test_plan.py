@@ -165,7 +165,7 @@ def test_the_key_of_a_run_is_its_content(write: Write, tmp_path: Path) -> None:
 MISTAKES = [
     (HEAD + "sedes = 3\n", 5, "unknown key `sedes`", "did you mean `seeds`?"),
     (HEAD + 'metrics = ["goodput_bsp"]\n', 5, "metric `goodput_bsp`", "did you mean `goodput_bps`?"),
-    (HEAD + 'reducers = ["deviation"]\n', 5, "no reducer is called `deviation`", "none"),
+    (HEAD + 'reducers = ["deviation"]\n', 5, "no reducer is called `deviation`", "expected one of"),
     (HEAD + 'engines = ["live"]\n', 5, "no engine of plans is called `live`", "sim"),
     (HEAD.replace("base.toml", "mobile/wifi-let"), 3, "no shipped scenario", "did you mean `mobile/wifi-lte`?"),
     (HEAD + "[vary]\ntransport.scheduler = []\n", 6, "has no value", "expected a list"),
