@@ -44,38 +44,36 @@ _NARROW = 120
 Row = Mapping[str, Any]
 
 
+_Paper = Annotated[
+    str, typer.Argument(metavar="[PAPER]", help="A shipped paper, the folder of one, or all shipped ones.")
+]
+_Seeds = Annotated[
+    int | None,
+    typer.Option(min=2, max=10_000, help="Seeds of each condition; what its plan says where absent."),
+]
+_Sensitivity = Annotated[
+    bool, typer.Option("--sensitivity", help="Vary every assumption too, and say which verdicts depend on it.")
+]
+_Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write report.md and report.json there.")]
+_Pages = Annotated[
+    Path | None, typer.Option("--pages", metavar="DIR", help="Write each paper's text there, claims-NAME.md.")
+]
+_Store = Annotated[
+    Path | None,
+    typer.Option("--store", metavar="DIR", help="Where runs are kept; runs/papers/BUILD where absent."),
+]
+_AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
+
+
 def reproduce(
-    paper: Annotated[
-        str, typer.Argument(metavar="[PAPER]", help="A shipped paper, the folder of one, or all shipped ones.")
-    ] = _ALL,
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            min=2, max=10_000, help="Seeds of each condition; what its plan says where absent.", show_default=False
-        ),
-    ] = None,
+    paper: _Paper = _ALL,
+    seeds: _Seeds = None,
     jobs: JobsOption = None,
-    sensitivity: Annotated[
-        bool, typer.Option("--sensitivity", help="Vary every assumption too, and say which verdicts depend on it.")
-    ] = False,
-    directory: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Write report.md and report.json there.")
-    ] = None,
-    pages: Annotated[
-        Path | None,
-        typer.Option(
-            "--pages", metavar="DIR", help="Write each paper's text there, claims-NAME.md.", show_default=False
-        ),
-    ] = None,
-    store: Annotated[
-        Path | None,
-        typer.Option(
-            "--store", metavar="DIR", help="Where runs are kept; runs/papers/BUILD where absent.", show_default=False
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
-    ] = False,
+    sensitivity: _Sensitivity = False,
+    directory: _Out = None,
+    pages: _Pages = None,
+    store: _Store = None,
+    as_json: _AsJson = False,
 ) -> None:
     """Measure the claims of papers, and test them by written criteria."""
     from anabranch.experiments import paper_text, reproduction, sweep

@@ -6,7 +6,7 @@ All runs of all papers are gathered first, so that a run which several plans, va
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -264,8 +264,3 @@ def _fill(paper: Paper, study: Study, name: str) -> Table:
     except Exception as error:
         raise InputError(f"{place_of(path, error)}: table {name}: {type(error).__name__}: {error}") from error
     return Table(table.name, table.title, head, rows)
-
-
-def counts(rows: Sequence[Tested]) -> Mapping[Verdict, int]:
-    """How many claims have each verdict."""
-    return {verdict: sum(row.verdict == verdict for row in rows) for verdict in Verdict}
