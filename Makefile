@@ -181,9 +181,9 @@ bench-live: ## Measures the server beside the kernel's own, as root on an idle m
 docs: ## Regenerates the pages that follow from the code.
 	$(CARGO) run --quiet --locked -p anabranch-scenario --example scenario_page > docs/reference/scenario.md
 
-validation: ## Measures the laws and the papers' claims, and writes the tables of docs/validation/.
+validation: build ## Measures the laws and the papers' claims, and writes the tables of docs/validation/.
 	$(CARGO) run --quiet --release --locked -p anabranch-validation --bin validation -- --write docs/validation/laws.md
-	$(CARGO) run --quiet --release --locked -p anabranch-validation --bin claims -- --seeds 10 --write docs/validation
+	$(BIN)/anabranch reproduce all --seeds 10 --sensitivity --pages docs/validation > /dev/null
 
 tables: build validation images ## Makes all tables, samples and figures of the documentation again, but for those of live runs and of speed.
 	$(BIN)/python scripts/rule-tables.py --write docs/validation/bitrate-rules.md

@@ -112,6 +112,26 @@ def test_a_seed_in_a_text_is_that_of_the_run(write: Write) -> None:
     assert "seed = 2" in runs[1].scenario().resolved
 
 
+def test_a_number_may_follow_the_seed(write: Write) -> None:
+    file = write(HEAD + '[set]\n"link.wifi.rtt" = "{10 + 5 * seed} ms"\n"link.lte.rtt" = "{1 + 0.137 * seed} ms"\n')
+    read = plan.load(file)
+    runs = sweep.Experiment.of(read).runs(read.seeds)
+    found = [(dict(run.overrides)["link.wifi.rtt"], dict(run.overrides)["link.lte.rtt"]) for run in runs]
+    assert found == [("15 ms", "1.137 ms"), ("20 ms", "1.274 ms")]
+    assert runs[0].digest != runs[1].digest
+
+
+def test_reducers_are_named_or_follow_from_columns(write: Write) -> None:
+    named = plan.load(write(HEAD + 'reducers = ["recovery_s"]\nmetrics = ["sampled_throughput.wifi.mean_bps"]\n'))
+    assert named.reducers == ("recovery_s", "sampled_throughput")
+    keys = {run.key for run in sweep.Experiment.of(named).runs((1,))}
+    without = plan.load(write(HEAD))
+    assert keys.isdisjoint(run.key for run in sweep.Experiment.of(without).runs((1,)))
+    wrong = plan.load(write(HEAD + 'metrics = ["sampled_throughput.wifi.median_bps"]\n'))
+    with pytest.raises(InputError, match=r"plan\.toml:5: no run of this plan has a metric `sampled_throughput"):
+        sweep.Experiment.of(wrong)
+
+
 def test_samples_are_drawn_once_and_fill_the_space(write: Write) -> None:
     text = HEAD + (
         "[sample]\nmethod = 'latin-hypercube'\npoints = 10\n[sample.keys]\n"
@@ -165,7 +185,7 @@ def test_the_key_of_a_run_is_its_content(write: Write, tmp_path: Path) -> None:
 MISTAKES = [
     (HEAD + "sedes = 3\n", 5, "unknown key `sedes`", "did you mean `seeds`?"),
     (HEAD + 'metrics = ["goodput_bsp"]\n', 5, "metric `goodput_bsp`", "did you mean `goodput_bps`?"),
-    (HEAD + 'reducers = ["deviation"]\n', 5, "no reducer is called `deviation`", "none"),
+    (HEAD + 'reducers = ["deviation"]\n', 5, "no reducer is called `deviation`", "expected one of"),
     (HEAD + 'engines = ["live"]\n', 5, "no engine of plans is called `live`", "sim"),
     (HEAD.replace("base.toml", "mobile/wifi-let"), 3, "no shipped scenario", "did you mean `mobile/wifi-lte`?"),
     (HEAD + "[vary]\ntransport.scheduler = []\n", 6, "has no value", "expected a list"),

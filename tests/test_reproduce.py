@@ -10,9 +10,17 @@ from typing import Any
 
 import pytest
 
-from anabranch import _core
+from anabranch.experiments import paper, reproduction
+from anabranch.experiments.paper import AS_SHIPPED
+from anabranch.experiments.reproduction import Part
 
 VERDICTS = {"reproduced", "partly", "not reproduced", "undecided", "not testable"}
+CLAIMS = {
+    "sticky": [f"S{n}" for n in range(1, 12)],
+    "handoff": [f"H{n}" for n in range(1, 11)],
+    "mptcp-plus": [f"P{n}" for n in range(1, 12)],
+    "dash": [f"D{n}" for n in range(1, 10)],
+}
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -23,7 +31,8 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def dash(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
     folder = tmp_path_factory.mktemp("reproduce")
-    return run("dash", "--seeds", "2", "--jobs", "2", "--json", "--out", str(folder)), folder
+    store = str(folder / "store")
+    return run("dash", "--seeds", "2", "--jobs", "2", "--json", "--out", str(folder), "--store", store), folder
 
 
 def test_every_row_has_values_a_verdict_and_a_sentence(
@@ -33,7 +42,7 @@ def test_every_row_has_values_a_verdict_and_a_sentence(
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert (report["schema"], report["seeds"]) == (1, 2)
-    assert [row["id"] for row in report["rows"]] == [f"D{n}" for n in range(1, 10)]
+    assert [row["id"] for row in report["rows"]] == CLAIMS["dash"]
     for row in report["rows"]:
         assert row["verdict"] in VERDICTS
         assert all(row[key] for key in ("claim", "criterion", "why", "findings"))
@@ -42,9 +51,12 @@ def test_every_row_has_values_a_verdict_and_a_sentence(
         assert not any(finding["holds"] and not finding["decided"] for finding in row["findings"])
         assert row["verdict"] == expected_verdict(row["findings"])
         assert all(value["seeds"] == 2 for value in row["measured"])
-    assert json.loads((folder / "report.json").read_text()) == report
+    written = json.loads((folder / "report.json").read_text())
+    assert {key: value for key, value in written.items() if key != "papers"} == report
+    assert [table["name"] for table in written["papers"][0]["tables"]] == ["verdicts", "quantities"]
     document = (folder / "report.md").read_text()
-    assert "## Performance of DASH over Multipath TCP" in document
+    assert "## Claims: performance of DASH over Multipath TCP" in document
+    assert "{{" not in document
     assert all(f"| D{n} |" in document for n in range(1, 10))
 
 
@@ -71,20 +83,36 @@ def test_two_seeds_leave_something_undecided_and_the_table_says_so(
     assert "  - undecided: " in document
 
 
-def test_papers_have_the_names_of_the_command_line() -> None:
-    assert _core.papers() == ["sticky", "handoff", "mptcp-plus", "dash"]
+def test_a_second_start_makes_no_run_again(dash: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    store = dash[1] / "store"
+    files = sorted((store / "runs").iterdir())
+    again = run("dash", "--seeds", "2", "--json", "--store", str(store))
+    assert json.loads(again.stdout) == json.loads(dash[0].stdout)
+    assert sorted((store / "runs").iterdir()) == files
+
+
+def test_the_shipped_papers_have_all_claims_and_the_order_of_reports() -> None:
+    assert {name: [c.id for c in paper.load(name).claims] for name in paper.shipped()} == CLAIMS
+    assert list(paper.shipped()) == list(CLAIMS)
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_every_variant_of_the_assumptions_changes_runs(name: str) -> None:
+    """A misspelt key would be refused; one that changes nothing would be an assumption that is never varied."""
+    read = paper.load(name)
+    parts = list(reproduction._parts(read, 2, True))
+    shipped = {part.plan.plan.name: part for part in parts if part.variant == AS_SHIPPED}
+
+    def changed(part: Part) -> int:
+        pairs = zip(part.runs, shipped[part.plan.plan.name].runs, strict=True)
+        return sum(run.digest != other.digest for run, other in pairs)
+
+    for variant in read.variants:
+        assert sum(changed(part) for part in parts if part.variant == variant.name) > 0, variant.name
 
 
 def test_wrong_input_names_the_remedy() -> None:
     done = run("dahs")
     assert done.returncode == 2
-    assert "did you mean dash" in done.stderr
+    assert "did you mean `dash`" in done.stderr
     assert run("dash", "--seeds", "1").returncode == 2
-
-
-def test_what_the_progress_callback_raises_ends_the_work() -> None:
-    def stop(_fraction: float) -> None:
-        raise RuntimeError("enough")
-
-    with pytest.raises(RuntimeError, match="enough"):
-        _core.reproduce("dash", seeds=50, jobs=1, sensitivity=True, progress=stop)

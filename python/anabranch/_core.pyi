@@ -26,10 +26,8 @@ __all__ = [
     "measure",
     "metrics_outline",
     "nearest",
-    "papers",
     "rate_bps",
     "registry",
-    "reproduce",
     "run",
     "scenario_schema",
     "serve_defaults",
@@ -255,15 +253,25 @@ class Stop:
     def set(self) -> None:
         """From now on every run that knows of this ends at once."""
 
-def measure(scenario: Scenario, *, seed: int, stop: Stop) -> str:
-    """Simulates a scenario without holding the interpreter's lock, and gives its metrics alone as JSON on one line.
+def measure(scenario: Scenario, *, seed: int, stop: Stop, reducers: Sequence[str] = (), segments: bool = True) -> str:
+    """Simulates a scenario without holding the interpreter's lock: a JSON object on one line.
+
+    It has the ``metrics``, and, if there are reducers, ``reduced``: their numbers by column, session by session.
+
+    Args:
+        scenario: The scenario.
+        seed: The seed.
+        stop: Ends it early.
+        reducers: What is computed beside the metrics.
+        segments: Whether the lists of media segments are wanted; else they are empty.
 
     Raises:
         KeyboardInterrupt: It was stopped.
+        InputError: There is no reducer of a name.
     """
 
-def metrics_outline(scenario: Scenario) -> str:
-    """The metrics of a run that is stopped at its first sample: the keys that the metrics of this scenario have."""
+def metrics_outline(scenario: Scenario, *, reducers: Sequence[str] = ()) -> str:
+    """What :func:`measure` gives of a run that is stopped at its first sample: the keys that this scenario has."""
 
 def toml_lines(text: str, *, name: str) -> list[tuple[list[str], int]]:
     """Where the keys, and the items of lists, of a TOML text stand: the way to each, and its line.
@@ -412,16 +420,4 @@ def validate(
     Raises:
         InputError: There is no such part or test case, or the earlier report is none.
         LiveError: This machine cannot run it; the message says what is missing.
-    """
-
-def papers() -> list[str]:
-    """The names of the papers whose claims can be measured, in the order of reports."""
-
-def reproduce(
-    paper: str, *, seeds: int, jobs: int, sensitivity: bool, progress: Callable[[float], object] | None
-) -> tuple[str, str]:
-    """Measures a paper's claims on several threads, without holding the interpreter's lock.
-
-    Gives the rows as JSON, and a report as Markdown. The callback gets the fraction that is done, now and then; what it
-    raises ends the work, as does Ctrl-C.
     """

@@ -3,6 +3,7 @@
 //! An [`Observer`] per connection folds the events of endpoints and player into metrics, samples the recording for figures
 //! and keeps the rows of the table of events. [`gather`] makes the [`Outcome`] of all observers and of what the links
 //! counted.
+//! [`reducers`] compute numbers of single studies from an outcome.
 
 mod capacity;
 mod fairness;
@@ -13,6 +14,7 @@ mod marks;
 mod metrics;
 mod observer;
 mod recording;
+pub mod reducers;
 mod strict;
 mod stuck;
 mod table;

@@ -154,6 +154,9 @@ impl Observer {
         log.consume(|at, event| {
             self.transport.observe_sender(at, event);
             let forecast = self.predictor.as_mut().and_then(|predictor| predictor.observe(at, event));
+            if let (Some(forecast), Some(recorder)) = (forecast, &mut self.recorder) {
+                recorder.forecast(forecast);
+            }
             if let Some(rows) = &mut self.rows {
                 rows.list.push(EventRow::transport(at, rows.sources[0], event, forecast));
             }
@@ -219,7 +222,7 @@ impl Observer {
             let Some(recorder) = &mut self.recorder else { return };
             match *event {
                 PlayerEvent::BufferLevel { media, .. } => recorder.buffer(media),
-                PlayerEvent::PictureDiscarded { .. } => recorder.discard(),
+                PlayerEvent::PictureDiscarded { frame } => recorder.discard(frame),
                 PlayerEvent::BufferUnderflow { .. } => recorder.underflow(at),
                 PlayerEvent::SegmentShown { representation, .. } => recorder.show(at, representation),
                 PlayerEvent::StallBegan => recorder.stall(at, true),

@@ -1,5 +1,6 @@
 //! What a picture of the run needs: columns sampled at the scenario's interval, and lists of what happened when.
 
+use anabranch_media::SwitchForecast;
 use anabranch_media::content::DashVideo;
 use anabranch_units::{Duration, Instant};
 use serde::Serialize;
@@ -47,6 +48,12 @@ pub struct SessionRecording {
     pub discards: Vec<u32>,
     /// Path switches (of all packets) since the sample before.
     pub path_switches: Vec<u32>,
+    /// Switches of new data of a progressive video, each with its forecast: what reducers read.
+    #[serde(skip)]
+    pub forecasts: Vec<SwitchForecast>,
+    /// The numbers of discarded pictures: what reducers read.
+    #[serde(skip)]
+    pub discarded: Vec<u32>,
 }
 
 /// A representation on screen.
@@ -193,8 +200,15 @@ impl Recorder {
         }
     }
 
-    pub fn discard(&mut self) {
+    pub fn discard(&mut self, picture: u32) {
         self.discards += 1;
+        self.session.discarded.push(picture);
+    }
+
+    pub fn forecast(&mut self, forecast: SwitchForecast) {
+        if forecast.new_data {
+            self.session.forecasts.push(forecast);
+        }
     }
 
     pub fn path_switch(&mut self) {
@@ -267,8 +281,8 @@ mod tests {
     #[test]
     fn discards_are_binned_and_an_open_stall_ends_with_the_run() {
         let mut r = Recorder::new("s".into(), [], at(0));
-        r.discard();
-        r.discard();
+        r.discard(7);
+        r.discard(8);
         r.begin(at(100));
         r.path_switch();
         r.begin(at(200));
@@ -277,6 +291,7 @@ mod tests {
         r.stall(at(250), true);
         let s = r.finish(at(300));
         assert_eq!((s.discards, s.path_switches), (vec![2, 0], vec![0, 1]));
+        assert_eq!(s.discarded, [7, 8]);
         assert_eq!(s.stalls, [(0.21, 0.23), (0.25, 0.3)]);
     }
 

@@ -2,10 +2,12 @@
 
 use crate::InputError;
 use crate::scenario::Scenario;
-use anabranch_observation::{Outcome, check_finite};
+use anabranch_observation::reducers::{Number, REDUCERS, reduce};
+use anabranch_observation::{Metrics, Outcome, check_finite};
 use anabranch_sim::RunOptions;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
+use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use toml::de::{DeTable, DeValue};
 
@@ -27,33 +29,79 @@ impl Stop {
     }
 }
 
-/// Simulates a scenario, and gives its metrics alone as JSON on one line. The interpreter is free for others all the time.
+/// Simulates a scenario, and gives its metrics alone as JSON on one line, with the numbers of reducers. The interpreter is free for
+/// others all the time. Without `segments` the lists of media segments are empty.
 ///
 /// # Errors
-/// `KeyboardInterrupt` if it was stopped.
+/// `KeyboardInterrupt` if it was stopped, `InputError` if there is no reducer of a name.
 #[pyfunction]
-#[pyo3(signature = (scenario, *, seed, stop))]
-pub fn measure(py: Python<'_>, scenario: &Scenario, seed: u64, stop: PyRef<'_, Stop>) -> PyResult<String> {
+#[pyo3(signature = (scenario, *, seed, stop, reducers=Vec::new(), segments=true))]
+pub fn measure(
+    py: Python<'_>,
+    scenario: &Scenario,
+    seed: u64,
+    stop: PyRef<'_, Stop>,
+    reducers: Vec<String>,
+    segments: bool,
+) -> PyResult<String> {
+    check_reducers(&reducers)?;
     let (scenario, stop) = (&scenario.0, &stop.0);
     py.detach(|| {
         let wanted = || !stop.load(Ordering::Relaxed);
         let outcome =
             anabranch_sim::run(scenario, &RunOptions { seed, record_events: false }, &mut |_seconds| wanted());
-        if wanted() { line(&outcome) } else { Err(PyKeyboardInterrupt::new_err("stopped")) }
+        if wanted() {
+            line(scenario, outcome, &reducers, segments)
+        } else {
+            Err(PyKeyboardInterrupt::new_err("stopped"))
+        }
     })
 }
 
-/// The metrics of a run that is stopped at its first sample: all keys that the metrics of this scenario have, after no time.
+/// What [`measure`] would give of a run that is stopped at its first sample: all keys that it has of this scenario, after no time.
 #[pyfunction]
-pub fn metrics_outline(py: Python<'_>, scenario: &Scenario) -> PyResult<String> {
+#[pyo3(signature = (scenario, *, reducers=Vec::new()))]
+pub fn metrics_outline(py: Python<'_>, scenario: &Scenario, reducers: Vec<String>) -> PyResult<String> {
+    check_reducers(&reducers)?;
     let scenario = &scenario.0;
-    py.detach(|| line(&anabranch_sim::run(scenario, &RunOptions::default(), &mut |_seconds| false)))
+    py.detach(|| {
+        let outcome = anabranch_sim::run(scenario, &RunOptions::default(), &mut |_seconds| false);
+        line(scenario, outcome, &reducers, true)
+    })
 }
 
-fn line(outcome: &Outcome) -> PyResult<String> {
+fn check_reducers(names: &[String]) -> PyResult<()> {
+    match names.iter().find(|name| REDUCERS.find(name).is_none()) {
+        Some(name) => Err(InputError::new_err(format!("no reducer is called `{name}`"))),
+        None => Ok(()),
+    }
+}
+
+/// Metrics, and per session the numbers of reducers.
+#[derive(Serialize)]
+struct Measured<'a> {
+    metrics: &'a Metrics,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reduced: Vec<serde_json::Map<String, serde_json::Value>>,
+}
+
+fn line(
+    scenario: &anabranch_scenario::Scenario,
+    mut outcome: Outcome,
+    names: &[String],
+    segments: bool,
+) -> PyResult<String> {
     // JSON would make a NaN null, as if it had not been observed.
     check_finite(&outcome.metrics).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-    serde_json::to_string(&outcome.metrics).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    let numbers = if names.is_empty() { Vec::new() } else { reduce(scenario, &outcome, names) };
+    let of_session = |numbers: Vec<Number>| numbers.into_iter().map(|(name, value)| (name, value.into())).collect();
+    let reduced = numbers.into_iter().map(of_session).collect();
+    if !segments {
+        let dash = outcome.metrics.sessions.iter_mut().filter_map(|session| session.dash.as_mut()?.as_mut());
+        dash.for_each(|dash| dash.media_segments.clear());
+    }
+    serde_json::to_string(&Measured { metrics: &outcome.metrics, reduced })
+        .map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
 /// Where the keys and the items of lists of a TOML text stand: the way to each, and its line. The name is for messages.

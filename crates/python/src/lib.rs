@@ -9,7 +9,6 @@
 mod equivalence;
 mod experiment;
 mod outcome;
-mod reproduce;
 mod scenario;
 #[cfg(target_os = "linux")]
 mod serving;
@@ -52,8 +51,6 @@ mod _core {
     use super::experiment::{Stop, measure, metrics_outline, toml_lines};
     #[pymodule_export]
     use super::outcome::{Outcome, check_metrics};
-    #[pymodule_export]
-    use super::reproduce::{papers, reproduce};
     #[pymodule_export]
     use super::scenario::{
         Scenario, load, load_dictionary, nearest, rate_bps, registry, scenario_schema, shipped, time_s,

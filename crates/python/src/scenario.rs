@@ -3,6 +3,7 @@
 use crate::InputError;
 use crate::toml_text::document_text;
 use anabranch_media::content::Representation;
+use anabranch_observation::reducers::REDUCERS;
 use anabranch_scenario::{Bulk, Error, Progressive, Video, catalogue};
 use anabranch_units::{Bandwidth, text};
 use pyo3::prelude::*;
@@ -132,8 +133,9 @@ pub fn registry() -> Vec<(&'static str, &'static str, String, &'static str)> {
     ];
     let items = lists.into_iter().flat_map(|(kind, items)| items.into_iter().map(move |item| (kind, item)));
     let items = items.map(|(kind, item)| (kind, item.name, item.summary.to_string(), item.source));
+    let reducers = REDUCERS.iter().map(|item| ("reducers", item.name, item.summary.to_string(), item.source));
     let scenarios = catalogue::SCENARIOS.iter().map(|shipped| ("scenarios", shipped.name, shipped.question(), ""));
-    items.chain(scenarios).collect()
+    items.chain(reducers).chain(scenarios).collect()
 }
 
 /// The candidate that was probably meant, if any is near.

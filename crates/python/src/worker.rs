@@ -1,6 +1,8 @@
 //! Long work on a thread of its own, with the interpreter free for others meanwhile.
 
+#[cfg(target_os = "linux")]
 use pyo3::prelude::*;
+#[cfg(target_os = "linux")]
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -15,6 +17,7 @@ pub(crate) const ASK_EVERY: Duration = Duration::from_millis(50);
 /// # Errors
 /// The first exception of a signal handler or of `report`. It sets `stop`, at which `work` has to end early, and is raised when `work` has
 /// ended.
+#[cfg(target_os = "linux")]
 pub(crate) fn supervise<T: Send>(
     py: Python<'_>,
     stop: &AtomicBool,

@@ -23,9 +23,9 @@ fn with_part(text: &str, name: &str, content: &str) -> Option<String> {
     Some(format!("{}\n{}\n\n{}", &text[..from], content.trim_matches('\n'), &text[to..]))
 }
 
-/// A table; cells must not contain `|`.
+/// A table; texts must not contain `|`.
 pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
-    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let line = |texts: &[String]| format!("| {} |\n", texts.join(" | "));
     let mut text = line(&head.iter().map(ToString::to_string).collect::<Vec<_>>());
     text.push_str(&line(&vec!["---".to_string(); head.len()]));
     text.extend(rows.iter().map(|row| line(row)));

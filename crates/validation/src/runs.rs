@@ -100,14 +100,6 @@ pub fn wire_rate(sessions: &[SessionMetrics], payload: f64) -> f64 {
     sessions.iter().map(|session| session.transport.goodput_bps).sum::<f64>() * PACKET / payload
 }
 
-/// A metric that is observed of every simulated session.
-///
-/// # Panics
-/// If it was not: the run was no simulation.
-pub fn observed<T>(metric: Option<T>) -> T {
-    metric.expect("a simulation observes every endpoint and player")
-}
-
 /// The mean time that packets waited before a link's downlink.
 ///
 /// # Panics

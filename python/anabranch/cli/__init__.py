@@ -14,6 +14,7 @@ from anabranch.cli import (
     content,
     examining,
     listing,
+    papering,
     planning,
     reporting,
     reproducing,
@@ -60,6 +61,7 @@ app.add_typer(planning.app, name="plan")
 app.command("sweep", epilog=sweeping.EXAMPLES)(sweeping.sweep)
 app.command("report", epilog=reporting.EXAMPLES)(reporting.report)
 app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
+app.add_typer(papering.app, name="paper")
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
 app.add_typer(content.app, name="content")
 app.command("doctor", epilog=examining.EXAMPLES)(examining.examine)

@@ -17,7 +17,9 @@ EXAMPLES = "Example: anabranch list schedulers"
 # A player and the bitrate rule that it decides by have the same name.
 _NOTES = {
     "abr-rules": "How a player chooses bitrates. A scenario names the player of the same name, not the rule.",
+    "reducers": "Numbers beside the metrics: a plan names them in `reducers`, or a column that begins with the name.",
     "plans": "What `anabranch sweep` runs; `anabranch plan show NAME` lists its runs.",
+    "papers": "What `anabranch reproduce` executes and tests.",
     "players": "`player.kind` in a scenario. A DASH player decides by the bitrate rule of the same name (abr-rules).",
 }
 
@@ -60,6 +62,7 @@ def list_names(
 
 def grouped() -> dict[str, list[Entry]]:
     """The registry by kind, in its own order."""
+    from anabranch.experiments import paper as papers
     from anabranch.experiments import plan as plans
 
     registry = _core.registry()
@@ -70,6 +73,8 @@ def grouped() -> dict[str, list[Entry]]:
     groups["plans"] = [
         {"name": name, "summary": plans.load(name).question, "source": "", "also": []} for name in plans.shipped()
     ]
+    shipped = [papers.load(name) for name in papers.shipped()]
+    groups["papers"] = [{"name": p.name, "summary": f"{p.title}.", "source": p.source, "also": []} for p in shipped]
     return groups
 
 

@@ -1,25 +1,31 @@
-"""`anabranch reproduce`: the claims of four papers, measured and tested."""
+"""`anabranch reproduce`: the claims of papers, measured and tested."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import InputError, __version__, _core, numerals, outputs
-from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar
+from anabranch import __version__, numerals, outputs, provenance
+from anabranch.cli.console import Exit, answer, err, fail, out, say_warning
+from anabranch.cli.planning import JobsOption, cores
+from anabranch.summary import plural
+
+if TYPE_CHECKING:
+    from anabranch.experiments.paper import Paper
+    from anabranch.experiments.reproduction import Reproduction
 
 EXAMPLES = (
     "Example: anabranch reproduce mptcp-plus --seeds 4\n\n"
     "Verdicts: reproduced (every finding is as claimed), partly, not reproduced, undecided (an "
     "interval is too wide: more seeds would tell), not testable. Four seeds of dash take "
-    "ten seconds; ten seeds of all four papers, with --sensitivity, about ten minutes of two cores."
+    "ten seconds; ten seeds of all four papers, with --sensitivity, about five minutes of two cores.\n\n"
+    "A paper of one's own is a folder: anabranch paper new mine; anabranch reproduce mine"
 )
 
 _ALL = "all"
@@ -38,60 +44,91 @@ _NARROW = 120
 Row = Mapping[str, Any]
 
 
+_Paper = Annotated[
+    str, typer.Argument(metavar="[PAPER]", help="A shipped paper, the folder of one, or all shipped ones.")
+]
+_Seeds = Annotated[
+    int | None,
+    typer.Option(min=2, max=10_000, help="Seeds of each condition; what its plan says where absent."),
+]
+_Sensitivity = Annotated[
+    bool, typer.Option("--sensitivity", help="Vary every assumption too, and say which verdicts depend on it.")
+]
+_Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write report.md and report.json there.")]
+_Pages = Annotated[
+    Path | None, typer.Option("--pages", metavar="DIR", help="Write each paper's text there, claims-NAME.md.")
+]
+_Store = Annotated[
+    Path | None,
+    typer.Option("--store", metavar="DIR", help="Where runs are kept; runs/papers/BUILD where absent."),
+]
+_AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
+
+
 def reproduce(
-    paper: Annotated[
-        str, typer.Argument(metavar="[PAPER]", help=f"One of {', '.join(_core.papers())}, or {_ALL}.")
-    ] = _ALL,
-    seeds: Annotated[int, typer.Option(min=2, max=10_000, help="Seeds of each condition.")] = 10,
-    jobs: Annotated[int | None, typer.Option(min=1, max=1024, help="Threads; one per core where absent.")] = None,
-    sensitivity: Annotated[
-        bool, typer.Option("--sensitivity", help="Vary every assumption too, and say which verdicts depend on it.")
-    ] = False,
-    directory: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Write report.md and report.json there.")
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
-    ] = False,
+    paper: _Paper = _ALL,
+    seeds: _Seeds = None,
+    jobs: JobsOption = None,
+    sensitivity: _Sensitivity = False,
+    directory: _Out = None,
+    pages: _Pages = None,
+    store: _Store = None,
+    as_json: _AsJson = False,
 ) -> None:
-    """Measure the claims of four papers, and test them by written criteria."""
-    threads = jobs or os.cpu_count() or 1
-    if directory is not None:
-        outputs.check_folder(directory)
-    rows: list[Row] = []
-    documents: list[str] = []
+    """Measure the claims of papers, and test them by written criteria."""
+    from anabranch.experiments import paper_text, reproduction, sweep
+    from anabranch.experiments.progress import Bar
+    from anabranch.experiments.store import Store
+
+    chosen = _chosen(paper)
+    folder = store or Path("runs") / "papers" / provenance.library_sha256()[:_BUILD_DIGITS]
+    for place in filter(None, (directory, pages, folder)):
+        outputs.check_folder(place)
     try:
-        for name in _chosen(paper):
-            with progress_bar(f"measuring {name}") as progress:
-                text, document = _core.reproduce(
-                    name, seeds=seeds, jobs=threads, sensitivity=sensitivity, progress=progress
-                )
-            measured: list[Row] = json.loads(text)
-            rows += measured
-            documents.append(document)
-            if not as_json:
-                answer(_table(name, measured, sensitivity))
-        report = {"schema": 1, "version": __version__, "seeds": seeds, "sensitivity": sensitivity, "rows": rows}
-        if as_json:
-            print(json.dumps(report, indent=2, ensure_ascii=False), flush=True)
-        else:
-            answer(_summary(rows))
-        if directory is not None:
-            _write(directory, report, documents)
-            err().print(f"report: {directory / 'report.md'}", soft_wrap=True)
+        with Store(folder, sweep.build()) as kept, Bar(err()) as bar:
+            found = reproduction.reproduce(
+                chosen, kept, seeds=seeds, sensitivity=sensitivity, jobs=jobs or cores(), progress=bar
+            )
     except KeyboardInterrupt:
-        fail("interrupted", Exit.INTERRUPTED)
+        fail(f"interrupted; finished runs are kept in {folder}, and the same command continues", Exit.INTERRUPTED)
+    rows = [row for each in found for row in paper_text.rows(each)]
+    report = {
+        "schema": 1,
+        "version": __version__,
+        "seeds": max(each.seeds for each in found),
+        "sensitivity": sensitivity,
+        "rows": rows,
+    }
+    if as_json:
+        print(json.dumps(report, indent=2, ensure_ascii=False), flush=True)
+    else:
+        for each in found:
+            answer(_table(each.paper.name, paper_text.rows(each), sensitivity))
+        answer(_summary(rows))
+    if directory is not None:
+        _write(directory, {**report, "papers": [paper_text.paper(each) for each in found]}, found)
+    if pages is not None:
+        _write_pages(pages, found)
+    _warn(found)
 
 
-def _chosen(paper: str) -> Sequence[str]:
-    names = _core.papers()
-    if paper == _ALL:
-        return names
-    if paper not in names:
-        near = _core.nearest(paper, [*names, _ALL])
-        meant = f"; did you mean {near}?" if near else ""
-        raise InputError(f"no paper {paper!r}: expected one of {', '.join(names)}, or {_ALL}{meant}")
-    return [paper]
+# So many distinguish builds.
+_BUILD_DIGITS = 12
+
+
+def _chosen(name: str) -> list[Paper]:
+    from anabranch.experiments import paper as papers
+
+    if name == _ALL:
+        return [papers.load(each) for each in papers.shipped()]
+    return [papers.load(name)]
+
+
+def _warn(found: Sequence[Reproduction]) -> None:
+    for each in found:
+        number, error = each.failed
+        if number:
+            say_warning(f"{each.paper.name}: {plural(number, 'run')} failed, the last with: {error}")
 
 
 def _table(paper: str, rows: Sequence[Row], sensitivity: bool) -> Table:
@@ -152,7 +189,9 @@ def _summary(rows: Sequence[Row]) -> Text:
     return text
 
 
-def _write(directory: Path, report: Mapping[str, Any], documents: Sequence[str]) -> None:
+def _write(directory: Path, report: Mapping[str, Any], found: Sequence[Reproduction]) -> None:
+    from anabranch.experiments import paper_text
+
     head = (
         "# The papers' claims, measured\n\n"
         f"Anabranch {report['version']}, {report['seeds']} seeds of each condition; intervals are Student's, at 95 %. "
@@ -160,5 +199,17 @@ def _write(directory: Path, report: Mapping[str, Any], documents: Sequence[str])
     )
     with outputs.writing(directory):
         directory.mkdir(parents=True, exist_ok=True)
-        (directory / "report.md").write_text("\n".join([head, *documents]), encoding="utf-8")
+        (directory / "report.md").write_text(paper_text.report(head, found), encoding="utf-8")
         (directory / "report.json").write_text(json.dumps(report, indent=2, ensure_ascii=False), encoding="utf-8")
+    err().print(f"report: {directory / 'report.md'}", soft_wrap=True)
+
+
+def _write_pages(folder: Path, found: Sequence[Reproduction]) -> None:
+    from anabranch.experiments import paper_text
+
+    for each in found:
+        page = folder / f"claims-{each.paper.name}.md"
+        with outputs.writing(page):
+            folder.mkdir(parents=True, exist_ok=True)
+            page.write_text(paper_text.text(each), encoding="utf-8")
+        err().print(f"page: {page}", soft_wrap=True)

@@ -25,11 +25,12 @@ _SUBFLOW_LISTS = ("disabled_spans_s", "retransmissions_around_events")
 _MEANS = ("mean_cwnd_packets", "mean_srtt_s")
 
 
-def sessions(metrics: Mapping[str, Any]) -> Iterator[Row]:
-    """A row per session of a run."""
+def sessions(metrics: Mapping[str, Any], reduced: Sequence[Row] = ()) -> Iterator[Row]:
+    """A row per session of a run, with the numbers of reducers."""
     whole = _of_run(metrics)
     for number, session in enumerate(metrics["sessions"]):
-        yield {"session": number, **_of_session(session), **whole}
+        more = reduced[number] if reduced else {}
+        yield {"session": number, **_of_session(session), **more, **whole}
 
 
 def segments(metrics: Mapping[str, Any]) -> Iterator[Row]:
@@ -92,11 +93,12 @@ def _flatten(name: str, value: Any, row: Row) -> None:
         row[name] = value
 
 
-def known(outline: Mapping[str, Any], paths: Sequence[str]) -> Names:
-    """The names of columns that a scenario has, from the metrics of a run that was stopped at once."""
+def known(measured: Mapping[str, Any], paths: Sequence[str]) -> Names:
+    """The names of columns that a scenario has, from what was measured of a run that was stopped at once."""
     from anabranch.metrics import Subflow
 
-    names = dict.fromkeys(key for row in sessions(outline) for key in row)
+    outline = measured["metrics"]
+    names = dict.fromkeys(key for row in sessions(outline, measured.get("reduced", ())) for key in row)
     names |= dict.fromkeys(
         f"subflows.{path}.{key}"
         for path in paths

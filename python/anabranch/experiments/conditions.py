@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from anabranch import InputError, _core, session
 from anabranch.experiments import keys, variation
 from anabranch.experiments.plan import Plan
-from anabranch.experiments.variation import SEED, Label, Point, with_seed
+from anabranch.experiments.variation import Label, Point, with_seed
 from anabranch.session import overrides_of
 
 # A scenario with long recordings takes megabytes.
@@ -47,7 +47,8 @@ class Run:
         overrides: The overrides, with the seed filled in, and what the seed draws.
         drawn: What the seed draws, by column.
         digest: That of the scenario with its files.
-        key: Its content address.
+        reducers: What is computed of it beside the metrics.
+        segments: Whether the lists of media segments are kept.
     """
 
     condition: Condition
@@ -55,7 +56,13 @@ class Run:
     overrides: Overrides
     drawn: Mapping[str, float]
     digest: str
-    key: bytes
+    reducers: tuple[str, ...] = ()
+    segments: bool = True
+
+    @cached_property
+    def key(self) -> bytes:
+        """The content address."""
+        return keys.of_run(self.digest, self.seed, reducers=self.reducers, segments=self.segments)
 
     @property
     def labels(self) -> dict[str, Label]:
@@ -138,9 +145,23 @@ def of_plan(plan: Plan) -> Iterator[Condition]:
         scenario = next((point.scenario for point in points if point.scenario), plan.scenarios[0])
         overrides = _overrides(plan, points)
         digest = None
-        if not plan.draws and not any(SEED in value for _, value in overrides):
+        if not plan.draws and not variation.follows_seed(overrides):
             digest = _digest(plan, labels, scenario, overrides)
         yield Condition(labels, scenario, overrides, digest)
+
+
+def with_more(plan: Plan, condition: Condition, overrides: Overrides) -> Condition:
+    """A condition with further overrides, which come last.
+
+    Raises:
+        InputError: The scenario refuses one.
+    """
+    whole = (*condition.overrides, *overrides)
+    if condition.digest is None:
+        # One seed tells whether they are accepted.
+        _load(condition.scenario, with_seed(whole, plan.seeds[0]))
+        return replace(condition, overrides=whole)
+    return replace(condition, overrides=whole, digest=_load(condition.scenario, whole)[1])
 
 
 def _digest(plan: Plan, labels: Mapping[str, Label], scenario: str, overrides: Overrides) -> str:
@@ -162,7 +183,7 @@ def runs(plan: Plan, conditions: Sequence[Condition], seeds: Sequence[int]) -> I
                 more = tuple((key, f"{value!r}") for key, value in drawn.items())
                 overrides = (*with_seed(overrides, seed), *more)
                 digest = _digest(plan, {**condition.labels, "seed": seed}, condition.scenario, overrides)
-            yield Run(condition, seed, overrides, drawn, digest, keys.of_run(digest, seed))
+            yield Run(condition, seed, overrides, drawn, digest, plan.reducers)
 
 
 def folder(plan: Plan) -> Path:

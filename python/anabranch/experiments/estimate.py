@@ -30,7 +30,7 @@ def seconds_per_run(runs: Sequence[Run]) -> tuple[float, bool] | None:
     try:
         for run in chosen:
             began = time.monotonic()
-            _core.measure(run.scenario(), seed=run.seed, stop=stop)
+            _core.measure(run.scenario(), seed=run.seed, stop=stop, reducers=run.reducers)
             taken.append(time.monotonic() - began)
     except KeyboardInterrupt:
         # The time is up; or the user interrupts, and whatever follows ends at once.

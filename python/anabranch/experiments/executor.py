@@ -32,8 +32,10 @@ class Finished:
 
 
 def simulate(run: Run, stop: _core.Stop) -> bytes:
-    """What is kept of a run: its metrics as JSON."""
-    return b'{"metrics":' + _core.measure(run.scenario(), seed=run.seed, stop=stop).encode() + b"}"
+    """What is kept of a run: its metrics and the numbers of reducers as JSON."""
+    scenario = run.scenario()
+    kept = _core.measure(scenario, seed=run.seed, stop=stop, reducers=run.reducers, segments=run.segments)
+    return kept.encode()
 
 
 Work = Callable[[Run, _core.Stop], bytes]

@@ -24,7 +24,9 @@ def of_scenario(scenario: _core.Scenario) -> str:
     return digest.hexdigest()
 
 
-def of_run(scenario: str, seed: int, *, engine: str = "sim", reducers: Sequence[str] = ()) -> bytes:
+def of_run(
+    scenario: str, seed: int, *, engine: str = "sim", reducers: Sequence[str] = (), segments: bool = True
+) -> bytes:
     """The key of a run.
 
     Args:
@@ -32,6 +34,7 @@ def of_run(scenario: str, seed: int, *, engine: str = "sim", reducers: Sequence[
         seed: The seed.
         engine: What makes the run. The key of a run in real time needs the kernel and the number of the run besides.
         reducers: What is computed of it beside the metrics.
+        segments: Whether the lists of media segments are kept.
     """
-    parts = [_SCHEMA, scenario, seed, engine, provenance.library_sha256(), sorted(reducers)]
+    parts = [_SCHEMA, scenario, seed, engine, provenance.library_sha256(), sorted(reducers), segments]
     return hashlib.sha256(json.dumps(parts).encode()).digest()

@@ -28,8 +28,8 @@ KEYS: Mapping[str, str] = {
     "seeds": 'The seeds of every condition: how many (`10`), which (`"5..14"`), or a list. Required.',
     "engines": '`["sim"]`, the default: the engine that makes the runs.',
     "metrics": "Columns of the table that the summary shows beside those that are compared.",
-    "reducers": "Names of reducers, whose numbers become columns. This version has none.",
-    "set": "Overrides of every run, as `--set` takes them. In a text, `{seed}` is the seed of the run.",
+    "reducers": "[Reducers](reducers.md), whose numbers become columns; those of columns named here are added.",
+    "set": "Overrides of every run, as `--set` takes them. A text may have `{seed}`, or `{1 + 0.5 * seed}`.",
     "vary": "A key per entry, each an axis: a list of values, or a range `{ from, to, step | steps, unit, spacing }`.",
     "zip": "A list, `[[zip]]`: keys whose lists are walked together, one axis each.",
     "choose": "`[choose.AXIS]`: named sets of overrides, an axis each.",
@@ -90,6 +90,7 @@ class Plan:
         scenarios: The scenarios, the first of which is the base of the checks.
         seeds: The seeds of every condition.
         metrics: Columns for the summary.
+        reducers: What is computed of every run beside the metrics.
         overrides: What every run sets.
         axes: What varies.
         draws: What every seed draws.
@@ -103,6 +104,7 @@ class Plan:
     scenarios: tuple[str, ...]
     seeds: tuple[int, ...]
     metrics: tuple[str, ...]
+    reducers: tuple[str, ...]
     overrides: tuple[tuple[str, str], ...]
     axes: tuple[Axis, ...]
     draws: tuple[Draw, ...]
@@ -160,6 +162,7 @@ def of_document(document: Document) -> Plan:
     _check_names(document)
     scenarios = _scenarios(document)
     axes, draws = _axes(document, scenarios)
+    metrics = _texts(document, ("metrics",), data.get("metrics", []))
     contrasts = _contrasts(document, axes)
     return Plan(
         name=document.path.stem,
@@ -167,7 +170,8 @@ def of_document(document: Document) -> Plan:
         question=document.typed(("question",), data["question"], str, "a sentence"),
         scenarios=scenarios,
         seeds=_seeds(document, data["seeds"]),
-        metrics=_texts(document, ("metrics",), data.get("metrics", [])),
+        metrics=metrics,
+        reducers=_reducers(document, [*metrics, *(contrast.metric for contrast in contrasts)]),
         overrides=variation.overrides(document.typed(("set",), data.get("set", {}), dict, "a table of overrides")),
         axes=axes,
         draws=draws,
@@ -182,8 +186,24 @@ def _check_names(document: Document) -> None:
             raise document.mistake(
                 ("engines", str(position)), f"no engine of plans is called `{engine}`{alternatives(engine, _ENGINES)}"
             )
-    for position, reducer in enumerate(_texts(document, ("reducers",), document.data.get("reducers", []))):
-        raise document.mistake(("reducers", str(position)), f"no reducer is called `{reducer}`; this version has none")
+
+
+def reducers() -> tuple[str, ...]:
+    """The names of all reducers."""
+    return tuple(name for kind, name, *_ in _core.registry() if kind == "reducers")
+
+
+def _reducers(document: Document, columns: Sequence[str]) -> tuple[str, ...]:
+    """The reducers that a plan names, and those of columns that it names."""
+    known = reducers()
+    named = _texts(document, ("reducers",), document.data.get("reducers", []))
+    for position, name in enumerate(named):
+        if name not in known:
+            raise document.mistake(
+                ("reducers", str(position)), f"no reducer is called `{name}`{alternatives(name, known)}"
+            )
+    implied = [name for column in columns if (name := column.partition(".")[0]) in known]
+    return tuple(sorted({*named, *implied}))
 
 
 def _scenarios(document: Document) -> tuple[str, ...]:

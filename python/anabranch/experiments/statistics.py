@@ -147,6 +147,15 @@ def distribution(values: Array) -> tuple[Array, Array]:
     return found.quantiles, found.probabilities
 
 
+def correlation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Pearson's coefficient of correlation; zero where one of them does not vary."""
+    from scipy import stats
+
+    if not (_varies(np.asarray(first)) and _varies(np.asarray(second))):
+        return 0.0
+    return float(stats.pearsonr(first, second).statistic)
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """P-values corrected for their number (Holm); what is NaN stays so, and does not count."""
     from statsmodels.stats.multitest import multipletests

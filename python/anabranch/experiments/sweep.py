@@ -108,7 +108,7 @@ def _check_columns(experiment: Experiment) -> None:
         if not missing:
             return
         scenario = run.scenario()
-        outline = json.loads(_core.metrics_outline(scenario))
+        outline = json.loads(_core.metrics_outline(scenario, reducers=plan.reducers))
         names = columns.known(outline, list(tomllib.loads(scenario.resolved).get("path", {})))
         known = known or list(names.names)
         missing = {name: way for name, way in missing.items() if name not in names}
@@ -182,7 +182,7 @@ def sweep(
 def make(experiment: Experiment, store: Store, shard: Shard, *, jobs: int, progress: Progress) -> tuple[int, int]:
     """Makes what is missing of a shard; returns the numbers of runs that were made, and that were there."""
     runs = [run for run in experiment.runs(experiment.plan.seeds) if shard.holds(run.key)]
-    return _make(runs, store, jobs=jobs, progress=progress, work=simulate, in_time=lambda: True)
+    return make_runs(runs, store, jobs=jobs, progress=progress)
 
 
 def _round(
@@ -197,7 +197,7 @@ def _round(
 ) -> Result:
     """The runs of some seeds, and what they say."""
     runs = experiment.runs(seeds)
-    made, kept = _make(runs, store, jobs=jobs, progress=progress, work=work, in_time=in_time)
+    made, kept = make_runs(runs, store, jobs=jobs, progress=progress, work=work, in_time=in_time)
     # A seed for which time was up before all conditions had it is left out, so that every table is complete.
     absent = {run.seed for run in runs if run.key not in store}
     seeds = tuple(seed for seed in seeds if seed not in absent)
@@ -216,9 +216,16 @@ def compare(sessions: pl.DataFrame, each: contrast.Contrast, axes: Sequence[str]
     return contrast.compare(sessions, each, axes)
 
 
-def _make(
-    runs: Sequence[Run], store: Store, *, jobs: int, progress: Progress, work: Work, in_time: Callable[[], bool]
+def make_runs(
+    runs: Sequence[Run],
+    store: Store,
+    *,
+    jobs: int,
+    progress: Progress,
+    work: Work = simulate,
+    in_time: Callable[[], bool] = lambda: True,
 ) -> tuple[int, int]:
+    """Makes what is missing; returns how many runs were made, and how many were there or are others, too."""
     # Two conditions may be the same run: an option that changes nothing.
     missing = list({run.key: run for run in runs if run.key not in store}.values())
     kept = len(runs) - len(missing)

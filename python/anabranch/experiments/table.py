@@ -55,7 +55,8 @@ def tables(runs: Sequence[Run], store: Store) -> tuple[pl.DataFrame, pl.DataFram
             segments.add([])
             continue
         # A run without sessions is a row, too.
-        sessions.add([{"error": None, **row} for row in columns.sessions(metrics)] or [{"error": None}])
+        rows = [{"error": None, **row} for row in columns.sessions(metrics, found.get("reduced", ()))]
+        sessions.add(rows or [{"error": None}])
         segments.add(list(columns.segments(metrics)))
     head = frame(heads)
     return sessions.beside(head), segments.beside(head)

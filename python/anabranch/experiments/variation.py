@@ -341,9 +341,29 @@ def _is_whole(value: Any) -> bool:
     return not isinstance(value, dict) or all(not key.isdecimal() and _is_whole(inner) for key, inner in value.items())
 
 
+_LINE = re.compile(r"\{(\d+(?:\.\d+)?) \+ (\d+(?:\.\d+)?) \* seed\}")
+
+
 def with_seed(overrides: Sequence[tuple[str, str]], seed: int) -> tuple[tuple[str, str], ...]:
-    """Overrides with the seed of a run in the place of ``{seed}``; alone in a text within a table, it is a number."""
-    return tuple((key, value.replace(f'"{SEED}"', str(seed)).replace(SEED, str(seed))) for key, value in overrides)
+    """Overrides with the seed of a run in the place of ``{seed}``; alone in a text within a table, it is a number.
+
+    ``{1 + 0.5 * seed}`` becomes the number that it says.
+    """
+
+    def number(found: re.Match[str]) -> str:
+        whole = all("." not in group for group in found.groups())
+        kind = int if whole else float
+        return repr(kind(found[1]) + kind(found[2]) * seed)
+
+    def filled(value: str) -> str:
+        return _LINE.sub(number, value.replace(f'"{SEED}"', str(seed)).replace(SEED, str(seed)))
+
+    return tuple((key, filled(value)) for key, value in overrides)
+
+
+def follows_seed(overrides: Sequence[tuple[str, str]]) -> bool:
+    """Whether the seed of the run is in them."""
+    return any(SEED in value or _LINE.search(value) for _, value in overrides)
 
 
 def label(value: Any, key: str) -> Label:

@@ -80,14 +80,14 @@ pub fn comparison(seeds: u64) -> String {
         .expect("a string takes all");
         text.push_str("| statistic | recorded | synthetic |\n|---|---|---|\n");
         for row in compare(&real, &(kind(group).create)(), seeds) {
-            writeln!(text, "| {} | {} | {} |", row.name, cell(row.real), cell(row.made)).expect("a string takes all");
+            writeln!(text, "| {} | {} | {} |", row.name, text_of(row.real), text_of(row.made)).expect("a string takes all");
         }
         text.push('\n');
     }
     text
 }
 
-fn cell(mean: Option<Mean>) -> String {
+fn text_of(mean: Option<Mean>) -> String {
     match mean {
         None => "-".into(),
         Some(mean) if mean.count < 2 => format!("{:.2}", mean.mean),

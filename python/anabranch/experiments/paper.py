@@ -1,0 +1,346 @@
+"""Papers that can be executed: a folder with plans, criteria, and a text; see ``docs/reference/paper.md``."""
+
+from __future__ import annotations
+
+import fnmatch
+import importlib.util
+import sys
+import tomllib
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from anabranch import InputError
+from anabranch.experiments import plan as plans
+from anabranch.experiments import variation
+from anabranch.experiments.claims import Claim, TableOf
+from anabranch.experiments.conditions import Condition, Overrides
+from anabranch.experiments.document import Document, Way, alternatives, read
+from anabranch.experiments.plan import Plan
+
+SCHEMA = 1
+"""The version of ``paper.toml``."""
+
+FILE = "paper.toml"
+CRITERIA = "criteria.py"
+TEXT = "text.md"
+
+KEYS: Mapping[str, str] = {
+    "schema": "The version of this file: 1. Required.",
+    "title": "What the paper is called in reports. Required.",
+    "source": "Where it was published.",
+    "plan": "A list, `[[plan]]`: the plans whose runs the claims are tested by. Required.",
+    "variant_seeds": "The seeds of every condition of a variant, at most: 4 where absent.",
+    "variant": "A list, `[[variant]]`: what the paper leaves open, set otherwise. `--sensitivity` tests by each.",
+}
+"""The keys of ``paper.toml`` and what they mean."""
+
+PLAN_KEYS: Mapping[str, str] = {
+    "file": "The plan, beside this file. Required.",
+    "most_seeds": "No more seeds than this, however many are asked for.",
+    "varied": "Whether variants concern it: true where absent.",
+}
+"""The keys of ``[[plan]]`` and what they mean."""
+
+VARIANT_KEYS: Mapping[str, str] = {
+    "name": "What it is called in reports. Required.",
+    "change": "A list, `[[variant.change]]`: what it sets, and where. Required.",
+}
+"""The keys of ``[[variant]]`` and what they mean."""
+
+CHANGE_KEYS: Mapping[str, str] = {
+    "set": "Overrides, as those of a plan. Required.",
+    "scenario": "In these scenarios only: a pattern such as `dash/ratio-*`, or a list of them.",
+    "where": "Only where the plan sets one of these keys.",
+    "unless": "Only where the plan sets none of these keys.",
+}
+"""The keys of ``[[variant.change]]`` and what they mean."""
+
+_VARIANT_SEEDS = 4
+AS_SHIPPED = "as shipped"
+"""What the plans themselves are called beside the variants."""
+
+
+@dataclass(frozen=True)
+class PaperPlan:
+    """A plan of a paper.
+
+    Attributes:
+        plan: The plan.
+        most_seeds: No more seeds than this.
+        varied: Whether variants concern it.
+    """
+
+    plan: Plan
+    most_seeds: int | None
+    varied: bool
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a variant sets in some conditions.
+
+    Attributes:
+        overrides: What it sets.
+        scenarios: Patterns of the scenarios; any where empty.
+        where: The plan sets one of these keys; any where empty.
+        unless: The plan sets none of these keys.
+        way: Where it is written.
+    """
+
+    overrides: Overrides
+    scenarios: tuple[str, ...]
+    where: tuple[str, ...]
+    unless: tuple[str, ...]
+    way: Way
+
+    def concerns(self, condition: Condition) -> bool:
+        """Whether it sets something in a condition."""
+        keys = _keys(condition.overrides)
+        # A file beside the plan is known by its name.
+        names = (condition.scenario, Path(condition.scenario).name)
+        fits = not self.scenarios or any(fnmatch.fnmatchcase(n, pattern) for n in names for pattern in self.scenarios)
+        return fits and (not self.where or bool(keys & {*self.where})) and not keys & {*self.unless}
+
+
+@lru_cache(maxsize=4096)
+def _keys(overrides: Overrides) -> set[str]:
+    """The keys that overrides set, and the tables that these are in: ``a = { b = 1 }`` sets ``a`` and ``a.b``."""
+    found: set[str] = set()
+
+    def add(key: str, value: Any) -> None:
+        found.add(key)
+        if isinstance(value, dict):
+            for inner, each in value.items():
+                add(f"{key}.{inner}", each)
+
+    for key, text in overrides:
+        try:
+            add(key, tomllib.loads(f"value = {text}")["value"])
+        except tomllib.TOMLDecodeError:
+            found.add(key)
+    return found
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What a paper leaves open, set otherwise.
+
+    Attributes:
+        name: What it is called.
+        changes: What it sets.
+    """
+
+    name: str
+    changes: tuple[Change, ...]
+
+    def overrides(self, condition: Condition) -> Overrides:
+        """What it sets in a condition."""
+        return tuple(pair for change in self.changes if change.concerns(condition) for pair in change.overrides)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper that was read and checked.
+
+    Attributes:
+        name: The folder's name.
+        title: What it is called in reports.
+        source: Where it was published.
+        document: ``paper.toml``, for messages about it.
+        plans: Its plans.
+        variants: What it leaves open.
+        variant_seeds: The seeds of a variant.
+        claims: Its claims, in the order of ``criteria.py``.
+        tables: Further tables of its report.
+        text: The text with placeholders.
+        text_path: Where that is from.
+    """
+
+    name: str
+    title: str
+    source: str
+    document: Document
+    plans: tuple[PaperPlan, ...]
+    variants: tuple[Variant, ...]
+    variant_seeds: int
+    claims: tuple[Claim, ...]
+    tables: tuple[TableOf, ...]
+    text: str
+    text_path: Path
+
+
+def shipped() -> dict[str, Path]:
+    """The folders of the shipped papers by name, in the order of reports."""
+    folder = Path(str(resources.files("anabranch") / "papers"))
+    found = {file.parent.name: file.parent for file in sorted(folder.glob(f"*/{FILE}"))}
+    return {name: found[name] for name in sorted(found, key=lambda name: (_ORDER.get(name, len(_ORDER)), name))}
+
+
+# The older papers first.
+_ORDER = {name: position for position, name in enumerate(("sticky", "handoff", "mptcp-plus", "dash"))}
+
+
+def load(paper: str | Path) -> Paper:
+    """Reads a folder, or a shipped paper by its name.
+
+    Raises:
+        InputError: There is none, or it has a mistake; the message has file, line and what was expected.
+    """
+    known = shipped()
+    folder = Path(paper)
+    if str(paper) in known:
+        folder = known[str(paper)]
+    elif not folder.is_dir():
+        raise InputError(f"{paper}: there is no such folder and no shipped paper{alternatives(str(paper), known)}")
+    for name in (FILE, CRITERIA, TEXT):
+        if not (folder / name).is_file():
+            raise InputError(f"{folder}: the file {name} is missing; `anabranch paper new NAME` makes a whole folder")
+    return _of_folder(folder)
+
+
+def _of_folder(folder: Path) -> Paper:
+    document = read(folder / FILE)
+    data = document.data
+    document.check_keys((), data, KEYS)
+    for key in ("schema", "title", "plan"):
+        if key not in data:
+            raise InputError(f"{document.path}: the key `{key}` is missing: {KEYS[key]}")
+    if data["schema"] != SCHEMA:
+        raise document.mistake(("schema",), f"this is schema {data['schema']!r}; expected {SCHEMA}")
+    seeds = document.typed(("variant_seeds",), data.get("variant_seeds", _VARIANT_SEEDS), int, "a number of seeds")
+    _check_seeds(document, ("variant_seeds",), seeds)
+    claims, tables = _criteria(folder / CRITERIA)
+    paper = Paper(
+        name=folder.resolve().name,
+        title=document.typed(("title",), data["title"], str, "a text"),
+        source=document.typed(("source",), data.get("source", ""), str, "a text"),
+        document=document,
+        plans=tuple(_plans(document, folder)),
+        variants=tuple(_variants(document)),
+        variant_seeds=seeds,
+        claims=claims,
+        tables=tables,
+        text=(folder / TEXT).read_text(encoding="utf-8"),
+        text_path=folder / TEXT,
+    )
+    _check_plans_of_claims(paper)
+    return paper
+
+
+def _plans(document: Document, folder: Path) -> Iterator[PaperPlan]:
+    given = document.typed(("plan",), document.data["plan"], list, "tables, [[plan]]")
+    if not given:
+        raise document.mistake(("plan",), "there is no plan; expected a [[plan]] with a `file`")
+    for position, table in enumerate(given):
+        way = ("plan", str(position))
+        document.check_keys(way, document.typed(way, table, dict, "a table"), PLAN_KEYS)
+        file = document.typed((*way, "file"), table.get("file"), str, "the name of a plan's file")
+        if not (folder / file).is_file():
+            raise document.mistake((*way, "file"), f"there is no file {folder / file}")
+        most = table.get("most_seeds")
+        if most is not None:
+            _check_seeds(document, (*way, "most_seeds"), document.typed((*way, "most_seeds"), most, int, "a number"))
+        varied = document.typed((*way, "varied"), table.get("varied", True), bool, "true or false")
+        yield PaperPlan(plans.load(folder / file), most, varied)
+
+
+def _check_seeds(document: Document, way: Way, seeds: int) -> None:
+    if seeds < 2:
+        raise document.mistake(way, "an interval needs at least two seeds")
+
+
+def _variants(document: Document) -> Iterator[Variant]:
+    names: set[str] = {AS_SHIPPED}
+    for position, table in enumerate(
+        document.typed(("variant",), document.data.get("variant", []), list, "[[variant]]")
+    ):
+        way = ("variant", str(position))
+        document.check_keys(way, document.typed(way, table, dict, "a table"), VARIANT_KEYS)
+        name = document.typed((*way, "name"), table.get("name"), str, "a name")
+        if name in names:
+            raise document.mistake((*way, "name"), f"there are two variants `{name}`")
+        names.add(name)
+        changes = document.typed((*way, "change"), table.get("change"), list, "tables, [[variant.change]]")
+        yield Variant(name, tuple(_change(document, (*way, "change", str(n)), c) for n, c in enumerate(changes)))
+
+
+def _change(document: Document, way: Way, table: Any) -> Change:
+    document.check_keys(way, document.typed(way, table, dict, "a table"), CHANGE_KEYS)
+    overrides = variation.overrides(document.typed((*way, "set"), table.get("set"), dict, "a table of overrides"))
+
+    def texts(key: str) -> tuple[str, ...]:
+        value = table.get(key, [])
+        items = document.typed((*way, key), [value] if isinstance(value, str) else value, list, "a list of names")
+        return tuple(document.typed((*way, key, str(n)), item, str, "a name") for n, item in enumerate(items))
+
+    return Change(overrides, texts("scenario"), texts("where"), texts("unless"), way)
+
+
+def _criteria(path: Path) -> tuple[tuple[Claim, ...], tuple[TableOf, ...]]:
+    """The claims and tables that a file defines, in its order."""
+    module = _import(path)
+    found = list(vars(module).values())
+    claims = tuple(each for each in found if isinstance(each, Claim))
+    if not claims:
+        raise InputError(f"{path}: there is no claim; expected functions with @claim")
+    for position, each in enumerate(claims):
+        if each.id in (other.id for other in claims[:position]):
+            raise InputError(f"{path}: there are two claims {each.id}")
+    return claims, tuple(each for each in found if isinstance(each, TableOf))
+
+
+def _import(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"criteria of {path.parent.name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look for their module there.
+    sys.modules[spec.name] = module
+    # A folder that somebody hands on gets no files by being executed.
+    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        spec.loader.exec_module(module)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    except Exception as error:
+        raise InputError(f"{place_of(path, error)}: {type(error).__name__}: {error}") from error
+    finally:
+        sys.dont_write_bytecode = written
+    return module
+
+
+def place_of(path: Path, error: BaseException) -> str:
+    """The file, and the line of it in which an exception was raised, if it was there."""
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return f"{path}:{error.lineno}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return f"{path}:{lines[-1]}" if lines else str(path)
+
+
+def _check_plans_of_claims(paper: Paper) -> None:
+    names = [each.plan.name for each in paper.plans]
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            raise paper.document.mistake(("plan", str(position), "file"), f"the plan `{name}` is there twice")
+    path = paper.document.path.parent / CRITERIA
+    for claim in paper.claims:
+        if claim.plan is not None and claim.plan not in names:
+            raise InputError(f"{path}: {claim.id} names the plan `{claim.plan}`{alternatives(claim.plan, names)}")
+
+
+def concerned(paper: Paper, conditions: Sequence[Condition]) -> None:
+    """Refuses a variant that changes none of these conditions: it would vary nothing.
+
+    Raises:
+        InputError: There is one.
+    """
+    for variant in paper.variants:
+        for change in variant.changes:
+            if not any(change.concerns(condition) for condition in conditions):
+                raise paper.document.mistake(change.way, f"`{variant.name}` sets this in no condition of the paper")

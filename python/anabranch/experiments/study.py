@@ -1,0 +1,148 @@
+"""What criteria read: the sessions of a paper's plans, condition by condition and seed by seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anabranch import InputError
+from anabranch.experiments import statistics, table
+from anabranch.experiments.document import alternatives
+from anabranch.experiments.statistics import Array, Interval
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Row = Mapping[str, Any]
+"""A session: what a column of the table has, by its name."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A condition of a plan.
+
+    Attributes:
+        name: What sentences call it.
+        plan: The plan.
+        labels: The values of the plan's axes, by column. What the plan varies and is not here must have one value.
+    """
+
+    name: str
+    plan: str
+    labels: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A quantity of a session.
+
+    Attributes:
+        name: What sentences call it.
+        of: The column, or a function that computes it from a row; ``None`` where a session has no such number.
+        unit: Its unit in sentences.
+        scale: What a value is multiplied with, such as 1e-3 for kb/s from bit/s.
+    """
+
+    name: str
+    of: str | Callable[[Row], float | None]
+    unit: str = ""
+    scale: float = 1.0
+
+    def value(self, row: Row) -> float:
+        """That of a session; NaN where it has none, which every mean over sessions shows."""
+        if row.get("error") is not None:
+            return math.nan
+        found = self.of(row) if callable(self.of) else number(row, self.of)
+        return math.nan if found is None else float(found) * self.scale
+
+
+def number(row: Row, column: str, *, absent: float | None = None) -> float | None:
+    """What a row has in a column.
+
+    Args:
+        row: The row.
+        column: The column.
+        absent: What a row without that column has, such as a count of what did not happen.
+
+    Raises:
+        InputError: There is no such column, and nothing was said for that.
+    """
+    if column in row:
+        value: float | None = row[column]
+        return value
+    if absent is None:
+        raise InputError(f"the table has no column `{column}`{alternatives(column, row)}")
+    return absent
+
+
+class Study:
+    """The sessions of plans.
+
+    Attributes:
+        seeds: How many seeds every condition has, by plan.
+    """
+
+    def __init__(self, rows: Mapping[str, Sequence[Row]]) -> None:
+        """From the rows of every plan, whose axes and seeds are columns of them."""
+        self._rows = {plan: list(found) for plan, found in rows.items()}
+        self.seeds = {plan: len({row["seed"] for row in found}) for plan, found in self._rows.items()}
+        self._cases: dict[tuple[str, tuple[tuple[str, Any], ...]], list[Row]] = {}
+
+    def first(self, seeds: int) -> Study:
+        """The same with so many seeds of every condition, the first ones."""
+        kept: dict[str, list[Row]] = {}
+        for plan, found in self._rows.items():
+            some = set(list(dict.fromkeys(row["seed"] for row in found))[:seeds])
+            kept[plan] = [row for row in found if row["seed"] in some]
+        return Study(kept)
+
+    def rows(self, case: Case) -> list[Row]:
+        """The sessions of a condition, a row per seed.
+
+        Raises:
+            InputError: There is no such plan or condition, or it is several.
+        """
+        key = (case.plan, tuple(sorted(case.labels.items())))
+        if key not in self._cases:
+            self._cases[key] = self._find(case)
+        return self._cases[key]
+
+    def _find(self, case: Case) -> list[Row]:
+        if case.plan not in self._rows:
+            raise InputError(f"{case.name}: the paper has no plan `{case.plan}`{alternatives(case.plan, self._rows)}")
+        labels = {"session": 0, **case.labels}
+        # A run that failed has no number of a session.
+        found = [
+            row
+            for row in self._rows[case.plan]
+            if all(row.get(key, 0 if key == "session" else None) == value for key, value in labels.items())
+        ]
+        if not found:
+            raise InputError(f"{case.name}: the plan `{case.plan}` has no condition with {dict(case.labels)}")
+        if len(found) > self.seeds[case.plan]:
+            raise InputError(f"{case.name}: several conditions of `{case.plan}` have {dict(case.labels)}")
+        return found
+
+    def values(self, case: Case, metric: Metric) -> Array:
+        """A quantity of a condition, by seed."""
+        return np.array([metric.value(row) for row in self.rows(case)], dtype=np.float64)
+
+    def mean(self, case: Case, metric: Metric) -> Interval:
+        """Its mean with the 95 % interval of Student's t."""
+        return statistics.mean(self.values(case, metric))
+
+    def difference(self, first: Case, second: Case, metric: Metric) -> Interval:
+        """The mean of the differences ``first - second``, taken seed by seed, with its interval."""
+        return statistics.mean(self.values(first, metric) - self.values(second, metric))
+
+    def sessions(self, plans: Sequence[str]) -> list[Row]:
+        """All rows of some plans."""
+        return [row for plan in plans for row in self._rows[plan]]
+
+    def table(self, plan: str) -> pl.DataFrame:
+        """The rows of a plan as a table."""
+        return table.frame(self._rows[plan])

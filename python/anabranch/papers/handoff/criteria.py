@@ -1,0 +1,314 @@
+"""H1 to H10: the handoff paper. DFT is its name for min-rtt."""
+
+from collections.abc import Iterable, Iterator
+
+from anabranch.experiments.claims import (
+    Finding,
+    Quantity,
+    Value,
+    above_mark,
+    at_most,
+    below_mark,
+    claim,
+    digits,
+    holds,
+    table,
+)
+from anabranch.experiments.statistics import Interval, mean
+from anabranch.experiments.study import Case, Metric, Row, Study, number
+
+Found = Iterator[Finding | Quantity | Value]
+
+CONTROLS = ("cubic", "compound", "lia", "olia")
+DFT, GR = "min-rtt", "gr-sty"
+SCHEDULERS = (DFT, GR)
+LIMITED, LARGE, CELLULAR = "handoff/limited-handoff", "handoff/large-handoff", "handoff/cellular-handoff"
+
+# A second of pictures, and one pause of a second or two.
+FEW_DISCARDS = 24.0
+FEW_UNDERFLOWS = 1.0
+# A share of all segments that are retransmissions which the paper may have called significant, and very few.
+SIGNIFICANT = 0.01
+VERY_FEW = 0.001
+
+UNDERFLOWS = Metric("underflows", "buffer_underflows")
+DISCARDS = Metric("discards", "picture_discards")
+RECOVERY = Metric("recovery", "recovery_s", "s")
+
+
+def paths(row: Row) -> tuple[str, str]:
+    """The paths of a session: the primary one, and the other."""
+    return ("wifi", "lte") if "subflows.wifi.bytes" in row else ("wifi1", "wifi2")
+
+
+def of_flow(flow: int, what: str, scale: float = 1.0) -> Metric:
+    """A number of the first flow or the second one."""
+    return Metric(what, lambda row: number(row, f"subflows.{paths(row)[flow]}.{what}", absent=0.0), scale=scale)
+
+
+def throughput(flow: int) -> Metric:
+    """In Mb/s."""
+    return of_flow(flow, "goodput_bps", 1e-6)
+
+
+def repeated(flow: int) -> Metric:
+    """The share of a flow's segments that are retransmissions."""
+    sent = of_flow(flow, "segments_sent")
+    again = of_flow(flow, "retransmissions")
+    return Metric("repeated", lambda row: again.value(row) / max(sent.value(row), 1.0))
+
+
+def around_cut(when: str) -> Metric:
+    """Retransmissions before or after the cut; none without one."""
+    return Metric(when, lambda row: number(row, f"retransmissions_around_events.0.{when}", absent=0.0))
+
+
+BEFORE, AFTER = around_cut("before"), around_cut("after")
+
+
+def case(scenario: str, control: str, scheduler: str) -> Case:
+    """A condition; sentences call it by its scenario and scheduler."""
+    labels = {"scenario": scenario, "transport.congestion_control": control, "transport.scheduler": scheduler}
+    return Case(f"{scenario} {control} {scheduler}", "sessions", labels)
+
+
+def every(*scenarios: str) -> Iterator[tuple[str, str, str]]:
+    """Every control and scheduler in some scenarios."""
+    return ((scenario, control, s) for scenario in scenarios for control in CONTROLS for s in SCHEDULERS)
+
+
+def quality(study: Study, of: tuple[str, str, str]) -> tuple[Interval, Interval, str]:
+    """Underflows and discards of a condition, and both in words."""
+    scenario, control, scheduler = of
+    underflows, discards = (study.mean(case(*of), metric) for metric in (UNDERFLOWS, DISCARDS))
+    text = (
+        f"{control} {scenario.rpartition('/')[2]} {scheduler}: "
+        f"{underflows.estimate:.1f} ± {underflows.half_width:.1f} underflows, "
+        f"{discards.estimate:.0f} ± {discards.half_width:.0f} discards"
+    )
+    return underflows, discards, text
+
+
+def undisturbed(study: Study, of: tuple[str, str, str]) -> Finding:
+    """The upper end of the interval of the mean is at most one underflow and 24 discards per session."""
+    underflows, discards, text = quality(study, of)
+    return Finding(text, at_most(underflows, FEW_UNDERFLOWS) & at_most(discards, FEW_DISCARDS))
+
+
+def disturbed(study: Study, of: tuple[str, str, str]) -> Finding:
+    """The lower end of the interval exceeds those limits."""
+    underflows, discards, text = quality(study, of)
+    return Finding(text, above_mark(underflows, FEW_UNDERFLOWS) & above_mark(discards, FEW_DISCARDS))
+
+
+@claim(
+    "H1",
+    "WiFi-WiFi without handoff, DFT: (nearly) no underflow and no discard, also in limited",
+    criterion="undisturbed under DFT for every control",
+    why={
+        "partly": "with LIA two videos of ten underflow: one whose second window was left at eight packets by its "
+        "slow start, which neither LIA nor a video of half the paths' rate enlarges, and one in a scene that needs "
+        "more than both paths had by then",
+        "reproduced": "both paths together carry more than twice what the video needs",
+    },
+)
+def h1(study: Study) -> Found:
+    """Every control under DFT."""
+    for of in every("handoff/limited", "handoff/large"):
+        if of[2] == DFT:
+            yield undisturbed(study, of)
+
+
+@claim(
+    "H2",
+    "WiFi-WiFi handoff: video undisturbed in both bandwidth scenarios",
+    criterion="undisturbed for every control and both schedulers",
+    why={
+        "partly": "in large it is undisturbed; in limited 5.6 Mb/s of payload are left for 5.24 Mb/s on average, and "
+        "scenes that need more underflow, which a constant rate or the ring of VLC 3 prevents"
+    },
+)
+def h2(study: Study) -> Found:
+    """Every condition."""
+    for of in every(LIMITED, LARGE):
+        yield undisturbed(study, of)
+
+
+def differences(study: Study, of: Iterable[Case], more: Metric, less: Metric, text: str) -> Found:
+    """One quantity of a condition is higher than another of it, for certain."""
+    for each in of:
+        found = study.values(each, more) - study.values(each, less)
+        difference = mean(found)
+        yield Finding(
+            text.format(name=each.name, d=difference.estimate, half=difference.half_width), above_mark(difference, 0.0)
+        )
+
+
+@claim(
+    "H3",
+    "after the handoff flow 2 carries the traffic; its throughput is the larger",
+    criterion="over the whole session flow 2's throughput is higher than flow 1's",
+    why={"reproduced": "from the cut on flow 2 is alone, for more than half of the video"},
+)
+def h3(study: Study) -> Found:
+    """Every condition."""
+    text = "{name}: flow 2 − flow 1 {d:+.2f} ± {half:.2f} Mb/s"
+    yield from differences(study, (case(*of) for of in every(LIMITED, LARGE)), throughput(1), throughput(0), text)
+
+
+def repeated_share(study: Study, control: str, scheduler: str, flow: int) -> tuple[Interval, str]:
+    """The share of a flow's segments that are retransmissions, in numbers and in words."""
+    share = study.mean(case(LIMITED, control, scheduler), repeated(flow))
+    percent = f"{share.estimate * 100:.2f} ± {share.half_width * 100:.2f} %"
+    return share, f"{control} {scheduler}, flow {flow + 1}: {percent} repeated"
+
+
+@claim(
+    "H4",
+    "limited, DFT: significant retransmissions on both flows for OLIA and Compound",
+    criterion="with the handoff, more than 1 % of each flow's segments are retransmissions",
+    why={
+        "not reproduced": "retransmissions come from the overshoot of slow start, {first:.1f} % of flow 1's segments; "
+        "later the player and not the network limits the sender"
+    },
+)
+def h4(study: Study) -> Found:
+    """Both flows."""
+    for control in ("olia", "compound"):
+        for flow in (0, 1):
+            share, text = repeated_share(study, control, DFT, flow)
+            yield Finding(text, above_mark(share, SIGNIFICANT))
+    yield Value("first", repeated_share(study, "olia", DFT, 0)[0].estimate * 100)
+
+
+@claim(
+    "H5",
+    "GR-STY: very few retransmissions for every control in the same experiment",
+    criterion="less than 0.1 % of each flow's segments are retransmissions",
+    why={"partly": "retransmissions are as rare with GR-STY as with DFT, at most a quarter of a per cent"},
+)
+def h5(study: Study) -> Found:
+    """Both flows."""
+    for control in CONTROLS:
+        for flow in (0, 1):
+            share, text = repeated_share(study, control, GR, flow)
+            yield Finding(text, below_mark(share, VERY_FEW))
+
+
+@claim(
+    "H6",
+    "WiFi-LTE without handoff: perfect streaming under both schedulers",
+    criterion="no underflow and no discard with any control, scheduler and seed",
+    why={"reproduced": "the slower path alone is four times as fast as the video"},
+)
+def h6(study: Study) -> Found:
+    """Every session."""
+    for of in every("handoff/cellular"):
+        none = all((study.values(case(*of), metric) == 0).all() for metric in (UNDERFLOWS, DISCARDS))
+        yield Finding(undisturbed(study, of).text, holds(none))
+
+
+@claim(
+    "H7",
+    "WiFi-LTE handoff: significant underflow and discards for OLIA with DFT and for LIA with GR-STY; none for Cubic "
+    "and Compound",
+    criterion="disturbed for certain in the first two cases, undisturbed in the others",
+    why={
+        "partly": "Cubic and Compound are undisturbed, but so are OLIA and LIA: LTE carries four times the video's "
+        "rate, and the second that the player has cached outlasts the timeouts after the cut"
+    },
+)
+def h7(study: Study) -> Found:
+    """Two that are disturbed, four that are not."""
+    yield disturbed(study, (CELLULAR, "olia", DFT))
+    yield disturbed(study, (CELLULAR, "lia", GR))
+    for of in every(CELLULAR):
+        if of[1] in ("cubic", "compound"):
+            yield undisturbed(study, of)
+
+
+@claim(
+    "H8",
+    "WiFi-LTE handoff: most retransmissions are on the LTE path, for Compound and OLIA",
+    criterion="more retransmissions on LTE than on WiFi",
+    why={
+        "not reproduced": "nearly all retransmissions repair slow start's overshoot on WiFi, whose rate is 433 Mb/s, "
+        "in the first second"
+    },
+)
+def h8(study: Study) -> Found:
+    """Both schedulers."""
+    lte, wifi = of_flow(1, "retransmissions"), of_flow(0, "retransmissions")
+    for control in ("compound", "olia"):
+        for scheduler in SCHEDULERS:
+            text = f"{control} {scheduler}: LTE − WiFi {{d:+.1f}} ± {{half:.1f}}"
+            yield from differences(study, [case(CELLULAR, control, scheduler)], lte, wifi, text)
+
+
+@claim(
+    "H9",
+    "DFT: most retransmissions come before the handoff, while both flows are used",
+    criterion="more retransmissions before the cut than after it, in every scenario and for every control",
+    why={
+        "partly": "it holds for the three controls without HyStart, whose slow start overshoots before the cut; Cubic "
+        "leaves slow start without a loss, and loses most when flow 2 carries everything"
+    },
+)
+def h9(study: Study) -> Found:
+    """Every control under DFT."""
+    for scenario in (LIMITED, LARGE, CELLULAR):
+        for control in CONTROLS:
+            text = f"{scenario} {control}: before − after {{d:+.1f}} ± {{half:.1f}}"
+            yield from differences(study, [case(scenario, control, DFT)], BEFORE, AFTER, text)
+
+
+@claim(
+    "H10",
+    "cause: coupling (the window depends on all active paths) slows recovery after the handoff",
+    criterion="until flow 2 carries the video's rate for a second, LIA and OLIA need longer than Cubic",
+    why={
+        "partly": "only OLIA under DFT in limited recovers later, by three seconds; the cut subflow carries no data "
+        "any more, and its window, one packet in time-out, weighs next to nothing in the sums, but OLIA may take the "
+        "dead path for its best one and grow at half the pace",
+        "not reproduced": "coupled controls recover no later than Cubic, in limited even earlier: the cut subflow "
+        "carries no data any more and its window, one packet in time-out, weighs nothing in the sums",
+    },
+)
+def h10(study: Study) -> Found:
+    """Against Cubic."""
+    for scenario in (LIMITED, LARGE, CELLULAR):
+        for control in ("lia", "olia"):
+            for scheduler in SCHEDULERS:
+                d = study.difference(case(scenario, control, scheduler), case(scenario, "cubic", scheduler), RECOVERY)
+                words = f"{control} − cubic {d.estimate:+.2f} ± {d.half_width:.2f} s"
+                yield Finding(f"{scenario} {scheduler}: {words}", above_mark(d, 0.0))
+
+
+def added(row: Row) -> float:
+    """Retransmissions on all paths."""
+    return sum(number(row, f"subflows.{path}.retransmissions", absent=0.0) or 0.0 for path in paths(row))
+
+
+MEANS = {
+    "underflows": UNDERFLOWS,
+    "discards": DISCARDS,
+    "stalls": Metric("stalls", "stalls"),
+    "stalled s": Metric("stalled", "stall_s", "s"),
+    "switches": Metric("switches", "path_switches"),
+    "retransmissions": Metric("retransmissions", added),
+    "Mb/s on 1": throughput(0),
+    "on 2": throughput(1),
+}
+OF_A_CUT = {"before the cut": BEFORE, "after": AFTER, "recovery s": RECOVERY}
+
+
+@table("means", "Means as shipped")
+def means(study: Study) -> tuple[list[str], list[list[str]]]:
+    """Every condition."""
+    rows = []
+    for of in every("handoff/limited", LIMITED, "handoff/large", LARGE, "handoff/cellular", CELLULAR):
+        texts = [digits(study.mean(case(*of), metric)) for metric in MEANS.values()]
+        cut = of[0].endswith("-handoff")
+        texts += [digits(study.mean(case(*of), metric)) if cut else "" for metric in OF_A_CUT.values()]
+        rows.append([*of, *texts])
+    return ["scenario", "control", "scheduler", *MEANS, *OF_A_CUT], rows

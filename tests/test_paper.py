@@ -1,0 +1,265 @@
+"""Papers of one's own: a new one executes, mistakes have their place, and runs are shared."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from anabranch import InputError, _core
+from anabranch.experiments import claims, paper, paper_new, paper_text, reproduction, sweep
+from anabranch.experiments.claims import Finding, Outcome, Verdict
+from anabranch.experiments.executor import Finished
+from anabranch.experiments.statistics import Interval
+from anabranch.experiments.store import Store
+from anabranch.experiments.study import Case, Metric, Study
+from conftest import Run
+
+ROOT = Path(__file__).parent.parent
+
+
+class Counted:
+    """How many runs were made."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    def begin(self, runs: int, *, kept: int) -> None:
+        assert kept >= 0
+        self.runs += runs
+
+    def advance(self, finished: Finished) -> None:
+        assert finished.error is None
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    paper_new.write(tmp_path / "mine")
+    plan = tmp_path / "mine" / "sessions.toml"
+    # Seconds of video are enough for the machinery.
+    plan.write_text(plan.read_text("utf-8").replace('"20 s"', '"4 s"').replace('"60 s"', '"10 s"'), "utf-8")
+    return tmp_path / "mine"
+
+
+def change(file: Path, old: str, new: str) -> None:
+    text = file.read_text("utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), "utf-8")
+
+
+def reproduce(folder: Path, *, seeds: int = 2, sensitivity: bool = False) -> tuple[reproduction.Reproduction, Counted]:
+    counted = Counted()
+    with Store(folder.parent / "store", sweep.build()) as store:
+        (found,) = reproduction.reproduce(
+            [paper.load(folder)], store, seeds=seeds, sensitivity=sensitivity, jobs=2, progress=counted
+        )
+    return found, counted
+
+
+def test_a_new_paper_runs_and_its_sentences_quote_the_table(mine: Path) -> None:
+    found, counted = reproduce(mine, sensitivity=True)
+    (row,) = found.rows
+    # Two schedulers with two seeds, as shipped and with one variant.
+    assert counted.runs == 8
+    text = paper_text.text(found)
+    saved = row.values["saved"]
+    assert f"C1 is {row.verdict}: a byte waits {saved:.1f} ms less" in text
+    assert "{" not in text
+    assert [under.variant for under in row.under] == ["as shipped", "queues of 20 packets"]
+    assert "Varied, with 2 seeds each: queues of 20 packets." in text
+    assert "All 4 sessions were played to the end." in text
+    first, second = (quantity.ours.estimate for quantity in row.quantities)
+    assert saved == pytest.approx(first - second)
+
+
+def test_the_command_makes_a_folder_that_the_other_one_executes(tmp_path: Path, anabranch: Run) -> None:
+    made = anabranch("paper", "new", str(tmp_path / "mine"))
+    assert made.returncode == 0, made.stderr
+    out = tmp_path / "report"
+    store = str(tmp_path / "store")
+    done = anabranch("reproduce", str(tmp_path / "mine"), "--seeds", "2", "--out", str(out), "--store", store)
+    assert done.returncode == 0, done.stderr
+    assert "1 claims: " in done.stdout
+    report = json.loads((out / "report.json").read_text("utf-8"))
+    assert report["papers"][0]["title"] == "mine"
+    assert sorted(file.name for file in (tmp_path / "mine").iterdir()) == [
+        "criteria.py",
+        "paper.toml",
+        "sessions.toml",
+        "text.md",
+    ]
+    again = anabranch("paper", "new", str(tmp_path / "mine"))
+    assert again.returncode == 2
+    assert "exists already" in again.stderr
+
+
+MISTAKES = [
+    ("paper.toml", "title =", "titel =", r"paper\.toml:2: unknown key `titel`.*did you mean `title`"),
+    (
+        "paper.toml",
+        'file = "sessions.toml"',
+        'file = "session.toml"',
+        r"paper\.toml:7: there is no file "
+        r".*session\.toml",
+    ),
+    ("paper.toml", "set =", "sett =", r"paper\.toml:12: unknown key `sett`.*did you mean `set`"),
+    (
+        "paper.toml",
+        "{ set",
+        '{ scenario = "dash/*", set',
+        r"paper\.toml:12: `queues of 20 packets` sets this in no "
+        r"condition",
+    ),
+    ("paper.toml", "link.wifi.queue", "link.wify.queue", r"paper\.toml:12: `queues of 20 packets`: .*wify"),
+    (
+        "sessions.toml",
+        "seeds = 10",
+        'seeds = 10\nreducers = ["recovery"]',
+        r"sessions\.toml:6: no reducer is called `recovery`; .*did you mean "
+        r"`recovery_s`",
+    ),
+    ("sessions.toml", '"blest"]', '"blesst"]', r"sessions\.toml:14: .*blesst"),
+    ("text.md", "{{verdicts}}", "{{verdict}}", r"text\.md:8: nothing is called `verdict`; .*did you mean `verdicts`"),
+    ("text.md", "{{played}}", "{{played session}}", r"text\.md:12: the paper has no plan `session`.*`sessions`"),
+    ("text.md", "{{C1.saved .1f}}", "{{C1.save .1f}}", r"text\.md:3: nothing is called `C1.save .1f`"),
+    ("criteria.py", "def c1(", "def c1)", r"criteria\.py:23: SyntaxError"),
+    (
+        "criteria.py",
+        '"reorder_delay_s.mean"',
+        '"reorder_delay.mean"',
+        r"criteria\.py: C1: the table has no column `reorder_delay.mean`; did "
+        r"you mean `reorder_delay_s.mean`",
+    ),
+    (
+        "criteria.py",
+        'scheduler("min-rtt"), WAIT)\n    yield q',
+        'scheduler("min_rtt"), WAIT)\n    yield q',
+        r"criteria\.py: C1: min_rtt: the plan `sessions` has no condition "
+        r"with",
+    ),
+    ("criteria.py", '"sessions", {', '"session", {', r"C1: blest: the paper has no plan `session`.*`sessions`"),
+    ("criteria.py", '"reproduced":', '"reproducible":', r"C1: `reproducible` is no verdict"),
+    ("criteria.py", "return Case(", "return Cas(", r"criteria\.py:13: C1: NameError"),
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new", "message"), MISTAKES, ids=[f"{m[0]} {m[2]}" for m in MISTAKES])
+def test_a_mistake_is_refused_with_its_place(mine: Path, file: str, old: str, new: str, message: str) -> None:
+    change(mine / file, old, new)
+    with pytest.raises(InputError, match=message):
+        paper_text.text(reproduce(mine, sensitivity=True)[0])
+
+
+def test_runs_that_two_plans_need_are_made_once(mine: Path) -> None:
+    text = (mine / "sessions.toml").read_text("utf-8")
+    (mine / "again.toml").write_text(text.replace("seeds = 10", 'seeds = 10\nreducers = ["segment_delivery"]'), "utf-8")
+    change(
+        mine / "paper.toml",
+        '[[plan]]\nfile = "sessions.toml"',
+        '[[plan]]\nfile = "sessions.toml"\n[[plan]]\nfile = "again.toml"\nmost_seeds = 2',
+    )
+    found, counted = reproduce(mine, seeds=3)
+    assert counted.runs == 6
+    assert found.study.seeds == {"sessions": 3, "again": 2}
+    case = Case("blest", "again", {"transport.scheduler": "blest"})
+    delays = found.study.values(case, Metric("delay", "segment_delivery.delay_mean_s"))
+    assert (delays > 0).all()
+
+
+def outcomes(*found: Outcome) -> list[Finding]:
+    return [Finding("", each) for each in found]
+
+
+HOLDS, FAILS, UNDECIDED = Outcome.HOLDS, Outcome.FAILS, Outcome.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict"),
+    [
+        ((HOLDS, HOLDS), "reproduced"),
+        ((HOLDS, FAILS), "partly"),
+        ((FAILS, FAILS), "not reproduced"),
+        ((), "not testable"),
+        # An interval could change it.
+        ((UNDECIDED,), "undecided"),
+        ((HOLDS, UNDECIDED), "undecided"),
+        ((FAILS, UNDECIDED), "undecided"),
+        # Whatever the undecided one turns out to be.
+        ((HOLDS, FAILS, UNDECIDED), "partly"),
+    ],
+)
+def test_a_verdict_counts_the_findings(found: Sequence[Outcome], verdict: str) -> None:
+    assert Verdict.of(outcomes(*found)) == verdict
+
+
+def test_an_interval_that_reaches_to_both_sides_of_a_mark_decides_nothing() -> None:
+    def around(half: float) -> Interval:
+        return Interval(-40.0, -40.0 - half, -40.0 + half)
+
+    assert claims.below_mark(around(318), 0) == claims.above_mark(around(318), 0) == UNDECIDED
+    assert (claims.below_mark(around(39), 0), claims.above_mark(around(39), 0)) == (HOLDS, FAILS)
+    # An end that touches the mark: "below" is strict, "at most" is not.
+    assert (claims.below_mark(around(40), 0), claims.at_most(around(40), 0)) == (UNDECIDED, HOLDS)
+    none = Interval(0.0, 0.0, 0.0)
+    assert (claims.below_mark(none, 0), claims.at_least(none, 0)) == (FAILS, HOLDS)
+    unknown = Interval(-40.0, float("nan"), float("nan"))
+    assert claims.below_mark(unknown, 0) == UNDECIDED
+
+
+def test_a_finding_of_two_comparisons_fails_with_either() -> None:
+    assert (HOLDS & HOLDS, HOLDS & UNDECIDED, UNDECIDED & FAILS) == (HOLDS, UNDECIDED, FAILS)
+
+
+def test_digits_follow_the_interval() -> None:
+    def of(mean: float, half: float) -> str:
+        return claims.digits(Interval(mean, mean - half, mean + half))
+
+    assert [of(1234.56, 12.3), of(64.94, 1.23), of(0.812, 0.004)] == ["1235 ± 12", "64.9 ± 1.2", "0.812 ± 0.004"]
+    assert [claims.significant(value) for value in (0.0, 0.7391, 1.2345, 12.34, 5926.4)] == [
+        "0",
+        "0.739",
+        "1.23",
+        "12.3",
+        "5926",
+    ]
+
+
+def test_a_study_pairs_by_seed_and_a_run_that_failed_has_no_number() -> None:
+    rows = [
+        {"seed": seed, "x": x, "session": 0, "error": None, "y": value}
+        for x, values in (("a", (1.0, 10.0, 100.0)), ("b", (0.0, 9.0, 99.0)))
+        for seed, value in enumerate(values, start=1)
+    ]
+    study = Study({"plan": rows})
+    a, b = (Case(x, "plan", {"x": x}) for x in "ab")
+    metric = Metric("y", "y", scale=2.0)
+    difference = study.difference(a, b, metric)
+    assert (difference.estimate, difference.half_width) == (2.0, 0.0)
+    assert study.first(2).values(a, metric).tolist() == [2.0, 20.0]
+    failed = Study({"plan": [*rows[1:], {"seed": 1, "x": "a", "error": "it broke"}]})
+    assert np.isnan(failed.values(a, metric)).tolist() == [False, False, True]
+    with pytest.raises(InputError, match="several conditions"):
+        study.rows(Case("both", "plan"))
+
+
+def test_the_reference_of_papers_has_every_key() -> None:
+    page = (ROOT / "docs" / "reference" / "paper.md").read_text("utf-8")
+    for keys in (paper.KEYS, paper.PLAN_KEYS, paper.VARIANT_KEYS, paper.CHANGE_KEYS):
+        table = "\n".join(f"| `{key}` | {meaning.replace('|', chr(92) + '|')} |" for key, meaning in keys.items())
+        assert f"| key | meaning |\n|---|---|\n{table}\n" in page
+
+
+def test_the_reference_of_reducers_has_every_reducer_and_column() -> None:
+    page = (ROOT / "docs" / "reference" / "reducers.md").read_text("utf-8")
+    summaries = {name: summary for kind, name, summary, _ in _core.registry() if kind == "reducers"}
+    rows = re.findall(r"^\| (?:`(\w+)` )?\| (.*?) \|", page, re.MULTILINE)
+    assert [name for name, _ in rows if name] == list(summaries)
+    documented = {name.replace("PATH", "path1") for _, names in rows for name in re.findall(r"`(.+?)`", names)}
+    scenario = _core.load(str(_core.shipped("dash/ratio-1-1")), name="x", directory=None, overrides=[])
+    outline = json.loads(_core.metrics_outline(scenario, reducers=list(summaries)))
+    columns = {column for column in outline["reduced"][0] if ".path2." not in column}
+    assert documented == columns
