@@ -10,6 +10,7 @@ import typer
 
 from anabranch import InputError, __version__, _core
 from anabranch.cli import (
+    attaching,
     comparing,
     content,
     listing,
@@ -59,6 +60,7 @@ app.command("sweep", epilog=sweeping.EXAMPLES)(sweeping.sweep)
 app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
 app.add_typer(content.app, name="content")
+app.add_typer(attaching.app, name="kernel")
 app.command("schema", epilog=schema.EXAMPLES)(schema.print_schema)
 app.command("serve", epilog=serving.EXAMPLES)(serving.serve)
 app.add_typer(tracing.app, name="trace")
