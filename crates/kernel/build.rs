@@ -39,6 +39,8 @@ fn compile(source: &str, object: &str, defines: &[String]) {
     match command.status() {
         Ok(status) if status.success() => {}
         Ok(status) => panic!("{clang} refused {source}: {status}"),
-        Err(error) => panic!("the feature `bpf` needs clang (apt-get install clang), and {clang} did not start: {error}"),
+        Err(error) => {
+            panic!("the feature `bpf` needs clang (apt-get install clang), and {clang} did not start: {error}")
+        }
     }
 }

@@ -36,7 +36,8 @@ impl Selection {
             .ok_or_else(|| KernelError::Machine("no hierarchy of cgroups of version 2 is mounted".into()))?;
         let Some(cgroup) = &self.cgroup else {
             if self.port.is_none() {
-                let message = "neither a cgroup nor a port: a control is never attached to all connections of a machine";
+                let message =
+                    "neither a cgroup nor a port: a control is never attached to all connections of a machine";
                 return Err(KernelError::Input(message.into()));
             }
             return Ok(root.into());
@@ -136,9 +137,8 @@ fn select(pins: &Pins, control: Control, selection: &Selection, cgroup: &Path) -
     let doing = || format!("cannot attach to {}", cgroup.display());
     let directory = File::open(cgroup).map_err(|error| KernelError::refused(&doing(), error))?;
     for program in selector.progs_mut() {
-        let mut link = program
-            .attach_cgroup(directory.as_raw_fd())
-            .map_err(|error| KernelError::refused(&doing(), error))?;
+        let mut link =
+            program.attach_cgroup(directory.as_raw_fd()).map_err(|error| KernelError::refused(&doing(), error))?;
         link.pin(pins.selection()).map_err(|error| KernelError::refused(&doing(), error))?;
     }
     Ok(())

@@ -146,7 +146,9 @@ mod tests {
 
     #[test]
     fn versions_compare_by_numbers() {
-        for (release, met) in [("6.18.44-fc", true), ("6.4.0", true), ("6.3.12", false), ("5.19", false), ("10.0-rc1", true)] {
+        for (release, met) in
+            [("6.18.44-fc", true), ("6.4.0", true), ("6.3.12", false), ("5.19", false), ("10.0-rc1", true)]
+        {
             assert_eq!(version(release).remedy.is_none(), met, "{release}");
         }
     }

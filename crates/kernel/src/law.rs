@@ -137,7 +137,11 @@ impl Twins {
         twin.acked += u64::from(packets);
         twin.acked_since_loss += u64::from(packets * MSS);
         let sent = twin.acked + u64::from(twin.window.cwnd.floor());
-        let views = { let mut views = views; views[own].acked_since_loss = twin.acked_since_loss; views };
+        let views = {
+            let mut views = views;
+            views[own].acked_since_loss = twin.acked_since_loss;
+            views
+        };
         let ack = Ack {
             now: Instant::ZERO,
             delivered: packets,
@@ -183,7 +187,9 @@ impl Twins {
         if cause == LossCause::Timeout {
             if law == number("mcc") {
                 // SAFETY: as above.
-                unsafe { anabranch_law_reduce(&raw mut twin.fixed, ((connection.path[0].window >> 16) << 15).max(2 << 16)) };
+                unsafe {
+                    anabranch_law_reduce(&raw mut twin.fixed, ((connection.path[0].window >> 16) << 15).max(2 << 16))
+                };
             }
             (twin.window.cwnd, twin.fixed.cwnd) = (Packets::whole(1), 1);
         } else {
@@ -256,7 +262,8 @@ fn windows_in_fixed_point_stay_within_a_packet_of_those_in_floating_point() {
 #[test]
 fn each_law_differs_from_the_others_by_more_than_a_packet() {
     let final_windows = |law: &str| {
-        let mut twins = Twins { law: number(law), paths: vec![Twin::new(law, 10, 4, 20_000), Twin::new(law, 30, 4, 80_000)] };
+        let mut twins =
+            Twins { law: number(law), paths: vec![Twin::new(law, 10, 4, 20_000), Twin::new(law, 30, 4, 80_000)] };
         for step in 0..4000u32 {
             // Every thousandth packet spikes for a dozen rounds, which only MCC minds.
             let spike = if step % 1000 < 200 { 4 } else { 1 };
@@ -283,7 +290,8 @@ fn a_single_path_grows_by_a_packet_in_each_window() {
         connection.path[0] = LawPath { window: 16 << 16, interval: 0, rtt_us: 70_000, unused: 0 };
         let all = &raw mut connection;
         // SAFETY: the pointer comes from a reference that nothing else uses meanwhile.
-        let (increase, threshold) = unsafe { (anabranch_law_increase(law, all, 0), anabranch_law_threshold(law, all, 0)) };
+        let (increase, threshold) =
+            unsafe { (anabranch_law_increase(law, all, 0), anabranch_law_threshold(law, all, 0)) };
         assert!((increase as f64 / 2f64.powi(32) - 1.0 / 16.0).abs() < 1e-6, "law {law}");
         assert_eq!(threshold, 8 << 16, "law {law}");
     }
@@ -298,7 +306,8 @@ fn extreme_windows_and_round_trips_stay_in_range() {
             connection.path[8] = LawPath { window: 1 << 16, interval: 0, rtt_us: 1_000_000, unused: 0 };
             let all = &raw mut connection;
             // SAFETY: as above.
-            let (increase, threshold) = unsafe { (anabranch_law_increase(law, all, 1), anabranch_law_threshold(law, all, 1)) };
+            let (increase, threshold) =
+                unsafe { (anabranch_law_increase(law, all, 1), anabranch_law_threshold(law, all, 1)) };
             assert!(increase <= 1 << 32 && increase >= -(1 << 32), "law {law}: {increase}");
             assert!(threshold >= 2 << 16 && threshold <= window.max(2 << 16), "law {law}: {threshold}");
         }

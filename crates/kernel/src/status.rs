@@ -89,7 +89,9 @@ fn find(directory: &Path, inode: u64) -> Option<PathBuf> {
         return Some(directory.to_owned());
     }
     let entries = fs::read_dir(directory).ok()?.filter_map(Result::ok);
-    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).find_map(|entry| find(&entry.path(), inode))
+    entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .find_map(|entry| find(&entry.path(), inode))
 }
 
 /// Tables of detached controls that running connections keep.
