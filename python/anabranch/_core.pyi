@@ -25,6 +25,7 @@ __all__ = [
     "kernel_detach",
     "kernel_status",
     "kernel_supported",
+    "kernel_use_paths",
     "load",
     "load_dictionary",
     "measure",
@@ -374,6 +375,24 @@ def kernel_detach(control: str | None = None, *, file_system: str | PathLike[str
 
 def kernel_status(*, file_system: str | PathLike[str] | None = None) -> _KernelStatus:
     """What is attached, and how its subflows are doing."""
+
+def kernel_use_paths(
+    policy: str,
+    changed: Callable[[int, str, str, bool], object],
+    *,
+    file_system: str | PathLike[str] | None = None,
+) -> None:
+    """Decides on path use until a signal is raised, and then lets every subflow carry data again.
+
+    Args:
+        policy: The name of a path policy.
+        changed: Gets a connection's token, the local end, the remote end, and whether the subflow is used now.
+        file_system: Where the programs are kept.
+
+    Raises:
+        InputError: There is no such policy.
+        LiveError: The namespace's path manager is not that of user space.
+    """
 
 class _PathFacts(TypedDict):
     device: str

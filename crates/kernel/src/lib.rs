@@ -8,7 +8,7 @@
 //!
 //! - [`Control`]: the laws by name;
 //! - [`checks`]: what the machine must provide, and what is missing;
-//! - `attach`, `detach`, `attachments` (with the feature `bpf`).
+//! - `attach`, `detach`, `attachments`, and `PathUse`, which makes backups of the subflows that a path policy forbids (with the feature `bpf`).
 
 #![cfg(target_os = "linux")]
 
@@ -20,6 +20,10 @@ mod error;
 #[cfg(test)]
 mod law;
 #[cfg(feature = "bpf")]
+mod netlink;
+#[cfg(feature = "bpf")]
+mod path_use;
+#[cfg(feature = "bpf")]
 mod pins;
 #[cfg(feature = "bpf")]
 mod status;
@@ -30,6 +34,8 @@ mod table;
 pub use attachment::{Selection, attach, detach};
 pub use control::Control;
 pub use error::KernelError;
+#[cfg(feature = "bpf")]
+pub use path_use::{Decision, PathUse};
 #[cfg(feature = "bpf")]
 pub use pins::DEFAULT_FILE_SYSTEM;
 #[cfg(feature = "bpf")]

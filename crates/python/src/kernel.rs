@@ -72,7 +72,8 @@ pub fn kernel_checks() -> Vec<Check> {
 #[cfg(feature = "kernel")]
 mod bpf {
     use super::{Attachment, KernelError, Status, Subflow};
-    use anabranch_kernel::{Control, DEFAULT_FILE_SYSTEM, Selection};
+    use anabranch_kernel::{Control, DEFAULT_FILE_SYSTEM, Decision, PathUse, Selection};
+    use pyo3::prelude::*;
     use std::path::PathBuf;
 
     fn place(file_system: Option<PathBuf>) -> PathBuf {
@@ -106,6 +107,25 @@ mod bpf {
         let attachments = anabranch_kernel::attachments(&place)?.into_iter().map(attachment).collect();
         let draining = anabranch_kernel::draining(&place).into_iter().map(|table| table.subflows).collect();
         Ok(Status { attachments, draining_subflows: draining })
+    }
+
+    pub fn use_paths(py: Python<'_>, policy: &str, changed: &Bound<'_, PyAny>, place: Option<PathBuf>) -> PyResult<()> {
+        let place = self::place(place);
+        let mut paths = PathUse::begin(&place, policy).map_err(|error| super::raised(&error))?;
+        let ended = loop {
+            let decisions = py.detach(|| paths.tick()).map_err(|error| super::raised(&error));
+            let reported = decisions.and_then(|decisions| {
+                decisions.into_iter().try_for_each(|Decision { subflow, used }| {
+                    let found = self::subflow(subflow);
+                    changed.call1((found.connection, found.local, found.remote, used)).map(|_| ())
+                })
+            });
+            if let Err(error) = reported.and_then(|()| py.check_signals()) {
+                break error;
+            }
+        };
+        py.detach(|| paths.end());
+        Err(ended)
     }
 
     fn attachment(found: anabranch_kernel::Attachment) -> Attachment {
@@ -142,6 +162,7 @@ mod bpf {
 #[cfg(not(feature = "kernel"))]
 mod bpf {
     use super::{KernelError, Status};
+    use pyo3::prelude::*;
     use std::path::PathBuf;
 
     fn left_out<T>() -> Result<T, KernelError> {
@@ -159,6 +180,10 @@ mod bpf {
 
     pub fn status(_: Option<PathBuf>) -> Result<Status, KernelError> {
         left_out()
+    }
+
+    pub fn use_paths(_: Python<'_>, _: &str, _: &Bound<'_, PyAny>, _: Option<PathBuf>) -> PyResult<()> {
+        left_out().map_err(|error| super::raised(&error))
     }
 }
 
@@ -191,6 +216,19 @@ pub fn kernel_detach(
 #[pyo3(signature = (*, file_system=None))]
 pub fn kernel_status(py: Python<'_>, file_system: Option<PathBuf>) -> PyResult<Status> {
     py.detach(|| bpf::status(file_system)).map_err(|error| raised(&error))
+}
+
+/// Decides on path use until a signal is raised, and then lets every subflow carry data again. `changed` gets connection, local end, remote
+/// end, and whether the subflow is used.
+#[pyfunction]
+#[pyo3(signature = (policy, changed, *, file_system=None))]
+pub fn kernel_use_paths(
+    py: Python<'_>,
+    policy: &str,
+    changed: Bound<'_, PyAny>,
+    file_system: Option<PathBuf>,
+) -> PyResult<()> {
+    bpf::use_paths(py, policy, &changed, file_system)
 }
 
 fn raised(error: &KernelError) -> PyErr {

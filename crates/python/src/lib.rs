@@ -55,7 +55,7 @@ mod _core {
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::kernel::{
-        kernel_attach, kernel_checks, kernel_controls, kernel_detach, kernel_status, kernel_supported,
+        kernel_attach, kernel_checks, kernel_controls, kernel_detach, kernel_status, kernel_supported, kernel_use_paths,
     };
     #[pymodule_export]
     use super::outcome::{Outcome, check_metrics};

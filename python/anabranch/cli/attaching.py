@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -70,6 +72,14 @@ def attach(
         int | None,
         typer.Option(metavar="N", min=1, max=65535, help="Only connections that a server accepts on this port."),
     ] = None,
+    path_policy: Annotated[
+        str | None,
+        typer.Option(
+            "--path-policy",
+            metavar="NAME",
+            help="Also stop using paths that this policy (pud) forbids, until Ctrl-C, which detaches.",
+        ),
+    ] = None,
     file_system: _FileSystem = None,
 ) -> None:
     """Give a coupled congestion control to the subflows of a cgroup or of a port, from now on.
@@ -84,7 +94,24 @@ def attach(
         )
     _core.kernel_attach(control, cgroup=cgroup, port=port, file_system=file_system)
     answer(f"{control} is attached to new Multipath TCP connections {_of(cgroup, port)}.")
-    answer("Watch them: anabranch kernel status. Undo it: anabranch kernel detach.")
+    if path_policy is None:
+        answer("Watch them: anabranch kernel status. Undo it: anabranch kernel detach.")
+        return
+    try:
+        _use_paths(path_policy, file_system)
+    finally:
+        _core.kernel_detach(control, file_system=file_system)
+
+
+def _use_paths(policy: str, file_system: Path | None) -> None:
+    """Runs a path policy until Ctrl-C or SIGTERM."""
+
+    def say(connection: int, local: str, remote: str, used: bool) -> None:
+        print(f"{connection:08x} {local} -> {remote}: {'used' if used else 'not used'}", flush=True)
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with suppress(KeyboardInterrupt):
+        _core.kernel_use_paths(policy, say, file_system=file_system)
 
 
 @app.command("detach", epilog="Example: anabranch kernel detach")

@@ -8,6 +8,7 @@ use anabranch_units::{Bandwidth, Duration, PerDirection};
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
 use rustix::mount::{UnmountFlags, unmount};
 use socket2::{Domain, SockAddr, Socket, Type};
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -114,6 +115,8 @@ pub struct Network {
     server: Netns,
     stop: Arc<AtomicBool>,
     emulator: Option<JoinHandle<()>>,
+    /// Listening sockets by port.
+    listeners: Mutex<BTreeMap<u16, Socket>>,
 }
 
 impl Network {
@@ -135,33 +138,33 @@ impl Network {
         let thread = std::thread::spawn(move || {
             emulator.run(&stopped, |_: &mut NoHost, _| false).expect("the emulator carries on");
         });
-        Network { client, server, stop, emulator: Some(thread) }
+        Network { client, server, stop, emulator: Some(thread), listeners: Mutex::default() }
     }
 
     /// Begins to send `bytes` from the server to the client; the thread returns how many arrived.
     pub fn download(&self, protocol: Protocol, port: u16, bytes: u64) -> Download {
         let address = SocketAddr::from((Family::V4.server(), port));
-        let open = || {
+        let open = |protocol: Protocol| {
             let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(protocol.number().into())).expect("a socket");
             socket.set_read_timeout(Some(LONGEST)).expect("a timeout");
             socket.set_write_timeout(Some(LONGEST)).expect("a timeout");
             socket
         };
+        // It serves plain TCP as well, and joins need it while their connection lives.
         let listen = || {
-            let listener = open();
-            listener.set_reuse_address(true).expect("an option");
+            let listener = open(Protocol::Mptcp);
             listener.bind(&SockAddr::from(address)).expect("a port");
             listener.listen(8).expect("listening");
             listener
         };
-        let listener = self.server.run(listen).expect("the namespace can be entered");
+        let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        let listener = listeners.entry(port).or_insert_with(|| self.server.run(listen).expect("a namespace"));
         let connect = || {
-            let socket = open();
+            let socket = open(protocol);
             socket.connect(&SockAddr::from(address)).expect("a connection");
             socket
         };
-        let receiver = self.client.run(connect).expect("the namespace can be entered");
-        // Accepted connections live on without their listener, and the next download has the same port.
+        let receiver = self.client.run(connect).expect("a namespace");
         let (sender, _) = listener.accept().expect("a client");
         Download {
             sending: std::thread::spawn(move || send(sender, bytes)),
