@@ -361,6 +361,7 @@ def kernel_attach(
     *,
     cgroup: str | PathLike[str] | None = None,
     port: int | None = None,
+    max_subflows: int | None = None,
     file_system: str | PathLike[str] | None = None,
 ) -> None:
     """Attaches a control to the connections of a cgroup, of a port, or of both.

@@ -7,11 +7,14 @@
 use crate::pins::{self, Pins};
 use crate::table::Totals;
 use crate::{Control, KernelError, checks};
-use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, PrintLevel, set_print};
+use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, OpenMapMut, PrintLevel, set_print};
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+
+/// The default of [`Selection::max_subflows`].
+pub const MAX_SUBFLOWS: u32 = 65_536;
 
 /// The program that selects, for all controls.
 static SELECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/select.bpf.o"));
@@ -26,6 +29,9 @@ pub struct Selection {
     pub cgroup: Option<PathBuf>,
     /// Only those that a server accepted on this port.
     pub port: Option<u16>,
+    /// Subflows that can have the control at a time. Each takes half a kilobyte of the kernel's memory while it is open; further ones behave
+    /// as NewReno.
+    pub max_subflows: u32,
 }
 
 impl Selection {
@@ -105,7 +111,10 @@ fn pin(pins: &Pins, control: Control, selection: &Selection, cgroup: &Path) -> R
     pins.remove().map_err(|error| KernelError::refused("cannot remove an incomplete attachment", error))?;
     fs::create_dir_all(&pins.directory)
         .map_err(|error| KernelError::refused(&format!("cannot create {}", pins.directory.display()), error))?;
-    let mut programs = load(control.object(), &[], &format!("cannot load {name}"))?;
+    let mut programs = load(control.object(), &format!("cannot load {name}"), |map| match map.name().to_str() {
+        Some("abr_subflows") => map.set_max_entries(selection.max_subflows.max(1)),
+        _ => Ok(()),
+    })?;
     let totals = Totals { port: selection.port.unwrap_or(0).into(), ..Totals::default() };
     for mut map in programs.maps_mut() {
         let path = match map.name().to_str() {
@@ -133,7 +142,13 @@ fn select(pins: &Pins, control: Control, selection: &Selection, cgroup: &Path) -
     let mut selected = control.kernel_name().into_bytes();
     selected.resize(NAME_BYTES, 0);
     selected.extend(u32::from(selection.port.unwrap_or(0)).to_ne_bytes());
-    let selector = load(SELECT, &selected, "cannot load the program that selects connections")?;
+    let selector = load(SELECT, "cannot load the program that selects connections", |map| {
+        let read_only = map.name().to_string_lossy().ends_with(".rodata");
+        if let Some(value) = map.initial_value_mut().filter(|value| read_only && value.len() >= selected.len()) {
+            value[..selected.len()].copy_from_slice(&selected);
+        }
+        Ok(())
+    })?;
     let doing = || format!("cannot attach to {}", cgroup.display());
     let directory = File::open(cgroup).map_err(|error| KernelError::refused(&doing(), error))?;
     for program in selector.progs_mut() {
@@ -147,6 +162,7 @@ fn select(pins: &Pins, control: Control, selection: &Selection, cgroup: &Path) -
 /// The last warning of libbpf, which says more than an error number.
 static WARNING: Mutex<Option<String>> = Mutex::new(None);
 
+#[expect(clippy::needless_pass_by_value, reason = "libbpf-rs calls it with a string of its own")]
 fn keep_warning(_: PrintLevel, text: String) {
     // Of the verifier's log, which has many lines, the first ones name what libbpf was doing.
     let line = text.lines().next().unwrap_or_default().trim_start_matches("libbpf: ").to_owned();
@@ -156,17 +172,16 @@ fn keep_warning(_: PrintLevel, text: String) {
     }
 }
 
-/// Loads an object; `constants` are written to the beginning of its read-only data.
-fn load(object: &[u8], constants: &[u8], doing: &str) -> Result<Object, KernelError> {
+/// Loads an object whose maps `prepare` may change.
+fn load(
+    object: &[u8],
+    doing: &str,
+    mut prepare: impl FnMut(&mut OpenMapMut<'_>) -> libbpf_rs::Result<()>,
+) -> Result<Object, KernelError> {
     WARNING.lock().unwrap_or_else(PoisonError::into_inner).take();
     let before = set_print(Some((PrintLevel::Warn, keep_warning)));
     let loaded = ObjectBuilder::default().open_memory(object).and_then(|mut object| {
-        for mut map in object.maps_mut().filter(|_| !constants.is_empty()) {
-            let read_only = map.name().to_string_lossy().ends_with(".rodata");
-            if let Some(value) = map.initial_value_mut().filter(|value| read_only && value.len() >= constants.len()) {
-                value[..constants.len()].copy_from_slice(constants);
-            }
-        }
+        object.maps_mut().try_for_each(|mut map| prepare(&mut map))?;
         object.load()
     });
     set_print(before);

@@ -31,7 +31,7 @@ mod status;
 mod table;
 
 #[cfg(feature = "bpf")]
-pub use attachment::{Selection, attach, detach};
+pub use attachment::{MAX_SUBFLOWS, Selection, attach, detach};
 pub use control::Control;
 pub use error::KernelError;
 #[cfg(feature = "bpf")]

@@ -6,7 +6,9 @@
 
 mod common;
 
-use anabranch_kernel::{Attachment, Control, KernelError, Selection, attach, attachments, checks, detach, draining};
+use anabranch_kernel::{
+    Attachment, Control, KernelError, MAX_SUBFLOWS, Selection, attach, attachments, checks, detach, draining,
+};
 use common::{Machine, Network, PORT, Protocol, kernel_objects, wait_until};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -23,7 +25,7 @@ macro_rules! require {
 }
 
 fn on_port() -> Selection {
-    Selection { cgroup: None, port: Some(PORT) }
+    Selection { cgroup: None, port: Some(PORT), max_subflows: MAX_SUBFLOWS }
 }
 
 fn only(machine: &Machine) -> Attachment {
@@ -92,13 +94,18 @@ fn a_cgroup_means_the_connections_of_its_processes_at_both_ends() {
     let machine = Machine::take();
     let network = Network::new(2);
     let cgroup = common::Cgroup::create();
-    attach(machine.file_system(), Control::Balia, &Selection { cgroup: Some(cgroup.path().into()), port: None })
-        .expect("attached");
+    attach(
+        machine.file_system(),
+        Control::Balia,
+        &Selection { cgroup: Some(cgroup.path().into()), port: None, ..on_port() },
+    )
+    .expect("attached");
     assert_eq!(only(&machine).cgroup.as_deref(), Some(cgroup.path()));
     assert_eq!(network.download(Protocol::Mptcp, PORT, 300_000).join(), 300_000);
     assert_eq!(only(&machine).totals.claimed, 0, "this process is not in the cgroup yet");
     cgroup.enter();
-    assert_eq!(network.download(Protocol::Mptcp, PORT, 300_000).join(), 300_000);
+    // Accepted connections belong to the cgroup in which their listening socket was opened.
+    assert_eq!(network.download(Protocol::Mptcp, PORT + 1, 300_000).join(), 300_000);
     drop(cgroup);
     let after = wait_until_idle(&machine);
     assert_eq!((after.totals.claimed, after.totals.released), (4, 4), "two subflows at each end");
@@ -107,16 +114,19 @@ fn a_cgroup_means_the_connections_of_its_processes_at_both_ends() {
 }
 
 #[test]
-fn a_ninth_subflow_finds_no_slot_and_carries_data_all_the_same() {
+fn a_full_table_leaves_subflows_with_newreno() {
     require!();
     let machine = Machine::take();
-    let network = Network::new(9);
-    attach(machine.file_system(), Control::Olia, &on_port()).expect("attached");
-    let download = network.download(Protocol::Mptcp, PORT, 4 * BYTES);
+    let network = Network::new(2);
+    attach(machine.file_system(), Control::Olia, &Selection { max_subflows: 1, ..on_port() }).expect("attached");
+    let download = network.download(Protocol::Mptcp, PORT, BYTES);
     wait_until("a subflow finds no slot", || only(&machine).totals.degraded == 1);
-    assert_eq!(only(&machine).totals.claimed, 8);
-    assert_eq!(download.join(), 4 * BYTES);
-    assert_eq!(wait_until_idle(&machine).totals.released, 8);
+    assert_eq!(download.join(), BYTES);
+    let after = wait_until_idle(&machine).totals;
+    assert_eq!((after.claimed, after.released, after.degraded), (1, 1, 1));
+    // The slot is free again for the next connection.
+    assert_eq!(network.download(Protocol::Mptcp, PORT, 10_000).join(), 10_000);
+    assert_eq!(wait_until_idle(&machine).totals.claimed, 2);
     detach(machine.file_system(), None).expect("detached");
     assert_clean(&machine);
 }
@@ -162,9 +172,9 @@ fn wrong_selections_attach_nothing() {
         Err(KernelError::Input(message)) => message,
         other => panic!("{other:?}"),
     };
-    let message = refused(Selection { cgroup: None, port: None });
+    let message = refused(Selection { port: None, ..on_port() });
     assert!(message.contains("never attached to all connections"), "{message}");
-    let message = refused(Selection { cgroup: Some("/proc/self".into()), port: None });
+    let message = refused(Selection { cgroup: Some("/proc/self".into()), port: None, ..on_port() });
     assert!(message.starts_with("/proc/self is no cgroup"), "{message}");
     assert_clean(&machine);
     attach(machine.file_system(), Control::Mcc, &on_port()).expect("attached");

@@ -72,7 +72,7 @@ pub fn kernel_checks() -> Vec<Check> {
 #[cfg(feature = "kernel")]
 mod bpf {
     use super::{Attachment, KernelError, Status, Subflow};
-    use anabranch_kernel::{Control, DEFAULT_FILE_SYSTEM, Decision, PathUse, Selection};
+    use anabranch_kernel::{Control, DEFAULT_FILE_SYSTEM, Decision, MAX_SUBFLOWS, PathUse, Selection};
     use pyo3::prelude::*;
     use std::path::PathBuf;
 
@@ -91,9 +91,11 @@ mod bpf {
         control: &str,
         cgroup: Option<PathBuf>,
         port: Option<u16>,
+        max_subflows: Option<u32>,
         file_system: Option<PathBuf>,
     ) -> Result<(), KernelError> {
-        anabranch_kernel::attach(&place(file_system), find(control)?, &Selection { cgroup, port })
+        let max_subflows = max_subflows.unwrap_or(MAX_SUBFLOWS);
+        anabranch_kernel::attach(&place(file_system), find(control)?, &Selection { cgroup, port, max_subflows })
     }
 
     pub fn detach(control: Option<&str>, file_system: Option<PathBuf>) -> Result<Vec<&'static str>, KernelError> {
@@ -170,7 +172,7 @@ mod bpf {
         Err(KernelError::Machine(format!("{reason}; apt-get install clang libelf-dev zlib1g-dev, and make build")))
     }
 
-    pub fn attach(_: &str, _: Option<PathBuf>, _: Option<u16>, _: Option<PathBuf>) -> Result<(), KernelError> {
+    pub fn attach(_: &str, _: Option<PathBuf>, _: Option<u16>, _: u32, _: Option<PathBuf>) -> Result<(), KernelError> {
         left_out()
     }
 
@@ -189,15 +191,16 @@ mod bpf {
 
 /// Attaches a control to a cgroup, a port, or a port of a cgroup.
 #[pyfunction]
-#[pyo3(signature = (control, *, cgroup=None, port=None, file_system=None))]
+#[pyo3(signature = (control, *, cgroup=None, port=None, max_subflows=None, file_system=None))]
 pub fn kernel_attach(
     py: Python<'_>,
     control: &str,
     cgroup: Option<PathBuf>,
     port: Option<u16>,
+    max_subflows: Option<u32>,
     file_system: Option<PathBuf>,
 ) -> PyResult<()> {
-    py.detach(|| bpf::attach(control, cgroup, port, file_system)).map_err(|error| raised(&error))
+    py.detach(|| bpf::attach(control, cgroup, port, max_subflows, file_system)).map_err(|error| raised(&error))
 }
 
 /// Detaches a control, or all; returns those that were attached.

@@ -72,6 +72,15 @@ def attach(
         int | None,
         typer.Option(metavar="N", min=1, max=65535, help="Only connections that a server accepts on this port."),
     ] = None,
+    max_subflows: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=2**24,
+            help="Open subflows that can have it, 65536 where absent; further ones behave as NewReno.",
+        ),
+    ] = None,
     path_policy: Annotated[
         str | None,
         typer.Option(
@@ -92,7 +101,9 @@ def attach(
             "neither --cgroup nor --port: a control is never attached to all connections of a machine; "
             "--port 443 means what servers accept there"
         )
-    _core.kernel_attach(control, cgroup=cgroup, port=port, file_system=file_system)
+    _core.kernel_attach(
+        control, cgroup=cgroup, port=port, max_subflows=max_subflows, file_system=file_system
+    )
     answer(f"{control} is attached to new Multipath TCP connections {_of(cgroup, port)}.")
     if path_policy is None:
         answer("Watch them: anabranch kernel status. Undo it: anabranch kernel detach.")
