@@ -12,6 +12,7 @@ use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The default of [`Selection::max_subflows`].
 pub const MAX_SUBFLOWS: u32 = 65_536;
@@ -109,6 +110,7 @@ pub fn detach(file_system: &Path, only: Option<Control>) -> Result<Vec<Control>,
 fn pin(pins: &Pins, control: Control, selection: &Selection, cgroup: &Path) -> Result<(), KernelError> {
     let name = control.name();
     pins.remove().map_err(|error| KernelError::refused("cannot remove an incomplete attachment", error))?;
+    expect_unregistered(control)?;
     fs::create_dir_all(&pins.directory)
         .map_err(|error| KernelError::refused(&format!("cannot create {}", pins.directory.display()), error))?;
     let mut programs = load(control.object(), &format!("cannot load {name}"), |map| match map.name().to_str() {
@@ -135,6 +137,26 @@ fn pin(pins: &Pins, control: Control, selection: &Selection, cgroup: &Path) -> R
         map.pin(path).map_err(|error| KernelError::refused("cannot pin a map", error))?;
     }
     select(pins, control, selection, cgroup)
+}
+
+/// The names of all controls that the kernel has.
+const CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+/// The kernel unregisters a control a moment after its last pin is removed.
+const UNREGISTERED_WITHIN: Duration = Duration::from_secs(1);
+
+/// A name in the kernel is one for the whole machine.
+fn expect_unregistered(control: Control) -> Result<(), KernelError> {
+    let name = control.kernel_name();
+    let began = Instant::now();
+    while fs::read_to_string(CONTROLS).is_ok_and(|names| names.split_whitespace().any(|other| other == name)) {
+        if began.elapsed() > UNREGISTERED_WITHIN {
+            return Err(KernelError::Input(format!(
+                "{name} is attached already, from another BPF file system or program; detach it there first"
+            )));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
 
 /// Attaches the program of the cgroup, which is what changes connections.

@@ -179,6 +179,14 @@ fn wrong_selections_attach_nothing() {
     assert_clean(&machine);
     attach(machine.file_system(), Control::Mcc, &on_port()).expect("attached");
     assert_eq!(refused(on_port()), "mcc is attached already; anabranch kernel detach mcc first");
+    let elsewhere = machine.another_file_system();
+    match attach(&elsewhere.path, Control::Mcc, &on_port()) {
+        Err(KernelError::Input(message)) => {
+            assert!(message.starts_with("anabranch_mcc is attached already"), "{message}")
+        }
+        other => panic!("{other:?}"),
+    }
+    drop(elsewhere);
     // A refused second time changes nothing.
     assert_eq!(only(&machine).control, Control::Mcc);
     assert_eq!(detach(machine.file_system(), Some(Control::Lia)).expect("nothing"), []);

@@ -6,9 +6,11 @@ use anabranch_live::{Clock, Emulator, Far, Link, Netns, NoHost, Script, Tap};
 use anabranch_network::{Direction, DirectionConfig, QueueConfig, Streams};
 use anabranch_units::{Bandwidth, Duration, PerDirection};
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
+use rustix::fs::{FlockOperation, flock};
 use rustix::mount::{UnmountFlags, unmount};
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -24,25 +26,36 @@ pub const PORT: u16 = 7177;
 /// The longest that anything may take.
 const LONGEST: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// One test at a time.
+/// One test at a time, of this process and of all (tests/test_kernel.py has the same file).
 static TURN: Mutex<()> = Mutex::new(());
+const LOCK: &str = "/run/anabranch-kernel-tests.lock";
 
 /// The machine's BPF state, which belongs to one test at a time. The programs are pinned in a file system of the test's own.
 pub struct Machine {
     file_system: PathBuf,
+    _lock: File,
     _turn: MutexGuard<'static, ()>,
 }
 
 impl Machine {
     pub fn take() -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = File::options().create(true).append(true).open(LOCK).expect("a file");
+        flock(&lock, FlockOperation::LockExclusive).expect("a lock");
         let file_system = std::env::temp_dir().join(format!("anabranch-bpf-{}", std::process::id()));
         std::fs::create_dir_all(&file_system).expect("a directory");
-        Machine { file_system, _turn: turn }
+        Machine { file_system, _lock: lock, _turn: turn }
     }
 
     pub fn file_system(&self) -> &Path {
         &self.file_system
+    }
+
+    /// A second place for pins, removed with its owner.
+    pub fn another_file_system(&self) -> Place {
+        let path = self.file_system.with_extension("other");
+        std::fs::create_dir_all(&path).expect("a directory");
+        Place { path }
     }
 
     /// Whether anything is pinned.
@@ -55,8 +68,19 @@ impl Drop for Machine {
     fn drop(&mut self) {
         // A test that failed half-way detaches as well.
         let _ = anabranch_kernel::detach(&self.file_system, None);
-        let _ = unmount(&self.file_system, UnmountFlags::empty());
-        let _ = std::fs::remove_dir(&self.file_system);
+        drop(Place { path: self.file_system.clone() });
+    }
+}
+
+/// A mounted directory.
+pub struct Place {
+    pub path: PathBuf,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = unmount(&self.path, UnmountFlags::empty());
+        let _ = std::fs::remove_dir(&self.path);
     }
 }
 
