@@ -36,6 +36,7 @@ pub struct Decision {
 pub struct PathUse {
     file_system: PathBuf,
     policy: String,
+    options: Options,
     manager: PathManager,
     namespace: u32,
     began: std::time::Instant,
@@ -79,8 +80,8 @@ impl PathUse {
     ///
     /// # Errors
     /// If there is no such policy, or the namespace's path manager is not the one of user space.
-    pub fn begin(file_system: &Path, policy: &str) -> Result<Self, KernelError> {
-        create(policy, &Options::default()).map_err(|error| KernelError::Input(error.message))?;
+    pub fn begin(file_system: &Path, policy: &str, options: Options) -> Result<Self, KernelError> {
+        create(policy, &options).map_err(|error| KernelError::Input(error.message))?;
         let read = |path: &str| std::fs::read_to_string(path).ok();
         let ready = SETTINGS.iter().any(|(path, wanted)| read(path).is_some_and(|text| text.trim() == *wanted));
         if !ready {
@@ -93,6 +94,7 @@ impl PathUse {
         Ok(PathUse {
             file_system: file_system.to_owned(),
             policy: policy.to_owned(),
+            options,
             manager: PathManager::open()?,
             namespace: namespace.ino() as u32,
             began: std::time::Instant::now(),
@@ -113,7 +115,7 @@ impl PathUse {
         self.connections.retain(|token, _| connections.contains_key(token));
         for (token, subflows) in connections {
             let connection = self.connections.entry(token).or_insert_with(|| Connection {
-                policy: create(&self.policy, &Options::default()).expect("it was created before"),
+                policy: create(&self.policy, &self.options).expect("it was created before"),
                 flags: BTreeMap::new(),
             });
             done.extend(connection.decide(now, &subflows));

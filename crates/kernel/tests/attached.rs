@@ -9,6 +9,9 @@ mod common;
 use anabranch_kernel::{
     Attachment, Control, KernelError, MAX_SUBFLOWS, Selection, attach, attachments, checks, detach, draining,
 };
+use anabranch_live::testnet::Family;
+use anabranch_stack::options::{Options, Value};
+use anabranch_units::PathId;
 use common::{Machine, Network, PORT, Protocol, kernel_objects, wait_until};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -192,6 +195,62 @@ fn wrong_selections_attach_nothing() {
     assert_eq!(detach(machine.file_system(), Some(Control::Lia)).expect("nothing"), []);
     assert_eq!(detach(machine.file_system(), None).expect("detached"), [Control::Mcc]);
     assert_clean(&machine);
+}
+
+/// Bytes that arrive on the second path in a second.
+fn flow_of_second_path(network: &Network) -> u64 {
+    let before = network.received(2);
+    std::thread::sleep(Duration::from_secs(1));
+    network.received(2) - before
+}
+
+#[test]
+fn a_slow_path_becomes_a_backup_and_carries_data_again_at_the_end() {
+    require!();
+    let machine = Machine::take();
+    let network = Network::of(&[(8, 10), (1, 40)]);
+    let userspace = network.server().sysctl(&[("net/mptcp/path_manager", "userspace")]);
+    userspace.or_else(|_| network.server().sysctl(&[("net/mptcp/pm_type", "1")])).expect("a path manager");
+    attach(machine.file_system(), Control::Lia, &on_port()).expect("attached");
+    // Ten samples instead of 150, so that the first decision comes after a second.
+    let options = Options::new(vec![("n".into(), Value::Number(10.0))]);
+    let begin = || PathUse::begin(machine.file_system(), "pud", options);
+    let mut paths = network.server().run(begin).expect("a namespace").expect("path use");
+    let download = network.download(Protocol::Mptcp, PORT, 8_000_000);
+    let decision = loop {
+        let decisions = paths.tick().expect("a table");
+        if let Some(decision) = decisions.into_iter().next() {
+            break decision;
+        }
+        assert!(!only(&machine).subflows.is_empty(), "the download ended without a decision");
+    };
+    assert!(!decision.used, "{decision:?}");
+    assert_eq!(decision.subflow.remote.0, Family::V4.client(PathId(1)), "{decision:?}");
+    // What was queued on it drains.
+    std::thread::sleep(Duration::from_millis(700));
+    let unused = flow_of_second_path(&network);
+    assert!(unused < 10_000, "a backup received {unused} bytes in a second");
+    paths.end();
+    let used = flow_of_second_path(&network);
+    assert!(used > 30_000, "a path that is used again received {used} bytes in a second");
+    assert_eq!(download.join(), 8_000_000);
+    wait_until_idle(&machine);
+    detach(machine.file_system(), None).expect("detached");
+    assert_clean(&machine);
+}
+
+#[test]
+fn path_use_needs_the_path_manager_of_user_space() {
+    require!();
+    let machine = Machine::take();
+    let network = Network::new(1);
+    let begin = |policy: &'static str| {
+        let begin = || PathUse::begin(machine.file_system(), policy, Options::default());
+        network.server().run(begin).expect("a namespace").expect_err("refused")
+    };
+    assert!(matches!(begin("pudd"), KernelError::Input(_)));
+    let KernelError::Machine(message) = begin("pud") else { panic!("it is the machine's") };
+    assert!(message.contains("sysctl net.mptcp.path_manager=userspace"), "{message}");
 }
 
 /// Names the file system to the process that is killed.

@@ -73,6 +73,7 @@ pub fn kernel_checks() -> Vec<Check> {
 mod bpf {
     use super::{Attachment, KernelError, Status, Subflow};
     use anabranch_kernel::{Control, DEFAULT_FILE_SYSTEM, Decision, MAX_SUBFLOWS, PathUse, Selection};
+    use anabranch_stack::options::Options;
     use pyo3::prelude::*;
     use std::path::PathBuf;
 
@@ -113,7 +114,7 @@ mod bpf {
 
     pub fn use_paths(py: Python<'_>, policy: &str, changed: &Bound<'_, PyAny>, place: Option<PathBuf>) -> PyResult<()> {
         let place = self::place(place);
-        let mut paths = PathUse::begin(&place, policy).map_err(|error| super::raised(&error))?;
+        let mut paths = PathUse::begin(&place, policy, Options::default()).map_err(|error| super::raised(&error))?;
         let ended = loop {
             let decisions = py.detach(|| paths.tick()).map_err(|error| super::raised(&error));
             let reported = decisions.and_then(|decisions| {

@@ -145,11 +145,17 @@ pub struct Network {
 
 impl Network {
     pub fn new(paths: u16) -> Self {
+        Network::of(&(1..=paths).map(|number| (10, 5 * u64::from(number))).collect::<Vec<_>>())
+    }
+
+    /// Links of these rates in Mb/s and one-way delays in ms.
+    pub fn of(links: &[(u64, u64)]) -> Self {
+        let paths = links.len() as u16;
         let Site { devices: near, namespace: client } = testnet::client(Family::V4, paths, "reno").expect("a client");
         let Site { devices: far, namespace: server } = testnet::server(Family::V4, paths, "reno").expect("a server");
-        let links = near.into_iter().zip(far).enumerate().map(|(number, (client, far))| {
-            let mut config = DirectionConfig::new(Bandwidth::from_mbps(10), QueueConfig::drop_tail_bytes(30_000));
-            config.delay = Duration::from_millis(5 * (1 + number as u64)).into();
+        let links = near.into_iter().zip(far).zip(links).enumerate().map(|(number, ((client, far), (rate, delay)))| {
+            let mut config = DirectionConfig::new(Bandwidth::from_mbps(*rate), QueueConfig::drop_tail_bytes(30_000));
+            config.delay = Duration::from_millis(*delay).into();
             let line = |direction| Direction::new(&config, Streams::new(1, format!("link/{number}/{direction}")));
             let PerDirection { up, down } = PerDirection::from_fn(line);
             Link { client, far: Far::Device(far), up, down, middlebox: Default::default() }
@@ -163,6 +169,18 @@ impl Network {
             emulator.run(&stopped, |_: &mut NoHost, _| false).expect("the emulator carries on");
         });
         Network { client, server, stop, emulator: Some(thread), listeners: Mutex::default() }
+    }
+
+    /// The namespace of the server.
+    pub fn server(&self) -> &Netns {
+        &self.server
+    }
+
+    /// Bytes that the client has received on a path (from 1).
+    pub fn received(&self, path: u16) -> u64 {
+        let counter = format!("/sys/class/net/ct{path}/statistics/rx_bytes");
+        let output = self.client.command("cat").arg(counter).output().expect("cat starts");
+        String::from_utf8_lossy(&output.stdout).trim().parse().expect("a counter")
     }
 
     /// Begins to send `bytes` from the server to the client; the thread returns how many arrived.
