@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from anabranch import _core
 from anabranch.cli import app
 from anabranch.cli.attaching import metric_lines
+from conftest import Run
 
 PORT = "7178"
 
@@ -95,6 +96,21 @@ def test_without_privileges_there_is_one_sentence_and_exit_code_1(place: str) ->
     )
     assert done.returncode == 1
     assert done.stderr.startswith("error: privileges: this process lacks CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN; run as root")
+
+
+@pytest.mark.slow
+def test_kernel_runs_with_each_control_do_not_contradict_the_simulation(place: str, launch: Run) -> None:
+    for control in _core.kernel_controls():
+        # The testbed chooses controls itself, so the port has only to be one that nothing uses.
+        assert run("attach", "--congestion-control", control, "--port", "1", "--bpf-file-system", place).returncode == 0
+    done = launch("validate", "--quick", "--only", "g", "--json", timeout=600)
+    (part,) = json.loads(done.stdout)["parts"]
+    assert part["notes"] == []
+    assert {row["quantity"] for row in part["rows"]} == {"goodput, Mb/s", "share of path 1"}
+    assert len(part["rows"]) == 2 * len(_core.kernel_controls())
+    # Two runs of a test case tell little: what differs in spite of that differs.
+    assert not [row for row in part["rows"] if row["verdict"] == "differs"]
+    assert any(row["verdict"] == "equivalent" for row in part["rows"])
 
 
 def test_check_names_every_requirement() -> None:

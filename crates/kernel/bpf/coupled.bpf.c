@@ -227,7 +227,8 @@ void BPF_PROG(abr_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 		slot->connection.path[0].window = law_window_of(&window);
 		law_grow(&window, law_increase(LAW, &slot->connection, slot->history.spiking), acked);
 	}
-	tcp(sk)->snd_cwnd = window.cwnd;
+	/* A route may limit the window (`ip route change ... cwnd N`). */
+	tcp(sk)->snd_cwnd = law_min(window.cwnd, tcp(sk)->snd_cwnd_clamp);
 	slot->fraction = window.fraction;
 	slot->window = law_window_of(&window);
 }

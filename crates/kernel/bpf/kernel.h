@@ -48,6 +48,7 @@ struct inet_connection_sock {
 
 struct tcp_sock {
 	__u32 snd_cwnd;
+	__u32 snd_cwnd_clamp;
 	__u32 snd_ssthresh;
 	__u32 snd_una;
 	__u32 snd_nxt;

@@ -13,6 +13,7 @@ use anabranch_live::testnet::Family;
 use anabranch_stack::options::{Options, Value};
 use anabranch_units::PathId;
 use common::{Machine, Network, PORT, Protocol, kernel_objects, wait_until};
+use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -108,7 +109,11 @@ fn a_cgroup_means_the_connections_of_its_processes_at_both_ends() {
     assert_eq!(only(&machine).totals.claimed, 0, "this process is not in the cgroup yet");
     cgroup.enter();
     // Accepted connections belong to the cgroup in which their listening socket was opened.
-    assert_eq!(network.download(Protocol::Mptcp, PORT + 1, 300_000).join(), 300_000);
+    let download = network.download(Protocol::Mptcp, PORT + 1, BYTES);
+    wait_until("both ends of both subflows have a slot", || only(&machine).subflows.len() == 4);
+    let tokens: BTreeSet<_> = only(&machine).subflows.iter().map(|subflow| subflow.token).collect();
+    assert_eq!(tokens.len(), 2, "each end is a connection of its own");
+    assert_eq!(download.join(), BYTES);
     drop(cgroup);
     let after = wait_until_idle(&machine);
     assert_eq!((after.totals.claimed, after.totals.released), (4, 4), "two subflows at each end");
