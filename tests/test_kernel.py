@@ -67,7 +67,10 @@ def test_wrong_input_ends_with_a_sentence_and_exit_code_2(place: str) -> None:
     where = ("--bpf-file-system", place)
     for arguments, sentence in (
         (("--congestion-control", "lia"), "never attached to all connections of a machine"),
-        (("--congestion-control", "cubic", "--port", PORT), "`cubic` is none of the controls for the kernel: lia, olia"),
+        (
+            ("--congestion-control", "cubic", "--port", PORT),
+            "`cubic` is none of the controls for the kernel: lia, olia",
+        ),
         (("--congestion-control", "lia", "--cgroup", "/proc/self"), "/proc/self is no cgroup of version 2"),
         (("--congestion-control", "lia", "--port", "70000"), "70000"),
     ):
@@ -88,14 +91,23 @@ def test_a_path_policy_that_cannot_work_leaves_nothing_attached(place: str) -> N
 
 def test_without_privileges_there_is_one_sentence_and_exit_code_1(place: str) -> None:
     done = subprocess.run(
-        ["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-c", "from anabranch.cli import main; main()"]
-        + ["kernel", "attach", "--congestion-control", "lia", "--port", PORT, "--bpf-file-system", place],
+        [
+            "setpriv",
+            "--bounding-set=-all",
+            "--inh-caps=-all",
+            sys.executable,
+            "-c",
+            "from anabranch.cli import main; main()",
+            *("kernel", "attach", "--congestion-control", "lia", "--port", PORT, "--bpf-file-system", place),
+        ],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 1
-    assert done.stderr.startswith("error: privileges: this process lacks CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN; run as root")
+    assert done.stderr.startswith(
+        "error: privileges: this process lacks CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN; run as root"
+    )
 
 
 @pytest.mark.slow
@@ -106,7 +118,7 @@ def test_kernel_runs_with_each_control_do_not_contradict_the_simulation(place: s
     done = launch("validate", "--quick", "--only", "g", "--json", timeout=600)
     (part,) = json.loads(done.stdout)["parts"]
     assert part["notes"] == []
-    assert {row["quantity"] for row in part["rows"]} == {"goodput, Mb/s", "share of path 1"}
+    assert {row["quantity"] for row in part["rows"]} == {"goodput, Mb/s", "share of path 1, %"}
     assert len(part["rows"]) == 2 * len(_core.kernel_controls())
     # Two runs of a test case tell little: what differs in spite of that differs.
     assert not [row for row in part["rows"] if row["verdict"] == "differs"]
@@ -132,8 +144,8 @@ def test_a_build_without_programs_says_so() -> None:
 
 def test_metrics_have_a_value_for_each_control() -> None:
     subflow = {
-        "connection": 1, "number": 1, "namespace": 1, "local": "10.0.0.1:80", "remote": "10.0.0.2:9", "window_packets": 2.5,
-        "rtt_s": 0.1, "mss": 1400, "in_flight": 1, "losses": 0, "timeouts": 0,
+        "connection": 1, "number": 1, "namespace": 1, "local": "10.0.0.1:80", "remote": "10.0.0.2:9",
+        "window_packets": 2.5, "rtt_s": 0.1, "mss": 1400, "in_flight": 1, "losses": 0, "timeouts": 0,
     }  # fmt: skip
     attachment = {
         "control": "lia", "kernel_name": "anabranch_lia", "cgroup": None, "port": 80, "claimed": 7, "released": 5,

@@ -101,9 +101,7 @@ def attach(
             "neither --cgroup nor --port: a control is never attached to all connections of a machine; "
             "--port 443 means what servers accept there"
         )
-    _core.kernel_attach(
-        control, cgroup=cgroup, port=port, max_subflows=max_subflows, file_system=file_system
-    )
+    _core.kernel_attach(control, cgroup=cgroup, port=port, max_subflows=max_subflows, file_system=file_system)
     answer(f"{control} is attached to new Multipath TCP connections {_of(cgroup, port)}.")
     if path_policy is None:
         answer("Watch them: anabranch kernel status. Undo it: anabranch kernel detach.")
