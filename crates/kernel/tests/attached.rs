@@ -7,7 +7,7 @@
 mod common;
 
 use anabranch_kernel::{
-    Attachment, Control, KernelError, MAX_SUBFLOWS, Selection, attach, attachments, checks, detach, draining,
+    Attachment, Control, KernelError, MAX_SUBFLOWS, PathUse, Selection, attach, attachments, checks, detach, draining,
 };
 use anabranch_live::testnet::Family;
 use anabranch_stack::options::{Options, Value};
