@@ -308,7 +308,7 @@ fn extreme_windows_and_round_trips_stay_in_range() {
             // SAFETY: as above.
             let (increase, threshold) =
                 unsafe { (anabranch_law_increase(law, all, 1), anabranch_law_threshold(law, all, 1)) };
-            assert!(increase <= 1 << 32 && increase >= -(1 << 32), "law {law}: {increase}");
+            assert!((-(1 << 32)..=1 << 32).contains(&increase), "law {law}: {increase}");
             assert!(threshold >= 2 << 16 && threshold <= window.max(2 << 16), "law {law}: {threshold}");
         }
     }

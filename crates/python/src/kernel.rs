@@ -173,7 +173,13 @@ mod bpf {
         Err(KernelError::Machine(format!("{reason}; apt-get install clang libelf-dev zlib1g-dev, and make build")))
     }
 
-    pub fn attach(_: &str, _: Option<PathBuf>, _: Option<u16>, _: u32, _: Option<PathBuf>) -> Result<(), KernelError> {
+    pub fn attach(
+        _: &str,
+        _: Option<PathBuf>,
+        _: Option<u16>,
+        _: Option<u32>,
+        _: Option<PathBuf>,
+    ) -> Result<(), KernelError> {
         left_out()
     }
 
