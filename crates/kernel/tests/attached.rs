@@ -235,8 +235,7 @@ fn a_slow_path_becomes_a_backup_and_carries_data_again_at_the_end() {
     wait_until("the backup receives next to nothing", || flow_of_second_path(&network) < 5_000);
     assert!(!only(&machine).subflows.is_empty(), "the download ended meanwhile");
     paths.end();
-    let used = flow_of_second_path(&network);
-    assert!(used > 30_000, "a path that is used again received {used} bytes in a second");
+    wait_until("it carries data again", || flow_of_second_path(&network) > 30_000);
     assert_eq!(download.join(), 20_000_000);
     wait_until_idle(&machine);
     detach(machine.file_system(), None).expect("detached");
