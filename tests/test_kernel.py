@@ -72,7 +72,7 @@ def test_wrong_input_ends_with_a_sentence_and_exit_code_2(place: str) -> None:
             "`cubic` is none of the controls for the kernel: lia, olia",
         ),
         (("--congestion-control", "lia", "--cgroup", "/proc/self"), "/proc/self is no cgroup of version 2"),
-        (("--congestion-control", "lia", "--port", "70000"), "70000"),
+        (("--congestion-control", "lia", "--port", "70000"), "65535"),
     ):
         done = run("attach", *arguments, *where)
         assert done.returncode == 2, done.stderr

@@ -13,7 +13,6 @@ pub struct Check {
 }
 
 /// A subflow under a coupled control.
-#[cfg_attr(not(feature = "kernel"), expect(dead_code, reason = "a build without programs attaches nothing"))]
 #[derive(IntoPyObject)]
 pub struct Subflow {
     connection: u32,
@@ -30,7 +29,6 @@ pub struct Subflow {
 }
 
 /// A control that is attached.
-#[cfg_attr(not(feature = "kernel"), expect(dead_code, reason = "a build without programs attaches nothing"))]
 #[derive(IntoPyObject)]
 pub struct Attachment {
     control: &'static str,
