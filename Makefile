@@ -22,7 +22,12 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 MIN_RUST := 1.88
 
-RUST_SOURCES := $(shell find crates scenarios -type f \( -name '*.rs' -o -name 'Cargo.toml' -o -name '*.toml' \) 2>/dev/null) \
+# The programs for the kernel (crates/kernel) need clang, and the headers of libelf and zlib. A build without these leaves them out, and
+# `anabranch kernel check` says so. `make KERNEL=` leaves them out anyway.
+KERNEL ?= $(shell command -v clang >/dev/null && cc -E -x c -include libelf.h -include zlib.h /dev/null >/dev/null 2>&1 && echo kernel)
+FEATURES := $(if $(KERNEL),--features anabranch-python/kernel)
+
+RUST_SOURCES := $(shell find crates scenarios -type f \( -name '*.rs' -o -name '*.[ch]' -o -name '*.toml' \) 2>/dev/null) \
                 Cargo.toml Cargo.lock .cargo/config.toml
 PYTHON_TREES := python tests scripts
 
@@ -69,9 +74,15 @@ $(VENV)/.development: $(VENV)/.runtime
 	@touch $@
 
 # Python sources are used in place; only Rust has to be built.
-MATURIN := env -u CONDA_PREFIX VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release
+MATURIN := env -u CONDA_PREFIX VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release $(if $(KERNEL),--features kernel)
 
-$(VENV)/.compiled: $(VENV)/.maturin $(RUST_SOURCES)
+# Changes when clang is installed or removed, so that what was built before is built again.
+$(VENV)/.features: $(VENV)/.created FORCE
+	@echo '$(FEATURES)' | cmp --quiet - $@ || echo '$(FEATURES)' > $@
+
+FORCE:
+
+$(VENV)/.compiled: $(VENV)/.maturin $(VENV)/.features $(RUST_SOURCES)
 	$(MATURIN) --skip-install
 	@touch $@
 
@@ -90,10 +101,10 @@ wheel: $(VENV)/.maturin ## Builds the release wheel into dist/, optimised with a
 # The tests need the package, but its release build only if that is there already. Otherwise the compiled part comes from the build
 # of Rust's tests, and from the same invocation of Cargo: another one would unify features otherwise and compile nearly everything
 # again. What maturin installs besides, a path and a script, is made by scripts/link-package.py; maturin replaces both.
-TEST_TARGETS := --workspace --locked --lib --bins --tests --examples
+TEST_TARGETS := --workspace --locked --lib --bins --tests --examples $(FEATURES)
 TARGET_DIR   := $(or $(CARGO_TARGET_DIR),target)
 
-$(VENV)/.testable: $(VENV)/.created $(RUST_SOURCES)
+$(VENV)/.testable: $(VENV)/.created $(VENV)/.features $(RUST_SOURCES)
 	$(CARGO) build $(TEST_TARGETS)
 	@if [[ -e $(VENV)/.built && -z $$(find $^ -newer $(VENV)/.built -print -quit) ]]; then \
 	  echo "The tests take the release build of the package."; \
@@ -132,7 +143,7 @@ test: | $(VENV)/.created ## Runs every test that this machine can run, but the s
 
 # Without the flags of make, because rustdoc would look for a job server that is not for it.
 rust-test: $(VENV)/.testable
-	env -u MAKEFLAGS $(CARGO) test --workspace --locked
+	env -u MAKEFLAGS $(CARGO) test --workspace --locked $(FEATURES)
 
 python-test: $(VENV)/.testable $(VENV)/.development
 	$(BIN)/pytest
@@ -145,8 +156,8 @@ check-rust:
 	@$(CARGO) fmt --version >/dev/null && $(CARGO) clippy --version >/dev/null || { \
 	  echo "error: rustfmt or clippy is missing. With rustup: rustup component add rustfmt clippy" >&2; exit 1; }
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+	$(CARGO) clippy --workspace --all-targets --locked --quiet $(FEATURES) -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet $(FEATURES)
 
 check-python: $(VENV)/.development $(VENV)/.testable
 	$(BIN)/ruff check $(PYTHON_TREES)
@@ -162,9 +173,9 @@ words: $(VENV)/.created ## Finds words for which the project has a standard term
 slow: build $(VENV)/.development ## Runs the slow suite: many seeds, ten thousand random networks, the kernel beside the simulation.
 	@# All of Python's tests: those of `make test` have not seen the release build, which is what users get.
 	$(BIN)/pytest -m "slow or not slow"
-	$(CARGO) test --workspace --profile slow --locked -- --ignored
+	$(CARGO) test --workspace --profile slow --locked $(FEATURES) -- --ignored
 	@# The whole workspace, because one package alone would be compiled anew, with other features.
-	ANABRANCH_CASES=10000 $(CARGO) test --workspace --lib --profile slow --locked random_networks
+	ANABRANCH_CASES=10000 $(CARGO) test --workspace --lib --profile slow --locked $(FEATURES) random_networks
 
 compare: build ## Compares metrics and events of 133 runs with those that were recorded: behaviour that must not change.
 	$(BIN)/python scripts/compare-behaviour.py $(COMPARE)

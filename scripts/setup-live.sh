@@ -5,6 +5,7 @@ set -euo pipefail
 
 declare -A package_of=(
   [chromium]=chromium
+  [clang]=clang
   [curl]=curl
   [cvlc]=vlc-bin
   [ffmpeg]=ffmpeg
@@ -22,8 +23,9 @@ missing=()
 for program in "${!package_of[@]}"; do
   command -v "$program" >/dev/null || missing+=("${package_of[$program]}")
 done
-# VLC's decoders, letters for Chromium's pages, and nginx's proxy of streams, which come without a program.
-for package in vlc-plugin-base fonts-dejavu-core libnginx-mod-stream; do
+# VLC's decoders, letters for Chromium's pages, nginx's proxy of streams, and what the programs for the kernel are built with beside clang: these
+# come without a program.
+for package in vlc-plugin-base fonts-dejavu-core libnginx-mod-stream libelf-dev zlib1g-dev; do
   dpkg-query --show --showformat '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
 done
 if ((${#missing[@]})); then

@@ -19,7 +19,7 @@ LAYERS = [
     {"stack", "network", "media", "wire"},
     {"scenario"},
     {"observation"},
-    {"sim", "live"},
+    {"sim", "live", "kernel"},
     {"testbed"},
     {"equivalence", "validation"},
     {"python"},

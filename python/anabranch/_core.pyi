@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, Self, TypedDict, final
 
 import numpy as np
@@ -20,6 +21,13 @@ __all__ = [
     "__version__",
     "check_metrics",
     "check_serving",
+    "kernel_attach",
+    "kernel_checks",
+    "kernel_controls",
+    "kernel_detach",
+    "kernel_status",
+    "kernel_supported",
+    "kernel_use_paths",
     "live_missing",
     "load",
     "load_dictionary",
@@ -320,6 +328,86 @@ class _ServeDefaults(TypedDict):
 
 def serve_defaults() -> _ServeDefaults:
     """What a server uses when it is told nothing else. Linux only."""
+
+class _KernelCheck(TypedDict):
+    name: str
+    found: str
+    remedy: str | None
+
+class _KernelSubflow(TypedDict):
+    connection: int
+    number: int
+    namespace: int
+    local: str
+    remote: str
+    window_packets: float
+    rtt_s: float
+    mss: int
+    in_flight: int
+    losses: int
+    timeouts: int
+
+class _KernelAttachment(TypedDict):
+    control: str
+    kernel_name: str
+    cgroup: Path | None
+    port: int | None
+    claimed: int
+    released: int
+    degraded: int
+    subflows: list[_KernelSubflow]
+
+class _KernelStatus(TypedDict):
+    attachments: list[_KernelAttachment]
+    draining_subflows: list[int]
+
+def kernel_supported() -> bool:
+    """Whether this build has the BPF programs. Linux only, as all of these functions."""
+
+def kernel_controls() -> list[str]:
+    """The names of the congestion controls that the programs implement."""
+
+def kernel_checks() -> list[_KernelCheck]:
+    """What the machine must provide; a check without remedy is met."""
+
+def kernel_attach(
+    control: str,
+    *,
+    cgroup: str | PathLike[str] | None = None,
+    port: int | None = None,
+    max_subflows: int | None = None,
+    file_system: str | PathLike[str] | None = None,
+) -> None:
+    """Attaches a control to the connections of a cgroup, of a port, or of both.
+
+    Raises:
+        InputError: There is no such control or cgroup, or it is attached already.
+        LiveError: The machine lacks something, or this build has no programs.
+    """
+
+def kernel_detach(control: str | None = None, *, file_system: str | PathLike[str] | None = None) -> list[str]:
+    """Detaches a control, or all; returns those that were attached."""
+
+def kernel_status(*, file_system: str | PathLike[str] | None = None) -> _KernelStatus:
+    """What is attached, and how its subflows are doing."""
+
+def kernel_use_paths(
+    policy: str,
+    changed: Callable[[int, str, str, bool], object],
+    *,
+    file_system: str | PathLike[str] | None = None,
+) -> None:
+    """Decides on path use until a signal is raised, and then lets every subflow carry data again.
+
+    Args:
+        policy: The name of a path policy.
+        changed: Gets a connection's token, the local end, the remote end, and whether the subflow is used now.
+        file_system: Where the programs are kept.
+
+    Raises:
+        InputError: There is no such policy.
+        LiveError: The namespace's path manager is not that of user space.
+    """
 
 class _PathFacts(TypedDict):
     device: str

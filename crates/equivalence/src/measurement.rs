@@ -2,7 +2,7 @@
 
 use crate::equivalence::{median, percentile};
 use crate::kernel::Kernel;
-use crate::question::Quantity;
+use crate::question::{Part, Quantity};
 use crate::test_cases::{FIRST_PATH, TestCase};
 use anabranch_observation::{Column, EventColumns, Metrics, check_finite};
 use anabranch_scenario::{Scenario, load};
@@ -211,8 +211,15 @@ pub fn run_live(case: &TestCase, seed: u64, wanted: &dyn Fn() -> bool) -> Result
         testbed.finish(ended)
     };
     let outcome = run().map_err(|error| error.to_string())?;
+    let notes = outcome.metrics.live.iter().flat_map(|live| &live.notes);
+    if let Some(note) = notes.into_iter().find(|note| case.part == Part::Coupled && note.contains(LACKS_CONTROL)) {
+        return Err(format!("{note}; attach it first: anabranch kernel attach --port 1 --congestion-control NAME"));
+    }
     Live::of(case, seed, &outcome.metrics, outcome.events.as_ref())
 }
+
+/// Part of the testbed's note about a control that the kernel does not have.
+const LACKS_CONTROL: &str = "has no congestion control";
 
 /// Has a browser play a test case in real time.
 ///

@@ -17,12 +17,19 @@ pub enum Part {
     Handoff,
     /// (f) On-off traffic.
     OnOff,
+    /// (g) Bulk with the coupled controls that `anabranch kernel attach` brings into the kernel.
+    Coupled,
 }
 
 impl Part {
-    /// Every part.
+    /// Every part that a kernel can be compared in as it is: all but [`Part::Coupled`].
     pub const ALL: [Part; 6] =
         [Part::OnePath, Part::SeveralPaths, Part::OurServer, Part::Dash, Part::Handoff, Part::OnOff];
+
+    /// The part with that letter, [`Part::Coupled`] included.
+    pub fn find(letter: &str) -> Option<Self> {
+        Part::ALL.into_iter().chain([Part::Coupled]).find(|part| part.letter() == letter)
+    }
 
     /// Letter on the command line.
     pub fn letter(self) -> &'static str {
@@ -33,6 +40,7 @@ impl Part {
             Part::Dash => "d",
             Part::Handoff => "e",
             Part::OnOff => "f",
+            Part::Coupled => "g",
         }
     }
 
@@ -45,6 +53,7 @@ impl Part {
             Part::Dash => "DASH, our player on a kernel's socket and the real dash.js",
             Part::Handoff => "a path cut and restored, kernel MPTCP to kernel MPTCP",
             Part::OnOff => "a chunk a second, kernel to kernel",
+            Part::Coupled => "bulk with coupled controls by BPF, kernel MPTCP to kernel MPTCP",
         }
     }
 }
@@ -113,6 +122,9 @@ pub(crate) const ONE_PATH: &[Criterion] =
     &[within(Quantity::Goodput, Some(0.15), None), within(Quantity::Retransmissions, Some(0.25), Some(20.0))];
 /// Criteria of (b), (c) and (e).
 pub(crate) const GOODPUT: &[Criterion] = &[within(Quantity::Goodput, Some(0.10), None)];
+/// Criteria of (g).
+pub(crate) const COUPLED: &[Criterion] =
+    &[within(Quantity::Goodput, Some(0.10), None), within(Quantity::FirstShare, None, Some(0.05))];
 /// Criteria of (f).
 pub(crate) const CHUNKS: &[Criterion] = &[within(Quantity::ChunkTime, Some(0.10), None)];
 /// Criteria of the test cases of (a) with two sessions on one link.

@@ -63,7 +63,11 @@ impl CampaignReport {
     pub fn of(campaign: Campaign) -> Self {
         let Campaign { kernel, found } = campaign;
         let of_part = |part: Part| found.iter().filter(|f| f.case.part == part).collect::<Vec<_>>();
-        let parts = Part::ALL.iter().map(|part| (*part, of_part(*part))).filter(|(_, cases)| !cases.is_empty());
+        let parts = Part::ALL
+            .into_iter()
+            .chain([Part::Coupled])
+            .map(|part| (part, of_part(part)))
+            .filter(|(_, cases)| !cases.is_empty());
         let parts: Vec<PartReport> = parts.map(|(part, cases)| PartReport::of(part, &cases)).collect();
         let verdict = parts.iter().map(|part| part.verdict).fold(Verdict::Equivalent, Verdict::and);
         CampaignReport { kernel, parts, verdict, cases: found }

@@ -1,7 +1,7 @@
 //! Test cases: each is a scenario, the live server, and the criteria. The client is always the kernel's.
 
 use crate::question::{
-    CHUNKS, CHUNKS_OVER_UNLIKE_PATHS, Criterion, DASH, GOODPUT, ONE_PATH, Part, SHARED_LINK, UNLIKE_PATHS,
+    CHUNKS, CHUNKS_OVER_UNLIKE_PATHS, COUPLED, Criterion, DASH, GOODPUT, ONE_PATH, Part, SHARED_LINK, UNLIKE_PATHS,
 };
 use anabranch_testbed::ServerKind;
 use serde::Serialize;
@@ -67,6 +67,7 @@ impl TestCase {
             Part::SeveralPaths | Part::OurServer | Part::Handoff => GOODPUT,
             Part::OnOff => CHUNKS,
             Part::Dash => DASH,
+            Part::Coupled => COUPLED,
         }
     }
 
@@ -273,6 +274,15 @@ fn our_server() -> Vec<TestCase> {
     cases
 }
 
+/// The controls that `anabranch kernel attach` brings into the kernel.
+const COUPLED_CONTROLS: [&str; 4] = ["lia", "olia", "balia", "mcc"];
+
+fn coupled() -> Vec<TestCase> {
+    let kind = Kind::bulk(Part::Coupled, UPSTREAM, 5);
+    let pairs = PAIRS.iter().flat_map(|pair| COUPLED_CONTROLS.map(|control| kind.case(pair, control)));
+    pairs.collect()
+}
+
 /// dash.js without its fast switch: with it, it fetches the segment on screen again and keeps its buffer almost empty,
 /// so that sessions that differ in a packet soon differ in everything, in Chromium as in the model. Such a player is no
 /// basis for a comparison.
@@ -389,6 +399,7 @@ pub fn all(parts: &[Part], quick: bool) -> Vec<TestCase> {
         Part::Dash => dash(),
         Part::Handoff => handoff(),
         Part::OnOff => on_off(),
+        Part::Coupled => coupled(),
     };
     let cases = parts.iter().flat_map(|part| {
         let cases = of(part);
@@ -406,6 +417,8 @@ fn quick_test_cases(part: Part) -> usize {
     match part {
         Part::OnePath => 8,
         Part::OnOff => 2,
+        // Each control once.
+        Part::Coupled => 4,
         _ => 1,
     }
 }
@@ -417,7 +430,7 @@ mod tests {
 
     #[test]
     fn every_test_case_is_a_scenario_of_its_name_and_length() {
-        let cases = all(&Part::ALL, false);
+        let cases = [all(&Part::ALL, false), all(&[Part::Coupled], false)].concat();
         let mut names: Vec<_> = cases.iter().map(|case| (case.part, case.name.clone())).collect();
         for case in &cases {
             if case.client == Client::Model {

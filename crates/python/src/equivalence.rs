@@ -24,10 +24,11 @@ pub fn validation_parts() -> Vec<(&'static str, &'static str)> {
 }
 
 fn chosen(letters: &[String]) -> PyResult<Vec<Part>> {
-    let find = |letter: &String| Part::ALL.into_iter().find(|part| part.letter() == letter);
+    let find = |letter: &String| Part::find(letter);
     let unknown = |letter: &String| {
         let known = Part::ALL.map(Part::letter).join(", ");
-        InputError::new_err(format!("part `{letter}`: expected one of {known}"))
+        let coupled = Part::Coupled.letter();
+        InputError::new_err(format!("part `{letter}`: expected one of {known}, {coupled}"))
     };
     letters.iter().map(|letter| find(letter).ok_or_else(|| unknown(letter))).collect()
 }

@@ -8,6 +8,8 @@
 #[cfg(target_os = "linux")]
 mod equivalence;
 mod experiment;
+#[cfg(target_os = "linux")]
+mod kernel;
 mod outcome;
 mod scenario;
 #[cfg(target_os = "linux")]
@@ -49,6 +51,11 @@ mod _core {
     use super::equivalence::{validate, validation_browses, validation_parts};
     #[pymodule_export]
     use super::experiment::{Stop, measure, metrics_outline, toml_lines};
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use super::kernel::{
+        kernel_attach, kernel_checks, kernel_controls, kernel_detach, kernel_status, kernel_supported, kernel_use_paths,
+    };
     #[pymodule_export]
     use super::outcome::{Outcome, check_metrics};
     #[pymodule_export]

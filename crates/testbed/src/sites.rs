@@ -52,9 +52,20 @@ pub(crate) fn check(scenario: &Scenario, flows: &[FlowPlan]) -> Result<Family, T
     Ok(family)
 }
 
+/// The kernel's names of controls, by ours. The coupled ones are there while `anabranch kernel attach` has attached them to something.
+const KERNEL_NAMES: [(&str, &str); 7] = [
+    ("newreno", "reno"),
+    ("cubic", "cubic"),
+    ("bbr", "bbr"),
+    ("lia", "anabranch_lia"),
+    ("olia", "anabranch_olia"),
+    ("balia", "anabranch_balia"),
+    ("mcc", "anabranch_mcc"),
+];
+
 /// The kernel's name of a control; `None` if this kernel does not have it.
 fn kernel_control(name: &str) -> Option<&'static str> {
-    let wanted = ["cubic", "bbr"].into_iter().find(|own| *own == name).or((name == "newreno").then_some("reno"))?;
+    let (_, wanted) = KERNEL_NAMES.into_iter().find(|(own, _)| *own == name)?;
     let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
     available.split_whitespace().any(|own| own == wanted).then_some(wanted)
 }

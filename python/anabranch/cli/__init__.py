@@ -10,6 +10,7 @@ import typer
 
 from anabranch import InputError, __version__, _core
 from anabranch.cli import (
+    attaching,
     comparing,
     content,
     examining,
@@ -65,6 +66,7 @@ app.add_typer(papering.app, name="paper")
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
 app.add_typer(content.app, name="content")
 app.command("doctor", epilog=examining.EXAMPLES)(examining.examine)
+app.add_typer(attaching.app, name="kernel")
 app.command("schema", epilog=schema.EXAMPLES)(schema.print_schema)
 app.command("serve", epilog=serving.EXAMPLES)(serving.serve)
 app.add_typer(tracing.app, name="trace")

@@ -45,7 +45,11 @@ _Row = dict[str, Any]
 _Quick = Annotated[bool, typer.Option("--quick", help="A few test cases of every part, in under four minutes.")]
 _Only = Annotated[
     list[str] | None,
-    typer.Option("--only", metavar="PART", help="One of the parts a to f. Repeatable; all where absent."),
+    typer.Option(
+        "--only",
+        metavar="PART",
+        help="One of the parts a to f, or g (coupled controls by BPF). Repeatable; a to f where absent.",
+    ),
 ]
 _TestCase = Annotated[
     str | None, typer.Option("--test-case", metavar="TEXT", help="Only test cases with this in their names.")

@@ -164,6 +164,8 @@ def of_document(document: Document) -> Plan:
     axes, draws = _axes(document, scenarios)
     metrics = _texts(document, ("metrics",), data.get("metrics", []))
     contrasts = _contrasts(document, axes)
+    figures = _figures(document, axes, contrasts)
+    columns = [*metrics, *(contrast.metric for contrast in contrasts), *(figure.y for figure in figures)]
     return Plan(
         name=document.path.stem,
         document=document,
@@ -171,12 +173,12 @@ def of_document(document: Document) -> Plan:
         scenarios=scenarios,
         seeds=_seeds(document, data["seeds"]),
         metrics=metrics,
-        reducers=_reducers(document, [*metrics, *(contrast.metric for contrast in contrasts)]),
+        reducers=_reducers(document, columns),
         overrides=variation.overrides(document.typed(("set",), data.get("set", {}), dict, "a table of overrides")),
         axes=axes,
         draws=draws,
         contrasts=contrasts,
-        figures=_figures(document, axes, contrasts),
+        figures=figures,
     )
 
 

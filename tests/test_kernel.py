@@ -1,0 +1,170 @@
+"""`anabranch kernel`: what it prints and how it ends; crates/kernel tests what it does to connections."""
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from anabranch import _core
+from anabranch.cli import app
+from anabranch.cli.attaching import metric_lines
+from conftest import Run
+
+PORT = "7178"
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, as a user starts it."""
+    command = [sys.executable, "-c", "from anabranch.cli import main; main()", "kernel", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.fixture(name="place")
+def _place() -> Iterator[str]:
+    """A BPF file system of the test's own."""
+    if not _core.kernel_supported():
+        pytest.skip("the package was built without clang")
+    missing = [check["name"] for check in _core.kernel_checks() if check["remedy"]]
+    if missing or os.geteuid() != 0:
+        assert os.environ.get("ANABRANCH_REQUIRE_LIVE") != "1", f"live tests are required, but missing: {missing}"
+        pytest.skip(f"missing: {', '.join(missing)}")
+    # Names of controls belong to the whole machine: the tests of crates/kernel wait for this file, too.
+    with tempfile.TemporaryDirectory() as place, Path("/run/anabranch-kernel-tests.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield place
+        run("detach", "--bpf-file-system", place)
+        subprocess.run(["umount", place], check=False, capture_output=True)
+
+
+def test_attach_status_and_detach(place: str) -> None:
+    where = ("--bpf-file-system", place)
+    done = run("attach", "--congestion-control", "balia", "--port", PORT, *where)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"balia is attached to new Multipath TCP connections on port {PORT}." in done.stdout
+    status = json.loads(run("status", "--json", *where).stdout)
+    (attachment,) = status["attachments"]
+    assert (attachment["control"], attachment["kernel_name"], attachment["port"]) == (
+        "balia",
+        "anabranch_balia",
+        int(PORT),
+    )
+    assert attachment["subflows"] == []
+    again = run("attach", "--congestion-control", "balia", "--port", PORT, *where)
+    assert (again.returncode, again.stdout) == (2, "")
+    assert again.stderr == "error: balia is attached already; anabranch kernel detach balia first\n"
+    assert run("detach", *where).stdout.startswith("Detached balia.\n")
+    assert run("detach", *where).stdout.startswith("Nothing was attached.\n")
+
+
+def test_wrong_input_ends_with_a_sentence_and_exit_code_2(place: str) -> None:
+    where = ("--bpf-file-system", place)
+    for arguments, sentence in (
+        (("--congestion-control", "lia"), "never attached to all connections of a machine"),
+        (
+            ("--congestion-control", "cubic", "--port", PORT),
+            "`cubic` is none of the controls for the kernel: lia, olia",
+        ),
+        (("--congestion-control", "lia", "--cgroup", "/proc/self"), "/proc/self is no cgroup of version 2"),
+        (("--congestion-control", "lia", "--port", "70000"), "65535"),
+    ):
+        done = run("attach", *arguments, *where)
+        assert done.returncode == 2, done.stderr
+        assert sentence in done.stderr
+        assert "Traceback" not in done.stderr
+    assert json.loads(run("status", "--json", *where).stdout)["attachments"] == []
+
+
+def test_a_path_policy_that_cannot_work_leaves_nothing_attached(place: str) -> None:
+    where = ("--bpf-file-system", place)
+    arguments = ("attach", "--congestion-control", "lia", "--port", PORT, "--path-policy")
+    unknown = run(*arguments, "pudd", *where)
+    assert (unknown.returncode, "pudd" in unknown.stderr) == (2, True)
+    assert json.loads(run("status", "--json", *where).stdout)["attachments"] == []
+
+
+def test_without_privileges_there_is_one_sentence_and_exit_code_1(place: str) -> None:
+    done = subprocess.run(
+        [
+            "setpriv",
+            "--bounding-set=-all",
+            "--inh-caps=-all",
+            sys.executable,
+            "-c",
+            "from anabranch.cli import main; main()",
+            *("kernel", "attach", "--congestion-control", "lia", "--port", PORT, "--bpf-file-system", place),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        "error: privileges: this process lacks CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN; run as root"
+    )
+
+
+@pytest.mark.slow
+def test_kernel_runs_with_each_control_do_not_contradict_the_simulation(place: str, launch: Run) -> None:
+    for control in _core.kernel_controls():
+        # The testbed chooses controls itself, so the port has only to be one that nothing uses.
+        assert run("attach", "--congestion-control", control, "--port", "1", "--bpf-file-system", place).returncode == 0
+    done = launch("validate", "--quick", "--only", "g", "--json", timeout=600)
+    (part,) = json.loads(done.stdout)["parts"]
+    assert part["notes"] == []
+    assert {row["quantity"] for row in part["rows"]} == {"goodput, Mb/s", "share of path 1, %"}
+    assert len(part["rows"]) == 2 * len(_core.kernel_controls())
+    # Two runs of a test case tell little: what differs in spite of that differs.
+    assert not [row for row in part["rows"] if row["verdict"] == "differs"]
+    assert any(row["verdict"] == "equivalent" for row in part["rows"])
+
+
+def test_check_names_every_requirement() -> None:
+    done = run("check")
+    names = [check["name"] for check in _core.kernel_checks()]
+    assert names == ["kernel", "Multipath TCP", "BTF", "BPF compiler", "lockdown", "privileges", "cgroups"]
+    assert all(name in done.stdout for name in names)
+    complete = _core.kernel_supported() and not any(check["remedy"] for check in _core.kernel_checks())
+    assert done.returncode == (0 if complete else 1)
+
+
+def test_a_build_without_programs_says_so() -> None:
+    if _core.kernel_supported():
+        pytest.skip("the package was built with clang")
+    done = CliRunner().invoke(app, ["kernel", "attach", "--congestion-control", "lia", "--port", "80"])
+    assert isinstance(done.exception, _core.LiveError)
+    assert "apt-get install clang" in str(done.exception)
+
+
+def test_metrics_have_a_value_for_each_control() -> None:
+    subflow = {
+        "connection": 1, "number": 1, "namespace": 1, "local": "10.0.0.1:80", "remote": "10.0.0.2:9",
+        "window_packets": 2.5, "rtt_s": 0.1, "mss": 1400, "in_flight": 1, "losses": 0, "timeouts": 0,
+    }  # fmt: skip
+    attachment = {
+        "control": "lia", "kernel_name": "anabranch_lia", "cgroup": None, "port": 80, "claimed": 7, "released": 5,
+        "degraded": 1, "subflows": [subflow, {**subflow, "number": 2}],
+    }  # fmt: skip
+    lines = metric_lines({"attachments": [attachment], "draining_subflows": []})  # type: ignore[list-item]
+    values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    label = '{congestion_control="lia"}'
+    assert values == {
+        f"anabranch_kernel_subflows_open{label}": "2",
+        f"anabranch_kernel_connections_open{label}": "1",
+        f"anabranch_kernel_subflows_total{label}": "7",
+        f"anabranch_kernel_subflows_degraded_total{label}": "1",
+        f"anabranch_kernel_window_packets{label}": "5",
+    }
+
+
+def test_the_page_lists_every_metric() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "how-to" / "kernel.md").read_text("utf-8")
+    lines = metric_lines({"attachments": [], "draining_subflows": []})
+    for name in (line.split()[2] for line in lines if line.startswith("# TYPE")):
+        assert f"`{name}`" in page or f"`{name.removeprefix('anabranch_kernel')}`" in page, name
