@@ -13,6 +13,7 @@ pub enum KernelError {
     Machine(String),
 }
 
+#[cfg(feature = "bpf")]
 impl KernelError {
     /// The kernel refused an operation.
     pub(crate) fn refused(doing: &str, error: impl std::fmt::Display) -> Self {

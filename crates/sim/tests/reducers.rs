@@ -105,7 +105,9 @@ fn the_recording_has_the_switches_and_discards_of_the_table_of_events() {
         let code = words.iter().position(|word| word == event).map(|at| at as u32);
         (0..codes.len()).filter(|row| code.is_some() && codes[*row] == code).collect()
     };
-    let (Column::Flag(new_data), Column::Float(ratio)) = (column("new_data"), column("underflow_ratio")) else { panic!() };
+    let (Column::Flag(new_data), Column::Float(ratio)) = (column("new_data"), column("underflow_ratio")) else {
+        panic!()
+    };
     let Column::Integer(numbers) = column("number") else { panic!() };
     let switches: Vec<u64> = named("path-switched")
         .into_iter()

@@ -80,7 +80,8 @@ pub fn comparison(seeds: u64) -> String {
         .expect("a string takes all");
         text.push_str("| statistic | recorded | synthetic |\n|---|---|---|\n");
         for row in compare(&real, &(kind(group).create)(), seeds) {
-            writeln!(text, "| {} | {} | {} |", row.name, text_of(row.real), text_of(row.made)).expect("a string takes all");
+            writeln!(text, "| {} | {} | {} |", row.name, text_of(row.real), text_of(row.made))
+                .expect("a string takes all");
         }
         text.push('\n');
     }
