@@ -144,7 +144,7 @@ def measured(scenario: str, overrides: Mapping[str, str], seeds: int) -> Sample:
     times: list[float] = []
     copied = total = 0
     for seed in range(1, seeds + 1):
-        session = json.loads(_core.measure(checked, seed=seed, stop=_core.Stop()))["sessions"][0]
+        session = json.loads(_core.measure(checked, seed=seed, stop=_core.Stop()))["metrics"]["sessions"][0]
         finished = [chunk for chunk in session["downloads"] if chunk["finished_s"] is not None]
         times += [1000 * (chunk["finished_s"] - chunk["requested_s"]) for chunk in finished]
         copied += session["copied_bytes"] or 0

@@ -154,7 +154,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(
 ) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     monkeypatch.setattr("anabranch._core.run", None)
-    monkeypatch.setattr("anabranch._core.reproduce", None)
+    monkeypatch.setattr("anabranch._core.measure", None)
     done = anabranch(*command, "--out", "file/run")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "error: file/run: file is a file, not a folder\n"

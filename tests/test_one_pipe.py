@@ -61,7 +61,7 @@ def longest_gap(script: ModuleType, scheduler: str) -> float:
     text = (script.SCENARIOS / "one-pipe" / "silent-cut.toml").read_text(encoding="utf-8")
     overrides = (("transport.scheduler", scheduler), ("session.0.video.size", "20 MB"), ("duration", "60 s"))
     checked = _core.load(text, name="silent-cut", directory=None, overrides=overrides)
-    session = json.loads(_core.measure(checked, seed=1, stop=_core.Stop()))["sessions"][0]
+    session = json.loads(_core.measure(checked, seed=1, stop=_core.Stop()))["metrics"]["sessions"][0]
     assert session["bytes"] >= 20_000_000, "everything arrived"
     return float(session["longest_delivery_gap_s"])
 

@@ -116,6 +116,10 @@ fn data_goes_on_arriving_after_a_handoff_under_every_control_and_scheduler() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// The most seconds of stalls in the next test. An estimate that decays costs hundreds. With `linux` and data committed into the buffer, seeds 0
+/// to 9 have 3.3 to 8.7 s, 5.2 in the mean: what the send buffer of the path that is cut holds has to be sent again. The others have none.
+const MOST_STALLED_S: f64 = 10.0;
+
 /// The whole video, with the cut in the middle: an estimate of the path's rate has five minutes to decay on a path that the
 /// scheduler and the receive window hold back.
 #[test]
@@ -128,7 +132,7 @@ fn bbr_keeps_its_estimate_of_a_path_that_is_held_back() {
             let outcome = run(&overridden(shipped.text, shipped.name, &chosen), &RunOptions::default(), &mut |_| true);
             let stalled_s = outcome.metrics.sessions[0].viewer.as_ref().unwrap().stall_s;
             assert_eq!(outcome.metrics.ended, Ended::Finished, "{scheduler} {commit}");
-            assert!(stalled_s < 5.0, "{scheduler} {commit}: {stalled_s} s");
+            assert!(stalled_s < MOST_STALLED_S, "{scheduler} {commit}: {stalled_s} s");
         }
     }
 }
