@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from anabranch import abilities
+from anabranch import _core, abilities
 from anabranch.live.run import clients
 from conftest import Run
 
@@ -50,6 +50,18 @@ def test_an_installed_program_is_no_longer_missing(bare: Path, answer: Callable[
 
 def test_every_client_is_examined(answer: Callable[..., Any]) -> None:
     assert set(clients()) < set(by_name(answer))
+
+
+def test_the_checks_of_the_kernel_are_part_of_it(answer: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    if not hasattr(_core, "kernel_checks"):
+        pytest.skip("needs Linux")
+    unmet = {"name": "BTF", "found": "none", "remedy": "boot another kernel"}
+    monkeypatch.setattr(_core, "kernel_checks", lambda: [{"name": "kernel", "found": "new", "remedy": None}, unmet])
+    monkeypatch.setattr(_core, "kernel_supported", lambda: False)
+    assert by_name(answer)["kernel"]["missing"] == [
+        "this build has no programs for the kernel: build it where clang is",
+        "BTF: none; boot another kernel",
+    ]
 
 
 @pytest.mark.usefixtures("bare")

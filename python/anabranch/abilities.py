@@ -80,6 +80,7 @@ def abilities() -> list[Ability]:
             for name, client in clients().items()
         ),
         Ability("serve", "serve real clients (serve)", _serve()),
+        Ability("kernel", "coupled congestion control in this kernel's own connections (kernel attach)", _kernel()),
         Ability("captures", "decode the captures of --pcap with tshark", _programs({"tshark": "tshark"})),
     ]
 
@@ -106,6 +107,14 @@ def _serve() -> tuple[str, ...]:
         return ("the server needs Linux: use a Linux machine",)
     tun = "/dev/net/tun"
     return () if Path(tun).exists() else (f"there is no {tun}: modprobe tun",)
+
+
+def _kernel() -> tuple[str, ...]:
+    if not hasattr(_core, "kernel_checks"):
+        return ("these programs are for Linux: use a Linux machine",)
+    build = () if _core.kernel_supported() else ("this build has no programs for the kernel: build it where clang is",)
+    unmet = (f"{c['name']}: {c['found']}; {c['remedy']}" for c in _core.kernel_checks() if c["remedy"])
+    return (*build, *unmet)
 
 
 def as_json(found: Iterable[Ability]) -> list[dict[str, object]]:
