@@ -261,7 +261,7 @@ class Stop:
     def set(self) -> None:
         """From now on every run that knows of this ends at once."""
 
-def measure(scenario: Scenario, *, seed: int, stop: Stop, reducers: Sequence[str] = (), segments: bool = True) -> str:
+def measure(scenario: Scenario, *, seed: int, stop: Stop, reducers: Sequence[str] = ..., segments: bool = True) -> str:
     """Simulates a scenario without holding the interpreter's lock: a JSON object on one line.
 
     It has the ``metrics``, and, if there are reducers, ``reduced``: their numbers by column, session by session.
@@ -278,7 +278,7 @@ def measure(scenario: Scenario, *, seed: int, stop: Stop, reducers: Sequence[str
         InputError: There is no reducer of a name.
     """
 
-def metrics_outline(scenario: Scenario, *, reducers: Sequence[str] = ()) -> str:
+def metrics_outline(scenario: Scenario, *, reducers: Sequence[str] = ...) -> str:
     """What :func:`measure` gives of a run that is stopped at its first sample: the keys that this scenario has."""
 
 def toml_lines(text: str, *, name: str) -> list[tuple[list[str], int]]:
