@@ -200,7 +200,8 @@ impl Connection {
             self.outgoing.set_buffer(LEAST_BUFFER + self.subflows.iter().map(|s| s.memory.limit()).sum::<u64>());
         }
         let unsent = self.outgoing.unsent();
-        let under_way = self.outgoing.next > self.outgoing.unacked();
+        // In plain TCP the position in the subflow is that in the stream, so nothing can be sent twice under another number.
+        let under_way = self.mode == Mode::Multipath && self.outgoing.next > self.outgoing.unacked();
         if unsent == 0 && !(under_way && self.scheduler.duplicates()) {
             self.note_waits(now, false, false);
             return None;
