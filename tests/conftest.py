@@ -152,6 +152,20 @@ def require_live(*programs: str) -> None:
         _leave(f"live tests need {', '.join(lacking)}")
 
 
+# What live tests of the server need beside `ip`, and the length of their film.
+SERVER_PROGRAMS = ("tc", "setpriv", "curl", "mptcpize", "nstat", "openssl", "sysctl")
+FILM_LEN = 20_000_000
+
+
+@pytest.fixture
+def videos(tmp_path: Path) -> Path:
+    """A directory that has `videos/film.mp4`, for a server in namespaces; skips where these cannot be made."""
+    require_live(*SERVER_PROGRAMS)
+    (tmp_path / "videos").mkdir()
+    (tmp_path / "videos" / "film.mp4").write_bytes(os.urandom(1 << 16) * (FILM_LEN >> 16))
+    return tmp_path
+
+
 # The length of the ladder below, and its rates.
 LADDER_S = 8.0
 LADDER_BPS = (300_000, 900_000)

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,31 +12,16 @@ from pathlib import Path
 
 import pytest
 
+from conftest import FILM_LEN, SERVER_PROGRAMS, require_live
+
 PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "serve.md"
-FILM_LEN = 20_000_000
 # No step takes longer.
 TIMEOUT_S = 30.0
-
-_NEEDED = ("ip", "tc", "setpriv", "curl", "mptcpize", "nstat", "openssl", "sysctl")
-
-
-def missing_programs() -> list[str]:
-    """What the live tests of the server lack on this machine."""
-    missing = [f"`{program}`" for program in _NEEDED if shutil.which(program) is None]
-    if os.geteuid() != 0:
-        missing.append("root")
-    if not Path("/dev/net/tun").exists():
-        missing.append("/dev/net/tun")
-    if not Path("/proc/sys/net/mptcp/enabled").exists():
-        missing.append("a kernel with Multipath TCP")
-    return missing
 
 
 @pytest.fixture(autouse=True)
 def _machine() -> None:
-    if missing := missing_programs():
-        assert os.environ.get("ANABRANCH_REQUIRE_LIVE") != "1", f"live tests are required, but missing: {missing}"
-        pytest.skip(f"missing: {', '.join(missing)}")
+    require_live(*SERVER_PROGRAMS)
 
 
 def blocks() -> dict[str, str]:
@@ -163,14 +147,6 @@ def capabilities_of_the_server(machine: Namespace, directory: Path) -> set[str]:
         if b"anabranch" in command:
             found.add(re.search(r"^CapEff:\s*(\S+)$", status, re.MULTILINE)[1])  # type: ignore[index]
     return found
-
-
-@pytest.fixture
-def videos(tmp_path: Path) -> Path:
-    """A directory that has `videos/film.mp4`."""
-    (tmp_path / "videos").mkdir()
-    (tmp_path / "videos" / "film.mp4").write_bytes(os.urandom(1 << 16) * (FILM_LEN >> 16))
-    return tmp_path
 
 
 def received(client: Namespace, directory: Path, device: str) -> int:

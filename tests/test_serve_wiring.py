@@ -12,25 +12,14 @@ import pytest
 from anabranch import InputError
 from anabranch.cli.wire import chosen
 from anabranch.cli.wiring import paths_of, text_of, wanted
-from conftest import Run
-from test_serve_page import FILM_LEN, TIMEOUT_S, Namespace, counters, missing_programs, network
+from conftest import FILM_LEN, Run
+from test_serve_page import TIMEOUT_S, Namespace, counters, network
 
 PATHS = (
     '--listen srv1="$ADDRESS" --listen srv2="$ADDRESS" --uplink srv1=up1,"$GATEWAY1" --uplink srv2=up2,"$GATEWAY2" '
     "--user root"
 )
 SETUP = f"anabranch serve {PATHS} --setup\n"
-
-
-@pytest.fixture
-def videos(tmp_path: Path) -> Path:
-    """A directory that has `videos/film.mp4`; skips where namespaces cannot be made."""
-    if missing := missing_programs():
-        assert os.environ.get("ANABRANCH_REQUIRE_LIVE") != "1", f"live tests are required, but missing: {missing}"
-        pytest.skip(f"missing: {', '.join(missing)}")
-    (tmp_path / "videos").mkdir()
-    (tmp_path / "videos" / "film.mp4").write_bytes(os.urandom(1 << 16) * (FILM_LEN >> 16))
-    return tmp_path
 
 
 def lines(output: str) -> list[str]:

@@ -36,6 +36,8 @@ from anabranch.report.document import (
 )
 
 _STYLES = ("uPlot.min.css", "page.css")
+# Where page.css needs the dark colours: where the system asks for them, and where the reader does.
+_DARK = "/* dark.css */"
 _PROGRAMS = ("uPlot.iife.min.js", "charts.js", "timeline.js", "sessions.js", "page.js")
 # Decimals of numbers on a screen.
 _SIGNIFICANT = 6
@@ -71,7 +73,7 @@ def render(report: Report) -> str:
     """The page as a text; the same report gives the same text."""
     page = _Page()
     body = "\n".join(page.body(report))
-    styles = "\n".join(_asset(name) for name in _STYLES)
+    styles = "\n".join(_asset(name) for name in _STYLES).replace(_DARK, _asset("dark.css"))
     licence = _asset("uPlot.LICENSE").strip()
     # The end of a script must not occur within it.
     programs = "\n".join(f"<script>{_asset(name)}</script>" for name in _PROGRAMS)

@@ -66,6 +66,9 @@ struct Missing<'a> {
     overdue: Instant,
 }
 
+/// A packet to copy, where it is sent, and why.
+type Planned = (InFlight, Choice, ForecastReason);
+
 impl Tail {
     /// Drops what the peer has.
     pub(super) fn forget_acknowledged(&mut self, unacked: u64) {
@@ -169,12 +172,7 @@ impl Earliest {
     }
 
     /// The first lost or late packet for which a copy is faster.
-    fn urgent(
-        &mut self,
-        view: &View<'_>,
-        set: SubflowSet,
-        missing: &[Missing<'_>],
-    ) -> Option<(InFlight, Choice, ForecastReason)> {
+    fn urgent(&mut self, view: &View<'_>, set: SubflowSet, missing: &[Missing<'_>]) -> Option<Planned> {
         let (now, budget) = (view.connection.now, self.tail.budget());
         for m in missing.iter().filter(|m| u64::from(m.packet.bytes) <= budget) {
             let late = m.overdue <= now;
@@ -201,12 +199,7 @@ impl Earliest {
     }
 
     /// The packet on time that another subflow would bring earliest before it.
-    fn sooner(
-        &mut self,
-        view: &View<'_>,
-        set: SubflowSet,
-        missing: &[Missing<'_>],
-    ) -> Option<(InFlight, Choice, ForecastReason)> {
+    fn sooner(&mut self, view: &View<'_>, set: SubflowSet, missing: &[Missing<'_>]) -> Option<Planned> {
         let (now, budget) = (view.connection.now, self.tail.budget());
         // What arrives last is worth most.
         for m in missing.iter().rev().filter(|m| u64::from(m.packet.bytes) <= budget) {
@@ -222,12 +215,7 @@ impl Earliest {
     }
 
     /// The packet whose repair would arrive last, for an idle subflow.
-    fn spare(
-        &mut self,
-        view: &View<'_>,
-        set: SubflowSet,
-        missing: &[Missing<'_>],
-    ) -> Option<(InFlight, Choice, ForecastReason)> {
+    fn spare(&mut self, view: &View<'_>, set: SubflowSet, missing: &[Missing<'_>]) -> Option<Planned> {
         let mut idle = SubflowSet::EMPTY;
         for position in set.iter().filter(|at| view.subflows[*at].in_flight == 0 && view.subflows[*at].queued == 0) {
             idle.insert(position);
