@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from anabranch import InputError, __version__
-from anabranch.experiments import columns, conditions
-from anabranch.experiments.claims import Claim, Finding, Outcome, Quantity, Table, Value, Verdict
+from anabranch.experiments import conditions, table
+from anabranch.experiments.claims import Claim, Finding, Outcome, Quantity, Table, TableOf, Value, Verdict
 from anabranch.experiments.conditions import Condition, Run
 from anabranch.experiments.paper import AS_SHIPPED, CRITERIA, Paper, PaperPlan, Variant, concerned, place_of
 from anabranch.experiments.stopping import more_seeds
@@ -200,7 +200,7 @@ def _result(paper: Paper, parts: Sequence[Part], store: Store) -> Reproduction:
     errors = [row["error"] for plan in shipped for row in study.sessions([plan.plan.plan.name]) if row["error"]]
     if len(parts) > len(shipped):
         _vary(paper, parts, study, rows, store)
-    filled = [_fill(paper, study, table.name) for table in paper.tables]
+    filled = [_fill(paper, study, wanted) for wanted in paper.tables]
     failed = (len(errors), errors[-1]) if errors else (0, "")
     return Reproduction(paper, max(study.seeds.values()), rows, filled, study, failed)
 
@@ -226,13 +226,8 @@ def _rows(runs: Sequence[Run], store: Store) -> Iterator[Row]:
     """A row per session."""
     for run, content in zip(runs, store.read(run.key for run in runs), strict=True):
         assert content is not None
-        kept = json.loads(content)
         head = {**run.labels, "version": __version__}
-        if "metrics" in kept:
-            for row in columns.sessions(kept["metrics"], kept.get("reduced", ())):
-                yield {**head, "error": None, **row}
-        else:
-            yield {**head, "error": kept["error"]}
+        yield from ({**head, **row} for row in table.session_rows(json.loads(content)))
 
 
 def _test(paper: Paper, claim: Claim, study: Study) -> Tested:
@@ -256,11 +251,10 @@ def _test(paper: Paper, claim: Claim, study: Study) -> Tested:
     return tested
 
 
-def _fill(paper: Paper, study: Study, name: str) -> Table:
-    table = next(table for table in paper.tables if table.name == name)
+def _fill(paper: Paper, study: Study, wanted: TableOf) -> Table:
     path = paper.document.path.parent / CRITERIA
     try:
-        head, rows = table.fill(study)
+        head, rows = wanted.fill(study)
     except Exception as error:
-        raise InputError(f"{place_of(path, error)}: table {name}: {type(error).__name__}: {error}") from error
-    return Table(table.name, table.title, head, rows)
+        raise InputError(f"{place_of(path, error)}: table {wanted.name}: {type(error).__name__}: {error}") from error
+    return Table(wanted.name, wanted.title, head, rows)

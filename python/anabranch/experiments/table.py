@@ -50,16 +50,20 @@ def tables(runs: Sequence[Run], store: Store) -> tuple[pl.DataFrame, pl.DataFram
             continue
         found = json.loads(content)
         heads.append({**run.labels, "engine": "sim", "version": __version__, "run": run.key.hex()[:_KEY_DIGITS]})
-        if (metrics := found.get("metrics")) is None:
-            sessions.add([{"error": found["error"]}])
-            segments.add([])
-            continue
-        # A run without sessions is a row, too.
-        rows = [{"error": None, **row} for row in columns.sessions(metrics, found.get("reduced", ()))]
-        sessions.add(rows or [{"error": None}])
-        segments.add(list(columns.segments(metrics)))
+        sessions.add(session_rows(found))
+        segments.add(list(columns.segments(found["metrics"])) if "metrics" in found else [])
     head = frame(heads)
     return sessions.beside(head), segments.beside(head)
+
+
+def session_rows(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """A row per session of what the store kept of a run; one row of a run that failed, and of one without sessions."""
+    if "metrics" not in found:
+        return [{"error": found["error"]}]
+    rows: list[Mapping[str, Any]] = [
+        {"error": None, **row} for row in columns.sessions(found["metrics"], found.get("reduced", ()))
+    ]
+    return rows or [{"error": None}]
 
 
 class _Rows:

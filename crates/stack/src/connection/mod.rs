@@ -11,8 +11,7 @@
 //! (builds the segment, decides nothing), `timers`. Beside them: `subflows` (the subflows with their views), `incoming` and
 //! `outgoing` (the two streams), `handshake`, `addresses` (ADD_ADDR, REMOVE_ADDR), `failure` (reinjection, closed
 //! subflows), `stale` (failures as in upstream Linux), `fallback` (plain TCP), `policy` (path policies), `foresight` (what schedulers
-//! that forecast arrivals ask for), and `resets` (for
-//! segments of no subflow).
+//! that forecast arrivals ask for), and `resets` (for segments of no subflow).
 
 mod addresses;
 mod carry_out;

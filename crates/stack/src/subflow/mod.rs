@@ -317,14 +317,12 @@ impl Subflow {
     }
 
     /// The application waits for room: Linux's autotuning makes the send buffer larger unless the window is full, which says
-    /// that the window and not the buffer limits the subflow. True if it did.
-    pub fn expand_send_buffer(&mut self) -> bool {
+    /// that the window and not the buffer limits the subflow.
+    pub fn expand_send_buffer(&mut self) {
         let cwnd = self.sender.window().cwnd.floor();
-        let before = self.memory.limit();
         if self.sender.board().in_flight() < cwnd {
             self.memory.expand(self.payload_room(0), cwnd);
         }
-        self.memory.limit() != before
     }
 
     /// Whether a challenge ACK may be sent now; their rate is limited.
