@@ -139,6 +139,7 @@ def run(
     set: Mapping[str, Any] | None = None,  # noqa: A002 (the command line's word)
     events: bool = False,
     progress: Callable[[float], object] | None = None,
+    captures: str | Path | None = None,
 ) -> Run:
     """Simulates a scenario.
 
@@ -152,7 +153,10 @@ def run(
             nested, such as ``{"transport": {"scheduler": "gr-sty"}}``. A dictionary merges into the table that is
             there, unless that is of another kind (``{"session.0.video": {"kind": "bulk"}}``); a list replaces a list.
         events: Whether to record every event, for :attr:`Run.events`. Costs some hundred bytes of memory per packet.
-        progress: Called now and then with the fraction of the scenario's time that has passed, between 0 and 1.
+        progress: Called now and then with the fraction of the scenario's time that has passed, between 0 and 1. Where
+            absent, a notebook shows a bar for a run that takes a moment.
+        captures: A directory for packet captures of both ends, ``client.pcapng`` and ``server.pcapng``: headers only,
+            an interface per path. It is made if need be.
 
     Returns:
         What the run found.
@@ -160,12 +164,12 @@ def run(
     Raises:
         InputError: The scenario, a key or a value is wrong. The message names the place, what was expected and, where
             there is one, the nearest valid name.
-        OSError: The scenario's file cannot be read.
+        OSError: The scenario's file cannot be read, or a capture not be written.
 
     Warns:
         RunWarning: Something in the run is legal and probably not meant.
     """
-    done = simulate(scenario, seed=seed, set=set, events=events, progress=progress)
+    done = simulate(scenario, seed=seed, set=set, events=events, progress=progress, captures=captures)
     warning.give(done.warnings, stacklevel=2)
     return done
 
@@ -177,14 +181,17 @@ def simulate(
     set: Mapping[str, Any] | None = None,  # noqa: A002 (the command line's word)
     events: bool = False,
     progress: Callable[[float], object] | None = None,
+    captures: str | Path | None = None,
 ) -> Run:
     """As :func:`run`, but gives its warnings only with the run."""
     if not 0 <= seed < 2**64:
         raise _core.InputError(f"seed {seed}: expected a whole number from 0 to 2**64 - 1")
     overrides = overrides_of(set)
     loaded = load(scenario, overrides)
+    if captures is not None:
+        Path(captures).mkdir(parents=True, exist_ok=True)
     wall, cpu = time.perf_counter(), time.process_time()
-    outcome = _core.run(loaded, seed=seed, record_events=events, progress=progress)
+    outcome = _core.run(loaded, seed=seed, record_events=events, progress=progress, capture_dir=captures)
     found = metrics.of_outcome(outcome)
     return Run(
         scenario=loaded.resolved,
