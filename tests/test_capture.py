@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import anabranch
@@ -34,7 +35,7 @@ INBOUND, OUTBOUND = 1, 2
 # What Wireshark says of a packet, and how it classifies what is not new.
 AGAIN = [f"tcp.analysis.{kind}" for kind in ("retransmission", "fast_retransmission", "spurious_retransmission")]
 FIELDS = [
-    *("_ws.malformed", "_ws.expert.severity", "frame.cap_len", "frame.len"),
+    *("frame.time_epoch", "_ws.malformed", "_ws.expert.severity", "frame.cap_len", "frame.len"),
     *("frame.interface_name", "frame.packet_flags_direction", "tcp.stream", "tcp.srcport", "tcp.len"),
     *("mptcp.stream", "mptcp.analysis.subflows", "tcp.options.mptcp.rawdataseqno"),
     *AGAIN,
@@ -71,7 +72,7 @@ class Captured:
 def captured(tmp_path_factory: pytest.TempPathFactory) -> Captured:
     require("tshark")
     folder = tmp_path_factory.mktemp("captures")
-    run = anabranch.run(LOSSY, seed=4, captures=folder)
+    run = anabranch.run(LOSSY, seed=4, events=True, captures=folder)
     return Captured(run, {end: tshark(folder / f"{end}.pcapng") for end in ("client", "server")})
 
 
@@ -128,23 +129,29 @@ def test_tshark_counts_our_retransmissions_at_the_sender(captured: Captured) -> 
 
 
 def test_the_data_out_of_order_that_tshark_sees_is_ours(captured: Captured) -> None:
-    """The most bytes that waited for earlier ones at the client, by the data sequence numbers that tshark decodes.
+    """Bytes that arrived before earlier ones, by the data sequence numbers that tshark decodes, and how long they waited.
 
-    A segment waits from its arrival until all data before it has arrived; data that arrives twice waits once.
+    A segment waits from its arrival at the client until all data before it has arrived; of data that arrives twice the
+    first arrival counts.
     """
     data = data_of(captured.ends["client"])
     first = int(data[0]["tcp.options.mptcp.rawdataseqno"])
-    expected, waiting, most = 0, dict[int, int](), 0
+    expected, early, waits = 0, dict[int, tuple[int, float]](), list[tuple[int, float]]()
     for each in data:
-        start, length = int(each["tcp.options.mptcp.rawdataseqno"]) - first, int(each["tcp.len"])
+        start, now = int(each["tcp.options.mptcp.rawdataseqno"]) - first, float(each["frame.time_epoch"])
         if start >= expected:
-            waiting[start] = max(length, waiting.get(start, 0))
-        while expected in waiting:
-            expected += waiting.pop(expected)
-        most = max(most, sum(waiting.values()))
-    session = captured.run.metrics["sessions"][0]
-    assert most > 50_000
-    assert (most, waiting) == (session["reorder_bytes_max"], {})
+            early.setdefault(start, (int(each["tcp.len"]), now))
+        while expected in early:
+            length, since = early.pop(expected)
+            waits.append((length, now - since))
+            expected += length
+    assert not early, "everything arrived in the end"
+    at_client = pl.col("source") == "session 0/client"
+    waited = captured.run.events.filter(at_client, pl.col("event") == "delivered", pl.col("seconds") > 0)
+    assert sum(length for length, wait in waits if wait > 0) == waited["bytes"].sum() > 100_000
+    mean = sum(length * wait for length, wait in waits) / expected
+    ours = captured.run.metrics["sessions"][0]["reorder_delay_s"]["mean"]
+    assert mean == pytest.approx(ours, rel=1e-6)
 
 
 def test_the_command_writes_captures_into_the_run_folder(anabranch: Run, scenario: Path, tmp_path: Path) -> None:
