@@ -94,7 +94,7 @@ def test_tshark_finds_no_fault(captured: Captured, end: str) -> None:
 
 
 def test_both_ends_see_the_packets_that_the_links_carried(captured: Captured) -> None:
-    links = {(link["name"], link["direction"]): link for link in captured.run.metrics["links"]}
+    links = {(link["name"], str(link["direction"])): link for link in captured.run.metrics["links"]}
     for end, sent, received in (("client", "up", "down"), ("server", "down", "up")):
         fields = ("frame.interface_name", "frame.packet_flags_direction")
         seen = Counter((each[fields[0]], int(each[fields[1]], 0)) for each in captured.ends[end])
@@ -129,7 +129,7 @@ def test_tshark_counts_our_retransmissions_at_the_sender(captured: Captured) -> 
 
 
 def test_the_data_out_of_order_that_tshark_sees_is_ours(captured: Captured) -> None:
-    """Bytes that arrived before earlier ones, by the data sequence numbers that tshark decodes, and how long they waited.
+    """Bytes that arrived before earlier ones by the data sequence numbers of the capture, and how long they waited.
 
     A segment waits from its arrival at the client until all data before it has arrived; of data that arrives twice the
     first arrival counts.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # A figure of a page is drawn for print; on a screen this is as wide as a notebook's cell.
-_DPI = 70
+_DPI = 100
 # A run shorter than this is over before a bar could be read.
 _BAR_AFTER_S = 0.7
 _BAR_EVERY_S = 0.2

@@ -56,14 +56,15 @@ def print_script(
     if shell is Shell.BASH:
         print(_BASH)
         return
-    from typer.completion import get_completion_script
+    # The package documents no other way to its scripts.
+    from typer._completion_shared import get_completion_script
 
     print(get_completion_script(prog_name="anabranch", complete_var=_VARIABLE, shell=shell.value))
 
 
 def prepare() -> None:
     """Makes the program answer shells that ask for completions, in the way of each."""
-    from typer.completion import completion_init
+    from typer._completion_classes import completion_init
 
     completion_init()
 

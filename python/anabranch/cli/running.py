@@ -94,7 +94,7 @@ _Pcap = Annotated[
     bool,
     typer.Option(
         "--pcap",
-        help="Capture the packets, in the run folder: at both ends as client.pcapng and server.pcapng, headers only, an "
+        help="Capture the packets, in the run folder: headers at both ends as client.pcapng and server.pcapng, an "
         "interface per path; with --live at the client, as PATH.pcapng.",
     ),
 ]
