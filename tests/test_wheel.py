@@ -102,7 +102,9 @@ def test_the_wheel_works_where_there_is_nothing_else(built: Path, tmp_path: Path
 
     def call(*arguments: str) -> str:
         command = [str(programs / "anabranch"), *arguments]
-        done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, timeout=900, check=False)
+        done = subprocess.run(
+            command, cwd=home, env=environment, capture_output=True, text=True, timeout=900, check=False
+        )
         assert done.returncode == 0, f"anabranch {' '.join(arguments)}: {done.stderr}"
         return done.stdout
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import Annotated, Any
@@ -33,20 +34,24 @@ _VARIABLE = "_ANABRANCH_COMPLETE"
 # it was typed, and what stands before in the same word is cut off its answers.
 _BASH = """\
 _anabranch_completion() {
-    local line="${COMP_LINE:0:COMP_POINT}" value rest
-    local typed="${line##*[[:space:]]}" word="${COMP_WORDS[COMP_CWORD]:0:COMP_POINT}"
-    [[ $word == "=" || $word == ":" ]] && word=""
-    local before="${typed%"$word"}"
+    local line="${COMP_LINE:0:COMP_POINT}" value
+    local typed="${line##*[[:space:]]}" last="${COMP_WORDS[COMP_CWORD]}"
+    [[ $last == "=" || $last == ":" ]] && last=""
+    local before="${typed%"$last"}" words
+    read -ra words <<< "$line"
+    [[ -z $typed ]] && words+=("")
     COMPREPLY=()
-    while IFS=$'\\t' read -r value rest; do
+    while IFS= read -r value; do
         [[ -n $value ]] && COMPREPLY+=("${value#"$before"}")
-    done < <(env _ANABRANCH_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args \\
-                 _TYPER_COMPLETE_ARGS="$line" "$1" 2>/dev/null)
+    done < <(env COMP_WORDS="$line" COMP_CWORD=$((${#words[@]} - 1)) _ANABRANCH_COMPLETE=complete_bash "$1" 2>/dev/null)
     # What ends in `=` goes on with a value.
     [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace
     return 0
 }
 complete -o default -F _anabranch_completion anabranch"""
+
+# More columns than any explanation has: shells take a wrapped line for another answer.
+_ANY_WIDTH = "10000"
 
 
 def print_script(
@@ -66,6 +71,8 @@ def prepare() -> None:
     """Makes the program answer shells that ask for completions, in the way of each."""
     from typer._completion_classes import completion_init
 
+    if _VARIABLE in os.environ:
+        os.environ["TERMINAL_WIDTH"] = _ANY_WIDTH
     completion_init()
 
 
