@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# A figure of a page is drawn for print; on a screen this is as wide as a notebook's cell.
+# A figure of a page is drawn for print; on a screen this is as wide as a notebook.
 _DPI = 100
 # A run shorter than this is over before a bar could be read.
 _BAR_AFTER_S = 0.7
@@ -33,8 +33,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
     def row(texts: Sequence[str], tag: str) -> str:
         sides = ["left"] + ["right"] * (len(texts) - 1)
-        cells = zip(texts, sides, strict=True)
-        return "".join(f'<{tag} style="text-align:{side}">{html.escape(text)}</{tag}>' for text, side in cells)
+        pairs = zip(texts, sides, strict=True)
+        return "".join(f'<{tag} style="text-align:{side}">{html.escape(text)}</{tag}>' for text, side in pairs)
 
     body = "".join(f"<tr>{row(each, 'td')}</tr>" for each in rows)
     return f"<table><tr>{row(head, 'th')}</tr>{body}</table>"
@@ -53,7 +53,7 @@ def in_notebook() -> bool:
 
 
 class NotebookBar:
-    """Progress as a line of text on standard error, which notebooks show below their cell."""
+    """Progress as a line of text on standard error, which notebooks show below the input."""
 
     def __init__(self, description: str) -> None:
         self._description = description
