@@ -1,4 +1,4 @@
-"""Shell completion, as a shell asks for it, and the demo."""
+"""Shell completion, as a shell asks for it."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
     ("line", "expected"),
     [
         ("anabranch run sticky/b", ["sticky/base"]),
-        ("anabranch run sticky/base --set transport.sche", ["transport.scheduler="]),
         ("anabranch run sticky/base --set transport.scheduler=gr", ["gr-sty"]),
-        ("anabranch run --pc", ["--pcap"]),
     ],
 )
 def test_bash_completes(line: str, expected: list[str], anabranch: Run, tmp_path: Path) -> None:
@@ -62,16 +60,8 @@ def test_names_are_those_of_the_registries() -> None:
     assert dict(completing.overrides("session.0.player=bol")).keys() == {"session.0.player=bola"}
     assert dict(completing.overrides("transport.congestion_control=ol")).keys() == {"transport.congestion_control=olia"}
     assert list(dict(completing.overrides("durat"))) == ["duration="]
+    assert list(dict(completing.overrides("transport.sche"))) == ["transport.scheduler="]
     assert completing.overrides("duration=") == []
     assert list(dict(completing.plans("st"))) == ["stickiness"]
     assert list(dict(completing.papers("a"))) == ["all"]
     assert list(dict(completing.kinds("abr"))) == ["abr-rules"]
-
-
-def test_the_demo_makes_three_runs_and_a_figure(anabranch: Run, tmp_path: Path) -> None:
-    done = anabranch("demo", "--out", "shown")
-    assert done.returncode == 0, done.stderr
-    assert "The three side by side" in done.stdout
-    folders = {"wifi-alone", "wifi-and-lte", "redundant"}
-    assert {path.parent.name for path in (tmp_path / "shown").glob("*/metrics.json")} == folders
-    assert (tmp_path / "shown" / "comparison.png").stat().st_size > 50_000

@@ -143,7 +143,8 @@ def _document(plan: Mapping[str, Any]) -> Any:
     """A plan that is a dictionary, as a text whose places are keys."""
     from anabranch.experiments.document import Document
 
-    text = "".join(f"{key} = {_core.value_text(value, str(key))}\n" for key, value in plan.items())
+    # Alone, a text would be written without quotes, as `--set` takes it.
+    text = "".join(f"{key} = {_core.value_text([value], str(key))[1:-1]}\n" for key, value in plan.items())
     return Document(text, Path("plan"))
 
 
