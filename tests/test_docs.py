@@ -279,3 +279,15 @@ def test_the_reference_of_plans_has_every_key() -> None:
     for keys in (plan.KEYS, plan.COMPARE_KEYS, plan.FIGURE_KEYS):
         table = "\n".join(f"| `{key}` | {meaning.replace('|', chr(92) + '|')} |" for key, meaning in keys.items())
         assert f"| key | meaning |\n|---|---|\n{table}\n" in page
+
+
+def test_the_guide_to_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (DOCS / "how-to" / "python.md").read_text("utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) > 8
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(compile(block, "python.md", "exec"), names)
+    assert (tmp_path / "walk.png").stat().st_size > 10_000
+    assert (tmp_path / "captured" / "client.pcapng").stat().st_size > 100_000

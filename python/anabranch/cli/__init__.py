@@ -12,7 +12,9 @@ from anabranch import InputError, __version__, _core
 from anabranch.cli import (
     attaching,
     comparing,
+    completing,
     content,
+    demonstrating,
     examining,
     listing,
     papering,
@@ -31,7 +33,7 @@ from anabranch.programs import ToolError
 
 app = typer.Typer(
     help="Multipath video streaming, from the equation to the wire.",
-    epilog="Start with: anabranch list scenarios; then: anabranch run sticky/base",
+    epilog="Start with: anabranch demo; then: anabranch list scenarios, and anabranch run sticky/base",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -56,6 +58,7 @@ def _options(
     pass
 
 
+app.command("demo", epilog=demonstrating.EXAMPLES)(demonstrating.demonstrate)
 app.command("list", epilog=listing.EXAMPLES)(listing.list_names)
 app.command("run", epilog=running.EXAMPLES)(running.run)
 app.add_typer(planning.app, name="plan")
@@ -65,6 +68,7 @@ app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
 app.add_typer(papering.app, name="paper")
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
 app.add_typer(content.app, name="content")
+app.command("completion", epilog=completing.EXAMPLES)(completing.print_script)
 app.command("doctor", epilog=examining.EXAMPLES)(examining.examine)
 app.add_typer(attaching.app, name="kernel")
 app.command("schema", epilog=schema.EXAMPLES)(schema.print_schema)
@@ -75,6 +79,7 @@ app.command("validate", epilog=validating.EXAMPLES)(validating.validate)
 
 def main() -> None:
     """Runs the command line and ends the process with one of the documented exit codes."""
+    completing.prepare()
     try:
         app(prog_name="anabranch")
     except InputError as error:

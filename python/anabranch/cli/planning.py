@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anabranch import numerals
+from anabranch.cli import completing
 from anabranch.cli.console import answer
 from anabranch.experiments import conditions
 from anabranch.summary import plural
@@ -29,7 +30,10 @@ app = typer.Typer(
 PlanArgument = Annotated[
     str,
     typer.Argument(
-        metavar="PLAN", help="A file, or the name of a shipped plan (`anabranch list plans`).", show_default=False
+        metavar="PLAN",
+        help="A file, or the name of a shipped plan (`anabranch list plans`).",
+        show_default=False,
+        autocompletion=completing.plans,
     ),
 ]
 StoreOption = Annotated[

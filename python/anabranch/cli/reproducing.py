@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anabranch import __version__, numerals, outputs, provenance
+from anabranch.cli import completing
 from anabranch.cli.console import Exit, answer, err, fail, out, say_warning
 from anabranch.cli.planning import JobsOption, cores
 from anabranch.summary import plural
@@ -45,7 +46,12 @@ Row = Mapping[str, Any]
 
 
 _Paper = Annotated[
-    str, typer.Argument(metavar="[PAPER]", help="A shipped paper, the folder of one, or all shipped ones.")
+    str,
+    typer.Argument(
+        metavar="[PAPER]",
+        help="A shipped paper, the folder of one, or all shipped ones.",
+        autocompletion=completing.papers,
+    ),
 ]
 _Seeds = Annotated[
     int | None,
