@@ -70,7 +70,7 @@ $(VENV)/.runtime: $(VENV)/.maturin pyproject.toml requirements/constraints.txt
 	@touch $@
 
 $(VENV)/.development: $(VENV)/.runtime
-	$(BIN)/pip install --quiet jsonschema mypy playwright pytest ruff types-jsonschema
+	$(BIN)/pip install --quiet distributed jsonschema mypy playwright pytest ruff types-jsonschema
 	@touch $@
 
 # Python sources are used in place; only Rust has to be built.

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import numerals
+from anabranch import numerals, provenance
 from anabranch.cli.console import answer
 from anabranch.experiments import conditions
 from anabranch.summary import plural
@@ -66,7 +66,7 @@ def show(
     read = plans.load(plan)
     experiment = sweep.Experiment.of(read)
     folder = store or conditions.folder(read)
-    kept = Store(folder, sweep.build())
+    kept = Store(folder, provenance.build())
     runs = experiment.runs(read.seeds)
     missing = [run for run in runs if run.key not in kept]
     found = estimate.seconds_per_run(missing)

@@ -120,7 +120,7 @@ def of_store(path: Path, *, timelines: int, progress: Progress = lambda _: None)
 
 def _read(path: Path) -> _Swept:
     folder, file = table_of(path)
-    store.check_build(folder, sweep.build())
+    store.check_build(folder, provenance.build())
     sessions, about = table.read(file)
     if about.library_sha256 != provenance.library_sha256():
         raise InputError(
@@ -448,7 +448,7 @@ def _provenance(swept: _Swept) -> list[tuple[str, str]]:
         ("Scenario", ", ".join(plan.scenarios)),
         ("Seeds", f"{seeds[0]} to {seeds[-1]}" if whole and len(seeds) > 1 else ", ".join(map(str, seeds))),
         ("Engine", "simulation"),
-        ("Anabranch", sweep.build()["version"]),
+        ("Anabranch", provenance.build()["version"]),
         *([("Source", revision)] if revision else []),
         ("Compiled part (SHA-256)", provenance.library_sha256()),
         ("Libraries", ", ".join(f"{name} {metadata.version(name)}" for name in _LIBRARIES)),
