@@ -15,9 +15,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from anabranch import InputError, _core, provenance
+from anabranch import InputError, provenance
 from anabranch.experiments import conditions, plan, store, sweep, table
-from anabranch.experiments.executor import Finished, Threads, Work, execute, simulate
+from anabranch.experiments.executor import Finished, Stop, Threads, Work, execute, simulate
 from anabranch.experiments.store import Store
 from conftest import Run
 
@@ -269,7 +269,7 @@ def test_a_plan_that_grew_computes_only_what_is_new(small: Path, tmp_path: Path)
 def test_an_interrupted_sweep_keeps_what_was_finished(small: Path, tmp_path: Path) -> None:
     done = 0
 
-    def interrupted(run: conditions.Run, stop: _core.Stop) -> bytes:
+    def interrupted(run: conditions.Run, stop: Stop) -> bytes:
         nonlocal done
         done += 1
         if done == 8:
@@ -287,7 +287,7 @@ def test_an_interrupted_sweep_keeps_what_was_finished(small: Path, tmp_path: Pat
 
 
 def test_a_run_that_fails_is_a_row_with_its_error(small: Path, tmp_path: Path) -> None:
-    def failing(run: conditions.Run, stop: _core.Stop) -> bytes:
+    def failing(run: conditions.Run, stop: Stop) -> bytes:
         if run.seed == 3:
             raise RuntimeError("link wifi lost count of packets")
         return simulate(run, stop)
@@ -357,7 +357,7 @@ def test_nothing_is_done_twice_and_threads_share_the_work(small: Path, tmp_path:
     runs = experiment.runs((1, 2, 3))
     seen: list[bytes] = []
 
-    def work(run: conditions.Run, stop: _core.Stop) -> bytes:
+    def work(run: conditions.Run, stop: Stop) -> bytes:
         seen.append(run.key)
         return simulate(run, stop)
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from anabranch import InputError, _core, outputs, provenance
 from anabranch.cli.console import Exit, answer, err, fail
-from anabranch.cli.planning import JobsOption, PlanArgument, StoreOption, cores
+from anabranch.cli.planning import AtOnceOption, JobsOption, PlanArgument, StoreOption, cores
 from anabranch.summary import plural
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def sweep(
     plan: PlanArgument,
     store: StoreOption = None,
     jobs: JobsOption = None,
+    at_once: AtOnceOption = 1,
     cluster: _Cluster = None,
     shard: _Shard = None,
     until: _Until = None,
@@ -93,11 +94,13 @@ def sweep(
     read = plans.load(plan)
     if goal is not None and not read.contrasts:
         raise InputError(f"{read.document.path}: --until needs a comparison, and this plan has no [compare]")
+    if read.is_live:
+        _check_live(part)
     experiment = engine.Experiment.of(read)
     folder = store or conditions.folder(read)
     outputs.check_folder(folder)
     try:
-        with _executor(cluster, jobs) as execute, Store(folder, provenance.build()) as kept, Bar(err()) as bar:
+        with _executor(cluster, jobs, at_once) as execute, Store(folder, provenance.build()) as kept, Bar(err()) as bar:
             _take(kept, merge or [])
             if part is not None:
                 made, there = engine.make(experiment, kept, part, execute=execute, progress=bar)
@@ -120,17 +123,30 @@ def sweep(
     _check(result, strict)
 
 
+def _check_live(part: object) -> None:
+    """Refuses what runs in real time cannot be made with."""
+    from anabranch.experiments.realtime import missing
+
+    if part is not None:
+        raise InputError(
+            "--shard: machines cannot share a plan with runs in real time, which are those of a machine and its kernel"
+        )
+    if lacking := missing():
+        fail(f"the plan has runs in real time, and this machine lacks something: {'; '.join(lacking)}", Exit.RUN_FAILED)
+
+
 @contextmanager
-def _executor(cluster: str | None, jobs: int | None) -> Iterator[Executor]:
-    """What makes the runs: the workers of a cluster, or threads of this process."""
+def _executor(cluster: str | None, jobs: int | None, at_once: int) -> Iterator[Executor]:
+    """What makes the runs: the workers of a cluster, or threads of this process, which also make those in real time."""
     from anabranch.experiments.cluster import connect
     from anabranch.experiments.executor import Threads
+    from anabranch.experiments.realtime import ByEngine
 
     if cluster is None:
-        yield Threads(jobs or cores())
+        yield ByEngine(Threads(jobs or cores()), at_once)
         return
     with connect(cluster) as found:
-        yield found
+        yield ByEngine(found, at_once)
 
 
 def _take(store: Store, others: Sequence[Path]) -> None:

@@ -32,14 +32,33 @@ class Finished:
     error: str | None
 
 
-def simulate(run: Run, stop: _core.Stop) -> bytes:
+class Stop:
+    """Ends runs on other threads early.
+
+    Attributes:
+        is_set: Whether they are to end.
+        compiled: The same for the compiled part.
+    """
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self.compiled = _core.Stop()
+
+    def set(self) -> None:
+        """From now on every run that knows of this ends as soon as it can."""
+        self.is_set = True
+        self.compiled.set()
+
+
+def simulate(run: Run, stop: Stop) -> bytes:
     """What is kept of a run: its metrics and the numbers of reducers as JSON."""
+    assert not run.engine.is_live
     scenario = run.scenario()
-    kept = _core.measure(scenario, seed=run.seed, stop=stop, reducers=run.reducers, segments=run.segments)
+    kept = _core.measure(scenario, seed=run.seed, stop=stop.compiled, reducers=run.reducers, segments=run.segments)
     return kept.encode()
 
 
-Work = Callable[[Run, _core.Stop], bytes]
+Work = Callable[[Run, Stop], bytes]
 
 
 def failure(error: BaseException) -> tuple[bytes, str]:
@@ -115,7 +134,7 @@ def execute(
         OSError: A result could not be kept.
         InputError: A file changed since the run's key was computed.
     """
-    stop, results = _core.Stop(), _Results()
+    stop, results = Stop(), _Results()
     source = _Source(runs)
     threads = [threading.Thread(target=_work, args=(source, work, stop, results), daemon=True) for _ in range(jobs)]
     working = 0
@@ -213,7 +232,7 @@ class _Source:
             yield run
 
 
-def _work(source: _Source, work: Work, stop: _core.Stop, results: _Results) -> None:
+def _work(source: _Source, work: Work, stop: Stop, results: _Results) -> None:
     try:
         for run in source:
             try:

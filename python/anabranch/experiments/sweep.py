@@ -111,7 +111,8 @@ def _check_columns(experiment: Experiment) -> None:
         outline = json.loads(_core.metrics_outline(scenario, reducers=plan.reducers))
         names = columns.known(outline, list(tomllib.loads(scenario.resolved).get("path", {})))
         known = known or list(names.names)
-        missing = {name: way for name, way in missing.items() if name not in names}
+        there = columns.OF_LIVE if plan.is_live else ()
+        missing = {name: way for name, way in missing.items() if name not in names and name not in there}
     for name, way in missing.items():
         raise plan.document.mistake(way, f"no run of this plan has a metric `{name}`{alternatives(name, known)}")
 
