@@ -182,6 +182,8 @@ def test_the_key_of_a_run_is_its_content(write: Write, tmp_path: Path) -> None:
     assert not set(keys(text)) & set(first)
 
 
+VARIED = '[vary]\ntransport.scheduler = ["ecf"]\nwarm_up = ["0 s", "1 s"]\nduration = ["5 s", "6 s"]\n'
+
 MISTAKES = [
     (HEAD + "sedes = 3\n", 5, "unknown key `sedes`", "did you mean `seeds`?"),
     (HEAD + 'metrics = ["goodput_bsp"]\n', 5, "metric `goodput_bsp`", "did you mean `goodput_bps`?"),
@@ -228,6 +230,24 @@ MISTAKES = [
         11,
         "'5' is no quantile",
         "90 %",
+    ),
+    (
+        HEAD + VARIED + COMPARE + '[[figures]]\ny = "goodput_bps"\nkind = "heat"\n',
+        15,
+        "`kind` is 'heat'",
+        "`map`",
+    ),
+    (
+        HEAD + VARIED + COMPARE + '[[figures]]\ny = "goodput_bps"\nkind = "map"\nx = "warm_up"\n',
+        13,
+        "a map lacks `rows`",
+        "axis",
+    ),
+    (
+        HEAD + VARIED + COMPARE + '[[figures]]\ny = "stall_s"\nkind = "map"\nx = "warm_up"\nrows = "duration"\n',
+        14,
+        "no [compare] compares `stall_s`",
+        "warm_up and duration",
     ),
     (HEAD + "[vary\n", 5, "", ""),
 ]

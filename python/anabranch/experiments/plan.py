@@ -57,6 +57,8 @@ FIGURE_KEYS: Mapping[str, str] = {
     "y": "The column that is drawn. Required.",
     "x": "The axis over which its means are drawn, with intervals; without it, its distribution is drawn.",
     "by": "The axes whose values are a line each; what the first comparison compares where absent.",
+    "kind": "`lines`, the default, or `map`: the differences that a comparison of `y` found, over `x` and `rows`.",
+    "rows": "Of a map, the axis whose values are its rows.",
 }
 """The keys of ``[[figures]]`` and what they mean."""
 
@@ -72,12 +74,14 @@ class Figure:
         x: The axis over which its means are drawn; its distribution where absent.
         by: The axes whose values are a line each.
         way: Where in the plan it is written.
+        rows: Of a map, the axis from top to bottom; ``None`` of a chart of lines.
     """
 
     y: str
     x: str | None = None
     by: tuple[str, ...] = ()
     way: Way = ()
+    rows: str | None = None
 
 
 @dataclass(frozen=True)
@@ -378,6 +382,12 @@ def _figure(document: Document, way: Way, table: Any, axes: Sequence[Axis], cont
     document.check_keys(way, table, FIGURE_KEYS)
     if "y" not in table:
         raise document.mistake(way, f"[[figures]] lacks `y`: {FIGURE_KEYS['y']}")
+    if (kind := table.get("kind", "lines")) not in ("lines", "map"):
+        raise document.mistake((*way, "kind"), f"`kind` is {kind!r}; expected `lines` or `map`")
+    if kind == "map":
+        return _map(document, way, table, axes, contrasts)
+    if "rows" in table:
+        raise document.mistake((*way, "rows"), '`rows` are of maps; expected `kind = "map"` beside it')
     x = None
     if "x" in table:
         text = document.typed((*way, "x"), table["x"], str, "the name of an axis")
@@ -387,6 +397,26 @@ def _figure(document: Document, way: Way, table: Any, axes: Sequence[Axis], cont
     if x in by:
         raise document.mistake((*way, "by"), f"`{x}` is the axis `x` already; expected another one")
     return Figure(document.typed((*way, "y"), table["y"], str, "the name of a column"), x, by, way)
+
+
+def _map(document: Document, way: Way, table: Any, axes: Sequence[Axis], contrasts: Sequence[Contrast]) -> Figure:
+    """A figure of differences over two axes."""
+    if "by" in table:
+        raise document.mistake((*way, "by"), "a map has a panel for each of the compared; expected no `by`")
+    places = list[str]()
+    for key in ("x", "rows"):
+        if key not in table:
+            raise document.mistake(way, f"a map lacks `{key}`: an axis of the plan")
+        text = document.typed((*way, key), table[key], str, "the name of an axis")
+        places += _axis_names(document, (*way, key), text, axes)
+    y = document.typed((*way, "y"), table["y"], str, "the name of a column")
+    if places[0] == places[1]:
+        raise document.mistake((*way, "rows"), f"`{places[0]}` is the axis `x` already; expected another one")
+    if not any(each.metric == y and not {*places} & {*each.between, *each.units} for each in contrasts):
+        raise document.mistake(
+            (*way, "y"), f"a map shows differences, and no [compare] compares `{y}` for each {' and '.join(places)}"
+        )
+    return Figure(y, places[0], (), way, rows=places[1])
 
 
 def _axis_names(document: Document, way: Way, value: Any, axes: Sequence[Axis]) -> tuple[str, ...]:

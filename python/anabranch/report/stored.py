@@ -313,7 +313,11 @@ def _figures(swept: _Swept) -> Section:
     figures = swept.plan.figures or tuple(_usual(swept))
     blocks: list[Block] = []
     for number, figure in enumerate(figures):
-        blocks += charts.of_figure(figure, swept.sessions, swept.conditions, f"figure-{number + 1}")
+        name = f"figure-{number + 1}"
+        if figure.rows is not None:
+            blocks += charts.maps(figure, swept.comparisons, name)
+        else:
+            blocks += charts.of_figure(figure, swept.sessions, swept.conditions, name)
     return Section("Figures", blocks)
 
 
