@@ -35,12 +35,12 @@ def chart() -> MapChart:
 def test_a_map_has_the_differences_at_their_places(chart: MapChart) -> None:
     assert chart.title == "ecf: difference of stall_s (s) from min-rtt"
     assert (chart.rows, chart.columns) == (["50", "300"], ["0.5", "1"])
-    assert [[cell.tone for cell in row] for row in chart.cells] == [["same", "good"], ["bad", "open"]]
-    assert [[cell.text for cell in row] for row in chart.cells] == [["0", "-4.00"], ["+1.00", "+0.30"]]
-    strengths = [[cell.strength for cell in row] for row in chart.cells]
+    assert [[tile.tone for tile in row] for row in chart.tiles] == [["same", "good"], ["bad", "open"]]
+    assert [[tile.text for tile in row] for row in chart.tiles] == [["0", "-4.00"], ["+1.00", "+0.30"]]
+    strengths = [[tile.strength for tile in row] for row in chart.tiles]
     assert strengths[0] == [0.0, 1.0], "what is not certain has no colour"
     assert strengths[1] == [pytest.approx(0.5), 0.0], "a quarter of the difference"
-    assert "undecided" in chart.cells[1][1].note
+    assert "undecided" in chart.tiles[1][1].note
 
 
 def test_a_page_shows_a_map_as_a_table(chart: MapChart) -> None:

@@ -14,7 +14,7 @@ from anabranch import numerals
 from anabranch.experiments import statistics, summary
 from anabranch.experiments.contrast import Comparison, Entry, Verdict
 from anabranch.experiments.plan import Figure
-from anabranch.report.document import Cell, IntervalChart, Item, Line, LineChart, MapChart, Tone
+from anabranch.report.document import IntervalChart, Item, Line, LineChart, MapChart, Tile, Tone
 
 TONES: Mapping[Verdict, Tone] = {
     Verdict.REFERENCE: "plain",
@@ -125,24 +125,24 @@ def maps(figure: Figure, comparisons: Sequence[Comparison], name: str) -> Iterat
     axes = (figure.x, figure.rows)
     own = [c for c in comparisons if c.contrast.metric == figure.y and set(axes) <= set(c.facet)]
     widest = max((_size(entry) for comparison in own for entry in comparison.entries), default=0.0)
-    panels: dict[tuple[str, str], dict[tuple[str, str], Cell]] = {}
+    panels: dict[tuple[str, str], dict[tuple[str, str], Tile]] = {}
     for comparison in own:
         where = facet({axis: value for axis, value in comparison.facet.items() if axis not in axes})
         place = (str(comparison.facet[figure.rows]), str(comparison.facet[figure.x]))
         for entry in comparison.entries:
             if entry.difference is not None:
-                cell = _cell(entry, unit_of(figure.y), widest)
-                panels.setdefault((summary.named(entry.labels), where), {})[place] = cell
+                tile = _tile(entry, unit_of(figure.y), widest)
+                panels.setdefault((summary.named(entry.labels), where), {})[place] = tile
     names = summary.short(list(axes))
-    for number, ((compared, where), cells) in enumerate(sorted(panels.items()), start=1):
-        rows, columns = (list(dict.fromkeys(place[axis] for place in cells)) for axis in (0, 1))
+    for number, ((compared, where), tiles) in enumerate(sorted(panels.items()), start=1):
+        rows, columns = (list(dict.fromkeys(place[axis] for place in tiles)) for axis in (0, 1))
         yield MapChart(
             title=f"{compared}: difference of {labelled(figure.y)} from {summary.named(own[0].reference.labels)}",
             x_label=names[figure.x],
             y_label=names[figure.rows],
             columns=columns,
             rows=rows,
-            cells=[[cells.get((row, column), Cell("", "plain", 0.0)) for column in columns] for row in rows],
+            tiles=[[tiles.get((row, column), Tile("", "plain", 0.0)) for column in columns] for row in rows],
             note=where,
             name=f"{name}-{number}",
         )
@@ -152,7 +152,7 @@ def _size(entry: Entry) -> float:
     return abs(entry.difference.mean.estimate) if entry.difference is not None else 0.0
 
 
-def _cell(entry: Entry, unit: tuple[str, float], widest: float) -> Cell:
+def _tile(entry: Entry, unit: tuple[str, float], widest: float) -> Tile:
     """What is certain is coloured, the stronger the larger it is."""
     assert entry.difference is not None
     mean, scale = entry.difference.mean, unit[1]
@@ -165,7 +165,7 @@ def _cell(entry: Entry, unit: tuple[str, float], widest: float) -> Cell:
     sign = "+" if mean.estimate > 0 and text != "0" else ""
     interval = numerals.plus_minus(mean.estimate * scale, mean.half_width * scale)
     note = f"{interval} {unit[0]}, {summary.verdict(entry)}, p {summary.p_value(entry.p_value)}"
-    return Cell(f"{sign}{text}", TONES[entry.verdict], strength, note)
+    return Tile(f"{sign}{text}", TONES[entry.verdict], strength, note)
 
 
 def _panel(figure: Figure, rows: pl.DataFrame, where: Mapping[str, Any], name: str) -> LineChart:

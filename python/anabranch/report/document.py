@@ -209,7 +209,7 @@ class IntervalChart:
 
 
 @dataclass(frozen=True)
-class Cell:
+class Tile:
     """A place of a map.
 
     Attributes:
@@ -235,7 +235,7 @@ class MapChart:
         y_label: The axis from top to bottom.
         columns: The values from left to right.
         rows: The values from top to bottom.
-        cells: Row by row.
+        tiles: Row by row.
         note: What should be known of it.
         name: What its exported file is called.
     """
@@ -245,7 +245,7 @@ class MapChart:
     y_label: str
     columns: Sequence[str]
     rows: Sequence[str]
-    cells: Sequence[Sequence[Cell]]
+    tiles: Sequence[Sequence[Tile]]
     note: str = ""
     name: str = ""
 

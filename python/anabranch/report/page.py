@@ -20,7 +20,6 @@ from typing import Any
 from anabranch import outputs
 from anabranch.report.document import (
     Block,
-    Cell,
     Code,
     Column,
     Finding,
@@ -35,6 +34,7 @@ from anabranch.report.document import (
     Section,
     Sessions,
     Text,
+    Tile,
     Value,
 )
 
@@ -279,8 +279,8 @@ def _map(chart: MapChart) -> str:
     """A map as a table: it needs no JavaScript, and its numbers can be read and copied."""
     heads = "".join(f'<th scope="col">{escape(column)}</th>' for column in chart.columns)
     body = "".join(
-        f'<tr><th scope="row">{escape(row)}</th>{"".join(map(_cell, cells))}</tr>'
-        for row, cells in zip(chart.rows, chart.cells, strict=True)
+        f'<tr><th scope="row">{escape(row)}</th>{"".join(map(_tile, tiles))}</tr>'
+        for row, tiles in zip(chart.rows, chart.tiles, strict=True)
     )
     note = f'<span class="note">{escape(chart.note)}</span>' if chart.note else ""
     return (
@@ -290,10 +290,10 @@ def _map(chart: MapChart) -> str:
     )
 
 
-def _cell(cell: Cell) -> str:
-    level = math.ceil(cell.strength * _LEVELS)
-    text = f"{escape(cell.text)}{_SIGNS[cell.tone]}"
-    return f'<td class="tone-{cell.tone} level-{level}" title="{escape(cell.note)}">{text}</td>'
+def _tile(tile: Tile) -> str:
+    level = math.ceil(tile.strength * _LEVELS)
+    text = f"{escape(tile.text)}{_SIGNS[tile.tone]}"
+    return f'<td class="tone-{tile.tone} level-{level}" title="{escape(tile.note)}">{text}</td>'
 
 
 _SIGNS = {"good": " ▲", "bad": " ▼", "same": " =", "open": " ?", "plain": ""}

@@ -52,7 +52,7 @@ def draw(chart: LineChart | IntervalChart | MapChart) -> Figure:
         return _intervals(chart) if isinstance(chart, IntervalChart) else _lines(chart)
 
 
-_CELL_IN = 0.2
+_TILE_IN = 0.2
 # The most saturated colour leaves its text readable.
 _STRONGEST = 0.75
 
@@ -61,7 +61,7 @@ def maps(charts: Sequence[MapChart], columns: int = 1) -> Figure:
     """Draws maps beside and below each other."""
     with style.applied(), mpl.rc_context(cast(Any, _SIZES)):
         rows = -(-len(charts) // columns)
-        height = sum(max(len(c.rows) for c in charts[i * columns : (i + 1) * columns]) for i in range(rows)) * _CELL_IN
+        height = sum(max(len(c.rows) for c in charts[i * columns : (i + 1) * columns]) for i in range(rows)) * _TILE_IN
         figure = Figure(figsize=(_WIDTH_IN * columns, height + rows * _AROUND_IN + 0.1), layout="constrained")
         for number, chart in enumerate(charts):
             _map(figure.add_subplot(rows, columns, number + 1), chart, titled=len(charts) > 1)
@@ -69,11 +69,11 @@ def maps(charts: Sequence[MapChart], columns: int = 1) -> Figure:
 
 
 def _map(axes: Axes, chart: MapChart, *, titled: bool) -> None:
-    for row, cells in enumerate(chart.cells):
-        for column, cell in enumerate(cells):
-            colour = (*mpl.colors.to_rgb(_TONES[cell.tone][0]), _STRONGEST * cell.strength)
+    for row, tiles in enumerate(chart.tiles):
+        for column, tile in enumerate(tiles):
+            colour = (*mpl.colors.to_rgb(_TONES[tile.tone][0]), _STRONGEST * tile.strength)
             axes.add_patch(mpl.patches.Rectangle((column, row), 1, 1, facecolor=colour, edgecolor="white"))
-            marked = f"{cell.text}{_UNCERTAIN if cell.tone == 'open' else ''}"
+            marked = f"{tile.text}{_UNCERTAIN if tile.tone == 'open' else ''}"
             axes.text(column + 0.5, row + 0.5, marked, ha="center", va="center", fontsize=6.0, color=style.INK)
     axes.set_xlim(0, len(chart.columns))
     axes.set_ylim(len(chart.rows), 0)
