@@ -134,7 +134,8 @@ def maps(figure: Figure, comparisons: Sequence[Comparison], name: str) -> Iterat
                 tile = _tile(entry, unit_of(figure.y), widest)
                 panels.setdefault((summary.named(entry.labels), where), {})[place] = tile
     names = summary.short(list(axes))
-    for number, ((compared, where), tiles) in enumerate(sorted(panels.items()), start=1):
+    # The compared by name, and the values of other axes in the order of the plan.
+    for number, ((compared, where), tiles) in enumerate(sorted(panels.items(), key=lambda panel: panel[0][0]), start=1):
         rows, columns = (list(dict.fromkeys(place[axis] for place in tiles)) for axis in (0, 1))
         yield MapChart(
             title=f"{compared}: difference of {labelled(figure.y)} from {summary.named(own[0].reference.labels)}",
