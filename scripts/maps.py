@@ -148,9 +148,9 @@ def _where(places: Sequence[Place], number: int) -> Iterator[str]:
     ]
     reach = [numerals.column([end], most=2)[0] for end in (min(ends), max(ends))]
     yield (
-        f"Something differs for certain at {len(there)} of {number} places. All 95 % intervals of differences, certain or "
-        f"not, are between {reach[0]} and +{reach[1]}{f' {unit}' if unit else ''}. By axis, better and worse of all that was "
-        "compared there:"
+        f"Something differs for certain at {len(there)} of {number} places. All 95 % intervals of differences, certain "
+        f"or not, are between {reach[0]} and +{reach[1]}{f' {unit}' if unit else ''}. By axis, better and worse of all "
+        "that was compared there:"
     )
     yield ""
     facet = places[0].comparison.facet
