@@ -70,7 +70,7 @@ $(VENV)/.runtime: $(VENV)/.maturin pyproject.toml requirements/constraints.txt
 	@touch $@
 
 $(VENV)/.development: $(VENV)/.runtime
-	$(BIN)/pip install --quiet jsonschema mypy playwright pytest ruff types-jsonschema
+	$(BIN)/pip install --quiet distributed jsonschema mypy playwright pytest ruff types-jsonschema
 	@touch $@
 
 # Python sources are used in place; only Rust has to be built.
@@ -196,6 +196,7 @@ validation: build ## Measures the laws and the papers' claims, and writes the ta
 tables: build validation images ## Makes all tables, samples and figures of the documentation again, but for those of live runs and of speed.
 	$(BIN)/python scripts/rule-tables.py --write docs/validation/bitrate-rules.md
 	$(BIN)/python scripts/page-samples.py
+	$(BIN)/python scripts/maps.py --write docs/validation/maps.md
 
 FUZZ_SECONDS ?= 60
 

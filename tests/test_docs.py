@@ -247,13 +247,14 @@ def test_the_plan_of_the_guide_is_the_shipped_one() -> None:
     from anabranch.experiments import plan
 
     page = (DOCS / "how-to" / "sweeps.md").read_text("utf-8")
-    shown, recorded = (
+    shown, recorded, both_engines = (
         tomllib.loads(text) for text in re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     )
     shipped = tomllib.loads(plan.shipped()["schedulers"].read_text("utf-8"))
     ours = ("question", "metrics")
     assert {k: v for k, v in shown.items() if k not in ours} == {k: v for k, v in shipped.items() if k not in ours}
     assert set(recorded) == {"traces"}
+    assert both_engines == tomllib.loads(plan.shipped()["kernel"].read_text("utf-8"))
 
 
 def test_the_examples_of_the_reference_of_plans_are_plans(tmp_path: Path) -> None:

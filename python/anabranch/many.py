@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch import _core, display
+from anabranch import _core, display, provenance
 from anabranch._core import InputError
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ def sweep(
     *,
     store: str | Path | None = None,
     jobs: int | None = None,
+    at_once: int = 1,
     until: str | None = None,
     budget_s: float = 600.0,
 ) -> Swept:
@@ -106,6 +107,7 @@ def sweep(
             the file.
         store: The folder for runs and tables; ``runs/PLAN`` where absent.
         jobs: Threads; one per core where absent.
+        at_once: How many runs in real time are made at a time.
         until: Add seeds until this holds of every paired difference, such as ``"interval < 5 %"``.
         budget_s: With ``until``, for how long to add seeds, in seconds.
 
@@ -117,6 +119,8 @@ def sweep(
     from anabranch.experiments import conditions
     from anabranch.experiments import plan as plans
     from anabranch.experiments import sweep as engine
+    from anabranch.experiments.executor import Threads
+    from anabranch.experiments.realtime import ByEngine
     from anabranch.experiments.stopping import Goal
     from anabranch.experiments.store import Store
 
@@ -126,11 +130,12 @@ def sweep(
         raise InputError(f"{read.document.path}: `until` needs a comparison, and this plan has no [compare]")
     experiment = engine.Experiment.of(read)
     folder = conditions.folder(read) if store is None else Path(store)
-    with Store(folder, engine.build()) as kept, _Bar() as bar:
+    threads = Threads(jobs or len(os.sched_getaffinity(0)))
+    with Store(folder, provenance.build()) as kept, _Bar() as bar:
         result = engine.sweep(
             experiment,
             kept,
-            jobs=jobs or len(os.sched_getaffinity(0)),
+            execute=ByEngine(threads, at_once),
             progress=bar,
             goal=goal,
             budget_s=budget_s if goal else math.inf,

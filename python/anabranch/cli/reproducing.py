@@ -82,7 +82,8 @@ def reproduce(
     as_json: _AsJson = False,
 ) -> None:
     """Measure the claims of papers, and test them by written criteria."""
-    from anabranch.experiments import paper_text, reproduction, sweep
+    from anabranch.experiments import paper_text, reproduction
+    from anabranch.experiments.executor import Threads
     from anabranch.experiments.progress import Bar
     from anabranch.experiments.store import Store
 
@@ -91,9 +92,9 @@ def reproduce(
     for place in filter(None, (directory, pages, folder)):
         outputs.check_folder(place)
     try:
-        with Store(folder, sweep.build()) as kept, Bar(err()) as bar:
+        with Store(folder, provenance.build()) as kept, Bar(err()) as bar:
             found = reproduction.reproduce(
-                chosen, kept, seeds=seeds, sensitivity=sensitivity, jobs=jobs or cores(), progress=bar
+                chosen, kept, seeds=seeds, sensitivity=sensitivity, execute=Threads(jobs or cores()), progress=bar
             )
     except KeyboardInterrupt:
         fail(f"interrupted; finished runs are kept in {folder}, and the same command continues", Exit.INTERRUPTED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -100,6 +100,34 @@ def run(
     """
     overrides = session.overrides_of(set)
     loaded = session.load(scenario, overrides)
+    return run_loaded(
+        loaded,
+        folder=folder,
+        seed=seed,
+        overrides=overrides,
+        events=events,
+        server=server,
+        client=client,
+        pcap=pcap,
+        content=content,
+        progress=progress,
+    )
+
+
+def run_loaded(
+    loaded: _core.Scenario,
+    *,
+    folder: Path,
+    seed: int,
+    overrides: Sequence[tuple[str, str]] = (),
+    events: bool = False,
+    server: str = SERVERS[0],
+    client: str = MODEL,
+    pcap: bool = False,
+    content: Path | None = None,
+    progress: Progress | None = None,
+) -> LiveRun:
+    """The same for a checked scenario; the overrides that it was made with are for the run's record."""
     _prepare(server, client)
     served = _content(loaded, clients().get(client), content, progress)
     kind, capture = MODEL if client == MODEL else "program", folder if pcap else None
