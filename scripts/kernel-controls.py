@@ -1,12 +1,12 @@
-"""Measures what coupled controls in the kernel are good for, with nginx, curl and Chromium: docs/validation/kernel-controls.md.
+"""Measures coupled controls in the kernel with nginx, curl and Chromium, for docs/validation/kernel-controls.md.
 
     .venv/bin/python scripts/kernel-controls.py                                              prints the tables
     .venv/bin/python scripts/kernel-controls.py --write docs/validation/kernel-controls.md   replaces them in the page
     .venv/bin/python scripts/kernel-controls.py --only chunks --runs 2                       one of them
 
-nginx serves on the kernel's Multipath TCP, without and with the controls of `anabranch kernel attach`, and with PUD. The
-links are those of the shipped scenarios. It needs root and what `scripts/setup-live.sh` installs. The command attaches
-the controls to ports of its own and detaches them at the end.
+nginx serves on the kernel's Multipath TCP, without and with the controls of `anabranch kernel attach`, and with PUD.
+The links are those of the shipped scenarios. It needs root and what `scripts/setup-live.sh` installs. The command
+attaches the controls to ports of its own and detaches them at the end.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def shell(namespace: str, script: str) -> None:
     subprocess.run(inside(namespace, "bash", "-euc", script), check=True, stdout=subprocess.DEVNULL)
 
 
-# nginx takes over sockets that are open already (it replaces its own program so), and has no setting for their congestion
-# control. For Multipath TCP Debian's `mptcpize enable nginx` does the same as the protocol here, 262.
+# nginx takes over sockets that are open already (it replaces its own program so), and has no setting for their
+# congestion control. For Multipath TCP Debian's `mptcpize enable nginx` does the same as the protocol here, 262.
 _LAUNCH = """
 import os, socket, sys
 control, port, *command = sys.argv[1:]
@@ -107,11 +107,13 @@ os.execvp(command[0], command)
 
 @contextmanager
 def nginx(namespace: str, root: Path, sender: Sender, folder: Path, *, writes: str) -> Iterator[int]:
-    """nginx with Debian's settings on a Multipath TCP socket; the process id of its master.
+    """Runs nginx with Debian's settings on a Multipath TCP socket; the process id of its master.
 
-    What is not coupled gets its control from the socket. A coupled one comes from `anabranch kernel attach`, on top of CUBIC.
+    What is not coupled gets its control from the socket; a coupled one comes from `anabranch kernel attach`.
     """
-    paths = "".join(f"{kind}_temp_path {folder}/{kind}; " for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    paths = "".join(
+        f"{kind}_temp_path {folder}/{kind}; " for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
     (folder / "nginx.conf").write_text(
         f"daemon off; worker_processes 1; user root; pid {folder}/pid; error_log {folder}/error.log;\n"
         "worker_rlimit_nofile 8192;\nevents { worker_connections 4096; }\n"
@@ -191,7 +193,13 @@ class Spec:
         if self.ladder is not None:
             session["video"] = {"kind": "dash", "mpd": str(self.ladder / "manifest.mpd")}
             session["player"] = {"kind": "dash.js-5", "fast_switch": False}
-        table = {"schema": 1, "duration": "400 s", "transport": {"kernel": "upstream"}, "link": links, "session": [session]}
+        table = {
+            "schema": 1,
+            "duration": "400 s",
+            "transport": {"kernel": "upstream"},
+            "link": links,
+            "session": [session],
+        }
         return _core.load_dictionary(table, name=self.network, overrides=())
 
 
@@ -203,7 +211,7 @@ def controls_of(namespace: str, port: int) -> list[str]:
     """The kernel's names of the congestion controls of the connections on a server's port."""
     command = inside(namespace, "ss", "-Htni", "sport", "=", f":{port}")
     words = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    return sorted({word for word in words if word in {"cubic", "bbr", "reno"} or word.startswith("anabranch_")})
+    return sorted({name for name in words if name in {"cubic", "bbr", "reno"} or name.startswith("anabranch_")})
 
 
 # A download takes about half a minute over 2 Mb/s.
@@ -247,7 +255,15 @@ Seen = tuple[dict[str, Any], _core.Viewed | None]
 def _curl(spec: Spec, testbed: _core.Testbed, _folder: Path) -> Seen:
     """A download, or chunks: one a second on one connection, or as soon as the one before is complete."""
     url = f"http://{SERVER}:{spec.sender.port}/file"
-    options = ["--silent", "--show-error", "--fail", "--output", "/dev/null", "--write-out", "%{time_total} %{num_connects}\\n"]
+    options = [
+        "--silent",
+        "--show-error",
+        "--fail",
+        "--output",
+        "/dev/null",
+        "--write-out",
+        "%{time_total} %{num_connects}\\n",
+    ]
     if spec.count:
         options += ["--rate", "60/m"]
         url += f"?[1-{spec.count}]"
@@ -340,7 +356,9 @@ def downloads_table(runs: int, at_once: int) -> str:
     rows = []
     for network in NETWORKS:
         for sender in SENDERS:
-            own = [one for spec, one in zip(specs, found, strict=True) if (spec.network, spec.sender) == (network, sender)]
+            own = [
+                one for spec, one in zip(specs, found, strict=True) if (spec.network, spec.sender) == (network, sender)
+            ]
             times, shares = [one["times_s"][0] for one in own], [100 * first_share(one) for one in own]
             rows.append([network, sender.name, interval(times), interval(shares, 0)])
     return markdown(("network", f"sender ({runs} runs)", f"{FILE_KB / 1000:g} MB, s", "on path 1, %"), rows, texts=2)
@@ -396,7 +414,9 @@ def players_table(runs: int, at_once: int) -> str:
     rows = []
     for network in WATCHED_NETWORKS:
         for sender in SENDERS:
-            own = [one for spec, one in zip(specs, found, strict=True) if (spec.network, spec.sender) == (network, sender)]
+            own = [
+                one for spec, one in zip(specs, found, strict=True) if (spec.network, spec.sender) == (network, sender)
+            ]
             seen = [one["session"] for one in own]
             rows.append(
                 [
@@ -413,7 +433,7 @@ def players_table(runs: int, at_once: int) -> str:
 
 
 class Pair:
-    """A client and a server in namespaces of their own, and two shaped links between them, which the kernel carries itself."""
+    """A client and a server in namespaces of their own, and two links between them, which the kernel shapes."""
 
     def __init__(self, rate: str, queue: str) -> None:
         prefix = f"anabranch-{os.getpid()}-cost"
@@ -428,7 +448,8 @@ class Pair:
         for n in (1, 2):
             client.append(
                 f"ip addr add 10.{n}.0.2/32 dev ct{n}; ip link set ct{n} up\n"
-                f"ip rule add from 10.{n}.0.2 lookup 10{n}; ip route add {SERVER} dev ct{n} src 10.{n}.0.2 table 10{n}\n"
+                f"ip rule add from 10.{n}.0.2 lookup 10{n}\n"
+                f"ip route add {SERVER} dev ct{n} src 10.{n}.0.2 table 10{n}\n"
                 f"ip mptcp endpoint add 10.{n}.0.2 dev ct{n} subflow"
             )
             server.append(
@@ -472,7 +493,7 @@ COST_SENDERS = (SENDERS[0], *SENDERS[2:6])
 
 
 def _cpu_s(pids: Sequence[int]) -> float:
-    """User and system time of processes, and of the threads in which the kernel handles packets that it did not handle at once."""
+    """User and system time of processes and of threads of the kernel."""
     ticks = os.sysconf("SC_CLK_TCK")
     total = 0
     for pid in pids:
@@ -482,6 +503,7 @@ def _cpu_s(pids: Sequence[int]) -> float:
 
 
 def _ksoftirqd() -> list[int]:
+    """The threads in which the kernel handles packets that it could not handle at once."""
     found = subprocess.run(["pgrep", "-x", "ksoftirqd/[0-9]+"], capture_output=True, text=True, check=True)
     return [int(pid) for pid in found.stdout.split()]
 
@@ -526,8 +548,8 @@ def cost_table(runs: int, _at_once: int) -> str:
         for sender in COST_SENDERS:
             own = found[connections, sender]
             ratios = [cpu / other for (cpu, _), other in zip(own, base, strict=True)]
-            cells = (interval([cpu for cpu, _ in own]), interval(ratios), interval([rate for _, rate in own], 0))
-            rows.append([str(connections), sender.name, *cells])
+            numbers = (interval([cpu for cpu, _ in own]), interval(ratios), interval([rate for _, rate in own], 0))
+            rows.append([str(connections), sender.name, *numbers])
     head = ("connections", f"sender ({runs} runs)", "CPU s per Gbit", "over CUBIC's", "goodput, Mb/s")
     return markdown(head, rows, texts=2)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import math
 import statistics
 import sys
 import tempfile
@@ -30,7 +31,8 @@ CONTROLS = ("lia", "olia", "balia", "mcc")
 UNCOUPLED = "newreno"
 """Each subflow on its own: what the machine does without a coupled control."""
 
-# A coupled window grows by less than a packet per round trip. After the losses of its slow start it takes this long until it has its share.
+# A coupled window grows by less than a packet per round trip. After the losses of its slow start it takes this long
+# until it has its share.
 WARM_UP_S = 60
 # Then follow two minutes, which are a thousand round trips.
 DURATION_S = 180
@@ -40,9 +42,12 @@ UNUSED_PORT = 1
 # less goodput for the latter.
 PAYLOADS = {"tcp": 1448, "mptcp": 1428}
 
-# Random early drops: the loss curve is smooth, as the equations behind RFC 6356 assume. Thresholds for one bandwidth-delay
-# product of 10 Mb/s are those of the CoNEXT'12 scenarios; those of 20 Mb/s are twice as large.
-_RED = 'queue = {{ kind = "red", limit = "{0} packets", min = "{1} packets", max = "{2} packets", max_probability = "10 %" }}'
+# Random early drops: the loss curve is smooth, as the equations behind RFC 6356 assume. The thresholds for
+#  10 Mb/s are those of the CoNEXT'12 scenarios; those of 20 Mb/s are twice as large.
+_RED = (
+    'queue = {{ kind = "red", limit = "{0} packets", min = "{1} packets", max = "{2} packets", '
+    'max_probability = "10 %" }}'
+)
 _RED_10, _RED_20 = _RED.format(100, 25, 50), _RED.format(200, 50, 100)
 
 
@@ -118,7 +123,7 @@ Set = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Reference:
-    """What the coupled connection's measure is divided by: the mean of these runs' measures, of the best of the variants."""
+    """What the coupled connection's measure is divided by: the mean of the best of these variants."""
 
     variants: tuple[Set, ...]
     measure: Callable[[Metrics], float]
@@ -164,8 +169,8 @@ GOALS = (
         _of_session,
         0.9,
         True,
-        # Row 13 of laws.md has the same bar: windows that are coupled are smaller than that of one TCP on each path, and
-        # each has its own round trips of repair, for which a tenth is allowed.
+        # Row 13 of laws.md has the same bar: windows that are coupled are smaller than that of one TCP on each path,
+        # and each has its own round trips of repair, for which a tenth is allowed.
         "RFC 6356 wants at least 1; a tenth is allowed for the repair of losses of two windows instead of one",
         Reference((_tcp_on("fast"), _tcp_on("slow")), _alone),
     ),
@@ -176,7 +181,7 @@ GOALS = (
         1.15,
         False,
         # Row 13 again. Without coupling it is about 2.
-        "RFC 6356 wants at most 1; two subflows each have a smallest window and a slow start, for which 0.15 is allowed",
+        "RFC 6356 wants at most 1; 0.15 is allowed for two smallest windows and two slow starts",
     ),
     Goal(
         "shift: the share of the link with four TCPs, over that without coupling",
@@ -184,9 +189,10 @@ GOALS = (
         _share_of_busy,
         0.75,
         False,
-        # Without coupling a window goes with 1/sqrt(p), with LIA's law with 1/p. Where four TCPs have 2/5 of what two share,
-        # the windows' ratio falls from 2/5 to 4/25 and the share from 0.29 to 0.14, by half. Half of that way is the bar.
-        "LIA's law predicts 0.5 (windows go with 1/p instead of 1/sqrt(p)); half of the way from 1 to there is the bar",
+        # Without coupling a window goes with 1/sqrt(p), with LIA's law with 1/p. Each of five flows has 2/5 of what
+        # each of two has, so the windows' ratio falls from 2/5 to 4/25, and the share from 0.29 to 0.14: by half. The bar is
+        # in the middle.
+        "LIA's law predicts 0.5 (windows go with 1/p instead of 1/sqrt(p)); the bar is in the middle",
         Reference(({"transport.congestion_control": UNCOUPLED},), _share_of_busy),
         baseline=False,
     ),
@@ -213,7 +219,7 @@ class Row:
         count = len(self.values)
         if count < 2:
             return float("inf")
-        return float(stats.t.ppf(0.975, count - 1)) * statistics.stdev(self.values) / count**0.5
+        return float(stats.t.ppf(0.975, count - 1) * statistics.stdev(self.values) / math.sqrt(count))
 
     @property
     def verdict(self) -> str:
@@ -231,7 +237,7 @@ _TRIES = 3
 
 
 def live(scenario: str, overrides: Set, seed: int, duration_s: int) -> tuple[Metrics | None, int]:
-    """Runs a scenario with the kernel's server; metrics (none if the machine was too late each time), and how often it was."""
+    """Runs a scenario with the kernel's server; its metrics, if the machine was punctual, and how often it was not."""
     for attempt in range(_TRIES):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "goal.toml"
@@ -276,18 +282,21 @@ def _jobs(goal: Goal, controls: Sequence[str], seeds: int) -> dict[str, list[Job
     return jobs
 
 
-def measure(
-    goals: Sequence[Goal], controls: Sequence[str], *, seeds: int, duration_s: int, at_once: int
-) -> list[Row]:
+def measure(goals: Sequence[Goal], controls: Sequence[str], *, seeds: int, duration_s: int, at_once: int) -> list[Row]:
     """Runs everything, several runs at a time; the controls are attached already."""
     planned = {(goal.name, name): jobs for goal in goals for name, jobs in _jobs(goal, controls, seeds).items()}
     work = [job for jobs in planned.values() for job in jobs]
     with ThreadPoolExecutor(at_once) as pool:
-        values = dict(zip(map(id, work), pool.map(functools.partial(Job.value, duration_s=duration_s), work), strict=True))
+        values = dict(
+            zip(map(id, work), pool.map(functools.partial(Job.value, duration_s=duration_s), work), strict=True)
+        )
     rows = []
     for goal in goals:
         found = {
-            name: ([value for job in jobs if (value := values[id(job)][0]) is not None], sum(values[id(job)][1] for job in jobs))
+            name: (
+                [value for job in jobs if (value := values[id(job)][0]) is not None],
+                sum(values[id(job)][1] for job in jobs),
+            )
             for (own, name), jobs in planned.items()
             if own == goal.name
         }
@@ -301,7 +310,10 @@ def measure(
 
 def markdown(rows: Sequence[Row]) -> str:
     """The table of the page."""
-    lines = ["| goal of RFC 6356, bar | control | measured, 95 % interval | runs | verdict |", "| --- | --- | ---: | ---: | --- |"]
+    lines = [
+        "| goal of RFC 6356, bar | control | measured, 95 % interval | runs | verdict |",
+        "| --- | --- | ---: | ---: | --- |",
+    ]
     for row in rows:
         bar = f"{'≥' if row.goal.at_least else '≤'} {row.goal.bound:g}"
         measured = f"{row.mean:.3f} ± {row.half:.3f}"
@@ -316,7 +328,13 @@ def main() -> None:
     parser.add_argument("--only", metavar="TEXT", action="append", help="goals with this in their names (all)")
     parser.add_argument("--control", choices=CONTROLS, action="append", help="these controls (all)")
     parser.add_argument("--seeds", type=int, default=6, help="runs of each (6)")
-    parser.add_argument("--duration", type=int, default=DURATION_S, metavar="S", help=f"of a run, with {WARM_UP_S} s of warm-up ({DURATION_S})")
+    parser.add_argument(
+        "--duration",
+        type=int,
+        default=DURATION_S,
+        metavar="S",
+        help=f"of a run, with {WARM_UP_S} s of warm-up ({DURATION_S})",
+    )
     parser.add_argument("--at-once", type=int, default=6, help="runs at a time (6)")
     parser.add_argument("--attached", action="store_true", help="the controls are attached already, and stay so")
     options = parser.parse_args()

@@ -5,7 +5,8 @@
     .venv/bin/python scripts/kernel-runs.py KEPT part.json        replaces the test cases of a part of the campaign
     anabranch validate --again docs/validation/kernel-runs.json   compares them again
 
-Those of part (g), which need controls that are attached, are in a file of their own: `--to docs/validation/kernel-controls-runs.json`.
+Those of part (g), which need controls that are attached, are in a file of their own:
+`--to docs/validation/kernel-controls-runs.json`.
 
 Verdicts and simulated runs are left out, because they are made anew. Tests in `tests/test_validate.py` compare the
 results with the tables of `docs/validation/kernel.md` and `docs/validation/kernel-controls.md`.

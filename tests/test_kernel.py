@@ -125,8 +125,8 @@ def test_kernel_runs_with_each_control_do_not_contradict_the_simulation(place: s
     assert any(row["verdict"] == "equivalent" for row in part["rows"])
 
 
-# Means of two runs with a minute of measurement vary by a tenth from campaign to campaign, so the share of the busy link
-# only has to be smaller than without coupling. The page has the bar for means of longer and more runs.
+# Means of two runs with a minute of measurement vary by a tenth from campaign to campaign, so the share of the busy
+# link only has to be smaller than without coupling. The page has the bar for means of longer and more runs.
 SHORT = {"seeds": 2, "duration_s": 120, "at_once": 6}
 SHORT_SHIFT_BOUND = 1.0
 

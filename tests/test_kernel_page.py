@@ -1,4 +1,4 @@
-"""docs/how-to/kernel.md: its own commands, in a namespace, from nginx to a coupled control and path use on its traffic."""
+"""docs/how-to/kernel.md: its own commands, in a namespace, from nginx to a coupled control and path use."""
 
 import fcntl
 import os
