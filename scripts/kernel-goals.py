@@ -190,8 +190,7 @@ GOALS = (
         0.75,
         False,
         # Without coupling a window goes with 1/sqrt(p), with LIA's law with 1/p. Each of five flows has 2/5 of what
-        # each of two has, so the windows' ratio falls from 2/5 to 4/25, and the share from 0.29 to 0.14: by half. The bar is
-        # in the middle.
+        # each of two has, so the windows' ratio falls from 2/5 to 4/25, and the share from 0.29 to 0.14: by half.
         "LIA's law predicts 0.5 (windows go with 1/p instead of 1/sqrt(p)); the bar is in the middle",
         Reference(({"transport.congestion_control": UNCOUPLED},), _share_of_busy),
         baseline=False,
