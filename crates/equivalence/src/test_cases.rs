@@ -311,13 +311,9 @@ fn our_server() -> Vec<TestCase> {
 const COUPLED_CONTROLS: [&str; 4] = ["lia", "olia", "balia", "mcc"];
 
 fn coupled() -> Vec<TestCase> {
-    let case = |pair: &[Link; 2], control| {
-        // Chance decides how the windows share the data where there are random losses.
-        let lossy = pair.iter().any(|link| link.loss > 0);
-        let (live_runs, simulated_runs) = if lossy { (LOSSY_RUNS, LOSSY_SIMULATED_RUNS) } else { (5, SIMULATED_RUNS) };
-        TestCase { simulated_runs, ..Kind::bulk(Part::Coupled, UPSTREAM, live_runs).case(pair, control) }
-    };
-    PAIRS.iter().flat_map(|pair| COUPLED_CONTROLS.map(|control| case(pair, control))).collect()
+    let kind = Kind::bulk(Part::Coupled, UPSTREAM, 5);
+    let pairs = PAIRS.iter().flat_map(|pair| COUPLED_CONTROLS.map(|control| kind.case(pair, control)));
+    pairs.collect()
 }
 
 /// dash.js without its fast switch: with it, it fetches the segment on screen again and keeps its buffer almost empty,
