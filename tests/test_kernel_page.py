@@ -76,7 +76,7 @@ class Shell:
         """Runs a command, which must succeed; what it printed."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(f"{command}\necho; echo '{MARK}' $?\n")
+        self._process.stdin.write(f"{command}\ncode=$?; echo; echo '{MARK}' $code\n")
         self._process.stdin.flush()
         output = ""
         for line in self._process.stdout:
