@@ -27,6 +27,8 @@ fn variants() -> Vec<Variant> {
         ("earliest", vec![("waiting", Value::Flag(false))]),
         ("earliest", vec![("copies", Value::Flag(false))]),
         ("earliest", vec![("failover", Value::Flag(false))]),
+        ("reinject-deadline", vec![("factor", Value::Number(2.0)), ("floor_ms", Value::Number(0.0))]),
+        ("peekaboo", vec![("learning", Value::Number(0.0))]),
     ]);
     let wrapped: Vec<Variant> = variants
         .iter()
@@ -47,7 +49,7 @@ fn make((name, entries): &Variant) -> Box<dyn Scheduler> {
 #[test]
 fn names_are_unique_and_begin_with_the_documented_ones() {
     let names: Vec<_> = REGISTRY.iter().map(|entry| entry.name).collect();
-    let documented = "min-rtt, linux, round-robin, redundant, blest, ecf, gr-sty, tp-sty, tr-sty, largest-window, highest-rate, earliest";
+    let documented = "min-rtt, linux, round-robin, redundant, blest, ecf, gr-sty, tp-sty, tr-sty, largest-window, highest-rate, earliest, sttf, redundant-idle, reinject-deadline, peekaboo";
     assert!(names.join(", ").starts_with(documented), "scripts depend on these names: {names:?}");
     let unique: std::collections::BTreeSet<_> = names.iter().collect();
     assert_eq!(unique.len(), names.len());
