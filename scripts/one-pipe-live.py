@@ -1,11 +1,11 @@
 """Measures chunk downloads over two paths to a kernel's client, for docs/validation/one-pipe.md.
 
-    .venv/bin/python scripts/one-pipe-live.py --keep runs.json                      measures (root, Linux) and keeps what was measured
-    .venv/bin/python scripts/one-pipe-live.py --kept runs.json                      prints the table of kept runs
+    .venv/bin/python scripts/one-pipe-live.py --keep runs.json    measures (root, Linux) and keeps what was measured
+    .venv/bin/python scripts/one-pipe-live.py --kept runs.json    prints the table of kept runs
     .venv/bin/python scripts/one-pipe-live.py --kept runs.json --write docs/validation/one-pipe.md
 
-Every run is a process of its own, `anabranch run --live`, so several are made at once. Beside each row stands the same scenario in
-simulation, with the same seeds; today's Linux is `transport.kernel = "upstream"` there.
+Every run is a process of its own, `anabranch run --live`, so several are made at once. Beside each row stands the same
+scenario in simulation, with the same seeds; today's Linux is `transport.kernel = "upstream"` there.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def quantiles(times: Sequence[float]) -> str:
 
 
 def table(kept: Sequence[Kept], kernel: str) -> str:
-    """The runs beside simulation, void ones left out."""
+    """The runs beside simulation, without invalid ones."""
     valid = [run for run in kept if run.lateness_s <= MOST_LATENESS_S and run.times_ms]
     seeds = len({run.job.seed for run in valid})
     seconds = max(run.job.seconds for run in valid)
@@ -145,16 +145,16 @@ def table(kept: Sequence[Kept], kernel: str) -> str:
     lines = [[*head, *columns], ["---", "---", *["---:"] * len(columns)]]
     for rates in RATES:
         for index, sender in enumerate(SENDERS):
-            cells = []
+            texts = []
             for chunk_kb in CHUNKS_KB:
                 same = [run for run in valid if (run.job.sender, run.job.chunk_kb) == (index, chunk_kb)]
                 same = [run for run in same if run.job.rates_kbps == rates]
                 wire = [time for run in same for time in run.times_ms]
                 model = [time for run in same for time in simulated(run.job)]
-                cells += [quantiles(wire), quantiles(model)] if same else ["", ""]
-            if any(cells):
+                texts += [quantiles(wire), quantiles(model)] if same else ["", ""]
+            if any(texts):
                 name = f"{rates[0]} + {rates[1]}" if sender.scenario == "chunks" else "one path"
-                lines.append([name, sender.name, *cells])
+                lines.append([name, sender.name, *texts])
     worst = max(run.lateness_s for run in valid)
     note = (
         f"Linux {kernel}. {len(valid)} of {len(kept)} runs are valid; at the 99th percentile the emulator was at most "

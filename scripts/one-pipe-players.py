@@ -1,4 +1,4 @@
-"""Measures viewers over two paths: beside one TCP (docs/validation/one-pipe.md), and with each term of `joined` (joined.md).
+"""Measures viewers over two paths: beside one TCP (one-pipe.md), and with each term of `joined` (joined.md).
 
     .venv/bin/python scripts/one-pipe-players.py                             prints the tables
     .venv/bin/python scripts/one-pipe-players.py --only dash --seeds 5       one table, with fewer seeds
@@ -43,7 +43,7 @@ SEGMENTS_S = (1, 6, 10)
 PLAIN = {"transport.opportunistic_retransmission": "false", "transport.penalisation": "false"}
 OURS = {**PLAIN, "transport.scheduler": "earliest", "transport.congestion_control": "cbbr"}
 
-# The papers' scenarios: what is varied, the metric in which the paper's trouble shows, and whether more of it is better.
+# The papers' scenarios, the metric in which the paper's trouble shows, and whether more of it is better.
 TERMS_ON: tuple[tuple[str, str, bool], ...] = (
     ("sticky/base", "stall_s", False),
     ("sticky/3p-150", "stall_s", False),
@@ -54,6 +54,25 @@ TERMS_ON: tuple[tuple[str, str, bool], ...] = (
 CONTROLS = ("lia", "cbbr")
 TERMS = ("arrival", "rate", "waiting", "copies", "failover", "recovery", "window", "stickiness")
 BESIDE = ("min-rtt", "earliest", "sttf", "redundant-idle", "reinject-deadline", "peekaboo")
+
+# Blocked links: one download without a pause in place of the segments, and the senders.
+BLOCKAGE = "one-pipe/5g-blockage"
+ONE_DOWNLOAD = {
+    "session.0.video": '{ kind = "bulk", size = "400 MB" }',
+    "session.0.player": '"bulk"',
+    "duration": "60 s",
+}
+FAIR = {"transport.opportunistic_retransmission": "true", "transport.penalisation": "true"}
+LINUX = {"transport.kernel": "upstream", "transport.congestion_control": "cubic", "transport.scheduler": "linux"}
+BLOCKED: dict[str, Overrides] = {
+    "`earliest`, `cbbr`": {},
+    "the same with `failover = false`": {"transport.scheduler": '{ name = "earliest", failover = false }'},
+    "`ecf`, `bbr`": {"transport.scheduler": "ecf", "transport.congestion_control": "bbr"},
+    "`min-rtt`, `lia`": {**FAIR, "transport.scheduler": "min-rtt", "transport.congestion_control": "lia"},
+    "today's Linux, CUBIC": LINUX,
+    "millimetre waves alone": {"session.0.paths": '["mmwave"]'},
+    "LTE alone": {"session.0.paths": '["lte"]'},
+}
 
 
 def viewer(scenario: str, overrides: Overrides, seed: int) -> Session:
@@ -125,6 +144,34 @@ def dash_table(seeds: int) -> str:
     return markdown(head, rows, texts=2)
 
 
+def times_ms(sessions: Sequence[Session]) -> list[float]:
+    """The times of all chunks that arrived, ascending."""
+    chunks = [chunk for session in sessions for chunk in session["downloads"] if chunk["finished_s"] is not None]
+    return sorted(1000 * (chunk["finished_s"] - chunk["requested_s"]) for chunk in chunks)
+
+
+def blockage_table(seeds: int) -> str:
+    """Senders over a link that is blocked every few seconds: the longest gap of a download, and segments' times."""
+    rows = []
+    for name, sender in BLOCKED.items():
+        gaps = [session["longest_delivery_gap_s"] for session in viewers(BLOCKAGE, {**sender, **ONE_DOWNLOAD}, seeds)]
+        chunks = viewers(BLOCKAGE, sender, seeds)
+        times = times_ms(chunks)
+        quantiles = [times[max(math.ceil(share * len(times)), 1) - 1] for share in (0.5, 0.9, 0.99)]
+        mean, half = interval(gaps)
+        copied = sum(session["copied_bytes"] or 0 for session in chunks) / sum(session["bytes"] for session in chunks)
+        texts = [f"{mean:.2f} ± {half:.2f}", f"{max(gaps):.2f}", " / ".join(f"{q:.0f}" for q in quantiles)]
+        rows.append([name, *texts, f"{copied:.1%}"])
+    head = (
+        f"sender ({seeds} seeds)",
+        "one download: longest gap, s",
+        "largest",
+        "segments of 1 MB: p50 / p90 / p99, ms",
+        "copies",
+    )
+    return markdown(head, rows, texts=1)
+
+
 def scheduler(name: str, options: Overrides) -> str:
     """A scheduler as a scenario writes it."""
     entries = [f'name = "{name}"', *(f"{key} = {value}" for key, value in options.items())]
@@ -179,6 +226,7 @@ def replaced(page: str, name: str, text: str) -> str:
 # Tables, and their pages below docs/validation.
 TABLES: dict[str, tuple[Callable[[int], str], str]] = {
     "dash": (dash_table, "one-pipe.md"),
+    "blockage": (blockage_table, "one-pipe.md"),
     "terms": (terms_table, "joined.md"),
 }
 
