@@ -1,4 +1,4 @@
-"""Measures viewers over two paths: beside one TCP (one-pipe.md), and with each term of `joined` (joined.md).
+"""Measures viewers over two paths: beside one TCP, over blocked links, and without each term of `joined`.
 
     .venv/bin/python scripts/one-pipe-players.py                             prints the tables
     .venv/bin/python scripts/one-pipe-players.py --only dash --seeds 5       one table, with fewer seeds
@@ -223,11 +223,11 @@ def replaced(page: str, name: str, text: str) -> str:
     return re.sub(f"{begin}.*{end}", lambda _: f"{begin}\n\n{text}\n\n{end}", page, flags=re.DOTALL)
 
 
-# Tables, and their pages below docs/validation.
+# Tables, and their pages in the folder.
 TABLES: dict[str, tuple[Callable[[int], str], str]] = {
     "dash": (dash_table, "one-pipe.md"),
     "blockage": (blockage_table, "one-pipe.md"),
-    "terms": (terms_table, "joined.md"),
+    "terms": (terms_table, "one-pipe.md"),
 }
 
 
