@@ -1,4 +1,4 @@
-"""Measures viewers over two paths: beside one TCP and over blocked links.
+"""Measures viewers over two paths: beside one TCP, over blocked links, and without each term of `joined`.
 
     .venv/bin/python scripts/one-pipe-players.py                             prints the tables
     .venv/bin/python scripts/one-pipe-players.py --only dash --seeds 5       one table, with fewer seeds
@@ -42,6 +42,18 @@ SEGMENTS_S = (1, 6, 10)
 # A path that is slow is not one that is at fault.
 PLAIN = {"transport.opportunistic_retransmission": "false", "transport.penalisation": "false"}
 OURS = {**PLAIN, "transport.scheduler": "earliest", "transport.congestion_control": "cbbr"}
+
+# The papers' scenarios, the metric in which the paper's trouble shows, and whether more of it is better.
+TERMS_ON: tuple[tuple[str, str, bool], ...] = (
+    ("sticky/base", "stall_s", False),
+    ("sticky/3p-150", "stall_s", False),
+    ("dash/ratio-1-2", QOE, True),
+    ("dash/ratio-1-5", QOE, True),
+    ("mptcp-plus/ratio-0.49", QOE, True),
+)
+CONTROLS = ("lia", "cbbr")
+TERMS = ("arrival", "rate", "waiting", "copies", "failover", "recovery", "window", "stickiness")
+BESIDE = ("min-rtt", "earliest", "sttf", "redundant-idle", "reinject-deadline", "peekaboo")
 
 # Blocked links: one download without a pause in place of the segments, and the senders.
 BLOCKAGE = "one-pipe/5g-blockage"
@@ -160,6 +172,49 @@ def blockage_table(seeds: int) -> str:
     return markdown(head, rows, texts=1)
 
 
+def scheduler(name: str, options: Overrides) -> str:
+    """A scheduler as a scenario writes it."""
+    entries = [f'name = "{name}"', *(f"{key} = {value}" for key, value in options.items())]
+    return "{ " + ", ".join(entries) + " }"
+
+
+def variants() -> dict[str, str]:
+    """Names of the rows and their schedulers; the first one is what all others are compared with."""
+    found = {"joined": scheduler("joined", {})}
+    found |= {f"without `{term}`": scheduler("joined", {term: "false"}) for term in TERMS}
+    found |= {f"`{name}`": scheduler(name, {}) for name in BESIDE}
+    return found
+
+
+def terms_table(seeds: int) -> str:
+    """What each term of `joined` is worth: the difference that it makes to leave it out."""
+    blocks = []
+    for control in CONTROLS:
+        common = {**PLAIN, "transport.congestion_control": control}
+        whole = {
+            name: viewers(name, {**common, "transport.scheduler": variants()["joined"]}, seeds) for name, *_ in TERMS_ON
+        }
+        rows = [["joined", *(f"{mean_of(whole[name], metric):.{digits(metric)}f}" for name, metric, _ in TERMS_ON)]]
+        for variant, spec in list(variants().items())[1:]:
+            row = [variant]
+            for name, metric, _ in TERMS_ON:
+                other = viewers(name, {**common, "transport.scheduler": spec}, seeds)
+                pairs = zip(other, whole[name], strict=True)
+                row.append(signed(*interval([a[metric] - b[metric] for a, b in pairs]), digits(metric)))
+            rows.append(row)
+        columns = [
+            f"{name}: {'frozen, s' if metric == 'stall_s' else 'QoE'} ({'more' if better else 'less'} is better)"
+            for name, metric, better in TERMS_ON
+        ]
+        blocks.append(markdown((f"with `{control}` ({seeds} seeds)", *columns), rows, texts=1))
+    return "\n\n".join(blocks)
+
+
+def digits(metric: str) -> int:
+    """Decimals of a metric."""
+    return 2 if metric == "stall_s" else 0
+
+
 def replaced(page: str, name: str, text: str) -> str:
     """The page with this table between its marks."""
     begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
@@ -172,6 +227,7 @@ def replaced(page: str, name: str, text: str) -> str:
 TABLES: dict[str, tuple[Callable[[int], str], str]] = {
     "dash": (dash_table, "one-pipe.md"),
     "blockage": (blockage_table, "one-pipe.md"),
+    "terms": (terms_table, "one-pipe.md"),
 }
 
 

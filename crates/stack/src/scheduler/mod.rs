@@ -61,6 +61,7 @@ pub static REGISTRY: Registry<Constructor> = Registry::new(&[
     redundant_idle::ENTRY,
     reinject_deadline::ENTRY,
     peekaboo::ENTRY,
+    earliest::JOINED,
 ]);
 
 /// The option that every scheduler takes: keep data off subflows in fast recovery.
