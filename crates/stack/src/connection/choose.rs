@@ -60,7 +60,7 @@ impl Connection {
     }
 
     fn choose_control(&mut self, now: Instant) -> Option<Choice> {
-        self.subflows.attention().iter().find_map(|at| {
+        self.subflows.business().attention.iter().find_map(|at| {
             let subflow = &self.subflows[at];
             if subflow.reset.is_some() {
                 Some(Choice::Reset(at))
@@ -75,10 +75,11 @@ impl Connection {
     }
 
     fn choose_data(&mut self, now: Instant) -> Option<Choice> {
-        if self.has_no_data() {
+        let business = self.subflows.business();
+        if business.in_flight.union(business.queued).is_empty() && self.outgoing.is_idle() {
             return None;
         }
-        for at in 0..self.subflows.len() {
+        for at in business.watched.iter() {
             if !self.may_send_now(now, at) || !self.subflows[at].sender.may_retransmit() {
                 continue;
             }
@@ -105,11 +106,6 @@ impl Connection {
         }
     }
 
-    /// Nothing is to be sent, retransmitted or waited for: the usual state of a pure receiver.
-    fn has_no_data(&self) -> bool {
-        self.outgoing.is_idle() && self.subflows.iter().all(|s| s.sender.board().is_empty() && s.queue.is_empty())
-    }
-
     /// Whether the subflow may send data now; records when only pacing prevents it.
     fn may_send_now(&mut self, now: Instant, at: usize) -> bool {
         let subflow = &self.subflows[at];
@@ -129,9 +125,8 @@ impl Connection {
 
     /// Data that was queued on a subflow.
     fn choose_queued(&mut self, now: Instant) -> Option<Choice> {
-        for at in 0..self.subflows.len() {
-            let subflow = &self.subflows[at];
-            if subflow.queue.is_empty() || self.waits.filling == Some(subflow.id) || !self.may_send_now(now, at) {
+        for at in self.subflows.business().queued.iter() {
+            if self.waits.filling == Some(self.subflows[at].id) || !self.may_send_now(now, at) {
                 continue;
             }
             if self.windows_decay() {
@@ -167,7 +162,9 @@ impl Connection {
     /// Decays the windows of subflows that may send now after a pause.
     fn decay_idle_windows(&mut self, now: Instant) {
         if self.windows_decay() {
-            (0..self.subflows.len()).for_each(|at| self.decay_idle_window(now, at));
+            let in_flight = self.subflows.business().in_flight;
+            let idle = (0..self.subflows.len()).filter(|at| !in_flight.contains(*at));
+            idle.for_each(|at| self.decay_idle_window(now, at));
         }
     }
 
@@ -306,7 +303,8 @@ impl Connection {
         };
         let (mut regular, mut backups) = (SubflowSet::EMPTY, SubflowSet::EMPTY);
         let mut only_backups = true;
-        for (at, view) in self.views_now().iter().enumerate() {
+        let options = self.data_options();
+        for (at, view) in self.subflows.views(options).iter().enumerate() {
             if !(view.usable() || (alone && view.established)) || Some(view.id) == without {
                 continue;
             }
@@ -320,7 +318,7 @@ impl Connection {
             // This data leaves at once, so pacing and bursts matter; a queue can take data at any time.
             let unsent = self.outgoing.unsent();
             for at in set.iter() {
-                let full = self.views_now()[at].mss;
+                let full = options.full_payload(&self.subflows[at]);
                 if !self.may_send_now(now, at) || self.subflows.defers_for_burst(now, at, unsent, full) {
                     set.remove(at);
                 }
@@ -389,7 +387,7 @@ impl Connection {
 
     fn choose_end(&mut self) -> Option<Choice> {
         self.begin_end();
-        self.subflows.attention().iter().find_map(|at| {
+        self.subflows.business().attention.iter().find_map(|at| {
             let subflow = &self.subflows[at];
             if !subflow.is_established() {
                 None
@@ -433,13 +431,13 @@ impl Connection {
     }
 
     fn choose_acknowledgment(&mut self, now: Instant) -> Option<Choice> {
-        let attention = self.subflows.attention();
+        let concerned = self.subflows.owing().union(self.subflows.business().attention);
         let wants = |at: &usize| {
             let subflow = &self.subflows[*at];
-            let signals = || attention.contains(*at) && !subflow.signals.is_empty() && self.may_signal(*at);
+            let signals = || !subflow.signals.is_empty() && self.may_signal(*at);
             subflow.is_established() && (subflow.receiver.wants_ack(now) || signals())
         };
-        (0..self.subflows.len()).find(wants).map(Choice::Ack)
+        concerned.iter().find(wants).map(Choice::Ack)
     }
 
     /// Whether there is data that the subflow may send, or that a scheduler may give it.

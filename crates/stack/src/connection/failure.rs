@@ -100,8 +100,14 @@ impl Connection {
 
     /// Removes closed subflows, and moves their data to the others.
     pub(super) fn remove_dead(&mut self, now: Instant) {
+        if !self.subflows.business().attention.is_empty() {
+            self.remove_closed(now);
+        }
+    }
+
+    fn remove_closed(&mut self, now: Instant) {
         let mut at = 0;
-        while at < self.subflows.len() && !self.subflows.attention().is_empty() {
+        while at < self.subflows.len() {
             let State::Closed(reason) = self.subflows[at].state else {
                 at += 1;
                 continue;

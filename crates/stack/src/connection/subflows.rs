@@ -42,6 +42,19 @@ impl DataOptions {
     }
 }
 
+/// Which subflows may have something to send, by what it is. A subflow that is in none of the sets has nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Business {
+    /// Something other than data and acknowledgments, see [`Subflow::needs_attention`].
+    pub attention: SubflowSet,
+    /// Data in flight.
+    pub in_flight: SubflowSet,
+    /// Data in its queue.
+    pub queued: SubflowSet,
+    /// Losses to repair, or a pace at which to send.
+    pub watched: SubflowSet,
+}
+
 /// See the module's description.
 pub(super) struct Subflows {
     subflows: Vec<Subflow>,
@@ -51,10 +64,11 @@ pub(super) struct Subflows {
     changed: SubflowSet,
     /// Subflows that have sent since their view was written, and changed in nothing else that it shows.
     sent: SubflowSet,
-    /// Subflows that may have changed since the sets below were computed.
+    /// Subflows that may have changed since their business was looked at.
     unexamined: SubflowSet,
-    /// Subflows with other business than data and acknowledgments, see [`Subflow::needs_attention`].
-    attention: SubflowSet,
+    business: Business,
+    /// Subflows that may owe the peer an acknowledgment.
+    owing: SubflowSet,
     /// Subflows that may have changed since the end of the last burst, or that wait for the end of the next one.
     unsettled: SubflowSet,
     /// What the views were written with.
@@ -69,7 +83,8 @@ impl Subflows {
             changed: SubflowSet::EMPTY,
             sent: SubflowSet::EMPTY,
             unexamined: SubflowSet::EMPTY,
-            attention: SubflowSet::EMPTY,
+            business: Business::default(),
+            owing: SubflowSet::EMPTY,
             unsettled: SubflowSet::EMPTY,
             options,
         }
@@ -97,24 +112,32 @@ impl Subflows {
         self.subflows.iter_mut()
     }
 
-    /// The receiving half of a subflow, which is in no view and never needs attention of its own.
+    /// The receiving half of a subflow, which is in no view and has no business but acknowledgments.
     #[inline]
     pub fn receiver(&mut self, at: usize) -> &mut Receiver {
+        self.owing.insert(at);
         &mut self.subflows[at].receiver
+    }
+
+    /// A subflow whose peer answered: nothing changes but the pace, the signs of life, and with them the view.
+    #[inline]
+    pub fn answered(&mut self, at: usize) -> &mut Subflow {
+        self.changed.insert(at);
+        &mut self.subflows[at]
     }
 
     /// A subflow that is about to send a packet with new data. Of its view only the counts of data change, unless it was
     /// idle: then the control may change the window.
     #[inline]
     pub fn sending(&mut self, at: usize) -> &mut Subflow {
-        let subflow = &mut self.subflows[at];
+        let subflow = &self.subflows[at];
         if subflow.sender.board().is_empty() || subflow.infinite_from.is_some() {
-            self.changed.insert(at);
+            self.mark(at);
         } else {
             self.sent.insert(at);
+            self.unsettled.insert(at);
         }
-        self.unsettled.insert(at);
-        subflow
+        &mut self.subflows[at]
     }
 
     /// Stores a mapping of the peer in place of those that are used. No view shows mappings.
@@ -122,17 +145,28 @@ impl Subflows {
         self.subflows[at].replace_mappings(mapping);
     }
 
-    /// Subflows with other business than data and acknowledgments.
+    /// Which subflows may have something to send, acknowledgments apart.
     #[inline]
-    pub fn attention(&mut self) -> SubflowSet {
+    pub fn business(&mut self) -> Business {
         for at in std::mem::take(&mut self.unexamined).iter() {
-            if self.subflows[at].needs_attention() {
-                self.attention.insert(at);
-            } else {
-                self.attention.remove(at);
+            let (subflow, business) = (&self.subflows[at], &mut self.business);
+            business.attention.put(at, subflow.needs_attention());
+            business.in_flight.put(at, !subflow.sender.board().is_empty());
+            business.queued.put(at, !subflow.queue.is_empty());
+            business.watched.put(at, subflow.sender.is_watched());
+        }
+        self.business
+    }
+
+    /// Subflows that owe the peer an acknowledgment, now or later.
+    #[inline]
+    pub fn owing(&mut self) -> SubflowSet {
+        for at in self.owing.iter() {
+            if !self.subflows[at].receiver.owes_ack() {
+                self.owing.remove(at);
             }
         }
-        self.attention
+        self.owing
     }
 
     /// Adds a subflow; returns its position.
@@ -146,13 +180,14 @@ impl Subflows {
 
     /// Removes a subflow; those after it move to the position before theirs.
     pub fn remove(&mut self, at: usize) -> Subflow {
-        (self.attention, self.sent) = (SubflowSet::EMPTY, SubflowSet::EMPTY);
+        (self.business, self.sent) = (Business::default(), SubflowSet::EMPTY);
         self.mark_all(self.subflows.len() - 1);
         self.views.remove(at);
         self.subflows.remove(at)
     }
 
     /// The subflows as schedulers see them.
+    #[inline]
     pub fn views(&mut self, options: DataOptions) -> &[SubflowView] {
         self.update_views(options);
         &self.views
@@ -199,21 +234,32 @@ impl Subflows {
     fn mark(&mut self, at: usize) {
         self.changed.insert(at);
         self.unexamined.insert(at);
+        self.owing.insert(at);
         self.unsettled.insert(at);
     }
 
     fn mark_all(&mut self, count: usize) {
         self.changed = SubflowSet::below(count);
         self.unexamined = SubflowSet::below(count);
+        self.owing = SubflowSet::below(count);
         self.unsettled = SubflowSet::below(count);
     }
 
+    /// Writes the views that are out of date.
     #[inline]
     fn update_views(&mut self, options: DataOptions) {
         if options != self.options {
             self.options = options;
             self.changed = SubflowSet::below(self.subflows.len());
         }
+        if !self.changed.union(self.sent).is_empty() {
+            self.write_views(options);
+        }
+        let truth = |subflow: &Subflow| subflow.view(options.full_payload(subflow));
+        debug_assert!(self.subflows.iter().map(truth).eq(self.views.iter().copied()), "a view is out of date");
+    }
+
+    fn write_views(&mut self, options: DataOptions) {
         for at in std::mem::take(&mut self.sent).iter() {
             self.subflows[at].count_data(&mut self.views[at]);
         }
@@ -221,8 +267,6 @@ impl Subflows {
             let subflow = &self.subflows[at];
             self.views[at] = subflow.view(options.full_payload(subflow));
         }
-        let truth = |subflow: &Subflow| subflow.view(options.full_payload(subflow));
-        debug_assert!(self.subflows.iter().map(truth).eq(self.views.iter().copied()), "a view is out of date");
     }
 }
 
