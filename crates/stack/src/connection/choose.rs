@@ -6,7 +6,7 @@
 
 use super::{Commit, Connection, Failover, Mode};
 use crate::scheduler::{Decision, SubflowSet, Trigger, View};
-use crate::subflow::{Chunk, Record, Reinjection, Subflow};
+use crate::subflow::{Chunk, Closing, Record, Reinjection, Subflow};
 use crate::view::SubflowView;
 use anabranch_events::{SendKind, TransportEvent};
 use anabranch_units::{Instant, SubflowId};
@@ -62,9 +62,9 @@ impl Connection {
     fn choose_control(&mut self, now: Instant) -> Option<Choice> {
         self.subflows.business().attention.iter().find_map(|at| {
             let subflow = &self.subflows[at];
-            if subflow.reset.is_some() {
+            if subflow.errands.resets() {
                 Some(Choice::Reset(at))
-            } else if subflow.third_due {
+            } else if subflow.errands.owes_third_segment() {
                 Some(Choice::Ack(at))
             } else if subflow.handshake.due.is_some_and(|due| due <= now) && !subflow.handshake_failed() {
                 Some(Choice::Handshake(at))
@@ -389,17 +389,12 @@ impl Connection {
         self.begin_end();
         self.subflows.business().attention.iter().find_map(|at| {
             let subflow = &self.subflows[at];
-            if !subflow.is_established() {
-                None
-            } else if subflow.data_fin_due {
-                Some(Choice::End(at))
-            } else if subflow.closing && !subflow.fin_sent && subflow.queue.is_empty() {
-                Some(Choice::Fin(at))
-            } else if subflow.window_probe {
-                Some(Choice::WindowProbe(at))
-            } else {
-                None
-            }
+            let closing = subflow.errands.closing(!subflow.queue.is_empty()).filter(|_| subflow.is_established())?;
+            Some(match closing {
+                Closing::DataFin => Choice::End(at),
+                Closing::Fin => Choice::Fin(at),
+                Closing::WindowProbe => Choice::WindowProbe(at),
+            })
         })
     }
 
@@ -412,12 +407,12 @@ impl Connection {
         let may_send = self.mode == Mode::Multipath && self.confirmed;
         if self.outgoing.end_pending() && may_send && !self.data_fin_sent {
             self.data_fin_sent = true;
-            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.data_fin_due = true);
+            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.errands.send_data_fin());
         }
         if self.mode == Mode::Plain {
             for at in 0..self.subflows.len() {
-                if self.subflows[at].is_established() && !self.subflows[at].closing {
-                    self.subflows[at].closing = true;
+                if self.subflows[at].is_established() && !self.subflows[at].errands.is_closing() {
+                    self.subflows[at].errands.close();
                 }
             }
         }
@@ -434,7 +429,7 @@ impl Connection {
         let concerned = self.subflows.owing().union(self.subflows.business().attention);
         let wants = |at: &usize| {
             let subflow = &self.subflows[*at];
-            let signals = || !subflow.signals.is_empty() && self.may_signal(*at);
+            let signals = || !subflow.errands.signals.is_empty() && self.may_signal(*at);
             subflow.is_established() && (subflow.receiver.wants_ack(now) || signals())
         };
         concerned.iter().find(wants).map(Choice::Ack)

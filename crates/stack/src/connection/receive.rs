@@ -243,7 +243,7 @@ impl Connection {
             self.on_progress(now);
         }
         let subflow = &self.subflows[at];
-        if subflow.fin_sent && acked == subflow.sender.next() {
+        if subflow.errands.fin_sent() && acked == subflow.sender.next() {
             self.outgoing.on_ack(self.outgoing.end() + 1);
         }
     }
@@ -419,8 +419,8 @@ impl Connection {
     /// The peer closes a subflow but not the connection: this end closes it too, and its data moves to other subflows.
     fn answer_subflow_end(&mut self, at: usize) {
         let subflow = &mut self.subflows[at];
-        if self.mode == Mode::Multipath && subflow.receiver.finished() && !subflow.closing {
-            subflow.closing = true;
+        if self.mode == Mode::Multipath && subflow.receiver.finished() && !subflow.errands.is_closing() {
+            subflow.errands.close();
             self.reinject_queue(at);
         }
     }
