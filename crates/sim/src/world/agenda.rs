@@ -6,71 +6,60 @@
 
 use anabranch_units::Instant;
 
-/// A component with its time, as one number: the lower is the earlier, and of equal times that of the lower component.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry(u128);
-
-impl Entry {
-    fn new(at: Instant, component: usize) -> Self {
-        Entry(u128::from(at.as_nanos()) << 64 | component as u128)
-    }
-
-    fn at(self) -> Instant {
-        Instant::from_nanos((self.0 >> 64) as u64)
-    }
-
-    fn component(self) -> usize {
-        self.0 as u64 as usize
-    }
-}
-
 /// The timeouts of a fixed number of components.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
-    /// `nodes[1]` is the root, the children of `i` are `2 i` and `2 i + 1`, and the second half are the leaves, one per component.
-    /// Padded to a power of two. Leaves without a timeout have [`Instant::FAR_FUTURE`].
-    nodes: Vec<Entry>,
+    /// One per leaf; [`Instant::FAR_FUTURE`]: never. Padded to a power of two.
+    times: Vec<Instant>,
+    /// `winners[1]` is the root, the children of `i` are `2 i` and `2 i + 1`, and the leaf of component `c` is `times.len() + c`.
+    winners: Vec<u32>,
 }
 
 impl Agenda {
     /// For components `0..count`, all without a timeout.
     pub fn new(count: usize) -> Self {
         let leaves = count.next_power_of_two().max(2);
-        let mut nodes: Vec<_> = (0..2 * leaves).map(|i| Entry::new(Instant::FAR_FUTURE, i % leaves)).collect();
+        let mut winners: Vec<u32> = vec![0; leaves];
+        winners.extend(0..leaves as u32);
         for node in (1..leaves).rev() {
-            nodes[node] = nodes[2 * node].min(nodes[2 * node + 1]);
+            // All times are equal, so the left child wins everywhere.
+            winners[node] = winners[2 * node];
         }
-        Agenda { nodes }
+        Agenda { times: vec![Instant::FAR_FUTURE; leaves], winners }
     }
 
     /// Sets the timeout of a component; [`Instant::FAR_FUTURE`] if it has none.
     #[inline]
     pub fn set(&mut self, component: usize, at: Instant) {
-        let leaf = self.nodes.len() / 2 + component;
-        let entry = Entry::new(at, component);
-        if self.nodes[leaf] != entry {
-            self.nodes[leaf] = entry;
-            self.replay(leaf);
+        if self.times[component] != at {
+            self.times[component] = at;
+            self.replay(component);
         }
     }
 
-    /// Replays the matches on the way to the root from a leaf that has changed, as far as a winner changes.
-    fn replay(&mut self, leaf: usize) {
-        let (mut winner, mut node) = (self.nodes[leaf], leaf);
+    /// Replays the matches on the way from a component, whose time has changed, to the root.
+    fn replay(&mut self, component: usize) {
+        let component = component as u32;
+        let mut winner = (self.times[component as usize], component);
+        let mut node = self.times.len() + component as usize;
         while node > 1 {
-            winner = winner.min(self.nodes[node ^ 1]);
+            let other = self.winners[node ^ 1];
+            // Of equal times that of the lower index wins.
+            winner = winner.min((self.times[other as usize], other));
             node /= 2;
-            if self.nodes[node] == winner {
+            // A winner above against another component is unchanged, for only this one's time has changed.
+            if self.winners[node] == winner.1 && winner.1 != component {
                 break;
             }
-            self.nodes[node] = winner;
+            self.winners[node] = winner.1;
         }
     }
 
     /// The earliest timeout and its component; [`Instant::FAR_FUTURE`] if there is none.
     #[inline]
     pub fn next(&self) -> (Instant, usize) {
-        (self.nodes[1].at(), self.nodes[1].component())
+        let component = self.winners[1] as usize;
+        (self.times[component], component)
     }
 }
 

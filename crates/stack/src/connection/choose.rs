@@ -76,10 +76,11 @@ impl Connection {
 
     fn choose_data(&mut self, now: Instant) -> Option<Choice> {
         let business = self.subflows.business();
+        let watched = business.watched;
         if business.in_flight.union(business.queued).is_empty() && self.outgoing.is_idle() {
             return None;
         }
-        for at in business.watched.iter() {
+        for at in watched.iter() {
             if !self.may_send_now(now, at) || !self.subflows[at].sender.may_retransmit() {
                 continue;
             }
@@ -162,9 +163,8 @@ impl Connection {
     /// Decays the windows of subflows that may send now after a pause.
     fn decay_idle_windows(&mut self, now: Instant) {
         if self.windows_decay() {
-            let in_flight = self.subflows.business().in_flight;
-            let idle = (0..self.subflows.len()).filter(|at| !in_flight.contains(*at));
-            idle.for_each(|at| self.decay_idle_window(now, at));
+            let idle = SubflowSet::below(self.subflows.len()).without(self.subflows.business().in_flight);
+            idle.iter().for_each(|at| self.decay_idle_window(now, at));
         }
     }
 
@@ -294,27 +294,16 @@ impl Connection {
     /// The subflows that can take data: usable, not held back by pacing, with room; backups only if nothing else is usable.
     /// Ignores the subflow `without`.
     fn candidates(&mut self, now: Instant, without: Option<SubflowId>) -> SubflowSet {
+        let options = self.data_options();
+        let standing = *self.subflows.standing(options);
         // Plain TCP has no other subflow on which new data could avoid the repair after a timeout.
         let alone = self.mode == Mode::Plain;
-        let commit = self.config.transport.commit;
-        let has_room = |view: &SubflowView| match commit {
-            Commit::AtWindow => view.room() > 0,
-            Commit::IntoBuffer => view.memory < view.send_buffer,
-        };
-        let (mut regular, mut backups) = (SubflowSet::EMPTY, SubflowSet::EMPTY);
-        let mut only_backups = true;
-        let options = self.data_options();
-        for (at, view) in self.subflows.views(options).iter().enumerate() {
-            if !(view.usable() || (alone && view.established)) || Some(view.id) == without {
-                continue;
-            }
-            only_backups &= view.backup;
-            if has_room(view) {
-                if view.backup { backups.insert(at) } else { regular.insert(at) }
-            }
+        let mut considered = if alone { standing.usable.union(standing.established) } else { standing.usable };
+        if let Some(at) = without.and_then(|id| self.subflows.iter().position(|subflow| subflow.id == id)) {
+            considered.remove(at);
         }
-        let mut set = if only_backups { backups } else { regular };
-        if commit == Commit::AtWindow {
+        let mut set = standing.with_room(considered);
+        if self.config.transport.commit == Commit::AtWindow {
             // This data leaves at once, so pacing and bursts matter; a queue can take data at any time.
             let unsent = self.outgoing.unsent();
             for at in set.iter() {
@@ -426,11 +415,12 @@ impl Connection {
     }
 
     fn choose_acknowledgment(&mut self, now: Instant) -> Option<Choice> {
-        let concerned = self.subflows.owing().union(self.subflows.business().attention);
+        let owing = self.subflows.owing(now);
+        let concerned = owing.union(self.subflows.business().attention);
         let wants = |at: &usize| {
             let subflow = &self.subflows[*at];
             let signals = || !subflow.errands.signals.is_empty() && self.may_signal(*at);
-            subflow.is_established() && (subflow.receiver.wants_ack(now) || signals())
+            subflow.is_established() && (owing.contains(*at) || signals())
         };
         concerned.iter().find(wants).map(Choice::Ack)
     }

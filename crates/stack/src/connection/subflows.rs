@@ -4,7 +4,7 @@
 //! views of marked subflows are written again when views are read. No caller has to remember that, and what changes
 //! several times between two readings is written once.
 
-use super::{Mode, Role};
+use super::{Commit, Mode, Role};
 use crate::scheduler::SubflowSet;
 use crate::subflow::{KnownMapping, Opening, Receiver, Subflow};
 use crate::view::SubflowView;
@@ -55,11 +55,48 @@ pub(super) struct Business {
     pub watched: SubflowSet,
 }
 
+/// What the views say about which subflows can take data, in sets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Standing {
+    /// Established, and neither failed nor forbidden: [`SubflowView::usable`].
+    pub usable: SubflowSet,
+    pub established: SubflowSet,
+    pub backup: SubflowSet,
+    /// There is room in the window or in the send buffer, as data commits to either.
+    pub roomy: SubflowSet,
+}
+
+impl Standing {
+    fn note(&mut self, at: usize, view: &SubflowView, commit: Commit) {
+        self.usable.put(at, view.usable());
+        self.established.put(at, view.established);
+        self.backup.put(at, view.backup);
+        self.note_room(at, view, commit);
+    }
+
+    fn note_room(&mut self, at: usize, view: &SubflowView, commit: Commit) {
+        let has_room = match commit {
+            Commit::AtWindow => view.room() > 0,
+            Commit::IntoBuffer => view.memory < view.send_buffer,
+        };
+        self.roomy.put(at, has_room);
+    }
+
+    /// The subflows with room among those that are `considered`; backups only if those are all that is considered.
+    pub fn with_room(&self, considered: SubflowSet) -> SubflowSet {
+        let regular = considered.without(self.backup);
+        let preferred = if regular.is_empty() { considered } else { regular };
+        preferred.intersection(self.roomy)
+    }
+}
+
 /// See the module's description.
 pub(super) struct Subflows {
     subflows: Vec<Subflow>,
+    commit: Commit,
     /// In the same order.
     views: Vec<SubflowView>,
+    standing: Standing,
     /// Subflows that may have changed since their view was written.
     changed: SubflowSet,
     /// Subflows that have sent since their view was written, and changed in nothing else that it shows.
@@ -76,10 +113,12 @@ pub(super) struct Subflows {
 }
 
 impl Subflows {
-    pub fn new(options: DataOptions) -> Self {
+    pub fn new(options: DataOptions, commit: Commit) -> Self {
         Subflows {
             subflows: Vec::new(),
+            commit,
             views: Vec::new(),
+            standing: Standing::default(),
             changed: SubflowSet::EMPTY,
             sent: SubflowSet::EMPTY,
             unexamined: SubflowSet::EMPTY,
@@ -147,7 +186,14 @@ impl Subflows {
 
     /// Which subflows may have something to send, acknowledgments apart.
     #[inline]
-    pub fn business(&mut self) -> Business {
+    pub fn business(&mut self) -> &Business {
+        if !self.unexamined.is_empty() {
+            self.examine();
+        }
+        &self.business
+    }
+
+    fn examine(&mut self) {
         for at in std::mem::take(&mut self.unexamined).iter() {
             let (subflow, business) = (&self.subflows[at], &mut self.business);
             business.attention.put(at, subflow.needs_attention());
@@ -155,18 +201,21 @@ impl Subflows {
             business.queued.put(at, !subflow.queue.is_empty());
             business.watched.put(at, subflow.sender.is_watched());
         }
-        self.business
     }
 
-    /// Subflows that owe the peer an acknowledgment, now or later.
+    /// Subflows that owe the peer an acknowledgment now.
     #[inline]
-    pub fn owing(&mut self) -> SubflowSet {
+    pub fn owing(&mut self, now: Instant) -> SubflowSet {
+        let mut due = SubflowSet::EMPTY;
         for at in self.owing.iter() {
-            if !self.subflows[at].receiver.owes_ack() {
+            let receiver = &self.subflows[at].receiver;
+            if receiver.wants_ack(now) {
+                due.insert(at);
+            } else if !receiver.owes_ack() {
                 self.owing.remove(at);
             }
         }
-        self.owing
+        due
     }
 
     /// Adds a subflow; returns its position.
@@ -180,7 +229,7 @@ impl Subflows {
 
     /// Removes a subflow; those after it move to the position before theirs.
     pub fn remove(&mut self, at: usize) -> Subflow {
-        (self.business, self.sent) = (Business::default(), SubflowSet::EMPTY);
+        (self.business, self.standing, self.sent) = (Business::default(), Standing::default(), SubflowSet::EMPTY);
         self.mark_all(self.subflows.len() - 1);
         self.views.remove(at);
         self.subflows.remove(at)
@@ -191,6 +240,13 @@ impl Subflows {
     pub fn views(&mut self, options: DataOptions) -> &[SubflowView] {
         self.update_views(options);
         &self.views
+    }
+
+    /// What the views say, in sets.
+    #[inline]
+    pub fn standing(&mut self, options: DataOptions) -> &Standing {
+        self.update_views(options);
+        &self.standing
     }
 
     /// A subflow that is about to change, and the views of all as they are before that.
@@ -259,13 +315,17 @@ impl Subflows {
         debug_assert!(self.subflows.iter().map(truth).eq(self.views.iter().copied()), "a view is out of date");
     }
 
+    #[inline(never)]
     fn write_views(&mut self, options: DataOptions) {
         for at in std::mem::take(&mut self.sent).iter() {
-            self.subflows[at].count_data(&mut self.views[at]);
+            let view = &mut self.views[at];
+            self.subflows[at].count_data(view);
+            self.standing.note_room(at, view, self.commit);
         }
         for at in std::mem::take(&mut self.changed).iter() {
-            let subflow = &self.subflows[at];
-            self.views[at] = subflow.view(options.full_payload(subflow));
+            let (subflow, view) = (&self.subflows[at], &mut self.views[at]);
+            *view = subflow.view(options.full_payload(subflow));
+            self.standing.note(at, view, self.commit);
         }
     }
 }
