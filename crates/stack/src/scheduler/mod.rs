@@ -122,6 +122,26 @@ impl SubflowSet {
         self.0 &= !(1 << position);
     }
 
+    /// Adds or removes the subflow at a position below 64.
+    pub(crate) fn put(&mut self, position: usize, member: bool) {
+        self.0 = (self.0 & !(1 << position)) | (u64::from(member) << position);
+    }
+
+    /// The positions in either set.
+    pub(crate) fn union(self, other: SubflowSet) -> SubflowSet {
+        SubflowSet(self.0 | other.0)
+    }
+
+    /// The positions in both sets.
+    pub(crate) fn intersection(self, other: SubflowSet) -> SubflowSet {
+        SubflowSet(self.0 & other.0)
+    }
+
+    /// The positions that are not in the other set.
+    pub(crate) fn without(self, other: SubflowSet) -> SubflowSet {
+        SubflowSet(self.0 & !other.0)
+    }
+
     /// Whether the subflow at that position belongs to the set.
     pub fn contains(self, position: usize) -> bool {
         position < 64 && self.0 & (1 << position) != 0
