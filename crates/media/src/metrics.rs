@@ -96,7 +96,8 @@ impl ViewerMetrics {
             | PlayerEvent::Reconnected
             | PlayerEvent::SegmentAppended { .. }
             | PlayerEvent::SegmentShown { .. }
-            | PlayerEvent::BufferStateChanged { .. } => {}
+            | PlayerEvent::BufferStateChanged { .. }
+            | PlayerEvent::Noted(_) => {}
         }
     }
 

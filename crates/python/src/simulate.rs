@@ -1,6 +1,7 @@
 //! One run, with the interpreter free for others meanwhile.
 
 use crate::outcome::Outcome;
+use crate::own::run::with_run;
 use crate::scenario::Scenario;
 use crate::worker::ASK_EVERY;
 use anabranch_sim::RunOptions;
@@ -22,8 +23,11 @@ pub fn run(
     let duration = scenario.duration.as_secs_f64();
     let mut asked = Instant::now();
     let mut raised = None;
-    let outcome = py.detach(|| {
+    let mut simulate = |goes_on: &dyn Fn() -> bool| {
         let mut report = |seconds: f64| {
+            if !goes_on() {
+                return false;
+            }
             if asked.elapsed() < ASK_EVERY {
                 return true;
             }
@@ -36,7 +40,10 @@ pub fn run(
             raised.is_none()
         };
         anabranch_sim::run(scenario, &options, &mut report)
-    });
+    };
+    // Algorithms in Python need the interpreter for each decision: to take its lock and to give it back costs more than many of them.
+    let outcome =
+        if scenario.external().is_empty() { py.detach(|| simulate(&|| true)) } else { with_run(py, seed, simulate)? };
     match raised {
         Some(error) => Err(error),
         None => Ok(Outcome::new(outcome)),

@@ -8,9 +8,11 @@
 mod full_mesh;
 mod pud;
 
+use crate::connection::Choice;
 use crate::options::{OptionError, Options};
 use crate::scheduler::SubflowSet;
 use crate::view::SubflowView;
+use anabranch_events::Note;
 use anabranch_registry::Registry;
 use anabranch_units::Instant;
 use std::fmt;
@@ -36,6 +38,17 @@ pub fn create(name: &str, options: &Options) -> Result<Box<dyn PathPolicy>, Opti
     (entry.create)(options)
 }
 
+/// Makes the policy that was chosen, from this registry or from outside.
+///
+/// # Errors
+/// As [`create`].
+pub fn chosen(choice: &Choice) -> Result<Box<dyn PathPolicy>, OptionError> {
+    match choice.external() {
+        None => create(&choice.name, &choice.options),
+        Some(external) => external.path_policy(&choice.name, &choice.options),
+    }
+}
+
 /// Decides which subflows may carry new data.
 pub trait PathPolicy: fmt::Debug + Send {
     /// The subflows that may carry new data, by position. Called at every [`PathPolicy::poll_timeout`] and when a
@@ -49,6 +62,9 @@ pub trait PathPolicy: fmt::Debug + Send {
     fn signals_peer(&self) -> bool {
         false
     }
+
+    /// Passes on the notes since the last call, oldest first, for the table of events. The built-in ones have none.
+    fn take_notes(&mut self, _take: &mut dyn FnMut(Note)) {}
 }
 
 #[cfg(test)]
