@@ -7,7 +7,33 @@
 """
 
 from anabranch._core import InputError, __version__
+from anabranch.algorithms import (
+    AbrRule,
+    AlgorithmError,
+    CongestionControl,
+    PathPolicy,
+    Scheduler,
+    abr_rule,
+    congestion_control,
+    path_policy,
+    scheduler,
+)
 from anabranch.session import Run, run
 from anabranch.warning import RunWarning
 
-__all__ = ["InputError", "Run", "RunWarning", "__version__", "run"]
+__all__ = [
+    "AbrRule",
+    "AlgorithmError",
+    "CongestionControl",
+    "InputError",
+    "PathPolicy",
+    "Run",
+    "RunWarning",
+    "Scheduler",
+    "__version__",
+    "abr_rule",
+    "congestion_control",
+    "path_policy",
+    "run",
+    "scheduler",
+]

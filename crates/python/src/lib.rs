@@ -70,6 +70,8 @@ mod _core {
     #[pymodule_export]
     use super::outcome::{Outcome, check_metrics};
     #[pymodule_export]
+    use super::own::conformance::check_contract;
+    #[pymodule_export]
     use super::own::context::{Context, Math, Rng};
     #[pymodule_export]
     use super::own::control::{Ack, Siblings, Window};

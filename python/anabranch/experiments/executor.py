@@ -11,6 +11,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from anabranch import InputError, _core
+from anabranch.experiments import processes
 from anabranch.experiments.conditions import Run
 from anabranch.experiments.store import Store
 
@@ -32,8 +33,13 @@ class Finished:
 
 
 def simulate(run: Run, stop: _core.Stop) -> bytes:
-    """What is kept of a run: its metrics and the numbers of reducers as JSON."""
+    """What is kept of a run: its metrics and the numbers of reducers as JSON.
+
+    A run with an algorithm in Python needs the interpreter for each decision, and goes to a process of its own.
+    """
     scenario = run.scenario()
+    if processes.needed(scenario):
+        return processes.simulate(run, stop)
     kept = _core.measure(scenario, seed=run.seed, stop=stop, reducers=run.reducers, segments=run.segments)
     return kept.encode()
 
@@ -76,7 +82,7 @@ def execute(
     working = 0
     interruption = _Interruption(source, stop)
     try:
-        with interruption:
+        with interruption, processes.pool(jobs):
             for thread in threads:
                 thread.start()
                 working += 1

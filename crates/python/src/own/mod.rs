@@ -6,6 +6,7 @@
 //! `self.ctx`, [`run`] keeps the first exception of a run.
 
 pub(crate) mod abr;
+pub(crate) mod conformance;
 pub(crate) mod congestion;
 pub(crate) mod context;
 pub(crate) mod control;

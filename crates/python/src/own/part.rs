@@ -86,12 +86,9 @@ impl Part {
     /// Ends the run with the author's exception.
     pub fn fail(&self, py: Python<'_>, error: PyErr) {
         let what = error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
-        let message = format!(
-            "`{}` raised {what} at {:.6} s of simulated time: {}",
-            self.name,
-            seconds(self.now),
-            error.value(py)
-        );
+        let place = place_of(py, &error);
+        let (name, at, text) = (&self.name, seconds(self.now), error.value(py));
+        let message = format!("`{name}` raised {what} at {at:.6} s of simulated time: {text}{place}");
         self.run.fail(message, Some(error));
     }
 
@@ -109,6 +106,22 @@ impl Part {
             });
         }
     }
+}
+
+/// Where in the author's code an exception was raised: file and line of the innermost frame.
+fn place_of(py: Python<'_>, error: &PyErr) -> String {
+    let innermost = || -> PyResult<String> {
+        let mut frame = error.traceback(py).map(pyo3::Bound::into_any);
+        let mut place = String::new();
+        while let Some(here) = frame.filter(|here| !here.is_none()) {
+            let file: String = here.getattr("tb_frame")?.getattr("f_code")?.getattr("co_filename")?.extract()?;
+            let line: usize = here.getattr("tb_lineno")?.extract()?;
+            place = format!(" ({file}:{line})");
+            frame = Some(here.getattr("tb_next")?);
+        }
+        Ok(place)
+    };
+    innermost().unwrap_or_default()
 }
 
 /// A tuple, kept to be given again while it holds the same.

@@ -1,5 +1,6 @@
 //! What the author's objects of one run have in common: the seed, and the first failure, which ends the run.
 
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -74,6 +75,10 @@ pub(crate) fn with_run<T>(py: Python<'_>, seed: u64, work: impl FnOnce(&dyn Fn()
     CURRENT.set(before);
     let failure = state.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(Failure { message, cause }) = failure else { return Ok(result) };
+    // An interruption comes while the interpreter runs an author's code, and is no fault of that.
+    if let Some(interruption) = cause.as_ref().filter(|cause| !cause.is_instance_of::<PyException>(py)) {
+        return Err(interruption.clone_ref(py));
+    }
     let error = crate::AlgorithmError::new_err(message);
     error.set_cause(py, cause);
     Err(error)

@@ -21,6 +21,8 @@ mod wvegas;
 
 #[cfg(test)]
 mod conformance;
+#[cfg(any(test, feature = "conformance"))]
+pub mod contract;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]

@@ -5,6 +5,8 @@
 //!
 //! To add one: a file beside this one with an [`Entry`], and a line in [`REGISTRY`].
 
+#[cfg(any(test, feature = "conformance"))]
+pub mod contract;
 mod full_mesh;
 mod pud;
 
@@ -70,35 +72,14 @@ pub trait PathPolicy: fmt::Debug + Send {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::Packets;
-    use anabranch_units::Duration;
     use proptest::prelude::*;
 
-    fn view(id: u16, cwnd: u32, rtt_ms: u64, busy: bool) -> SubflowView {
-        let idle = SubflowView::idle(id, 1428, Packets::whole(cwnd), Duration::from_millis(rtt_ms));
-        SubflowView { in_flight: u32::from(busy), ..idle }
-    }
-
     proptest! {
-        /// For any states of the subflows: at least one may send, only existing ones are named, and the timeout
-        /// advances.
         #[test]
-        fn every_policy_keeps_somebody_and_moves_on(
-            rounds in prop::collection::vec(prop::collection::vec((1u32..200, 0u64..500, any::<bool>()), 1..5), 1..300)
-        ) {
+        fn every_policy_keeps_somebody_and_moves_on(case in contract::any_case()) {
             for entry in REGISTRY {
-                let mut policy = (entry.create)(&Options::default()).unwrap();
-                let mut now = Instant::ZERO;
-                for round in &rounds {
-                    let views: Vec<_> =
-                        round.iter().enumerate().map(|(i, &(w, rtt, busy))| view(i as u16, w, rtt, busy)).collect();
-                    let allowed = policy.decide(now, &views);
-                    prop_assert!(!allowed.is_empty(), "{}", entry.name);
-                    prop_assert!(allowed.iter().all(|at| at < views.len()));
-                    let Some(next) = policy.poll_timeout() else { break };
-                    prop_assert!(next > now, "{}", entry.name);
-                    now = next;
-                }
+                let policy = || (entry.create)(&Options::default()).unwrap();
+                case.check(&policy).map_err(|error| TestCaseError::fail(format!("{}: {error}", entry.name)))?;
             }
         }
     }

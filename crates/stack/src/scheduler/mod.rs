@@ -23,6 +23,8 @@ mod sticky;
 
 #[cfg(test)]
 mod conformance;
+#[cfg(any(test, feature = "conformance"))]
+pub mod contract;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
