@@ -5,7 +5,6 @@ import re
 import shlex
 import textwrap
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +119,7 @@ def test_options_numbers_and_notes(silly: str) -> None:
 def test_a_decorator_registers_a_name() -> None:
     @anabranch.scheduler("the-last")
     class Last(anabranch.Scheduler):
-        def decide(self, view: Any, trigger: Any) -> Any:
+        def decide(self, view: Any, _trigger: Any) -> Any:
             return view.candidates[-1]
 
     found = anabranch.run(with_algorithm("scheduler", "the-last"))
@@ -130,7 +129,7 @@ def test_a_decorator_registers_a_name() -> None:
         anabranch.scheduler("min-rtt")(Last)
 
 
-BROKEN = {
+BROKEN: dict[str, tuple[str | dict[str, Any], str]] = {
     "no colon": ("sily", "unknown scheduler `sily`|`sily`"),
     "no module": ("sily:Silly", "there is no module `sily`; did you mean `silly`"),
     "no class": ("silly:Sily", "has no class `Sily`; did you mean `silly:Silly`"),
@@ -255,7 +254,7 @@ def test_what_a_module_imports_from_its_folder_belongs_to_its_source(
 
 
 def test_a_sweep_uses_worker_processes(silly: str, anabranch: Run, tmp_path: Path) -> None:
-    """The numbers are those of this process, a run that fails is one of several, and what is stored is not made again."""
+    """The numbers are those of this process, and a run that fails is one of several."""
     write(tmp_path, "failing", scheduler_of("raise RuntimeError('no')"))
     (tmp_path / "base.toml").write_text(session.load(NETWORK).resolved, "utf-8")
     plan = 'schema = 1\nquestion = "?"\nscenario = "base.toml"\nseeds = 1\n[vary]\n"transport.scheduler" = [{}]\n'
@@ -280,11 +279,8 @@ def test_the_suite_passes_the_examples_and_finds_faults(tmp_path: Path, monkeypa
     write(tmp_path, "lazy", scheduler_of("return None"))
     fault = _core.check_contract("scheduler", "lazy:Mine", directory=None, cases=20)
     assert fault is not None
-    write(
-        tmp_path,
-        "remembers",
-        "SEEN = []\n" + scheduler_of("SEEN.append(1)\nreturn view.candidates[len(SEEN) % len(view.candidates)]"),
-    )
+    body = "SEEN.append(1)\nreturn view.candidates[len(SEEN) % len(view.candidates)]"
+    write(tmp_path, "remembers", "SEEN = []\n" + scheduler_of(body))
     fault = _core.check_contract("scheduler", "remembers:Mine", directory=None, cases=50)
     assert fault is not None
     assert "same history" in fault
@@ -362,6 +358,3 @@ def test_every_snippet_of_the_guide_works(
             session.load({**NETWORK, "session": [{**NETWORK["session"][0], "player": player}]})
     assert ran == 6
     assert sum(len(content.splitlines()) for file, _, content in snippets() if file == "weighted.py") <= 20
-
-
-Answer = Callable[..., Any]
