@@ -98,6 +98,21 @@ impl OwnControl {
             ));
         }
     }
+
+    /// A threshold must be set, and leave a window that can grow.
+    fn check_threshold(&self, window: &mut congestion::Window) {
+        let ssthresh = window.ssthresh.as_f64();
+        if self.part.works() && ssthresh < MIN_SSTHRESH {
+            let found = format!("on_congestion() left window.ssthresh at {ssthresh:.3} packets; expected at least 2");
+            self.part.misbehave(&found);
+        } else if self.part.works() && ssthresh.is_infinite() && !self.governs_itself {
+            self.part.misbehave("on_congestion() set no window.ssthresh; expected at least 2 packets");
+        }
+        // The run is lost, and what is left of it needs some threshold.
+        if !self.part.works() {
+            window.set_ssthresh(window.cwnd.as_f64() / 2.0);
+        }
+    }
 }
 
 fn word(cause: LossCause) -> &'static str {
@@ -143,15 +158,7 @@ impl CongestionControl for OwnControl {
             let arguments = (word(cause), &own.window, &own.siblings);
             Ok(own.part.call(py, &own.methods.on_congestion, arguments, |_| Ok(())))
         });
-        let ssthresh = window.ssthresh.as_f64();
-        if ssthresh < MIN_SSTHRESH {
-            self.part.misbehave(&format!(
-                "on_congestion() left window.ssthresh at {ssthresh:.3} packets; expected at least 2"
-            ));
-            window.set_ssthresh(ssthresh);
-        } else if ssthresh.is_infinite() && self.part.works() {
-            self.part.misbehave("on_congestion() set no window.ssthresh; expected at least 2 packets");
-        }
+        self.check_threshold(window);
     }
 
     fn on_recovery_end(&mut self, now: Instant, window: &mut congestion::Window) {
