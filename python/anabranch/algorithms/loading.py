@@ -65,7 +65,10 @@ def abr_rule(name: str) -> Callable[[_A], _A]:
 
 def _registration(kind: str, name: str) -> Callable[[_A], _A]:
     def register(cls: _A) -> _A:
-        _check_class(kind, name, cls)
+        try:
+            _check_class(kind, name, cls)
+        except RefusalError as refusal:
+            raise _core.InputError(str(refusal.args[1])) from None
         taken = [entry[1] for entry in _core.registry() if entry[0] == registry_of(kind)]
         if name in taken or ":" in name or not name:
             reason = "is built in" if name in taken else "is no name; expected one without a colon"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections.abc import Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import contextmanager
 from threading import Lock
@@ -28,6 +28,7 @@ class _Pool:
         self._jobs = jobs
         self._lock = Lock()
         self._executor: ProcessPoolExecutor | None = None
+        self.closed = False
 
     def submit(self, run: Run) -> Future[tuple[bytes, str | None]]:
         with self._lock:
@@ -38,6 +39,7 @@ class _Pool:
             return self._executor.submit(_make, run)
 
     def close(self) -> None:
+        self.closed = True
         if self._executor is None:
             return
         processes = list((getattr(self._executor, "_processes", None) or {}).values())
@@ -79,7 +81,8 @@ def simulate(run: Run, stop: _core.Stop) -> bytes:
         RunFailedError: It failed.
         InputError: What it is made of is no longer there.
     """
-    future = _pools[-1].submit(run)
+    pool = _pools[-1]
+    future = pool.submit(run)
     while True:
         try:
             content, error = future.result(timeout=_POLL_S)
@@ -87,6 +90,10 @@ def simulate(run: Run, stop: _core.Stop) -> bytes:
             if stop.is_set:
                 raise KeyboardInterrupt from None
             continue
+        except (BrokenExecutor, CancelledError):
+            if pool.closed:
+                raise KeyboardInterrupt from None
+            raise RunFailedError("the process that made this run was killed") from None
         if error is not None:
             raise RunFailedError(error)
         return content
