@@ -66,7 +66,8 @@ fn try_cases<S: Strategy>(
     strategy: &S,
     check: impl Fn(&S::Value) -> Result<(), TestCaseError>,
 ) -> PyResult<Option<String>> {
-    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    // Where it may not shrink for as long as it can, it says so on standard error.
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: u32::MAX, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let tried = runner.run(strategy, |case| {
         // What the author's code did wrong says more than what followed from it.

@@ -195,7 +195,8 @@ fn kind_of(kind: SendKind) -> &'static str {
 impl Scheduler for OwnScheduler {
     fn decide(&mut self, view: &View<'_>, trigger: Trigger) -> Decision {
         const WAIT: Decision = Decision::Wait { until: None };
-        if !self.part.works() {
+        // Authors are promised a candidate, as the trait has it.
+        if !self.part.works() || view.candidates.is_empty() {
             return WAIT;
         }
         let decided = Python::attach(|py| {
