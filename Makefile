@@ -70,7 +70,7 @@ $(VENV)/.runtime: $(VENV)/.maturin pyproject.toml requirements/constraints.txt
 	@touch $@
 
 $(VENV)/.development: $(VENV)/.runtime
-	$(BIN)/pip install --quiet jsonschema mypy playwright pytest ruff types-jsonschema
+	$(BIN)/pip install --quiet distributed jsonschema mypy playwright pytest ruff types-jsonschema
 	@touch $@
 
 # Python sources are used in place; only Rust has to be built.
@@ -123,11 +123,7 @@ $(VENV)/.testable: $(VENV)/.created $(VENV)/.features $(RUST_SOURCES)
 DEMO_DIR := runs/demo
 
 demo: build ## A video on a walk out of the WiFi's reach: over WiFi alone, over WiFi and LTE, and with every byte on both.
-	@mkdir -p $(DEMO_DIR)
-	$(BIN)/anabranch run mobile/walk --seed 2 --set 'session.0.paths=["wifi"]' --strict --out $(DEMO_DIR)/wifi-alone
-	$(BIN)/anabranch run mobile/walk --seed 2 --strict --out $(DEMO_DIR)/wifi-and-lte
-	$(BIN)/anabranch run mobile/walk --seed 2 --set transport.scheduler=redundant --strict --out $(DEMO_DIR)/redundant
-	$(BIN)/anabranch compare $(DEMO_DIR)/wifi-alone $(DEMO_DIR)/wifi-and-lte $(DEMO_DIR)/redundant --out $(DEMO_DIR)
+	$(BIN)/anabranch demo --out $(DEMO_DIR)
 
 images: demo ## Draws the figures of the documentation again, but for those of live runs.
 	cp $(DEMO_DIR)/comparison.png docs/images/mobile-walk.png
@@ -189,8 +185,9 @@ instructions: tools ## Counts instructions per delivered packet, which do not de
 bench-live: ## Measures the server beside the kernel's own, as root on an idle machine.
 	$(CARGO) bench -p anabranch-live --bench wire --locked
 
-docs: ## Regenerates the pages that follow from the code.
+docs: $(VENV)/.testable $(VENV)/.development ## Regenerates the pages and the Python types that follow from the code.
 	$(CARGO) run --quiet --locked -p anabranch-scenario --example scenario_page > docs/reference/scenario.md
+	$(BIN)/python scripts/python-types.py
 
 validation: build ## Measures the laws and the papers' claims, and writes the tables of docs/validation/.
 	$(CARGO) run --quiet --release --locked -p anabranch-validation --bin validation -- --write docs/validation/laws.md
@@ -199,6 +196,7 @@ validation: build ## Measures the laws and the papers' claims, and writes the ta
 tables: build validation images ## Makes all tables, samples and figures of the documentation again, but for those of live runs and of speed.
 	$(BIN)/python scripts/rule-tables.py --write docs/validation/bitrate-rules.md
 	$(BIN)/python scripts/page-samples.py
+	$(BIN)/python scripts/maps.py --write docs/validation/maps.md
 
 FUZZ_SECONDS ?= 60
 

@@ -5,8 +5,11 @@
     .venv/bin/python scripts/kernel-runs.py KEPT part.json        replaces the test cases of a part of the campaign
     anabranch validate --again docs/validation/kernel-runs.json   compares them again
 
-Verdicts and simulated runs are left out, because they are made anew. A test in `tests/test_validate.py` compares the
-result with the tables of `docs/validation/kernel.md`.
+Those of part (g), which need controls that are attached, are in a file of their own:
+`--to docs/validation/kernel-controls-runs.json`.
+
+Verdicts and simulated runs are left out, because they are made anew. Tests in `tests/test_validate.py` compare the
+results with the tables of `docs/validation/kernel.md` and `docs/validation/kernel-controls.md`.
 """
 
 from __future__ import annotations
@@ -27,7 +30,9 @@ def main() -> None:
         nargs="+",
         help="what `anabranch validate --json` printed, or the kept file; later test cases replace earlier ones",
     )
-    reports = [json.loads(path.read_text("utf-8")) for path in parser.parse_args().report]
+    parser.add_argument("--to", metavar="FILE", type=Path, default=KEPT, help=f"where to keep them ({KEPT.name})")
+    options = parser.parse_args()
+    reports = [json.loads(path.read_text("utf-8")) for path in options.report]
     report = reports[0]
     if any(other["kernel"] != report["kernel"] for other in reports):
         raise SystemExit("error: these runs were made with different kernels; keep those of one campaign")
@@ -41,8 +46,8 @@ def main() -> None:
     }
     cases = list(kept.values())
     lines = ",\n".join(json.dumps(case, ensure_ascii=False, separators=(",", ":")) for case in cases)
-    KEPT.write_text(f'{{"kernel":{json.dumps(report["kernel"])},"cells":[\n{lines}\n]}}\n', "utf-8")
-    print(f"{KEPT}: {len(cases)} test cases, {sum(len(case['live']) for case in cases)} live runs")
+    options.to.write_text(f'{{"kernel":{json.dumps(report["kernel"])},"cells":[\n{lines}\n]}}\n', "utf-8")
+    print(f"{options.to}: {len(cases)} test cases, {sum(len(case['live']) for case in cases)} live runs")
 
 
 if __name__ == "__main__":

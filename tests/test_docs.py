@@ -247,13 +247,14 @@ def test_the_plan_of_the_guide_is_the_shipped_one() -> None:
     from anabranch.experiments import plan
 
     page = (DOCS / "how-to" / "sweeps.md").read_text("utf-8")
-    shown, recorded = (
+    shown, recorded, both_engines = (
         tomllib.loads(text) for text in re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     )
     shipped = tomllib.loads(plan.shipped()["schedulers"].read_text("utf-8"))
     ours = ("question", "metrics")
     assert {k: v for k, v in shown.items() if k not in ours} == {k: v for k, v in shipped.items() if k not in ours}
     assert set(recorded) == {"traces"}
+    assert both_engines == tomllib.loads(plan.shipped()["kernel"].read_text("utf-8"))
 
 
 def test_the_examples_of_the_reference_of_plans_are_plans(tmp_path: Path) -> None:
@@ -279,3 +280,15 @@ def test_the_reference_of_plans_has_every_key() -> None:
     for keys in (plan.KEYS, plan.COMPARE_KEYS, plan.FIGURE_KEYS):
         table = "\n".join(f"| `{key}` | {meaning.replace('|', chr(92) + '|')} |" for key, meaning in keys.items())
         assert f"| key | meaning |\n|---|---|\n{table}\n" in page
+
+
+def test_the_guide_to_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (DOCS / "how-to" / "python.md").read_text("utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) > 8
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(compile(block, "python.md", "exec"), names)
+    assert (tmp_path / "walk.png").stat().st_size > 10_000
+    assert (tmp_path / "captured" / "client.pcapng").stat().st_size > 100_000

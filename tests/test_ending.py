@@ -4,7 +4,6 @@ import json
 import shutil
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -85,10 +84,10 @@ def test_an_endless_download_has_no_end_to_miss(anabranch: Run) -> None:
 
 def test_each_link_accounts_for_all_packets() -> None:
     cut = package.run(tomllib.loads(SCENARIO), set={"duration": "9 s"}).metrics
-    drops = ("drops_queue", "drops_random", "drops_outage", "drops_too_big")
     for link in cut["links"]:
         entered = link["packets_sent"] + link["packets_duplicated"]
-        assert entered == link["packets"] + sum(link[key] for key in drops) + link["packets_in_flight"] > 0
+        dropped = link.drops_queue + link.drops_random + link.drops_outage + link.drops_too_big
+        assert entered == link["packets"] + dropped + link["packets_in_flight"] > 0
     assert any(link["packets_in_flight"] for link in cut["links"])
     assert any(link["drops_random"] for link in cut["links"])
 
@@ -149,7 +148,7 @@ def test_a_seed_without_effect_is_told_to_who_chose_it(anabranch: Run, scenario:
     assert "the seed changes nothing in this scenario" in chosen.stderr
     shutil.copytree(scenario.parent / "runs" / "short-1-1", scenario.parent / "one")
     one, three = (runfolder.read(scenario.parent / name) for name in ("one", "three"))
-    assert {**one.metrics, "seed": 3} == three.metrics
+    assert one.metrics | {"seed": 3} == three.metrics
     assert not one.metrics["seed_matters"]
     assert ending.SEED_WITHOUT_EFFECT in anabranch("compare", "one", "three").stdout
     assert naming.names([one, three]) == ["seed=1", "seed=3"]
@@ -164,8 +163,7 @@ def test_no_note_where_the_seed_matters(anabranch: Run, scenario: Path) -> None:
 @pytest.mark.parametrize("name", [entry[1] for entry in _core.registry() if entry[0] == "scenarios"])
 def test_what_is_said_of_the_seed_is_so(name: str) -> None:
     one, two = (package.run(name, seed=seed).metrics for seed in (1, 2))
-    same: dict[str, Any] = {**one, "seed": 2}
-    assert (same != two) == one["seed_matters"] == two["seed_matters"]
+    assert (one | {"seed": 2} != two) == one["seed_matters"] == two["seed_matters"]
 
 
 @pytest.mark.slow

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from anabranch import InputError, _core
-from anabranch.experiments import claims, paper, paper_new, paper_text, reproduction, sweep
+from anabranch import InputError, _core, provenance
+from anabranch.experiments import claims, paper, paper_new, paper_text, reproduction
 from anabranch.experiments.claims import Finding, Outcome, Verdict
-from anabranch.experiments.executor import Finished
+from anabranch.experiments.executor import Finished, Threads
 from anabranch.experiments.statistics import Interval
 from anabranch.experiments.store import Store
 from anabranch.experiments.study import Case, Metric, Study
@@ -53,9 +53,9 @@ def change(file: Path, old: str, new: str) -> None:
 
 def reproduce(folder: Path, *, seeds: int = 2, sensitivity: bool = False) -> tuple[reproduction.Reproduction, Counted]:
     counted = Counted()
-    with Store(folder.parent / "store", sweep.build()) as store:
+    with Store(folder.parent / "store", provenance.build()) as store:
         (found,) = reproduction.reproduce(
-            [paper.load(folder)], store, seeds=seeds, sensitivity=sensitivity, jobs=2, progress=counted
+            [paper.load(folder)], store, seeds=seeds, sensitivity=sensitivity, execute=Threads(2), progress=counted
         )
     return found, counted
 

@@ -182,11 +182,21 @@ def test_the_key_of_a_run_is_its_content(write: Write, tmp_path: Path) -> None:
     assert not set(keys(text)) & set(first)
 
 
+VARIED = '[vary]\ntransport.scheduler = ["ecf"]\nwarm_up = ["0 s", "1 s"]\nduration = ["5 s", "6 s"]\n'
+
 MISTAKES = [
     (HEAD + "sedes = 3\n", 5, "unknown key `sedes`", "did you mean `seeds`?"),
     (HEAD + 'metrics = ["goodput_bsp"]\n', 5, "metric `goodput_bsp`", "did you mean `goodput_bps`?"),
     (HEAD + 'reducers = ["deviation"]\n', 5, "no reducer is called `deviation`", "expected one of"),
-    (HEAD + 'engines = ["live"]\n', 5, "no engine of plans is called `live`", "sim"),
+    (HEAD + 'engines = ["sim", "life"]\n', 5, "no engine of plans is called `life`", "did you mean `live`?"),
+    (HEAD + 'engines = ["live/kernle"]\n', 5, "no server of live runs is called `kernle`", "did you mean `kernel`?"),
+    (HEAD + 'engines = ["live/kernel/vcl"]\n', 5, "no client of live runs is called `vcl`", "did you mean `vlc`?"),
+    (HEAD + 'engines = ["sim/kernel"]\n', 5, "`sim/kernel` is no engine", "live/SERVER"),
+    (HEAD + 'engines = ["live", "sim", "live/anabranch"]\n', 5, "`live/anabranch` is there twice", ""),
+    (HEAD + "engines = []\n", 5, "`engines` has no value", "sim"),
+    (HEAD + 'engines = ["live"]\nreducers = ["buffer_deviation_s"]\n', 5, "is a reducer", "real time"),
+    (HEAD + "live_runs = 3\n", 5, "a simulation is repeated exactly", "`seeds`"),
+    (HEAD + 'engines = ["live"]\nlive_runs = 0\n', 6, "`live_runs` is 0", "from 1"),
     (HEAD.replace("base.toml", "mobile/wifi-let"), 3, "no shipped scenario", "did you mean `mobile/wifi-lte`?"),
     (HEAD + "[vary]\ntransport.scheduler = []\n", 6, "has no value", "expected a list"),
     (HEAD + '[vary]\ntransport.scheduler = "ecf"\n', 6, "does not vary", "[set]"),
@@ -220,6 +230,24 @@ MISTAKES = [
         11,
         "'5' is no quantile",
         "90 %",
+    ),
+    (
+        HEAD + VARIED + COMPARE + '[[figures]]\ny = "goodput_bps"\nkind = "heat"\n',
+        15,
+        "`kind` is 'heat'",
+        "`map`",
+    ),
+    (
+        HEAD + VARIED + COMPARE + '[[figures]]\ny = "goodput_bps"\nkind = "map"\nx = "warm_up"\n',
+        13,
+        "a map lacks `rows`",
+        "axis",
+    ),
+    (
+        HEAD + VARIED + COMPARE + '[[figures]]\ny = "stall_s"\nkind = "map"\nx = "warm_up"\nrows = "duration"\n',
+        14,
+        "no [compare] compares `stall_s`",
+        "warm_up and duration",
     ),
     (HEAD + "[vary\n", 5, "", ""),
 ]

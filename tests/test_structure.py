@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -77,3 +78,25 @@ def test_simulated_code_asks_neither_the_clock_nor_the_environment(crate: str) -
         code = path.read_text().split("#[cfg(test)]\nmod tests {")[0]
         found += [f"{name}: {match[0]}" for match in forbidden.finditer(code)]
     assert not found
+
+
+# As `too-many-lines-threshold` in clippy.toml; here with documentation and empty lines.
+LONGEST_FUNCTION = 60
+
+
+def functions_longer_than(limit: int) -> list[str]:
+    found = []
+    for path in sorted(path for tree in ("python", "scripts", "tests") for path in (ROOT / tree).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or 0) - node.lineno + 1
+                found += [f"{path.relative_to(ROOT)}: {node.name} has {lines} lines"] if lines > limit else []
+    return found
+
+
+def test_functions_fit_on_a_screen() -> None:
+    assert functions_longer_than(LONGEST_FUNCTION) == []
+
+
+def test_long_functions_are_found() -> None:
+    assert functions_longer_than(LONGEST_FUNCTION // 2)

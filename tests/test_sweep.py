@@ -15,9 +15,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from anabranch import InputError, _core
+from anabranch import InputError, provenance
 from anabranch.experiments import conditions, plan, store, sweep, table
-from anabranch.experiments.executor import Finished, execute, simulate
+from anabranch.experiments.executor import Finished, Stop, Threads, Work, execute, simulate
 from anabranch.experiments.store import Store
 from conftest import Run
 
@@ -74,10 +74,12 @@ class Silent:
         self.failed += finished.error is not None
 
 
-def swept(file: Path, folder: Path, **options: Any) -> sweep.Result:
+def swept(file: Path, folder: Path, work: Work = simulate, **options: Any) -> sweep.Result:
     """A sweep in this process."""
-    with Store(folder, sweep.build()) as opened:
-        return sweep.sweep(sweep.Experiment.of(plan.load(file)), opened, jobs=2, progress=Silent(), **options)
+    with Store(folder, provenance.build()) as opened:
+        return sweep.sweep(
+            sweep.Experiment.of(plan.load(file)), opened, execute=Threads(2, work), progress=Silent(), **options
+        )
 
 
 def key(number: int) -> bytes:
@@ -169,7 +171,7 @@ def test_a_sweep_on_a_full_disk_says_so_and_continues_later(
         done = anabranch("sweep", small, "--store", "s")
     assert done.returncode == 1
     assert "No space left on device; finished runs are kept in s" in done.stderr
-    kept = len(Store(tmp_path / "s", sweep.build()))
+    kept = len(Store(tmp_path / "s", provenance.build()))
     assert 0 < kept < 60
     assert f"{60 - kept} runs made, {kept} were there" in anabranch("sweep", small, "--store", "s").stdout
 
@@ -217,7 +219,7 @@ def test_a_sweep_that_was_killed_ten_times_gives_the_table_of_an_undisturbed_one
         assert process.poll() is None
         process.send_signal(signal.SIGKILL)
         process.wait()
-        kept.append(len(Store(folder, sweep.build())))
+        kept.append(len(Store(folder, provenance.build())))
     assert sorted(set(kept)) == kept, "every start kept what was there, and added to it"
     assert kept[-1] < 360
     finished = swept(small, folder)
@@ -248,9 +250,9 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_jobs_and_order_change_nothing(small: Path, tmp_path: Path) -> None:
     one = swept(small, tmp_path / "one")
     experiment = sweep.Experiment.of(plan.load(small))
-    with Store(tmp_path / "shards", sweep.build()) as opened:
+    with Store(tmp_path / "shards", provenance.build()) as opened:
         for number in (3, 1, 2):
-            sweep.make(experiment, opened, sweep.Shard(number, 3), jobs=1, progress=Silent())
+            sweep.make(experiment, opened, sweep.Shard(number, 3), execute=Threads(1), progress=Silent())
     made = swept(small, tmp_path / "shards")
     assert (made.made, made.kept) == (0, 60)
     assert files(tmp_path / "one") == files(tmp_path / "shards")
@@ -267,7 +269,7 @@ def test_a_plan_that_grew_computes_only_what_is_new(small: Path, tmp_path: Path)
 def test_an_interrupted_sweep_keeps_what_was_finished(small: Path, tmp_path: Path) -> None:
     done = 0
 
-    def interrupted(run: conditions.Run, stop: _core.Stop) -> bytes:
+    def interrupted(run: conditions.Run, stop: Stop) -> bytes:
         nonlocal done
         done += 1
         if done == 8:
@@ -277,7 +279,7 @@ def test_an_interrupted_sweep_keeps_what_was_finished(small: Path, tmp_path: Pat
 
     with pytest.raises(KeyboardInterrupt):
         swept(small, tmp_path / "s", work=interrupted)
-    kept = len(Store(tmp_path / "s", sweep.build()))
+    kept = len(Store(tmp_path / "s", provenance.build()))
     # Seven were over before it, but for those of the other thread.
     assert 6 <= kept < 60
     again = swept(small, tmp_path / "s")
@@ -285,7 +287,7 @@ def test_an_interrupted_sweep_keeps_what_was_finished(small: Path, tmp_path: Pat
 
 
 def test_a_run_that_fails_is_a_row_with_its_error(small: Path, tmp_path: Path) -> None:
-    def failing(run: conditions.Run, stop: _core.Stop) -> bytes:
+    def failing(run: conditions.Run, stop: Stop) -> bytes:
         if run.seed == 3:
             raise RuntimeError("link wifi lost count of packets")
         return simulate(run, stop)
@@ -343,11 +345,11 @@ def test_a_file_that_changed_after_its_key_is_no_result(small: Path, tmp_path: P
     (tmp_path / "base.toml").write_text(BASE.replace("4 Mb/s", "5 Mb/s"), "utf-8")
     conditions._load.cache_clear()
     with (
-        Store(tmp_path / "s", sweep.build()) as opened,
+        Store(tmp_path / "s", provenance.build()) as opened,
         pytest.raises(InputError, match=r"base.toml: .* changed meanwhile"),
     ):
         execute(runs, opened, jobs=1, finished=lambda _: None)
-    assert len(Store(tmp_path / "s", sweep.build())) == 0
+    assert len(Store(tmp_path / "s", provenance.build())) == 0
 
 
 def test_nothing_is_done_twice_and_threads_share_the_work(small: Path, tmp_path: Path) -> None:
@@ -355,11 +357,11 @@ def test_nothing_is_done_twice_and_threads_share_the_work(small: Path, tmp_path:
     runs = experiment.runs((1, 2, 3))
     seen: list[bytes] = []
 
-    def work(run: conditions.Run, stop: _core.Stop) -> bytes:
+    def work(run: conditions.Run, stop: Stop) -> bytes:
         seen.append(run.key)
         return simulate(run, stop)
 
-    with Store(tmp_path / "s", sweep.build()) as opened:
+    with Store(tmp_path / "s", provenance.build()) as opened:
         execute(runs, opened, jobs=3, finished=lambda _: None, work=work)
     assert sorted(seen) == sorted(run.key for run in runs)
 

@@ -2,8 +2,14 @@
 
 >>> import anabranch
 >>> run = anabranch.run("sticky/base", seed=7, set={"transport.scheduler": "gr-sty"})  # doctest: +SKIP
->>> run.metrics["sessions"][0]["stalls"]  # doctest: +SKIP
+>>> run.metrics.sessions[0].stalls  # doctest: +SKIP
 0
+
+Runs: :func:`run`, :class:`Scenario`. Many of them: :func:`sweep`, :func:`compare`. What can be named:
+:func:`schedulers`, :func:`congestion_controls`, :func:`path_policies`, :func:`players`, :func:`abr_rules`,
+:func:`queues`, :func:`loss_models`, :func:`ladders`, :func:`synthetic_rates`, :func:`reducers`, :func:`scenarios`,
+:func:`plans`, :func:`papers`. Rates of links: :mod:`anabranch.traces`. Times are in seconds, rates in bit/s, sizes in
+bytes; every number's name ends in its unit.
 """
 
 from anabranch._core import InputError, __version__
@@ -18,22 +24,57 @@ from anabranch.algorithms import (
     path_policy,
     scheduler,
 )
+from anabranch.catalogue import (
+    abr_rules,
+    congestion_controls,
+    ladders,
+    loss_models,
+    papers,
+    path_policies,
+    plans,
+    players,
+    queues,
+    reducers,
+    scenarios,
+    schedulers,
+    synthetic_rates,
+)
+from anabranch.many import Compared, Swept, compare, sweep
+from anabranch.scenario import Scenario
 from anabranch.session import Run, run
 from anabranch.warning import RunWarning
 
 __all__ = [
     "AbrRule",
     "AlgorithmError",
+    "Compared",
     "CongestionControl",
     "InputError",
     "PathPolicy",
     "Run",
     "RunWarning",
+    "Scenario",
     "Scheduler",
+    "Swept",
     "__version__",
     "abr_rule",
+    "abr_rules",
+    "compare",
     "congestion_control",
+    "congestion_controls",
+    "ladders",
+    "loss_models",
+    "papers",
+    "path_policies",
     "path_policy",
+    "plans",
+    "players",
+    "queues",
+    "reducers",
     "run",
+    "scenarios",
     "scheduler",
+    "schedulers",
+    "sweep",
+    "synthetic_rates",
 ]

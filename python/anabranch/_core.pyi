@@ -54,6 +54,7 @@ __all__ = [
     "load_dictionary",
     "measure",
     "metrics_outline",
+    "metrics_schema",
     "nearest",
     "rate_bps",
     "registry",
@@ -698,6 +699,9 @@ def check_metrics(text: str) -> None:
         InputError: It is not; the message names the key.
     """
 
+def metrics_schema() -> str:
+    """The JSON Schema of the metrics of a run, as text. What is not required is null or absent."""
+
 def live_missing() -> list[str]:
     """What live runs need and this machine lacks, one sentence each with the remedy. Linux only."""
 
@@ -806,11 +810,18 @@ def trace_synthesize(
 ) -> str:
     """A synthetic trace of a kind of network, as the text of a file."""
 
-def run(scenario: Scenario, *, seed: int, record_events: bool, progress: Callable[[float], object] | None) -> Outcome:
+def run(
+    scenario: Scenario,
+    *,
+    seed: int,
+    record_events: bool,
+    progress: Callable[[float], object] | None,
+    capture_dir: str | PathLike[str] | None = None,
+) -> Outcome:
     """Simulates a scenario without holding the interpreter's lock.
 
     The callback gets the fraction of the scenario's time that has passed, now and then; what it raises ends the run, as
-    does Ctrl-C.
+    does Ctrl-C. Into a directory for captures it writes ``client.pcapng`` and ``server.pcapng``.
     """
 
 @final
@@ -820,9 +831,6 @@ class Stop:
     def __new__(cls) -> Self: ...
     def set(self) -> None:
         """From now on every run that knows of this ends at once."""
-    @property
-    def is_set(self) -> bool:
-        """Whether runs are to end."""
 
 def measure(scenario: Scenario, *, seed: int, stop: Stop, reducers: Sequence[str] = ..., segments: bool = True) -> str:
     """Simulates a scenario without holding the interpreter's lock: a JSON object on one line.

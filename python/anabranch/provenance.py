@@ -20,6 +20,11 @@ def library_sha256() -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def build() -> dict[str, str]:
+    """What decides the results of a run. Those of two builds are never mixed."""
+    return {"version": _core.__version__, "library_sha256": library_sha256()}
+
+
 @cache
 def source_revision() -> str | None:
     """The commit of the sources that the package is used from, with ``-modified`` where files differ from it.

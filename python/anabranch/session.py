@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch import _core, metrics, warning
+from anabranch import _core, display, metrics, warning
 from anabranch.metrics import Metrics
 from anabranch.warning import RunWarning
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.figure import Figure
 
     from anabranch.recording import Recording
+
+# Sessions that a notebook shows in full, and the heads of their tables.
+_MOST_SHOWN = 4
+_PATH_COLUMNS = (
+    *("path", "goodput, Mb/s", "segments", "retransmitted", "reinjected", "timeouts", "mean window, packets"),
+    "mean RTT, ms",
+)
 
 # What a scenario given as a dictionary is called in messages and metrics.
 _DICTIONARY_NAME = "scenario"
@@ -93,6 +102,59 @@ class Run:
         """Whether :attr:`events` were recorded."""
         return "events" in self.__dict__ if self._outcome is None else self._outcome.has_events
 
+    @property
+    def name(self) -> str:
+        """The name of its scenario."""
+        return self.metrics["scenario"]
+
+    @cached_property
+    def sessions(self) -> pl.DataFrame:
+        """A row per session: its metrics as columns, as the tables of a sweep have them.
+
+        The subflows of a path are one: ``subflows.wifi.goodput_bps`` is the sum of theirs. Units are those of the
+        names: ``_s`` seconds, ``_bps`` bit/s; ``docs/reference/metrics.md`` explains every one.
+        """
+        from anabranch.experiments import columns, table
+
+        return table.frame(list(columns.sessions(self.metrics)))
+
+    @cached_property
+    def media_segments(self) -> pl.DataFrame:
+        """A row per media segment of DASH sessions, with the number of its ``session``; without rows where none is."""
+        from anabranch.experiments import columns, table
+
+        return table.frame(list(columns.segments(self.metrics)))
+
+    def plot(self, *, session: int | None = None) -> Figure:
+        """The figure of the run, which notebooks show: what the viewer saw, and every path over time.
+
+        Args:
+            session: Which session to draw in detail, counted from 0. Where absent, the only one, or the first six of
+                several side by side.
+
+        Raises:
+            InputError: There is no such session.
+        """
+        from anabranch import runfolder
+        from anabranch.figures import draw_run
+
+        runfolder.check_session(session or 0, self.name, len(self.recording.sessions))
+        return draw_run(self.recording, self.metrics, tomllib.loads(self.scenario), self.seed, session)
+
+    def _repr_html_(self) -> str:
+        """The summary, the paths and the figure, for notebooks."""
+        from anabranch import display, summary
+
+        parts = [display.paragraph(f"{self.name}, seed {self.seed}", bold=True)]
+        for session in self.metrics["sessions"][:_MOST_SHOWN]:
+            parts.append(display.paragraph(f"{session['name']}: {summary.in_short(session)}"))
+            parts.append(display.table(_PATH_COLUMNS, summary.path_rows(session["subflows"])))
+        if (more := len(self.metrics["sessions"]) - _MOST_SHOWN) > 0:
+            parts.append(display.paragraph(f"and {summary.plural(more, 'session')} more, in `sessions`"))
+        if self.recording.sessions:
+            parts.append(display.figure(self.plot()))
+        return "".join(parts)
+
     @cached_property
     def recording(self) -> Recording:
         """The run over time, sampled: what the pictures show."""
@@ -139,6 +201,7 @@ def run(
     set: Mapping[str, Any] | None = None,  # noqa: A002 (the command line's word)
     events: bool = False,
     progress: Callable[[float], object] | None = None,
+    captures: str | Path | None = None,
 ) -> Run:
     """Simulates a scenario.
 
@@ -146,13 +209,16 @@ def run(
 
     Args:
         scenario: A file, the name of a shipped scenario (see ``anabranch list scenarios``), ``"-"`` for standard
-            input, or a scenario as a dictionary with the keys of the file.
+            input, or a scenario as a dictionary with the keys of the file, such as a :class:`anabranch.Scenario`.
         seed: Where all randomness of the run comes from; at least 0, below 2**64.
         set: Keys to override, dotted, such as ``{"transport.scheduler": "gr-sty", "link.wifi.loss": "2 %"}``, or
             nested, such as ``{"transport": {"scheduler": "gr-sty"}}``. A dictionary merges into the table that is
             there, unless that is of another kind (``{"session.0.video": {"kind": "bulk"}}``); a list replaces a list.
         events: Whether to record every event, for :attr:`Run.events`. Costs some hundred bytes of memory per packet.
-        progress: Called now and then with the fraction of the scenario's time that has passed, between 0 and 1.
+        progress: Called now and then with the fraction of the scenario's time that has passed, between 0 and 1. Where
+            absent, a notebook shows a bar for a run that takes a moment.
+        captures: A directory for packet captures of both ends, ``client.pcapng`` and ``server.pcapng``: headers only,
+            an interface per path. It is made if need be.
 
     Returns:
         What the run found.
@@ -160,12 +226,16 @@ def run(
     Raises:
         InputError: The scenario, a key or a value is wrong. The message names the place, what was expected and, where
             there is one, the nearest valid name.
-        OSError: The scenario's file cannot be read.
+        OSError: The scenario's file cannot be read, or a capture not be written.
 
     Warns:
         RunWarning: Something in the run is legal and probably not meant.
     """
-    done = simulate(scenario, seed=seed, set=set, events=events, progress=progress)
+    shown, end = (progress, lambda: None) if progress is not None else display.bar("simulating")
+    try:
+        done = simulate(scenario, seed=seed, set=set, events=events, progress=shown, captures=captures)
+    finally:
+        end()
     warning.give(done.warnings, stacklevel=2)
     return done
 
@@ -177,14 +247,17 @@ def simulate(
     set: Mapping[str, Any] | None = None,  # noqa: A002 (the command line's word)
     events: bool = False,
     progress: Callable[[float], object] | None = None,
+    captures: str | Path | None = None,
 ) -> Run:
     """As :func:`run`, but gives its warnings only with the run."""
     if not 0 <= seed < 2**64:
         raise _core.InputError(f"seed {seed}: expected a whole number from 0 to 2**64 - 1")
     overrides = overrides_of(set)
     loaded = load(scenario, overrides)
+    if captures is not None:
+        Path(captures).mkdir(parents=True, exist_ok=True)
     wall, cpu = time.perf_counter(), time.process_time()
-    outcome = _core.run(loaded, seed=seed, record_events=events, progress=progress)
+    outcome = _core.run(loaded, seed=seed, record_events=events, progress=progress, capture_dir=captures)
     found = metrics.of_outcome(outcome)
     return Run(
         scenario=loaded.resolved,

@@ -212,8 +212,13 @@ pub fn run_live(case: &TestCase, seed: u64, wanted: &dyn Fn() -> bool) -> Result
     };
     let outcome = run().map_err(|error| error.to_string())?;
     let notes = outcome.metrics.live.iter().flat_map(|live| &live.notes);
-    if let Some(note) = notes.into_iter().find(|note| case.part == Part::Coupled && note.contains(LACKS_CONTROL)) {
-        return Err(format!("{note}; attach it first: anabranch kernel attach --port 1 --congestion-control NAME"));
+    if let Some(note) = notes.into_iter().find(|note| note.contains(LACKS_CONTROL)) {
+        let remedy = if case.part == Part::Coupled {
+            "attach it first: anabranch kernel attach --port 1 --congestion-control NAME"
+        } else {
+            "load its module, such as: modprobe tcp_bbr"
+        };
+        return Err(format!("{note}; {remedy}"));
     }
     Live::of(case, seed, &outcome.metrics, outcome.events.as_ref())
 }

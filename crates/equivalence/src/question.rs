@@ -133,13 +133,16 @@ pub(crate) const SHARED_LINK: &[Criterion] = &[
     within(Quantity::Retransmissions, Some(0.25), Some(20.0)),
     within(Quantity::SmallestShare, None, Some(0.05)),
 ];
-/// Criteria of the test cases of (b) with unlike paths.
+/// Criteria of the test cases of (a) with a control by rate.
+pub(crate) const RATE_BASED: &[Criterion] =
+    &[within(Quantity::Goodput, Some(0.05), None), within(Quantity::Retransmissions, Some(0.25), Some(20.0))];
+/// Criteria of the test cases of (b) with unlike paths, or with a control by rate.
 pub(crate) const UNLIKE_PATHS: &[Criterion] = &[
     within(Quantity::Goodput, Some(0.05), None),
     within(Quantity::Retransmissions, Some(0.25), Some(20.0)),
     within(Quantity::FirstShare, None, Some(0.05)),
 ];
-/// Criteria of the test cases of (f) with unlike paths.
+/// Criteria of the test cases of (f) with unlike paths, or with a control by rate.
 pub(crate) const CHUNKS_OVER_UNLIKE_PATHS: &[Criterion] =
     &[within(Quantity::ChunkTime, Some(0.10), None), within(Quantity::ChunkTimeP90, Some(0.10), None)];
 /// Criteria of (d).

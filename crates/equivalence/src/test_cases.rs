@@ -1,7 +1,8 @@
 //! Test cases: each is a scenario, the live server, and the criteria. The client is always the kernel's.
 
 use crate::question::{
-    CHUNKS, CHUNKS_OVER_UNLIKE_PATHS, COUPLED, Criterion, DASH, GOODPUT, ONE_PATH, Part, SHARED_LINK, UNLIKE_PATHS,
+    CHUNKS, CHUNKS_OVER_UNLIKE_PATHS, COUPLED, Criterion, DASH, GOODPUT, ONE_PATH, Part, RATE_BASED, SHARED_LINK,
+    UNLIKE_PATHS,
 };
 use anabranch_testbed::ServerKind;
 use serde::Serialize;
@@ -193,6 +194,31 @@ impl Kind {
 /// Both controls that every kernel has.
 const CONTROLS: [&str; 2] = ["newreno", "cubic"];
 
+/// The kernel's control by rate, which some kernels lack: no quick test case has it.
+const BBR: &str = "bbr";
+/// Queues from a quarter of the bandwidth-delay product to four times that, and losses that a control by loss would heed.
+const BBR_OVER_ONE: [Link; 6] = [
+    link(10, 60, 0, 25),
+    link(10, 50, 0, 100),
+    link(10, 50, 0, 400),
+    link(10, 50, 20, 100),
+    link(2, 100, 5, 200),
+    link(18, 20, 5, 50),
+];
+/// Pairs of links for the same control, alike and unlike.
+const BBR_OVER_TWO: [[Link; 2]; 4] = [
+    [link(10, 50, 0, 100), link(10, 50, 0, 100)],
+    [link(5, 60, 0, 25), link(5, 60, 0, 25)],
+    [link(10, 20, 5, 100), link(2, 100, 5, 100)],
+    [link(10, 20, 0, 100), link(10, 100, 0, 100)],
+];
+/// Bytes of a chunk and the links that it comes over, for the same control: shallow queues, and unlike rates.
+const BBR_CHUNKS_OVER: [(u32, [Link; 2]); 3] = [
+    (250_000, [link(5, 60, 0, 25), link(5, 60, 0, 25)]),
+    (250_000, [link(5, 60, 0, 100), link(5, 60, 0, 100)]),
+    (100_000, [link(2, 60, 5, 200), link(1, 60, 5, 200)]),
+];
+
 /// Links that two sessions share.
 const SHARED: [Link; 2] = [link(10, 50, 0, 100), link(10, 50, 5, 100)];
 
@@ -203,7 +229,12 @@ fn one_path() -> Vec<TestCase> {
     let alone =
         one_path_links().into_iter().flat_map(|link| CONTROLS.map(|control| kind(&link).case(&[link], control)));
     let shared = SHARED.map(|link| two_sessions(Kind::bulk(Part::OnePath, TCP, VARYING_RUNS), &[link]));
-    alone.chain(shared).collect()
+    let rate_based = BBR_OVER_ONE.map(|link| {
+        let case = Kind::bulk(Part::OnePath, TCP, VARYING_RUNS).case(&[link], BBR);
+        // The phase of its cycles is chance, so the same losses do not make the same run.
+        TestCase { runs: Runs::Unpaired, stricter: Some(RATE_BASED), ..case }
+    });
+    alone.chain(shared).chain(rate_based).collect()
 }
 
 /// Two sessions over the same links: which of their packets are lost is chance.
@@ -262,7 +293,9 @@ fn several_paths() -> Vec<TestCase> {
         TestCase { simulated_runs, stricter: Some(UNLIKE_PATHS), ..kind(live_runs).case(&links, "cubic") }
     });
     let shared = two_sessions(kind(VARYING_RUNS), &PAIRS[2]);
-    pairs.chain(unlike).chain([shared]).collect()
+    let rate_based =
+        BBR_OVER_TWO.iter().map(|pair| TestCase { stricter: Some(UNLIKE_PATHS), ..kind(VARYING_RUNS).case(pair, BBR) });
+    pairs.chain(unlike).chain([shared]).chain(rate_based).collect()
 }
 
 fn our_server() -> Vec<TestCase> {
@@ -370,12 +403,11 @@ fn on_off() -> Vec<TestCase> {
     };
     let tcp = |bytes, links: Link, control| chunk(bytes, kind(TCP, bytes, 3).case(&[links], control));
     let both = |bytes, pair: &[Link], control| chunk(bytes, kind(UPSTREAM, bytes, 5).case(pair, control));
-    let unlike = |bytes: u32, pair: [Link; 2]| {
-        both_orders(pair).map(|links| TestCase {
-            stricter: Some(CHUNKS_OVER_UNLIKE_PATHS),
-            ..chunk(bytes, kind(UPSTREAM, bytes, VARYING_RUNS).case(&links, "cubic"))
-        })
+    let strict = |bytes: u32, pair: &[Link], control| TestCase {
+        stricter: Some(CHUNKS_OVER_UNLIKE_PATHS),
+        ..chunk(bytes, kind(UPSTREAM, bytes, VARYING_RUNS).case(pair, control))
     };
+    let unlike = |bytes: u32, pair| both_orders(pair).map(|links| strict(bytes, &links, "cubic"));
     let mut cases = vec![
         tcp(250_000, link(10, 50, 0, 100), "cubic"),
         tcp(250_000, link(10, 50, 5, 100), "cubic"),
@@ -384,6 +416,7 @@ fn on_off() -> Vec<TestCase> {
         both(250_000, &PAIRS[0], "cubic"),
     ];
     cases.extend(CHUNKS_OVER.into_iter().flat_map(|(bytes, pair)| unlike(bytes, pair)));
+    cases.extend(BBR_CHUNKS_OVER.iter().map(|(bytes, pair)| strict(*bytes, pair, BBR)));
     cases
 }
 
@@ -402,7 +435,8 @@ pub fn all(parts: &[Part], quick: bool) -> Vec<TestCase> {
         Part::Coupled => coupled(),
     };
     let cases = parts.iter().flat_map(|part| {
-        let cases = of(part);
+        let mut cases = of(part);
+        cases.retain(|case| !quick || !case.name.ends_with(BBR));
         let every = if quick { cases.len().div_ceil(quick_test_cases(*part)) } else { 1 };
         cases
             .into_iter()

@@ -45,7 +45,7 @@ pub fn checks() -> Vec<Check> {
         version(read("/proc/sys/kernel/osrelease").as_deref().unwrap_or_default()),
         multipath(read("/proc/sys/net/mptcp/enabled").as_deref()),
         type_information(Path::new("/sys/kernel/btf/vmlinux").exists()),
-        jit(read("/proc/sys/net/core/bpf_jit_enable").as_deref()),
+        jit(read("/proc/sys/net/core/bpf_jit_enable").as_deref(), Path::new(OF_FIRST_NAMESPACE).exists()),
         lockdown(read("/sys/kernel/security/lockdown").as_deref()),
         privileges(&read("/proc/self/status").unwrap_or_default()),
         cgroups(&read("/proc/self/mounts").unwrap_or_default()),
@@ -82,10 +82,15 @@ fn type_information(exists: bool) -> Check {
     Check::unmet("BTF", "there is no /sys/kernel/btf/vmlinux", "boot a kernel built with CONFIG_DEBUG_INFO_BTF")
 }
 
-fn jit(enabled: Option<&str>) -> Check {
+/// Every kernel has this setting, and like that of the BPF compiler only the first network namespace shows it.
+const OF_FIRST_NAMESPACE: &str = "/proc/sys/net/core/dev_weight";
+
+/// In another namespace than the first one the kernel itself has to refuse, if there is no compiler.
+fn jit(enabled: Option<&str>, in_first_namespace: bool) -> Check {
     match enabled {
         Some("0") => Check::unmet("BPF compiler", "it is off", "sysctl net.core.bpf_jit_enable=1"),
         Some(_) => Check::met("BPF compiler", "on"),
+        None if !in_first_namespace => Check::met("BPF compiler", "not shown in this network namespace"),
         None => Check::unmet("BPF compiler", "the kernel has none", "boot one built with CONFIG_BPF_JIT"),
     }
 }
@@ -160,8 +165,8 @@ mod tests {
             multipath(None),
             multipath(Some("0")),
             type_information(false),
-            jit(Some("0")),
-            jit(None),
+            jit(Some("0"), true),
+            jit(None, true),
             lockdown(Some("none integrity [confidentiality]")),
             privileges("Name:\tx\nCapEff:\t0000000000000000\n"),
             cgroups("cgroup /sys/fs/cgroup cgroup rw 0 0\n"),
@@ -170,6 +175,12 @@ mod tests {
             let sentence = check.sentence().unwrap_or_else(|| panic!("{} is met", check.name));
             assert!(sentence.contains("; "), "{sentence}");
         }
+    }
+
+    #[test]
+    fn a_setting_that_a_namespace_hides_is_no_reason_to_refuse() {
+        assert_eq!(jit(None, false).remedy, None);
+        assert_eq!(jit(Some("1"), true).remedy, None);
     }
 
     #[test]

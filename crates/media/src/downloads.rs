@@ -3,6 +3,7 @@
 use crate::http::RESPONSE_HEADER_BYTES;
 use anabranch_events::PlayerEvent;
 use anabranch_units::Instant;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The fold. It may be asked for a report at any instant, so it also serves a run that is cut off.
@@ -23,7 +24,7 @@ struct Download {
 }
 
 /// A download, complete or not; the field names are those of `run --json`. Times count from the session's start.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DownloadReport {
     /// When it was requested.

@@ -5,6 +5,7 @@
 
 use anabranch_events::PlayerEvent;
 use anabranch_units::{Duration, Instant};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub struct ViewerMetrics {
 }
 
 /// What [`ViewerMetrics`] found; the field names are those of `run --json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ViewerReport {
     /// From the session's start to the first picture, in seconds; null if there was none.

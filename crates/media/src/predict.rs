@@ -57,7 +57,7 @@ impl SwitchForecast {
 }
 
 /// How many switches the conditions spoke of, and how they spoke.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForecastCounts {
     /// Switches of either kind, among all segments or among those with new data.

@@ -23,7 +23,7 @@ pub use fairness::{Fairness, jain};
 pub use finite::{NotFinite, check as check_finite};
 pub use gather::{Facts, Over, gather, link_metrics};
 pub use live::{Lateness, LiveFacts, ServerCounters};
-pub use metrics::{Ended, Engine, LinkMetrics, Metrics, Outcome, QueueDelay, SCHEMA, SessionMetrics};
+pub use metrics::{Ended, Engine, LinkMetrics, Metrics, Outcome, QueueDelay, SCHEMA, SessionMetrics, json_schema};
 pub use observer::{Observer, observers};
 pub use recording::{Mark, PathRecording, Recording, SessionRecording, Shown};
 pub use strict::{Strict, Unreadable, read as read_strictly};

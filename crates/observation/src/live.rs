@@ -1,10 +1,11 @@
 //! What there is to say about a run in real time, beside the numbers that a simulation has, too.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The testbed and the machine of a run in real time: `live` in its metrics.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LiveFacts {
     /// Who served: `anabranch` (our endpoint) or `kernel`.
@@ -40,7 +41,7 @@ pub struct LiveFacts {
 }
 
 /// How much later than due packets were delivered, in seconds. All are null if there was no packet.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lateness {
     /// The median.
@@ -54,7 +55,7 @@ pub struct Lateness {
 }
 
 /// What a listener of our server counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerCounters {
     /// SYNs that were taken up.

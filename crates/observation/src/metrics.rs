@@ -7,6 +7,7 @@ use crate::recording::Recording;
 use crate::table::EventColumns;
 use anabranch_media::{DashReport, DownloadReport, ForecastCounts, TransportReport, ViewerReport, group};
 use anabranch_units::LinkDirection;
+use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
 /// The version of the JSON contract.
@@ -24,7 +25,7 @@ pub struct Outcome {
 }
 
 /// Why a run or a session ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
     /// Every session was done.
@@ -38,7 +39,7 @@ pub enum Ended {
 }
 
 /// What drove a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
     /// The simulator, in virtual time.
@@ -48,7 +49,7 @@ pub enum Engine {
 }
 
 /// The numbers of a run; `run --json`. What nobody observes is none here and null in JSON, never zero.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Metrics {
     /// The version of this contract.
@@ -82,6 +83,12 @@ pub struct Metrics {
     pub live: Option<LiveFacts>,
 }
 
+/// The JSON Schema of the contract. What is not required is null or absent where nobody observed it, and so is every key of
+/// an object that is marked `x-observable`.
+pub fn json_schema() -> Schema {
+    schema_for!(Metrics)
+}
+
 #[derive(Serialize)]
 struct Timed<'a> {
     #[serde(flatten)]
@@ -104,7 +111,7 @@ impl Metrics {
 }
 
 /// One direction of a link.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkMetrics {
     /// The link's name.
@@ -134,7 +141,7 @@ pub struct LinkMetrics {
 }
 
 /// How long packets waited in a queue, in seconds. Both are null if no packet passed.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueueDelay {
     /// Exact.
@@ -144,7 +151,7 @@ pub struct QueueDelay {
 }
 
 /// One viewer, or one download of the cross traffic.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionMetrics {
     /// Such as `session 0`.
     pub name: String,
@@ -163,10 +170,12 @@ pub struct SessionMetrics {
     pub bytes: u64,
     /// What the viewer saw. None: the client is a program that does not report it, and its keys are null in JSON.
     #[serde(flatten, with = "group::observable")]
+    #[schemars(with = "Option<ViewerReport>")]
     pub viewer: Option<ViewerReport>,
     /// What the viewer of a DASH video saw. `None`: the video is no DASH video, and its keys are absent in JSON. `Some(None)`: as
     /// with [`viewer`](Self::viewer), and its keys are null.
     #[serde(flatten, with = "group::optional")]
+    #[schemars(with = "Option<DashReport>")]
     pub dash: Option<Option<DashReport>>,
     /// What a player without a video downloaded (`bulk`, `on-off`); null for a video, and where the player is not observed.
     pub downloads: Option<Vec<DownloadReport>>,
@@ -175,6 +184,7 @@ pub struct SessionMetrics {
     pub longest_delivery_gap_s: Option<f64>,
     /// What the transport did.
     #[serde(flatten, with = "group::required")]
+    #[schemars(with = "TransportReport")]
     pub transport: TransportReport,
     /// How the sticky schedulers' paper's two conditions judged the path switches; null without a progressive video, and where the
     /// sender is not observed.

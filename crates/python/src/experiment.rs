@@ -28,12 +28,6 @@ impl Stop {
     fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
-
-    /// Whether runs are to end.
-    #[getter]
-    fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
 }
 
 /// Simulates a scenario, and gives its metrics alone as JSON on one line, with the numbers of reducers. The interpreter is free for

@@ -68,7 +68,7 @@ mod _core {
         kernel_attach, kernel_checks, kernel_controls, kernel_detach, kernel_status, kernel_supported, kernel_use_paths,
     };
     #[pymodule_export]
-    use super::outcome::{Outcome, check_metrics};
+    use super::outcome::{Outcome, check_metrics, metrics_schema};
     #[pymodule_export]
     use super::own::conformance::check_contract;
     #[pymodule_export]

@@ -62,6 +62,12 @@ pub fn check_metrics(text: &str) -> PyResult<()> {
     read.map(|_| ()).map_err(|error| InputError::new_err(error.to_string()))
 }
 
+/// The JSON Schema of metrics, as text.
+#[pyfunction]
+pub fn metrics_schema() -> String {
+    serde_json::to_string_pretty(&anabranch_observation::json_schema()).expect("a schema has only text keys")
+}
+
 fn convert_session<'py>(py: Python<'py>, session: &SessionRecording) -> PyResult<Bound<'py, PyDict>> {
     let paths = session.paths.iter().map(|path| convert_path(py, path)).collect::<PyResult<Vec<_>>>()?;
     let shown: Vec<Vec<f64>> = session

@@ -30,7 +30,7 @@ mod warning;
 
 pub use error::Error;
 pub use links::{DirectedLink, directed_links};
-pub use plan::{FlowPlan, plan};
+pub use plan::{FlowPlan, addresses, plan};
 pub use portable::Portable;
 pub use schema::{
     Action, Bernoulli, Bulk, CoDel, Constant, Dash, DirectionSpec, DropTail, Event, EveryNth, External, Fps, Gamma,

@@ -181,8 +181,9 @@ struct Part<'a> {
     awaited: bool,
 }
 
-/// The client's address on a path, and the server's. The client has one per path, the server one of each family.
-fn addresses(path: usize, version: u8) -> (IpAddr, IpAddr) {
+/// The client's address on a path of this position and IP version, and the server's. The client has one per path, the server
+/// one of each family.
+pub fn addresses(path: usize, version: u8) -> (IpAddr, IpAddr) {
     let [high, low] = (path as u16 + 1).to_be_bytes();
     if version == 6 {
         let address = |host: u16| IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, host, 0, 0, 0, 1));

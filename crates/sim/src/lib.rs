@@ -20,8 +20,12 @@
 //! assert!(outcome.metrics.sessions[0].transport.goodput_bps > 1.8e6);
 //! ```
 //!
+//! [`run_with`] also shows every segment to a [`Tap`]; [`Captures`] is one that writes packet captures.
+//!
 //! The same scenario, seed and version give the same metrics to the last byte, on any machine.
 
+mod capture;
 mod world;
 
-pub use world::{RunOptions, run};
+pub use capture::{CaptureError, Captures};
+pub use world::{RunOptions, Seen, Side, Tap, run, run_with};

@@ -69,6 +69,8 @@ pub struct SubflowView {
     pub phase: Phase,
     /// Payload bytes of a full segment.
     pub mss: u32,
+    /// The same without the options of Multipath TCP (Linux's `mss_cache`).
+    pub tcp_mss: u32,
     /// Congestion window.
     pub cwnd: Packets,
     /// Slow-start threshold.
@@ -161,6 +163,7 @@ impl SubflowView {
             allowed: true,
             phase: Phase::Open,
             mss,
+            tcp_mss: mss,
             cwnd,
             ssthresh: Packets::INFINITE,
             in_flight: 0,

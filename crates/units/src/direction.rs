@@ -2,10 +2,11 @@
 
 use core::fmt;
 use core::ops::{Index, IndexMut};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A direction of a link, and of the packets on it. Written as `down` and `up`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LinkDirection {
     /// From the server to the client.

@@ -23,6 +23,27 @@ fn with_part(text: &str, name: &str, content: &str) -> Option<String> {
     Some(format!("{}\n{}\n\n{}", &text[..from], content.trim_matches('\n'), &text[to..]))
 }
 
+/// Replaces the rows of a document's table that begin with the same numbers as rows of another table of this kind.
+///
+/// # Errors
+/// If the file cannot be read or written, or the markers are missing.
+pub fn replace_rows(file: &Path, name: &str, table: &str) -> io::Result<()> {
+    let text = fs::read_to_string(file)?;
+    let (begin, end) = (format!("<!-- begin {name} -->"), format!("<!-- end {name} -->"));
+    let old = text.split_once(&begin).and_then(|(_, rest)| rest.split_once(&end)).map_or("", |(part, _)| part);
+    replace_part(file, name, &with_rows(old.trim_matches('\n'), table))
+}
+
+fn with_rows(old: &str, new: &str) -> String {
+    let number = |line: &str| line.trim_start_matches("| ").split(' ').next().and_then(|n| n.parse::<u32>().ok());
+    let (head, rows): (Vec<&str>, Vec<&str>) = old.lines().partition(|line| number(line).is_none());
+    let fresh: Vec<&str> = new.lines().filter(|line| number(line).is_some()).collect();
+    let replaced = |line: &&str| fresh.iter().any(|other| number(other) == number(line));
+    let mut rows: Vec<&str> = rows.into_iter().filter(|line| !replaced(line)).chain(fresh.iter().copied()).collect();
+    rows.sort_by_key(|line| number(line));
+    [head, rows].concat().join("\n")
+}
+
 /// A table; texts must not contain `|`.
 pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let line = |texts: &[String]| format!("| {} |\n", texts.join(" | "));
@@ -109,6 +130,13 @@ mod tests {
         assert_eq!(new, "a\n<!-- begin x -->\n\nnew\n\n<!-- end x -->\nb\n<!-- begin y -->\n<!-- end y -->\n");
         assert_eq!(with_part(&new, "x", "new").unwrap(), new, "writing twice changes nothing");
         assert!(with_part(text, "z", "").is_none());
+    }
+
+    #[test]
+    fn measured_rows_take_the_places_of_those_with_their_number() {
+        let old = "| row | x |\n| --- | --- |\n| 1 | a |\n| 2 | b |\n| 2 | c |\n| 10 | d |";
+        let new = "| row | x |\n| --- | --- |\n| 2 | new |\n";
+        assert_eq!(with_rows(old, new), "| row | x |\n| --- | --- |\n| 1 | a |\n| 2 | new |\n| 10 | d |");
     }
 
     #[test]

@@ -69,11 +69,23 @@ impl<W: Write> Capture<W> {
 
     /// Appends a packet.
     pub fn packet(&mut self, on: InterfaceId, at: Instant, way: PacketDirection, packet: &[u8]) -> io::Result<()> {
+        self.beginning(on, at, way, packet, packet.len())
+    }
+
+    /// Appends a packet of `len` bytes, of which only the first ones are kept.
+    pub fn beginning(
+        &mut self,
+        on: InterfaceId,
+        at: Instant,
+        way: PacketDirection,
+        kept: &[u8],
+        len: usize,
+    ) -> io::Result<()> {
         let block = EnhancedPacketBlock {
             interface_id: on.0,
             timestamp: Duration::from_nanos(at.as_nanos()),
-            original_len: packet.len() as u32,
-            data: Cow::Borrowed(packet),
+            original_len: len as u32,
+            data: Cow::Borrowed(kept),
             options: vec![EnhancedPacketOption::Flags(way.flags())],
         };
         self.out.write_pcapng_block(block).map_err(cause)?;
@@ -133,6 +145,16 @@ mod tests {
         assert_eq!(packet[2..7], [1, 7, 5, 5, 5], "interface, time, captured and original length");
         assert_eq!(packet[7..9], [0x0302_0145, 4], "the packet, padded");
         assert_eq!(packet[9..12], [0x0004_0002, 2, 0], "outbound, end of options");
+    }
+
+    #[test]
+    fn of_a_packet_that_is_not_kept_whole_the_capture_has_both_lengths() {
+        let mut capture = Capture::new(Vec::new()).unwrap();
+        let wifi = capture.interface("wifi").unwrap();
+        capture.beginning(wifi, Instant::ZERO, PacketDirection::Inbound, &[0x45, 1, 2, 3], 1500).unwrap();
+        let file = words(&capture.finish().unwrap());
+        let packet = &file[17..];
+        assert_eq!(packet[..7], [6, packet[1], 0, 0, 0, 4, 1500], "interface, time, captured and original length");
     }
 
     #[test]

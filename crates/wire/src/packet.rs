@@ -89,29 +89,61 @@ pub fn encode(
     segment: &Segment,
     payload: impl FnOnce(&mut [u8]),
 ) -> Result<usize, EncodeError> {
-    let total = check(buffer.len(), source, destination, segment)?;
-    let packet = &mut buffer[..total];
-    let headers = headers_len(source.is_ipv6(), segment);
-    let tcp_at = headers - segment.header_len() as usize;
-    let tcp_len = total - tcp_at;
+    let total = check(source, destination, segment)?;
+    let packet = buffer.get_mut(..total).ok_or(EncodeError::BufferTooSmall(total))?;
+    let headers = write_headers(packet, source, destination, segment);
+    payload(&mut packet[headers..]);
+    write_checksum(packet, source, destination, segment);
+    Ok(total)
+}
 
+/// Writes only the headers of the packet that [`encode`] would write to the start of `buffer`, and returns their length and the
+/// packet's.
+///
+/// The TCP checksum is the one of a payload of zeros, because there is none here: that of an engine without payload, such as the
+/// simulator.
+///
+/// # Errors
+/// See [`EncodeError`]; then the buffer's content is undefined.
+pub fn encode_headers(
+    buffer: &mut [u8],
+    source: IpAddr,
+    destination: IpAddr,
+    segment: &Segment,
+) -> Result<(usize, usize), EncodeError> {
+    let total = check(source, destination, segment)?;
+    let headers = headers_len(source.is_ipv6(), segment);
+    let packet = buffer.get_mut(..headers).ok_or(EncodeError::BufferTooSmall(headers))?;
+    write_headers(packet, source, destination, segment);
+    // Zeros add nothing to a sum; the payload's length is in the pseudo header.
+    write_checksum(packet, source, destination, segment);
+    Ok((headers, total))
+}
+
+/// Writes the headers without the TCP checksum, for addresses of one family, and returns their length.
+fn write_headers(packet: &mut [u8], source: IpAddr, destination: IpAddr, segment: &Segment) -> usize {
+    let headers = headers_len(source.is_ipv6(), segment);
+    let tcp_len = segment.len() as usize;
     let mut w = Writer::new(packet);
     match (source, destination) {
         (IpAddr::V4(a), IpAddr::V4(b)) => ip::encode_v4(&mut w, a, b, tcp_len),
         (IpAddr::V6(a), IpAddr::V6(b)) => ip::encode_v6(&mut w, a, b, tcp_len),
-        _ => unreachable!("checked above"),
+        _ => unreachable!("the caller checked that"),
     }
     encode_tcp(&mut w, segment);
     debug_assert_eq!(w.position(), headers, "the options take what Segment::options_len counts");
-    payload(&mut packet[headers..]);
+    headers
+}
 
-    let sum = checksum::pseudo_header(source, destination, tcp_len as u32).bytes(&packet[tcp_at..]);
+/// Writes the TCP checksum over what is in `packet`; bytes that are missing behind its headers count as zeros.
+fn write_checksum(packet: &mut [u8], source: IpAddr, destination: IpAddr, segment: &Segment) {
+    let tcp_at = headers_len(source.is_ipv6(), segment) - segment.header_len() as usize;
+    let sum = checksum::pseudo_header(source, destination, segment.len()).bytes(&packet[tcp_at..]);
     packet[tcp_at + 16..tcp_at + 18].copy_from_slice(&sum.finish().to_be_bytes());
-    Ok(total)
 }
 
 /// The packet's length, if the segment can be encoded.
-fn check(room: usize, source: IpAddr, destination: IpAddr, segment: &Segment) -> Result<usize, EncodeError> {
+fn check(source: IpAddr, destination: IpAddr, segment: &Segment) -> Result<usize, EncodeError> {
     if source.is_ipv4() != destination.is_ipv4() {
         return Err(EncodeError::MixedFamilies);
     }
@@ -124,11 +156,7 @@ fn check(room: usize, source: IpAddr, destination: IpAddr, segment: &Segment) ->
     if counted as u64 + u64::from(segment.payload_len) > u64::from(u16::MAX) {
         return Err(EncodeError::PayloadTooLong(segment.payload_len));
     }
-    let total = headers_len(source.is_ipv6(), segment) + segment.payload_len as usize;
-    if room < total {
-        return Err(EncodeError::BufferTooSmall(total));
-    }
-    Ok(total)
+    Ok(headers_len(source.is_ipv6(), segment) + segment.payload_len as usize)
 }
 
 fn encode_tcp(w: &mut Writer<'_>, segment: &Segment) {

@@ -5,7 +5,7 @@ use anabranch_segment::{
     SackBlocks, Segment, SynOptions, Timestamps,
 };
 use anabranch_units::SeqNumber;
-use anabranch_wire::{DecodeError, EncodeError, decode, encode, headers_len};
+use anabranch_wire::{DecodeError, EncodeError, decode, encode, encode_headers, headers_len};
 use proptest::option::of;
 use proptest::prelude::*;
 use std::net::IpAddr;
@@ -213,6 +213,21 @@ proptest! {
         let mut buffer = vec![0; needed - missing.min(needed)];
         let called = |_: &mut [u8]| panic!("the payload was asked for");
         prop_assert_eq!(encode(&mut buffer, A, B, &segment, called), Err(EncodeError::BufferTooSmall(needed)));
+    }
+
+    #[test]
+    fn headers_alone_are_those_of_a_payload_of_zeros((source, destination) in addresses(), segment in segment()) {
+        let mut whole = vec![0xee; 4096];
+        let total = encode(&mut whole, source, destination, &segment, |payload| payload.fill(0)).expect("fits");
+        let mut alone = vec![0xee; headers_len(source.is_ipv6(), &segment)];
+        let lengths = encode_headers(&mut alone, source, destination, &segment);
+        prop_assert_eq!(lengths, Ok((alone.len(), total)));
+        prop_assert_eq!(&alone[..], &whole[..alone.len()]);
+        let needed = alone.len();
+        prop_assert_eq!(
+            encode_headers(&mut alone[1..], source, destination, &segment),
+            Err(EncodeError::BufferTooSmall(needed))
+        );
     }
 
     #[test]

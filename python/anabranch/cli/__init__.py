@@ -15,7 +15,9 @@ from anabranch.cli import (
     attaching,
     checking,
     comparing,
+    completing,
     content,
+    demonstrating,
     examining,
     listing,
     papering,
@@ -34,7 +36,7 @@ from anabranch.programs import ToolError
 
 app = typer.Typer(
     help="Multipath video streaming, from the equation to the wire.",
-    epilog="Start with: anabranch list scenarios; then: anabranch run sticky/base",
+    epilog="Start with: anabranch demo; then: anabranch list scenarios, and anabranch run sticky/base",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -59,6 +61,7 @@ def _options(
     pass
 
 
+app.command("demo", epilog=demonstrating.EXAMPLES)(demonstrating.demonstrate)
 app.command("list", epilog=listing.EXAMPLES)(listing.list_names)
 app.command("run", epilog=running.EXAMPLES)(running.run)
 app.add_typer(planning.app, name="plan")
@@ -69,6 +72,7 @@ app.command("check", epilog=checking.EXAMPLES)(checking.check)
 app.add_typer(papering.app, name="paper")
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
 app.add_typer(content.app, name="content")
+app.command("completion", epilog=completing.EXAMPLES)(completing.print_script)
 app.command("doctor", epilog=examining.EXAMPLES)(examining.examine)
 app.add_typer(attaching.app, name="kernel")
 app.command("schema", epilog=schema.EXAMPLES)(schema.print_schema)
@@ -79,6 +83,7 @@ app.command("validate", epilog=validating.EXAMPLES)(validating.validate)
 
 def main() -> None:
     """Runs the command line and ends the process with one of the documented exit codes."""
+    completing.prepare()
     try:
         app(prog_name="anabranch")
     except InputError as error:

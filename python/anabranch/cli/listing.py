@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anabranch import InputError, _core
+from anabranch.cli import completing
 from anabranch.cli.console import answer
 
 EXAMPLES = "Example: anabranch list schedulers"
@@ -40,6 +41,7 @@ def list_names(
         typer.Argument(
             metavar="[KIND]",
             help="Which kind to list, such as schedulers, congestion-controls or scenarios; all where absent.",
+            autocompletion=completing.kinds,
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,

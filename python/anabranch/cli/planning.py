@@ -12,7 +12,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import numerals
+from anabranch import numerals, provenance
+from anabranch.cli import completing
 from anabranch.cli.console import answer
 from anabranch.experiments import conditions
 from anabranch.summary import plural
@@ -29,7 +30,10 @@ app = typer.Typer(
 PlanArgument = Annotated[
     str,
     typer.Argument(
-        metavar="PLAN", help="A file, or the name of a shipped plan (`anabranch list plans`).", show_default=False
+        metavar="PLAN",
+        help="A file, or the name of a shipped plan (`anabranch list plans`).",
+        show_default=False,
+        autocompletion=completing.plans,
     ),
 ]
 StoreOption = Annotated[
@@ -38,6 +42,13 @@ StoreOption = Annotated[
 ]
 JobsOption = Annotated[
     int | None, typer.Option("--jobs", min=1, metavar="N", help="Threads; one per core where absent.")
+]
+
+AtOnceOption = Annotated[
+    int,
+    typer.Option(
+        "--at-once", min=1, max=64, metavar="N", help="Live runs at a time. Runs whose links are too late are invalid."
+    ),
 ]
 
 _MOST_ROWS = 20
@@ -53,6 +64,7 @@ def show(
     plan: PlanArgument,
     store: StoreOption = None,
     jobs: JobsOption = None,
+    at_once: AtOnceOption = 1,
     everything: Annotated[bool, typer.Option("--all", help="List every run.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
@@ -66,12 +78,14 @@ def show(
     read = plans.load(plan)
     experiment = sweep.Experiment.of(read)
     folder = store or conditions.folder(read)
-    kept = Store(folder, sweep.build())
+    kept = Store(folder, provenance.build())
     runs = experiment.runs(read.seeds)
     missing = [run for run in runs if run.key not in kept]
     found = estimate.seconds_per_run(missing)
     threads = jobs or cores()
-    seconds = None if found is None else found[0] * len({run.key for run in missing}) / threads
+    simulated = {run.key for run in missing if not run.engine.is_live}
+    seconds = None if found is None else found[0] * len(simulated) / threads
+    measured = estimate.seconds_in_real_time(list({run.key: run for run in missing}.values()), at_once)
     if as_json:
         said = {
             "schema": 1,
@@ -81,6 +95,7 @@ def show(
             "runs": [{"labels": run.labels, "kept": run.key in kept, "command": run.command} for run in runs],
             "missing": len(missing),
             "estimated_seconds": seconds,
+            "live_seconds": measured,
         }
         print(json.dumps(said, indent=2, ensure_ascii=False))
         return
@@ -100,6 +115,8 @@ def show(
     if found is not None and seconds is not None:
         least = "more than " if found[1] else "about "
         answer(f"time: {least}{_duration(seconds)} with {plural(threads, 'thread')}, by {found[0] * 1e3:.0f} ms a run")
+    if measured:
+        answer(f"in real time: at most {_duration(measured)}, {at_once} at a time")
 
 
 def _runs(runs: Sequence[conditions.Run], kept: object) -> Table:
@@ -113,7 +130,7 @@ def _runs(runs: Sequence[conditions.Run], kept: object) -> Table:
     table.add_column("")
     for run in runs:
         there = run.key in kept  # type: ignore[operator]
-        texts = [f"{v:.4g}" if isinstance(v, float) else str(v) for v in run.labels.values()]
+        texts = ["" if v is None else f"{v:.4g}" if isinstance(v, float) else str(v) for v in run.labels.values()]
         table.add_row(*texts, Text("kept", style="green") if there else "")
     return table
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anabranch import __version__, numerals, outputs, provenance
+from anabranch.cli import completing
 from anabranch.cli.console import Exit, answer, err, fail, out, say_warning
 from anabranch.cli.planning import JobsOption, cores
 from anabranch.summary import plural
@@ -45,7 +46,12 @@ Row = Mapping[str, Any]
 
 
 _Paper = Annotated[
-    str, typer.Argument(metavar="[PAPER]", help="A shipped paper, the folder of one, or all shipped ones.")
+    str,
+    typer.Argument(
+        metavar="[PAPER]",
+        help="A shipped paper, the folder of one, or all shipped ones.",
+        autocompletion=completing.papers,
+    ),
 ]
 _Seeds = Annotated[
     int | None,
@@ -76,7 +82,8 @@ def reproduce(
     as_json: _AsJson = False,
 ) -> None:
     """Measure the claims of papers, and test them by written criteria."""
-    from anabranch.experiments import paper_text, reproduction, sweep
+    from anabranch.experiments import paper_text, reproduction
+    from anabranch.experiments.executor import Threads
     from anabranch.experiments.progress import Bar
     from anabranch.experiments.store import Store
 
@@ -85,9 +92,9 @@ def reproduce(
     for place in filter(None, (directory, pages, folder)):
         outputs.check_folder(place)
     try:
-        with Store(folder, sweep.build()) as kept, Bar(err()) as bar:
+        with Store(folder, provenance.build()) as kept, Bar(err()) as bar:
             found = reproduction.reproduce(
-                chosen, kept, seeds=seeds, sensitivity=sensitivity, jobs=jobs or cores(), progress=bar
+                chosen, kept, seeds=seeds, sensitivity=sensitivity, execute=Threads(jobs or cores()), progress=bar
             )
     except KeyboardInterrupt:
         fail(f"interrupted; finished runs are kept in {folder}, and the same command continues", Exit.INTERRUPTED)

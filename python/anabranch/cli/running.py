@@ -15,6 +15,7 @@ import typer
 from rich.text import Text
 
 from anabranch import InputError, ending, outputs, runfolder, summary
+from anabranch.cli import completing
 from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar, say_warning
 from anabranch.live.run import MODEL, SERVERS
 from anabranch.live.run import run as run_live
@@ -34,6 +35,7 @@ _Scenario = Annotated[
         metavar="SCENARIO",
         help="A file, - for standard input, or the name of a shipped scenario (`anabranch list scenarios`).",
         show_default=False,
+        autocompletion=completing.scenarios,
     ),
 ]
 _Seed = Annotated[
@@ -42,7 +44,12 @@ _Seed = Annotated[
 ]
 _Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a key, such as transport.scheduler=gr-sty. Repeatable."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override a key, such as transport.scheduler=gr-sty. Repeatable.",
+        autocompletion=completing.overrides,
+    ),
 ]
 _Directory = Annotated[
     Path | None,
@@ -67,7 +74,7 @@ _AsJson = Annotated[
     typer.Option(
         "--json",
         help="Print one JSON object on standard output and nothing else. A run folder is then written only with "
-        "--out or --events.",
+        "--out, --events or --pcap.",
     ),
 ]
 _Events = Annotated[bool, typer.Option("--events", help="Record every event, as events.parquet in the run folder.")]
@@ -84,7 +91,12 @@ _Client = Annotated[
     typer.Option(help="With --live, who watches: model (the scenario's player, the default), curl, vlc or dash.js."),
 ]
 _Pcap = Annotated[
-    bool, typer.Option("--pcap", help="With --live, capture each path, as PATH.pcapng in the run folder.")
+    bool,
+    typer.Option(
+        "--pcap",
+        help="Capture the packets, in the run folder: headers at both ends as client.pcapng and server.pcapng, an "
+        "interface per path; with --live at the client, as PATH.pcapng.",
+    ),
 ]
 _Content = Annotated[
     Path | None,
@@ -110,10 +122,11 @@ def run(
     """Simulate a scenario, or run it in real time, and print what the viewer saw."""
     chosen = dict(_split(text) for text in overrides or [])
     if not live:
-        _refuse({"server": server, "client": client, "pcap": pcap or None, "content": content})
+        _refuse({"server": server, "client": client, "content": content})
 
-    def simulated(_left: Path, progress: Callable[[float], None]) -> Run:
-        return simulate(scenario, seed=_seed(seed), set=chosen, events=events, progress=progress)
+    def simulated(left: Path, progress: Callable[[float], None]) -> Run:
+        captures = left if pcap else None
+        return simulate(scenario, seed=_seed(seed), set=chosen, events=events, progress=progress, captures=captures)
 
     def in_real_time(left: Path, progress: Callable[[float], None]) -> Run:
         return run_live(

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
-from anabranch import InputError, _core, outputs
+from anabranch import InputError, _core, outputs, provenance
 from anabranch.cli.console import Exit, answer, err, fail
-from anabranch.cli.planning import JobsOption, PlanArgument, StoreOption, cores
+from anabranch.cli.planning import AtOnceOption, JobsOption, PlanArgument, StoreOption, cores
 from anabranch.summary import plural
 
 if TYPE_CHECKING:
+    from anabranch.experiments.executor import Executor
     from anabranch.experiments.store import Store
     from anabranch.experiments.sweep import Result
 
@@ -48,6 +50,14 @@ _Merge = Annotated[
     list[Path] | None,
     typer.Option(metavar="DIR", help="Take the runs of another store first. Repeatable.", show_default=False),
 ]
+_Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Make the runs on the workers of a Dask cluster: the scheduler's address, or its --scheduler-file.",
+        show_default=False,
+    ),
+]
 _Strict = Annotated[bool, typer.Option("--strict", help="Exit with code 1 if a run failed or a session was cut off.")]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
 
@@ -56,6 +66,8 @@ def sweep(
     plan: PlanArgument,
     store: StoreOption = None,
     jobs: JobsOption = None,
+    at_once: AtOnceOption = 1,
+    cluster: _Cluster = None,
     shard: _Shard = None,
     until: _Until = None,
     budget: _Budget = _BUDGET,
@@ -67,6 +79,7 @@ def sweep(
     from anabranch.experiments import conditions
     from anabranch.experiments import plan as plans
     from anabranch.experiments import sweep as engine
+    from anabranch.experiments.cluster import ClusterError
     from anabranch.experiments.progress import Bar
     from anabranch.experiments.stopping import Goal
     from anabranch.experiments.store import Store
@@ -76,25 +89,30 @@ def sweep(
     seconds = _core.time_s(_time(budget))
     if goal is not None and part is not None:
         raise InputError("--until decides by all runs, and --shard has a part of them: expected one of the two")
+    if cluster is not None and jobs is not None:
+        raise InputError("--jobs is the number of threads of this machine; with --cluster its workers make the runs")
     read = plans.load(plan)
     if goal is not None and not read.contrasts:
         raise InputError(f"{read.document.path}: --until needs a comparison, and this plan has no [compare]")
+    if read.is_live:
+        _check_live(part)
     experiment = engine.Experiment.of(read)
     folder = store or conditions.folder(read)
     outputs.check_folder(folder)
-    threads = jobs or cores()
     try:
-        with Store(folder, engine.build()) as kept, Bar(err()) as bar:
+        with _executor(cluster, jobs, at_once) as execute, Store(folder, provenance.build()) as kept, Bar(err()) as bar:
             _take(kept, merge or [])
             if part is not None:
-                made, there = engine.make(experiment, kept, part, jobs=threads, progress=bar)
+                made, there = engine.make(experiment, kept, part, execute=execute, progress=bar)
                 answer(f"shard {shard}: {plural(made, 'run')} made, {there} were there, in {folder}")
                 return
             result = engine.sweep(
-                experiment, kept, jobs=threads, progress=bar, goal=goal, budget_s=seconds if goal else math.inf
+                experiment, kept, execute=execute, progress=bar, goal=goal, budget_s=seconds if goal else math.inf
             )
     except KeyboardInterrupt:
         fail(f"interrupted; finished runs are kept in {folder}, and the same command continues", Exit.INTERRUPTED)
+    except ClusterError as error:
+        fail(f"{error}; finished runs are kept in {folder}, and the same command continues", Exit.RUN_FAILED)
     except OSError as error:
         reason = f"{error.filename}: {error.strerror}"
         fail(f"{reason}; finished runs are kept in {folder}, and the same command continues", Exit.RUN_FAILED)
@@ -103,6 +121,32 @@ def sweep(
     else:
         _say(read.question, experiment, result, until)
     _check(result, strict)
+
+
+def _check_live(part: object) -> None:
+    """Refuses what runs in real time cannot be made with."""
+    from anabranch.experiments.realtime import missing
+
+    if part is not None:
+        raise InputError(
+            "--shard: machines cannot share a plan with runs in real time, which are those of a machine and its kernel"
+        )
+    if lacking := missing():
+        fail(f"the plan has runs in real time, and this machine lacks something: {'; '.join(lacking)}", Exit.RUN_FAILED)
+
+
+@contextmanager
+def _executor(cluster: str | None, jobs: int | None, at_once: int) -> Iterator[Executor]:
+    """What makes the runs: the workers of a cluster, or threads of this process, which also make those in real time."""
+    from anabranch.experiments.cluster import connect
+    from anabranch.experiments.executor import Threads
+    from anabranch.experiments.realtime import ByEngine
+
+    if cluster is None:
+        yield ByEngine(Threads(jobs or cores()), at_once)
+        return
+    with connect(cluster) as found:
+        yield ByEngine(found, at_once)
 
 
 def _take(store: Store, others: Sequence[Path]) -> None:

@@ -3,7 +3,8 @@
 Columns are the keys of ``metrics.json``, dotted.
 
 What belongs to the run as a whole is in every row of it: ``run.*``, ``links.NAME.DIRECTION.*``, ``fairness.*`` and
-``traffic.N.*``. The subflows of a path are one: ``subflows.PATH.*`` are sums of counts and rates.
+``traffic.N.*``, and of runs in real time ``live.*``. The subflows of a path are one: ``subflows.PATH.*`` are sums of
+counts and rates.
 """
 
 from __future__ import annotations
@@ -16,6 +17,12 @@ Row = dict[str, Value]
 
 SEGMENTS = "media_segments"
 """The list of a session that makes the rows of the second table."""
+
+TRIES = "live.tries"
+"""How often a run in real time was made until it was valid."""
+
+OF_LIVE = (TRIES, "live.kernel", *(f"live.lateness_s.{quantile}" for quantile in ("p50", "p99", "p999", "max")))
+"""What tables have of runs in real time only."""
 
 _OF_RUN = ("ended", "sim_seconds", "packets", "seed_matters")
 _LISTS = (SEGMENTS, "downloads", "subflows", "statistics_window_s")
@@ -77,6 +84,9 @@ def _of_run(metrics: Mapping[str, Any]) -> Row:
             if key not in ("name", "direction"):
                 _flatten(f"links.{link['name']}.{link['direction']}.{key}", value, row)
     _flatten("fairness", metrics["fairness"], row)
+    if live := metrics.get("live"):
+        row["live.kernel"] = live["kernel"]
+        _flatten("live.lateness_s", live["lateness_s"], row)
     for number, flow in enumerate(metrics["traffic"]):
         row |= {f"traffic.{number}.{key}": flow[key] for key in _OF_TRAFFIC}
     return row

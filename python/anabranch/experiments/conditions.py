@@ -10,6 +10,7 @@ from pathlib import Path
 
 from anabranch import InputError, _core, session
 from anabranch.experiments import keys, variation
+from anabranch.experiments.engines import SIMULATION, Engine
 from anabranch.experiments.plan import Plan
 from anabranch.experiments.variation import Label, Point, with_seed
 from anabranch.session import overrides_of
@@ -29,12 +30,14 @@ class Condition:
         scenario: The scenario.
         overrides: Its overrides; a text may contain ``{seed}``.
         digest: That of the scenario with its files, if it is the same for all seeds.
+        engine: What makes its runs.
     """
 
     labels: Mapping[str, Label]
     scenario: str
     overrides: Overrides
     digest: str | None
+    engine: Engine = SIMULATION
 
 
 @dataclass(frozen=True)
@@ -45,27 +48,41 @@ class Run:
         condition: The condition.
         seed: The seed.
         overrides: The overrides, with the seed filled in, and what the seed draws.
-        drawn: What the seed draws, by column.
+        drawn: What the seed draws, by column; and the number of the run, in a plan with runs in real time.
         digest: That of the scenario with its files.
         reducers: What is computed of it beside the metrics.
         segments: Whether the lists of media segments are kept.
+        live_run: Which of several runs of the seed in real time; ``None`` in simulation.
     """
 
     condition: Condition
     seed: int
     overrides: Overrides
-    drawn: Mapping[str, float]
+    drawn: Mapping[str, float | None]
     digest: str
     reducers: tuple[str, ...] = ()
     segments: bool = True
+    live_run: int | None = None
+
+    @property
+    def engine(self) -> Engine:
+        """What makes it."""
+        return self.condition.engine
 
     @cached_property
     def key(self) -> bytes:
         """The content address."""
-        return keys.of_run(self.digest, self.seed, reducers=self.reducers, segments=self.segments)
+        return keys.of_run(
+            self.digest,
+            self.seed,
+            engine=self.engine.identity,
+            live_run=self.live_run,
+            reducers=self.reducers,
+            segments=self.segments,
+        )
 
     @property
-    def labels(self) -> dict[str, Label]:
+    def labels(self) -> dict[str, Label | None]:
         """What distinguishes the run from the others of the plan."""
         return {**self.condition.labels, **self.drawn, "seed": self.seed}
 
@@ -84,7 +101,8 @@ class Run:
     def command(self) -> list[str]:
         """The command that makes this run again, with its figure."""
         sets = itertools.chain.from_iterable(("--set", f"{key}={value}") for key, value in self.overrides)
-        return ["anabranch", "run", self.condition.scenario, "--seed", str(self.seed), *sets]
+        seed = ["--seed", str(self.seed)]
+        return ["anabranch", "run", self.condition.scenario, *seed, *sets, *self.engine.options]
 
 
 @lru_cache(maxsize=_LOADED)
@@ -147,7 +165,8 @@ def of_plan(plan: Plan) -> Iterator[Condition]:
         digest = None
         if not plan.draws and not variation.follows_seed(overrides):
             digest = _digest(plan, labels, scenario, overrides)
-        yield Condition(labels, scenario, overrides, digest)
+        engine = next((point.engine for point in points if point.engine), plan.engines[0])
+        yield Condition(labels, scenario, overrides, digest, engine)
 
 
 def with_more(plan: Plan, condition: Condition, overrides: Overrides) -> Condition:
@@ -183,7 +202,18 @@ def runs(plan: Plan, conditions: Sequence[Condition], seeds: Sequence[int]) -> I
                 more = tuple((key, f"{value!r}") for key, value in drawn.items())
                 overrides = (*with_seed(overrides, seed), *more)
                 digest = _digest(plan, {**condition.labels, "seed": seed}, condition.scenario, overrides)
-            yield Run(condition, seed, overrides, drawn, digest, plan.reducers)
+            for live_run in _live_runs(plan, condition):
+                columns = {**drawn, LIVE_RUN: live_run} if plan.is_live else drawn
+                yield Run(condition, seed, overrides, columns, digest, plan.reducers, live_run=live_run)
+
+
+LIVE_RUN = "live_run"
+"""The column that counts runs of the same seed, in tables that have runs in real time."""
+
+
+def _live_runs(plan: Plan, condition: Condition) -> Sequence[int | None]:
+    """A simulation is repeated exactly, so once is enough."""
+    return range(1, plan.live_runs + 1) if condition.engine.is_live else [None]
 
 
 def folder(plan: Plan) -> Path:

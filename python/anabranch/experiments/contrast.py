@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from anabranch import InputError
-from anabranch.experiments import statistics
+from anabranch.experiments import columns, statistics
 from anabranch.experiments.document import Way, alternatives
 from anabranch.experiments.statistics import SIGNIFICANCE, Array, Interval, Paired
 
@@ -204,33 +204,47 @@ def _usable(table: pl.DataFrame, metric: str) -> tuple[pl.DataFrame, tuple[str, 
     rows = table.filter(pl.col("error").is_null())
     if "cut_off" in rows.columns and (cut := rows.filter(pl.col("cut_off")).height):
         notes.append(f"{cut} of {rows.height} sessions were cut off and count until then only, so they may seem better")
-    if "run.seed_matters" in rows.columns and rows.height and not rows["run.seed_matters"].any():
-        if rows["seed"].n_unique() > 1:
-            notes.append(
-                "the seed changes nothing in these runs, so only one seed counts: see the key `offset` of traces"
-            )
-        rows = rows.filter(pl.col("seed") == rows["seed"].min())
+    rows = rows.with_columns(_vary(rows).alias(_VARIES))
+    if rows.height and not rows[_VARIES].any() and rows["seed"].n_unique() > 1:
+        notes.append("the seed changes nothing in these runs, so only one seed counts: see the key `offset` of traces")
     return rows.with_columns(pl.col(metric).cast(pl.Float64)), tuple(notes)
+
+
+_VARIES = "_varies"
+
+
+def _vary(rows: pl.DataFrame) -> pl.Expr:
+    """Whether runs of several seeds differ: no two runs in real time are alike, whatever their scenario draws."""
+    if "run.seed_matters" not in rows.columns:
+        return pl.lit(value=True)
+    live = pl.col(columns.TRIES).is_not_null() if columns.TRIES in rows.columns else pl.lit(value=False)
+    return pl.col("run.seed_matters").fill_null(value=True) | live
 
 
 def _blocks(rows: pl.DataFrame, contrast: Contrast, axes: Sequence[str]) -> Iterator[_Block]:
     others = [axis for axis in axes if axis not in contrast.between and axis not in contrast.units]
     # Sessions of one run share its network, so their mean is one value.
-    runs = rows.group_by([*axes, "seed"], maintain_order=True).agg(pl.col(contrast.metric).mean())
+    runs = rows.group_by([*axes, "seed"], maintain_order=True).agg(
+        pl.col(contrast.metric).mean(), pl.col(_VARIES).any()
+    )
     facets = runs.partition_by(others, maintain_order=True, as_dict=True) if others else {(): runs}
-    for key, part in facets.items():
+    for key, everything in facets.items():
+        part = everything
+        if not part[_VARIES].any():
+            # The same run with several numbers is one run.
+            part = part.filter(pl.col("seed") == part["seed"].min())
         groups = part.partition_by(list(contrast.between), maintain_order=True, as_dict=True)
         pair = ["seed", *contrast.units]
-        columns = {
+        values = {
             str(number): group.select(*pair, pl.col(contrast.metric).alias(str(number)))
             for number, group in enumerate(groups.values())
         }
-        joined = _joined(list(columns.values()), pair)
+        joined = _joined(list(values.values()), pair)
         whole = joined.drop_nulls()
         yield _Block(
             facet=dict(zip(others, key, strict=True)),
             labels=[dict(zip(contrast.between, labels, strict=True)) for labels in groups],
-            values=whole.select(list(columns)).to_numpy().astype(np.float64),
+            values=whole.select(list(values)).to_numpy().astype(np.float64),
             seeds=whole["seed"].n_unique(),
             dropped=joined.height - whole.height,
         )

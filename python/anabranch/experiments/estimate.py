@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import tomllib
 from collections.abc import Sequence
 
 from anabranch import _core
@@ -15,10 +16,11 @@ _MOST_S = 5.0
 
 
 def seconds_per_run(runs: Sequence[Run]) -> tuple[float, bool] | None:
-    """The processor time of a run of these, in seconds, and whether it is no more than a lower bound.
+    """The processor time of a simulation of these, in seconds, and whether it is no more than a lower bound.
 
-    ``None`` without runs.
+    ``None`` without one.
     """
+    runs = [run for run in runs if not run.engine.is_live]
     if not runs:
         return None
     tried = {runs[position * (len(runs) - 1) // (_TRIED - 1)].key: position for position in range(_TRIED)}
@@ -38,3 +40,12 @@ def seconds_per_run(runs: Sequence[Run]) -> tuple[float, bool] | None:
     finally:
         timer.cancel()
     return sum(taken) / len(taken), False
+
+
+def seconds_in_real_time(runs: Sequence[Run], at_once: int) -> float:
+    """How long the runs in real time of these take at most, in seconds, if every first one is valid."""
+    durations: dict[str, float] = {}
+    for run in runs:
+        if run.engine.is_live and run.digest not in durations:
+            durations[run.digest] = _core.time_s(tomllib.loads(run.scenario().resolved)["duration"])
+    return sum(durations[run.digest] for run in runs if run.engine.is_live) / at_once

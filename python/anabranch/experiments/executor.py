@@ -8,7 +8,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any
+from types import TracebackType
+from typing import Any, Protocol, Self
 
 from anabranch import InputError, _core
 from anabranch.experiments import processes
@@ -32,19 +33,82 @@ class Finished:
     error: str | None
 
 
-def simulate(run: Run, stop: _core.Stop) -> bytes:
+class Stop:
+    """Ends runs on other threads early.
+
+    Attributes:
+        is_set: Whether they are to end.
+        compiled: The same for the compiled part.
+    """
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self.compiled = _core.Stop()
+
+    def set(self) -> None:
+        """From now on every run that knows of this ends as soon as it can."""
+        self.is_set = True
+        self.compiled.set()
+
+
+def simulate(run: Run, stop: Stop) -> bytes:
     """What is kept of a run: its metrics and the numbers of reducers as JSON.
 
     A run with an algorithm in Python needs the interpreter for each decision, and goes to a process of its own.
     """
+    assert not run.engine.is_live
     scenario = run.scenario()
     if processes.needed(scenario):
         return processes.simulate(run, stop)
-    kept = _core.measure(scenario, seed=run.seed, stop=stop, reducers=run.reducers, segments=run.segments)
+    kept = _core.measure(scenario, seed=run.seed, stop=stop.compiled, reducers=run.reducers, segments=run.segments)
     return kept.encode()
 
 
-Work = Callable[[Run, _core.Stop], bytes]
+Work = Callable[[Run, Stop], bytes]
+
+
+def failure(error: BaseException) -> tuple[bytes, str]:
+    """What is kept of a run that failed, and its error."""
+    text = f"{type(error).__name__}: {error}"
+    return json.dumps({"error": text}).encode(), text
+
+
+class Executor(Protocol):
+    """What makes runs and keeps each of them once it is finished, on this machine or elsewhere."""
+
+    def __call__(
+        self,
+        runs: Iterable[Run],
+        store: Store,
+        *,
+        finished: Callable[[Finished], object],
+        wanted: Callable[[], bool],
+    ) -> None:
+        """Makes runs; arguments and errors as those of :func:`execute`."""
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Makes runs on threads of this process.
+
+    Attributes:
+        jobs: The number of threads.
+        work: What makes a run.
+    """
+
+    jobs: int
+    work: Work = simulate
+
+    def __call__(
+        self,
+        runs: Iterable[Run],
+        store: Store,
+        *,
+        finished: Callable[[Finished], object],
+        wanted: Callable[[], bool],
+    ) -> None:
+        """As :func:`execute`."""
+        execute(runs, store, jobs=self.jobs, finished=finished, work=self.work, wanted=wanted)
 
 
 _Result = tuple[Run, bytes, str | None]
@@ -76,11 +140,16 @@ def execute(
         OSError: A result could not be kept.
         InputError: A file changed since the run's key was computed.
     """
-    stop, results = _core.Stop(), _Results()
+    stop, results = Stop(), _Results()
     source = _Source(runs)
     threads = [threading.Thread(target=_work, args=(source, work, stop, results), daemon=True) for _ in range(jobs)]
     working = 0
-    interruption = _Interruption(source, stop)
+
+    def begin_no_more() -> None:
+        source.close()
+        stop.set()
+
+    interruption = Interruption(begin_no_more)
     try:
         with interruption, processes.pool(jobs):
             for thread in threads:
@@ -111,33 +180,34 @@ def execute(
     interruption.raise_if_any()
 
 
-class _Interruption:
+class Interruption:
     """Ctrl-C while results are kept: it waits until what was finished is on disk. A second one does not."""
 
-    def __init__(self, source: _Source, stop: _core.Stop) -> None:
-        self._source = source
-        self._stop = stop
-        self._asked = False
+    def __init__(self, begin_no_more: Callable[[], object]) -> None:
+        self._begin_no_more = begin_no_more
         self._before: Any = None
+        self.asked = False
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         # Only the main thread may have handlers, and only it gets the signal.
         if threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGINT, self._handle)
+        return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
 
     def _handle(self, _number: int, _frame: object) -> None:
-        self._asked = True
-        self._source.close()
-        self._stop.set()
+        self.asked = True
+        self._begin_no_more()
         signal.signal(signal.SIGINT, self._before)
 
     def raise_if_any(self) -> None:
         """Raises what was put off."""
-        if self._asked:
+        if self.asked:
             raise KeyboardInterrupt
 
 
@@ -168,7 +238,7 @@ class _Source:
             yield run
 
 
-def _work(source: _Source, work: Work, stop: _core.Stop, results: _Results) -> None:
+def _work(source: _Source, work: Work, stop: Stop, results: _Results) -> None:
     try:
         for run in source:
             try:
@@ -181,7 +251,6 @@ def _work(source: _Source, work: Work, stop: _core.Stop, results: _Results) -> N
                 return
             # Whatever it is, a panic of the compiled part included, it is this run's and no other's.
             except BaseException as error:
-                text = f"{type(error).__name__}: {error}"
-                results.put((run, json.dumps({"error": text}).encode(), text))
+                results.put((run, *failure(error)))
     finally:
         results.put(None)

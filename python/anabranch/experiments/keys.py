@@ -28,16 +28,25 @@ def of_scenario(scenario: _core.Scenario) -> str:
 
 
 def of_run(
-    scenario: str, seed: int, *, engine: str = "sim", reducers: Sequence[str] = (), segments: bool = True
+    scenario: str,
+    seed: int,
+    *,
+    engine: str = "sim",
+    live_run: int | None = None,
+    reducers: Sequence[str] = (),
+    segments: bool = True,
 ) -> bytes:
     """The key of a run.
 
     Args:
         scenario: The digest of the scenario.
         seed: The seed.
-        engine: What makes the run. The key of a run in real time needs the kernel and the number of the run besides.
+        engine: What makes the run; in real time with the kernel's release.
+        live_run: Which of several runs of the same seed in real time; ``None`` in simulation, which has no such.
         reducers: What is computed of it beside the metrics.
         segments: Whether the lists of media segments are kept.
     """
     parts = [_SCHEMA, scenario, seed, engine, provenance.library_sha256(), sorted(reducers), segments]
+    if live_run is not None:
+        parts.append(live_run)
     return hashlib.sha256(json.dumps(parts).encode()).digest()

@@ -247,7 +247,10 @@ def _plans(document: Document, folder: Path) -> Iterator[PaperPlan]:
         if most is not None:
             _check_seeds(document, (*way, "most_seeds"), document.typed((*way, "most_seeds"), most, int, "a number"))
         varied = document.typed((*way, "varied"), table.get("varied", True), bool, "true or false")
-        yield PaperPlan(plans.load(folder / file), most, varied)
+        plan = plans.load(folder / file)
+        if plan.is_live:
+            raise plan.document.mistake(("engines",), "plans of papers are simulated, so that anyone can execute them")
+        yield PaperPlan(plan, most, varied)
 
 
 def _check_seeds(document: Document, way: Way, seeds: int) -> None:

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from anabranch import InputError, _core
-from anabranch.experiments import variation
+from anabranch.experiments import engines, variation
 from anabranch.experiments.contrast import Contrast, Margin
 from anabranch.experiments.document import Document, Way, alternatives, read
+from anabranch.experiments.engines import SIMULATION, Engine
 from anabranch.experiments.variation import MOST_POINTS, Axis, Draw
 
 SCHEMA = 1
@@ -26,7 +27,8 @@ KEYS: Mapping[str, str] = {
     "question": "The question that the plan answers, in one sentence. Required.",
     "scenario": "The base: a shipped scenario, or a file beside the plan. A list of them is an axis. Required.",
     "seeds": 'The seeds of every condition: how many (`10`), which (`"5..14"`), or a list. Required.',
-    "engines": '`["sim"]`, the default: the engine that makes the runs.',
+    "engines": 'What makes the runs: `sim`, `live`, `live/SERVER`, `live/SERVER/CLIENT`; `["sim"]` where absent.',
+    "live_runs": "How often every seed is run in real time: 1 where absent.",
     "metrics": "Columns of the table that the summary shows beside those that are compared.",
     "reducers": "[Reducers](reducers.md), whose numbers become columns; those of columns named here are added.",
     "set": "Overrides of every run, as `--set` takes them. A text may have `{seed}`, or `{1 + 0.5 * seed}`.",
@@ -55,11 +57,12 @@ FIGURE_KEYS: Mapping[str, str] = {
     "y": "The column that is drawn. Required.",
     "x": "The axis over which its means are drawn, with intervals; without it, its distribution is drawn.",
     "by": "The axes whose values are a line each; what the first comparison compares where absent.",
+    "kind": "`lines`, the default, or `map`: the differences that a comparison of `y` found, over `x` and `rows`.",
+    "rows": "Of a map, the axis whose values are its rows.",
 }
 """The keys of ``[[figures]]`` and what they mean."""
 
 _REQUIRED = ("schema", "question", "scenario", "seeds")
-_ENGINES = ("sim",)
 
 
 @dataclass(frozen=True)
@@ -71,12 +74,14 @@ class Figure:
         x: The axis over which its means are drawn; its distribution where absent.
         by: The axes whose values are a line each.
         way: Where in the plan it is written.
+        rows: Of a map, the axis from top to bottom; ``None`` of a chart of lines.
     """
 
     y: str
     x: str | None = None
     by: tuple[str, ...] = ()
     way: Way = ()
+    rows: str | None = None
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,8 @@ class Plan:
         question: What it answers.
         scenarios: The scenarios, the first of which is the base of the checks.
         seeds: The seeds of every condition.
+        engines: What makes the runs.
+        live_runs: How often every seed is run in real time.
         metrics: Columns for the summary.
         reducers: What is computed of every run beside the metrics.
         overrides: What every run sets.
@@ -103,6 +110,8 @@ class Plan:
     question: str
     scenarios: tuple[str, ...]
     seeds: tuple[int, ...]
+    engines: tuple[Engine, ...]
+    live_runs: int
     metrics: tuple[str, ...]
     reducers: tuple[str, ...]
     overrides: tuple[tuple[str, str], ...]
@@ -115,6 +124,11 @@ class Plan:
     def columns(self) -> tuple[str, ...]:
         """The columns that its axes fill."""
         return tuple(itertools.chain.from_iterable(axis.columns for axis in self.axes))
+
+    @property
+    def is_live(self) -> bool:
+        """Whether some runs are made in real time."""
+        return any(engine.is_live for engine in self.engines)
 
     @property
     def conditions(self) -> int:
@@ -159,9 +173,11 @@ def of_document(document: Document) -> Plan:
             raise InputError(f"{document.path}: the key `{key}` is missing: {KEYS[key]}")
     if data["schema"] != SCHEMA:
         raise document.mistake(("schema",), f"this is schema {data['schema']!r}; expected {SCHEMA}")
-    _check_names(document)
+    made_by = _engines(document)
     scenarios = _scenarios(document)
     axes, draws = _axes(document, scenarios)
+    # One engine is no axis, and its name stands in the table without one.
+    axes = (*axes, variation.of_engines(made_by)) if len(made_by) > 1 else axes
     metrics = _texts(document, ("metrics",), data.get("metrics", []))
     contrasts = _contrasts(document, axes)
     figures = _figures(document, axes, contrasts)
@@ -172,8 +188,10 @@ def of_document(document: Document) -> Plan:
         question=document.typed(("question",), data["question"], str, "a sentence"),
         scenarios=scenarios,
         seeds=_seeds(document, data["seeds"]),
+        engines=made_by,
+        live_runs=_live_runs(document, made_by),
         metrics=metrics,
-        reducers=_reducers(document, columns),
+        reducers=_reducers(document, columns, made_by),
         overrides=variation.overrides(document.typed(("set",), data.get("set", {}), dict, "a table of overrides")),
         axes=axes,
         draws=draws,
@@ -182,12 +200,33 @@ def of_document(document: Document) -> Plan:
     )
 
 
-def _check_names(document: Document) -> None:
-    for position, engine in enumerate(_texts(document, ("engines",), document.data.get("engines", ["sim"]))):
-        if engine not in _ENGINES:
-            raise document.mistake(
-                ("engines", str(position)), f"no engine of plans is called `{engine}`{alternatives(engine, _ENGINES)}"
-            )
+def _engines(document: Document) -> tuple[Engine, ...]:
+    names = _texts(document, ("engines",), document.data.get("engines", [SIMULATION.name]))
+    if not names:
+        raise document.mistake(("engines",), "`engines` has no value; expected sim, live, or both")
+    found: list[Engine] = []
+    for position, name in enumerate(names):
+        way = ("engines", str(position))
+        try:
+            engine = engines.parse(name)
+        except InputError as error:
+            raise document.mistake(way, str(error)) from error
+        if any(engine.identity == other.identity for other in found):
+            raise document.mistake(way, f"the engine `{name}` is there twice")
+        found.append(engine)
+    return tuple(found)
+
+
+_MOST_LIVE_RUNS = 1000
+
+
+def _live_runs(document: Document, found: Sequence[Engine]) -> int:
+    way, value = ("live_runs",), document.data.get("live_runs", 1)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_LIVE_RUNS:
+        raise document.mistake(way, f"`live_runs` is {value!r}; expected a number from 1 to {_MOST_LIVE_RUNS}")
+    if "live_runs" in document.data and not any(engine.is_live for engine in found):
+        raise document.mistake(way, "a simulation is repeated exactly; expected more `seeds`, or a live engine")
+    return value
 
 
 def reducers() -> tuple[str, ...]:
@@ -195,7 +234,7 @@ def reducers() -> tuple[str, ...]:
     return tuple(name for kind, name, *_ in _core.registry() if kind == "reducers")
 
 
-def _reducers(document: Document, columns: Sequence[str]) -> tuple[str, ...]:
+def _reducers(document: Document, columns: Sequence[str], made_by: Sequence[Engine]) -> tuple[str, ...]:
     """The reducers that a plan names, and those of columns that it names."""
     known = reducers()
     named = _texts(document, ("reducers",), document.data.get("reducers", []))
@@ -205,7 +244,11 @@ def _reducers(document: Document, columns: Sequence[str]) -> tuple[str, ...]:
                 ("reducers", str(position)), f"no reducer is called `{name}`{alternatives(name, known)}"
             )
     implied = [name for column in columns if (name := column.partition(".")[0]) in known]
-    return tuple(sorted({*named, *implied}))
+    if (wanted := sorted({*named, *implied})) and any(engine.is_live for engine in made_by):
+        raise document.mistake(
+            ("engines",), f"`{wanted[0]}` is a reducer, which only simulations have, and the plan has runs in real time"
+        )
+    return tuple(wanted)
 
 
 def _scenarios(document: Document) -> tuple[str, ...]:
@@ -277,7 +320,7 @@ def _axes(document: Document, scenarios: Sequence[str]) -> tuple[tuple[Axis, ...
     return tuple(axes), draws
 
 
-_OWN_COLUMNS = ("seed", "session", "engine", "version", "error", "run")
+_OWN_COLUMNS = ("seed", "session", "engine", "version", "error", "run", "live_run")
 
 
 def _check_columns(document: Document, axes: Sequence[Axis]) -> None:
@@ -339,6 +382,12 @@ def _figure(document: Document, way: Way, table: Any, axes: Sequence[Axis], cont
     document.check_keys(way, table, FIGURE_KEYS)
     if "y" not in table:
         raise document.mistake(way, f"[[figures]] lacks `y`: {FIGURE_KEYS['y']}")
+    if (kind := table.get("kind", "lines")) not in ("lines", "map"):
+        raise document.mistake((*way, "kind"), f"`kind` is {kind!r}; expected `lines` or `map`")
+    if kind == "map":
+        return _map(document, way, table, axes, contrasts)
+    if "rows" in table:
+        raise document.mistake((*way, "rows"), '`rows` are of maps; expected `kind = "map"` beside it')
     x = None
     if "x" in table:
         text = document.typed((*way, "x"), table["x"], str, "the name of an axis")
@@ -348,6 +397,26 @@ def _figure(document: Document, way: Way, table: Any, axes: Sequence[Axis], cont
     if x in by:
         raise document.mistake((*way, "by"), f"`{x}` is the axis `x` already; expected another one")
     return Figure(document.typed((*way, "y"), table["y"], str, "the name of a column"), x, by, way)
+
+
+def _map(document: Document, way: Way, table: Any, axes: Sequence[Axis], contrasts: Sequence[Contrast]) -> Figure:
+    """A figure of differences over two axes."""
+    if "by" in table:
+        raise document.mistake((*way, "by"), "a map has a panel for each of the compared; expected no `by`")
+    places = list[str]()
+    for key in ("x", "rows"):
+        if key not in table:
+            raise document.mistake(way, f"a map lacks `{key}`: an axis of the plan")
+        text = document.typed((*way, key), table[key], str, "the name of an axis")
+        places += _axis_names(document, (*way, key), text, axes)
+    y = document.typed((*way, "y"), table["y"], str, "the name of a column")
+    if places[0] == places[1]:
+        raise document.mistake((*way, "rows"), f"`{places[0]}` is the axis `x` already; expected another one")
+    if not any(each.metric == y and not {*places} & {*each.between, *each.units} for each in contrasts):
+        raise document.mistake(
+            (*way, "y"), f"a map shows differences, and no [compare] compares `{y}` for each {' and '.join(places)}"
+        )
+    return Figure(y, places[0], (), way, rows=places[1])
 
 
 def _axis_names(document: Document, way: Way, value: Any, axes: Sequence[Axis]) -> tuple[str, ...]:

@@ -9,12 +9,19 @@ from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPo
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import contextmanager
 from threading import Lock
+from typing import Protocol
 
 from anabranch import _core
 from anabranch.experiments.conditions import Run
 
 # How soon a thread sees that its run is not wanted any more.
 _POLL_S = 0.2
+
+
+class Wanted(Protocol):
+    """Whether runs are still wanted: :attr:`is_set` if not."""
+
+    is_set: bool
 
 
 class RunFailedError(Exception):
@@ -73,7 +80,7 @@ def needed(scenario: _core.Scenario) -> bool:
     return bool(_pools) and bool(own) and all(":" in name for _, name in own)
 
 
-def simulate(run: Run, stop: _core.Stop) -> bytes:
+def simulate(run: Run, stop: Wanted) -> bytes:
     """What is kept of a run, made by another process.
 
     Raises:

@@ -36,7 +36,7 @@ class Bar:
             console=console,
             transient=True,
         )
-        self._task = self._bar.add_task("simulating", total=None, rate="", failure="")
+        self._task = self._bar.add_task("running", total=None, rate="", failure="")
 
     def __enter__(self) -> Self:
         return self

@@ -14,6 +14,7 @@ from anabranch import InputError, __version__
 from anabranch.experiments import conditions, table
 from anabranch.experiments.claims import Claim, Finding, Outcome, Quantity, Table, TableOf, Value, Verdict
 from anabranch.experiments.conditions import Condition, Run
+from anabranch.experiments.executor import Executor
 from anabranch.experiments.paper import AS_SHIPPED, CRITERIA, Paper, PaperPlan, Variant, concerned, place_of
 from anabranch.experiments.stopping import more_seeds
 from anabranch.experiments.store import Store
@@ -121,7 +122,13 @@ class Part:
 
 
 def reproduce(
-    papers: Sequence[Paper], store: Store, *, seeds: int | None, sensitivity: bool, jobs: int, progress: Progress
+    papers: Sequence[Paper],
+    store: Store,
+    *,
+    seeds: int | None,
+    sensitivity: bool,
+    execute: Executor,
+    progress: Progress,
 ) -> list[Reproduction]:
     """Makes what is missing, and tests every claim.
 
@@ -130,7 +137,7 @@ def reproduce(
         store: Where runs are kept.
         seeds: The seeds of every condition; what its plan says where absent.
         sensitivity: Whether to test every claim under every variant, too.
-        jobs: The number of threads.
+        execute: What makes runs.
         progress: Gets told how far it is.
 
     Raises:
@@ -139,7 +146,7 @@ def reproduce(
         KeyboardInterrupt: The user interrupted; what was finished is in the store.
     """
     parts = [part for paper in papers for part in _shared(list(_parts(paper, seeds, sensitivity)))]
-    make_runs([run for part in parts for run in part.runs], store, jobs=jobs, progress=progress)
+    make_runs([run for part in parts for run in part.runs], store, execute=execute, progress=progress)
     return [_result(paper, [part for part in parts if part.paper is paper], store) for paper in papers]
 
 

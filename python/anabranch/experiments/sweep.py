@@ -13,12 +13,12 @@ from typing import Protocol
 
 import polars as pl
 
-from anabranch import InputError, __version__, _core, provenance
+from anabranch import InputError, _core
 from anabranch.experiments import columns, conditions, contrast, origin, table
 from anabranch.experiments.conditions import Condition, Run
 from anabranch.experiments.contrast import Comparison
 from anabranch.experiments.document import Way, alternatives
-from anabranch.experiments.executor import Finished, Work, execute, simulate
+from anabranch.experiments.executor import Executor, Finished
 from anabranch.experiments.plan import Plan
 from anabranch.experiments.stopping import Goal, more_seeds
 from anabranch.experiments.store import Store
@@ -111,7 +111,8 @@ def _check_columns(experiment: Experiment) -> None:
         outline = json.loads(_core.metrics_outline(scenario, reducers=plan.reducers))
         names = columns.known(outline, list(tomllib.loads(scenario.resolved).get("path", {})))
         known = known or list(names.names)
-        missing = {name: way for name, way in missing.items() if name not in names}
+        there = columns.OF_LIVE if plan.is_live else ()
+        missing = {name: way for name, way in missing.items() if name not in names and name not in there}
     for name, way in missing.items():
         raise plan.document.mistake(way, f"no run of this plan has a metric `{name}`{alternatives(name, known)}")
 
@@ -145,20 +146,14 @@ class Result:
     goal_reached: bool | None = None
 
 
-def build() -> dict[str, str]:
-    """What a store is of."""
-    return {"version": __version__, "library_sha256": provenance.library_sha256()}
-
-
 def sweep(
     experiment: Experiment,
     store: Store,
     *,
-    jobs: int,
+    execute: Executor,
     progress: Progress,
     goal: Goal | None = None,
     budget_s: float = math.inf,
-    work: Work = simulate,
 ) -> Result:
     """Makes what is missing, adds seeds until a goal is reached, and writes the tables into the store's folder.
 
@@ -168,10 +163,10 @@ def sweep(
     """
     began, seeds = time.monotonic(), experiment.plan.seeds
     in_time: Callable[[], bool] = lambda: goal is None or time.monotonic() - began < budget_s  # noqa: E731
-    result = _round(experiment, store, seeds, jobs=jobs, progress=progress, work=work, in_time=lambda: True)
+    result = _round(experiment, store, seeds, execute=execute, progress=progress, in_time=lambda: True)
     while goal is not None and not goal.reached(result.comparisons) and in_time():
         seeds = more_seeds(seeds, goal.seeds(result.comparisons, len(seeds)))
-        latest = _round(experiment, store, seeds, jobs=jobs, progress=progress, work=work, in_time=in_time)
+        latest = _round(experiment, store, seeds, execute=execute, progress=progress, in_time=in_time)
         latest.made, latest.kept = latest.made + result.made, result.kept
         result = latest
     result.goal_reached = None if goal is None else goal.reached(result.comparisons)
@@ -179,10 +174,12 @@ def sweep(
     return _write(experiment, store, result)
 
 
-def make(experiment: Experiment, store: Store, shard: Shard, *, jobs: int, progress: Progress) -> tuple[int, int]:
+def make(
+    experiment: Experiment, store: Store, shard: Shard, *, execute: Executor, progress: Progress
+) -> tuple[int, int]:
     """Makes what is missing of a shard; returns the numbers of runs that were made, and that were there."""
     runs = [run for run in experiment.runs(experiment.plan.seeds) if shard.holds(run.key)]
-    return make_runs(runs, store, jobs=jobs, progress=progress)
+    return make_runs(runs, store, execute=execute, progress=progress)
 
 
 def _round(
@@ -190,14 +187,13 @@ def _round(
     store: Store,
     seeds: tuple[int, ...],
     *,
-    jobs: int,
+    execute: Executor,
     progress: Progress,
-    work: Work,
     in_time: Callable[[], bool],
 ) -> Result:
     """The runs of some seeds, and what they say."""
     runs = experiment.runs(seeds)
-    made, kept = make_runs(runs, store, jobs=jobs, progress=progress, work=work, in_time=in_time)
+    made, kept = make_runs(runs, store, execute=execute, progress=progress, in_time=in_time)
     # A seed for which time was up before all conditions had it is left out, so that every table is complete.
     absent = {run.seed for run in runs if run.key not in store}
     seeds = tuple(seed for seed in seeds if seed not in absent)
@@ -220,9 +216,8 @@ def make_runs(
     runs: Sequence[Run],
     store: Store,
     *,
-    jobs: int,
+    execute: Executor,
     progress: Progress,
-    work: Work = simulate,
     in_time: Callable[[], bool] = lambda: True,
 ) -> tuple[int, int]:
     """Makes what is missing; returns how many runs were made, and how many were there or are others, too."""
@@ -231,7 +226,7 @@ def make_runs(
     kept = len(runs) - len(missing)
     progress.begin(len(missing), kept=kept)
     before = len(store)
-    execute(missing, store, jobs=jobs, finished=progress.advance, work=work, wanted=in_time)
+    execute(missing, store, finished=progress.advance, wanted=in_time)
     return len(store) - before, kept
 
 

@@ -49,7 +49,8 @@ def tables(runs: Sequence[Run], store: Store) -> tuple[pl.DataFrame, pl.DataFram
         if content is None:
             continue
         found = json.loads(content)
-        heads.append({**run.labels, "engine": "sim", "version": __version__, "run": run.key.hex()[:_KEY_DIGITS]})
+        key = run.key.hex()[:_KEY_DIGITS]
+        heads.append({**run.labels, "engine": run.engine.name, "version": __version__, "run": key})
         sessions.add(session_rows(found))
         segments.add(list(columns.segments(found["metrics"])) if "metrics" in found else [])
     head = frame(heads)
@@ -58,12 +59,13 @@ def tables(runs: Sequence[Run], store: Store) -> tuple[pl.DataFrame, pl.DataFram
 
 def session_rows(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """A row per session of what the store kept of a run; one row of a run that failed, and of one without sessions."""
+    tries = {columns.TRIES: found["tries"]} if "tries" in found else {}
     if "metrics" not in found:
-        return [{"error": found["error"]}]
+        return [{"error": found["error"], **tries}]
     rows: list[Mapping[str, Any]] = [
-        {"error": None, **row} for row in columns.sessions(found["metrics"], found.get("reduced", ()))
+        {"error": None, **row, **tries} for row in columns.sessions(found["metrics"], found.get("reduced", ()))
     ]
-    return rows or [{"error": None}]
+    return rows or [{"error": None, **tries}]
 
 
 class _Rows:

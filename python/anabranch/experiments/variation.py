@@ -16,6 +16,7 @@ from typing import Any
 
 from anabranch import _core
 from anabranch.experiments.document import Document, Way, alternatives
+from anabranch.experiments.engines import Engine
 from anabranch.session import overrides_of
 
 Label = str | int | float | bool
@@ -37,12 +38,14 @@ class Point:
         overrides: Keys of the scenario and their values, as ``--set`` takes them.
         way: Where in the plan it is written.
         scenario: The scenario, if the axis is that of scenarios.
+        engine: The engine, if the axis is that of engines.
     """
 
     labels: Mapping[str, Label]
     overrides: tuple[tuple[str, str], ...]
     way: Way
     scenario: str | None = None
+    engine: Engine | None = None
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,12 @@ def of_scenarios(names: Sequence[str]) -> Axis:
     """An axis of scenarios."""
     points = (Point({"scenario": n}, (), ("scenario", str(i)), scenario=n) for i, n in enumerate(names))
     return Axis(("scenario",), tuple(points))
+
+
+def of_engines(engines: Sequence[Engine]) -> Axis:
+    """An axis of engines."""
+    points = (Point({"engine": e.name}, (), ("engines", str(i)), engine=e) for i, e in enumerate(engines))
+    return Axis(("engine",), tuple(points))
 
 
 def of_key(document: Document, way: Way, key: str, value: Any) -> Axis:

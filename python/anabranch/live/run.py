@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,10 @@ MODEL = "model"
 _LOOK_EVERY_S = 0.05
 
 Progress = Callable[[float], object]
+
+
+def _nobody(_fraction: float) -> None:
+    """Shows no progress."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,9 +77,9 @@ def run(
     client: str = MODEL,
     pcap: bool = False,
     content: Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress = _nobody,
 ) -> LiveRun:
-    """Runs a scenario in network namespaces of this machine, as long as it says.
+    """Runs a scenario in network namespaces of this machine, as long as it says; what nobody can observe is ``None``.
 
     Args:
         scenario: As for :func:`anabranch.run`.
@@ -89,9 +93,6 @@ def run(
         content: A folder of ``anabranch content make`` for a program that plays; encoded if need be where absent.
         progress: Called now and then with the fraction of the scenario's time that has passed.
 
-    Returns:
-        What the run found. What nobody could observe is ``None`` in its metrics.
-
     Raises:
         InputError: The scenario, a name or the content is wrong.
         LiveError: This machine cannot do it, or something failed; the message says what is missing.
@@ -99,16 +100,43 @@ def run(
     """
     overrides = session.overrides_of(set)
     loaded = session.load(scenario, overrides)
+    return run_loaded(
+        loaded,
+        folder=folder,
+        seed=seed,
+        overrides=overrides,
+        events=events,
+        server=server,
+        client=client,
+        pcap=pcap,
+        content=content,
+        progress=progress,
+    )
+
+
+def run_loaded(
+    loaded: _core.Scenario,
+    *,
+    folder: Path,
+    seed: int,
+    overrides: Sequence[tuple[str, str]] = (),
+    events: bool = False,
+    server: str = SERVERS[0],
+    client: str = MODEL,
+    pcap: bool = False,
+    content: Path | None = None,
+    progress: Progress | None = None,
+) -> LiveRun:
+    """The same for a checked scenario; the overrides that it was made with are for the run's record."""
     _prepare(server, client)
-    report = progress or _nobody
-    served = _content(loaded, clients().get(client), content, report)
+    served = _content(loaded, clients().get(client), content, progress)
     kind, capture = MODEL if client == MODEL else "program", folder if pcap else None
     cpu, wall = time.process_time(), time.perf_counter()
     with _core.Testbed(
         loaded, seed=seed, server=server, client=kind, record_events=events, capture_dir=capture, content_root=served
     ) as testbed:
         began = time.monotonic() - testbed.elapsed
-        watched, ended = _play(testbed, loaded, client, served, folder, report)
+        watched, ended = _play(testbed, loaded, client, served, folder, progress)
         outcome = _finish(testbed, ended, client, watched)
     found = metrics.of_outcome(outcome)
     return LiveRun(
@@ -166,10 +194,6 @@ def _finish(testbed: _core.Testbed, ended: str, client: str, watched: Watched | 
         received_bytes=counters.received_bytes(testbed.namespace),
         notes=() if watched is None else watched.notes,
     )
-
-
-def _nobody(_fraction: float) -> None:
-    pass
 
 
 def _duration(scenario: _core.Scenario) -> float:

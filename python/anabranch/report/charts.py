@@ -14,7 +14,7 @@ from anabranch import numerals
 from anabranch.experiments import statistics, summary
 from anabranch.experiments.contrast import Comparison, Entry, Verdict
 from anabranch.experiments.plan import Figure
-from anabranch.report.document import IntervalChart, Item, Line, LineChart, Tone
+from anabranch.report.document import IntervalChart, Item, Line, LineChart, MapChart, Tile, Tone
 
 TONES: Mapping[Verdict, Tone] = {
     Verdict.REFERENCE: "plain",
@@ -110,6 +110,63 @@ def of_figure(figure: Figure, sessions: pl.DataFrame, axes: Sequence[str], name:
         where = dict(zip(others, key, strict=True))
         if part.height:
             yield _panel(figure, part, where, f"{name}-{number + 1}" if others else name)
+
+
+def maps(figure: Figure, comparisons: Sequence[Comparison], name: str) -> Iterator[MapChart]:
+    """The maps of a figure of a plan: one for each of the compared, and for each combination of the other axes.
+
+    Args:
+        figure: What is drawn; it has ``x`` and ``rows``.
+        comparisons: What the plan's comparisons found.
+        name: What the exported files are called; a number follows.
+    """
+    assert figure.x is not None
+    assert figure.rows is not None
+    axes = (figure.x, figure.rows)
+    own = [c for c in comparisons if c.contrast.metric == figure.y and set(axes) <= set(c.facet)]
+    widest = max((_size(entry) for comparison in own for entry in comparison.entries), default=0.0)
+    panels: dict[tuple[str, str], dict[tuple[str, str], Tile]] = {}
+    for comparison in own:
+        where = facet({axis: value for axis, value in comparison.facet.items() if axis not in axes})
+        place = (str(comparison.facet[figure.rows]), str(comparison.facet[figure.x]))
+        for entry in comparison.entries:
+            if entry.difference is not None:
+                tile = _tile(entry, unit_of(figure.y), widest)
+                panels.setdefault((summary.named(entry.labels), where), {})[place] = tile
+    names = summary.short(list(axes))
+    # The compared by name, and the values of other axes in the order of the plan.
+    for number, ((compared, where), tiles) in enumerate(sorted(panels.items(), key=lambda panel: panel[0][0]), start=1):
+        rows, columns = (list(dict.fromkeys(place[axis] for place in tiles)) for axis in (0, 1))
+        yield MapChart(
+            title=f"{compared}: difference of {labelled(figure.y)} from {summary.named(own[0].reference.labels)}",
+            x_label=names[figure.x],
+            y_label=names[figure.rows],
+            columns=columns,
+            rows=rows,
+            tiles=[[tiles.get((row, column), Tile("", "plain", 0.0)) for column in columns] for row in rows],
+            note=where,
+            name=f"{name}-{number}",
+        )
+
+
+def _size(entry: Entry) -> float:
+    return abs(entry.difference.mean.estimate) if entry.difference is not None else 0.0
+
+
+def _tile(entry: Entry, unit: tuple[str, float], widest: float) -> Tile:
+    """What is certain is coloured, the stronger the larger it is."""
+    assert entry.difference is not None
+    mean, scale = entry.difference.mean, unit[1]
+    text = numerals.column([mean.estimate * scale], most=2)[0]
+    certain = entry.verdict in (Verdict.BETTER, Verdict.WORSE)
+    strength = math.sqrt(_size(entry) / widest) if certain and widest else 0.0
+    if not text.strip("-0."):
+        # A difference that rounds to nothing has no sign.
+        text = "0"
+    sign = "+" if mean.estimate > 0 and text != "0" else ""
+    interval = numerals.plus_minus(mean.estimate * scale, mean.half_width * scale)
+    note = f"{interval} {unit[0]}, {summary.verdict(entry)}, p {summary.p_value(entry.p_value)}"
+    return Tile(f"{sign}{text}", TONES[entry.verdict], strength, note)
 
 
 def _panel(figure: Figure, rows: pl.DataFrame, where: Mapping[str, Any], name: str) -> LineChart:

@@ -208,8 +208,50 @@ class IntervalChart:
     name: str = ""
 
 
-Chart = LineChart | IntervalChart
-Block = Text | Findings | Grid | Code | LineChart | IntervalChart
+@dataclass(frozen=True)
+class Tile:
+    """A place of a map.
+
+    Attributes:
+        text: What stands in it; empty where nothing is known.
+        tone: Its colour.
+        strength: How strong the colour is, from 0 to 1.
+        note: What is shown with it: the difference with its interval.
+    """
+
+    text: str
+    tone: Tone
+    strength: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class MapChart:
+    """Differences over two axes.
+
+    Attributes:
+        title: What it shows.
+        x_label: The axis from left to right.
+        y_label: The axis from top to bottom.
+        columns: The values from left to right.
+        rows: The values from top to bottom.
+        tiles: Row by row.
+        note: What should be known of it.
+        name: What its exported file is called.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    columns: Sequence[str]
+    rows: Sequence[str]
+    tiles: Sequence[Sequence[Tile]]
+    note: str = ""
+    name: str = ""
+
+
+Chart = LineChart | IntervalChart | MapChart
+Block = Text | Findings | Grid | Code | LineChart | IntervalChart | MapChart
 
 
 @dataclass(frozen=True)

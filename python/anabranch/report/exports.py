@@ -8,7 +8,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from anabranch import outputs
-from anabranch.report.document import Block, Column, Grid, IntervalChart, LineChart, Mark, Report, Section, Sessions
+from anabranch.report.document import (
+    Block,
+    Column,
+    Grid,
+    IntervalChart,
+    LineChart,
+    MapChart,
+    Mark,
+    Report,
+    Section,
+    Sessions,
+)
 
 
 def write(report: Report, folder: Path) -> list[Path]:
@@ -26,7 +37,7 @@ def write(report: Report, folder: Path) -> list[Path]:
         for name, content in _texts(report):
             (folder / name).write_text(content, encoding="utf-8")
             written.append(folder / name)
-        charts = [each for each in _blocks(report.sections) if isinstance(each, LineChart | IntervalChart)]
+        charts = [each for each in _blocks(report.sections) if isinstance(each, LineChart | IntervalChart | MapChart)]
         written += [_draw(chart, folder) for chart in charts if chart.name]
     return written
 
@@ -46,7 +57,7 @@ def _blocks(sections: Sequence[Section]) -> Iterator[Block]:
         yield from _blocks(section.parts)
 
 
-def _draw(chart: LineChart | IntervalChart, folder: Path) -> Path:
+def _draw(chart: LineChart | IntervalChart | MapChart, folder: Path) -> Path:
     from anabranch.figures import style
     from anabranch.report import paper
 

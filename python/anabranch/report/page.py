@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -27,11 +28,13 @@ from anabranch.report.document import (
     IntervalChart,
     Line,
     LineChart,
+    MapChart,
     Mark,
     Report,
     Section,
     Sessions,
     Text,
+    Tile,
     Value,
 )
 
@@ -154,8 +157,8 @@ class _Page:
         charts: list[str] = []
         for block in section.blocks:
             # Charts that follow each other stand beside each other.
-            if isinstance(block, LineChart | IntervalChart):
-                charts.append(self._chart(block))
+            if isinstance(block, LineChart | IntervalChart | MapChart):
+                charts.append(self._block(block))
                 continue
             yield from _together(charts)
             charts = []
@@ -176,6 +179,8 @@ class _Page:
                 return _grid(block)
             case Code():
                 return f"<details><summary>{escape(block.title)}</summary><pre>{escape(block.text)}</pre></details>"
+            case MapChart():
+                return _map(block)
             case LineChart() | IntervalChart():
                 return self._chart(block)
 
@@ -264,6 +269,34 @@ def _provenance(entries: Sequence[tuple[str, str]]) -> str:
 
 
 # --- Data for the page's program ------------------------------------------------------------------------------------
+
+
+# Steps that an eye can tell apart.
+_LEVELS = 4
+
+
+def _map(chart: MapChart) -> str:
+    """A map as a table: it needs no JavaScript, and its numbers can be read and copied."""
+    heads = "".join(f'<th scope="col">{escape(column)}</th>' for column in chart.columns)
+    body = "".join(
+        f'<tr><th scope="row">{escape(row)}</th>{"".join(map(_tile, tiles))}</tr>'
+        for row, tiles in zip(chart.rows, chart.tiles, strict=True)
+    )
+    note = f'<span class="note">{escape(chart.note)}</span>' if chart.note else ""
+    return (
+        f'<figure class="chart map"><figcaption><span>{escape(chart.title)}</span>{note}</figcaption>'
+        f'<div class="wide"><table><thead><tr><th scope="col">{escape(chart.y_label)} \\ {escape(chart.x_label)}</th>'
+        f"{heads}</tr></thead><tbody>{body}</tbody></table></div></figure>"
+    )
+
+
+def _tile(tile: Tile) -> str:
+    level = math.ceil(tile.strength * _LEVELS)
+    text = f"{escape(tile.text)}{_SIGNS[tile.tone]}"
+    return f'<td class="tone-{tile.tone} level-{level}" title="{escape(tile.note)}">{text}</td>'
+
+
+_SIGNS = {"good": " ▲", "bad": " ▼", "same": " =", "open": " ?", "plain": ""}
 
 
 def _intervals(chart: IntervalChart) -> dict[str, Any]:

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import matplotlib as mpl
+import matplotlib.colors
+import matplotlib.patches
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from anabranch.figures import style
-from anabranch.report.document import IntervalChart, Item, Line, LineChart, Tone
+from anabranch.report.document import IntervalChart, Item, Line, LineChart, MapChart, Tone
 
 # The column of ACM's and IEEE's styles is 3.33 and 3.5 inches wide.
 _WIDTH_IN = 3.4
@@ -42,10 +44,50 @@ _DODGE = 0.1
 _FEW_LINES = 6
 
 
-def draw(chart: LineChart | IntervalChart) -> Figure:
+def draw(chart: LineChart | IntervalChart | MapChart) -> Figure:
     """Draws a chart; its title is left to the caption of the paper."""
     with style.applied(), mpl.rc_context(cast(Any, _SIZES)):
+        if isinstance(chart, MapChart):
+            return maps([chart])
         return _intervals(chart) if isinstance(chart, IntervalChart) else _lines(chart)
+
+
+_TILE_IN = 0.2
+# The most saturated colour leaves its text readable.
+_STRONGEST = 0.75
+
+
+def maps(charts: Sequence[MapChart], columns: int = 1) -> Figure:
+    """Draws maps beside and below each other."""
+    with style.applied(), mpl.rc_context(cast(Any, _SIZES)):
+        rows = -(-len(charts) // columns)
+        height = sum(max(len(c.rows) for c in charts[i * columns : (i + 1) * columns]) for i in range(rows)) * _TILE_IN
+        figure = Figure(figsize=(_WIDTH_IN * columns, height + rows * _AROUND_IN + 0.1), layout="constrained")
+        for number, chart in enumerate(charts):
+            _map(figure.add_subplot(rows, columns, number + 1), chart, titled=len(charts) > 1)
+        return figure
+
+
+def _map(axes: Axes, chart: MapChart, *, titled: bool) -> None:
+    for row, tiles in enumerate(chart.tiles):
+        for column, tile in enumerate(tiles):
+            colour = (*mpl.colors.to_rgb(_TONES[tile.tone][0]), _STRONGEST * tile.strength)
+            axes.add_patch(mpl.patches.Rectangle((column, row), 1, 1, facecolor=colour, edgecolor="white"))
+            marked = f"{tile.text}{_UNCERTAIN if tile.tone == 'open' else ''}"
+            axes.text(column + 0.5, row + 0.5, marked, ha="center", va="center", fontsize=6.0, color=style.INK)
+    axes.set_xlim(0, len(chart.columns))
+    axes.set_ylim(len(chart.rows), 0)
+    axes.set_xticks([i + 0.5 for i in range(len(chart.columns))], list(chart.columns))
+    axes.set_yticks([i + 0.5 for i in range(len(chart.rows))], list(chart.rows))
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    axes.set_xlabel(chart.x_label)
+    axes.set_ylabel(chart.y_label)
+    if titled:
+        axes.set_title(f"{chart.title.partition(':')[0]}{f', {chart.note}' if chart.note else ''}", loc="left")
+
+
+_UNCERTAIN = "?"
 
 
 def _intervals(chart: IntervalChart) -> Figure:

@@ -100,7 +100,7 @@ def of_store(path: Path, *, timelines: int, progress: Progress = lambda _: None)
     """
     swept = _read(path)
     chosen = selection.choose(
-        swept.sessions.with_columns(pl.col("run").is_in(list(swept.runs)).alias(selection.KNOWN)),
+        swept.sessions.with_columns(pl.col("run").is_in(_simulated(swept)).alias(selection.KNOWN)),
         _compared(swept) or swept.conditions,
         _first_metric(swept),
         timelines,
@@ -118,9 +118,14 @@ def of_store(path: Path, *, timelines: int, progress: Progress = lambda _: None)
     )
 
 
+def _simulated(swept: _Swept) -> list[str]:
+    """The runs that can be made again exactly."""
+    return [key for key, run in swept.runs.items() if not run.engine.is_live]
+
+
 def _read(path: Path) -> _Swept:
     folder, file = table_of(path)
-    store.check_build(folder, sweep.build())
+    store.check_build(folder, provenance.build())
     sessions, about = table.read(file)
     if about.library_sha256 != provenance.library_sha256():
         raise InputError(
@@ -165,7 +170,9 @@ def _lead(swept: _Swept) -> str:
     factors = [plural(conditions, "condition"), plural(networks, "network") if networks > 1 else ""]
     factors.append(plural(len(swept.origin.seeds), "seed"))
     sessions = f" with {plural(rows.height, 'session')}" if rows.height != runs else ""
-    text = f"{plural(runs, 'simulated run')}{sessions}: {_TIMES.join(filter(None, factors))}."
+    live = rows.filter(pl.col("run").is_in(_simulated(swept)).not_())["run"].n_unique()
+    kinds = [plural(runs - live, "simulated run") if runs > live else "", f"{live} in real time" if live else ""]
+    text = f"{' and '.join(filter(None, kinds))}{sessions}: {_TIMES.join(filter(None, factors))}."
     failed = rows.filter(pl.col("error").is_not_null()).height
     return f"{text} {plural(failed, 'run')} failed." if failed else text
 
@@ -306,7 +313,11 @@ def _figures(swept: _Swept) -> Section:
     figures = swept.plan.figures or tuple(_usual(swept))
     blocks: list[Block] = []
     for number, figure in enumerate(figures):
-        blocks += charts.of_figure(figure, swept.sessions, swept.conditions, f"figure-{number + 1}")
+        name = f"figure-{number + 1}"
+        if figure.rows is not None:
+            blocks += charts.maps(figure, swept.comparisons, name)
+        else:
+            blocks += charts.of_figure(figure, swept.sessions, swept.conditions, name)
     return Section("Figures", blocks)
 
 
@@ -394,12 +405,14 @@ def _command(run: Run, folder: Path) -> list[str]:
     Files are named as seen from there, so that the command is right wherever that folder is copied to. That needs a
     scenario in this very folder, or a shipped one: a scenario elsewhere has its files beside itself.
     """
-    program, verb, scenario, option, seed, *rest = run.command
+    live = run.engine.options
+    program, verb, scenario, option, seed, *rest = run.command[: len(run.command) - len(live)]
     moved = not Path(scenario).is_file() or Path(scenario).resolve().parent == folder
     sets = zip(rest[::2], rest[1::2], strict=True)
     parts = [(f"{program} {verb} ", scenario), (f"{option} ", seed), *((f"{name} ", value) for name, value in sets)]
     prefix = f"{folder}/"
-    return [before + shlex.quote(value.replace(prefix, "") if moved else value) for before, value in parts]
+    quoted = [before + shlex.quote(value.replace(prefix, "") if moved else value) for before, value in parts]
+    return [*quoted, *live[:1], *(f"{name} {value}" for name, value in zip(live[1::2], live[2::2], strict=True))]
 
 
 def _timelines(swept: _Swept, chosen: Sequence[int], progress: Progress) -> list[Timeline]:
@@ -447,8 +460,8 @@ def _provenance(swept: _Swept) -> list[tuple[str, str]]:
         ("Plan", swept.origin.path.name),
         ("Scenario", ", ".join(plan.scenarios)),
         ("Seeds", f"{seeds[0]} to {seeds[-1]}" if whole and len(seeds) > 1 else ", ".join(map(str, seeds))),
-        ("Engine", "simulation"),
-        ("Anabranch", sweep.build()["version"]),
+        ("Engine", "simulation" if not plan.is_live else ", ".join(engine.name for engine in plan.engines)),
+        ("Anabranch", provenance.build()["version"]),
         *([("Source", revision)] if revision else []),
         ("Compiled part (SHA-256)", provenance.library_sha256()),
         ("Libraries", ", ".join(f"{name} {metadata.version(name)}" for name in _LIBRARIES)),

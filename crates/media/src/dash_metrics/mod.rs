@@ -25,6 +25,7 @@ use crate::content::{DashVideo, Resolution};
 use anabranch_events::{PlayerEvent, TransportEvent};
 use anabranch_units::{Duration, Instant};
 use levels::Levels;
+use schemars::JsonSchema;
 use segments::Requests;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -92,7 +93,7 @@ pub struct DashMetrics {
 }
 
 /// What [`DashMetrics`] found; the field names are those of `run --json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DashReport {
     /// The statistics window, since the session's start; null: all of it.

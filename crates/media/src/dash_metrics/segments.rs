@@ -3,11 +3,12 @@
 use super::waits::{Wait, Waits};
 use anabranch_events::PlayerEvent;
 use anabranch_units::{Duration, Instant};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A media segment that was fetched; the field names are those of `run --json`. Times count from the session's start.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MediaSegmentReport {
     /// Which media segment, from zero.

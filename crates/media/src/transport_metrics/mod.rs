@@ -16,6 +16,7 @@ use crate::observed::Observed;
 use anabranch_events::{Histogram, LossCause, TransportEvent};
 use anabranch_units::{Duration, Instant, PathId, SubflowId};
 use over_time::{Fluctuation, Stopwatch};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -45,7 +46,7 @@ pub struct TransportMetrics {
 
 /// What [`TransportMetrics`] found; the field names are those of `run --json`. What only the sender, or only the receiver, knows
 /// is none (null in JSON) where it is not ours ([`Observed`]).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TransportReport {
     /// Two consecutive segments on different subflows, retransmissions included. None: the sender is not observed.
@@ -61,6 +62,7 @@ pub struct TransportReport {
     pub goodput_bps: f64,
     /// How long bytes waited for earlier ones. None: the receiver is not observed, and each number is null in JSON.
     #[serde(with = "crate::group::observable")]
+    #[schemars(with = "ReorderDelay")]
     pub reorder_delay_s: Option<ReorderDelay>,
     /// The most bytes that waited at once. None: the receiver is not observed.
     pub reorder_bytes_max: Option<u64>,
@@ -77,8 +79,9 @@ pub struct TransportReport {
 }
 
 /// How long bytes waited in the reassembly queue, in seconds, weighted by bytes; those in order waited zero.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("x-observable" = true))]
 pub struct ReorderDelay {
     /// Exact.
     pub mean: f64,
@@ -90,7 +93,7 @@ pub struct ReorderDelay {
 
 /// The sum of the congestion windows of those subflows that may carry new data, over time: what was sampled counts until the
 /// next sample. Within the statistics window where the session has one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TotalWindow {
     /// The mean over time, in packets.
@@ -101,11 +104,11 @@ pub struct TotalWindow {
 
 /// Beginning and end, in seconds since the session's start, of a span in which the path policy forbade a subflow to carry new
 /// data.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DisabledSpan(pub f64, pub f64);
 
 /// Retransmissions before and after an event of the scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AroundEvent {
     /// When the event was, in seconds since the run's start.
@@ -126,7 +129,7 @@ pub struct PathLabel {
 }
 
 /// One subflow as the sender saw it. What is none was not observed, because the sender is not ours.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubflowReport {
     /// The name of its path.

@@ -23,21 +23,23 @@ enum Server {
     Failed,
 }
 
-/// An end of a flow.
+/// An end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub enum Side {
+    /// The end that connects.
     Client,
+    /// The end that accepts.
     Server,
 }
 
 impl Side {
     /// The position among a flow's two components.
-    pub fn index(self) -> usize {
+    pub(super) fn index(self) -> usize {
         usize::from(self == Side::Server)
     }
 
     /// The direction of the packets that this end sends.
-    pub fn sends(self) -> LinkDirection {
+    pub(super) fn sends(self) -> LinkDirection {
         match self {
             Side::Client => LinkDirection::Up,
             Side::Server => LinkDirection::Down,
@@ -45,7 +47,7 @@ impl Side {
     }
 
     /// The end that packets of this direction reach.
-    pub fn receiver(direction: LinkDirection) -> Side {
+    pub(super) fn receiver(direction: LinkDirection) -> Side {
         match direction {
             LinkDirection::Down => Side::Client,
             LinkDirection::Up => Side::Server,

@@ -24,9 +24,13 @@ use anabranch_observation::{
     Ended, Engine, EventRow, Facts, Outcome, Over, Waiting, gather, is_stuck, link_metrics, observers,
 };
 use anabranch_scenario::{Action, DirectedLink, DirectionSpec, Scenario, plan};
+use anabranch_segment::Segment;
+use anabranch_stack::connection::Transmit;
 use anabranch_units::{Duration, Instant, LinkDirection, PathId};
-use flow::{Flow, Side};
+use flow::Flow;
 use packet::{Network, Packet};
+
+pub use flow::Side;
 
 /// Options of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +39,27 @@ pub struct RunOptions {
     pub seed: u64,
     /// Whether to keep every event and make a table of them.
     pub record_events: bool,
+}
+
+/// Sees every segment that an endpoint sends or receives.
+pub trait Tap {
+    /// A segment left an endpoint, or arrived at it, at its interface on a path.
+    fn see(&mut self, at: Instant, seen: &Seen<'_>);
+}
+
+/// A segment at the interface of an endpoint. Its direction is that of the links: up from the client, down to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// The position of its connection among those of [`plan`].
+    pub flow: usize,
+    /// The endpoint.
+    pub end: Side,
+    /// The path.
+    pub path: PathId,
+    /// The direction in which it goes.
+    pub direction: LinkDirection,
+    /// The segment.
+    pub segment: &'a Segment,
 }
 
 /// Interval of the progress reports, in simulated time.
@@ -52,8 +77,23 @@ const SCHEDULE: usize = 0;
 /// # Panics
 /// If the scenario was not made by [`load`](anabranch_scenario::load), a component misbehaves, or a link loses count of packets.
 pub fn run(scenario: &Scenario, options: &RunOptions, progress: &mut dyn FnMut(f64) -> bool) -> Outcome {
+    run_with(scenario, options, progress, None)
+}
+
+/// The same, with a tap at the interfaces of all endpoints. The tap changes nothing of the run.
+///
+/// # Panics
+/// As [`run`].
+pub fn run_with(
+    scenario: &Scenario,
+    options: &RunOptions,
+    progress: &mut dyn FnMut(f64) -> bool,
+    tap: Option<&mut dyn Tap>,
+) -> Outcome {
     let scenario = scenario.of_seed(options.seed);
     let mut world = World::new(&scenario, options);
+    // A closure, so that the tap's lifetime may be shortened to the scenario's.
+    world.tap = tap.map(|tap| tap as &mut dyn Tap);
     let ended = world.run(progress);
     world.finish(ended)
 }
@@ -88,6 +128,7 @@ struct World<'a> {
     /// The links' rows of the table of events, and the names of all sources.
     rows: Option<Vec<EventRow>>,
     sources: Vec<String>,
+    tap: Option<&'a mut dyn Tap>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -126,6 +167,7 @@ impl<'a> World<'a> {
             counts: Counts::default(),
             rows: options.record_events.then(Vec::new),
             sources,
+            tap: None,
         };
         world.plan_schedule();
         for flow in 0..world.flows.len() {
@@ -185,6 +227,10 @@ impl<'a> World<'a> {
             self.data_packets += u64::from(packet.segment.payload_len > 0);
             let side = Side::receiver(packet.direction);
             let flow = packet.flow as usize;
+            if let Some(tap) = &mut self.tap {
+                let Packet { path, direction, ref segment, .. } = *packet;
+                tap.see(now, &Seen { flow, end: side, path, direction, segment });
+            }
             self.flows[flow].lend_log(side, &mut self.log);
             self.flows[flow].receive(now, side, packet.path, &packet.segment);
             self.network.remove_arrival(component);
@@ -202,6 +248,10 @@ impl<'a> World<'a> {
             self.counts.sent += 1;
             if side == Side::Server || self.interfaces[transmit.path.index()] {
                 let of = (flow as u32, side.sends());
+                if let Some(tap) = &mut self.tap {
+                    let Transmit { path, ref segment, .. } = transmit;
+                    tap.see(now, &Seen { flow, end: side, path, direction: of.1, segment });
+                }
                 self.network.enter(now, of, transmit.path, transmit.segment, &mut self.agenda);
             } else {
                 self.counts.lost_at_interface += 1;

@@ -95,12 +95,14 @@ pub struct Window {
     pub ssthresh: Packets,
     /// The rate at which packets must be paced; `None` if the controller sets none.
     pub pacing_rate: Option<Bandwidth>,
+    /// Bytes that a packet takes of that rate beside its payload. Linux counts none.
+    pub paced_overhead: u32,
 }
 
 impl Window {
     /// The window of a new connection: no round trip and no loss was measured.
     pub fn initial(packets: u32) -> Self {
-        Window { cwnd: Packets::whole(packets), ssthresh: Packets::INFINITE, pacing_rate: None }
+        Window { cwnd: Packets::whole(packets), ssthresh: Packets::INFINITE, pacing_rate: None, paced_overhead: 0 }
     }
 
     /// Whether the window is below its threshold.

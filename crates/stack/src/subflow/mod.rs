@@ -15,7 +15,7 @@ pub use memory::packet_memory;
 pub(crate) use receiver::{Arrival, Receiver, max_pieces};
 pub(crate) use recovery::TimerOutcome;
 pub(crate) use scoreboard::{Record, Reinjection};
-pub(crate) use sender::{AckOutcome, Acknowledgment, PACED_HEADERS, Sender, SenderOptions, timestamp};
+pub(crate) use sender::{AckOutcome, Acknowledgment, Sender, SenderOptions, timestamp};
 
 use crate::congestion::CongestionControl;
 use crate::connection::PathConfig;
@@ -361,6 +361,7 @@ impl Subflow {
             allowed: self.allowed,
             phase: self.sender.phase(),
             mss,
+            tcp_mss: self.payload_room(if self.peer.timestamps { anabranch_segment::TIMESTAMPS_LEN } else { 0 }),
             cwnd: self.sender.window().cwnd,
             ssthresh: self.sender.window().ssthresh,
             in_flight: self.sender.board().in_flight(),

@@ -18,9 +18,6 @@ use anabranch_units::{Duration, Instant};
 use pacing::{Burst, BurstSize};
 use usage::WindowUsage;
 
-/// Approximate header bytes of a packet on the wire; pacing rates count packets, not payload.
-pub(crate) const PACED_HEADERS: u32 = 60;
-
 /// The contents of an acknowledgment, in offsets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acknowledgment<'a> {
@@ -383,7 +380,9 @@ impl Sender {
         }
         let own = || self.options.paces.then(|| self.pace().rate(self.largest)).filter(|_| self.rtt.has_sample());
         if let Some(rate) = self.window.pacing_rate.or_else(own) {
-            self.paced_until = self.paced_until.max(now) + rate.time_to_send(u64::from(len + PACED_HEADERS));
+            // Linux takes the bytes of the packet's payload (`tcp_update_skb_after_send`).
+            let bytes = u64::from(len + self.window.paced_overhead);
+            self.paced_until = self.paced_until.max(now) + rate.time_to_send(bytes);
         }
     }
 

@@ -1,9 +1,9 @@
 //! Measures every row of the validation table over its seeds and prints the table as Markdown.
 //!
 //! `validation [--write FILE] [--row N]...`: with `--write` the table goes into FILE (`docs/validation/laws.md`), between its
-//! markers. Ends with failure if an asserted check misses its target.
+//! markers; with `--row` the other rows of the file stay. Ends with failure if an asserted check misses its target.
 
-use anabranch_validation::report::{replace_part, rows_table};
+use anabranch_validation::report::{replace_part, replace_rows, rows_table};
 use anabranch_validation::rows::{self, Measured};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,7 +33,8 @@ fn main() -> ExitCode {
     let table = rows_table(&measured);
     println!("{table}");
     if let Some(file) = file
-        && let Err(error) = replace_part(&file, "rows", &table)
+        && let Err(error) =
+            if numbers.is_empty() { replace_part(&file, "rows", &table) } else { replace_rows(&file, "rows", &table) }
     {
         eprintln!("error: {error}");
         return ExitCode::FAILURE;

@@ -18,6 +18,7 @@
 //! Source: rules of our own upon BBR version 1 (`mod.rs`). The weights resemble those of RFC 6356; the ceiling follows
 //! `inflight_hi` of draft-ietf-ccwg-bbr, whose constants for losses and reductions it takes.
 
+use super::outputs::Pace;
 use super::rate::Rate;
 use super::{Bbr, MIN_WINDOW};
 use crate::congestion::{Ack, Entry, Siblings};
@@ -30,9 +31,16 @@ pub(in crate::congestion) const ENTRY: Entry = Entry {
     source: "ours, upon Cardwell et al., ACM Queue 2016, and draft-ietf-ccwg-bbr: docs/validation/one-pipe.md",
     create: |options, seed| {
         options.expect_only(&[])?;
-        Ok(Box::new(Bbr { coupling: Some(Coupling::default()), ..Bbr::new(seed) }))
+        Ok(Box::new(Bbr::coupled(seed)))
     },
 };
+
+impl Bbr {
+    pub(super) fn coupled(seed: u64) -> Self {
+        let coupling = Some(Coupling::default());
+        Bbr { coupling, paced: Pace::Packets, heeds_losses: true, ..Bbr::new(seed) }
+    }
+}
 
 /// The least round trip of a round exceeds the path's by this factor where there is a queue.
 const QUEUED: f64 = 1.2;

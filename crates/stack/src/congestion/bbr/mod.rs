@@ -16,8 +16,9 @@
 //! constants of Linux's `tcp_bbr.c`. Not coupled: each subflow takes its share of its own bottleneck.
 //!
 //! Needs pacing and delivery-rate samples. Ours:
-//! - Startup also ends on losses, as in versions 2 and 3 (`startup.rs`): a subflow that a scheduler holds back may not see its
-//!   bandwidth grow or cease to grow for minutes;
+//! - Startup also ends on losses, as in versions 2 and 3 (`startup.rs`), of a sender without data: a subflow that a scheduler holds back may
+//!   not see its bandwidth grow or cease to grow for minutes. With `startup_losses = "always"` it does so with data, too;
+//! - `pace = "packets"` counts headers (`outputs.rs`), so that packets leave below the bandwidth over Multipath TCP as well;
 //! - a sample counts as one of a sender without data also where the scheduler, the path policy or the receive window holds the subflow
 //!   back, and while its window is what penalisation left of it. Otherwise the bandwidth would fall to what the subflow was given;
 //! - the maximum of the bandwidth is exact, where Linux keeps three samples; packets are counted as in flight until acknowledged,
@@ -36,6 +37,7 @@ use crate::view::{Packets, SubflowView};
 use aggregation::Aggregation;
 use anabranch_units::{Duration, Instant};
 use coupling::Coupling;
+use outputs::Pace;
 use policer::{AckSample, Action, Policer, Totals};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -47,8 +49,13 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "Paces at the measured bandwidth and ignores losses (version 1).",
     source: "Cardwell et al., ACM Queue 2016; Linux tcp_bbr.c",
     create: |options, seed| {
-        options.expect_only(&[])?;
-        Ok(Box::new(Bbr::new(seed)))
+        options.expect_only(&["pace", "startup_losses"])?;
+        let paced = match options.word("pace", &["linux", "packets"])? {
+            "packets" => Pace::Packets,
+            _ => Pace::Linux,
+        };
+        let heeds_losses = options.word("startup_losses", &["held-back", "always"])? == "always";
+        Ok(Box::new(Bbr { paced, heeds_losses, ..Bbr::new(seed) }))
     },
 };
 
@@ -118,6 +125,10 @@ struct Bbr {
     /// The last good window before a repair or ProbeRtt.
     prior_window: Packets,
     mss: u32,
+    tcp_mss: u32,
+    paced: Pace,
+    /// Losses end Startup whether or not the sender was held back.
+    heeds_losses: bool,
     random: ChaCha8Rng,
     /// Present in `cbbr` only.
     coupling: Option<Coupling>,
@@ -144,6 +155,9 @@ impl Bbr {
             rtt_known: false,
             prior_window: Packets::ZERO,
             mss: 0,
+            tcp_mss: 0,
+            paced: Pace::Linux,
+            heeds_losses: false,
             random: ChaCha8Rng::seed_from_u64(seed),
             coupling: None,
         }
@@ -151,7 +165,7 @@ impl Bbr {
 
     fn start(&mut self, now: Instant, window: &mut Window, own: &SubflowView) {
         self.started = true;
-        self.mss = own.mss;
+        (self.mss, self.tcp_mss) = (own.mss, own.tcp_mss);
         self.min_rtt = (!own.min_rtt.is_zero()).then_some(own.min_rtt);
         self.min_rtt_at = now;
         self.aggregation.restart(now);
@@ -250,7 +264,8 @@ impl Bbr {
         if self.round_start && !app_limited {
             self.full_pipe.on_round(self.bandwidth.max());
         }
-        self.full_pipe.on_ack(ack.delivered, ack.lost, self.round_start, self.repair != Repair::None);
+        let heeded = self.repair != Repair::None && (app_limited || self.heeds_losses);
+        self.full_pipe.on_ack(ack.delivered, ack.lost, self.round_start, heeded);
     }
 
     fn check_drain(&mut self, ack: &Ack, window: &mut Window) {
@@ -331,7 +346,7 @@ impl CongestionControl for Bbr {
         if !self.started {
             self.start(ack.now, window, own);
         }
-        self.mss = own.mss;
+        (self.mss, self.tcp_mss) = (own.mss, own.tcp_mss);
         self.update_model(ack, window, siblings);
         if !self.rtt_known && !own.srtt.is_zero() {
             self.pace_before_samples(window, own);

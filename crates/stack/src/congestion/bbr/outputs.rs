@@ -4,7 +4,6 @@ use super::coupling::Coupling;
 use super::rate::Rate;
 use super::{Bbr, CYCLE, MIN_WINDOW, Mode, Repair};
 use crate::congestion::{Ack, Window};
-use crate::subflow::PACED_HEADERS;
 use crate::view::{Packets, SubflowView};
 use anabranch_units::{Bandwidth, Duration};
 
@@ -14,6 +13,8 @@ const DRAIN_GAIN: f64 = 88.0 / 256.0;
 const WINDOW_GAIN: f64 = 2.0;
 /// Pacing stays a little below the bandwidth, so that queues shrink.
 pub(super) const PACING_MARGIN: f64 = 0.99;
+/// Header bytes of a packet on the wire, about; see [`Pace::Packets`].
+pub(super) const PACED_HEADERS: u32 = 60;
 /// The window while no round trip was measured (RFC 6928).
 const INITIAL_WINDOW: u32 = 10;
 /// The round trip that the first pacing rate assumes if none was measured.
@@ -23,6 +24,18 @@ const MIN_OFFLOAD_RATE: Bandwidth = Bandwidth::from_bps(1_200_000);
 /// The largest burst of segmentation offload, and the time that it should take.
 const MAX_OFFLOAD_BYTES: u64 = 65_535;
 const OFFLOAD_TIME: Duration = Duration::from_nanos(1_000_000_000 >> 10);
+
+/// What the pace is a rate of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// The rate is that of full segments of plain TCP (`mss_cache`), and a packet takes its payload of it. Over TCP packets leave at 0.99
+    /// times the bandwidth. Over Multipath TCP, whose options make segments shorter, they leave at up to 1.01 times the bandwidth, so that
+    /// a queue stands.
+    Linux,
+    /// The rate is that of payload, and a packet takes its headers of it, too: packets leave at 0.95 times the bandwidth. With the headers
+    /// in the rate they leave at 0.99 times the bandwidth.
+    Packets,
+}
 
 impl Bbr {
     pub(super) fn pacing_gain(&self) -> f64 {
@@ -50,14 +63,17 @@ impl Bbr {
         let rtt = if self.rtt_known { own.srtt } else { NOMINAL_RTT };
         let rate = Rate::new(u64::from(window.cwnd.floor()), rtt);
         window.pacing_rate = Some(self.pacing(rate, HIGH_GAIN));
+        window.paced_overhead = if self.paced == Pace::Packets { PACED_HEADERS } else { 0 };
     }
 
     fn pacing(&self, rate: Rate, gain: f64) -> Bandwidth {
         let rate = rate.mul_f64(gain * PACING_MARGIN);
-        rate.to_bandwidth(if self.coupling.as_ref().is_some_and(Coupling::paces_whole_packets) {
-            self.mss + PACED_HEADERS
-        } else {
-            self.mss
+        rate.to_bandwidth(match self.paced {
+            Pace::Linux => self.tcp_mss,
+            Pace::Packets if self.coupling.as_ref().is_some_and(Coupling::paces_whole_packets) => {
+                self.mss + PACED_HEADERS
+            }
+            Pace::Packets => self.mss,
         })
     }
 

@@ -23,6 +23,8 @@ struct Network {
     sent: u64,
     newly_lost: u32,
     repairing_since: Option<f64>,
+    /// Bytes of options in each segment with data.
+    options: u32,
 }
 
 struct Packet {
@@ -36,8 +38,12 @@ struct Packet {
 
 impl Network {
     fn new(capacity: f64, base: f64) -> Self {
+        Network::with(Bbr::new(5), capacity, base)
+    }
+
+    fn with(bbr: Bbr, capacity: f64, base: f64) -> Self {
         let mut network = Network {
-            bbr: Bbr::new(5),
+            bbr,
             window: Window::initial(10),
             now: 0.0,
             capacity,
@@ -52,6 +58,7 @@ impl Network {
             sent: 0,
             newly_lost: 0,
             repairing_since: None,
+            options: 0,
         };
         let all = [view(0, 10.0, base)];
         network.bbr.on_established(at(0.0), &mut network.window, Siblings::new(&all, 0));
@@ -79,10 +86,8 @@ impl Network {
         }
         self.link_free = self.link_free.max(now) + 1.0 / self.capacity;
         let rate = self.window.pacing_rate.unwrap();
-        // A rate that counts headers is that of packets with headers.
-        let headers = self.bbr.coupling.is_some_and(|coupling| coupling.paces_whole_packets());
-        let paced = MSS + if headers { crate::subflow::PACED_HEADERS } else { 0 };
-        self.next_send = now + rate.time_to_send(u64::from(paced)).as_secs_f64();
+        self.next_send =
+            now + rate.time_to_send(u64::from(MSS - self.options + self.window.paced_overhead)).as_secs_f64();
         self.sent += 1;
         self.in_flight.push_back(Packet {
             lost: self.lose_every.is_some_and(|n| self.sent.is_multiple_of(n)),
@@ -121,15 +126,19 @@ impl Network {
             rate,
             ..ack(self.now, 1, rtt)
         };
-        let all = [view(0, self.window.cwnd.as_f64(), rtt)];
+        let all = [self.view(rtt)];
         self.bbr.on_ack(&ack, &mut self.window, Siblings::new(&all, 0));
+    }
+
+    fn view(&self, rtt: f64) -> SubflowView {
+        SubflowView { mss: MSS - self.options, ..view(0, self.window.cwnd.as_f64(), rtt) }
     }
 
     fn lose(&mut self) {
         self.newly_lost += 1;
         if self.repairing_since.is_none() {
             self.repairing_since = Some(self.now);
-            let all = [view(0, self.window.cwnd.as_f64(), self.base)];
+            let all = [self.view(self.base)];
             let siblings = Siblings::new(&all, 0);
             self.bbr.on_congestion(at(self.now), LossCause::FastRetransmit, &mut self.window, siblings);
         }
@@ -186,6 +195,23 @@ fn it_finds_the_bandwidth_drains_the_queue_and_holds_the_pipe_full() {
     network.run(5.0, |_| {});
     assert!((network.delivered - before) as f64 > 0.98 * 2.0 * 2000.0);
     assert!(network.window.ssthresh != Packets::INFINITE);
+}
+
+#[test]
+fn options_of_multipath_tcp_make_the_pace_keep_a_queue_unless_it_counts_headers() {
+    // DSS takes 28 bytes of each segment.
+    let queue = |paced| {
+        let mut network = Network { options: 28, ..Network::with(Bbr { paced, ..Bbr::new(5) }, 2000.0, 0.05) };
+        let mut least = f64::MAX;
+        network.run(9.0, |n| {
+            if n.now > 5.0 {
+                least = least.min(n.link_free - n.now);
+            }
+        });
+        least
+    };
+    assert!(queue(Pace::Linux) > 0.5 * 0.05, "{}", queue(Pace::Linux));
+    assert!(queue(Pace::Packets) < 0.05 * 0.05, "{}", queue(Pace::Packets));
 }
 
 #[test]
@@ -336,8 +362,7 @@ fn a_sample_without_enough_data_counts_only_if_it_is_the_fastest() {
 
 #[test]
 fn coupled_but_alone_it_finds_the_bandwidth_and_needs_no_probe_of_the_round_trip() {
-    let mut network = Network::new(2000.0, 0.05);
-    network.bbr.coupling = Some(Coupling::default());
+    let mut network = Network::with(Bbr::coupled(5), 2000.0, 0.05);
     network.run(3.0, |_| {});
     let (before, mut modes) = (network.delivered, Vec::new());
     network.run(23.0, |n| modes.push(mode(n)));
@@ -350,8 +375,7 @@ fn coupled_but_alone_it_finds_the_bandwidth_and_needs_no_probe_of_the_round_trip
 
 #[test]
 fn coupled_it_keeps_half_a_pipe_where_the_round_trip_must_be_probed() {
-    let mut network = Network::new(2000.0, 0.05);
-    network.bbr.coupling = Some(Coupling::default());
+    let mut network = Network::with(Bbr::coupled(5), 2000.0, 0.05);
     network.run(3.0, |_| {});
     // The route became longer, so that no sample is near the least round trip.
     network.base = 0.06;

@@ -1,0 +1,92 @@
+"""Makes runs of plans in real time: again if they were invalid, and after all simulations, which would delay them."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from anabranch import _core
+from anabranch.experiments.conditions import Run
+from anabranch.experiments.executor import Executor, Finished, Stop, Threads
+from anabranch.experiments.store import Store
+from anabranch.live import run as live
+from anabranch.metrics import Lateness
+
+TRIES = 3
+"""How often a run is made at most, until one is valid."""
+
+
+@dataclass(frozen=True)
+class ByEngine:
+    """Makes simulations first, and then the runs in real time.
+
+    Attributes:
+        simulations: What makes simulations.
+        at_once: How many runs in real time are made at a time.
+    """
+
+    simulations: Executor
+    at_once: int = 1
+
+    def __call__(
+        self,
+        runs: Iterable[Run],
+        store: Store,
+        *,
+        finished: Callable[[Finished], object],
+        wanted: Callable[[], bool],
+    ) -> None:
+        """Makes runs; errors as those of the executor of simulations."""
+        runs = list(runs)
+        simulated = [run for run in runs if not run.engine.is_live]
+        if simulated:
+            self.simulations(simulated, store, finished=finished, wanted=wanted)
+        if measured := [run for run in runs if run.engine.is_live]:
+            Threads(self.at_once, measure)(measured, store, finished=finished, wanted=wanted)
+
+
+def missing() -> list[str]:
+    """What this machine lacks, one sentence each with the remedy."""
+    if not hasattr(_core, "live_missing"):
+        return ["live runs need Linux: network namespaces, TUN devices and Multipath TCP in the kernel"]
+    return _core.live_missing()
+
+
+def measure(run: Run, stop: Stop) -> bytes:
+    """What is kept of a run in real time: its metrics, and how many tries it took; an error if none was valid.
+
+    A run is invalid if its links were too late: it measured the machine.
+    """
+    found: live.LiveRun | None = None
+    for number in range(1, TRIES + 1):
+        found = _once(run, stop)
+        if not found.metrics["live"]["void"]:
+            return json.dumps({"metrics": found.metrics, "tries": number}, separators=(",", ":")).encode()
+    assert found is not None
+    return json.dumps({"error": _invalid(found.metrics["live"]["lateness_s"]), "tries": TRIES}).encode()
+
+
+def _invalid(lateness: Lateness) -> str:
+    late = "" if lateness["p99"] is None else f", one packet of 100 later than {lateness['p99'] * 1e3:.1f} ms at last"
+    return f"invalid: the links of the run were too late in each of {TRIES} tries{late}"
+
+
+def _once(run: Run, stop: Stop) -> live.LiveRun:
+    def look(_fraction: float) -> None:
+        if stop.is_set:
+            raise KeyboardInterrupt
+
+    assert run.engine.server is not None
+    assert run.engine.client is not None
+    with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
+        return live.run_loaded(
+            run.scenario(),
+            folder=Path(folder),
+            seed=run.seed,
+            server=run.engine.server,
+            client=run.engine.client,
+            progress=look,
+        )

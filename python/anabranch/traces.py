@@ -1,0 +1,145 @@
+"""Recorded and synthetic rates of links: read, look at, convert, synthesise.
+
+>>> from anabranch import traces
+>>> lte = traces.synthesize("lte", mean="12 Mb/s", duration="60 s", seed=1)
+>>> round(lte.mean_bps / 1e6), len(lte.rates)
+(13, 60)
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anabranch import InputError, _core, outputs
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# A format that keeps what every other one has.
+_NAME = "trace.json"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The rate of a link over time.
+
+    Attributes:
+        name: The file that it is from, or the kind that it was synthesised as.
+        about: What characterises it, as ``anabranch trace info --json`` prints it.
+    """
+
+    name: str
+    about: dict[str, Any] = field(repr=False)
+    _content: bytes = field(repr=False)
+    _seconds: tuple[float, ...] = field(repr=False)
+    _read_as: dict[str, Any] = field(repr=False)
+
+    @property
+    def duration_s(self) -> float:
+        """Its length in seconds, after which it begins again."""
+        return float(self.about["duration_s"])
+
+    @property
+    def mean_bps(self) -> float:
+        """Its mean rate in bit/s."""
+        return float(self.about["mean_bps"])
+
+    @property
+    def rates(self) -> pl.DataFrame:
+        """The mean rate of each whole second: ``time_s`` (its beginning) and ``rate_bps``."""
+        import polars as pl
+
+        return pl.DataFrame({"time_s": [float(at) for at in range(len(self._seconds))], "rate_bps": self._seconds})
+
+    def save(
+        self,
+        file: str | Path,
+        *,
+        format: str | None = None,  # noqa: A002 (the command line's word)
+        scale: float = 1.0,
+        offset: str = "0 s",
+        duration: str | None = None,
+        step: str = "1 s",
+    ) -> Path:
+        """Writes it as a file that a scenario can name: ``rate = { trace = "FILE" }``.
+
+        Args:
+            file: The file; its ending chooses the format where none is given.
+            format: ``mahimahi``, ``columns`` or ``json``.
+            scale: The factor of the rates.
+            offset: Where to begin, with its unit; what is before comes after the end.
+            duration: How much to write, with its unit; a longer one repeats. All of it where absent.
+            step: The interval of the rates in tables and JSON, with its unit.
+
+        Raises:
+            InputError: A value is wrong.
+            OSError: The file cannot be written.
+        """
+        path = Path(file)
+        text = _core.trace_convert(
+            self._content,
+            name=self.name,
+            **self._read_as,
+            scale=scale,
+            offset=offset,
+            duration=duration,
+            target=str(path),
+            target_format=format,
+            step=step,
+        )
+        with outputs.writing(path):
+            path.write_text(text, encoding="utf-8", newline="\n")
+        return path
+
+
+def read(
+    file: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002 (the command line's word)
+    unit: str | None = None,
+    column: int | None = None,
+) -> Trace:
+    """Reads a recorded rate.
+
+    Args:
+        file: The file.
+        format: ``mahimahi``, ``columns`` or ``json``; recognised where absent.
+        unit: The unit of a table's rates, if its heading does not say it.
+        column: Which column of a table holds the rates; times, in seconds, are column 0.
+
+    Raises:
+        InputError: The file cannot be read or is no trace.
+    """
+    path = Path(file)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    return _trace(content, str(path), {"file_format": format, "unit": unit, "column": column})
+
+
+def synthesize(kind: str, *, mean: str, duration: str = "600 s", seed: int = 1, step: str = "1 s") -> Trace:
+    """Synthesises a rate that has the statistics of recorded ones.
+
+    Args:
+        kind: A name of :func:`anabranch.synthetic_rates`.
+        mean: The mean rate in the long run, such as ``"12 Mb/s"``.
+        duration: Its length, such as ``"600 s"``.
+        seed: Which of the possible ones.
+        step: The interval of its rates.
+
+    Raises:
+        InputError: There is no such kind, or a value is wrong.
+    """
+    text = _core.trace_synthesize(
+        kind, mean=mean, duration=duration, seed=seed, target=_NAME, target_format="json", step=step
+    )
+    return _trace(text.encode(), kind, {"file_format": "json", "unit": None, "column": None})
+
+
+def _trace(content: bytes, name: str, read_as: dict[str, Any]) -> Trace:
+    text, seconds = _core.trace_info(content, name=name, **read_as)
+    return Trace(name, json.loads(text), content, tuple(seconds.tolist()), read_as)
