@@ -13,6 +13,17 @@ bytes; every number's name ends in its unit.
 """
 
 from anabranch._core import InputError, __version__
+from anabranch.algorithms import (
+    AbrRule,
+    AlgorithmError,
+    CongestionControl,
+    PathPolicy,
+    Scheduler,
+    abr_rule,
+    congestion_control,
+    path_policy,
+    scheduler,
+)
 from anabranch.catalogue import (
     abr_rules,
     congestion_controls,
@@ -34,26 +45,35 @@ from anabranch.session import Run, run
 from anabranch.warning import RunWarning
 
 __all__ = [
+    "AbrRule",
+    "AlgorithmError",
     "Compared",
+    "CongestionControl",
     "InputError",
+    "PathPolicy",
     "Run",
     "RunWarning",
     "Scenario",
+    "Scheduler",
     "Swept",
     "__version__",
+    "abr_rule",
     "abr_rules",
     "compare",
+    "congestion_control",
     "congestion_controls",
     "ladders",
     "loss_models",
     "papers",
     "path_policies",
+    "path_policy",
     "plans",
     "players",
     "queues",
     "reducers",
     "run",
     "scenarios",
+    "scheduler",
     "schedulers",
     "sweep",
     "synthetic_rates",

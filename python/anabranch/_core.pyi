@@ -9,16 +9,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "Ack",
+    "AlgorithmError",
+    "Context",
+    "Decision",
     "Devices",
+    "Download",
+    "Duplicate",
+    "InFlight",
     "InputError",
+    "Ladder",
     "LiveError",
+    "Math",
     "Outcome",
+    "PlayerEvent",
+    "PlayerView",
+    "Progress",
+    "Rng",
     "Scenario",
+    "SchedulerView",
+    "Send",
+    "SentPacket",
     "Serving",
+    "Siblings",
     "Stop",
+    "Subflow",
     "Testbed",
     "Viewed",
+    "Wait",
+    "Window",
     "__version__",
+    "check_contract",
     "check_metrics",
     "check_serving",
     "kernel_attach",
@@ -67,6 +88,542 @@ class LiveError(RuntimeError):
     The message says what is missing and how to get it, or what went wrong.
     """
 
+class AlgorithmError(RuntimeError):
+    """An algorithm of the user's ended the run.
+
+    It raised an exception, which is the cause of this one, or decided what no algorithm may. The message names the
+    algorithm and the simulated time.
+    """
+
+@final
+class Rng:
+    """Random numbers of one algorithm object, from the seed of the run: the same seed gives the same numbers."""
+
+    def random(self) -> float:
+        """A number from 0, included, to 1, excluded."""
+    def uniform(self, low: float, high: float) -> float:
+        """A number from ``low`` to ``high``."""
+    def integer(self, low: int, high: int) -> int:
+        """A whole number from ``low`` to ``high``, both included."""
+    def normal(self, mean: float, deviation: float) -> float:
+        """A number of the normal distribution."""
+
+@final
+class Math:
+    """The engine's functions: the same bits on every machine, and those of the built-in algorithms.
+
+    Python's ``math.sqrt`` and the four operations are as exact; its other functions are the system's.
+    """
+
+    @staticmethod
+    def exp(x: float) -> float: ...
+    @staticmethod
+    def expm1(x: float) -> float: ...
+    @staticmethod
+    def log(x: float) -> float:
+        """The natural logarithm; NaN below 0."""
+    @staticmethod
+    def log1p(x: float) -> float: ...
+    @staticmethod
+    def log2(x: float) -> float: ...
+    @staticmethod
+    def log10(x: float) -> float: ...
+    @staticmethod
+    def sqrt(x: float) -> float: ...
+    @staticmethod
+    def cbrt(x: float) -> float: ...
+    @staticmethod
+    def sin(x: float) -> float: ...
+    @staticmethod
+    def cos(x: float) -> float: ...
+    @staticmethod
+    def tanh(x: float) -> float: ...
+    @staticmethod
+    def pow(x: float, y: float) -> float: ...
+
+@final
+class Context:
+    """The engine as an algorithm sees it: ``self.ctx``."""
+
+    @property
+    def now(self) -> float:
+        """The time of this call, in seconds since the start of the run."""
+    @property
+    def rng(self) -> Rng:
+        """Random numbers of this object, from the seed of the run."""
+    @property
+    def math(self) -> Math:
+        """The engine's functions."""
+    def after(self, delay: float) -> float:
+        """The time ``delay`` seconds from now, rounded as the engine rounds times: :attr:`now` can equal it."""
+    def emit(self, name: str, value: float | None = None, /, *, subflow: int | None = None, **values: float) -> None:
+        """Writes numbers into the table of events: rows with the event ``noted``.
+
+        Args:
+            name: What the number is called, in the column ``detail``.
+            value: The number, in the column ``value``; its unit is yours.
+            subflow: The ``id`` of the subflow that it is about. That of a congestion control where absent.
+            values: More numbers; ``emit("rate", wifi=3.1)`` is called ``rate.wifi``.
+        """
+
+@final
+class Subflow:
+    """One subflow of a connection. Read-only, and valid during the call."""
+
+    @property
+    def position(self) -> int:
+        """Its place in ``view.subflows``; changes when an older one closes."""
+    @property
+    def id(self) -> int:
+        """Unique in the connection, and never used again."""
+    @property
+    def path(self) -> int:
+        """The place of its path in the scenario."""
+    @property
+    def established(self) -> bool:
+        """The handshake is complete: data may be sent."""
+    @property
+    def backup(self) -> bool:
+        """It carries data only when no other subflow works."""
+    @property
+    def potentially_failed(self) -> bool:
+        """It timed out and nothing was acknowledged since, or it is stale."""
+    @property
+    def allowed(self) -> bool:
+        """The path policy lets it carry new data."""
+    @property
+    def phase(self) -> Literal["open", "disorder", "recovery", "loss"]:
+        """State of loss recovery."""
+    @property
+    def mss(self) -> int:
+        """Bytes of payload of a full segment."""
+    @property
+    def cwnd(self) -> float:
+        """Congestion window, packets."""
+    @property
+    def ssthresh(self) -> float:
+        """Slow-start threshold, packets; infinite before the first loss."""
+    @property
+    def in_flight(self) -> int:
+        """Packets in flight, as loss recovery estimates them."""
+    @property
+    def unrepaired(self) -> int:
+        """Packets that are taken for lost and were not retransmitted."""
+    @property
+    def oldest_sent(self) -> float | None:
+        """When the first unacknowledged packet was last sent, seconds; ``None`` where everything is acknowledged."""
+    @property
+    def heard_at(self) -> float:
+        """When the last acknowledgment arrived, seconds."""
+    @property
+    def queued(self) -> int:
+        """Bytes that were given to the subflow and have not left."""
+    @property
+    def outstanding(self) -> int:
+        """Bytes that have left and are not acknowledged on the subflow."""
+    @property
+    def memory(self) -> int:
+        """Bytes that both take in Linux's send buffer."""
+    @property
+    def send_buffer(self) -> int:
+        """Where data commits into the send buffer: takes more while :attr:`memory` is less than these bytes."""
+    @property
+    def srtt(self) -> float:
+        """Smoothed round trip, seconds; 0 before the first sample."""
+    @property
+    def rttvar(self) -> float:
+        """Mean deviation of the round trip, seconds; 0 before the first sample."""
+    @property
+    def latest_rtt(self) -> float:
+        """Latest round trip, seconds; 0 before the first sample."""
+    @property
+    def min_rtt(self) -> float:
+        """Smallest round trip, seconds; 0 before the first sample."""
+    @property
+    def acked_since_loss(self) -> int:
+        """Bytes acknowledged since the last loss."""
+    @property
+    def acked_between_losses(self) -> int:
+        """Bytes acknowledged between the last two losses."""
+    @property
+    def room(self) -> int:
+        """Free packets of the congestion window, counting queued segments as sent."""
+    @property
+    def rate(self) -> float:
+        """Window over smoothed round trip, bytes per second; 0 without a sample."""
+    @property
+    def delivery_rate(self) -> float | None:
+        """What the path carried lately, bytes per second; ``None`` before the first sample."""
+    @property
+    def pacing_rate(self) -> float:
+        """Linux's pacing rate, bit/s; infinite before the first round trip."""
+    @property
+    def usable(self) -> bool:
+        """It could carry new data if its window allowed."""
+    @property
+    def works(self) -> bool:
+        """It is usable apart from the path policy."""
+    @property
+    def in_slow_start(self) -> bool:
+        """The window is below its threshold."""
+    @property
+    def settled_window(self) -> float:
+        """The window that coupled controls add up, packets: in recovery the one that it aims at."""
+
+@final
+class InFlight:
+    """A packet in flight."""
+
+    @property
+    def subflow(self) -> int:
+        """Position of its subflow."""
+    @property
+    def offset(self) -> int:
+        """Stream offset of its first byte."""
+    @property
+    def bytes(self) -> int:
+        """Its length."""
+    @property
+    def sent_at(self) -> float:
+        """When it was last sent, seconds."""
+    @property
+    def lost(self) -> bool:
+        """Loss recovery takes it for lost and has not retransmitted it."""
+
+@final
+class SchedulerView:
+    """The connection as a scheduler sees it. Offsets count bytes of the send stream from 0."""
+
+    @property
+    def now(self) -> float:
+        """The time, seconds."""
+    @property
+    def subflows(self) -> tuple[Subflow, ...]:
+        """Every live subflow, oldest first."""
+    @property
+    def candidates(self) -> tuple[Subflow, ...]:
+        """Those that can take data now, oldest first; at least one."""
+    @property
+    def contenders(self) -> tuple[Subflow, ...]:
+        """Those that carry new data when they have room, oldest first."""
+    @property
+    def fastest_candidate(self) -> Subflow | None:
+        """The candidate with the lowest smoothed round trip, the older one on a tie."""
+    @property
+    def fastest_contender(self) -> Subflow | None:
+        """The contender with the lowest smoothed round trip, with room or without."""
+    @property
+    def flight(self) -> tuple[InFlight, ...]:
+        """Packets in flight where the scheduler ``watches_flight`` and no new data can be sent; otherwise empty."""
+    @property
+    def unacked(self) -> int:
+        """The first byte that the peer has not acknowledged."""
+    @property
+    def next(self) -> int:
+        """The first byte that no subflow was given yet."""
+    @property
+    def unsent(self) -> int:
+        """Bytes that the application wrote and no subflow was given yet."""
+    @property
+    def window_end(self) -> int:
+        """One past the last byte that the peer's shared window allows."""
+    @property
+    def window_space(self) -> int:
+        """Free bytes of the peer's shared window."""
+    @property
+    def new_bytes(self) -> int:
+        """Bytes never sent before that may go now."""
+    @property
+    def opportunistic_retransmissions(self) -> int:
+        """How often the first unacknowledged data was retransmitted because the shared window was full."""
+    @property
+    def consumption_rate(self) -> float | None:
+        """The rate at which the application consumes the data, bit/s, if it said so."""
+    @property
+    def message_end(self) -> int | None:
+        """The offset at which the current message ends, if the application said so."""
+
+@final
+class Send:
+    """Give new bytes to a subflow, at most that many, and ask again."""
+
+    def __new__(cls, subflow: Subflow, bytes: int) -> Self: ...
+    @property
+    def subflow(self) -> Subflow: ...
+    @property
+    def bytes(self) -> int: ...
+
+@final
+class Duplicate:
+    """Send bytes again that another subflow was given before, and ask again."""
+
+    def __new__(cls, subflow: Subflow, offset: int, bytes: int) -> Self: ...
+    @property
+    def subflow(self) -> Subflow: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+
+@final
+class Wait:
+    """Send nothing now; asked again at ``until``, in seconds since the start, if nothing changes before."""
+
+    def __new__(cls, until: float | None = None) -> Self: ...
+    @property
+    def until(self) -> float | None: ...
+
+@final
+class SentPacket:
+    """A packet with data that leaves now."""
+
+    @property
+    def at(self) -> float:
+        """The time, seconds."""
+    @property
+    def offset(self) -> int:
+        """Stream offset of its first byte."""
+    @property
+    def bytes(self) -> int:
+        """Its length."""
+    @property
+    def kind(self) -> Literal["new", "retransmission", "tail-loss-probe", "reinjection", "duplicate"]:
+        """Why it carries its data."""
+
+@final
+class Window:
+    """The window that a congestion control sets, in packets."""
+
+    cwnd: float
+    ssthresh: float
+    pacing_rate: float | None
+    @property
+    def in_slow_start(self) -> bool:
+        """The window is below its threshold."""
+    def slow_start(self, acked: int) -> float:
+        """Grows by one packet for each acknowledged one, up to the threshold; returns those that are left."""
+    def grow_per_window(self, acked: float) -> None:
+        """Grows by one packet for each window of acknowledged ones, in whole packets as Linux does."""
+    def grow(self, increment: float) -> None:
+        """Grows by that many packets; a negative number takes it down, but never below one."""
+    def reduce_to(self, packets: float) -> None:
+        """Sets the threshold for after a loss, at least 2 packets."""
+
+@final
+class Ack:
+    """The contents of one acknowledgment of new data."""
+
+    @property
+    def now(self) -> float:
+        """Time of arrival, seconds."""
+    @property
+    def delivered(self) -> int:
+        """Packets that it newly acknowledged."""
+    @property
+    def total_delivered(self) -> int:
+        """Packets delivered so far, these included."""
+    @property
+    def rtt(self) -> float | None:
+        """The round trip that it measured, seconds; ``None`` if it acknowledges only retransmitted packets."""
+    @property
+    def may_grow(self) -> bool:
+        """The window limited the sender, and no repair is in progress."""
+    @property
+    def prior_in_flight(self) -> int:
+        """Packets in flight before it."""
+    @property
+    def in_flight(self) -> int:
+        """Packets in flight after it."""
+    @property
+    def lost(self) -> int:
+        """Packets that it showed to be lost."""
+    @property
+    def acked_offset(self) -> int:
+        """The subflow's first unacknowledged byte."""
+    @property
+    def sent_offset(self) -> int:
+        """The subflow's next byte to send."""
+    @property
+    def rate_delivered(self) -> int:
+        """Packets of the rate sample; 0 if there is none."""
+    @property
+    def rate_interval(self) -> float:
+        """The time in which these were delivered, seconds."""
+    @property
+    def rate_prior_delivered(self) -> int:
+        """Packets that were delivered when the acknowledged one was sent: identifies its round."""
+    @property
+    def rate_app_limited(self) -> bool:
+        """The sender had no data to send, so the path may be faster than the sample."""
+
+@final
+class Siblings:
+    """The connection's subflows as the control of one of them sees them."""
+
+    @property
+    def own(self) -> Subflow | None:
+        """The control's own subflow."""
+    @property
+    def all(self) -> tuple[Subflow, ...]:
+        """All live ones, oldest first."""
+    @property
+    def coupled(self) -> tuple[Subflow, ...]:
+        """Those that count in a coupled sum: established, with a round trip, and not disabled; always the own one."""
+
+@final
+class Ladder:
+    """The representations of a video, in ascending order of their rates."""
+
+    @property
+    def bitrates(self) -> tuple[int, ...]:
+        """Nominal rates, bit/s."""
+    @property
+    def segment_duration(self) -> float:
+        """Playing time of a media segment, seconds."""
+    @property
+    def segments(self) -> int:
+        """Number of media segments."""
+    @property
+    def live(self) -> bool:
+        """Whether this is a live stream."""
+    def __len__(self) -> int: ...
+    def bps(self, representation: int) -> float:
+        """The nominal rate of a representation, bit/s."""
+    def segment_bytes(self, representation: int, index: int) -> int:
+        """Bytes of a media segment: from the video's table, or by the nominal rate."""
+    def highest_within(self, bps: float, top: int) -> int:
+        """The highest representation up to ``top`` with at most this rate; the lowest one if none has."""
+
+@final
+class Download:
+    """A finished request for a media segment: complete or aborted."""
+
+    @property
+    def index(self) -> int:
+        """Number of the media segment, from 0."""
+    @property
+    def representation(self) -> int:
+        """Rank of the representation."""
+    @property
+    def requested_at(self) -> float:
+        """When the request was placed, seconds."""
+    @property
+    def first_byte_at(self) -> float:
+        """When the first byte of the response was readable, seconds."""
+    @property
+    def finished_at(self) -> float:
+        """When the last byte was readable, or the request was aborted, seconds."""
+    @property
+    def bytes(self) -> int:
+        """Bytes of the body that arrived."""
+    @property
+    def throughput_bps(self) -> float:
+        """The rate from the request to the last byte, bit/s."""
+
+@final
+class Progress:
+    """A running request for a media segment."""
+
+    @property
+    def index(self) -> int:
+        """Number of the media segment, from 0."""
+    @property
+    def representation(self) -> int:
+        """Rank of the representation."""
+    @property
+    def requested_at(self) -> float:
+        """When the request was placed, seconds."""
+    @property
+    def bytes(self) -> int:
+        """Bytes of the body so far."""
+    @property
+    def total(self) -> int:
+        """Bytes of the whole body."""
+
+@final
+class PlayerEvent:
+    """Something that happened between two decisions."""
+
+    @property
+    def kind(
+        self,
+    ) -> Literal[
+        "segment-finished",
+        "segment-aborted",
+        "init-finished",
+        "buffer-measured",
+        "buffer-empty",
+        "buffer-loaded",
+        "seeked",
+        "shown",
+    ]:
+        """What happened."""
+    @property
+    def download(self) -> Download | None:
+        """Of ``segment-finished`` and ``segment-aborted``: the request."""
+    @property
+    def shown_before(self) -> int | None:
+        """Of ``shown``: the representation that was on screen."""
+    @property
+    def shown_now(self) -> int | None:
+        """Of ``shown``: the one that is on screen now."""
+
+@final
+class Decision:
+    """A representation, a pause before its request in seconds, and a reason for the table of events."""
+
+    def __new__(cls, representation: int, *, wait: float = 0.0, reason: str = ...) -> Self: ...
+    @property
+    def representation(self) -> int: ...
+    @property
+    def wait(self) -> float: ...
+    @property
+    def reason(self) -> str: ...
+
+@final
+class PlayerView:
+    """The player as a bitrate rule sees it."""
+
+    @property
+    def ladder(self) -> Ladder:
+        """The representations to choose from."""
+    @property
+    def downloads(self) -> list[Download]:
+        """Completed downloads of media segments, oldest first. Not to be changed."""
+    @property
+    def now(self) -> float:
+        """The time, seconds."""
+    @property
+    def buffer(self) -> float:
+        """Playing time that is buffered, as the player last measured it, seconds."""
+    @property
+    def buffer_state(self) -> Literal["empty", "loaded"] | None:
+        """Whether that is enough to play; ``None`` before the first measurement."""
+    @property
+    def buffer_target(self) -> float:
+        """The level at which the player pauses its requests, seconds."""
+    @property
+    def playback(self) -> Literal["startup", "steady"]:
+        """``startup`` before the first picture, ``steady`` from then on, stalls included."""
+    @property
+    def current(self) -> int:
+        """Rank of the representation chosen last."""
+    @property
+    def top(self) -> int:
+        """Rank of the highest representation that is allowed."""
+    @property
+    def next(self) -> int:
+        """Number of the media segment to decide for."""
+    @property
+    def pictures_total(self) -> int:
+        """Pictures that were due."""
+    @property
+    def pictures_dropped(self) -> int:
+        """Of these, those that were dropped."""
+
+def check_contract(kind: str, name: str, *, directory: str | PathLike[str] | None, cases: int) -> str | None:
+    """Tries an algorithm on arbitrary inputs, always the same ones; what it broke, or ``None``."""
+
 @final
 class Scenario:
     """A checked scenario."""
@@ -79,6 +636,9 @@ class Scenario:
     @property
     def warnings(self) -> list[tuple[str, str]]:
         """What is legal in it and probably not meant: the word for its kind, and a sentence with its place."""
+    @property
+    def own_algorithms(self) -> list[tuple[str, str]]:
+        """The algorithms that are not built in: kind, as in ``scheduler``, and name."""
     def portable(self) -> tuple[str, list[tuple[str, bytes]]]:
         """The resolved scenario, which names its files relative to itself, and these files."""
     def videos(self) -> list[dict[str, Any]]:

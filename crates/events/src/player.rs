@@ -1,5 +1,6 @@
 //! Events of players.
 
+use crate::Note;
 use anabranch_units::Duration;
 
 /// An event of a viewer's session.
@@ -70,6 +71,8 @@ pub enum PlayerEvent {
         /// The rule's reason.
         reason: &'static str,
     },
+    /// A note of a bitrate rule from outside.
+    Noted(Note),
     /// The request is for an initialisation segment; [`PlayerEvent::Requested`] came just before.
     InitRequested {
         /// Number of the request.

@@ -95,6 +95,17 @@ pub struct Forecast {
     pub reason: ForecastReason,
 }
 
+/// A number that a replaceable part from outside reports under a name of its own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Note {
+    /// What it is called.
+    pub name: &'static str,
+    /// The number, in the unit that its author gave it.
+    pub value: f64,
+    /// The subflow that it is about, if it is about one.
+    pub subflow: Option<SubflowId>,
+}
+
 /// An event of an endpoint. Rates and times are estimates at that time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TransportEvent {
@@ -233,6 +244,8 @@ pub enum TransportEvent {
         /// Count since the start of the subflow.
         count: u64,
     },
+    /// A note of a replaceable part from outside.
+    Noted(Note),
     /// The state of one subflow, at an interval that the host chooses.
     Sample {
         /// The subflow.
@@ -270,6 +283,7 @@ impl TransportEvent {
             | TransportEvent::ControlCount { subflow, .. }
             | TransportEvent::Sample { subflow, .. } => *subflow = name(*subflow),
             TransportEvent::Forecast(forecast) => forecast.subflow = name(forecast.subflow),
+            TransportEvent::Noted(note) => note.subflow = note.subflow.map(name),
             TransportEvent::PathSwitched { from, to, .. } => (*from, *to) = (name(*from), name(*to)),
             TransportEvent::Established
             | TransportEvent::FellBack { .. }

@@ -29,8 +29,8 @@ pub use http::{Exchange, Exchanges, HttpClient, HttpServer, REQUEST_HEADER_BYTES
 pub use metrics::{ViewerMetrics, ViewerReport};
 pub use observed::Observed;
 pub use players::{
-    Bulk, Content, Dash, DashOptions, FileOptions, FrameCounts, GiveUp, PLAYERS, Player, PlayerEntry, PlayerOptions,
-    PlayerSetup, SetupError, Vlc, VlcOptions, outside_domain,
+    Bulk, Content, Dash, DashOptions, FileOptions, FrameCounts, GiveUp, OwnRule, PLAYERS, Player, PlayerEntry,
+    PlayerOptions, PlayerSetup, SetupError, Vlc, VlcOptions, outside_domain,
 };
 pub use predict::{ForecastCounts, SwitchForecast, SwitchPredictor};
 pub use stream::Stream;

@@ -97,7 +97,8 @@ impl ViewerMetrics {
             | PlayerEvent::Reconnected
             | PlayerEvent::SegmentAppended { .. }
             | PlayerEvent::SegmentShown { .. }
-            | PlayerEvent::BufferStateChanged { .. } => {}
+            | PlayerEvent::BufferStateChanged { .. }
+            | PlayerEvent::Noted(_) => {}
         }
     }
 

@@ -1,9 +1,12 @@
 //! Events as a table of columns, for files and for analysis.
 
-use anabranch_events::{DropCause, LinkEvent, PlayerEvent, TransportEvent};
+use anabranch_events::{DropCause, LinkEvent, Note, PlayerEvent, TransportEvent};
 use anabranch_media::SwitchForecast;
 use anabranch_units::{Duration, Instant};
 use serde::Serialize;
+
+/// The event of a [`Note`].
+const NOTED: &str = "noted";
 
 /// A column; every column of a table has the same length.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -76,6 +79,7 @@ pub struct EventRow {
     flag: Option<bool>,
     any: Option<bool>,
     new_data: Option<bool>,
+    value: f64,
     forecast: Option<SwitchForecast>,
 }
 
@@ -104,6 +108,7 @@ impl EventRow {
             flag: None,
             any: None,
             new_data: None,
+            value: f64::NAN,
             forecast: None,
         }
     }
@@ -111,6 +116,12 @@ impl EventRow {
     fn representation(mut self, rank: u16) -> Self {
         self.representation = Some(rank);
         self
+    }
+
+    /// A note of a part from outside.
+    fn note(at: Instant, source: u32, note: Note) -> Self {
+        let subflow = note.subflow.map(|subflow| subflow.0);
+        EventRow { detail: Some(note.name), subflow, value: note.value, ..EventRow::new(at, source, NOTED) }
     }
 
     fn seconds(mut self, time: Duration) -> Self {
@@ -183,6 +194,7 @@ impl EventRow {
                 numbered("segment-shown", index).representation(representation)
             }
             PlayerEvent::Reconnected => row("reconnected"),
+            PlayerEvent::Noted(note) => EventRow::note(at, source, note),
             PlayerEvent::BufferStateChanged { loaded } => {
                 EventRow { flag: Some(loaded), ..row("buffer-state-changed") }
             }
@@ -250,6 +262,7 @@ impl EventRow {
                 bytes: Some(acked),
                 ..on("sample", subflow).seconds(srtt)
             },
+            E::Noted(note) => EventRow::note(at, source, note),
             E::Finished => row("finished"),
             E::Aborted => row("aborted"),
         }
@@ -343,7 +356,7 @@ pub(crate) fn tabulate(mut rows: Vec<EventRow>, sources: Vec<String>, path_names
     let flags = |value: fn(&EventRow) -> Option<bool>| Column::Flag(rows.iter().map(value).collect());
     let named =
         |words, value: fn(&EventRow) -> Option<u32>| Column::Text { words, codes: rows.iter().map(value).collect() };
-    let columns = vec![
+    let mut columns = vec![
         ("time_s", floats(|r| r.at.as_secs_f64())),
         ("source", named(sources, |r| Some(r.source))),
         ("event", words(&rows, |r| Some(r.event))),
@@ -374,6 +387,10 @@ pub(crate) fn tabulate(mut rows: Vec<EventRow>, sources: Vec<String>, path_names
         ("underflow_expected", flags(|r| r.forecast.map(|f| f.underflow()))),
         ("discard_expected", flags(|r| r.forecast.map(|f| f.discard()))),
     ];
+    // Notes exist only where a part comes from outside; other runs keep the table that they had before there were any.
+    if rows.iter().any(|row| row.event == NOTED) {
+        columns.push(("value", floats(|r| r.value)));
+    }
     EventColumns { columns }
 }
 

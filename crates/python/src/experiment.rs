@@ -1,6 +1,7 @@
 //! What experiments ask of the compiled part: many runs of which only the numbers are wanted, and where in a plan a key stands.
 
 use crate::InputError;
+use crate::own::run::with_run;
 use crate::scenario::Scenario;
 use anabranch_observation::reducers::{Number, REDUCERS, reduce};
 use anabranch_observation::{Metrics, Outcome, check_finite};
@@ -46,16 +47,18 @@ pub fn measure(
 ) -> PyResult<String> {
     check_reducers(&reducers)?;
     let (scenario, stop) = (&scenario.0, &stop.0);
-    py.detach(|| {
-        let wanted = || !stop.load(Ordering::Relaxed);
-        let outcome =
-            anabranch_sim::run(scenario, &RunOptions { seed, record_events: false }, &mut |_seconds| wanted());
-        if wanted() {
-            line(scenario, outcome, &reducers, segments)
-        } else {
-            Err(PyKeyboardInterrupt::new_err("stopped"))
-        }
-    })
+    let wanted = || !stop.load(Ordering::Relaxed);
+    let options = RunOptions { seed, record_events: false };
+    let simulate =
+        |goes_on: &dyn Fn() -> bool| anabranch_sim::run(scenario, &options, &mut |_seconds| wanted() && goes_on());
+    let kept = |outcome| match wanted() {
+        true => line(scenario, outcome, &reducers, segments),
+        false => Err(PyKeyboardInterrupt::new_err("stopped")),
+    };
+    if scenario.external().is_empty() {
+        return py.detach(|| kept(simulate(&|| true)));
+    }
+    kept(with_run(py, seed, simulate)?)
 }
 
 /// What [`measure`] would give of a run that is stopped at its first sample: all keys that it has of this scenario, after no time.

@@ -11,6 +11,7 @@ mod experiment;
 #[cfg(target_os = "linux")]
 mod kernel;
 mod outcome;
+mod own;
 mod scenario;
 #[cfg(target_os = "linux")]
 mod serving;
@@ -39,9 +40,19 @@ pyo3::create_exception!(
     "A live run cannot work on this machine, or failed. The message says what is missing and how to get it, or what went wrong."
 );
 
+pyo3::create_exception!(
+    _core,
+    AlgorithmError,
+    pyo3::exceptions::PyRuntimeError,
+    "An algorithm of the user's ended the run: it raised an exception, which is the cause of this one, or decided what no algorithm \
+     may. The message names the algorithm and the simulated time."
+);
+
 /// The compiled part of Anabranch.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::AlgorithmError;
     #[pymodule_export]
     use super::InputError;
     #[pymodule_export]
@@ -58,6 +69,18 @@ mod _core {
     };
     #[pymodule_export]
     use super::outcome::{Outcome, check_metrics, metrics_schema};
+    #[pymodule_export]
+    use super::own::conformance::check_contract;
+    #[pymodule_export]
+    use super::own::context::{Context, Math, Rng};
+    #[pymodule_export]
+    use super::own::control::{Ack, Siblings, Window};
+    #[pymodule_export]
+    use super::own::playback::{Decision, Download, Ladder, PlayerEvent, PlayerView, Progress};
+    #[pymodule_export]
+    use super::own::scheduler::{Duplicate, Send, SentPacket, Wait};
+    #[pymodule_export]
+    use super::own::views::{InFlight, SchedulerView, Subflow};
     #[pymodule_export]
     use super::scenario::{
         Scenario, load, load_dictionary, nearest, rate_bps, registry, scenario_schema, shipped, time_s,

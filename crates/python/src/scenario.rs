@@ -1,13 +1,14 @@
 //! Scenarios and the names that they may use.
 
 use crate::InputError;
+use crate::own::parts::{external, names_of};
 use crate::toml_text::document_text;
 use anabranch_media::content::Representation;
 use anabranch_observation::reducers::REDUCERS;
 use anabranch_scenario::{Bulk, Error, Progressive, Video, catalogue};
 use anabranch_units::{Bandwidth, text};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyMapping};
+use pyo3::types::{PyBytes, PyDict, PyList, PyMapping};
 use std::path::PathBuf;
 
 /// A checked scenario.
@@ -32,6 +33,12 @@ impl Scenario {
     #[getter]
     fn warnings(&self) -> Vec<(&'static str, String)> {
         self.0.warnings.iter().map(|warning| (warning.kind.word(), warning.to_string())).collect()
+    }
+
+    /// The algorithms that are not built in, each with its kind.
+    #[getter]
+    fn own_algorithms<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        names_of(py, &self.0)
     }
 
     /// The resolved scenario, which names its files relative to itself, and these files.
@@ -84,7 +91,9 @@ pub fn load(
     overrides: Vec<(String, String)>,
 ) -> PyResult<Scenario> {
     // A recorded rate may be a long file: other threads go on meanwhile.
-    let loaded = py.detach(|| anabranch_scenario::load(text, name, directory.as_deref(), &overrides));
+    let external = external(directory.clone());
+    let loaded =
+        py.detach(|| anabranch_scenario::load_with(text, name, directory.as_deref(), &overrides, Some(&external)));
     loaded.map(Scenario).map_err(|e| refused(&e))
 }
 
@@ -97,7 +106,8 @@ pub fn load_dictionary(
     overrides: Vec<(String, String)>,
 ) -> PyResult<Scenario> {
     let text = document_text(table, name)?;
-    anabranch_scenario::load_dictionary(&text, name, &overrides).map(Scenario).map_err(|e| refused(&e))
+    let loaded = anabranch_scenario::load_dictionary(&text, name, &overrides, Some(&external(None)));
+    loaded.map(Scenario).map_err(|e| refused(&e))
 }
 
 /// A mistake of the caller's, in one line.

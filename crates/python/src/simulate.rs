@@ -2,6 +2,7 @@
 
 use crate::InputError;
 use crate::outcome::Outcome;
+use crate::own::run::with_run;
 use crate::scenario::Scenario;
 use crate::worker::ASK_EVERY;
 use anabranch_sim::{CaptureError, Captures, RunOptions, Tap};
@@ -28,8 +29,11 @@ pub fn run(
     let mut asked = Instant::now();
     let mut raised = None;
     let mut captures = capture_dir.map(|directory| captures(scenario, &directory)).transpose()?;
-    let outcome = py.detach(|| {
+    let mut simulate = |goes_on: &dyn Fn() -> bool| {
         let mut report = |seconds: f64| {
+            if !goes_on() {
+                return false;
+            }
             if asked.elapsed() < ASK_EVERY {
                 return true;
             }
@@ -43,7 +47,10 @@ pub fn run(
         };
         let tap = captures.as_mut().map(|captures| captures as &mut dyn Tap);
         anabranch_sim::run_with(scenario, &options, &mut report, tap)
-    });
+    };
+    // Algorithms in Python need the interpreter for each decision: to take its lock and to give it back costs more than many of them.
+    let outcome =
+        if scenario.external().is_empty() { py.detach(|| simulate(&|| true)) } else { with_run(py, seed, simulate)? };
     if let Some(error) = raised {
         return Err(error);
     }

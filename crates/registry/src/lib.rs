@@ -3,6 +3,13 @@
 //! Schedulers, congestion controls, path policies, queues, loss models, bitrate rules and players each have a [`Registry`]: a list of
 //! [`Entry`]s, in the order in which help and documentation show them. Whoever needs a part finds its entry by name and calls its
 //! constructor, so a new part is a file and a line in its registry.
+//!
+//! A [`Choice`] names a part and gives its [options](options::Options).
+
+mod choice;
+pub mod options;
+
+pub use choice::Choice;
 
 use std::fmt;
 use std::ops::Deref;

@@ -109,7 +109,7 @@ impl Planner<'_> {
     fn add(&mut self, part: &Part<'_>, player: &PlayerSpec, content: Content, statistics: DashMetricsOptions) {
         let exchanges = Exchanges::new();
         let entry = PLAYERS.find(&player.kind).expect("the scenario's players were checked");
-        let setup = PlayerSetup { content, exchanges: exchanges.clone(), options: player.options };
+        let setup = PlayerSetup { content, exchanges: exchanges.clone(), options: player.options.clone() };
         self.flows.push(FlowPlan {
             name: part.name.clone(),
             start: part.start,

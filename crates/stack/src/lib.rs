@@ -7,7 +7,8 @@
 //! Modules:
 //! - [`connection`]: the data level: handshake of MPTCP, mappings, DATA_ACK, reassembly, reinjection, closing;
 //! - `subflow`: one TCP: numbers, acknowledgments, loss recovery, timers;
-//! - [`congestion`], [`scheduler`], [`path_policy`]: the replaceable parts, each a trait with a registry.
+//! - [`congestion`], [`scheduler`], [`path_policy`]: the replaceable parts, each a trait with a registry;
+//! - [`external`]: such parts that are in no registry.
 //!
 //! Behaviour follows Linux; `docs/reference/deviations.md` lists each deliberate difference.
 
@@ -17,7 +18,8 @@ extern crate self as anabranch_stack;
 
 pub mod congestion;
 pub mod connection;
-pub mod options;
+pub mod external;
+pub use anabranch_registry::options;
 mod path_manager;
 pub mod path_policy;
 mod reassembly;

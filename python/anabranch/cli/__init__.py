@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
-from anabranch import InputError, __version__, _core
+from anabranch import AlgorithmError, InputError, __version__, _core
 from anabranch.cli import (
     attaching,
+    checking,
     comparing,
     completing,
     content,
@@ -28,7 +31,7 @@ from anabranch.cli import (
     tracing,
     validating,
 )
-from anabranch.cli.console import Exit, say_error
+from anabranch.cli.console import Exit, err, say_error
 from anabranch.programs import ToolError
 
 app = typer.Typer(
@@ -65,6 +68,7 @@ app.add_typer(planning.app, name="plan")
 app.command("sweep", epilog=sweeping.EXAMPLES)(sweeping.sweep)
 app.command("report", epilog=reporting.EXAMPLES)(reporting.report)
 app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
+app.command("check", epilog=checking.EXAMPLES)(checking.check)
 app.add_typer(papering.app, name="paper")
 app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
 app.add_typer(content.app, name="content")
@@ -86,6 +90,12 @@ def main() -> None:
         say_error(str(error))
         sys.exit(Exit.WRONG_INPUT)
     except (_core.LiveError, ToolError) as error:
+        say_error(str(error))
+        sys.exit(Exit.RUN_FAILED)
+    except AlgorithmError as error:
+        if error.__cause__ is not None:
+            # The author's own frames: what called them is compiled.
+            err().print(Text("".join(traceback.format_exception(error.__cause__)).rstrip()), soft_wrap=True)
         say_error(str(error))
         sys.exit(Exit.RUN_FAILED)
     except KeyboardInterrupt:

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from anabranch import InputError, _core
+from anabranch.experiments import processes
 from anabranch.experiments.conditions import Run
 from anabranch.experiments.store import Store
 
@@ -51,9 +52,14 @@ class Stop:
 
 
 def simulate(run: Run, stop: Stop) -> bytes:
-    """What is kept of a run: its metrics and the numbers of reducers as JSON."""
+    """What is kept of a run: its metrics and the numbers of reducers as JSON.
+
+    A run with an algorithm in Python needs the interpreter for each decision, and goes to a process of its own.
+    """
     assert not run.engine.is_live
     scenario = run.scenario()
+    if processes.needed(scenario):
+        return processes.simulate(run, stop)
     kept = _core.measure(scenario, seed=run.seed, stop=stop.compiled, reducers=run.reducers, segments=run.segments)
     return kept.encode()
 
@@ -145,7 +151,7 @@ def execute(
 
     interruption = Interruption(begin_no_more)
     try:
-        with interruption:
+        with interruption, processes.pool(jobs):
             for thread in threads:
                 thread.start()
                 working += 1

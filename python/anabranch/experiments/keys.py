@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 
 from anabranch import _core, provenance
+from anabranch.algorithms import sources
 
 # A change of what the key is made of, or of what is kept under it.
 _SCHEMA = 1
@@ -16,10 +17,12 @@ KEY_BYTES = hashlib.sha256().digest_size
 
 
 def of_scenario(scenario: _core.Scenario) -> str:
-    """The digest of a resolved scenario with its files, wherever these are."""
+    """The digest of a resolved scenario with its files, wherever these are, and the sources of its own algorithms."""
     text, files = scenario.portable()
     digest = hashlib.sha256(text.encode())
     for name, content in files:
+        digest.update(f"\0{name}\0{hashlib.sha256(content).hexdigest()}".encode())
+    for name, content in sources.of_scenario(scenario):
         digest.update(f"\0{name}\0{hashlib.sha256(content).hexdigest()}".encode())
     return digest.hexdigest()
 

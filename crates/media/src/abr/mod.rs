@@ -22,7 +22,10 @@ pub use view::{
     Vote,
 };
 
+use anabranch_events::Note;
 use anabranch_registry::Registry;
+use anabranch_registry::options::{OptionError, Options};
+use anabranch_units::Instant;
 use std::fmt;
 
 /// A bitrate rule.
@@ -50,7 +53,25 @@ pub trait AbrRule: fmt::Debug + Send {
     fn votes(&self) -> &[Vote] {
         &[]
     }
+
+    /// Passes on the notes since the last call with their times, oldest first, for the table of events. The built-in rules have none.
+    fn take_notes(&mut self, _take: &mut dyn FnMut(Instant, Note)) {}
 }
+
+/// Makes bitrate rules that are in no registry. The names are the host's own.
+pub trait ExternalRules: fmt::Debug + Send + Sync {
+    /// Whether a name that is in no registry is one of the host's. A name that it knows may still be wrong.
+    fn knows(&self, name: &str) -> bool;
+
+    /// Makes a rule for a new session.
+    ///
+    /// # Errors
+    /// If there is none of that name, or it refuses its options; the option is `name` where the fault is not one option's.
+    fn rule(&self, name: &str, options: &Options) -> Result<Box<dyn AbrRule>, OptionError>;
+}
+
+/// A bitrate rule from outside by name, with its options.
+pub type RuleChoice = anabranch_registry::Choice<dyn ExternalRules>;
 
 /// Constructor of a rule from its options.
 pub type Constructor = fn(&AbrOptions) -> Result<Box<dyn AbrRule>, AbrOptionError>;

@@ -123,6 +123,11 @@ impl AbrOptions {
         all.into_iter().filter(|(_, set)| *set).map(|(name, _)| name)
     }
 
+    /// The name of the first option that is set.
+    pub(crate) fn first_given(&self) -> Option<&'static str> {
+        self.given().next()
+    }
+
     /// Refuses options that are not among `known`.
     pub(super) fn expect_only(&self, rule: &'static str, known: &[&str]) -> Result<(), AbrOptionError> {
         match self.given().find(|name| !known.contains(name)) {

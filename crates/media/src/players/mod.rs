@@ -10,12 +10,13 @@ pub use bulk::Bulk;
 pub use dash::{Dash, DashOptions, GiveUp, outside_domain};
 pub use vlc::{FrameCounts, Vlc, VlcOptions};
 
-use crate::abr::{AbrOptionError, AbrOptions};
+use crate::abr::{AbrOptionError, AbrOptions, RuleChoice};
 use crate::content::DashVideo;
 use crate::frames::FrameTable;
 use crate::http::{Exchanges, HttpClient, Received};
 use crate::stream::Stream;
 use anabranch_events::{Log, PlayerEvent};
+use anabranch_registry::options::OptionError;
 use anabranch_registry::{Entry, Registry};
 use anabranch_units::{Bytes, Duration, Instant};
 use schemars::JsonSchema;
@@ -82,7 +83,7 @@ impl Content {
 }
 
 /// What a scenario may say about a player. An option that is absent has the player's own default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct PlayerOptions {
     /// Options of the players that fetch a single file.
     #[serde(flatten)]
@@ -91,6 +92,25 @@ pub struct PlayerOptions {
     #[serde(flatten)]
     #[schemars(with = "DashKeys")]
     pub dash: DashOptions,
+    /// A bitrate rule from outside.
+    #[serde(flatten)]
+    pub own: OwnRule,
+}
+
+/// A bitrate rule from outside, in the place of the player's own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct OwnRule {
+    /// DASH players: a bitrate rule of yours in the place of the player's, as `module:Class`, or a table with `name` and the options of
+    /// the class. The rest of the player stays what it is.
+    #[schemars(schema_with = "rule_schema")]
+    pub rule: Option<RuleChoice>,
+}
+
+fn rule_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let name = schemars::json_schema!({ "type": "string" });
+    let table = schemars::json_schema!({ "type": "object", "properties": { "name": name }, "required": ["name"] });
+    schemars::json_schema!({ "anyOf": [name, table], "x-expected": "a name, or a table with `name` and options" })
 }
 
 /// The keys of DASH players, for the JSON Schema: those of the rule are read apart, see [`PlayerOptions::deserialize`].
@@ -121,9 +141,9 @@ impl<'de> Deserialize<'de> for PlayerOptions {
     /// From one table that three structs share, which a deserializer offers as a tuple struct of that many parts.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Shared(FileOptions, DashOptions, AbrOptions);
-        let Shared(file, dash, rule) = Shared::deserialize(deserializer)?;
-        Ok(PlayerOptions { file, dash: DashOptions { rule, ..dash } })
+        struct Shared(FileOptions, DashOptions, AbrOptions, OwnRule);
+        let Shared(file, dash, rule, own) = Shared::deserialize(deserializer)?;
+        Ok(PlayerOptions { file, dash: DashOptions { rule, ..dash }, own })
     }
 }
 
@@ -170,6 +190,9 @@ pub enum SetupError {
     /// An option that its bitrate rule refuses.
     #[error(transparent)]
     Rule(#[from] AbrOptionError),
+    /// The bitrate rule from outside is not there, or refuses an option.
+    #[error("{}", .0.message)]
+    External(#[from] OptionError),
 }
 
 /// A player's line in the registry.
@@ -259,7 +282,7 @@ pub static PLAYERS: Registry<Constructor> = Registry::new(&[
 
 /// Refuses every option of DASH players.
 fn refuse_dash(player: &'static str, options: &PlayerOptions) -> Result<(), SetupError> {
-    match options.dash.first_given() {
+    match options.dash.first_given().or(options.own.rule.as_ref().map(|_| "rule")) {
         Some(option) => Err(SetupError::UnknownOption { player, option }),
         None => Ok(()),
     }

@@ -3,6 +3,7 @@
 use super::check::{Checker, Result};
 use super::mistake::Mistake;
 use anabranch_stack::connection::{Choice, Transport};
+use anabranch_stack::external::Kind;
 use anabranch_stack::options::OptionError;
 use anabranch_stack::{congestion, path_policy, scheduler};
 use anabranch_units::Bytes;
@@ -10,45 +11,54 @@ use anabranch_units::Bytes;
 /// The smallest buffer with which a connection of full segments still moves.
 const SMALLEST_BUFFER: Bytes = Bytes(4_096);
 
-pub(super) fn check_transport(transport: &Transport, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
-    let names = scheduler::REGISTRY.names();
-    check_choice(&transport.scheduler, ("scheduler", "scheduler"), names, steps, checker, |choice| {
-        scheduler::create(&choice.name, &choice.options).err()
-    })?;
-    let names = path_policy::REGISTRY.names();
-    check_choice(&transport.path_policy, ("path_policy", "path policy"), names, steps, checker, |choice| {
-        path_policy::create(&choice.name, &choice.options).err()
-    })?;
-    check_congestion_control(&transport.congestion_control, steps, checker)?;
+pub(super) fn check_transport(transport: &mut Transport, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
+    let names: Vec<_> = scheduler::REGISTRY.names().collect();
+    let key = Key { kind: Kind::Scheduler, key: "scheduler", what: "scheduler", names };
+    check_choice(&mut transport.scheduler, &key, steps, checker, |choice| scheduler::chosen(choice).err())?;
+    let names: Vec<_> = path_policy::REGISTRY.names().collect();
+    let key = Key { kind: Kind::PathPolicy, key: "path_policy", what: "path policy", names };
+    check_choice(&mut transport.path_policy, &key, steps, checker, |choice| path_policy::chosen(choice).err())?;
+    check_congestion_control(&mut transport.congestion_control, steps, checker)?;
     check_buffers(transport, steps, checker)
 }
 
-pub(super) fn check_congestion_control(choice: &Choice, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
-    let names = congestion::REGISTRY.names();
-    let key = ("congestion_control", "congestion control");
-    check_choice(choice, key, names, steps, checker, |choice| {
-        congestion::create(&choice.name, &choice.options, 0).err()
-    })
+pub(super) fn check_congestion_control(choice: &mut Choice, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
+    let names: Vec<_> = congestion::REGISTRY.names().collect();
+    let key = Key { kind: Kind::CongestionControl, key: "congestion_control", what: "congestion control", names };
+    check_choice(choice, &key, steps, checker, |choice| congestion::chosen(choice, 0).err())
 }
 
-/// The name must be registered, and the algorithm must take its options: it is tried at once, so that a mistake has its
+/// A key that takes the choice of an algorithm.
+struct Key {
+    kind: Kind,
+    key: &'static str,
+    what: &'static str,
+    /// What is in the registry.
+    names: Vec<&'static str>,
+}
+
+/// The name must be registered or known to the caller of the reader, which is attached then, and the algorithm must take its options: it is tried at once, so that a mistake has its
 /// line.
 fn check_choice(
-    choice: &Choice,
-    (key, what): (&'static str, &str),
-    names: impl Iterator<Item = &'static str>,
+    choice: &mut Choice,
+    key: &Key,
     steps: &[&str],
     checker: &Checker<'_>,
     create: impl Fn(&Choice) -> Option<OptionError>,
 ) -> Result<()> {
-    let steps = [steps, &[key]].concat();
-    let names: Vec<&str> = names.collect();
-    if !names.contains(&choice.name.as_str()) {
-        let steps = [&steps[..], &["name"]].concat();
-        return Err(Mistake::unknown(what, &choice.name, names).at(checker.at(&steps)));
+    let steps = [steps, &[key.key]].concat();
+    let name_steps = [&steps[..], &["name"]].concat();
+    if !key.names.contains(&choice.name.as_str()) {
+        let parts = checker.external.map(|external| &external.parts);
+        let Some(parts) = parts.filter(|parts| parts.knows(key.kind, &choice.name)) else {
+            return Err(Mistake::unknown(key.what, &choice.name, key.names.iter().copied()).at(checker.at(&name_steps)));
+        };
+        choice.attach(parts.clone());
     }
     match create(choice) {
         None => Ok(()),
+        // The fault is the algorithm's and not that of one of its options.
+        Some(error) if error.option == "name" => checker.wrong(&name_steps, error.message, ""),
         Some(error) => {
             let steps = [&steps[..], &[error.option.as_str()]].concat();
             checker.wrong(&steps, error.to_string(), "")

@@ -5,7 +5,7 @@ use super::document::{Node, Origin, Value};
 use super::files::Files;
 use super::mistake::Mistake;
 use super::tables::{DirectionSpec, Event, Link, Offset, Path, Rate, SCHEMA, Scenario, Session, Traffic};
-use super::{algorithms, content};
+use super::{External, algorithms, content};
 use crate::warning::WarningKind;
 use anabranch_stack::scheduler::SubflowSet;
 use anabranch_units::Duration;
@@ -17,6 +17,8 @@ pub(super) type Result<T> = std::result::Result<T, Mistake>;
 pub(super) struct Checker<'a> {
     pub root: &'a Node,
     pub files: Files<'a>,
+    /// Parts that are in no registry.
+    pub external: Option<&'a External>,
     /// What is legal and probably not meant, with its kind.
     pub odd: Vec<(WarningKind, Mistake)>,
 }
@@ -73,7 +75,7 @@ pub(super) fn check_version(root: &Node) -> Result<()> {
 /// Checks a scenario, and completes it.
 pub(super) fn check(scenario: &mut Scenario, checker: &mut Checker<'_>) -> Result<()> {
     check_times(scenario, checker)?;
-    algorithms::check_transport(&scenario.transport, &["transport"], checker)?;
+    algorithms::check_transport(&mut scenario.transport, &["transport"], checker)?;
     let offset = scenario.trace_offset;
     for link in &mut scenario.links {
         check_link(link, offset, checker)?;
@@ -83,12 +85,12 @@ pub(super) fn check(scenario: &mut Scenario, checker: &mut Checker<'_>) -> Resul
         let expected = "a [link.NAME] with rate and rtt; a path per link is made where none is written";
         return checker.wrong(&[], "the scenario has no path", expected);
     }
-    scenario.paths.iter().try_for_each(|path| check_path(path, &links, checker))?;
+    scenario.paths.iter_mut().try_for_each(|path| check_path(path, &links, checker))?;
     let paths: Vec<String> = scenario.paths.iter().map(|path| path.name.clone()).collect();
     for (position, session) in scenario.sessions.iter_mut().enumerate() {
         check_session(session, &position.to_string(), &paths, checker)?;
     }
-    for (position, traffic) in scenario.traffic.iter().enumerate() {
+    for (position, traffic) in scenario.traffic.iter_mut().enumerate() {
         check_traffic(traffic, &position.to_string(), &paths, checker)?;
     }
     if scenario.sessions.is_empty() && scenario.traffic.is_empty() {
@@ -219,7 +221,7 @@ fn check_direction(
     Ok(())
 }
 
-fn check_path(path: &Path, links: &[String], checker: &Checker<'_>) -> Result<()> {
+fn check_path(path: &mut Path, links: &[String], checker: &Checker<'_>) -> Result<()> {
     let steps = ["path", &path.name];
     if path.links.is_empty() {
         return checker.wrong(&["path", &path.name, "links"], "`links` is empty", "at least one name of a link");
@@ -235,7 +237,7 @@ fn check_path(path: &Path, links: &[String], checker: &Checker<'_>) -> Result<()
     if path.ip == 5 {
         return checker.wrong(&["path", &path.name, "ip"], "`ip` is 5", "4 or 6");
     }
-    match &path.congestion_control {
+    match &mut path.congestion_control {
         Some(control) => algorithms::check_congestion_control(control, &steps, checker),
         None => Ok(()),
     }
@@ -258,18 +260,18 @@ fn check_session(session: &mut Session, position: &str, paths: &[String], checke
             return checker.wrong(&at, format!("path `{path}` stands twice in `paths`"), "each path once");
         }
     }
-    if let Some(transport) = &session.transport {
+    if let Some(transport) = &mut session.transport {
         algorithms::check_transport(transport, &["session", position, "transport"], checker)?;
     }
     content::check_video(&mut session.video, &steps, checker)?;
-    content::check_player(&session.player, &session.video, &steps, checker)?;
+    content::check_player(&mut session.player, &session.video, &steps, checker)?;
     content::warn_of_domain(&session.player, &session.video, &steps, checker);
     content::check_statistics(session, &steps, checker)
 }
 
-fn check_traffic(traffic: &Traffic, position: &str, paths: &[String], checker: &Checker<'_>) -> Result<()> {
+fn check_traffic(traffic: &mut Traffic, position: &str, paths: &[String], checker: &Checker<'_>) -> Result<()> {
     checker.known(&["traffic", position, "path"], "path", &traffic.path, paths)?;
-    algorithms::check_congestion_control(&traffic.congestion_control, &["traffic", position], checker)?;
+    algorithms::check_congestion_control(&mut traffic.congestion_control, &["traffic", position], checker)?;
     if traffic.stop.is_some_and(|stop| stop <= traffic.starts.start) {
         return checker.wrong(&["traffic", position, "stop"], "`stop` is not after `start`", "start < stop");
     }

@@ -95,7 +95,7 @@ fn sizes(dash: &mut Dash, steps: &[&str], checker: &Checker<'_>) -> Result<DashV
 }
 
 /// Tries the player with content of the video's kind.
-pub(super) fn check_player(player: &Player, video: &Video, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
+pub(super) fn check_player(player: &mut Player, video: &Video, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
     let steps = [steps, &["player"]].concat();
     let dash = &player.options.dash;
     let zero = [
@@ -106,21 +106,46 @@ pub(super) fn check_player(player: &Player, video: &Video, steps: &[&str], check
     if let Some((key, _)) = zero.into_iter().find(|(_, zero)| *zero) {
         return checker.wrong(&[&steps[..], &[key]].concat(), format!("`{key}` is zero"), "more than that");
     }
+    attach_rule(player, &steps, checker)?;
     let entry = PLAYERS.find(&player.kind).expect("the names of players were checked");
-    let setup = PlayerSetup { content: trial_content(video), exchanges: Exchanges::new(), options: player.options };
+    let setup =
+        PlayerSetup { content: trial_content(video), exchanges: Exchanges::new(), options: player.options.clone() };
     let Err(error) = (entry.create)(&setup) else { return Ok(()) };
     let key = match &error {
         SetupError::UnknownOption { option, .. }
         | SetupError::Rule(AbrOptionError::Unknown { option, .. } | AbrOptionError::OutOfRange { option, .. })
         | SetupError::NoSuchRepresentation { option, .. } => option,
         SetupError::WrongContent { .. } => "kind",
+        SetupError::External(error) => {
+            let steps = [&steps[..], &["rule", error.option.as_str()]].concat();
+            let of_option = format!("option `{}`: ", error.option);
+            let prefix = if error.option == "name" { "" } else { of_option.as_str() };
+            return checker.wrong(&steps, format!("{prefix}{}", error.message), "");
+        }
     };
     checker.wrong(&[&steps[..], &[key]].concat(), error.to_string(), "")
+}
+
+/// A bitrate rule from outside must be known to the caller of the reader, which is attached then.
+fn attach_rule(player: &mut Player, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
+    let Some(rule) = &mut player.options.own.rule else { return Ok(()) };
+    let rules = checker.external.map(|external| &external.rules);
+    let Some(rules) = rules.filter(|rules| rules.knows(&rule.name)) else {
+        let steps = [steps, &["rule", "name"]].concat();
+        let message = format!("no bitrate rule of yours is called `{}`", rule.name);
+        let expected = "module:Class; the built-in rules are players of the same name";
+        return checker.wrong(&steps, message, expected);
+    };
+    rule.attach(rules.clone());
+    Ok(())
 }
 
 /// Warns of a player whose rule was not made for this video.
 pub(super) fn warn_of_domain(player: &Player, video: &Video, steps: &[&str], checker: &mut Checker<'_>) {
     let Video::Dash(dash) = video else { return };
+    if player.options.own.rule.is_some() {
+        return;
+    }
     if let Some(message) = outside_domain(&player.kind, &player.options.dash, dash.video()) {
         checker.warn(&[steps, &["player"]].concat(), WarningKind::OutsideDomain, message);
     }

@@ -6,6 +6,7 @@
 use super::expand::KERNELS;
 use super::short_forms::{FILLED_IN, SHORT_FORMS, SHORT_KEYS, ShortForm};
 use super::tables::{DirectionSpec, Scenario};
+use anabranch_stack::connection::EXTERNAL_NAME;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
@@ -206,7 +207,12 @@ fn open_short_forms(table: &mut Map<String, Value>, definitions: &Map<String, Va
         if let (true, Some(single)) = (is_table, single(form)) {
             let whole = properties[form.key].clone();
             let description = whole.get("description").cloned().unwrap_or_default();
-            let opened = json!({ "description": description, "anyOf": [single, whole] });
+            let mut forms = vec![single, whole];
+            if form.key == "player" {
+                // A bitrate rule from outside may stand for a plain player with that rule.
+                forms.push(json!({ "type": "string", "pattern": EXTERNAL_NAME }));
+            }
+            let opened = json!({ "description": description, "anyOf": forms });
             properties.insert(form.key.into(), opened);
         }
     }

@@ -39,11 +39,14 @@ pub use tables::{
 
 use crate::error::Error;
 use crate::warning::{Warning, WarningKind};
+use anabranch_media::abr::ExternalRules;
+use anabranch_stack::external::ExternalParts;
 use check::Checker;
 use document::Node;
 use files::Files;
 use mistake::Mistake;
 use std::path::Path as FilePath;
+use std::sync::Arc;
 
 /// Reads a scenario. `name` stands in messages and results; files that it names are looked up in `directory`; overrides are
 /// dotted keys and values, as `--set` takes them.
@@ -56,7 +59,31 @@ pub fn load(
     directory: Option<&FilePath>,
     overrides: &[(String, String)],
 ) -> Result<Scenario, Error> {
-    load_tree(document::parse(text, name)?, name, directory, overrides)
+    load_with(text, name, directory, overrides, None)
+}
+
+/// Parts that are in no registry, by the names that a scenario may use for them. The simulator and the crates below it do not know how
+/// they are made.
+#[derive(Clone, Debug)]
+pub struct External {
+    /// Schedulers, path policies and congestion controls.
+    pub parts: Arc<dyn ExternalParts>,
+    /// Bitrate rules.
+    pub rules: Arc<dyn ExternalRules>,
+}
+
+/// As [`load`], with parts that are in no registry.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with(
+    text: &str,
+    name: &str,
+    directory: Option<&FilePath>,
+    overrides: &[(String, String)],
+    external: Option<&External>,
+) -> Result<Scenario, Error> {
+    load_tree(document::parse(text, name)?, name, directory, overrides, external)
 }
 
 /// The same for a text that a program wrote from a dictionary: its mistakes name keys, `session[0].video.rate`, because nobody
@@ -64,10 +91,15 @@ pub fn load(
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_dictionary(text: &str, name: &str, overrides: &[(String, String)]) -> Result<Scenario, Error> {
+pub fn load_dictionary(
+    text: &str,
+    name: &str,
+    overrides: &[(String, String)],
+    external: Option<&External>,
+) -> Result<Scenario, Error> {
     let mut root = document::parse(text, name)?;
     root.cite_keys("");
-    load_tree(root, name, None, overrides)
+    load_tree(root, name, None, overrides, external)
 }
 
 fn load_tree(
@@ -75,19 +107,25 @@ fn load_tree(
     name: &str,
     directory: Option<&FilePath>,
     overrides: &[(String, String)],
+    external: Option<&External>,
 ) -> Result<Scenario, Error> {
     for (key, value) in overrides {
         overrides::apply(&mut root, key, value)?;
     }
-    read(root, name, directory).map_err(|mistake| mistake.into_error(name))
+    read(root, name, directory, external).map_err(|mistake| mistake.into_error(name))
 }
 
-fn read(mut root: Node, name: &str, directory: Option<&FilePath>) -> Result<Scenario, Mistake> {
+fn read(
+    mut root: Node,
+    name: &str,
+    directory: Option<&FilePath>,
+    external: Option<&External>,
+) -> Result<Scenario, Mistake> {
     check::check_version(&root)?;
     expand::expand(&mut root)?;
     let mut scenario: Scenario = deserialize::from_node(&root)?;
     scenario.name = name.to_string();
-    let mut checker = Checker { root: &root, files: Files::beside(directory), odd: Vec::new() };
+    let mut checker = Checker { root: &root, files: Files::beside(directory), external, odd: Vec::new() };
     check::check(&mut scenario, &mut checker)?;
     scenario.warnings = checker.odd.into_iter().map(|(kind, mistake)| warning(kind, mistake, name)).collect();
     Ok(scenario)

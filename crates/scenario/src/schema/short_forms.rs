@@ -77,6 +77,9 @@ pub(super) const FILLED_IN: [&str; 2] = ["Link", "Session"];
 /// Makes the table of a single value that stands under a key; false if there is no short form of that key.
 pub(super) fn open(node: &mut Node, key: &str) -> bool {
     let Some(form) = SHORT_FORMS.iter().find(|form| form.key == key) else { return false };
+    if key == "player" && open_own_rule(node) {
+        return true;
+    }
     let mut table = Table::default();
     let fixed = form.fixed.map(|(key, value)| Entry::new(key, &node.at, Node::text(value, &node.at)));
     table.entries.extend(fixed);
@@ -85,6 +88,20 @@ pub(super) fn open(node: &mut Node, key: &str) -> bool {
         table.entries.push(Entry { written: Some(key.to_string()), ..entry });
     }
     node.value = Value::Table(table);
+    true
+}
+
+/// The player of a bitrate rule from outside that is named without one: a plain one with a long buffer.
+const PLAYER_OF_OWN_RULE: &str = "rate";
+
+/// `player = "module:Class"` names a bitrate rule.
+fn open_own_rule(node: &mut Node) -> bool {
+    if !matches!(&node.value, Value::Text(word) if word.contains(':')) {
+        return false;
+    }
+    let kind = Entry::new("kind", &node.at, Node::text(PLAYER_OF_OWN_RULE, &node.at));
+    let rule = Entry { written: Some("player".into()), ..Entry::new("rule", &node.at, node.clone()) };
+    node.value = Value::Table(Table { entries: vec![kind, rule] });
     true
 }
 

@@ -412,7 +412,7 @@ fn a_table_of_another_kind_and_a_list_replace_what_is_there() {
 #[test]
 fn mistakes_in_a_dictionary_name_keys() {
     let wrong = |line: &str, by: &str| {
-        load_dictionary(&EXAMPLE.replacen(line, by, 1), "scenario", &[]).expect_err(by).to_string()
+        load_dictionary(&EXAMPLE.replacen(line, by, 1), "scenario", &[], None).expect_err(by).to_string()
     };
     let place = |text: String| text.split(": ").next().unwrap_or_default().to_string();
     for (line, by, way) in [
@@ -425,5 +425,5 @@ fn mistakes_in_a_dictionary_name_keys() {
         assert_eq!(place(wrong(line, by)), format!("scenario, key `{way}`"));
     }
     assert_eq!(place(wrong("schema = 1", "")), "scenario");
-    assert_eq!(load_dictionary(EXAMPLE, "example.toml", &[]), example(&[]));
+    assert_eq!(load_dictionary(EXAMPLE, "example.toml", &[], None), example(&[]));
 }

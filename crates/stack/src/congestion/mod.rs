@@ -21,14 +21,18 @@ mod wvegas;
 
 #[cfg(test)]
 mod conformance;
+#[cfg(any(test, feature = "conformance"))]
+pub mod contract;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]
 mod testing;
 
+use crate::connection::Choice;
 use crate::options::{OptionError, Options};
 use crate::view::{Packets, SubflowView};
 pub use anabranch_events::LossCause;
+use anabranch_events::Note;
 use anabranch_registry::Registry;
 use anabranch_units::{Bandwidth, Duration, Instant};
 use std::fmt;
@@ -66,6 +70,17 @@ pub fn create(name: &str, options: &Options, seed: u64) -> Result<Box<dyn Conges
         }
     })?;
     (entry.create)(options, seed)
+}
+
+/// Makes the control that was chosen, from this registry or from outside.
+///
+/// # Errors
+/// As [`create`].
+pub fn chosen(choice: &Choice, seed: u64) -> Result<Box<dyn CongestionControl>, OptionError> {
+    match choice.external() {
+        None => create(&choice.name, &choice.options, seed),
+        Some(external) => external.congestion_control(&choice.name, &choice.options, seed),
+    }
 }
 
 /// The smallest window after a loss that acknowledgments showed (RFC 5681 equation 4).
@@ -182,6 +197,16 @@ impl<'a> Siblings<'a> {
         Siblings { all, own }
     }
 
+    /// All live subflows, oldest first.
+    pub fn all(&self) -> &'a [SubflowView] {
+        self.all
+    }
+
+    /// The position of the controller's own subflow.
+    pub fn position(&self) -> usize {
+        self.own
+    }
+
     /// The controller's own subflow.
     pub fn own(&self) -> &'a SubflowView {
         &self.all[self.own]
@@ -230,4 +255,7 @@ pub trait CongestionControl: fmt::Debug + Send {
     fn counters(&self) -> &[(&'static str, u64)] {
         &[]
     }
+
+    /// Passes on the notes since the last call, oldest first, for the table of events. The built-in ones have none.
+    fn take_notes(&mut self, _take: &mut dyn FnMut(Note)) {}
 }

@@ -80,6 +80,14 @@ impl Config {
         own.map_or(&self.transport.congestion_control, |(_, choice)| choice)
     }
 
+    /// Whether a part of the connection is in no registry.
+    pub(crate) fn has_external_parts(&self) -> bool {
+        let transport = &self.transport;
+        let own = self.path_congestion_control.iter().map(|(_, choice)| choice);
+        let common = [&transport.scheduler, &transport.path_policy, &transport.congestion_control];
+        common.into_iter().chain(own).any(|choice| choice.external().is_some())
+    }
+
     pub(crate) fn path(&self, id: PathId) -> Option<&PathConfig> {
         self.paths.iter().find(|path| path.id == id)
     }

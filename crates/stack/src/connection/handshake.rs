@@ -29,7 +29,7 @@ impl Connection {
         let id = SubflowId(self.next_subflow);
         self.next_subflow += 1;
         let choice = self.config.congestion_control_on(path.id);
-        let control = congestion::create(&choice.name, &choice.options, self.entropy.next_u64())?;
+        let control = congestion::chosen(choice, self.entropy.next_u64())?;
         let local_port = match self.role {
             Role::Client => self.config.local_port.wrapping_add(id.0),
             Role::Server => self.config.local_port,

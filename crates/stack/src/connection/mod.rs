@@ -42,8 +42,8 @@ mod wraps;
 
 pub use config::{Config, Entropy, PathConfig};
 pub use transport::{
-    Choice, Commit, Failover, Protocol, ReceiveBuffer, Transport, congestion_control_schema, path_policy_schema,
-    scheduler_schema,
+    Choice, Commit, EXTERNAL_NAME, Failover, Protocol, ReceiveBuffer, Transport, congestion_control_schema,
+    path_policy_schema, scheduler_schema,
 };
 
 use crate::options::OptionError;
@@ -53,7 +53,7 @@ use crate::receive_memory::{DEFAULT_SHARE, ReceiveMemory};
 use crate::scheduler::{self, Scheduler, SubflowSet};
 use crate::subflow::{State, Subflow};
 use crate::view::{ConnectionView, Hints, SubflowView};
-use anabranch_events::{FallbackReason, Log, TransportEvent};
+use anabranch_events::{FallbackReason, Log, Note, TransportEvent};
 use anabranch_segment::Segment;
 use anabranch_units::{Instant, PathId};
 use incoming::{Incoming, Surroundings};
@@ -138,6 +138,8 @@ pub struct Connection {
     /// Resets for segments of no subflow.
     answers: VecDeque<resets::Answer>,
     addresses: addresses::Addresses,
+    /// Some part comes from outside, and may have notes to report.
+    reports_notes: bool,
 }
 
 impl std::fmt::Debug for Connection {
@@ -186,9 +188,9 @@ impl Connection {
             let message = format!("there are {paths}; a connection has at most {most}, one subflow on each");
             return Err(OptionError { option: "paths".into(), message });
         }
-        let scheduler = scheduler::create(&config.transport.scheduler.name, &config.transport.scheduler.options)?;
-        let path_policy =
-            path_policy::create(&config.transport.path_policy.name, &config.transport.path_policy.options)?;
+        let scheduler = scheduler::chosen(&config.transport.scheduler)?;
+        let path_policy = path_policy::chosen(&config.transport.path_policy)?;
+        let reports_notes = config.has_external_parts();
         let mode = if config.transport.protocol == Protocol::Tcp { Mode::Plain } else { Mode::Negotiating };
         let local_key = Key::new(entropy.next_u64());
         let wide_data_seq = config.transport.wide_data_seq;
@@ -223,6 +225,7 @@ impl Connection {
             foresight: foresight::Foresight::default(),
             answers: VecDeque::new(),
             addresses: addresses::Addresses::default(),
+            reports_notes,
             config,
             entropy,
         })
@@ -366,7 +369,23 @@ impl Connection {
             }
         }
         self.end_burst(now);
+        if self.reports_notes {
+            self.report_notes(now);
+        }
         None
+    }
+
+    /// Emits the notes of the replaceable parts. Every input ends with a poll that yields nothing, so this is the time of all of them.
+    fn report_notes(&mut self, now: Instant) {
+        let log = &mut self.log;
+        self.scheduler.take_notes(&mut |note| log.emit(now, TransportEvent::Noted(note)));
+        self.path_policy.take_notes(&mut |note| log.emit(now, TransportEvent::Noted(note)));
+        for subflow in self.subflows.iter_mut() {
+            let own = Some(subflow.id);
+            subflow.sender.take_notes(&mut |note| {
+                log.emit(now, TransportEvent::Noted(Note { subflow: note.subflow.or(own), ..note }));
+            });
+        }
     }
 
     /// Events since the log was last drained.

@@ -1,12 +1,10 @@
 //! How an endpoint behaves: the keys of `[transport]` in scenarios.
 
-use crate::options::{Options, Value};
+use crate::external::ExternalParts;
 use crate::{congestion, path_policy, scheduler};
 use anabranch_units::{Bytes, text};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use std::fmt;
+use serde::{Deserialize, Serialize};
 
 /// Which protocol a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,75 +39,22 @@ pub enum Failover {
     Upstream,
 }
 
-/// An algorithm of a registry by name, with its options: a scheduler, a path policy or a congestion control.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Choice {
-    /// Its name in the registry.
-    pub name: String,
-    /// Its options; what is not given has the algorithm's default.
-    pub options: Options,
-}
+/// A scheduler, a path policy or a congestion control by name, with its options.
+pub type Choice = anabranch_registry::Choice<dyn ExternalParts>;
 
-impl Choice {
-    /// The one of that name, with its default options.
-    pub fn of(name: &str) -> Self {
-        Choice { name: name.into(), options: Options::default() }
-    }
-}
-
-impl Serialize for Choice {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("name", &self.name)?;
-        for (name, value) in self.options.entries() {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
-    }
-}
-
-impl<'de> Deserialize<'de> for Choice {
-    /// `{ name = "cubic", constants = "rfc9438" }`, or the name alone.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Table;
-        impl<'de> de::Visitor<'de> for Table {
-            type Value = Choice;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a name, or a table with `name` and options")
-            }
-
-            fn visit_str<E: de::Error>(self, name: &str) -> Result<Choice, E> {
-                Ok(Choice::of(name))
-            }
-
-            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Choice, A::Error> {
-                let (mut name, mut options) = (None, Vec::new());
-                while let Some(key) = map.next_key::<String>()? {
-                    if key == "name" {
-                        name = Some(map.next_value()?);
-                    } else {
-                        options.push((key, map.next_value::<Value>()?));
-                    }
-                }
-                let name = name.ok_or_else(|| {
-                    de::Error::custom("there is no `name`; expected a name, or a table with `name` and options")
-                })?;
-                Ok(Choice { name, options: Options::new(options) })
-            }
-        }
-        deserializer.deserialize_any(Table)
-    }
-}
+/// What the name of a part from outside looks like: where it is, a colon, and what it is called there.
+pub const EXTERNAL_NAME: &str = "^[^:]+:[^:]+$";
 
 fn choice_of(names: impl Iterator<Item = &'static str>) -> Schema {
     let names: Vec<&str> = names.collect();
+    let external = json_schema!({ "type": "string", "pattern": EXTERNAL_NAME });
     let table = json_schema!({
         "type": "object",
-        "properties": { "name": { "enum": names } },
+        "properties": { "name": { "anyOf": [{ "enum": names }, external] } },
         "required": ["name"],
     });
-    json_schema!({ "anyOf": [{ "enum": names }, table], "x-expected": "a name, or a table with `name` and options" })
+    let expected = "a name, or a table with `name` and options";
+    json_schema!({ "anyOf": [{ "enum": names }, external, table], "x-expected": expected })
 }
 
 /// The JSON Schema of the choice of a scheduler.

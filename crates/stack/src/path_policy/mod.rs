@@ -5,12 +5,16 @@
 //!
 //! To add one: a file beside this one with an [`Entry`], and a line in [`REGISTRY`].
 
+#[cfg(any(test, feature = "conformance"))]
+pub mod contract;
 mod full_mesh;
 mod pud;
 
+use crate::connection::Choice;
 use crate::options::{OptionError, Options};
 use crate::scheduler::SubflowSet;
 use crate::view::SubflowView;
+use anabranch_events::Note;
 use anabranch_registry::Registry;
 use anabranch_units::Instant;
 use std::fmt;
@@ -36,6 +40,17 @@ pub fn create(name: &str, options: &Options) -> Result<Box<dyn PathPolicy>, Opti
     (entry.create)(options)
 }
 
+/// Makes the policy that was chosen, from this registry or from outside.
+///
+/// # Errors
+/// As [`create`].
+pub fn chosen(choice: &Choice) -> Result<Box<dyn PathPolicy>, OptionError> {
+    match choice.external() {
+        None => create(&choice.name, &choice.options),
+        Some(external) => external.path_policy(&choice.name, &choice.options),
+    }
+}
+
 /// Decides which subflows may carry new data.
 pub trait PathPolicy: fmt::Debug + Send {
     /// The subflows that may carry new data, by position. Called at every [`PathPolicy::poll_timeout`] and when a
@@ -49,40 +64,22 @@ pub trait PathPolicy: fmt::Debug + Send {
     fn signals_peer(&self) -> bool {
         false
     }
+
+    /// Passes on the notes since the last call, oldest first, for the table of events. The built-in ones have none.
+    fn take_notes(&mut self, _take: &mut dyn FnMut(Note)) {}
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::Packets;
-    use anabranch_units::Duration;
     use proptest::prelude::*;
 
-    fn view(id: u16, cwnd: u32, rtt_ms: u64, busy: bool) -> SubflowView {
-        let idle = SubflowView::idle(id, 1428, Packets::whole(cwnd), Duration::from_millis(rtt_ms));
-        SubflowView { in_flight: u32::from(busy), ..idle }
-    }
-
     proptest! {
-        /// For any states of the subflows: at least one may send, only existing ones are named, and the timeout
-        /// advances.
         #[test]
-        fn every_policy_keeps_somebody_and_moves_on(
-            rounds in prop::collection::vec(prop::collection::vec((1u32..200, 0u64..500, any::<bool>()), 1..5), 1..300)
-        ) {
+        fn every_policy_keeps_somebody_and_moves_on(case in contract::any_case()) {
             for entry in REGISTRY {
-                let mut policy = (entry.create)(&Options::default()).unwrap();
-                let mut now = Instant::ZERO;
-                for round in &rounds {
-                    let views: Vec<_> =
-                        round.iter().enumerate().map(|(i, &(w, rtt, busy))| view(i as u16, w, rtt, busy)).collect();
-                    let allowed = policy.decide(now, &views);
-                    prop_assert!(!allowed.is_empty(), "{}", entry.name);
-                    prop_assert!(allowed.iter().all(|at| at < views.len()));
-                    let Some(next) = policy.poll_timeout() else { break };
-                    prop_assert!(next > now, "{}", entry.name);
-                    now = next;
-                }
+                let policy = || (entry.create)(&Options::default()).unwrap();
+                case.check(&policy).map_err(|error| TestCaseError::fail(format!("{}: {error}", entry.name)))?;
             }
         }
     }

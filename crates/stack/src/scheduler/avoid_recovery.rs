@@ -9,6 +9,7 @@
 
 use super::{Decision, Forecast, Scheduler, Sent, Silence, SubflowSet, Trigger, View};
 use crate::view::{Phase, SubflowView};
+use anabranch_events::Note;
 
 /// A scheduler that sees subflows in fast recovery only when nothing else has room.
 #[derive(Debug)]
@@ -74,6 +75,10 @@ impl Scheduler for AvoidRecovery {
 
     fn explanation(&mut self) -> Option<Forecast> {
         self.inner.explanation()
+    }
+
+    fn take_notes(&mut self, take: &mut dyn FnMut(Note)) {
+        self.inner.take_notes(take);
     }
 }
 

@@ -28,15 +28,18 @@ mod sttf;
 
 #[cfg(test)]
 mod conformance;
+#[cfg(any(test, feature = "conformance"))]
+pub mod contract;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod window_model;
 
+use crate::connection::Choice;
 use crate::options::{OptionError, Options};
 use crate::view::{ConnectionView, SubflowView};
-use anabranch_events::SendKind;
 pub use anabranch_events::{Forecast, ForecastReason};
+use anabranch_events::{Note, SendKind};
 use anabranch_registry::Registry;
 use anabranch_units::{Instant, SubflowId};
 use avoid_recovery::AvoidRecovery;
@@ -84,6 +87,17 @@ pub fn create(name: &str, options: &Options) -> Result<Box<dyn Scheduler>, Optio
     })?;
     let avoid_recovery = options.flag(AVOID_RECOVERY, false)?;
     let scheduler = (entry.create)(&options.without(AVOID_RECOVERY))?;
+    Ok(if avoid_recovery { Box::new(AvoidRecovery::around(scheduler)) } else { scheduler })
+}
+
+/// Makes the scheduler that was chosen, from this registry or from outside. Both kinds have the common option.
+///
+/// # Errors
+/// As [`create`].
+pub fn chosen(choice: &Choice) -> Result<Box<dyn Scheduler>, OptionError> {
+    let Some(external) = choice.external() else { return create(&choice.name, &choice.options) };
+    let avoid_recovery = choice.options.flag(AVOID_RECOVERY, false)?;
+    let scheduler = external.scheduler(&choice.name, &choice.options.without(AVOID_RECOVERY))?;
     Ok(if avoid_recovery { Box::new(AvoidRecovery::around(scheduler)) } else { scheduler })
 }
 
@@ -346,6 +360,9 @@ pub trait Scheduler: fmt::Debug + Send {
     fn explanation(&mut self) -> Option<Forecast> {
         None
     }
+
+    /// Passes on the notes since the last call, oldest first, for the table of events. The built-in ones have none.
+    fn take_notes(&mut self, _take: &mut dyn FnMut(Note)) {}
 }
 
 #[cfg(test)]

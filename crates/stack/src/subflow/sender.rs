@@ -13,7 +13,7 @@ use super::rtt::RttEstimator;
 use super::scoreboard::{Delivery, Record, Scoreboard};
 use crate::congestion::{Ack, CongestionControl, Siblings, Window};
 use crate::view::{Delivered, Pace, Packets, Phase};
-use anabranch_events::{LossCause, SendKind};
+use anabranch_events::{LossCause, Note, SendKind};
 use anabranch_units::{Duration, Instant};
 use pacing::{Burst, BurstSize};
 use usage::WindowUsage;
@@ -184,6 +184,11 @@ impl Sender {
     /// The control's counters.
     pub fn control_counters(&self) -> &[(&'static str, u64)] {
         self.control.counters()
+    }
+
+    /// Passes on the control's notes.
+    pub fn take_notes(&mut self, take: &mut dyn FnMut(Note)) {
+        self.control.take_notes(take);
     }
 
     /// Passes the round trip of the handshake to the control.

@@ -34,13 +34,14 @@ mod tests;
 pub use domain::outside_domain;
 pub use options::{DashOptions, GiveUp};
 
-use super::{Content, Player, PlayerSetup, SetupError, receive, refuse, refuse_vlc};
+use super::{Content, Player, PlayerOptions, PlayerSetup, SetupError, receive, refuse, refuse_vlc};
 use crate::abr::dashjs::BufferWatch;
 use crate::abr::{self, AbrRule, BufferState, Download, Event, Pictures, Playback as Phase, View};
 use crate::content::DashVideo;
 use crate::http::{Exchanges, HttpClient};
 use crate::stream::Stream;
 use anabranch_events::{Log, PlayerEvent};
+use anabranch_registry::options::OptionError;
 use anabranch_units::{Duration, Instant};
 use buffer::{Held, MediaBuffer};
 use limits::{Limits, first_representation};
@@ -94,9 +95,21 @@ fn build(profile: Profile, setup: &PlayerSetup) -> Result<Box<dyn Player + Send>
         return Err(SetupError::WrongContent { player, needs: "a DASH video" });
     };
     check_ranks(&options.dash, video.representations().len())?;
-    let entry = abr::REGISTRY.find(player).expect("every profile is named like its rule");
-    let rule = (entry.create)(&rule_options(&profile, &options.dash))?;
+    let rule = make_rule(&profile, options)?;
     Ok(Box::new(Dash::new(profile, rule, video.clone(), &options.dash, setup.exchanges.clone())))
+}
+
+/// The player's own rule, or the one from outside in its place.
+fn make_rule(profile: &Profile, options: &PlayerOptions) -> Result<Box<dyn AbrRule>, SetupError> {
+    let own = abr::REGISTRY.find(profile.name).expect("every profile is named like its rule");
+    let Some(choice) = &options.own.rule else { return Ok((own.create)(&rule_options(profile, &options.dash))?) };
+    // Its options stand in its own table; those of the rule that it replaces would have no effect.
+    if let Some(option) = options.dash.rule.first_given() {
+        return Err(SetupError::UnknownOption { player: "with `rule`", option });
+    }
+    let unknown = || OptionError { option: "name".into(), message: format!("nobody knows the rule `{}`", choice.name) };
+    let external = choice.external().ok_or_else(unknown)?;
+    Ok(external.rule(&choice.name, &choice.options)?)
 }
 
 macro_rules! builder {
@@ -409,7 +422,9 @@ impl Player for Dash {
     }
 
     fn log(&mut self) -> &mut Log<PlayerEvent> {
-        &mut self.core.log
+        let log = &mut self.core.log;
+        self.rule.take_notes(&mut |at, note| log.emit(at, PlayerEvent::Noted(note)));
+        log
     }
 
     fn sample(&mut self, now: Instant) {

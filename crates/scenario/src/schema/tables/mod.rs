@@ -33,7 +33,7 @@ pub use starts::Starts;
 pub use video::{Bulk, Dash, Fps, Progressive, Video};
 
 use crate::warning::Warning;
-use anabranch_stack::connection::Transport;
+use anabranch_stack::connection::{Choice, Transport};
 use anabranch_units::{Duration, text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -105,6 +105,14 @@ fn stuck_after() -> Duration {
     Duration::from_secs(400)
 }
 
+/// The kind of congestion controls.
+const CONTROL: &str = "congestion_control";
+
+/// The choice if it is in no registry.
+fn outside<'a>((kind, choice): (&'static str, &'a Choice)) -> Option<(&'static str, &'a str)> {
+    choice.external().map(|_| (kind, choice.name.as_str()))
+}
+
 impl Scenario {
     /// The scenario as TOML with every default written out. It reads as the same scenario again.
     ///
@@ -112,6 +120,28 @@ impl Scenario {
     /// Never: every value of a scenario can be written as TOML.
     pub fn resolved(&self) -> String {
         toml::to_string(self).expect("a scenario has only texts, numbers, lists and tables")
+    }
+
+    /// The parts that are in no registry: the kind of each, as in `scheduler`, and its name; each once.
+    pub fn external(&self) -> Vec<(&'static str, &str)> {
+        let transports = self.sessions.iter().filter_map(|session| session.transport.as_ref());
+        let mut found = Vec::new();
+        for transport in transports.chain([&self.transport]) {
+            let choices = [
+                ("scheduler", &transport.scheduler),
+                ("path_policy", &transport.path_policy),
+                (CONTROL, &transport.congestion_control),
+            ];
+            found.extend(choices.into_iter().filter_map(outside));
+        }
+        let of_paths = self.paths.iter().filter_map(|path| path.congestion_control.as_ref());
+        let of_traffic = self.traffic.iter().map(|traffic| &traffic.congestion_control);
+        found.extend(of_paths.chain(of_traffic).filter_map(|choice| outside((CONTROL, choice))));
+        let rules = self.sessions.iter().filter_map(|session| session.player.options.own.rule.as_ref());
+        found.extend(rules.map(|rule| ("abr_rule", rule.name.as_str())));
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     /// How the endpoints of a session behave.

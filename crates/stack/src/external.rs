@@ -1,0 +1,50 @@
+//! Parts that are in no registry: a host of the endpoint makes them, in whatever language it is written.
+
+use crate::congestion::CongestionControl;
+use crate::options::{OptionError, Options};
+use crate::path_policy::PathPolicy;
+use crate::scheduler::Scheduler;
+use std::fmt;
+
+/// A kind of replaceable part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A [`Scheduler`].
+    Scheduler,
+    /// A [`PathPolicy`].
+    PathPolicy,
+    /// A [`CongestionControl`].
+    CongestionControl,
+}
+
+/// Makes parts that are in no registry. The names are the host's own.
+///
+/// What it makes keeps the contract of the part's trait, as the conformance tests check it for the parts of the registries. In the
+/// errors of all three constructors the option is `name` where the fault is not one option's.
+pub trait ExternalParts: fmt::Debug + Send + Sync {
+    /// Whether a name that is in no registry is one of the host's. A name that it knows may still be wrong.
+    fn knows(&self, kind: Kind, name: &str) -> bool;
+
+    /// Makes a scheduler for a new connection.
+    ///
+    /// # Errors
+    /// If there is none of that name, or it refuses its options.
+    fn scheduler(&self, name: &str, options: &Options) -> Result<Box<dyn Scheduler>, OptionError>;
+
+    /// Makes a path policy for a new connection.
+    ///
+    /// # Errors
+    /// As [`ExternalParts::scheduler`].
+    fn path_policy(&self, name: &str, options: &Options) -> Result<Box<dyn PathPolicy>, OptionError>;
+
+    /// Makes a congestion control for a new subflow; the seed is for controls that draw.
+    ///
+    /// # Errors
+    /// As [`ExternalParts::scheduler`].
+    fn congestion_control(
+        &self,
+        name: &str,
+        options: &Options,
+        seed: u64,
+    ) -> Result<Box<dyn CongestionControl>, OptionError>;
+}

@@ -1,0 +1,41 @@
+"""The sources of own algorithms: what a change of makes a run another one."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from anabranch import _core
+from anabranch.algorithms import loading
+
+
+def of_scenario(scenario: _core.Scenario) -> list[tuple[str, bytes]]:
+    """Names and contents of the modules of a scenario's own algorithms, and of what they import from beside them."""
+    found: dict[str, bytes] = {}
+    for kind, name in scenario.own_algorithms:
+        module = loading.module_of(loading.find(kind, name))
+        if module is not None:
+            _collect(module, _root(module), found)
+    return sorted(found.items())
+
+
+def _root(module: ModuleType) -> Path | None:
+    """The folder whose modules belong to the author's algorithm."""
+    file = getattr(module, "__file__", None)
+    return Path(file).resolve().parent if file else None
+
+
+def _collect(module: ModuleType, root: Path | None, found: dict[str, bytes]) -> None:
+    """A module, and every module of the same folder that its names come from."""
+    file = getattr(module, "__file__", None)
+    if root is None or file is None or module.__name__ in found:
+        return
+    path = Path(file).resolve()
+    if not path.is_relative_to(root) or path.suffix != ".py":
+        return
+    found[module.__name__] = path.read_bytes()
+    for value in list(vars(module).values()):
+        origin = value if isinstance(value, ModuleType) else sys.modules.get(str(getattr(value, "__module__", "")))
+        if isinstance(origin, ModuleType):
+            _collect(origin, root, found)

@@ -1,0 +1,122 @@
+"""Runs with algorithms in Python, in worker processes: threads would wait for each other's interpreter."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
+from contextlib import contextmanager
+from threading import Lock
+from typing import Protocol
+
+from anabranch import _core
+from anabranch.experiments.conditions import Run
+
+# How soon a thread sees that its run is not wanted any more.
+_POLL_S = 0.2
+
+
+class Wanted(Protocol):
+    """Whether runs are still wanted: :attr:`is_set` if not."""
+
+    is_set: bool
+
+
+class RunFailedError(Exception):
+    """A run in another process failed; the message is that process's."""
+
+
+class _Pool:
+    """Processes that begin when the first run needs one."""
+
+    def __init__(self, jobs: int) -> None:
+        self._jobs = jobs
+        self._lock = Lock()
+        self._executor: ProcessPoolExecutor | None = None
+        self.closed = False
+
+    def submit(self, run: Run) -> Future[tuple[bytes, str | None]]:
+        with self._lock:
+            if self._executor is None:
+                # A copy of this process would have its threads' locks, without the threads that release them.
+                context = multiprocessing.get_context("spawn")
+                self._executor = ProcessPoolExecutor(self._jobs, mp_context=context, initializer=_begin)
+            return self._executor.submit(_make, run)
+
+    def close(self) -> None:
+        self.closed = True
+        if self._executor is None:
+            return
+        processes = list((getattr(self._executor, "_processes", None) or {}).values())
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        # Nobody waits for what still runs: all results that are wanted are there.
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join()
+
+
+_pools: list[_Pool] = []
+
+
+@contextmanager
+def pool(jobs: int) -> Iterator[None]:
+    """Processes for the runs that begin within."""
+    _pools.append(_Pool(jobs))
+    try:
+        yield
+    finally:
+        _pools.pop().close()
+
+
+def needed(scenario: _core.Scenario) -> bool:
+    """Whether a run of this scenario is better made in a process of its own.
+
+    What a decorator registered is known to this process alone.
+    """
+    own = scenario.own_algorithms
+    return bool(_pools) and bool(own) and all(":" in name for _, name in own)
+
+
+def simulate(run: Run, stop: Wanted) -> bytes:
+    """What is kept of a run, made by another process.
+
+    Raises:
+        KeyboardInterrupt: It was stopped.
+        RunFailedError: It failed.
+        InputError: What it is made of is no longer there.
+    """
+    pool = _pools[-1]
+    future = pool.submit(run)
+    while True:
+        try:
+            content, error = future.result(timeout=_POLL_S)
+        except NotYet:
+            if stop.is_set:
+                raise KeyboardInterrupt from None
+            continue
+        except (BrokenExecutor, CancelledError):
+            if pool.closed:
+                raise KeyboardInterrupt from None
+            raise RunFailedError("the process that made this run was killed") from None
+        if error is not None:
+            raise RunFailedError(error)
+        return content
+
+
+def _begin() -> None:
+    """An interruption by the user is for the first process, which ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _make(run: Run) -> tuple[bytes, str | None]:
+    """The content of a run, or why it failed."""
+    try:
+        kept = _core.measure(
+            run.scenario(), seed=run.seed, stop=_core.Stop(), reducers=run.reducers, segments=run.segments
+        )
+    except Exception as error:
+        return b"", str(error) if isinstance(error, _core.AlgorithmError) else f"{type(error).__name__}: {error}"
+    return kept.encode(), None

@@ -1,0 +1,361 @@
+"""Algorithms in Python: the same bytes as the built-in ones, options, notes, messages, worker processes, the suite."""
+
+import contextlib
+import io
+import json
+import re
+import shlex
+import textwrap
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import anabranch
+from anabranch import AlgorithmError, InputError, _core, session
+from anabranch.algorithms import checking, sources
+from conftest import Run
+
+EXAMPLES = "anabranch.algorithms.examples"
+PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "own-algorithm.md"
+
+# Losses, an outage and a path that is much worse than the other: every method of the four examples has something to do.
+NETWORK: dict[str, Any] = {
+    "schema": 1,
+    "question": "Is it the same?",
+    "duration": "90 s",
+    "transport": {"congestion_control": "newreno"},
+    "link": {
+        "wifi": {"rtt": "30 ms", "rate": {"synthetic": "wifi-walk", "mean": "4 Mb/s"}, "loss": "0.5 %"},
+        "lte": {"rtt": "90 ms", "rate": "1 Mb/s"},
+    },
+    "session": [{"video": {"kind": "dash", "ladder": "bbb-2s", "duration": "60 s"}, "player": "bola"}],
+    "event": [
+        {"at": "20 s", "link": "wifi", "down": True},
+        {"at": "24 s", "link": "wifi", "down": False},
+    ],
+}
+
+SAME = {
+    "scheduler": ("min-rtt", f"{EXAMPLES}.min_rtt:MinRtt"),
+    "congestion_control": ("newreno", f"{EXAMPLES}.new_reno:NewReno"),
+    "path_policy": ("pud", f"{EXAMPLES}.pud:Pud"),
+    "abr_rule": ("bola", f"{EXAMPLES}.bola:Bola"),
+}
+
+SILLY = """
+    import anabranch
+
+
+    class Silly(anabranch.Scheduler):
+        def __init__(self, *, share=0.5):
+            self.share = share
+
+        def decide(self, view, trigger):
+            chosen = view.candidates[-1] if self.ctx.rng.random() < self.share else view.candidates[0]
+            self.ctx.emit("choice", chosen.position, subflow=chosen.id)
+            self.ctx.emit("window", free=view.window_space, srtt=chosen.srtt)
+            return chosen
+"""
+
+
+def write(folder: Path, module: str, text: str) -> None:
+    (folder / f"{module}.py").write_text(textwrap.dedent(text), encoding="utf-8")
+
+
+def scheduler_of(body: str) -> str:
+    """A module whose scheduler decides like this."""
+    body = textwrap.indent(textwrap.dedent(body).strip(), " " * 8)
+    return (
+        "import anabranch\n\n\nclass Mine(anabranch.Scheduler):\n    def decide(self, view, trigger):\n" + body + "\n"
+    )
+
+
+def with_algorithm(kind: str, name: str) -> dict[str, Any]:
+    if kind != "abr_rule":
+        return {**NETWORK, "transport": {**NETWORK["transport"], kind: name}}
+    player = {"kind": "bola", "rule": name} if ":" in name else name
+    return {**NETWORK, "session": [{**NETWORK["session"][0], "player": player}]}
+
+
+@pytest.mark.parametrize("kind", SAME)
+def test_a_built_in_algorithm_in_python_gives_the_same_bytes(kind: str) -> None:
+    built_in, own = (anabranch.run(with_algorithm(kind, name), seed=7, events=True) for name in SAME[kind])
+    assert own.outcome.metrics_json == built_in.outcome.metrics_json
+    assert own.events.equals(built_in.events)
+    (viewer,) = own.metrics["sessions"]
+    # The test has the power to see a difference: every kind had decisions to make.
+    happened = {
+        "scheduler": (viewer["path_switches"] or 0) > 100,
+        "congestion_control": sum(subflow["loss_events"] or 0 for subflow in viewer["subflows"]) > 5,
+        "path_policy": sum(subflow["times_disabled"] or 0 for subflow in viewer["subflows"]) > 0,
+        "abr_rule": viewer.get("switches", 0) > 1,
+    }
+    assert happened[kind]
+
+
+@pytest.fixture
+def silly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    write(tmp_path, "silly", SILLY)
+    monkeypatch.chdir(tmp_path)
+    return "silly:Silly"
+
+
+def test_options_numbers_and_notes(silly: str) -> None:
+    runs = [
+        anabranch.run(with_algorithm("scheduler", silly), seed=3, events=True, set={"transport.scheduler.share": share})
+        for share in (0, 0.9, 0.9)
+    ]
+    first, second, again = (run.outcome.metrics_json for run in runs)
+    assert first != second == again
+    assert runs[1].events.equals(runs[2].events)
+    notes = runs[0].events.filter(event="noted")
+    assert set(notes["detail"]) == {"choice", "window.free", "window.srtt"}
+    # With a share of nothing it is the first candidate, nearly always the only one of position 0.
+    positions = notes.filter(detail="choice")["value"]
+    assert 0 < (positions == 0).sum() <= len(positions)
+    assert "value" not in anabranch.run(NETWORK, events=True).events.columns
+
+
+def test_a_decorator_registers_a_name() -> None:
+    @anabranch.scheduler("the-last")
+    class Last(anabranch.Scheduler):
+        def decide(self, view: Any, _trigger: Any) -> Any:
+            return view.candidates[-1]
+
+    found = anabranch.run(with_algorithm("scheduler", "the-last"))
+    assert 'name = "the-last"' in found.scenario
+    assert found.metrics["sessions"][0]["path_switches"]
+    with pytest.raises(InputError, match="`min-rtt` is built in"):
+        anabranch.scheduler("min-rtt")(Last)
+
+
+BROKEN: dict[str, tuple[str | dict[str, Any], str]] = {
+    "no colon": ("sily", "unknown scheduler `sily`|`sily`"),
+    "no module": ("sily:Silly", "there is no module `sily`; did you mean `silly`"),
+    "no class": ("silly:Sily", "has no class `Sily`; did you mean `silly:Silly`"),
+    "another kind": (SAME["congestion_control"][1], "is a congestion control; a scheduler is needed"),
+    "no base": ("silly:anabranch", "is no class"),
+    "no option": ({"name": "silly:Silly", "shar": 1}, "no such option; did you mean `share`"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_wrong_with_a_name_is_said_with_its_line(name: str, silly: str, anabranch: Run, tmp_path: Path) -> None:
+    assert silly
+    value, expected = BROKEN[name]
+    loaded = session.load(NETWORK).resolved
+    text = tomllib.loads(loaded)
+    assert text["transport"]["scheduler"] == {"name": "min-rtt"}
+    old = '[transport.scheduler]\nname = "min-rtt"'
+    keys = {"name": value} if isinstance(value, str) else value
+    lines = "\n".join(f"{key} = {json.dumps(entry)}" for key, entry in keys.items())
+    (tmp_path / "wrong.toml").write_text(loaded.replace(old, f"[transport.scheduler]\n{lines}"), encoding="utf-8")
+    done = anabranch("run", "wrong.toml")
+    assert done.returncode == 2
+    assert re.search(r"^error: wrong\.toml:\d+:\d+: ", done.stderr)
+    assert re.search(expected, done.stderr)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "text", "expected"),
+    [
+        ("syntax", "import anabranch\n\ndef f(:\n", r"SyntaxError: .*syntax\.py, line 3"),
+        (
+            "imports",
+            "import anabranch\nimport nowhere_at_all\n",
+            r"No module named 'nowhere_at_all' \(.*imports\.py:2\)",
+        ),
+        (
+            "abstract",
+            "import anabranch\nclass Mine(anabranch.Scheduler):\n    pass\n",
+            "`abstract:Mine` lacks the method decide",
+        ),
+        (
+            "constructor",
+            "import anabranch\nclass Mine(anabranch.Scheduler):\n    def __init__(self):\n        1 / 0\n"
+            "    def decide(self, view, trigger):\n        return None\n",
+            r"cannot be made: ZeroDivisionError: division by zero \(.*constructor\.py:4\)",
+        ),
+    ],
+)
+def test_a_module_that_does_not_work_is_input(
+    module: str, text: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, module, text)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=expected):
+        anabranch.run(with_algorithm("scheduler", f"{module}:Mine"))
+
+
+FAILS = {
+    "raises": (
+        "if self.ctx.now > 5.0:\n    raise ValueError('five seconds')\nreturn view.candidates[0]",
+        r"`mine:Mine` raised ValueError at 5\.\d{6} s of simulated time: five seconds \(.*mine\.py:7\)",
+    ),
+    "returns": ("return 1", r"`mine:Mine` raised TypeError at .* decide\(\) returned 1; expected a subflow"),
+    "full": (
+        "full = [s for s in view.subflows if s not in view.candidates]\nreturn (full or view.candidates)[0]",
+        r"`mine:Mine` at .* chose the subflow at position \d, which cannot take data",
+    ),
+    "nothing": (
+        "from anabranch.algorithms import Send\nreturn Send(view.candidates[0], 0)",
+        r"decide\(\) chose to send 0 bytes",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAILS)
+def test_a_fault_of_the_algorithm_ends_the_run(
+    name: str, anabranch: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body, expected = FAILS[name]
+    write(tmp_path, "mine", scheduler_of(body))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.toml").write_text(session.load(with_algorithm("scheduler", "mine:Mine")).resolved, "utf-8")
+    done = anabranch("run", "own.toml")
+    assert done.returncode == 1
+    assert re.search(expected, done.stderr)
+    assert "panicked" not in done.stderr
+    # The author's own traceback, and only where there was an exception of the author's.
+    assert ("ValueError: five seconds" in done.stderr.split("error: ")[0]) == (name == "raises")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_cause_is_the_authors_exception(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "mine", scheduler_of("return view.nothing"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(AlgorithmError) as caught:
+        anabranch.run(with_algorithm("scheduler", "mine:Mine"))
+    assert isinstance(caught.value.__cause__, AttributeError)
+
+
+def test_an_edited_module_is_another_run_with_another_key(silly: str, tmp_path: Path) -> None:
+    from anabranch.experiments import keys
+
+    scenario = with_algorithm("scheduler", silly)
+    loaded = session.load(scenario)
+    before, key = anabranch.run(scenario).outcome.metrics_json, keys.of_scenario(loaded)
+    assert [name for name, _ in sources.of_scenario(loaded)] == ["silly"]
+    write(tmp_path, "silly", SILLY.replace("0.5", "0.125"))
+    again = session.load(scenario)
+    assert keys.of_scenario(again) != key
+    assert anabranch.run(scenario).outcome.metrics_json != before
+
+
+def test_what_a_module_imports_from_its_folder_belongs_to_its_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, "helping", "def pick(candidates):\n    return candidates[0]\n")
+    write(tmp_path, "helped", "from helping import pick\n" + scheduler_of("return pick(view.candidates)"))
+    monkeypatch.chdir(tmp_path)
+    loaded = session.load(with_algorithm("scheduler", "helped:Mine"))
+    assert [name for name, _ in sources.of_scenario(loaded)] == ["helped", "helping"]
+
+
+def test_a_sweep_uses_worker_processes(silly: str, anabranch: Run, tmp_path: Path) -> None:
+    """The numbers are those of this process, and a run that fails is one of several."""
+    write(tmp_path, "failing", scheduler_of("raise RuntimeError('no')"))
+    (tmp_path / "base.toml").write_text(session.load(NETWORK).resolved, "utf-8")
+    plan = 'schema = 1\nquestion = "?"\nscenario = "base.toml"\nseeds = 1\n[vary]\n"transport.scheduler" = [{}]\n'
+    (tmp_path / "good.toml").write_text(plan.format(f'"min-rtt", "{silly}"'), "utf-8")
+    done = anabranch("sweep", "good.toml", "--jobs", 2)
+    assert done.returncode == 0, done.stderr
+    import polars as pl
+
+    rows = pl.read_parquet(tmp_path / "runs" / "good" / "good.parquet")
+    own = rows.filter(pl.col("transport.scheduler") == silly)
+    here = session.simulate(with_algorithm("scheduler", silly)).metrics["sessions"][0]["goodput_bps"]
+    assert own["goodput_bps"].to_list() == [here]
+    (tmp_path / "bad.toml").write_text(plan.format('"min-rtt", "failing:Mine"'), "utf-8")
+    done = anabranch("sweep", "bad.toml", "--jobs", 2)
+    assert "`failing:Mine` raised RuntimeError" in done.stderr + done.stdout
+
+
+def test_the_suite_passes_the_examples_and_finds_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ("scheduler", "congestion_control", "path_policy"):
+        assert _core.check_contract(kind, SAME[kind][1], directory=None, cases=10) is None
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "lazy", scheduler_of("return None"))
+    fault = _core.check_contract("scheduler", "lazy:Mine", directory=None, cases=20)
+    assert fault is not None
+    body = "SEEN.append(1)\nreturn view.candidates[len(SEEN) % len(view.candidates)]"
+    write(tmp_path, "remembers", "SEEN = []\n" + scheduler_of(body))
+    fault = _core.check_contract("scheduler", "remembers:Mine", directory=None, cases=50)
+    assert fault is not None
+    assert "same history" in fault
+
+
+def test_check_says_what_passes_and_what_fails(anabranch: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "CASES", 10)
+    monkeypatch.setattr(checking, "SEEDS", (1,))
+    done = anabranch("check", SAME["path_policy"][1])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("passes  ") == 3
+    assert re.search(r"^pud +[\d.]+ Mb/s", done.stdout, re.MULTILINE)
+    write(tmp_path, "lazy", scheduler_of("return None"))
+    done = anabranch("check", "lazy:Mine", "--no-compare")
+    assert done.returncode == 1
+    assert "fails " in done.stdout
+    assert "breaks 2 of 2 properties" in done.stderr
+    done = anabranch("check", "lazy:Min")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "did you mean `lazy:Mine`" in done.stderr
+
+
+def test_a_hash_that_differs_from_process_to_process_is_found(
+    anabranch: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checking, "CASES", 2)
+    write(
+        tmp_path,
+        "hashes",
+        "SALT = hash('a text')\n" + scheduler_of("return view.candidates[SALT // 7 % len(view.candidates)]"),
+    )
+    done = anabranch("check", "hashes:Mine", "--no-compare")
+    # One of several hashes may agree by chance with this process's, which has one of its own.
+    assert done.returncode in (0, 1)
+    if done.returncode:
+        assert "another process differs" in done.stdout
+
+
+def snippets() -> list[tuple[str | None, str, str]]:
+    """The blocks of the page: the name of a file in front, the language, the content."""
+    page = PAGE.read_text("utf-8")
+    found = re.finditer(r"(?:`([\w.-]+)`:\n\n)?^```(\w+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    return [(match[1], match[2], match[3]) for match in found]
+
+
+def test_every_snippet_of_the_guide_works(anabranch: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(checking, "CASES", 10)
+    monkeypatch.setattr(checking, "SEEDS", (1,))
+    write(
+        tmp_path,
+        "my_rule",
+        "import anabranch\nclass MyRule(anabranch.AbrRule):\n    def decide(self, view):\n        return 0\n",
+    )
+    ran = 0
+    for file, language, content in snippets():
+        if file is not None:
+            (tmp_path / file).write_text(content, "utf-8")
+        elif language == "sh":
+            for line in content.splitlines():
+                program, *arguments = shlex.split(line)
+                assert program == "anabranch"
+                done = anabranch(*arguments)
+                assert done.returncode == 0, f"{line}: {done.stderr}"
+                ran += 1
+        elif language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                exec(content, {})
+            assert "<Run of bulk/two-paths" in printed.getvalue()
+        elif "[transport]" in content:
+            session.load({**NETWORK, **tomllib.loads(content)})
+        else:
+            player = tomllib.loads(content)["player"]
+            session.load({**NETWORK, "session": [{**NETWORK["session"][0], "player": player}]})
+    assert ran == 6
+    assert sum(len(content.splitlines()) for file, _, content in snippets() if file == "weighted.py") <= 20
