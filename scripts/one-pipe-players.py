@@ -52,6 +52,8 @@ TERMS_ON: tuple[tuple[str, str, bool], ...] = (
     ("mptcp-plus/ratio-0.49", QOE, True),
 )
 CONTROLS = ("lia", "cbbr")
+# The reference's control, as in one-pipe/pipe.
+REFERENCE = {"name": "bbr", "pace": "packets", "startup_losses": "always"}
 TERMS = ("arrival", "rate", "waiting", "copies", "failover", "recovery", "window", "stickiness")
 BESIDE = ("min-rtt", "earliest", "sttf", "redundant-idle", "reinject-deadline", "peekaboo")
 
@@ -121,7 +123,7 @@ def dash_table(seeds: int) -> str:
         for seconds in SEGMENTS_S:
             same = {"session.0.player": spec, "session.0.video.ladder": f"bbb-{seconds}s"}
             ours = viewers("dash/ratio-1-5", {**same, **OURS}, seeds)
-            pipe = viewers("dash/tcp-2000", {**same, "transport.congestion_control": "bbr"}, seeds)
+            pipe = viewers("dash/tcp-2000", {**same, "transport.congestion_control": REFERENCE}, seeds)
             pairs = list(zip(ours, pipe, strict=True))
             ratio, half = interval([a[QOE] / b[QOE] for a, b in pairs])
             frozen = interval([a["stall_s"] - b["stall_s"] for a, b in pairs])

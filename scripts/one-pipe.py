@@ -260,15 +260,18 @@ def frontier(found: Sequence[Comparison]) -> str:
     return markdown(head, rows)
 
 
+REFERENCE = "bbr of the reference"
+
+
 def senders_table(seeds: int, _every: int) -> str:
     """Senders beside each other on the headline's networks."""
     rows: list[list[str]] = []
     for rates in ((667.0, 1333.0), (1333.0, 667.0), (333.0, 1667.0), (1667.0, 333.0)):
         chunks = [Case(rates, (60, 60), "0.5 %", "30 kB", kb) for kb in (100, 250)]
-        for control in ("cubic", "bbr") if not rows else ():
-            extra = {"transport.congestion_control": control}
+        for control in ("cubic", "bbr", None) if not rows else ():
+            extra = {} if control is None else {"transport.congestion_control": control}
             samples = [measured("pipe", {**case.one_pipe(), **extra}, seeds) for case in chunks]
-            rows.append(row("one path of 2000", f"TCP, {control}", chunks, samples))
+            rows.append(row("one path of 2000", f"TCP, {control or REFERENCE}", chunks, samples))
         for name, sender in SENDERS.items():
             samples = [measured("chunks", {**case.two_paths(), **sender}, seeds) for case in chunks]
             rows.append(row(f"{rates[0]:.0f} + {rates[1]:.0f}", name, chunks, samples))
