@@ -53,7 +53,7 @@ TERMS_ON: tuple[tuple[str, str, bool], ...] = (
 )
 CONTROLS = ("lia", "cbbr")
 # The reference's control, as in one-pipe/pipe.
-REFERENCE = {"name": "bbr", "pace": "packets", "startup_losses": "always"}
+REFERENCE = '{ name = "bbr", pace = "packets", startup_losses = "always" }'
 TERMS = ("arrival", "rate", "waiting", "copies", "failover", "recovery", "window", "stickiness")
 BESIDE = ("min-rtt", "earliest", "sttf", "redundant-idle", "reinject-deadline", "peekaboo")
 
