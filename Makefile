@@ -128,6 +128,7 @@ demo: build ## A video on a walk out of the WiFi's reach: over WiFi alone, over 
 images: demo ## Draws the figures of the documentation again, but for those of live runs.
 	cp $(DEMO_DIR)/comparison.png docs/images/mobile-walk.png
 	$(BIN)/python scripts/kernel-figure.py
+	$(BIN)/python scripts/one-pipe-figure.py
 
 test: | $(VENV)/.created ## Runs every test that this machine can run, but the slow suite, and the checks.
 	@# What is installed comes over the network, while Cargo compiles.

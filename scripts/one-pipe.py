@@ -50,6 +50,18 @@ SENDERS: dict[str, Mapping[str, str]] = {
     "without copies": {**OUR_SENDER, "transport.scheduler": '{ name = "earliest", copies = false }'},
     "LIA, earliest": {**OUR_SENDER, "transport.congestion_control": "lia"},
 }
+# Schedulers of the literature beside ours.
+BASELINES = (
+    "min-rtt",
+    "blest",
+    "ecf",
+    "sttf",
+    "peekaboo",
+    "redundant-idle",
+    "reinject-deadline",
+    "redundant",
+    "earliest",
+)
 
 
 @dataclass(frozen=True)
@@ -248,20 +260,38 @@ def frontier(found: Sequence[Comparison]) -> str:
     return markdown(head, rows)
 
 
+REFERENCE = "bbr of the reference"
+
+
 def senders_table(seeds: int, _every: int) -> str:
     """Senders beside each other on the headline's networks."""
     rows: list[list[str]] = []
     for rates in ((667.0, 1333.0), (1333.0, 667.0), (333.0, 1667.0), (1667.0, 333.0)):
         chunks = [Case(rates, (60, 60), "0.5 %", "30 kB", kb) for kb in (100, 250)]
-        for control in ("cubic", "bbr") if not rows else ():
-            extra = {"transport.congestion_control": control}
+        for control in ("cubic", "bbr", None) if not rows else ():
+            extra = {} if control is None else {"transport.congestion_control": control}
             samples = [measured("pipe", {**case.one_pipe(), **extra}, seeds) for case in chunks]
-            rows.append(row("one path of 2000", f"TCP, {control}", chunks, samples))
+            rows.append(row("one path of 2000", f"TCP, {control or REFERENCE}", chunks, samples))
         for name, sender in SENDERS.items():
             samples = [measured("chunks", {**case.two_paths(), **sender}, seeds) for case in chunks]
             rows.append(row(f"{rates[0]:.0f} + {rates[1]:.0f}", name, chunks, samples))
     quantiles = "p50 / p90 / p99, ms"
     first = ("rates, kb/s", f"sender ({seeds} seeds)", f"100 kB: {quantiles}", "of the possible")
+    head = (*first, f"250 kB: {quantiles}", "of the possible", "copies")
+    return markdown(head, rows, texts=2)
+
+
+def baselines_table(seeds: int, _every: int) -> str:
+    """Other schedulers with the same congestion control, the slow path first."""
+    rows = []
+    for rates in ((667.0, 1333.0), (333.0, 1667.0)):
+        chunks = [Case(rates, (60, 60), "0.5 %", "30 kB", kb) for kb in (100, 250)]
+        for name in BASELINES:
+            sender = {**OUR_SENDER, "transport.scheduler": name}
+            samples = [measured("chunks", {**case.two_paths(), **sender}, seeds) for case in chunks]
+            rows.append(row(f"{rates[0]:.0f} + {rates[1]:.0f}", f"`{name}`", chunks, samples))
+    quantiles = "p50 / p90 / p99, ms"
+    first = ("rates, kb/s", f"scheduler with `cbbr` ({seeds} seeds)", f"100 kB: {quantiles}", "of the possible")
     head = (*first, f"250 kB: {quantiles}", "of the possible", "copies")
     return markdown(head, rows, texts=2)
 
@@ -285,6 +315,7 @@ def replaced(page: str, name: str, text: str) -> str:
 
 TABLES: dict[str, Callable[[int, int], str]] = {
     "senders": senders_table,
+    "baselines": baselines_table,
     "grid": lambda seeds, every: grid_table(TUNED_RTTS, seeds, every),
     "unseen": lambda seeds, every: grid_table(UNSEEN_RTTS, seeds, every),
 }

@@ -1,12 +1,15 @@
 """The bound of scripts/one-pipe.py, and what it makes of measured times."""
 
 import json
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from anabranch import _core
-from conftest import load_script
+from conftest import load_script, require_live
+
+VALIDATION = Path(__file__).resolve().parent.parent / "docs" / "validation"
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +86,47 @@ def test_every_chunk_arrives_with_any_control_in_both_commit_models(
     assert len(sample.times_ms) >= 90
     assert sample.quantile(1.0) < 10_000
     assert sample.copied <= 0.05
+
+
+def test_intervals_are_those_of_student() -> None:
+    players = load_script("one-pipe-players")
+    # Two values: the mean, and t(0.975, 1) = 12.706 of the standard error, half of their distance.
+    assert players.interval([1.0, 3.0]) == pytest.approx((2.0, 12.706), abs=1e-3)
+    assert players.signed(0.5, 0.2, 1) == "**+0.5 ± 0.2**"
+    assert players.signed(-0.1, 0.2, 1) == "-0.1 ± 0.2"
+
+
+def test_the_times_of_sessions_are_joined_without_what_never_arrived() -> None:
+    players = load_script("one-pipe-players")
+    chunks = [{"requested_s": 1.0, "finished_s": 1.5}, {"requested_s": 2.0, "finished_s": None}]
+    assert players.times_ms([{"downloads": chunks}, {"downloads": chunks[:1]}]) == [500.0, 500.0]
+
+
+def test_the_page_has_the_times_of_the_kept_live_runs() -> None:
+    live = load_script("one-pipe-live")
+    _, kept = live.load(VALIDATION / "one-pipe-runs.json")
+    page = (VALIDATION / "one-pipe.md").read_text(encoding="utf-8")
+    assert all(run.lateness_s <= live.MOST_LATENESS_S for run in kept)
+    for index, sender in enumerate(live.SENDERS):
+        for rates in live.RATES if sender.scenario == "chunks" else live.RATES[:1]:
+            runs = [run for run in kept if (run.job.sender, run.job.rates_kbps) == (index, rates)]
+            name = f"{rates[0]} + {rates[1]}" if sender.scenario == "chunks" else "one path"
+            (line,) = [line for line in page.splitlines() if line.startswith(f"| {name} | {sender.name} |")]
+            for column, chunk_kb in ((2, 100), (4, 250)):
+                times = [time for run in runs if run.job.chunk_kb == chunk_kb for time in run.times_ms]
+                assert line.split(" | ")[column] == live.quantiles(times), line
+
+
+@pytest.mark.slow
+def test_two_unlike_paths_to_a_kernels_client_are_as_fast_as_simulated() -> None:
+    require_live("ip")
+    live = load_script("one-pipe-live")
+    (ours,) = [index for index, sender in enumerate(live.SENDERS) if sender.name == "earliest, cbbr"]
+    job = live.Job(ours, (667, 1333), 100, 1, 40)
+    run = live.live(job)
+    if run.lateness_s > live.MOST_LATENESS_S:
+        pytest.skip(f"the machine is busy: its emulator was {run.lateness_s:.4f} s late")
+    assert len(run.times_ms) == 40, "every chunk arrived"
+    # Times of the emulated links' packets: medians of the two differ by less than a packet of the slow one, 18 ms.
+    medians = [sorted(times)[20] for times in (run.times_ms, live.simulated(job))]
+    assert abs(medians[0] - medians[1]) < 18, medians

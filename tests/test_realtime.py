@@ -85,7 +85,7 @@ class Testbed:
         self.tries[seed] = self.tries.get(seed, 0) + 1
         found = session.simulate(Path("base.toml"), seed=seed)
         lateness = {"p50": 1e-5, "p99": 2.5e-3, "p999": 3e-3, "max": 4e-3}
-        metrics = {**found.metrics, "engine": "live"}
+        metrics: dict[str, Any] = found.metrics | {"engine": "live"}
         metrics["live"] = {
             "void": self._invalid(seed, self.tries[seed]),
             "kernel": platform.release(),

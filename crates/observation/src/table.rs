@@ -1,6 +1,6 @@
 //! Events as a table of columns, for files and for analysis.
 
-use anabranch_events::{DropCause, LinkEvent, Note, PlayerEvent, TransportEvent};
+use anabranch_events::{DropCause, Forecast, LinkEvent, Note, PlayerEvent, TransportEvent};
 use anabranch_media::SwitchForecast;
 use anabranch_units::{Duration, Instant};
 use serde::Serialize;
@@ -240,12 +240,7 @@ impl EventRow {
             E::OutOfOrder { buffered } => EventRow { bytes: Some(buffered), ..row("out-of-order") },
             E::ReceiveWindowLimited { limited } => EventRow { flag: Some(limited), ..row("receive-window-limited") },
             E::SchedulerWaiting { waiting } => EventRow { flag: Some(waiting), ..row("scheduler-waiting") },
-            E::Forecast(forecast) => EventRow {
-                detail: Some(forecast_reason(forecast.reason)),
-                number: forecast.finish.map(|finish| u32::try_from(finish.as_millis()).unwrap_or(u32::MAX)),
-                bytes: Some(forecast.budget),
-                ..on("forecast", forecast.subflow).seconds(forecast.arrival)
-            },
+            E::Forecast(forecast) => on("forecast", forecast.subflow).arrival(&forecast),
             E::PriorityChanged { subflow, backup, by_peer } => EventRow {
                 flag: Some(backup),
                 detail: Some(if by_peer { "peer" } else { "own" }),
@@ -265,6 +260,16 @@ impl EventRow {
             E::Noted(note) => EventRow::note(at, source, note),
             E::Finished => row("finished"),
             E::Aborted => row("aborted"),
+        }
+    }
+
+    /// The same row with the columns of a forecast.
+    fn arrival(self, forecast: &Forecast) -> Self {
+        EventRow {
+            detail: Some(forecast_reason(forecast.reason)),
+            number: forecast.finish.map(|finish| u32::try_from(finish.as_millis()).unwrap_or(u32::MAX)),
+            bytes: Some(forecast.budget),
+            ..self.seconds(forecast.arrival)
         }
     }
 

@@ -116,7 +116,7 @@ impl<W: Write> Ended<W> {
 fn of_client(first: IpAddr, flow: u32) -> IpAddr {
     match first {
         IpAddr::V4(address) => {
-            let further = (flow / HOSTS) << 16 | flow % HOSTS;
+            let further = ((flow / HOSTS) << 16) | (flow % HOSTS);
             IpAddr::V4(Ipv4Addr::from(u32::from(address).wrapping_add(further)))
         }
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from(u128::from(address) + u128::from(flow))),

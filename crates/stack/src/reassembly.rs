@@ -44,6 +44,11 @@ impl<T: Note> Reassembly<T> {
         self.pieces.len()
     }
 
+    /// The first byte that is held; the highest number if none is.
+    pub fn start(&self) -> u64 {
+        self.pieces.front().map_or(u64::MAX, |first| first.start)
+    }
+
     /// One past the last byte that is held; zero if none is.
     pub fn end(&self) -> u64 {
         self.pieces.back().map_or(0, |last| last.end)

@@ -125,7 +125,7 @@ def run_loaded(
     client: str = MODEL,
     pcap: bool = False,
     content: Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress = _nobody,
 ) -> LiveRun:
     """The same for a checked scenario; the overrides that it was made with are for the run's record."""
     _prepare(server, client)

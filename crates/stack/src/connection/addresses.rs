@@ -116,14 +116,15 @@ impl Connection {
                 }
                 AddressChange::Removed(id) => RemovedAddresses::new(&[id]).map(MptcpOption::RemoveAddress),
             };
-            self.subflows[at].signals.extend(option);
+            self.subflows[at].errands.signals.extend(option);
         }
     }
 
     /// The subflow that carries the address options.
     fn announcer(&self) -> Option<usize> {
         let ready = self.mode == Mode::Multipath && self.confirmed && !self.closed;
-        let works = |at: &usize| ready && self.subflows[*at].is_established() && !self.subflows[*at].closing;
+        let works =
+            |at: &usize| ready && self.subflows[*at].is_established() && !self.subflows[*at].errands.is_closing();
         (0..self.subflows.len()).filter(works).min_by_key(|at| self.subflows[*at].potentially_failed)
     }
 
@@ -149,10 +150,10 @@ impl Connection {
         let proof = self.remote_key.map(|key| address_hmac(key, self.local_key, address_id, address, port));
         let proven = proof.is_some_and(|proof| proof.ct_eq(&hmac).into());
         let subflow = &mut self.subflows[at];
-        if !proven || self.mode != Mode::Multipath || subflow.signals.len() >= MAX_SIGNALS {
+        if !proven || self.mode != Mode::Multipath || subflow.errands.signals.len() >= MAX_SIGNALS {
             return;
         }
-        subflow.signals.push_back(MptcpOption::AddAddress { echo: true, address_id, address, port, hmac: 0 });
+        subflow.errands.signals.push_back(MptcpOption::AddAddress { echo: true, address_id, address, port, hmac: 0 });
         self.learn_address(now, announced);
     }
 

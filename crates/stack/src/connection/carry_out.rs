@@ -16,16 +16,18 @@ impl Connection {
             }
             Choice::Data { at, chunk, source } => self.carry_out_data(now, at, chunk, source),
             Choice::End(at) => {
-                self.subflows[at].data_fin_due = false;
+                self.subflows[at].errands.data_fin_sent();
                 Some(self.encode_end(now, at))
             }
             Choice::Fin(at) => Some(self.encode_fin(now, at)),
             Choice::WindowProbe(at) => {
-                self.subflows[at].window_probe = false;
+                self.subflows[at].errands.window_probed();
                 Some(self.encode_window_probe(now, at))
             }
             Choice::Ack(at) => {
-                self.subflows[at].third_due = false;
+                if self.subflows[at].errands.owes_third_segment() {
+                    self.subflows[at].errands.third_segment_sent();
+                }
                 Some(self.encode_acknowledgment(now, at))
             }
         }

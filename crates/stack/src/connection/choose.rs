@@ -6,7 +6,7 @@
 
 use super::{Commit, Connection, Failover, Mode};
 use crate::scheduler::{Decision, SubflowSet, Trigger, View};
-use crate::subflow::{Chunk, Record, Reinjection, Subflow};
+use crate::subflow::{Chunk, Closing, Record, Reinjection, Subflow};
 use crate::view::SubflowView;
 use anabranch_events::{SendKind, TransportEvent};
 use anabranch_units::{Instant, SubflowId};
@@ -60,11 +60,11 @@ impl Connection {
     }
 
     fn choose_control(&mut self, now: Instant) -> Option<Choice> {
-        self.subflows.attention().iter().find_map(|at| {
+        self.subflows.business().attention.iter().find_map(|at| {
             let subflow = &self.subflows[at];
-            if subflow.reset.is_some() {
+            if subflow.errands.resets() {
                 Some(Choice::Reset(at))
-            } else if subflow.third_due {
+            } else if subflow.errands.owes_third_segment() {
                 Some(Choice::Ack(at))
             } else if subflow.handshake.due.is_some_and(|due| due <= now) && !subflow.handshake_failed() {
                 Some(Choice::Handshake(at))
@@ -75,10 +75,12 @@ impl Connection {
     }
 
     fn choose_data(&mut self, now: Instant) -> Option<Choice> {
-        if self.has_no_data() {
+        let business = self.subflows.business();
+        let watched = business.watched;
+        if business.in_flight.union(business.queued).is_empty() && self.outgoing.is_idle() {
             return None;
         }
-        for at in 0..self.subflows.len() {
+        for at in watched.iter() {
             if !self.may_send_now(now, at) || !self.subflows[at].sender.may_retransmit() {
                 continue;
             }
@@ -105,11 +107,6 @@ impl Connection {
         }
     }
 
-    /// Nothing is to be sent, retransmitted or waited for: the usual state of a pure receiver.
-    fn has_no_data(&self) -> bool {
-        self.outgoing.is_idle() && self.subflows.iter().all(|s| s.sender.board().is_empty() && s.queue.is_empty())
-    }
-
     /// Whether the subflow may send data now; records when only pacing prevents it.
     fn may_send_now(&mut self, now: Instant, at: usize) -> bool {
         let subflow = &self.subflows[at];
@@ -129,9 +126,8 @@ impl Connection {
 
     /// Data that was queued on a subflow.
     fn choose_queued(&mut self, now: Instant) -> Option<Choice> {
-        for at in 0..self.subflows.len() {
-            let subflow = &self.subflows[at];
-            if subflow.queue.is_empty() || self.waits.filling == Some(subflow.id) || !self.may_send_now(now, at) {
+        for at in self.subflows.business().queued.iter() {
+            if self.waits.filling == Some(self.subflows[at].id) || !self.may_send_now(now, at) {
                 continue;
             }
             if self.windows_decay() {
@@ -167,7 +163,8 @@ impl Connection {
     /// Decays the windows of subflows that may send now after a pause.
     fn decay_idle_windows(&mut self, now: Instant) {
         if self.windows_decay() {
-            (0..self.subflows.len()).for_each(|at| self.decay_idle_window(now, at));
+            let idle = SubflowSet::below(self.subflows.len()).without(self.subflows.business().in_flight);
+            idle.iter().for_each(|at| self.decay_idle_window(now, at));
         }
     }
 
@@ -297,30 +294,20 @@ impl Connection {
     /// The subflows that can take data: usable, not held back by pacing, with room; backups only if nothing else is usable.
     /// Ignores the subflow `without`.
     fn candidates(&mut self, now: Instant, without: Option<SubflowId>) -> SubflowSet {
+        let options = self.data_options();
+        let standing = *self.subflows.standing(options);
         // Plain TCP has no other subflow on which new data could avoid the repair after a timeout.
         let alone = self.mode == Mode::Plain;
-        let commit = self.config.transport.commit;
-        let has_room = |view: &SubflowView| match commit {
-            Commit::AtWindow => view.room() > 0,
-            Commit::IntoBuffer => view.memory < view.send_buffer,
-        };
-        let (mut regular, mut backups) = (SubflowSet::EMPTY, SubflowSet::EMPTY);
-        let mut only_backups = true;
-        for (at, view) in self.views_now().iter().enumerate() {
-            if !(view.usable() || (alone && view.established)) || Some(view.id) == without {
-                continue;
-            }
-            only_backups &= view.backup;
-            if has_room(view) {
-                if view.backup { backups.insert(at) } else { regular.insert(at) }
-            }
+        let mut considered = if alone { standing.usable.union(standing.established) } else { standing.usable };
+        if let Some(at) = without.and_then(|id| self.subflows.iter().position(|subflow| subflow.id == id)) {
+            considered.remove(at);
         }
-        let mut set = if only_backups { backups } else { regular };
-        if commit == Commit::AtWindow {
+        let mut set = standing.with_room(considered);
+        if self.config.transport.commit == Commit::AtWindow {
             // This data leaves at once, so pacing and bursts matter; a queue can take data at any time.
             let unsent = self.outgoing.unsent();
             for at in set.iter() {
-                let full = self.views_now()[at].mss;
+                let full = options.full_payload(&self.subflows[at]);
                 if !self.may_send_now(now, at) || self.subflows.defers_for_burst(now, at, unsent, full) {
                     set.remove(at);
                 }
@@ -389,19 +376,14 @@ impl Connection {
 
     fn choose_end(&mut self) -> Option<Choice> {
         self.begin_end();
-        self.subflows.attention().iter().find_map(|at| {
+        self.subflows.business().attention.iter().find_map(|at| {
             let subflow = &self.subflows[at];
-            if !subflow.is_established() {
-                None
-            } else if subflow.data_fin_due {
-                Some(Choice::End(at))
-            } else if subflow.closing && !subflow.fin_sent && subflow.queue.is_empty() {
-                Some(Choice::Fin(at))
-            } else if subflow.window_probe {
-                Some(Choice::WindowProbe(at))
-            } else {
-                None
-            }
+            let closing = subflow.errands.closing(!subflow.queue.is_empty()).filter(|_| subflow.is_established())?;
+            Some(match closing {
+                Closing::DataFin => Choice::End(at),
+                Closing::Fin => Choice::Fin(at),
+                Closing::WindowProbe => Choice::WindowProbe(at),
+            })
         })
     }
 
@@ -414,12 +396,12 @@ impl Connection {
         let may_send = self.mode == Mode::Multipath && self.confirmed;
         if self.outgoing.end_pending() && may_send && !self.data_fin_sent {
             self.data_fin_sent = true;
-            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.data_fin_due = true);
+            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.errands.send_data_fin());
         }
         if self.mode == Mode::Plain {
             for at in 0..self.subflows.len() {
-                if self.subflows[at].is_established() && !self.subflows[at].closing {
-                    self.subflows[at].closing = true;
+                if self.subflows[at].is_established() && !self.subflows[at].errands.is_closing() {
+                    self.subflows[at].errands.close();
                 }
             }
         }
@@ -433,13 +415,14 @@ impl Connection {
     }
 
     fn choose_acknowledgment(&mut self, now: Instant) -> Option<Choice> {
-        let attention = self.subflows.attention();
+        let owing = self.subflows.owing(now);
+        let concerned = owing.union(self.subflows.business().attention);
         let wants = |at: &usize| {
             let subflow = &self.subflows[*at];
-            let signals = || attention.contains(*at) && !subflow.signals.is_empty() && self.may_signal(*at);
-            subflow.is_established() && (subflow.receiver.wants_ack(now) || signals())
+            let signals = || !subflow.errands.signals.is_empty() && self.may_signal(*at);
+            subflow.is_established() && (owing.contains(*at) || signals())
         };
-        (0..self.subflows.len()).find(wants).map(Choice::Ack)
+        concerned.iter().find(wants).map(Choice::Ack)
     }
 
     /// Whether there is data that the subflow may send, or that a scheduler may give it.

@@ -51,15 +51,15 @@ impl Connection {
         self.progress.backoff += 1;
         self.progress.relieved_at = None;
         if self.data_fin_sent && self.outgoing.end_pending() {
-            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.data_fin_due = true);
+            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.errands.send_data_fin());
         }
         let (head, next) = (self.outgoing.unacked(), self.outgoing.next);
         let idle = |s: &crate::subflow::Subflow| {
-            s.is_established() && s.sender.board().is_empty() && s.queue.is_empty() && !s.fin_sent
+            s.is_established() && s.sender.board().is_empty() && s.queue.is_empty() && !s.errands.fin_sent()
         };
         if head == next && self.outgoing.unsent() > 0 {
             // Nothing is in flight, so the window must be closed: probe on every subflow.
-            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.window_probe = true);
+            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.errands.probe_window());
         } else if self.looks_for_stale() {
             self.retransmit_first_unacked(now);
         } else if self.mode == Mode::Multipath
@@ -100,8 +100,14 @@ impl Connection {
 
     /// Removes closed subflows, and moves their data to the others.
     pub(super) fn remove_dead(&mut self, now: Instant) {
+        if !self.subflows.business().attention.is_empty() {
+            self.remove_closed(now);
+        }
+    }
+
+    fn remove_closed(&mut self, now: Instant) {
         let mut at = 0;
-        while at < self.subflows.len() && !self.subflows.attention().is_empty() {
+        while at < self.subflows.len() {
             let State::Closed(reason) = self.subflows[at].state else {
                 at += 1;
                 continue;
@@ -136,7 +142,7 @@ impl Connection {
 
     /// Whether the connection is being closed in order.
     pub(super) fn closing(&self) -> bool {
-        self.subflows.iter().any(|s| s.closing)
+        self.subflows.iter().any(|s| s.errands.is_closing())
     }
 
     /// Closes the subflows once both ends of data were acknowledged.
@@ -150,7 +156,7 @@ impl Connection {
         };
         if done {
             for subflow in self.subflows.iter_mut() {
-                subflow.closing = true;
+                subflow.errands.close();
                 // A subflow that is still opening has nothing more to send; segments that arrive on it are refused.
                 if !subflow.is_established() {
                     subflow.state = State::Closed(CloseReason::Finished);
@@ -167,7 +173,7 @@ impl Connection {
         for subflow in self.subflows.iter_mut() {
             match subflow.state {
                 State::SynSent => subflow.state = State::Closed(CloseReason::Aborted),
-                _ => subflow.reset = Some(ResetReason::Unspecified),
+                _ => subflow.errands.reset(ResetReason::Unspecified),
             }
         }
         self.end_aborted(now);

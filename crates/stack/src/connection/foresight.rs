@@ -25,7 +25,8 @@ impl Foresight {
     /// Packets in flight for [`View::flight`].
     pub fn list_flight(&mut self, scheduler: &dyn Scheduler, subflows: &Subflows, outgoing: &Outgoing) -> &[InFlight] {
         self.flight.clear();
-        if scheduler.watches_flight() && outgoing.unsent() == 0 {
+        let wanted = outgoing.unsent() == 0 || scheduler.watches_flight_while_sending();
+        if scheduler.watches_flight() && wanted {
             let unacked = outgoing.unacked();
             for (at, subflow) in subflows.iter().enumerate() {
                 let missing = subflow.sender.board().records().filter(|record| record.len > 0 && !record.sacked());

@@ -137,7 +137,7 @@ impl Connection {
             _ => {}
         }
         self.outgoing.on_window(u64::from(segment.window));
-        self.subflows[at].third_due = true;
+        self.subflows[at].errands.send_third_segment();
         self.establish(now, at);
     }
 
@@ -154,7 +154,7 @@ impl Connection {
         });
         let subflow = &mut self.subflows[at];
         let Some((backup, address_id, _, remote_nonce)) = proven else {
-            subflow.reset = Some(ResetReason::MptcpError);
+            subflow.errands.reset(ResetReason::MptcpError);
             return;
         };
         subflow.backup_there = backup;
@@ -254,7 +254,7 @@ impl Connection {
                 let expected = leftmost_160(&join_hmac(key, self.local_key, remote_nonce, local_nonce));
                 let subflow = &mut self.subflows[at];
                 if bool::from(expected.ct_ne(&proof)) {
-                    subflow.reset = Some(ResetReason::Prohibited);
+                    subflow.errands.reset(ResetReason::Prohibited);
                     return false;
                 }
                 subflow.on_numbers_agreed(now, echo);

@@ -88,15 +88,14 @@ impl Incoming {
         if end <= self.next || start >= end {
             return;
         }
-        if start <= self.next && self.ahead.is_empty() {
-            self.deliver(now, end - self.next, Arrived { at: piece.note.at, in_order_at: now }, log);
+        let note = Arrived { at: piece.note.at, in_order_at: now };
+        if start <= self.next && end <= self.ahead.start() {
+            self.deliver(now, end - self.next, note, log);
+        } else if start <= self.next || self.ahead.pieces() < max_pieces(self.memory.payload()) {
+            self.ahead.insert(Piece { start: start.max(self.next), end, note });
+        } else {
             return;
         }
-        let start = start.max(self.next);
-        if start > self.next && self.ahead.pieces() >= max_pieces(self.memory.payload()) {
-            return;
-        }
-        self.ahead.insert(Piece { start, end, note: Arrived { at: piece.note.at, in_order_at: now } });
         while let Some(ready) = self.ahead.pop_ready(self.next) {
             self.deliver(now, ready.end - ready.start, ready.note, log);
         }

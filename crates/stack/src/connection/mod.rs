@@ -209,7 +209,7 @@ impl Connection {
                 config.transport.receive_buffer.first_window(config.paths[0].mss()),
                 config.transport.receive_buffer.window_scale(),
             ),
-            subflows: Subflows::new(data_options),
+            subflows: Subflows::new(data_options, config.transport.commit),
             scheduler,
             path_policy,
             path_manager: FullMesh::new(config.paths.iter().map(|path| path.id)),

@@ -120,7 +120,11 @@ impl Outgoing {
     }
 
     /// Bytes that could be given to a subflow if the peer's window allowed.
+    #[inline]
     pub fn unsent(&self) -> u64 {
+        if self.written == self.next {
+            return 0;
+        }
         self.written.min(self.room_end()).saturating_sub(self.next)
     }
 

@@ -177,9 +177,16 @@ impl Connection {
 
     /// Processes the subflow-level acknowledgment of everything before the offset `acked`.
     pub(super) fn take_acknowledgment(&mut self, now: Instant, at: usize, acked: u64, segment: &Segment) {
-        if segment.sack.is_empty() && self.subflows[at].sender.is_quiet(acked) && !is_off() {
-            self.subflows[at].sender.on_quiet_ack();
+        let sender = &self.subflows[at].sender;
+        let predictable = segment.sack.is_empty() && !is_off();
+        if predictable && sender.is_quiet(acked) {
+            self.subflows.answered(at).sender.on_quiet_ack();
             self.note_answer(now, at, false);
+        } else if predictable && sender.is_plain(acked) {
+            let options = self.data_options();
+            let (subflow, views) = self.subflows.with_views(at, options);
+            subflow.sender.on_plain_ack(now, acked, Siblings::new(views, at));
+            self.note_answer(now, at, true);
         } else {
             self.process_acknowledgment(now, at, acked, segment);
         }
@@ -209,7 +216,7 @@ impl Connection {
 
     /// The subflow answered, and may have `advanced`: it works.
     fn note_answer(&mut self, now: Instant, at: usize, advanced: bool) {
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.answered(at);
         subflow.heard_at = now;
         if advanced || self.config.transport.failover == Failover::Upstream {
             subflow.recover();
@@ -236,7 +243,7 @@ impl Connection {
             self.on_progress(now);
         }
         let subflow = &self.subflows[at];
-        if subflow.fin_sent && acked == subflow.sender.next() {
+        if subflow.errands.fin_sent() && acked == subflow.sender.next() {
             self.outgoing.on_ack(self.outgoing.end() + 1);
         }
     }
@@ -412,8 +419,8 @@ impl Connection {
     /// The peer closes a subflow but not the connection: this end closes it too, and its data moves to other subflows.
     fn answer_subflow_end(&mut self, at: usize) {
         let subflow = &mut self.subflows[at];
-        if self.mode == Mode::Multipath && subflow.receiver.finished() && !subflow.closing {
-            subflow.closing = true;
+        if self.mode == Mode::Multipath && subflow.receiver.finished() && !subflow.errands.is_closing() {
+            subflow.errands.close();
             self.reinject_queue(at);
         }
     }

@@ -4,7 +4,7 @@
 //! views of marked subflows are written again when views are read. No caller has to remember that, and what changes
 //! several times between two readings is written once.
 
-use super::{Mode, Role};
+use super::{Commit, Mode, Role};
 use crate::scheduler::SubflowSet;
 use crate::subflow::{KnownMapping, Opening, Receiver, Subflow};
 use crate::view::SubflowView;
@@ -42,19 +42,70 @@ impl DataOptions {
     }
 }
 
+/// Which subflows may have something to send, by what it is. A subflow that is in none of the sets has nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Business {
+    /// Something other than data and acknowledgments, see [`Subflow::needs_attention`].
+    pub attention: SubflowSet,
+    /// Data in flight.
+    pub in_flight: SubflowSet,
+    /// Data in its queue.
+    pub queued: SubflowSet,
+    /// Losses to repair, or a pace at which to send.
+    pub watched: SubflowSet,
+}
+
+/// What the views say about which subflows can take data, in sets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Standing {
+    /// Established, and neither failed nor forbidden: [`SubflowView::usable`].
+    pub usable: SubflowSet,
+    pub established: SubflowSet,
+    pub backup: SubflowSet,
+    /// There is room in the window or in the send buffer, as data commits to either.
+    pub roomy: SubflowSet,
+}
+
+impl Standing {
+    fn note(&mut self, at: usize, view: &SubflowView, commit: Commit) {
+        self.usable.put(at, view.usable());
+        self.established.put(at, view.established);
+        self.backup.put(at, view.backup);
+        self.note_room(at, view, commit);
+    }
+
+    fn note_room(&mut self, at: usize, view: &SubflowView, commit: Commit) {
+        let has_room = match commit {
+            Commit::AtWindow => view.room() > 0,
+            Commit::IntoBuffer => view.memory < view.send_buffer,
+        };
+        self.roomy.put(at, has_room);
+    }
+
+    /// The subflows with room among those that are `considered`; backups only if those are all that is considered.
+    pub fn with_room(&self, considered: SubflowSet) -> SubflowSet {
+        let regular = considered.without(self.backup);
+        let preferred = if regular.is_empty() { considered } else { regular };
+        preferred.intersection(self.roomy)
+    }
+}
+
 /// See the module's description.
 pub(super) struct Subflows {
     subflows: Vec<Subflow>,
+    commit: Commit,
     /// In the same order.
     views: Vec<SubflowView>,
+    standing: Standing,
     /// Subflows that may have changed since their view was written.
     changed: SubflowSet,
     /// Subflows that have sent since their view was written, and changed in nothing else that it shows.
     sent: SubflowSet,
-    /// Subflows that may have changed since the sets below were computed.
+    /// Subflows that may have changed since their business was looked at.
     unexamined: SubflowSet,
-    /// Subflows with other business than data and acknowledgments, see [`Subflow::needs_attention`].
-    attention: SubflowSet,
+    business: Business,
+    /// Subflows that may owe the peer an acknowledgment.
+    owing: SubflowSet,
     /// Subflows that may have changed since the end of the last burst, or that wait for the end of the next one.
     unsettled: SubflowSet,
     /// What the views were written with.
@@ -62,14 +113,17 @@ pub(super) struct Subflows {
 }
 
 impl Subflows {
-    pub fn new(options: DataOptions) -> Self {
+    pub fn new(options: DataOptions, commit: Commit) -> Self {
         Subflows {
             subflows: Vec::new(),
+            commit,
             views: Vec::new(),
+            standing: Standing::default(),
             changed: SubflowSet::EMPTY,
             sent: SubflowSet::EMPTY,
             unexamined: SubflowSet::EMPTY,
-            attention: SubflowSet::EMPTY,
+            business: Business::default(),
+            owing: SubflowSet::EMPTY,
             unsettled: SubflowSet::EMPTY,
             options,
         }
@@ -97,24 +151,32 @@ impl Subflows {
         self.subflows.iter_mut()
     }
 
-    /// The receiving half of a subflow, which is in no view and never needs attention of its own.
+    /// The receiving half of a subflow, which is in no view and has no business but acknowledgments.
     #[inline]
     pub fn receiver(&mut self, at: usize) -> &mut Receiver {
+        self.owing.insert(at);
         &mut self.subflows[at].receiver
+    }
+
+    /// A subflow whose peer answered: nothing changes but the pace, the signs of life, and with them the view.
+    #[inline]
+    pub fn answered(&mut self, at: usize) -> &mut Subflow {
+        self.changed.insert(at);
+        &mut self.subflows[at]
     }
 
     /// A subflow that is about to send a packet with new data. Of its view only the counts of data change, unless it was
     /// idle: then the control may change the window.
     #[inline]
     pub fn sending(&mut self, at: usize) -> &mut Subflow {
-        let subflow = &mut self.subflows[at];
+        let subflow = &self.subflows[at];
         if subflow.sender.board().is_empty() || subflow.infinite_from.is_some() {
-            self.changed.insert(at);
+            self.mark(at);
         } else {
             self.sent.insert(at);
+            self.unsettled.insert(at);
         }
-        self.unsettled.insert(at);
-        subflow
+        &mut self.subflows[at]
     }
 
     /// Stores a mapping of the peer in place of those that are used. No view shows mappings.
@@ -122,17 +184,38 @@ impl Subflows {
         self.subflows[at].replace_mappings(mapping);
     }
 
-    /// Subflows with other business than data and acknowledgments.
+    /// Which subflows may have something to send, acknowledgments apart.
     #[inline]
-    pub fn attention(&mut self) -> SubflowSet {
+    pub fn business(&mut self) -> &Business {
+        if !self.unexamined.is_empty() {
+            self.examine();
+        }
+        &self.business
+    }
+
+    fn examine(&mut self) {
         for at in std::mem::take(&mut self.unexamined).iter() {
-            if self.subflows[at].needs_attention() {
-                self.attention.insert(at);
-            } else {
-                self.attention.remove(at);
+            let (subflow, business) = (&self.subflows[at], &mut self.business);
+            business.attention.put(at, subflow.needs_attention());
+            business.in_flight.put(at, !subflow.sender.board().is_empty());
+            business.queued.put(at, !subflow.queue.is_empty());
+            business.watched.put(at, subflow.sender.is_watched());
+        }
+    }
+
+    /// Subflows that owe the peer an acknowledgment now.
+    #[inline]
+    pub fn owing(&mut self, now: Instant) -> SubflowSet {
+        let mut due = SubflowSet::EMPTY;
+        for at in self.owing.iter() {
+            let receiver = &self.subflows[at].receiver;
+            if receiver.wants_ack(now) {
+                due.insert(at);
+            } else if !receiver.owes_ack() {
+                self.owing.remove(at);
             }
         }
-        self.attention
+        due
     }
 
     /// Adds a subflow; returns its position.
@@ -146,16 +229,24 @@ impl Subflows {
 
     /// Removes a subflow; those after it move to the position before theirs.
     pub fn remove(&mut self, at: usize) -> Subflow {
-        (self.attention, self.sent) = (SubflowSet::EMPTY, SubflowSet::EMPTY);
+        (self.business, self.standing, self.sent) = (Business::default(), Standing::default(), SubflowSet::EMPTY);
         self.mark_all(self.subflows.len() - 1);
         self.views.remove(at);
         self.subflows.remove(at)
     }
 
     /// The subflows as schedulers see them.
+    #[inline]
     pub fn views(&mut self, options: DataOptions) -> &[SubflowView] {
         self.update_views(options);
         &self.views
+    }
+
+    /// What the views say, in sets.
+    #[inline]
+    pub fn standing(&mut self, options: DataOptions) -> &Standing {
+        self.update_views(options);
+        &self.standing
     }
 
     /// A subflow that is about to change, and the views of all as they are before that.
@@ -199,30 +290,43 @@ impl Subflows {
     fn mark(&mut self, at: usize) {
         self.changed.insert(at);
         self.unexamined.insert(at);
+        self.owing.insert(at);
         self.unsettled.insert(at);
     }
 
     fn mark_all(&mut self, count: usize) {
         self.changed = SubflowSet::below(count);
         self.unexamined = SubflowSet::below(count);
+        self.owing = SubflowSet::below(count);
         self.unsettled = SubflowSet::below(count);
     }
 
+    /// Writes the views that are out of date.
     #[inline]
     fn update_views(&mut self, options: DataOptions) {
         if options != self.options {
             self.options = options;
             self.changed = SubflowSet::below(self.subflows.len());
         }
-        for at in std::mem::take(&mut self.sent).iter() {
-            self.subflows[at].count_data(&mut self.views[at]);
-        }
-        for at in std::mem::take(&mut self.changed).iter() {
-            let subflow = &self.subflows[at];
-            self.views[at] = subflow.view(options.full_payload(subflow));
+        if !self.changed.union(self.sent).is_empty() {
+            self.write_views(options);
         }
         let truth = |subflow: &Subflow| subflow.view(options.full_payload(subflow));
         debug_assert!(self.subflows.iter().map(truth).eq(self.views.iter().copied()), "a view is out of date");
+    }
+
+    #[inline(never)]
+    fn write_views(&mut self, options: DataOptions) {
+        for at in std::mem::take(&mut self.sent).iter() {
+            let view = &mut self.views[at];
+            self.subflows[at].count_data(view);
+            self.standing.note_room(at, view, self.commit);
+        }
+        for at in std::mem::take(&mut self.changed).iter() {
+            let (subflow, view) = (&self.subflows[at], &mut self.views[at]);
+            *view = subflow.view(options.full_payload(subflow));
+            self.standing.note(at, view, self.commit);
+        }
     }
 }
 

@@ -113,14 +113,24 @@ impl Connection {
         for subflow in self.subflows.iter() {
             next = next.min(subflow.deadline());
         }
-        for timer in Timer::ALL {
-            next = next.min(self.deadline(timer).unwrap_or(Instant::FAR_FUTURE));
+        let timers = [
+            self.deadline(Timer::Progress),
+            self.deadline(Timer::Policy),
+            self.deadline(Timer::Scheduler),
+            self.deadline(Timer::Silence),
+            self.deadline(Timer::Close),
+            self.deadline(Timer::Pacing),
+            self.deadline(Timer::Join),
+            self.deadline(Timer::Announcement),
+        ];
+        for deadline in timers {
+            next = next.min(deadline.unwrap_or(Instant::FAR_FUTURE));
         }
         (next != Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// When a timer is due; `None` if it does not run.
-    #[inline]
+    /// When a timer is due; `None` if it does not run. Inlined, so that no jump stands between one timer and the next.
+    #[inline(always)]
     fn deadline(&self, timer: Timer) -> Option<Instant> {
         let Waits { scheduler_until, paced_until, .. } = self.waits;
         match timer {

@@ -53,6 +53,10 @@ impl Scheduler for AvoidRecovery {
         self.inner.watches_flight()
     }
 
+    fn watches_flight_while_sending(&self) -> bool {
+        self.inner.watches_flight_while_sending()
+    }
+
     fn watches_silence(&self) -> bool {
         self.inner.watches_silence()
     }

@@ -23,6 +23,13 @@ fn variants() -> Vec<Variant> {
         ("earliest", vec![("waiting", Value::Flag(false))]),
         ("earliest", vec![("copies", Value::Flag(false))]),
         ("earliest", vec![("failover", Value::Flag(false))]),
+        ("joined", vec![("arrival", Value::Flag(false))]),
+        ("joined", vec![("rate", Value::Flag(false))]),
+        ("joined", vec![("waiting", Value::Flag(false)), ("copies", Value::Flag(false))]),
+        ("joined", vec![("stickiness", Value::Flag(false)), ("recovery", Value::Flag(false))]),
+        ("joined", vec![("window", Value::Flag(false)), ("failover", Value::Flag(false))]),
+        ("reinject-deadline", vec![("factor", Value::Number(2.0)), ("floor_ms", Value::Number(0.0))]),
+        ("peekaboo", vec![("learning", Value::Number(0.0))]),
     ]);
     let wrapped: Vec<Variant> = variants
         .iter()
@@ -43,7 +50,7 @@ fn make((name, entries): &Variant) -> Box<dyn Scheduler> {
 #[test]
 fn names_are_unique_and_begin_with_the_documented_ones() {
     let names: Vec<_> = REGISTRY.iter().map(|entry| entry.name).collect();
-    let documented = "min-rtt, linux, round-robin, redundant, blest, ecf, gr-sty, tp-sty, tr-sty, largest-window, highest-rate, earliest";
+    let documented = "min-rtt, linux, round-robin, redundant, blest, ecf, gr-sty, tp-sty, tr-sty, largest-window, highest-rate, earliest, sttf, redundant-idle, reinject-deadline, peekaboo, joined";
     assert!(names.join(", ").starts_with(documented), "scripts depend on these names: {names:?}");
     let unique: std::collections::BTreeSet<_> = names.iter().collect();
     assert_eq!(unique.len(), names.len());

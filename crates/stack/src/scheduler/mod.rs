@@ -16,10 +16,15 @@ mod highest_rate;
 mod largest_window;
 mod linux;
 mod min_rtt;
+mod peekaboo;
 mod per_subflow;
+mod ranges;
 mod redundant;
+mod redundant_idle;
+mod reinject_deadline;
 mod round_robin;
 mod sticky;
+mod sttf;
 
 #[cfg(test)]
 mod conformance;
@@ -55,6 +60,11 @@ pub static REGISTRY: Registry<Constructor> = Registry::new(&[
     largest_window::ENTRY,
     highest_rate::ENTRY,
     earliest::ENTRY,
+    sttf::ENTRY,
+    redundant_idle::ENTRY,
+    reinject_deadline::ENTRY,
+    peekaboo::ENTRY,
+    earliest::JOINED,
 ]);
 
 /// The option that every scheduler takes: keep data off subflows in fast recovery.
@@ -126,6 +136,26 @@ impl SubflowSet {
         self.0 &= !(1 << position);
     }
 
+    /// Adds or removes the subflow at a position below 64.
+    pub(crate) fn put(&mut self, position: usize, member: bool) {
+        self.0 = (self.0 & !(1 << position)) | (u64::from(member) << position);
+    }
+
+    /// The positions in either set.
+    pub(crate) fn union(self, other: SubflowSet) -> SubflowSet {
+        SubflowSet(self.0 | other.0)
+    }
+
+    /// The positions in both sets.
+    pub(crate) fn intersection(self, other: SubflowSet) -> SubflowSet {
+        SubflowSet(self.0 & other.0)
+    }
+
+    /// The positions that are not in the other set.
+    pub(crate) fn without(self, other: SubflowSet) -> SubflowSet {
+        SubflowSet(self.0 & !other.0)
+    }
+
     /// Whether the subflow at that position belongs to the set.
     pub fn contains(self, position: usize) -> bool {
         position < 64 && self.0 & (1 << position) != 0
@@ -160,7 +190,8 @@ pub struct View<'a> {
     /// transport is configured), backups only where nothing else is usable. A decision must name one of these.
     pub candidates: SubflowSet,
     /// Packets in flight, subflow by subflow in the order of their numbers, where the scheduler
-    /// [watches them](Scheduler::watches_flight) and no new data can be sent; otherwise nothing. What the peer has, by whichever
+    /// [watches them](Scheduler::watches_flight) and no new data can be sent, or it watches them
+    /// [at all times](Scheduler::watches_flight_while_sending); otherwise nothing. What the peer has, by whichever
     /// subflow, is left out.
     pub flight: &'a [InFlight],
 }
@@ -297,6 +328,12 @@ pub trait Scheduler: fmt::Debug + Send {
 
     /// Whether [`View::flight`] shall list what is in flight while no new data can be sent.
     fn watches_flight(&self) -> bool {
+        false
+    }
+
+    /// Whether [`View::flight`] shall list it while new data can be sent, too. It costs a look at every packet in flight for every
+    /// decision.
+    fn watches_flight_while_sending(&self) -> bool {
         false
     }
 

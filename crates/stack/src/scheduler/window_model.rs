@@ -144,7 +144,8 @@ const TEN_SECONDS: Duration = Duration::from_secs(10);
 
 #[test]
 fn with_endless_data_and_an_open_window_all_but_linux_fill_every_window() {
-    for entry in super::REGISTRY {
+    // Peekaboo tries to wait from time to time, whatever there is to send.
+    for entry in super::REGISTRY.iter().filter(|entry| entry.name != "peekaboo") {
         let model = Model::new(entry.name, UNEQUAL).run(Source::Bulk, TEN_SECONDS);
         assert_eq!(model.full(), entry.name != "linux", "{}", entry.name);
         if model.full() {

@@ -1,5 +1,6 @@
 //! One TCP connection of the Multipath TCP connection: its handshake, its two halves, and its queue.
 
+mod errands;
 mod memory;
 mod rate;
 mod receiver;
@@ -10,6 +11,7 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use errands::{Closing, Errands};
 pub(crate) use memory::SendMemory;
 pub use memory::packet_memory;
 pub(crate) use receiver::{Arrival, Receiver, max_pieces};
@@ -22,7 +24,6 @@ use crate::connection::PathConfig;
 use crate::receive_memory::ReceiveMemory;
 use crate::view::{SubflowView, window_rate};
 use anabranch_events::{CloseReason, SendKind};
-use anabranch_segment::{MptcpOption, ResetReason};
 use anabranch_units::{Duration, Instant, SeqNumber, SubflowId};
 use std::collections::VecDeque;
 
@@ -138,20 +139,7 @@ pub(crate) struct Subflow {
     pub rests_in_loss: bool,
     /// Everything before this offset was moved to other subflows already.
     pub reinjected_until: u64,
-    /// Options that the next segment must carry.
-    pub signals: VecDeque<MptcpOption>,
-    /// The third segment of the first handshake must be sent on its own and before any data, as Linux does, whose
-    /// application learns of the connection later.
-    pub third_due: bool,
-    /// The subflow must be closed with RST.
-    pub reset: Option<ResetReason>,
-    /// This end wants to close the subflow; and has sent its FIN.
-    pub closing: bool,
-    pub fin_sent: bool,
-    /// DATA_FIN must be sent on this subflow.
-    pub data_fin_due: bool,
-    /// A probe of the peer's closed window must be sent.
-    pub window_probe: bool,
+    pub errands: Errands,
     /// Something was sent since the end of the last burst.
     pub sent_in_burst: bool,
     /// From this offset on, data has an infinite mapping, which its first segment carries (RFC 8684 section 3.7).
@@ -221,13 +209,7 @@ impl Subflow {
             heard_at: now,
             rests_in_loss: true,
             reinjected_until: 0,
-            signals: VecDeque::new(),
-            third_due: false,
-            reset: None,
-            closing: false,
-            fin_sent: false,
-            data_fin_due: false,
-            window_probe: false,
+            errands: Errands::default(),
             sent_in_burst: false,
             infinite_from: None,
             challenged_at: None,
@@ -240,16 +222,10 @@ impl Subflow {
         self.state == State::Established
     }
 
-    /// Whether the subflow has other business than data and acknowledgments: a handshake, a reset, options to send, its
-    /// end, DATA_FIN, or a probe of the window.
+    /// Whether the subflow has other business than data and acknowledgments: a handshake, its removal, or
+    /// [errands](Errands).
     pub fn needs_attention(&self) -> bool {
-        !self.is_established()
-            || self.reset.is_some()
-            || self.third_due
-            || self.closing
-            || self.data_fin_due
-            || self.window_probe
-            || !self.signals.is_empty()
+        !self.is_established() || !self.errands.is_empty()
     }
 
     /// The handshake segment was sent; schedules its retransmission.
@@ -354,7 +330,7 @@ impl Subflow {
         SubflowView {
             id: self.id,
             path: self.path.id,
-            established: self.is_established() && !self.fin_sent && !self.closing,
+            established: self.is_established() && !self.errands.is_closing(),
             backup: self.backup_here || self.backup_there,
             potentially_failed: self.potentially_failed,
             rests_in_loss: self.rests_in_loss,
@@ -495,6 +471,6 @@ impl Subflow {
 
     /// Both FINs were sent and acknowledged.
     pub fn finished(&self) -> bool {
-        self.fin_sent && self.sender.acked() == self.sender.next() && self.receiver.finished()
+        self.errands.fin_sent() && self.sender.acked() == self.sender.next() && self.receiver.finished()
     }
 }

@@ -395,6 +395,11 @@ impl Receiver {
         self.duplicate.is_some() || !self.blocks.is_empty()
     }
 
+    /// Whether an acknowledgment must be sent, now or later.
+    pub fn owes_ack(&self) -> bool {
+        self.pending != Pending::Nothing
+    }
+
     /// Whether an acknowledgment must be sent now.
     pub fn wants_ack(&self, now: Instant) -> bool {
         match self.pending {

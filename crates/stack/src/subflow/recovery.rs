@@ -1,7 +1,7 @@
 //! Loss detection and repair: RACK-TLP (RFC 8985), proportional rate reduction (RFC 6937), timeouts (RFC 6298), and
 //! undoing unnecessary reductions (Eifel by timestamps, RFC 3522 and 4015; duplicate SACK, RFC 3708; F-RTO, RFC 5682).
 
-use super::scoreboard::{Delivery, Record};
+use super::scoreboard::{Delivery, Newest, Record};
 use super::sender::{AckOutcome, Acknowledgment, Reduction, Sender, TimerKind, timestamp};
 use crate::congestion::{RateSample, Siblings, Window};
 use crate::view::{Packets, Phase};
@@ -55,6 +55,20 @@ impl Default for Rack {
 }
 
 impl Rack {
+    /// Whether the packet was sent after all that are known to have arrived.
+    pub fn is_before(&self, record: &Record) -> bool {
+        (self.sent_at, self.end) < (record.sent_at, record.end())
+    }
+
+    /// What [`Rack::advance`] and a search for losses come to where packets that were sent once arrive in order, the `last` of them
+    /// [after all others](Self::is_before): nothing that is missing was sent before it.
+    pub fn advance_in_order(&mut self, now: Instant, last: &Newest) {
+        self.advanced = true;
+        self.rtt = now.since(last.sent_at);
+        (self.sent_at, self.end) = (last.sent_at, last.end);
+        self.deadline = None;
+    }
+
     /// Updates with the delivery of an acknowledgment.
     pub fn advance(&mut self, now: Instant, delivery: &Delivery, min_rtt: Duration) {
         self.reordering_seen |= delivery.reordered;
@@ -179,8 +193,12 @@ impl TailProbe {
 impl Sender {
     /// No probe and no retransmission waits for an answer, and no packet for the reordering timer.
     pub(super) fn awaits_nothing(&self) -> bool {
-        let needless = self.undo.is_some_and(|undo| undo.all_needless());
-        self.probe.high_mark.is_none() && self.rack.deadline.is_none() && !needless
+        self.doubts_nothing() && self.rack.deadline.is_none()
+    }
+
+    /// No probe waits for an answer, and no reduction to be undone.
+    pub(super) fn doubts_nothing(&self) -> bool {
+        self.probe.high_mark.is_none() && !self.undo.is_some_and(|undo| undo.all_needless())
     }
 
     /// A run arrived twice (RFC 2883). If it was retransmitted in this episode, the retransmission was needless. RACK

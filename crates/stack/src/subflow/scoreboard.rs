@@ -116,6 +116,19 @@ impl Delivery {
     }
 }
 
+/// What an acknowledgment delivers where [nothing was marked](Scoreboard::is_unmarked).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InOrder {
+    /// Packets delivered.
+    pub packets: u32,
+    /// Payload bytes delivered.
+    pub bytes: u64,
+    /// When the first of the packets was sent.
+    pub first_sent_at: Instant,
+    /// The last of them.
+    pub last: Newest,
+}
+
 fn span(times: &mut Option<(Instant, Instant)>, sent_at: Instant) {
     let (first, _) = *times.get_or_insert((sent_at, sent_at));
     *times = Some((first, sent_at));
@@ -134,6 +147,8 @@ pub(crate) struct Scoreboard {
     /// Runs of whole records known to be delivered selectively, ascending and disjoint.
     sacked_runs: VecDeque<(u64, u64)>,
     highest_sacked: u64,
+    /// One past the last position that was ever retransmitted.
+    unrepeated_from: u64,
     sacked: u32,
     lost: u32,
     retransmitted: u32,
@@ -229,6 +244,39 @@ impl Scoreboard {
         while self.sacked_runs.front().is_some_and(|run| run.1 <= acked) {
             self.sacked_runs.pop_front();
         }
+    }
+
+    /// Whether no packet that is not acknowledged was ever reported by the peer, lost, or sent again.
+    pub fn is_unmarked(&self) -> bool {
+        let unreported = self.front().is_none_or(|front| self.highest_sacked <= front.start);
+        unreported && self.sacked + self.lost == 0 && self.first >= self.unrepeated_from
+    }
+
+    /// What [`Scoreboard::acknowledge`] comes to where [nothing was marked](Self::is_unmarked): everything before `acked` was
+    /// delivered. `None`, and no effect, if that is less than a packet.
+    pub fn acknowledge_unmarked(&mut self, acked: u64) -> Option<InOrder> {
+        let front = self.records.front().filter(|front| front.end() <= acked)?;
+        let (first_sent_at, before) = (front.sent_at, (self.first, self.outstanding));
+        let mut last = *front;
+        while let Some(record) = self.records.front().filter(|record| record.end() <= acked) {
+            last = *record;
+            self.outstanding -= u64::from(last.len);
+            self.records.pop_front();
+            self.first += 1;
+        }
+        if let Some(record) = self.records.front_mut() {
+            self.outstanding -= Self::trim(record, acked);
+        }
+        while self.by_time.front().is_some_and(|(position, _)| *position < self.first) {
+            self.by_time.pop_front();
+        }
+        debug_assert!(self.sacked_runs.is_empty(), "without a packet that the peer reported there is no run of them");
+        Some(InOrder {
+            packets: (self.first - before.0) as u32,
+            bytes: before.1 - self.outstanding,
+            first_sent_at,
+            last: Newest { sent_at: last.sent_at, end: last.end(), retransmitted: false, send_state: last.send_state },
+        })
     }
 
     /// The peer acknowledged a part of a packet: a retransmission must carry the rest.
@@ -421,6 +469,7 @@ impl Scoreboard {
             record.flags |= RETRANSMITTED;
         }
         record.flags |= EVER_RETRANSMITTED;
+        self.unrepeated_from = self.unrepeated_from.max(position + 1);
         record.sent_at = now;
         record.send_state = send_state;
         self.by_time.push_back((position, now));

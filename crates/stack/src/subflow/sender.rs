@@ -209,6 +209,45 @@ impl Sender {
         }
     }
 
+    /// Whether an acknowledgment of everything before `acked`, without SACK, is plain: it delivers at least a packet, nothing is
+    /// being repaired or doubted, and no missing packet was marked.
+    pub fn is_plain(&self, acked: u64) -> bool {
+        let delivers = self.board.front().is_some_and(|front| front.end() <= acked && self.rack.is_before(front));
+        let calm = self.phase == Phase::Open && self.doubts_nothing();
+        delivers && acked <= self.next && calm && self.board.is_unmarked()
+    }
+
+    /// What [`Sender::on_ack`] comes to with a [plain](Sender::is_plain) acknowledgment.
+    pub fn on_plain_ack(&mut self, now: Instant, acked: u64, siblings: Siblings<'_>) {
+        let prior_in_flight = self.board.packets_out();
+        let Some(delivery) = self.board.acknowledge_unmarked(acked) else { return };
+        self.acked = acked;
+        self.timeouts = 0;
+        self.count_acked(delivery.bytes);
+        let latest = now.since(delivery.last.sent_at);
+        self.rtt.update(now.since(delivery.first_sent_at), acked, self.next);
+        self.rtt.update_min(now, latest);
+        self.rack.advance_in_order(now, &delivery.last);
+        let rate = self.rate.on_delivered(now, delivery.packets, Some(delivery.last), self.rtt.min());
+        self.rack.adapt(&rate, self.rate.delivered());
+        let ack = Ack {
+            now,
+            delivered: delivery.packets,
+            total_delivered: self.rate.delivered(),
+            rtt: Some(latest),
+            may_grow: self.window_limited(),
+            prior_in_flight,
+            in_flight: self.board.packets_out(),
+            lost: 0,
+            acked_offset: acked,
+            sent_offset: self.next,
+            rate,
+        };
+        self.control.on_ack(&ack, &mut self.window, siblings);
+        self.update_pace();
+        self.arm_timer(now);
+    }
+
     /// One acknowledgment, in Linux's order: marks, round trip, loss detection, rate, window, timers.
     pub fn on_ack(&mut self, now: Instant, ack: &Acknowledgment<'_>, siblings: Siblings<'_>) -> AckOutcome {
         if ack.acked > self.next {
@@ -384,6 +423,11 @@ impl Sender {
             let bytes = u64::from(len + self.window.paced_overhead);
             self.paced_until = self.paced_until.max(now) + rate.time_to_send(bytes);
         }
+    }
+
+    /// Whether there may be a packet to retransmit when the window has room, or a pace that keeps packets back.
+    pub fn is_watched(&self) -> bool {
+        self.probe.is_due() || self.board.lost() > 0 || self.options.paces || self.window.pacing_rate.is_some()
     }
 
     /// Whether there may be a packet to retransmit: a probe is due, or a packet is lost and the window has room.

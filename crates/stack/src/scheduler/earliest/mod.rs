@@ -17,6 +17,7 @@
 //! when the forecast changes.
 
 mod forecast;
+mod joined;
 mod silence;
 mod tail;
 
@@ -25,8 +26,10 @@ use super::{
     View,
 };
 use crate::view::SubflowView;
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Duration, Instant, SubflowId};
 use forecast::{Arrival, Path, finish};
+pub(super) use joined::ENTRY as JOINED;
+use joined::Terms;
 use tail::Tail;
 
 pub(super) const ENTRY: Entry = Entry {
@@ -62,10 +65,13 @@ struct Parts {
 #[derive(Debug)]
 struct Earliest {
     parts: Parts,
+    terms: Terms,
     paths: PerSubflow<Path>,
     tail: Tail,
     /// Whether the last decision about new data was to wait.
     waits: bool,
+    /// The subflow of the latest new data.
+    current: Option<SubflowId>,
     /// Reused by [`finish`].
     others: Vec<Arrival>,
     explanation: Option<Forecast>,
@@ -83,16 +89,19 @@ impl Earliest {
     fn new(parts: Parts) -> Self {
         Earliest {
             parts,
+            terms: Terms::NONE,
             paths: PerSubflow::default(),
             tail: Tail::default(),
             waits: false,
+            current: None,
             others: Vec::new(),
             explanation: None,
         }
     }
 
     fn forecast(&mut self, now: Instant, subflow: &SubflowView) -> Arrival {
-        self.paths.of(subflow.id).forecast(now, subflow)
+        let seen = self.seen(subflow);
+        self.paths.of(subflow.id).forecast(now, &seen)
     }
 
     /// The subflow of a set on which a segment of at most `bytes` arrives first, the older one on a tie; not the one at `except`.
@@ -132,7 +141,10 @@ impl Earliest {
     }
 
     fn place(&mut self, view: &View<'_>, set: SubflowSet) -> Decision {
-        let Some(choice) = self.first(view, set, view.connection.unsent, None) else { return self.wait(view) };
+        let Some(choice) = self.best(view, self.healthy(view, set)) else { return self.wait(view) };
+        if self.blocks_window(view, &choice) {
+            return self.wait(view);
+        }
         let subflow = &view.subflows[choice.position];
         let finish = self.others_finish(view, choice.position);
         let idle = view.subflows.iter().all(|s| s.in_flight == 0 && s.queued == 0);
@@ -185,7 +197,8 @@ impl Scheduler for Earliest {
         }
         let set = Self::with_room(view);
         if view.new_bytes() > 0 {
-            return self.place(view, set);
+            let decision = self.place(view, set);
+            return self.note_current(view, decision);
         }
         if self.parts.copies { self.copy(view, set) } else { Decision::Wait { until: None } }
     }
@@ -207,7 +220,8 @@ impl Scheduler for Earliest {
     }
 
     fn on_sent(&mut self, sent: &Sent, subflow: &SubflowView) {
-        let arrives = self.paths.of(subflow.id).send(sent.at, sent.bytes, subflow);
+        let seen = self.seen(subflow);
+        let arrives = self.paths.of(subflow.id).send(sent.at, sent.bytes, &seen);
         self.tail.on_sent(sent, subflow, arrives);
     }
 

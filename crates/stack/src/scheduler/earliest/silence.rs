@@ -51,6 +51,7 @@ impl Earliest {
     /// When the subflow will have been silent for too long; none while it owes nothing.
     fn silent_at(&mut self, now: Instant, subflow: &SubflowView) -> Option<Instant> {
         let oldest = subflow.oldest_sent.filter(|_| subflow.outstanding > 0 && !subflow.srtt.is_zero())?;
+        let subflow = &self.seen(subflow);
         let path = self.paths.of(subflow.id);
         let rate = path.rate(now, subflow);
         let expected = (oldest + subflow.srtt).max(path.oldest_due(now, subflow)).max(subflow.heard_at);

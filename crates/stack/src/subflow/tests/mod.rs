@@ -2,6 +2,7 @@
 //! an obvious model.
 
 mod delivery_rate;
+mod plain;
 mod queue;
 mod receiver;
 mod repair;
