@@ -103,6 +103,10 @@ class Tables:
         if "const" in schema:
             return literal([schema["const"]])
         if alternatives := schema.get("anyOf") or schema.get("oneOf"):
+            if any("enum" in each for each in alternatives):
+                # The name of an own algorithm would make any text good, and misspelt names are found by it.
+                # `{"name": "module:Class"}` says the same.
+                alternatives = [each for each in alternatives if "pattern" not in each]
             return union([self.type_of(each) for each in alternatives if each.get("type") != "null"])
         kinds = schema.get("type", "object")
         kinds = [kinds] if isinstance(kinds, str) else kinds

@@ -352,25 +352,17 @@ class Transport(TypedDict):
             "largest-window",
             "highest-rate",
             "earliest",
-            "sttf",
-            "redundant-idle",
-            "reinject-deadline",
-            "peekaboo",
-            "joined",
         ]
-        | str
         | dict[str, Any]
     ]
     """Which subflow carries the next data: a name, or a table with `name` and options."""
-    path_policy: NotRequired[Literal["full-mesh", "pud"] | str | dict[str, Any]]
+    path_policy: NotRequired[Literal["full-mesh", "pud"] | dict[str, Any]]
     """Which subflows may carry new data: a name, or a table with `name` and options. `pud` has `n`, `rho`,
     `period_ms`, `readmit` (`degraded`, `never`, `probe`), `rate` (the throughput of a path: `window` over
     round trip as in the paper, or the measured `delivery` rate) and `tell_peer`.
     """
     congestion_control: NotRequired[
-        Literal["newreno", "cubic", "compound", "lia", "olia", "balia", "wvegas", "bbr", "mcc", "cbbr"]
-        | str
-        | dict[str, Any]
+        Literal["newreno", "cubic", "compound", "lia", "olia", "balia", "wvegas", "bbr", "mcc", "cbbr"] | dict[str, Any]
     ]
     """The congestion window of each subflow: a name, or a table with `name` and options."""
     commit: NotRequired[Literal["at-window", "into-buffer"]]
@@ -508,9 +500,7 @@ class Path(TypedDict):
     metered: NotRequired[bool]
     """Bytes cost money on this path. It changes nothing in a run; metrics say what was sent there."""
     congestion_control: NotRequired[
-        Literal["newreno", "cubic", "compound", "lia", "olia", "balia", "wvegas", "bbr", "mcc", "cbbr"]
-        | str
-        | dict[str, Any]
+        Literal["newreno", "cubic", "compound", "lia", "olia", "balia", "wvegas", "bbr", "mcc", "cbbr"] | dict[str, Any]
     ]
     """The congestion control of its subflows; the transport's where absent."""
     ip: NotRequired[int]
@@ -646,7 +636,6 @@ class Session(TypedDict):
             "fixed",
         ]
         | Player
-        | str
     ]
     """Who watches: a name, or { kind, ... }; where absent `vlc` for a progressive video, `dash.js-5` for DASH,
     `bulk` for bulk.
@@ -673,9 +662,7 @@ class Traffic(TypedDict):
     path: str
     """The name of its path."""
     congestion_control: NotRequired[
-        Literal["newreno", "cubic", "compound", "lia", "olia", "balia", "wvegas", "bbr", "mcc", "cbbr"]
-        | str
-        | dict[str, Any]
+        Literal["newreno", "cubic", "compound", "lia", "olia", "balia", "wvegas", "bbr", "mcc", "cbbr"] | dict[str, Any]
     ]
     """The control of its congestion window: a name, or a table with `name` and options."""
     count: NotRequired[int]
