@@ -1,7 +1,9 @@
 """Measures what `cbbr` takes from others at a common bottleneck, and how long a silent cut is felt.
 
-.venv/bin/python scripts/one-pipe-shares.py                                             prints the tables
-.venv/bin/python scripts/one-pipe-shares.py --write docs/validation/one-pipe.md    replaces them in the page
+    .venv/bin/python scripts/one-pipe-shares.py                                         prints the tables
+    .venv/bin/python scripts/one-pipe-shares.py --write docs/validation/one-pipe.md     replaces them in the page
+
+Intervals are those of Student's t, 95 %.
 """
 
 from __future__ import annotations
