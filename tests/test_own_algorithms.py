@@ -232,6 +232,14 @@ def test_the_cause_is_the_authors_exception(tmp_path: Path, monkeypatch: pytest.
     assert isinstance(caught.value.__cause__, AttributeError)
 
 
+def test_runs_in_real_time_refuse_it(silly: str, tmp_path: Path) -> None:
+    from anabranch.live.run import run
+
+    scenario = with_algorithm("scheduler", silly)
+    with pytest.raises(InputError, match=r"scheduler = .*: algorithms in Python run in simulation only"):
+        run(scenario, folder=tmp_path)
+
+
 def test_an_edited_module_is_another_run_with_another_key(silly: str, tmp_path: Path) -> None:
     from anabranch.experiments import keys
 
@@ -305,20 +313,20 @@ def test_check_says_what_passes_and_what_fails(anabranch: Run, tmp_path: Path, m
     assert "did you mean `lazy:Mine`" in done.stderr
 
 
-def test_a_hash_that_differs_from_process_to_process_is_found(
+def test_what_differs_from_process_to_process_is_found(
     anabranch: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checking, "CASES", 2)
     write(
         tmp_path,
-        "hashes",
-        "SALT = hash('a text')\n" + scheduler_of("return view.candidates[SALT // 7 % len(view.candidates)]"),
+        "salted",
+        # The same decisions again in this process, and others in the next one: two of 2^64 salts never agree.
+        "import random\nSALT = random.getrandbits(64)\n"
+        + scheduler_of("return random.Random(SALT + round(view.now * 1e9)).choice(list(view.candidates))"),
     )
-    done = anabranch("check", "hashes:Mine", "--no-compare")
-    # One of several hashes may agree by chance with this process's, which has one of its own.
-    assert done.returncode in (0, 1)
-    if done.returncode:
-        assert "another process differs" in done.stdout
+    done = anabranch("check", "salted:Mine", "--no-compare")
+    assert done.returncode == 1
+    assert "another process differs" in done.stdout
 
 
 def snippets() -> list[tuple[str | None, str, str]]:

@@ -129,6 +129,8 @@ def run_loaded(
 ) -> LiveRun:
     """The same for a checked scenario; the overrides that it was made with are for the run's record."""
     _prepare(server, client)
+    for table, name in loaded.own_algorithms:
+        raise InputError(f"{table} = {name}: algorithms in Python run in simulation only; expected a built-in one here")
     served = _content(loaded, clients().get(client), content, progress)
     kind, capture = MODEL if client == MODEL else "program", folder if pcap else None
     cpu, wall = time.process_time(), time.perf_counter()
