@@ -352,6 +352,11 @@ class Transport(TypedDict):
             "largest-window",
             "highest-rate",
             "earliest",
+            "sttf",
+            "redundant-idle",
+            "reinject-deadline",
+            "peekaboo",
+            "joined",
         ]
         | dict[str, Any]
     ]

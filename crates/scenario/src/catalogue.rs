@@ -54,6 +54,7 @@ pub const SCENARIOS: &[Shipped] = shipped![
     "mptcp-plus/one-segment",
     "mobile/wifi-lte",
     "mobile/walk",
+    "one-pipe/5g-blockage",
     "one-pipe/chunks",
     "one-pipe/chunks-1-5",
     "one-pipe/pipe",

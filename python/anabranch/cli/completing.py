@@ -13,7 +13,8 @@ import typer
 from anabranch import _core
 
 EXAMPLES = (
-    'Example, for this shell alone: eval "$(anabranch completion bash)"\n\n'
+    "Example: anabranch completion bash\n\n"
+    'For this shell alone: eval "$(anabranch completion bash)"\n\n'
     "For every shell: anabranch completion bash > ~/.local/share/bash-completion/completions/anabranch; "
     "anabranch completion zsh > a file `_anabranch` in a directory of $fpath; "
     "anabranch completion fish > ~/.config/fish/completions/anabranch.fish"

@@ -116,6 +116,22 @@ _Result = tuple[Run, bytes, str | None]
 _Results = SimpleQueue[_Result | InputError | None]
 
 
+def _keep_next(results: _Results, store: Store, finished: Callable[[Finished], object]) -> int:
+    """Keeps the next result, if one comes soon; how many threads have ended: one or none."""
+    try:
+        result = results.get(timeout=_POLL_S)
+    except Empty:
+        return 0
+    if result is None:
+        return 1
+    if isinstance(result, InputError):
+        raise result
+    run, content, error = result
+    store.put(run.key, content)
+    finished(Finished(run, error))
+    return 0
+
+
 def execute(
     runs: Iterable[Run],
     store: Store,
@@ -158,21 +174,9 @@ def execute(
             while working:
                 if not wanted():
                     source.close()
-                try:
-                    result = results.get(timeout=_POLL_S)
-                except Empty:
-                    continue
-                if result is None:
-                    working -= 1
-                    continue
-                if isinstance(result, InputError):
-                    raise result
-                run, content, error = result
-                store.put(run.key, content)
-                finished(Finished(run, error))
+                working -= _keep_next(results, store, finished)
     finally:
-        source.close()
-        stop.set()
+        begin_no_more()
         for thread in threads:
             if thread.ident is not None:
                 thread.join()
