@@ -180,8 +180,10 @@ fn paths_share_a_link_with_each_other_and_with_cross_traffic() {
         let link = metrics.links.iter().find(|link| link.name == name && link.direction == LinkDirection::Down);
         link.expect("there is such a link").packets
     };
-    let behind = down("a") + down("b");
-    assert!(down("b") > 100 && (behind..behind + 20).contains(&down("bottleneck")), "every packet takes both links");
+    let [a, b, bottleneck] = ["a", "b", "bottleneck"].map(down);
+    assert!(b > 100, "{b} packets over the second path");
+    // At the end some are between the two: four after 5 ms of delay, and those of up to an eighth of a second on a busy machine.
+    assert!((a + b..a + b + 84).contains(&bottleneck), "every packet takes both links: {a} + {b}, {bottleneck}");
 }
 
 #[test]
