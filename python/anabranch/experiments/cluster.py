@@ -216,17 +216,18 @@ class _UnderWay:
 
         if future.cancelled():
             raise ClusterError("the scheduler is gone, or was restarted")
-        error = future.exception()
-        if isinstance(error, KilledWorker) and len(runs) > 1:
-            self._alone.extend(runs)
-            return []
-        if isinstance(error, KilledWorker):
+        try:
+            made = future.result()
+        except KilledWorker as error:
+            if len(runs) > 1:
+                self._alone.extend(runs)
+                return []
+            command = " ".join(runs[0].command)
             raise ClusterError(
-                f"every worker that was given this run died, maybe of too little memory: {' '.join(runs[0].command)}"
-            )
-        if error is not None:
-            raise ClusterError(f"a worker could not make runs: {type(error).__name__}: {error}")
-        made = future.result()
+                f"every worker that was given this run died, maybe of too little memory: {command}"
+            ) from error
+        except Exception as error:
+            raise ClusterError(f"a worker could not make runs: {type(error).__name__}: {error}") from error
         if isinstance(made, dict):
             _check_build("that came last", made)
         return made  # type: ignore[no-any-return]
