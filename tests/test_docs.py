@@ -243,6 +243,12 @@ def test_the_program_of_the_readme_prints_what_it_shows(capsys: pytest.CaptureFi
     assert alone > 10 * both > 10 * redundant, "the demo shows a difference"
 
 
+def test_the_algorithm_of_the_readme_is_that_of_the_guide() -> None:
+    """The guide's snippets are run by tests/test_own_algorithms.py."""
+    (algorithm,) = re.findall(r"^```py\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert f"```python\n{algorithm}```" in (DOCS / "how-to" / "own-algorithm.md").read_text("utf-8")
+
+
 def test_the_plan_of_the_guide_is_the_shipped_one() -> None:
     from anabranch.experiments import plan
 
