@@ -17,7 +17,7 @@ const CLIENTS: usize = 10;
 /// Bytes of all of them together before counting begins, and while it lasts. On a busy machine a client waits some tenths of a second for a
 /// processor, so it takes seconds until that no longer counts.
 const WARM_UP: u64 = 40_000_000;
-const COUNTED: u64 = 800_000_000;
+const COUNTED: u64 = 400_000_000;
 /// Jain's index of equal shares is one.
 const LEAST_INDEX: f64 = 0.95;
 
