@@ -31,12 +31,16 @@ QOE = "qoe_linear_per_segment"
 # The bar of the lower end of the mean ratio's interval.
 LEAST_RATIO = 0.97
 LIMIT = 'max_resolution = "1280x720"'
-# Players, and whether the bar is theirs: the others are the players' defaults.
+# Players, and whether the bar is theirs: the others are the players' defaults. Each names its strategy, because a key
+# that an override leaves out keeps the scenario's value.
 PLAYERS: dict[str, tuple[str, bool]] = {
     "dash.js 2.9, BOLA": (f'{{ kind = "dash.js-2.9", strategy = "bola", {LIMIT} }}', True),
-    "dash.js 5, fast_switch = false": (f'{{ kind = "dash.js-5", fast_switch = false, {LIMIT} }}', True),
-    "dash.js 2.9": (f'{{ kind = "dash.js-2.9", {LIMIT} }}', False),
-    "dash.js 5": (f'{{ kind = "dash.js-5", {LIMIT} }}', False),
+    "dash.js 5, fast_switch = false": (
+        f'{{ kind = "dash.js-5", strategy = "dynamic", fast_switch = false, {LIMIT} }}',
+        True,
+    ),
+    "dash.js 2.9": (f'{{ kind = "dash.js-2.9", strategy = "dynamic", {LIMIT} }}', False),
+    "dash.js 5": (f'{{ kind = "dash.js-5", strategy = "dynamic", {LIMIT} }}', False),
 }
 SEGMENTS_S = (1, 6, 10)
 # A path that is slow is not one that is at fault.
