@@ -31,6 +31,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from page_tables import markdown, replaced
 from scipy import stats
 
 from anabranch import _core
@@ -320,12 +321,6 @@ def quantiles(values: Sequence[float]) -> str:
     return " / ".join(f"{1000 * ordered[rank]:.0f}" for rank in ranks)
 
 
-def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> str:
-    """A table whose first columns are texts."""
-    lines = [list(head), ["---"] * texts + ["---:"] * (len(head) - texts), *map(list, rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def _expected(sender: Sender) -> str:
     return f"anabranch_{sender.control}" if sender.control in CONTROLS else sender.control
 
@@ -560,15 +555,6 @@ TABLES: Mapping[str, Callable[[int, int], str]] = {
     "players": players_table,
     "cost": cost_table,
 }
-
-
-def replaced(page: str, name: str, text: str) -> str:
-    """The page with this table between its marks."""
-    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
-    if begin not in page or end not in page:
-        raise SystemExit(f"error: the page has no marks {begin} and {end}")
-    head, _, rest = page.partition(begin)
-    return f"{head}{begin}\n\n{text}\n\n{end}{rest.partition(end)[2]}"
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from page_tables import replaced
 from rich.console import Console
 
 from anabranch import numerals, provenance
@@ -164,13 +165,7 @@ def _where(places: Sequence[Place], number: int) -> Iterator[str]:
 
 
 def _put(page: Path, name: str, text: str) -> None:
-    begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
-    whole = page.read_text(encoding="utf-8")
-    before, found, rest = whole.partition(begin)
-    _, closed, after = rest.partition(end)
-    if not (found and closed):
-        raise SystemExit(f"{page}: there are no markers for {name}")
-    page.write_text(f"{before}{begin}\n{text}\n\n{end}{after}", encoding="utf-8")
+    page.write_text(replaced(page.read_text(encoding="utf-8"), name, text), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -14,13 +14,14 @@ import argparse
 import json
 import math
 import platform
-import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from page_tables import replaced
 
 from anabranch import _core
 
@@ -161,14 +162,6 @@ def table(kept: Sequence[Kept], kernel: str) -> str:
         f"{1000 * worst:.2f} ms late in these."
     )
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n\n{note}"
-
-
-def replaced(page: str, name: str, text: str) -> str:
-    """The page with this table between its marks."""
-    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
-    if begin not in page or end not in page:
-        raise SystemExit(f"error: the page has no marks {begin} and {end}")
-    return re.sub(f"{begin}.*{end}", lambda _: f"{begin}\n\n{text}\n\n{end}", page, flags=re.DOTALL)
 
 
 def load(file: Path) -> tuple[str, list[Kept]]:

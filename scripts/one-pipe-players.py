@@ -12,13 +12,13 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from page_tables import markdown, replaced
 from scipy import stats
 
 from anabranch import _core
@@ -106,12 +106,6 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
 def mean_of(sessions: Sequence[Session], name: str) -> float:
     """The mean of a metric."""
     return statistics.mean(session[name] for session in sessions)
-
-
-def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> str:
-    """A table whose first columns are texts."""
-    lines = [list(head), ["---"] * texts + ["---:"] * (len(head) - texts), *map(list, rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def signed(value: float, half: float, digits: int) -> str:
@@ -219,14 +213,6 @@ def terms_table(seeds: int) -> str:
 def digits(metric: str) -> int:
     """Decimals of a metric."""
     return 2 if metric == "stall_s" else 0
-
-
-def replaced(page: str, name: str, text: str) -> str:
-    """The page with this table between its marks."""
-    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
-    if begin not in page or end not in page:
-        raise SystemExit(f"error: the page has no marks {begin} and {end}")
-    return re.sub(f"{begin}.*{end}", lambda _: f"{begin}\n\n{text}\n\n{end}", page, flags=re.DOTALL)
 
 
 # Tables, and their pages in the folder.

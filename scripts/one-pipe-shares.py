@@ -17,6 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from page_tables import markdown, replaced
+
 from anabranch import _core
 
 # Its tables are of the same page.
@@ -117,7 +119,7 @@ def shares_table(seeds: int) -> str:
                 least = statistics.mean(least for _, least in found)
                 row.append(f"{mean:.2f} ± {half:.2f}" + (f" (least {least:.2f})" if competitor[1] > 1 else ""))
             rows.append(row)
-    return str(players.markdown((f"queue ({seeds} seeds)", "beside", *SENDERS), rows, texts=2))
+    return markdown((f"queue ({seeds} seeds)", "beside", *SENDERS), rows, texts=2)
 
 
 def silence_table(seeds: int) -> str:
@@ -127,7 +129,7 @@ def silence_table(seeds: int) -> str:
         gaps = [found["longest_delivery_gap_s"] for found in players.viewers("one-pipe/silent-cut", sender, seeds)]
         mean, half = players.interval(gaps)
         rows.append([name, f"{mean:.2f} ± {half:.2f}", f"{max(gaps):.2f}"])
-    return str(players.markdown((f"sender ({seeds} seeds)", "longest gap, s", "largest"), rows, texts=1))
+    return markdown((f"sender ({seeds} seeds)", "longest gap, s", "largest"), rows, texts=1)
 
 
 TABLES: dict[str, Callable[[int], str]] = {"shares": shares_table, "silence": silence_table}
@@ -146,7 +148,7 @@ def main() -> None:
             print(f"{name}\n\n{text}\n")
         else:
             page = arguments.write.read_text(encoding="utf-8")
-            arguments.write.write_text(players.replaced(page, name, text), encoding="utf-8")
+            arguments.write.write_text(replaced(page, name, text), encoding="utf-8")
 
 
 if __name__ == "__main__":

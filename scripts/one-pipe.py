@@ -14,12 +14,13 @@ import argparse
 import itertools
 import json
 import math
-import re
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from page_tables import markdown, replaced
 
 from anabranch import _core
 
@@ -200,12 +201,6 @@ def compare(rtts: Sequence[tuple[int, int]], seeds: int, every: int) -> list[Com
     return found
 
 
-def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> str:
-    """A table whose first columns are texts."""
-    lines = [list(head), ["---"] * texts + ["---:"] * (len(head) - texts), *map(list, rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def share_of(found: Sequence[Comparison], quantile: float, bound: float) -> float:
     """Which share of cases has at most this ratio."""
     return statistics.mean(comparison.ratio(quantile) <= bound for comparison in found)
@@ -303,14 +298,6 @@ def row(rates: str, name: str, chunks: Sequence[Case], samples: Sequence[Sample]
         line.append(" / ".join(f"{sample.quantile(quantile):.0f}" for quantile in (0.5, 0.9, 0.99)))
         line.append(f"{least_ms(case) / sample.quantile(0.5):.1%}")
     return [*line, f"{max(sample.copied for sample in samples):.2%}"]
-
-
-def replaced(page: str, name: str, text: str) -> str:
-    """The page with this table between its marks."""
-    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
-    if begin not in page or end not in page:
-        raise SystemExit(f"the page has no marks {begin} and {end}")
-    return re.sub(f"{begin}.*{end}", lambda _: f"{begin}\n\n{text}\n\n{end}", page, flags=re.DOTALL)
 
 
 TABLES: dict[str, Callable[[int, int], str]] = {

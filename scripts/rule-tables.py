@@ -9,12 +9,13 @@ dash.js 5 with and without fast switch, and the domains of BOLA and RobustMPC, o
 from __future__ import annotations
 
 import argparse
-import re
 import statistics
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from page_tables import replaced
 
 import anabranch
 
@@ -77,14 +78,6 @@ def table(rows: list[tuple[str, str, Player]]) -> str:
     lines = [head, ["---"] * 2 + ["---:"] * 5]
     lines += [[f"`{scenario}`", name, *values(scenario, player)] for scenario, name, player in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def replaced(page: str, name: str, text: str) -> str:
-    """The page with this table between its marks."""
-    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
-    if begin not in page or end not in page:
-        raise SystemExit(f"the page has no marks {begin} and {end}")
-    return re.sub(f"{begin}.*{end}", lambda _: f"{begin}\n\n{text}\n\n{end}", page, flags=re.DOTALL)
 
 
 def main() -> None:

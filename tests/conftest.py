@@ -55,7 +55,11 @@ down = false
 
 def load_script(name: str) -> ModuleType:
     """A program of `scripts/` as a module."""
-    file = Path(__file__).parent.parent / "scripts" / f"{name}.py"
+    scripts = Path(__file__).parent.parent / "scripts"
+    # Programs import what they share from their own folder.
+    if str(scripts) not in sys.path:
+        sys.path.append(str(scripts))
+    file = scripts / f"{name}.py"
     spec = importlib.util.spec_from_file_location(name.replace("-", "_"), file)
     assert spec is not None
     assert spec.loader is not None
