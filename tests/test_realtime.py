@@ -203,24 +203,24 @@ def test_the_same_in_simulation_and_with_the_kernel_is_one_plan(
     both: Path, anabranch: Run, answer: Callable[..., Any], tmp_path: Path
 ) -> None:
     require_live("ip")
+    # Downloads of two seconds vary with their random losses: three seeds can leave too wide an interval.
+    both.write_text(PLAN.replace("seeds = 3", "seeds = 8"), encoding="utf-8")
     found = answer("sweep", both, "--at-once", "2", "--store", "s")
-    assert (found["runs_made"], found["runs_failed"]) == (18, 0)
+    assert (found["runs_made"], found["runs_failed"]) == (48, 0)
     assert len(found["comparisons"]) == 2
     for comparison in found["comparisons"]:
         verdicts = {entry["engine"]: entry["verdict"] for entry in comparison["entries"]}
-        assert verdicts["sim"] == "reference"
-        # A busy machine makes the intervals of two live runs too wide to say.
-        assert verdicts["live/kernel"] in ("equivalent", "undecided")
+        assert verdicts == {"sim": "reference", "live/kernel": "equivalent"}
     table = pl.read_parquet(tmp_path / "s" / "both.parquet")
     real = table.filter(pl.col("engine") == "live/kernel")
-    assert sorted(real["live_run"].to_list()) == [1] * 6 + [2] * 6
+    assert sorted(real["live_run"].to_list()) == [1] * 16 + [2] * 16
     assert set(real["live.kernel"]) == {platform.release()}
-    assert real["goodput_bps"].n_unique() > 6, "no two runs in real time are alike"
-    assert anabranch("sweep", both, "--store", "s").stdout.count("0 runs made, 18 were there") == 1
+    assert real["goodput_bps"].n_unique() > 16, "no two runs in real time are alike"
+    assert anabranch("sweep", both, "--store", "s").stdout.count("0 runs made, 48 were there") == 1
     written = anabranch("report", "s", "--out", tmp_path / "page.html")
     assert written.returncode == 0, written.stderr
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "6 simulated runs and 12 in real time" in page
+    assert "16 simulated runs and 32 in real time" in page
     assert "6 of them with a timeline" in written.stderr
     command = json.dumps("--server kernel")
     assert command in page

@@ -178,12 +178,11 @@ fn paths_share_a_link_with_each_other_and_with_cross_traffic() {
     assert!((4e6..7.8e6).contains(&goodputs.iter().sum()), "{goodputs:?}");
     let down = |name: &str| {
         let link = metrics.links.iter().find(|link| link.name == name && link.direction == LinkDirection::Down);
-        link.expect("there is such a link").packets
+        link.expect("there is such a link")
     };
     let [a, b, bottleneck] = ["a", "b", "bottleneck"].map(down);
-    assert!(b > 100, "{b} packets over the second path");
-    // At the end some are between the two: four after 5 ms of delay, and those of up to an eighth of a second on a busy machine.
-    assert!((a + b..a + b + 84).contains(&bottleneck), "every packet takes both links: {a} + {b}, {bottleneck}");
+    assert!(b.packets > 100, "{} packets over the second path", b.packets);
+    assert_eq!(bottleneck.packets, a.packets_sent + b.packets_sent, "what leaves the one link enters the others");
 }
 
 #[test]
