@@ -102,7 +102,9 @@ impl Options {
                 .find(|word| *word == text)
                 .copied()
                 .ok_or_else(|| error(name, format!("`{text}` is none of {}", allowed.join(", ")))),
-            Some(_) => Err(error(name, format!("expected one of {}", allowed.join(", ")))),
+            Some(_) => {
+                Err(error(name, format!("expected one of {}; the default is {}", allowed.join(", "), allowed[0])))
+            }
         }
     }
 
@@ -111,7 +113,10 @@ impl Options {
         match self.find(name) {
             None => Ok(default),
             Some(Value::Number(n)) if range.contains(n) => Ok(*n),
-            Some(_) => Err(error(name, format!("expected a number from {} to {}", range.start(), range.end()))),
+            Some(_) => {
+                let (least, most) = (range.start(), range.end());
+                Err(error(name, format!("expected a number from {least} to {most}; the default is {default}")))
+            }
         }
     }
 
@@ -120,7 +125,7 @@ impl Options {
         match self.find(name) {
             None => Ok(default),
             Some(Value::Flag(flag)) => Ok(*flag),
-            Some(_) => Err(error(name, "expected true or false".into())),
+            Some(_) => Err(error(name, format!("expected true or false; the default is {default}"))),
         }
     }
 
