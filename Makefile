@@ -31,7 +31,7 @@ RUST_SOURCES := $(shell find crates scenarios -type f \( -name '*.rs' -o -name '
                 Cargo.toml Cargo.lock .cargo/config.toml
 PYTHON_TREES := python tests scripts
 
-.PHONY: help demo images test rust-test python-test check check-rust check-python words slow compare bench bench-live instructions build wheel docs validation tables fuzz matrix uploads soak tools clean
+.PHONY: help demo images test rust-test python-test check check-rust check-python words slow compare bench bench-live instructions build wheel docs site validation tables fuzz matrix uploads soak tools clean
 
 help: ## Lists these verbs.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -71,6 +71,11 @@ $(VENV)/.runtime: $(VENV)/.maturin pyproject.toml requirements/constraints.txt
 
 $(VENV)/.development: $(VENV)/.runtime
 	$(BIN)/pip install --quiet distributed jsonschema mypy playwright pytest ruff types-jsonschema
+	@touch $@
+
+# What the documentation site is made with, and its notebooks; `make test` needs neither.
+$(VENV)/.site: $(VENV)/.runtime
+	$(BIN)/pip install --quiet ipykernel mkdocs-material nbclient nbformat
 	@touch $@
 
 # Python sources are used in place; only Rust has to be built.
@@ -129,6 +134,7 @@ images: demo ## Draws the figures of the documentation again, but for those of l
 	cp $(DEMO_DIR)/comparison.png docs/images/mobile-walk.png
 	$(BIN)/python scripts/kernel-figure.py
 	$(BIN)/python scripts/one-pipe-figure.py
+	$(BIN)/python scripts/guide-figures.py
 
 test: | $(VENV)/.created ## Runs every test that this machine can run, but the slow suite, and the checks.
 	@# What is installed comes over the network, while Cargo compiles.
@@ -167,7 +173,7 @@ check-python: $(VENV)/.development $(VENV)/.testable
 words: $(VENV)/.created ## Finds words for which the project has a standard term (scripts/words.toml).
 	$(BIN)/python scripts/check-words.py
 
-slow: build $(VENV)/.development ## Runs the slow suite: many seeds, ten thousand random networks, the kernel beside the simulation.
+slow: build $(VENV)/.development $(VENV)/.site ## Runs the slow suite: many seeds, ten thousand random networks, the kernel beside the simulation.
 	@# All of Python's tests: those of `make test` have not seen the release build, which is what users get.
 	$(BIN)/pytest -m "slow or not slow"
 	$(CARGO) test --workspace --profile slow --locked $(FEATURES) -- --ignored
@@ -189,6 +195,12 @@ bench-live: ## Measures the server beside the kernel's own, as root on an idle m
 docs: $(VENV)/.testable $(VENV)/.development ## Regenerates the pages and the Python types that follow from the code.
 	$(CARGO) run --quiet --locked -p anabranch-scenario --example scenario_page > docs/reference/scenario.md
 	$(BIN)/python scripts/python-types.py
+	$(BIN)/python scripts/python-reference.py
+	$(BIN)/python scripts/algorithm-pages.py
+
+site: build $(VENV)/.site ## Builds the documentation site into site/, with the notebooks executed; a broken link is an error.
+	$(BIN)/python scripts/notebooks.py $(VENV)/notebooks
+	$(BIN)/mkdocs build --strict --quiet
 
 validation: build ## Measures the laws and the papers' claims, and writes the tables of docs/validation/.
 	$(CARGO) run --quiet --release --locked -p anabranch-validation --bin validation -- --write docs/validation/laws.md

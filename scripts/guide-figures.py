@@ -67,7 +67,7 @@ def _chunk(axes: Axes, found: runs.Delivery) -> None:
 
 def _complete(axes: Axes, found: runs.Delivery, name: str, colour: str = style.INK) -> None:
     axes.axvline(found.complete_ms, color=colour, linewidth=0.8, linestyle=":")
-    text = f"{name}: {found.complete_ms:.0f} ms"
+    text = f"{name} {found.complete_ms:.0f} ms"
     axes.set_title(text, color=colour)
 
 
@@ -77,7 +77,7 @@ def scheduler(name: str) -> Figure:
         figure, axes = _axes()
         found, usual = _delivered(name), _delivered("min-rtt")
         _chunk(axes, found)
-        _complete(axes, found, f"{name}, 400 kB complete after")
+        _complete(axes, found, f"{name}: 400 kB complete after")
         if name != "min-rtt":
             axes.axvline(usual.complete_ms, color=style.STALL, linewidth=0.9, linestyle="--")
             at = {"xy": (usual.complete_ms, 0.02), "xycoords": ("data", "axes fraction")}
@@ -218,7 +218,7 @@ def schedulers() -> Figure:
         figure, all_axes = _axes(1, 3, height=2.5, sharey=True, sharex=True)
         for axes, name in zip(all_axes, names, strict=True):
             _chunk(axes, _delivered(name))
-            _complete(axes, _delivered(name), name)
+            _complete(axes, _delivered(name), f"{name}:")
         all_axes[0].set_ylabel("place in the response (kB)")
         all_axes[0].legend(loc="upper left", fontsize=7, markerscale=1.6)
         return figure
@@ -233,7 +233,7 @@ def blocking() -> Figure:
         figure, (left, right) = _axes(1, 2, height=2.6, sharey=True, sharex=True)
         for axes, found, name in ((left, one, "wifi alone"), (right, both, "wifi and lte, in turn")):
             _chunk(axes, found)
-            _complete(axes, found, name)
+            _complete(axes, found, f"{name}:")
         left.set_ylabel("place in the response (kB)")
         right.legend(loc="lower right", fontsize=7, markerscale=1.6)
         return figure

@@ -72,10 +72,9 @@ def page(notebook: nbformat.NotebookNode, name: str) -> tuple[str, dict[str, byt
 def _shown(output: nbformat.NotebookNode, name: str, figures: dict[str, bytes]) -> Iterator[str]:
     """An output as Markdown; a figure is kept beside it."""
     if output.output_type == "stream":
-        # A bar of progress ends with the last of its lines.
-        text = "\n".join(line.rpartition("\r")[2] for line in output.text.rstrip().split("\n"))
-        if text.strip():
-            yield f"```text\n{_COLOURS.sub('', text)}\n```"
+        # Progress is a line that is written over, and of no interest afterwards.
+        if output.text.strip() and "\r" not in output.text:
+            yield f"```text\n{_COLOURS.sub('', output.text.rstrip())}\n```"
         return
     data = output.get("data", {})
     if "image/png" in data:

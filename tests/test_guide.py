@@ -1,0 +1,198 @@
+"""The guide: a page per algorithm, a reference with every name, a navigation with every page, and commands that run."""
+
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import typer
+
+import anabranch
+from anabranch import algorithms
+from anabranch.cli import app
+from conftest import Run, load_script
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
+# What a page says to type: blocks of code, indented or between fences of `sh`.
+_INDENTED = re.compile(r"^ {4}(anabranch .*)$", re.MULTILINE)
+_FENCED = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# Two spaces or more before what explains a command.
+_REMARK = re.compile(r"\s{2,}[(#].*$|\s+# .*$")
+
+
+def typed(page: Path) -> Iterator[str]:
+    """The commands of this program that a page says to type."""
+    text = page.read_text("utf-8")
+    lines = _INDENTED.findall(text) + [line for block in _FENCED.findall(text) for line in block.splitlines()]
+    for line in lines:
+        command = _REMARK.sub("", line)
+        if command.startswith("anabranch "):
+            yield command
+
+
+# --- Algorithms -----------------------------------------------------------------------------------------------------
+
+
+def test_every_algorithm_has_a_page_with_what_the_registry_knows() -> None:
+    pages = load_script("algorithm-pages")
+    for page, text in pages.written().items():
+        assert page.read_text("utf-8") == text, f"{page.name}: `make docs` writes it again"
+
+
+def test_an_algorithm_without_a_page_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = load_script("algorithm-pages")
+    shutil.copytree(pages.PAGES, tmp_path / "algorithms")
+    monkeypatch.setattr(pages, "PAGES", tmp_path / "algorithms")
+    (tmp_path / "algorithms" / "schedulers" / "ecf.md").unlink()
+    with pytest.raises(SystemExit, match="no page with <!-- begin schedulers/ecf -->"):
+        pages.written()
+
+
+def test_the_options_of_algorithms_are_found_out() -> None:
+    """By their messages: names, defaults and what is valid."""
+    pages = load_script("algorithm-pages")
+    schedulers, controls, policies, rules = pages.kinds()
+    option = pages.Option
+    assert pages.options(schedulers, "min-rtt") == []
+    assert pages.options(schedulers, "round-robin") == [
+        option("num_segments", "`1`", "1 to 255"),
+        option("cwnd_limited", "`true`", "`true`, `false`"),
+    ]
+    assert pages.options(controls, "mcc") == [option("gamma_unit", "`rtt-round`", "`rtt-round`, `ack`")]
+    assert option("rho", "`0.6`", "0 to 1") in pages.options(policies, "pud")
+    assert [each.name for each in pages.options(rules, "rate")] == ["samples", "safety"]
+
+
+def test_every_option_of_an_algorithm_is_explained() -> None:
+    pages = load_script("algorithm-pages")
+    where = pages.pages()
+    for kind in pages.kinds():
+        for name in kind.entries:
+            page = where[f"{kind.name}/{name}"].read_text("utf-8")
+            prose = page.rpartition("<!-- end ")[2]
+            named = {option.name for option in pages.options(kind, name)}
+            assert {each for each in named if f"`{each}" not in prose} == set(), name
+            assert f"images/algorithms/{name}.png" in page
+
+
+def test_there_is_a_figure_for_every_name_and_no_other() -> None:
+    drawn = {f"{name}.png" for name in load_script("guide-figures").figures()}
+    kept = {file.relative_to(DOCS / "images").as_posix() for file in (DOCS / "images").glob("*/*.png")}
+    assert kept == drawn
+    assert sum((DOCS / "images" / name).stat().st_size for name in kept) < 2_000_000
+
+
+# --- Reference ------------------------------------------------------------------------------------------------------
+
+
+def test_the_reference_of_the_package_is_that_of_its_docstrings() -> None:
+    reference = load_script("python-reference")
+    assert reference.PAGE.read_text("utf-8") == reference.page(), "`make docs` writes it again"
+
+
+def test_the_reference_of_the_package_has_every_name() -> None:
+    sections = load_script("python-reference").SECTIONS
+    listed = [name for _, module, names in sections if module != "anabranch.traces" for name in names]
+    assert len(listed) == len(set(listed))
+    assert set(listed) == (set(anabranch.__all__) | set(algorithms.__all__)) - {"__version__", "overrides"}
+    page = (DOCS / "reference" / "python.md").read_text("utf-8")
+    # Nothing of a docstring is left that Markdown does not know.
+    assert re.findall(r":\w+:`|``[^`\n]+``|^>>>", re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL)) == []
+
+
+# --- Navigation and commands ----------------------------------------------------------------------------------------
+
+
+def test_the_navigation_of_the_site_has_every_page_once() -> None:
+    config = (ROOT / "mkdocs.yml").read_text("utf-8")
+    named = re.findall(r"^ +- (?:[^:\n]+: )?([\w./-]+\.md)$", config.partition("\nnav:\n")[2], re.MULTILINE)
+    notebooks = {f"notebooks/{file.stem}.md" for file in (DOCS / "notebooks").glob("*.py")}
+    existing = {file.relative_to(DOCS).as_posix() for file in DOCS.rglob("*.md")}
+    assert sorted(named) == sorted(existing | notebooks)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_commands_of_a_page_exist_with_their_options(page: Path) -> None:
+    for command in typed(page):
+        _, *words = shlex.split(command)
+        found: Any = typer.main.get_command(app)
+        context = click.Context(found)
+        while (children := getattr(found, "commands", None)) is not None:
+            assert words, command
+            assert words[0] in children, command
+            found = children[words.pop(0)]
+        options = {name for parameter in found.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        given = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert given <= options | {"--help"}, command
+        assert context is not None
+
+
+def run_page(page: Path, anabranch: Run, folder: Path) -> tuple[int, int]:
+    """Writes the files of a page, runs its commands and programs in their order; how many of both."""
+    text = page.read_text("utf-8")
+    commands = programs = 0
+    names: dict[str, Any] = {}
+    for match in re.finditer(r"(?:`([\w.-]+)`:\n\n)?^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        file, language, content = match.groups()
+        if file:
+            (folder / file).write_text(content, "utf-8")
+        elif language == "sh":
+            for line in content.splitlines():
+                done = anabranch(*shlex.split(_REMARK.sub("", line))[1:])
+                assert done.returncode == 0, f"{line}: {done.stderr}"
+                commands += 1
+        elif language == "python":
+            exec(compile(content, page.name, "exec"), names)
+            programs += 1
+    return commands, programs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("page", "ran", "written"),
+    [
+        ("tutorial/start.md", (5, 1), ("demo/comparison.png", "comparison.png", "walk.png")),
+        ("tutorial/own-question.md", (5, 1), ("once/session.png", "which/which.html", "which.png")),
+    ],
+)
+def test_a_tutorial_works(
+    page: str,
+    ran: tuple[int, int],
+    written: tuple[str, ...],
+    anabranch: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_page(DOCS / page, anabranch, tmp_path) == ran
+    for file in written:
+        assert (tmp_path / file).stat().st_size > 10_000, file
+
+
+@pytest.mark.slow
+def test_the_commands_about_traces_work(anabranch: Run, tmp_path: Path) -> None:
+    """In another order: what a recording's file stands for is synthesised first."""
+    commands = list(typed(DOCS / "how-to" / "traces.md"))
+    made = 'anabranch trace synthesize lte lte.down --mean "2 Mb/s"'
+    commands.sort(key=lambda command: "synthesize" not in command)
+    assert len(commands) >= 4
+    for command in (made, *commands):
+        done = anabranch(*shlex.split(command)[1:])
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+
+
+def test_the_figures_are_drawn_by_their_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    figures = load_script("guide-figures")
+    monkeypatch.setattr(sys, "argv", ["guide-figures.py", "ecf", "--out", str(tmp_path)])
+    figures.main()
+    (drawn,) = tmp_path.rglob("*.png")
+    assert drawn == tmp_path / "algorithms" / "ecf.png"
+    # Of the same run on the same machine: the same picture.
+    assert drawn.read_bytes() == (DOCS / "images" / "algorithms" / "ecf.png").read_bytes()
