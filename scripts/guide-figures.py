@@ -214,7 +214,7 @@ def subflows() -> Figure:
 def schedulers() -> Figure:
     """The same chunk with three schedulers."""
     with style.applied():
-        names = ("round-robin", "min-rtt", "earliest")
+        names = ("min-rtt", "blest", "earliest")
         figure, all_axes = _axes(1, 3, height=2.5, sharey=True, sharex=True)
         for axes, name in zip(all_axes, names, strict=True):
             _chunk(axes, _delivered(name))

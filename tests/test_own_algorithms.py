@@ -5,6 +5,8 @@ import io
 import json
 import re
 import shlex
+import subprocess
+import sys
 import textwrap
 import tomllib
 from pathlib import Path
@@ -280,6 +282,27 @@ def test_a_sweep_uses_worker_processes(silly: str, anabranch: Run, tmp_path: Pat
     (tmp_path / "bad.toml").write_text(plan.format('"min-rtt", "failing:Mine"'), "utf-8")
     done = anabranch("sweep", "bad.toml", "--jobs", 2)
     assert "`failing:Mine` raised RuntimeError" in done.stderr + done.stdout
+
+
+@pytest.mark.slow
+def test_a_program_that_sweeps_without_a_guard_is_told_so(silly: str, tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text(session.load(NETWORK).resolved, "utf-8")
+    program = f"""
+import anabranch
+
+plan = {{"schema": 1, "question": "?", "scenario": "base.toml", "seeds": 2, "vary": {{"transport.scheduler": ["{silly}"]}}}}
+try:
+    anabranch.sweep(plan, store="s", jobs=2)
+except anabranch.InputError as error:
+    print("said:", error)
+"""
+    (tmp_path / "program.py").write_text(program, "utf-8")
+    command = [sys.executable, "program.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("said:") == 1
+    assert 'below `if __name__ == "__main__":`' in done.stdout
+    assert done.stderr == ""
 
 
 def test_the_suite_passes_the_examples_and_finds_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

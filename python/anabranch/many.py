@@ -112,11 +112,12 @@ def sweep(
         budget_s: With ``until``, for how long to add seeds, in seconds.
 
     Raises:
-        InputError: The plan, a key or a value is wrong; the message has the place.
+        InputError: The plan, a key or a value is wrong; the message has the place. Or the plan has own algorithms, and
+            the program that calls this has no ``if __name__ == "__main__":``.
         OSError: The store cannot be written.
         KeyboardInterrupt: The user interrupted; what was finished is kept.
     """
-    from anabranch.experiments import conditions
+    from anabranch.experiments import conditions, processes
     from anabranch.experiments import plan as plans
     from anabranch.experiments import sweep as engine
     from anabranch.experiments.executor import Threads
@@ -124,6 +125,7 @@ def sweep(
     from anabranch.experiments.stopping import Goal
     from anabranch.experiments.store import Store
 
+    processes.leave_import()
     goal = None if until is None else Goal.of(until)
     read = plans.of_document(_document(plan)) if isinstance(plan, Mapping) else plans.load(plan)
     if goal is not None and not read.contrasts:

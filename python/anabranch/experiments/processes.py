@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import sys
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
@@ -11,9 +12,15 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Protocol
 
-from anabranch import _core
+from anabranch import InputError, _core
 from anabranch.experiments.conditions import Run
 
+# The exit code of a worker that found itself sweeping while it imported the program that started it.
+_UNGUARDED = 87
+_UNGUARDED_MESSAGE = (
+    "own algorithms run in worker processes, which import this program first: put what it does below "
+    '`if __name__ == "__main__":`'
+)
 # How soon a thread sees that its run is not wanted any more.
 _POLL_S = 0.2
 
@@ -35,6 +42,7 @@ class _Pool:
         self._jobs = jobs
         self._lock = Lock()
         self._executor: ProcessPoolExecutor | None = None
+        self._processes: list[multiprocessing.process.BaseProcess] = []
         self.closed = False
 
     def submit(self, run: Run) -> Future[tuple[bytes, str | None]]:
@@ -43,7 +51,14 @@ class _Pool:
                 # A copy of this process would have its threads' locks, without the threads that release them.
                 context = multiprocessing.get_context("spawn")
                 self._executor = ProcessPoolExecutor(self._jobs, mp_context=context, initializer=_begin)
-            return self._executor.submit(_make, run)
+            future = self._executor.submit(_make, run)
+            # The executor forgets them when one of them ends, and how it ended is what a user has to know.
+            self._processes = self._processes or list((getattr(self._executor, "_processes", None) or {}).values())
+            return future
+
+    def unguarded(self) -> bool:
+        """Whether a process ended because the program that it imported sweeps without a guard."""
+        return any(process.exitcode == _UNGUARDED for process in self._processes)
 
     def close(self) -> None:
         self.closed = True
@@ -71,6 +86,15 @@ def pool(jobs: int) -> Iterator[None]:
         _pools.pop().close()
 
 
+def leave_import() -> None:
+    """Ends this process if it is a worker that is about to sweep while it imports the program that started it.
+
+    Without this it would start workers of its own, which Python refuses with a traceback per worker.
+    """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        sys.exit(_UNGUARDED)
+
+
 def needed(scenario: _core.Scenario) -> bool:
     """Whether a run of this scenario is better made in a process of its own.
 
@@ -86,7 +110,7 @@ def simulate(run: Run, stop: Wanted) -> bytes:
     Raises:
         KeyboardInterrupt: It was stopped.
         RunFailedError: It failed.
-        InputError: What it is made of is no longer there.
+        InputError: What it is made of is no longer there, or the user's program cannot be imported by the process.
     """
     pool = _pools[-1]
     future = pool.submit(run)
@@ -100,6 +124,8 @@ def simulate(run: Run, stop: Wanted) -> bytes:
         except (BrokenExecutor, CancelledError):
             if pool.closed:
                 raise KeyboardInterrupt from None
+            if pool.unguarded():
+                raise InputError(_UNGUARDED_MESSAGE) from None
             raise RunFailedError("the process that made this run was killed") from None
         if error is not None:
             raise RunFailedError(error)
