@@ -1,4 +1,4 @@
-"""Writes what the registries know into the pages of docs/algorithms: names, sources and options, and the list of all algorithms.
+"""Writes what the registries know into the pages of docs/algorithms: names, sources, options, and the list of all.
 
 .venv/bin/python scripts/algorithm-pages.py                   writes the parts between marks
 .venv/bin/python scripts/algorithm-pages.py --check           says which pages would change, or lack an algorithm
@@ -71,7 +71,10 @@ def kinds() -> tuple[Kind, ...]:
     return (
         Kind("schedulers", "Schedulers", "transport.scheduler", anabranch.schedulers()),
         Kind(
-            "congestion-controls", "Congestion controls", "transport.congestion_control", anabranch.congestion_controls()
+            "congestion-controls",
+            "Congestion controls",
+            "transport.congestion_control",
+            anabranch.congestion_controls(),
         ),
         Kind("path-policies", "Path policies", "transport.path_policy", anabranch.path_policies()),
         Kind("abr-rules", "Bitrate rules", "session.player", anabranch.abr_rules()),
@@ -88,7 +91,7 @@ def _refusal(scenario: dict[str, Any]) -> str:
 
 
 def options(kind: Kind, name: str) -> list[Option]:
-    """The options of an algorithm, found out by giving it wrong ones: its messages name what is valid, and the default."""
+    """The options of an algorithm, found out by giving it wrong ones: messages name the valid values and the default."""
     if kind.name == "abr-rules":
         return list(_rule_options(name))
     where = kind.key.partition(".")[2]
@@ -127,7 +130,9 @@ def _rule_options(name: str) -> Iterator[Option]:
 def facts(kind: Kind, entry: Entry) -> str:
     """What the registry knows about an algorithm, as Markdown."""
     lines = [f"{entry.summary}", "", "| | |", "|---|---|", f"| Name | `{entry.name}`, in `{kind.key}` |"]
-    source = re.sub(r"\b(docs/validation/[\w-]+\.md)", lambda found: f"[{found[1]}](../../{found[1][5:]})", entry.source)
+    source = re.sub(
+        r"\b(docs/validation/[\w-]+\.md)", lambda found: f"[{found[1]}](../../{found[1][5:]})", entry.source
+    )
     lines.append(f"| Source | {source} |")
     found = options(kind, entry.name)
     if found and kind.name == "abr-rules":
@@ -158,7 +163,9 @@ def written() -> dict[Path, str]:
     where, texts = pages(), dict[Path, str]()
     existing = {f"{kind.name}/{name}" for kind in kinds() for name in kind.entries}
     if absent := sorted(existing - set(where)):
-        raise SystemExit(f"error: docs/algorithms has no page with <!-- begin {absent[0]} --> and <!-- end {absent[0]} -->")
+        raise SystemExit(
+            f"error: docs/algorithms has no page with <!-- begin {absent[0]} --> and <!-- end {absent[0]} -->"
+        )
     if unknown := sorted(set(where) - existing):
         raise SystemExit(f"error: {where[unknown[0]]}: no algorithm is called {unknown[0]}")
     for kind in kinds():

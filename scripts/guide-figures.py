@@ -1,6 +1,6 @@
 """Draws the figures of the guide's pages on algorithms and concepts, all of small simulated runs.
 
-.venv/bin/python scripts/guide-figures.py                     writes docs/images/algorithms/*.png and docs/images/concepts/*.png
+.venv/bin/python scripts/guide-figures.py                     writes docs/images/{algorithms,concepts}/*.png
 .venv/bin/python scripts/guide-figures.py ecf blocking        only these
 .venv/bin/python scripts/guide-figures.py --out DIR           into another folder
 """
@@ -163,7 +163,9 @@ def abr_rule(name: str) -> Figure:
         _chosen(above, run)
         above.set_title(f"{name}: {_seen(run)}")
         recorded = run.recording.sessions[0]
-        below.fill_between(recorded.times_s, np.nan_to_num(recorded.buffer_s), color=style.STALL, alpha=0.45, linewidth=0)
+        below.fill_between(
+            recorded.times_s, np.nan_to_num(recorded.buffer_s), color=style.STALL, alpha=0.45, linewidth=0
+        )
         for begin, end in recorded.stalls_s.tolist():
             below.axvspan(begin, end, color=_COLOUR[runs.SLOW], alpha=0.35, linewidth=0)
         below.set_ylabel("buffer (s)")
@@ -183,7 +185,9 @@ def _chosen(axes: Axes, run: anabranch.Run) -> None:
     shown = run.recording.sessions[0].shown
     axes.plot([0, 40, 40, 80, 80, 200], [5, 5, 1, 1, 5, 5], color="#c4c4c4", linewidth=1.0, label="rate of the path")
     edges = [shown[0].begin_s, *(each.end_s for each in shown)]
-    axes.stairs([each.bitrate_bps / 1e6 for each in shown], edges, color=_COLOUR[runs.FAST], linewidth=1.5, baseline=None)
+    axes.stairs(
+        [each.bitrate_bps / 1e6 for each in shown], edges, color=_COLOUR[runs.FAST], linewidth=1.5, baseline=None
+    )
     axes.plot([], [], color=_COLOUR[runs.FAST], label="on screen")
     axes.set_ylim(0.0, 6.4)
     axes.set_ylabel("Mb/s")
@@ -282,10 +286,14 @@ def playout() -> Figure:
         figure, axes = _axes(height=2.2)
         axes.plot(recorded.times_s, recorded.buffer_s, color=_COLOUR[runs.FAST])
         axes.axvspan(25.0, 38.0, color=style.STALL, alpha=0.25, linewidth=0)
-        axes.text(25.3, 0.96, "no network", transform=axes.get_xaxis_transform(), va="top", color=style.MUTED, fontsize=8)
+        axes.text(
+            25.3, 0.96, "no network", transform=axes.get_xaxis_transform(), va="top", color=style.MUTED, fontsize=8
+        )
         for begin, end in recorded.stalls_s.tolist():
             axes.axvspan(begin, end, ymax=0.12, color=_COLOUR[runs.SLOW], linewidth=0)
-            axes.text(end + 0.5, 0.06, "stall", transform=axes.get_xaxis_transform(), va="center", color=_COLOUR[runs.SLOW])
+            axes.text(
+                end + 0.5, 0.06, "stall", transform=axes.get_xaxis_transform(), va="center", color=_COLOUR[runs.SLOW]
+            )
         axes.set_xlim(0.0, float(recorded.times_s[-1]))
         axes.set_ylim(bottom=0.0)
         axes.set_xlabel("seconds")
@@ -303,7 +311,7 @@ CONCEPTS: Mapping[str, Callable[[], Figure]] = {
 
 
 def figures() -> dict[str, Callable[[], Figure]]:
-    """How each figure is drawn, by its path below the folder of images: one per algorithm, and those of the concepts."""
+    """How each figure is drawn, by its path below the folder of images: one per algorithm, and the concepts'."""
     kinds: dict[Callable[[str], Figure], anabranch.catalogue.Catalogue] = {
         scheduler: anabranch.schedulers(),
         congestion_control: anabranch.congestion_controls(),

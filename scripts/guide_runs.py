@@ -21,7 +21,7 @@ CHUNK_BYTES = 400_000
 # Windows have left slow start by this request.
 CHUNK = 6
 
-# Two paths of the same rate, one of them with twice the round trip and a random loss; both queues hold one bandwidth-delay product.
+# Two paths of the same rate, one with twice the round trip and a random loss; queues of one bandwidth-delay product.
 ALIKE = {
     FAST: {"rtt": "40 ms", "rate": "8 Mb/s", "queue": "40 kB"},
     SLOW: {"rtt": "80 ms", "rate": "8 Mb/s", "queue": "80 kB", "loss": "0.1 %"},

@@ -1,4 +1,4 @@
-"""Executes the notebooks of docs/notebooks, which are Python files with `# %%` between their inputs, and writes them as pages with outputs.
+"""Executes the notebooks of docs/notebooks, Python files with `# %%` between their inputs, and writes them as pages.
 
 .venv/bin/python scripts/notebooks.py DIR                     writes DIR/NAME.md and its figures
 .venv/bin/python scripts/notebooks.py DIR --ipynb question    also DIR/question.ipynb, for Jupyter; names: only these

@@ -23,12 +23,12 @@ PAGE = ROOT / "docs" / "reference" / "python.md"
 HEAD = """\
 # The Python package
 
-Every public name, generated from the docstrings (`make docs`). [Use Anabranch from Python](../how-to/python.md) shows them in use,
-[Your own algorithm](../how-to/own-algorithm.md) those for algorithms. Times are in seconds, rates in bit/s, sizes in bytes, unless a name ends in another
-unit.
+Every public name, generated from the docstrings (`make docs`). [Use Anabranch from Python](../how-to/python.md) shows
+them in use, [Your own algorithm](../how-to/own-algorithm.md) those for algorithms. Times are in seconds, rates in bit/s,
+sizes in bytes, unless a name ends in another unit.
 """
 
-# The sections of the page: a title, the module by which programs reach the names, and the names in the order of the page. A test
+# The sections of the page: a title, the module by which programs reach the names, and the names in their order. A test
 # compares them with what the modules offer.
 SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Runs", "anabranch", ("run", "Run", "Scenario", "RunWarning", "InputError")),
@@ -119,7 +119,11 @@ def _arguments(found: ast.arguments) -> Iterator[ast.arguments]:
 def markdown(docstring: str) -> str:
     """A docstring in Google's style as Markdown: sections become lists, and references code."""
     text = re.sub(r":\w+:`~?([^`]+)`", r"`\1`", docstring).replace("``", "`")
-    text = re.sub(r"::\n\n((?: {4}.*\n?|\n)+)", lambda found: ":\n\n```text\n" + textwrap.dedent(found[1]).strip() + "\n```\n", text)
+    text = re.sub(
+        r"::\n\n((?: {4}.*\n?|\n)+)",
+        lambda found: ":\n\n```text\n" + textwrap.dedent(found[1]).strip() + "\n```\n",
+        text,
+    )
     # Doctests are run elsewhere.
     text = re.sub(r"^(>>>|\.\.\.) .*\n(?:(?!>>>)\S.*\n?)*", "", text + "\n", flags=re.MULTILINE)
     parts = re.split(rf"^({'|'.join(_LISTS)}):\n", text, flags=re.MULTILINE)
@@ -184,7 +188,9 @@ def described(module: str, name: str) -> str:
     if isinstance(node, ast.FunctionDef):
         lines += ["```text", signature(node, name), "```", ""]
     else:
-        constructors = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name in ("__init__", "__new__")]
+        constructors = [
+            each for each in node.body if isinstance(each, ast.FunctionDef) and each.name in ("__init__", "__new__")
+        ]
         for each in constructors[:1]:
             lines += ["```text", signature(each, name).partition(" -> ")[0], "```", ""]
     lines += [markdown(ast.get_docstring(node) or ""), ""]

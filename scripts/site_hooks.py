@@ -8,7 +8,6 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
-from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parent.parent
 # Where `make site` has scripts/notebooks.py write.
@@ -28,7 +27,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(markdown: str, **_: object) -> str:
     """In the repository links lead to the source of a notebook, on the site to its page."""
     names = {source.stem for source in SOURCES.glob("*.py")}
 

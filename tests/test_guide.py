@@ -104,7 +104,9 @@ def test_the_reference_of_the_package_has_every_name() -> None:
     assert set(listed) == (set(anabranch.__all__) | set(algorithms.__all__)) - {"__version__", "overrides"}
     page = (DOCS / "reference" / "python.md").read_text("utf-8")
     # Nothing of a docstring is left that Markdown does not know.
-    assert re.findall(r":\w+:`|``[^`\n]+``|^>>>", re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL)) == []
+    assert (
+        re.findall(r":\w+:`|``[^`\n]+``|^>>>", re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL)) == []
+    )
 
 
 # --- Navigation and commands ----------------------------------------------------------------------------------------
@@ -177,7 +179,7 @@ def test_a_tutorial_works(
 
 
 @pytest.mark.slow
-def test_the_commands_about_traces_work(anabranch: Run, tmp_path: Path) -> None:
+def test_the_commands_about_traces_work(anabranch: Run) -> None:
     """In another order: what a recording's file stands for is synthesised first."""
     commands = list(typed(DOCS / "how-to" / "traces.md"))
     made = 'anabranch trace synthesize lte lte.down --mean "2 Mb/s"'

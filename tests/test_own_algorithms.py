@@ -290,7 +290,8 @@ def test_a_program_that_sweeps_without_a_guard_is_told_so(silly: str, tmp_path: 
     program = f"""
 import anabranch
 
-plan = {{"schema": 1, "question": "?", "scenario": "base.toml", "seeds": 2, "vary": {{"transport.scheduler": ["{silly}"]}}}}
+vary = {{"transport.scheduler": ["{silly}"]}}
+plan = {{"schema": 1, "question": "?", "scenario": "base.toml", "seeds": 2, "vary": vary}}
 try:
     anabranch.sweep(plan, store="s", jobs=2)
 except anabranch.InputError as error:

@@ -7,6 +7,7 @@
 import anabranch
 import matplotlib.pyplot as plt
 import polars as pl
+
 # %% [markdown]
 # ## One run
 #
