@@ -91,7 +91,7 @@ def _refusal(scenario: dict[str, Any]) -> str:
 
 
 def options(kind: Kind, name: str) -> list[Option]:
-    """The options of an algorithm, found out by giving it wrong ones: messages name the valid values and the default."""
+    """The options of an algorithm, found out by giving it wrong ones: messages name valid values and defaults."""
     if kind.name == "abr-rules":
         return list(_rule_options(name))
     where = kind.key.partition(".")[2]

@@ -24,8 +24,8 @@ HEAD = """\
 # The Python package
 
 Every public name, generated from the docstrings (`make docs`). [Use Anabranch from Python](../how-to/python.md) shows
-them in use, [Your own algorithm](../how-to/own-algorithm.md) those for algorithms. Times are in seconds, rates in bit/s,
-sizes in bytes, unless a name ends in another unit.
+them in use, [Your own algorithm](../how-to/own-algorithm.md) those for algorithms. Times are in seconds, rates in
+bit/s, sizes in bytes, unless a name ends in another unit.
 """
 
 # The sections of the page: a title, the module by which programs reach the names, and the names in their order. A test

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 import typer
 
@@ -29,7 +28,8 @@ _REMARK = re.compile(r"\s{2,}[(#].*$|\s+# .*$")
 
 def typed(page: Path) -> Iterator[str]:
     """The commands of this program that a page says to type."""
-    text = page.read_text("utf-8")
+    # A command may go on in the next line.
+    text = re.sub(r" *\\\n\s*", " ", page.read_text("utf-8"))
     lines = _INDENTED.findall(text) + [line for block in _FENCED.findall(text) for line in block.splitlines()]
     for line in lines:
         command = _REMARK.sub("", line)
@@ -125,7 +125,6 @@ def test_the_commands_of_a_page_exist_with_their_options(page: Path) -> None:
     for command in typed(page):
         _, *words = shlex.split(command)
         found: Any = typer.main.get_command(app)
-        context = click.Context(found)
         while (children := getattr(found, "commands", None)) is not None:
             assert words, command
             assert words[0] in children, command
@@ -133,7 +132,6 @@ def test_the_commands_of_a_page_exist_with_their_options(page: Path) -> None:
         options = {name for parameter in found.params for name in (*parameter.opts, *parameter.secondary_opts)}
         given = {word.partition("=")[0] for word in words if word.startswith("--")}
         assert given <= options | {"--help"}, command
-        assert context is not None
 
 
 def run_page(page: Path, anabranch: Run, folder: Path) -> tuple[int, int]:
