@@ -16,7 +16,7 @@ import pytest
 from conftest import require
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = ROOT / ".venv" / "notebooks"
@@ -104,7 +104,12 @@ def open_page(site: Path) -> Iterator[Any]:
                 viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light"
             )
             asked: list[str] = []
-            context.route(re.compile("^https?:"), lambda route: (asked.append(route.request.url), route.abort()))
+
+            def refused(route: "Route") -> None:
+                asked.append(route.request.url)
+                route.abort()
+
+            context.route(re.compile("^https?:"), refused)
             shown = context.new_page()
             shown.on("pageerror", lambda error: asked.append(str(error)))
             shown.goto((site / page).as_uri())
@@ -117,9 +122,8 @@ def open_page(site: Path) -> Iterator[Any]:
 def test_search_works_without_a_server(open_page: Any) -> None:
     shown, asked = open_page("index.html")
     shown.locator(".md-search__input").first.click()
-    shown.locator(".md-search__input").first.fill("head-of-line")
-    result = shown.locator(".md-search-result__item a").first
-    result.wait_for(timeout=20_000)
+    shown.keyboard.type("head-of-line blocking")
+    shown.locator(".md-search-result__item a").first.wait_for(timeout=20_000, state="attached")
     assert "concepts/blocking" in (shown.locator(".md-search-result__list").inner_html())
     assert asked == []
 
