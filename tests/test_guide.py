@@ -138,8 +138,9 @@ def run_page(page: Path, anabranch: Run, folder: Path) -> tuple[int, int]:
     """Writes the files of a page, runs its commands and programs in their order; how many of both."""
     text = page.read_text("utf-8")
     commands = programs = 0
+    printed = ""
     names: dict[str, Any] = {}
-    for match in re.finditer(r"(?:`([\w.-]+)`:\n\n)?^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+    for match in re.finditer(r"(?:`([\w.-]+)`:\n\n)?^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         file, language, content = match.groups()
         if file:
             (folder / file).write_text(content, "utf-8")
@@ -147,7 +148,10 @@ def run_page(page: Path, anabranch: Run, folder: Path) -> tuple[int, int]:
             for line in content.splitlines():
                 done = anabranch(*shlex.split(_REMARK.sub("", line))[1:])
                 assert done.returncode == 0, f"{line}: {done.stderr}"
+                printed += done.stdout
                 commands += 1
+        elif not language:
+            assert content in printed
         elif language == "python":
             exec(compile(content, page.name, "exec"), names)
             programs += 1

@@ -27,7 +27,7 @@ class Careful(AbrRule):
         share = self.low + (self.high - self.low) * min(view.buffer / self.full_s, 1.0)
         return view.ladder.highest_within(share * len(recent) / slowness, view.top)
 '''
-Path("careful.py").write_text(source)
+_ = Path("careful.py").write_text(source)
 # %% [markdown]
 # ## One session beside another
 #
@@ -73,7 +73,7 @@ plan = {
     "compare": {"metric": "qoe_linear_per_segment", "better": "higher", "between": "player", "reference": "careful"},
     "metrics": ["stall_s", "mean_bitrate_bps", "switches"],
 }
-Path("network.toml").write_text(anabranch.Scenario(**network).text)
+_ = Path("network.toml").write_text(anabranch.Scenario(**network).text)
 swept = anabranch.sweep(plan, store="rules")
 print(*swept.sentences, sep="\n")
 # %%

@@ -25,7 +25,7 @@ class Weighted(Scheduler):
     def cost(self, subflow):
         return subflow.srtt * (1.0 + self.weight * subflow.in_flight / max(subflow.cwnd, 1.0))
 '''
-Path("weighted.py").write_text(source)
+_ = Path("weighted.py").write_text(source)
 # %% [markdown]
 # A module of its own, because the runs of a sweep with own algorithms are made in worker processes, which import it.
 #
