@@ -81,9 +81,16 @@ def _shown(output: nbformat.NotebookNode, name: str, figures: dict[str, bytes]) 
         file = f"{name}-{len(figures) + 1}.png"
         figures[file] = base64.b64decode(data["image/png"])
         yield f"![Output of the code above]({file})"
-    elif "text/html" in data and "<img" not in data["text/html"]:
+    elif "text/html" in data:
         # Tables of data frames have a style sheet of their own, which the page does not need.
         html = re.sub(r"<style>.*?</style>\s*", "", data["text/html"], flags=re.DOTALL)
+
+        def kept(found: re.Match[str]) -> str:
+            file = f"{name}-{len(figures) + 1}.png"
+            figures[file] = base64.b64decode(found[1])
+            return f'src="{file}"'
+
+        html = re.sub(r'src="data:image/png;base64,([^"]*)"', kept, html)
         yield f'<div class="output">\n{html.strip()}\n</div>'
     elif "text/plain" in data:
         yield f"```text\n{data['text/plain']}\n```"

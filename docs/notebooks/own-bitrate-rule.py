@@ -50,8 +50,7 @@ network = {
 }
 own = {"kind": "bola", "rule": "careful:Careful"}
 runs = [anabranch.run(network, seed=3, set={"session.0.player": player}) for player in ("bola", own)]
-compared = anabranch.compare(*runs)
-compared.plot()
+anabranch.compare(*runs)
 # %% [markdown]
 # ## Against the others
 #

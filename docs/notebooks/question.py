@@ -14,8 +14,7 @@ import polars as pl
 # The shipped scenario `mobile/walk` has the network. A run as the last line of an input shows its summary and its figure.
 # %%
 run = anabranch.run("mobile/walk", seed=2)
-print(run)
-run.plot()
+run
 # %% [markdown]
 # One seed is one walk. It shows what can happen, not what usually does.
 #
