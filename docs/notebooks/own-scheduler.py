@@ -108,7 +108,7 @@ plan = {
 }
 print(*anabranch.sweep(plan, store="weights").sentences, sep="\n")
 # %% [markdown]
-# So this idea is `min-rtt` in disguise: among subflows with room the one with the lower round trip stays the cheaper one, however full its window is.
+# So this idea is `min-rtt` in disguise: the one with a quarter of the round trip stays the cheaper one, however full its window is.
 # That is what a comparison is for. [`earliest`](../algorithms/schedulers/earliest.md), at the top of the figure, also asks whether to wait.
 #
 # The contract that built-ins keep, and a first comparison, come from one command: `anabranch check weighted:Weighted`.
