@@ -39,11 +39,8 @@ from kernel_clients import (
 )
 from kernel_cost import CONNECTIONS, COST_SENDERS, cost
 from page_tables import markdown, replaced
-from scipy import stats
 
 from anabranch import _core
-from anabranch.live import browsing
-from anabranch.live.clients.watch import CLIENTS
 
 KEPT = Path(__file__).resolve().parent.parent / "docs" / "validation" / "kernel-controls-nginx.json"
 
@@ -82,6 +79,9 @@ def interval(values: Sequence[float], digits: int = 2) -> str:
     count, mean = len(values), statistics.fmean(values)
     if count < 2:
         return f"{mean:.{digits}f}"
+    # Every run is a process of its own, which imports this file, and has no use for this.
+    from scipy import stats
+
     half = float(stats.t.ppf(0.975, count - 1)) * statistics.stdev(values) / count**0.5
     return f"{mean:.{digits}f} ± {half:.{digits}f}"
 
@@ -178,6 +178,9 @@ WATCHED_NETWORKS = ("dash/ratio-1-5", "mptcp-plus/ratio-0.49")
 
 def players(runs: int, recordings: Path | None) -> list[Spec]:
     """A minute of video in the real dash.js."""
+    from anabranch.live import browsing
+    from anabranch.live.clients.watch import CLIENTS
+
     ladder = browsing.video(lambda _fraction: None)
     CLIENTS["dash.js"].prepare()
     return [

@@ -20,8 +20,7 @@ from typing import Any
 
 from anabranch import _core
 from anabranch.live import counters
-from anabranch.live.clients.browser import BrowserError
-from anabranch.live.clients.watch import CLIENTS, Place
+from anabranch.programs import ToolError
 
 CONTROLS = ("lia", "olia", "balia", "mcc")
 # `ip netns exec` and a pin below /sys do not go together: it mounts another /sys.
@@ -243,8 +242,16 @@ def controls_of(namespace: str, port: int) -> list[str]:
     return sorted({name for name in words if name in {"cubic", "bbr", "reno"} or name.startswith("anabranch_")})
 
 
+# When clients begin, after the links' traces: nginx, PUD and the testbed are ready by then, so that every run meets the
+# same part of a recording.
+BEGIN_S = 10.0
+
 # What is kept of a viewer's metrics.
 _KEPT = ("mean_bitrate_bps", "switches", "stalls", "stall_s", "startup_s", "played_s", "qoe_linear_per_segment")
+
+
+class LateError(Exception):
+    """A client would have begun later than others."""
 
 
 def attempt(spec: Spec) -> dict[str, Any] | None:
@@ -260,6 +267,9 @@ def attempt(spec: Spec) -> dict[str, Any] | None:
         if spec.sender.pud:
             stack.enter_context(path_use(server))
         stack.enter_context(nginx(server, root, spec.sender, folder, writes=WRITES[spec.writes]))
+        if (early_s := BEGIN_S - testbed.elapsed) < 0:
+            raise LateError(f"the client was ready {-early_s:.1f} s late")
+        time.sleep(early_s)
         found, viewed = _CLIENTS[spec.client](spec, testbed, folder)
         found["received"] = counters.received_bytes(testbed.namespace)
         found["joins"] = counters.mptcp(testbed.namespace).get("MPJoinSynAckRx", 0)
@@ -341,6 +351,9 @@ def _beside_tcp(spec: Spec, testbed: _core.Testbed, _folder: Path) -> Seen:
 
 def _dashjs(spec: Spec, testbed: _core.Testbed, folder: Path) -> Seen:
     """The real dash.js plays the ladder."""
+    # Every run is a process of its own, and others need nothing of this.
+    from anabranch.live.clients.watch import CLIENTS, Place
+
     assert spec.ladder is not None
     url = f"http://{SERVER}:{spec.sender.port}"
     place = Place(spec.scenario(), testbed.namespace, url, spec.ladder, folder, limit_s=180.0)
@@ -361,7 +374,7 @@ def counted(spec: Spec) -> dict[str, Any]:
     for invalid in range(TRIES):
         try:
             found = attempt(spec)
-        except (BrowserError, subprocess.TimeoutExpired) as error:
+        except (LateError, ToolError, subprocess.TimeoutExpired) as error:
             reasons.append(str(error))
             continue
         if found is not None:
