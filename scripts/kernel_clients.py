@@ -231,7 +231,7 @@ class Spec:
         return {**names, "size_kb": self.size_kb, "writes": self.writes}
 
 
-# Both subflows are established by then.
+# Both subflows are established by then, unless a recorded link carries nothing so long.
 LOOK_AFTER_S = 2.0
 
 
@@ -308,8 +308,10 @@ def _curl(spec: Spec, testbed: _core.Testbed, _folder: Path) -> Seen:
         url += f"?[1-{spec.count}]"
     command = inside(testbed.namespace, "mptcpize", "run", "curl", *options, url)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        time.sleep(LOOK_AFTER_S)
-        used = controls_of(_server_namespace(), spec.sender.port)
+        used: list[str] = []
+        while not used and process.poll() is None:
+            time.sleep(LOOK_AFTER_S)
+            used = controls_of(_server_namespace(), spec.sender.port)
         output, _ = process.communicate(timeout=390)
     assert process.returncode == 0, f"curl ended with {process.returncode}"
     rows = [line.split() for line in output.splitlines()]
@@ -386,8 +388,12 @@ def counted(spec: Spec) -> dict[str, Any]:
 def together(specs: Sequence[Spec], at_once: int) -> Iterator[dict[str, Any]]:
     """Runs them, several at a time, each in a process of its own, which is what names its namespaces."""
     with ProcessPoolExecutor(at_once, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
-        for done in as_completed([pool.submit(counted, spec) for spec in specs]):
-            yield done.result()
+        try:
+            for done in as_completed([pool.submit(counted, spec) for spec in specs]):
+                yield done.result()
+        finally:
+            # After an error nobody wants the runs that have not begun.
+            pool.shutdown(cancel_futures=True)
 
 
 def expected(sender: Sender) -> str:
