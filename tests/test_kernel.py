@@ -147,6 +147,21 @@ def test_lia_in_the_kernel_has_the_goals_of_rfc_6356(place: str) -> None:
     assert not uncoupled.goal.holds(uncoupled.mean), uncoupled.values
 
 
+def test_the_tables_of_nginx_follow_from_the_kept_runs() -> None:
+    """Those of curl and dash.js; each row has as many runs as it says."""
+    controls = load_script("kernel-controls")
+    page = (Path(__file__).parents[1] / "docs" / "validation" / "kernel-controls.md").read_text("utf-8")
+    kept = controls.Kept(controls.KEPT).records
+    assert len({controls.key(one) for one in kept}) == len(kept), "no run is counted twice"
+    tables = {one["table"] for one in kept}
+    assert {"downloads", "players", "sharing"} <= tables
+    for name in tables:
+        own = [one for one in kept if one["table"] == name]
+        for one in own:
+            controls.check(one)
+        assert controls.TABLES[name].of(own) in page, name
+
+
 def test_check_names_every_requirement() -> None:
     done = run("check")
     names = [check["name"] for check in _core.kernel_checks()]

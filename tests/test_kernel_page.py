@@ -24,6 +24,9 @@ TIMEOUT_S = 30.0
 LISTENING_AFTER_S = 5.0
 # PUD decides after 150 samples, ten a second; handshakes and slow start come first.
 DECIDED_WITHIN_S = 60.0
+# Long enough for the kernel's retransmission timers, and a rate that either path has.
+KILLED_FOR_S = 5.0
+SLOW_BYTES_PER_S = 50_000
 MARK = "-- the end of the output, with the exit code:"
 
 # What an installed machine has: packages, and systemd. Everything else of the page is run as it is.
@@ -119,6 +122,11 @@ def downloading(client: Namespace, folder: Path, address: str) -> Iterator[subpr
         process.communicate(timeout=TIMEOUT_S)
 
 
+def received(client: Namespace, folder: Path) -> int:
+    """Bytes that came in at the client, on both paths."""
+    return sum(int(line) for line in client.run("cat /sys/class/net/ct[12]/statistics/rx_bytes", folder).split())
+
+
 def soon(what: str, shell: Shell, command: str, pattern: str, within_s: float) -> str:
     """Asks until the output matches."""
     until = time.monotonic() + within_s
@@ -163,8 +171,18 @@ def test_the_commands_of_the_page(videos: Path) -> None:
             # The kernel refuses joins until the path manager of the command listens, a moment after this line.
             soon("an attachment", shell, "cat anabranch-paths.log", "is attached", TIMEOUT_S)
             time.sleep(LISTENING_AFTER_S)
-            with downloading(client, videos, "192.0.2.2"):
+            with downloading(client, videos, "192.0.2.2") as download:
                 soon("two subflows", shell, "anabranch kernel status", both, TIMEOUT_S)
                 decision = soon("a decision", shell, "cat anabranch-paths.log", "not used", DECIDED_WITHIN_S)
                 assert re.search(r"192\.0\.2\.2:80 -> 198\.51\.100\.1:\d+: not used", decision)
                 assert not re.search(r"-> 192\.0\.2\.1:\d+: not used", decision)
+                # The daemon is killed: the download goes on, and one command removes what was attached.
+                shell.run("kill -KILL $(cat anabranch-paths.pid); rm anabranch-paths.pid")
+                assert "Detached lia." in shell.run("anabranch kernel detach")
+                before = received(client, videos)
+                time.sleep(KILLED_FOR_S)
+                assert download.poll() is None
+                assert received(client, videos) - before > KILLED_FOR_S * SLOW_BYTES_PER_S
+            # Its connection was the last one.
+            names = "cat /proc/sys/net/ipv4/tcp_available_congestion_control"
+            soon("no program", shell, names, r"\A(?!.*anabranch_)", TIMEOUT_S)

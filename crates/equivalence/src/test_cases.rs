@@ -311,9 +311,14 @@ fn our_server() -> Vec<TestCase> {
 const COUPLED_CONTROLS: [&str; 4] = ["lia", "olia", "balia", "mcc"];
 
 fn coupled() -> Vec<TestCase> {
-    let kind = Kind::bulk(Part::Coupled, UPSTREAM, 5);
-    let pairs = PAIRS.iter().flat_map(|pair| COUPLED_CONTROLS.map(|control| kind.case(pair, control)));
-    pairs.collect()
+    let of_pair = |pair: &[Link; 2]| {
+        let lossy = pair.iter().any(|link| link.loss > 0);
+        // Coupled windows are smaller than uncoupled ones, so that chance decides more of what random losses leave of them.
+        let (live_runs, simulated_runs) = if lossy { (LOSSY_RUNS, LOSSY_SIMULATED_RUNS) } else { (5, SIMULATED_RUNS) };
+        let kind = Kind::bulk(Part::Coupled, UPSTREAM, live_runs);
+        COUPLED_CONTROLS.map(|control| TestCase { simulated_runs, ..kind.case(pair, control) })
+    };
+    PAIRS.iter().flat_map(of_pair).collect()
 }
 
 /// dash.js without its fast switch: with it, it fetches the segment on screen again and keeps its buffer almost empty,
