@@ -31,7 +31,7 @@ RUST_SOURCES := $(shell find crates scenarios -type f \( -name '*.rs' -o -name '
                 Cargo.toml Cargo.lock .cargo/config.toml
 PYTHON_TREES := python tests scripts
 
-.PHONY: help demo images test rust-test python-test check check-rust check-python words slow compare bench bench-live instructions build wheel docs site validation tables fuzz matrix uploads soak tools clean
+.PHONY: help demo images test rust python rust-test python-test check check-rust check-python words slow compare bench bench-live instructions build wheel docs site validation tables fuzz matrix uploads soak tools clean
 
 help: ## Lists these verbs.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -141,10 +141,15 @@ images: demo ## Draws the figures of the documentation again, but for those of l
 test: | $(VENV)/.created ## Runs every test that this machine can run, but the slow suite, and the checks.
 	@# What is installed comes over the network, while Cargo compiles.
 	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.development $(VENV)/.testable
-	@# Tests in real time wait most of the time, so that both suites together take little longer than one of them.
-	@echo "The tests of Rust and of Python run beside each other; their output follows as each of them ends."
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target rust-test python-test
-	@$(MAKE) --no-print-directory check
+	@# Tests in real time wait most of the time, so that both languages together take little longer than one of them.
+	@echo "Tests and checks of Rust and of Python run beside each other; their output follows as each of them ends."
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=recurse rust python
+
+rust: rust-test ## Tests and checks of Rust.
+	@$(MAKE) --no-print-directory check-rust
+
+python: python-test ## Tests and checks of Python and of the documentation.
+	@$(MAKE) --no-print-directory check-python
 
 # Without the flags of make, because rustdoc would look for a job server that is not for it.
 rust-test: $(VENV)/.testable
@@ -175,12 +180,15 @@ check-python: $(VENV)/.development $(VENV)/.testable
 words: $(VENV)/.created ## Finds words for which the project has a standard term (scripts/words.toml).
 	$(BIN)/python scripts/check-words.py
 
+SLOW_TEST = $(CARGO) test --workspace --profile slow --locked $(FEATURES) --features anabranch-live/model
+
 slow: build $(VENV)/.development $(VENV)/.site ## Runs the slow suite: many seeds, ten thousand random networks, the kernel beside the simulation.
 	@# All of Python's tests: those of `make test` have not seen the release build, which is what users get.
 	$(BIN)/pytest -m "slow or not slow"
-	$(CARGO) test --workspace --profile slow --locked $(FEATURES) -- --ignored
+	$(SLOW_TEST) -- --ignored
 	@# The whole workspace, because one package alone would be compiled anew, with other features.
-	ANABRANCH_CASES=10000 $(CARGO) test --workspace --lib --profile slow --locked $(FEATURES) random_networks
+	$(SLOW_TEST) --test channel_model
+	ANABRANCH_CASES=10000 $(SLOW_TEST) --lib random_networks
 
 compare: build ## Compares metrics and events of 133 runs with those that were recorded: behaviour that must not change.
 	$(BIN)/python scripts/compare-behaviour.py $(COMPARE)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from anabranch.experiments import contrast
-from anabranch.experiments.contrast import Contrast, Margin
+from anabranch.experiments.contrast_spec import Contrast, Margin
 from anabranch.experiments.plan import Figure
 from anabranch.report import charts, page, paper
 from anabranch.report.document import MapChart, Report, Section

@@ -229,6 +229,7 @@ def received_two_joins(site: Path, client: Namespace) -> bool:
     return int(rows[rows.index("MPTcpExtMPJoinSynAckRx") + 1]) == 2
 
 
+@pytest.mark.slow
 def test_a_reload_keeps_connections_and_changes_what_new_ones_get(site: Path) -> None:
     with network(True, site) as (machine, client):
         service = Service(machine, site)
@@ -273,6 +274,7 @@ def test_a_reload_keeps_connections_and_changes_what_new_ones_get(site: Path) ->
             service.end()
 
 
+@pytest.mark.slow
 def test_systemd_gets_its_messages_and_signs_of_life(site: Path) -> None:
     with manager(site) as (path, received), network(True, site) as (machine, _):
         service = Service(machine, site, f"NOTIFY_SOCKET={path} WATCHDOG_USEC=2000000")

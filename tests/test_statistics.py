@@ -9,7 +9,8 @@ import pytest
 
 from anabranch import InputError
 from anabranch.experiments import statistics
-from anabranch.experiments.contrast import Comparison, Contrast, Margin, Verdict, compare, rows
+from anabranch.experiments.contrast import Comparison, Verdict, compare, rows
+from anabranch.experiments.contrast_spec import Contrast, Margin
 from anabranch.experiments.stopping import Goal, more_seeds
 
 # Student's sleep data (Biometrika 6, 1908), as R has it: t.test(extra ~ group, data = sleep, paired = TRUE).

@@ -204,6 +204,7 @@ def test_a_store_of_another_build_is_refused(tmp_path: Path) -> None:
 # --- The sweep ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_sweep_that_was_killed_ten_times_gives_the_table_of_an_undisturbed_one(small: Path, tmp_path: Path) -> None:
     # So many runs that no kill comes after the last.
     small.write_text(PLAN.replace("seeds = 20", "seeds = 120"), "utf-8")

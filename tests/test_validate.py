@@ -96,6 +96,7 @@ def test_the_quick_test_cases_do_not_contradict_the_kernel(launch: Run) -> None:
     assert (done.returncode == 0) == (report["verdict"] != "differs")
 
 
+@pytest.mark.slow
 def test_the_real_dash_js_is_a_witness_as_long_as_it_is_wanted(ladder: Path) -> None:
     require_live("ffmpeg", "chromium", "npm", "mptcpize")
     from anabranch.live import browsing

@@ -1,7 +1,6 @@
 //! The channel between the endpoint's loop and a task, under all interleavings of the two threads.
 //!
 //! The file under test is compiled here with loom's primitives; a lost wake-up is a deadlock, which loom reports.
-#![cfg(feature = "serve")]
 #![expect(dead_code, reason = "the model calls what the interleavings are about")]
 
 mod sync {

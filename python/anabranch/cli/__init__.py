@@ -1,4 +1,4 @@
-"""The command line: one module for each of its commands."""
+"""The command line: one module for each of its commands (:mod:`anabranch.cli.commands`)."""
 
 from __future__ import annotations
 
@@ -11,30 +11,13 @@ import typer
 from rich.text import Text
 
 from anabranch import AlgorithmError, InputError, __version__, _core
-from anabranch.cli import (
-    attaching,
-    checking,
-    comparing,
-    completing,
-    content,
-    demonstrating,
-    examining,
-    listing,
-    papering,
-    planning,
-    reporting,
-    reproducing,
-    running,
-    schema,
-    serving,
-    sweeping,
-    tracing,
-    validating,
-)
+from anabranch.cli import completing
+from anabranch.cli.commands import Commands
 from anabranch.cli.console import Exit, err, say_error
 from anabranch.programs import ToolError
 
 app = typer.Typer(
+    cls=Commands,
     help="Multipath video streaming, from the equation to the wire.",
     epilog="Start with: anabranch demo; then: anabranch list scenarios, and anabranch run sticky/base",
     no_args_is_help=True,
@@ -59,26 +42,6 @@ def _options(
     ] = False,
 ) -> None:
     pass
-
-
-app.command("demo", epilog=demonstrating.EXAMPLES)(demonstrating.demonstrate)
-app.command("list", epilog=listing.EXAMPLES)(listing.list_names)
-app.command("run", epilog=running.EXAMPLES)(running.run)
-app.add_typer(planning.app, name="plan")
-app.command("sweep", epilog=sweeping.EXAMPLES)(sweeping.sweep)
-app.command("report", epilog=reporting.EXAMPLES)(reporting.report)
-app.command("compare", epilog=comparing.EXAMPLES)(comparing.compare)
-app.command("check", epilog=checking.EXAMPLES)(checking.check)
-app.add_typer(papering.app, name="paper")
-app.command("reproduce", epilog=reproducing.EXAMPLES)(reproducing.reproduce)
-app.add_typer(content.app, name="content")
-app.command("completion", epilog=completing.EXAMPLES)(completing.print_script)
-app.command("doctor", epilog=examining.EXAMPLES)(examining.examine)
-app.add_typer(attaching.app, name="kernel")
-app.command("schema", epilog=schema.EXAMPLES)(schema.print_schema)
-app.command("serve", epilog=serving.EXAMPLES)(serving.serve)
-app.add_typer(tracing.app, name="trace")
-app.command("validate", epilog=validating.EXAMPLES)(validating.validate)
 
 
 def main() -> None:

@@ -108,8 +108,9 @@ def papers(incomplete: str) -> Names:
 
 def kinds(incomplete: str) -> Names:
     """What `anabranch list` can list."""
-    names = dict.fromkeys([of for of, *_ in _core.registry()] + ["plans", "papers"])
-    return [(name, "") for name in names if name.startswith(incomplete)]
+    from anabranch.cli import listing
+
+    return [(name, "") for name in listing.kinds() if name.startswith(incomplete)]
 
 
 # What a key's value is the name of.

@@ -47,37 +47,46 @@ def list_names(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """List what can be named: schedulers, congestion controls, players, scenarios and so on."""
-    groups = grouped()
-    if kind is not None:
-        if kind not in groups:
-            raise InputError(unknown(kind, list(groups)))
-        groups = {kind: groups[kind]}
+    known = kinds()
+    if kind is not None and kind not in known:
+        raise InputError(unknown(kind, known))
+    groups = {each: entries(each) for each in (known if kind is None else [kind])}
     if as_json:
         print(json.dumps(groups, indent=2, ensure_ascii=False))
         return
-    for number, (name, entries) in enumerate(groups.items()):
+    for number, (name, listed) in enumerate(groups.items()):
         answer(Text(f"{'' if number == 0 else chr(10)}{name}", style="bold"))
         if name in _NOTES:
             answer(Text(_NOTES[name], style="dim"))
-        answer(_table(entries))
+        answer(_table(listed))
 
 
-def grouped() -> dict[str, list[Entry]]:
-    """The registry by kind, in its own order."""
-    from anabranch.experiments import paper as papers
-    from anabranch.experiments import plan as plans
+def kinds() -> list[str]:
+    """The kinds of what can be named, in the order of the registry."""
+    return [*dict.fromkeys(of for of, *_ in _core.registry()), "plans", "papers"]
 
+
+def entries(kind: str) -> list[Entry]:
+    """All of one kind, in the order of the registry. Plans and papers are read only where they are asked for."""
+    if kind == "plans":
+        from anabranch.experiments import plan
+
+        return [_entry(name, plan.load(name).question) for name in plan.shipped()]
+    if kind == "papers":
+        from anabranch.experiments import paper
+
+        shipped = [paper.load(name) for name in paper.shipped()]
+        return [_entry(each.name, f"{each.title}.", each.source) for each in shipped]
     registry = _core.registry()
-    groups: dict[str, list[Entry]] = {}
-    for kind, name, summary, source in registry:
-        also = [other for other, same, *_ in registry if same == name and other != kind]
-        groups.setdefault(kind, []).append({"name": name, "summary": summary, "source": source, "also": also})
-    groups["plans"] = [
-        {"name": name, "summary": plans.load(name).question, "source": "", "also": []} for name in plans.shipped()
+    return [
+        _entry(name, summary, source, [other for other, same, *_ in registry if same == name and other != kind])
+        for of, name, summary, source in registry
+        if of == kind
     ]
-    shipped = [papers.load(name) for name in papers.shipped()]
-    groups["papers"] = [{"name": p.name, "summary": f"{p.title}.", "source": p.source, "also": []} for p in shipped]
-    return groups
+
+
+def _entry(name: str, summary: str, source: str = "", also: list[str] | None = None) -> Entry:
+    return {"name": name, "summary": summary, "source": source, "also": also or []}
 
 
 def unknown(word: str, known: list[str]) -> str:

@@ -15,7 +15,7 @@ from anabranch import InputError, _core
 from anabranch.cli import configuration, unit
 from anabranch.cli.attending import attend
 from anabranch.cli.console import Exit, fail
-from anabranch.cli.listing import grouped, unknown
+from anabranch.cli.listing import entries, unknown
 from anabranch.cli.notify import Notifier
 from anabranch.cli.supervising import Options, Supervisor
 from anabranch.cli.supervising import pid_file as _pid_file
@@ -321,6 +321,6 @@ def _path(text: str) -> tuple[str, str]:
 
 
 def _check_name(option: str, kind: str, name: str) -> None:
-    known = [entry["name"] for entry in grouped()[kind]]
+    known = [entry["name"] for entry in entries(kind)]
     if name not in known:
         raise InputError(f"{option}: {unknown(name, known)}")

@@ -19,53 +19,9 @@ import polars as pl
 
 from anabranch import InputError
 from anabranch.experiments import columns, statistics
-from anabranch.experiments.document import Way, alternatives
+from anabranch.experiments.contrast_spec import Contrast, Labels
+from anabranch.experiments.document import alternatives
 from anabranch.experiments.statistics import SIGNIFICANCE, Array, Interval, Paired
-
-Labels = Mapping[str, Any]
-"""The values of axes, by column."""
-
-
-@dataclass(frozen=True)
-class Margin:
-    """The largest difference without practical meaning.
-
-    Attributes:
-        size: How large.
-        relative: Whether that is a share of the reference's mean.
-    """
-
-    size: float
-    relative: bool
-
-    def of(self, reference: float) -> float:
-        """The margin in the metric's unit."""
-        return self.size * abs(reference) if self.relative else self.size
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """What is compared.
-
-    Attributes:
-        metric: The column.
-        higher_is_better: Whether more of it is better.
-        between: The axes whose values are compared.
-        units: The axes whose values are pairs, as seeds are. The rest of the axes make a comparison each.
-        reference: What all others are compared with; the best where absent.
-        margin: What counts as equivalent.
-        quantiles: Quantiles that are compared, too.
-        way: Where in the plan it is written.
-    """
-
-    metric: str
-    higher_is_better: bool
-    between: tuple[str, ...]
-    units: tuple[str, ...] = ()
-    reference: Labels | None = None
-    margin: Margin | None = None
-    quantiles: tuple[float, ...] = ()
-    way: Way = ()
 
 
 class Verdict(StrEnum):

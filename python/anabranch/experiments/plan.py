@@ -14,7 +14,7 @@ from typing import Any
 
 from anabranch import InputError, _core
 from anabranch.experiments import engines, variation
-from anabranch.experiments.contrast import Contrast, Margin
+from anabranch.experiments.contrast_spec import Contrast, Margin
 from anabranch.experiments.document import Document, Way, alternatives, read
 from anabranch.experiments.engines import SIMULATION, Engine
 from anabranch.experiments.variation import MOST_POINTS, Axis, Draw

@@ -17,6 +17,7 @@ from anabranch import InputError, _core
 from anabranch.experiments import columns, conditions, contrast, origin, table
 from anabranch.experiments.conditions import Condition, Run
 from anabranch.experiments.contrast import Comparison
+from anabranch.experiments.contrast_spec import Contrast
 from anabranch.experiments.document import Way, alternatives
 from anabranch.experiments.executor import Executor, Finished
 from anabranch.experiments.plan import Plan
@@ -205,7 +206,7 @@ def _round(
     return Result(sessions, segments, comparisons, seeds, made=made, kept=kept, failed=failed)
 
 
-def compare(sessions: pl.DataFrame, each: contrast.Contrast, axes: Sequence[str]) -> list[Comparison]:
+def compare(sessions: pl.DataFrame, each: Contrast, axes: Sequence[str]) -> list[Comparison]:
     """What a contrast of a plan says; nothing where all runs failed."""
     if each.metric not in sessions.columns:
         return []

@@ -9,7 +9,8 @@ import polars as pl
 
 from anabranch import InputError
 from anabranch.experiments import contrast, table
-from anabranch.experiments.contrast import Comparison, Contrast
+from anabranch.experiments.contrast import Comparison
+from anabranch.experiments.contrast_spec import Contrast
 from anabranch.experiments.table import About
 
 _TABLE = "table"

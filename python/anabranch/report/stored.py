@@ -16,7 +16,8 @@ import polars as pl
 from anabranch import InputError, _core, metrics, numerals, provenance, recording
 from anabranch.experiments import columns, origin, statistics, store, summary, sweep, table
 from anabranch.experiments.conditions import Run
-from anabranch.experiments.contrast import Comparison, Contrast, Entry, Verdict
+from anabranch.experiments.contrast import Comparison, Entry, Verdict
+from anabranch.experiments.contrast_spec import Contrast
 from anabranch.experiments.origin import Origin
 from anabranch.experiments.plan import Figure, Plan
 from anabranch.report import charts, selection

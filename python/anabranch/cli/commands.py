@@ -1,0 +1,80 @@
+"""The commands by name, each in a module of its own, which is imported when the command is named.
+
+To import them all takes most of half a second: libraries of tables, numbers and figures, of which `anabranch list` or
+a shell that completes a word needs none.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+_PLACES = {
+    "demo": "demonstrating:demonstrate",
+    "list": "listing:list_names",
+    "run": "running:run",
+    "plan": "planning:app",
+    "sweep": "sweeping:sweep",
+    "report": "reporting:report",
+    "compare": "comparing:compare",
+    "check": "checking:check",
+    "paper": "papering:app",
+    "reproduce": "reproducing:reproduce",
+    "content": "content:app",
+    "completion": "completing:print_script",
+    "doctor": "examining:examine",
+    "kernel": "attaching:app",
+    "schema": "schema:print_schema",
+    "serve": "serving:serve",
+    "trace": "tracing:app",
+    "validate": "validating:validate",
+}
+"""Each command's module in this package and, behind the colon, its function, or its application with subcommands."""
+
+
+def _load(name: str) -> Any:
+    """The command of a name, as the library of command lines has it."""
+    module_name, _, attribute = _PLACES[name].partition(":")
+    module = importlib.import_module(f"anabranch.cli.{module_name}")
+    found = getattr(module, attribute)
+    if not isinstance(found, typer.Typer):
+        alone = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+        alone.command(name, epilog=module.EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})(found)
+        found = alone
+    command = typer.main.get_command(found)
+    command.name = name
+    return command
+
+
+class _Commands(Mapping[str, Any]):
+    """All commands, in the order in which the help lists them."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            self._loaded[name] = _load(name)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PLACES)
+
+    def __len__(self) -> int:
+        return len(_PLACES)
+
+
+class Commands(TyperGroup):
+    """The group of all commands."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = _Commands()  # type: ignore[assignment]
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """Their names, without importing anything."""
+        return list(self.commands)
