@@ -37,6 +37,12 @@ impl Agenda {
         }
     }
 
+    /// The timeout of a component.
+    #[inline]
+    pub fn time(&self, component: usize) -> Instant {
+        self.times[component]
+    }
+
     /// Replays the matches on the way from a component, whose time has changed, to the root.
     fn replay(&mut self, component: usize) {
         let component = component as u32;

@@ -189,23 +189,28 @@ impl Flow {
     }
 
     /// The next timeout of this end; [`Instant::FAR_FUTURE`] if there is none.
-    pub fn poll_timeout(&self, side: Side) -> Instant {
-        let earlier = self.retired.iter().filter_map(|old| old.poll_timeout(side)).min();
-        self.poll_timeout_of_current(side).min(earlier.unwrap_or(Instant::FAR_FUTURE))
+    pub fn find_timeout(&mut self, side: Side) -> Instant {
+        self.next_timeout(side, Connection::find_timeout)
     }
 
-    fn poll_timeout_of_current(&self, side: Side) -> Instant {
-        let connection = match (side, &self.server) {
-            (Side::Client, _) if !self.begun => return self.start,
-            (Side::Client, _) => &self.client.connection,
-            (Side::Server, Server::Accepted(end)) => &end.connection,
-            (Side::Server, _) => return Instant::FAR_FUTURE,
+    /// A time that is not after [`Flow::find_timeout`], see [`Connection::timeout_bound`].
+    #[inline]
+    pub fn timeout_bound(&mut self, side: Side) -> Instant {
+        self.next_timeout(side, Connection::timeout_bound)
+    }
+
+    /// The next timeout of this end, that of its present connection as told.
+    #[inline]
+    fn next_timeout(&mut self, side: Side, of_connection: impl Fn(&mut Connection) -> Instant) -> Instant {
+        let earlier = self.retired.iter().filter_map(|old| old.poll_timeout(side)).min();
+        let earlier = earlier.unwrap_or(Instant::FAR_FUTURE);
+        let present = match (side, &mut self.server) {
+            (Side::Client, _) if !self.begun => self.start,
+            (Side::Client, _) => of_connection(&mut self.client.connection).min(self.player_timeout()),
+            (Side::Server, Server::Accepted(end)) => of_connection(&mut end.connection),
+            (Side::Server, _) => Instant::FAR_FUTURE,
         };
-        let transport = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
-        match side {
-            Side::Client => transport.min(self.player_timeout()),
-            Side::Server => transport,
-        }
+        present.min(earlier)
     }
 
     fn player_timeout(&self) -> Instant {

@@ -11,9 +11,7 @@ impl Connection {
         match choice {
             Choice::Handshake(at) => Some(self.encode_handshake(now, at)),
             Choice::Reset(at) => Some(self.encode_reset(now, at)),
-            Choice::Retransmit { at, position, record, kind } => {
-                Some(self.encode_retransmission(now, at, position, record, kind))
-            }
+            Choice::Retransmit { at, position, kind } => self.encode_retransmission(now, at, position, kind),
             Choice::Data { at, chunk, source } => self.carry_out_data(now, at, chunk, source),
             Choice::End(at) => {
                 self.subflows[at].errands.data_fin_sent();

@@ -2,7 +2,7 @@
 
 use super::{Connection, Mode, Transmit};
 use crate::scheduler::Sent;
-use crate::subflow::{Chunk, Opening, Record, State};
+use crate::subflow::{Chunk, Opening, State};
 use anabranch_events::{CloseReason, SendKind, TransportEvent};
 use anabranch_segment::{
     CapableFlags, DataSeq, Dss, Flags, MAX_OPTIONS_LEN, Mapping, MptcpOption, SackBlock, SackBlocks, Segment,
@@ -130,15 +130,15 @@ impl Connection {
         self.transmit(at, segment, chunk.stream_offset)
     }
 
-    /// A retransmission, with the same sequence numbers and the same mapping.
+    /// A retransmission of the packet at `position`, with the same sequence numbers and the same mapping.
     pub(super) fn encode_retransmission(
         &mut self,
         now: Instant,
         at: usize,
         position: u64,
-        record: Record,
         kind: SendKind,
-    ) -> Transmit {
+    ) -> Option<Transmit> {
+        let record = *self.subflows[at].sender.board().get(position)?;
         let flags = if record.fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
         let segment = self.data_segment(now, at, record.start, record.stream_offset, record.len, flags);
         if record.len > 0 {
@@ -147,7 +147,7 @@ impl Connection {
         let subflow = &mut self.subflows[at];
         subflow.sender.on_retransmitted(now, position, record.len);
         subflow.sent_in_burst = true;
-        self.transmit(at, segment, record.stream_offset)
+        Some(self.transmit(at, segment, record.stream_offset))
     }
 
     /// A segment with `len` bytes of the stream from `stream_offset` on, at the subflow's offset `start`; the

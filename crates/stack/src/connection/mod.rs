@@ -336,7 +336,7 @@ impl Connection {
 
     /// Emits the state of every subflow.
     pub fn sample(&mut self, now: Instant) {
-        for subflow in self.subflows.iter_mut() {
+        for subflow in self.subflows.iter_noted() {
             if !subflow.is_established() {
                 continue;
             }

@@ -489,7 +489,8 @@ impl Scoreboard {
         self.records.iter().take(NEAR).any(covers)
     }
 
-    fn get(&self, position: u64) -> Option<&Record> {
+    /// The packet at `position`; `None` if it was acknowledged.
+    pub fn get(&self, position: u64) -> Option<&Record> {
         self.records.get(position.checked_sub(self.first)? as usize)
     }
 }
