@@ -247,7 +247,7 @@ impl Connection {
     }
 
     fn place_new(&mut self, at: usize, bytes: u64) -> Option<Choice> {
-        let payload = u64::from(self.full_payload(at));
+        let payload = u64::from(self.subflows.latest_view(at).mss);
         let (limit, written) = match self.config.transport.commit {
             Commit::AtWindow => (payload, self.outgoing.unsent()),
             Commit::IntoBuffer => (bytes.max(1), self.outgoing.begin_write()),
@@ -307,7 +307,7 @@ impl Connection {
             // This data leaves at once, so pacing and bursts matter; a queue can take data at any time.
             let unsent = self.outgoing.unsent();
             for at in set.iter() {
-                let full = options.full_payload(&self.subflows[at]);
+                let full = self.subflows.latest_view(at).mss;
                 if !self.may_send_now(now, at) || self.subflows.defers_for_burst(now, at, unsent, full) {
                     set.remove(at);
                 }

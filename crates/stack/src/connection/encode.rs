@@ -131,14 +131,9 @@ impl Connection {
     }
 
     /// A retransmission of the packet at `position`, with the same sequence numbers and the same mapping.
-    pub(super) fn encode_retransmission(
-        &mut self,
-        now: Instant,
-        at: usize,
-        position: u64,
-        kind: SendKind,
-    ) -> Option<Transmit> {
-        let record = *self.subflows[at].sender.board().get(position)?;
+    pub(super) fn encode_retransmission(&mut self, now: Instant, at: usize, position: u64, kind: SendKind) -> Transmit {
+        let record = self.subflows[at].sender.board().get(position).copied();
+        let record = record.expect("what is chosen to be retransmitted was not acknowledged");
         let flags = if record.fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
         let segment = self.data_segment(now, at, record.start, record.stream_offset, record.len, flags);
         if record.len > 0 {
@@ -147,7 +142,7 @@ impl Connection {
         let subflow = &mut self.subflows[at];
         subflow.sender.on_retransmitted(now, position, record.len);
         subflow.sent_in_burst = true;
-        Some(self.transmit(at, segment, record.stream_offset))
+        self.transmit(at, segment, record.stream_offset)
     }
 
     /// A segment with `len` bytes of the stream from `stream_offset` on, at the subflow's offset `start`; the

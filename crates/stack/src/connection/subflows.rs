@@ -277,6 +277,13 @@ impl Subflows {
         &self.views
     }
 
+    /// The view of a subflow that nothing but packets with new data has changed since views were read.
+    #[inline]
+    pub fn latest_view(&self, at: usize) -> &SubflowView {
+        debug_assert!(!self.changed.contains(at), "the view of subflow {at} is out of date");
+        &self.views[at]
+    }
+
     /// What the views say, in sets.
     #[inline]
     pub fn standing(&mut self, options: DataOptions) -> &Standing {
