@@ -213,7 +213,7 @@ impl<'a> World<'a> {
     /// The flow and the side of an endpoint's component.
     fn endpoint(&self, component: usize) -> (usize, Side) {
         let endpoint = component - (SCHEDULE + 1 + self.network.len());
-        (endpoint / 2, if endpoint % 2 == 0 { Side::Client } else { Side::Server })
+        (endpoint / 2, if endpoint.is_multiple_of(2) { Side::Client } else { Side::Server })
     }
 
     /// A timer of an endpoint may be due: the agenda has a lower bound. If none is, only the agenda is set again.
