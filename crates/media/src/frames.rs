@@ -252,6 +252,12 @@ impl FrameTable {
         (offset >= self.header && k < self.len()).then_some(k)
     }
 
+    /// The same as [`FrameTable::at_offset`], without a search if it is the picture `near` or the one after it.
+    pub fn at_offset_near(&self, offset: u64, near: u32) -> Option<u32> {
+        let contains = |k: &u32| *k < self.len() && (self.start(*k)..self.end(*k)).contains(&offset);
+        [near, near.saturating_add(1)].into_iter().find(contains).or_else(|| self.at_offset(offset))
+    }
+
     /// The picture that is due at playing time `time`; past the end, the number of pictures.
     pub fn at_time(&self, time: Duration) -> u32 {
         u32::try_from(self.frame_rate.pictures_in(time)).map_or(self.len(), |k| k.min(self.len()))

@@ -78,6 +78,8 @@ pub struct SwitchPredictor {
     body_at: u64,
     /// Offset of the new data since the last switch.
     run_from: u64,
+    /// The picture at the last switch: mostly the next switch is in the same picture or in the next one.
+    last_frame: u32,
     counts: ForecastCounts,
 }
 
@@ -87,7 +89,8 @@ impl SwitchPredictor {
     pub fn new(frames: Arc<FrameTable>, packet_bytes: u32, body_at: u64) -> Self {
         let playing_rate = Bandwidth::from_bytes_per(frames.size(), frames.duration());
         let packet_bytes = packet_bytes.max(1);
-        SwitchPredictor { frames, playing_rate, packet_bytes, body_at, run_from: 0, counts: ForecastCounts::default() }
+        let counts = ForecastCounts::default();
+        SwitchPredictor { frames, playing_rate, packet_bytes, body_at, run_from: 0, last_frame: 0, counts }
     }
 
     /// Processes one event of the sender; a switch gives a forecast.
@@ -134,10 +137,12 @@ impl SwitchPredictor {
     }
 
     /// The picture at an offset of the stream, F and F_i.
-    fn picture_at(&self, offset: u64) -> (Option<u32>, u32, u32) {
-        let Some(frame) = offset.checked_sub(self.body_at).and_then(|o| self.frames.at_offset(o)) else {
+    fn picture_at(&mut self, offset: u64) -> (Option<u32>, u32, u32) {
+        let Some(frame) = offset.checked_sub(self.body_at).and_then(|o| self.frames.at_offset_near(o, self.last_frame))
+        else {
             return (None, 0, 0);
         };
+        self.last_frame = frame;
         let (start, end) = (self.body_at + self.frames.start(frame), self.body_at + self.frames.end(frame));
         // A retransmission is behind the current run; then the whole picture so far counts.
         let from = if self.run_from <= offset { start.max(self.run_from) } else { start };

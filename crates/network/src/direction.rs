@@ -123,6 +123,12 @@ impl<P: Packet> Direction<P> {
         (self.next_delivery != Instant::FAR_FUTURE).then_some(self.next_delivery)
     }
 
+    /// The time of [`poll_timeout`](Self::poll_timeout); [`Instant::FAR_FUTURE`] for none.
+    #[inline]
+    pub fn next_delivery(&self) -> Instant {
+        self.next_delivery
+    }
+
     /// The next packet that has arrived at the far end by now, which stays inside.
     #[inline]
     pub fn peek_delivery(&mut self, now: Instant) -> Option<&P> {

@@ -153,6 +153,10 @@ impl Observer {
     pub fn see_sender(&mut self, log: &mut Log<TransportEvent>) {
         log.consume(|at, event| {
             self.transport.observe_sender(at, event);
+            // Most events are of segments, of which only the transport's numbers and the table of events tell.
+            if self.rows.is_none() && matches!(event, TransportEvent::SegmentSent { .. }) {
+                return;
+            }
             let forecast = self.predictor.as_mut().and_then(|predictor| predictor.observe(at, event));
             if let (Some(forecast), Some(recorder)) = (forecast, &mut self.recorder) {
                 recorder.forecast(forecast);

@@ -204,8 +204,11 @@ impl SubflowView {
 
     /// Free packets of the congestion window, counting queued segments as sent.
     pub fn room(&self) -> u32 {
-        let queued = self.queued.div_ceil(u64::from(self.mss.max(1)));
-        let queued = u32::try_from(queued).unwrap_or(u32::MAX);
+        let queued = match self.queued {
+            // Mostly; a division takes long.
+            0 => 0,
+            bytes => u32::try_from(bytes.div_ceil(u64::from(self.mss.max(1)))).unwrap_or(u32::MAX),
+        };
         self.cwnd.floor().saturating_sub(self.in_flight.saturating_add(queued))
     }
 

@@ -82,6 +82,9 @@ fn offsets_and_times_find_their_picture() {
     let table = FrameTable::from_sizes(FrameRate::from_fps(25).unwrap(), 100, [10, 20, 30]);
     let found: Vec<_> = [0, 99, 100, 109, 110, 129, 130, 159, 160].map(|o| table.at_offset(o)).into();
     assert_eq!(found, [None, None, Some(0), Some(0), Some(1), Some(1), Some(2), Some(2), None]);
+    for (offset, near) in (90..170).flat_map(|offset| [0, 1, 2, 3, u32::MAX].map(|near| (offset, near))) {
+        assert_eq!(table.at_offset_near(offset, near), table.at_offset(offset), "{offset} near {near}");
+    }
     assert_eq!([0, 109, 110, 159, 160, 999].map(|b| table.complete_within(b)), [0, 0, 1, 2, 3, 3]);
     assert_eq!([0, 39, 40, 119, 120, 500].map(|t| table.at_time(Duration::from_millis(t))), [0, 0, 1, 2, 3, 3]);
     assert_eq!((table.start(0), table.start(2), table.size()), (100, 130, 160));

@@ -415,7 +415,10 @@ impl Player for Vlc {
             Demux::Pacing { until } => Some(until),
             _ => None,
         };
-        [step, self.screen.next_change()].into_iter().flatten().min()
+        match (step, self.screen.next_change()) {
+            (Some(step), Some(change)) => Some(step.min(change)),
+            (step, change) => step.or(change),
+        }
     }
 
     fn finished(&self) -> bool {

@@ -9,57 +9,72 @@ use anabranch_units::Instant;
 /// The timeouts of a fixed number of components.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
-    /// One per leaf; [`Instant::FAR_FUTURE`]: never. Padded to a power of two.
-    times: Vec<Instant>,
-    /// `winners[1]` is the root, the children of `i` are `2 i` and `2 i + 1`, and the leaf of component `c` is `times.len() + c`.
-    winners: Vec<u32>,
+    /// `nodes[1]` is the root, the children of `i` are `2 i` and `2 i + 1`, and the leaf of component `c` is `nodes.len() / 2 + c`.
+    /// A node has the time and the component of its winner. The leaves are padded to a power of two.
+    nodes: Vec<Node>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Node {
+    /// [`Instant::FAR_FUTURE`]: never.
+    time: Instant,
+    component: u32,
 }
 
 impl Agenda {
     /// For components `0..count`, all without a timeout.
     pub fn new(count: usize) -> Self {
         let leaves = count.next_power_of_two().max(2);
-        let mut winners: Vec<u32> = vec![0; leaves];
-        winners.extend(0..leaves as u32);
+        let mut nodes = vec![Node { time: Instant::FAR_FUTURE, component: 0 }; 2 * leaves];
+        for component in 0..leaves {
+            nodes[leaves + component].component = component as u32;
+        }
         for node in (1..leaves).rev() {
             // All times are equal, so the left child wins everywhere.
-            winners[node] = winners[2 * node];
+            nodes[node] = nodes[2 * node];
         }
-        Agenda { times: vec![Instant::FAR_FUTURE; leaves], winners }
+        Agenda { nodes }
     }
 
     /// Sets the timeout of a component; [`Instant::FAR_FUTURE`] if it has none.
     #[inline]
     pub fn set(&mut self, component: usize, at: Instant) {
-        if self.times[component] != at {
-            self.times[component] = at;
-            self.replay(component);
+        let leaf = self.nodes.len() / 2 + component;
+        if self.nodes[leaf].time != at {
+            self.nodes[leaf].time = at;
+            self.replay(leaf);
         }
     }
 
-    /// Replays the matches on the way from a component, whose time has changed, to the root.
-    fn replay(&mut self, component: usize) {
-        let component = component as u32;
-        let mut winner = (self.times[component as usize], component);
-        let mut node = self.times.len() + component as usize;
+    /// The timeout of a component.
+    #[inline]
+    pub fn time(&self, component: usize) -> Instant {
+        self.nodes[self.nodes.len() / 2 + component].time
+    }
+
+    /// Replays the matches on the way from a leaf, whose time has changed, to the root.
+    fn replay(&mut self, leaf: usize) {
+        let (mut node, mut winner) = (leaf, self.nodes[leaf]);
         while node > 1 {
-            let other = self.winners[node ^ 1];
-            // Of equal times that of the lower index wins.
-            winner = winner.min((self.times[other as usize], other));
+            let other = self.nodes[node ^ 1];
+            // Of equal times that of the lower component wins, which is on the left: its node is even.
+            let loses = other.time < winner.time || (other.time == winner.time && node % 2 == 1);
+            if loses {
+                winner = other;
+            }
             node /= 2;
-            // A winner above against another component is unchanged, for only this one's time has changed.
-            if self.winners[node] == winner.1 && winner.1 != component {
+            if self.nodes[node] == winner {
                 break;
             }
-            self.winners[node] = winner.1;
+            self.nodes[node] = winner;
         }
     }
 
     /// The earliest timeout and its component; [`Instant::FAR_FUTURE`] if there is none.
     #[inline]
     pub fn next(&self) -> (Instant, usize) {
-        let component = self.winners[1] as usize;
-        (self.times[component], component)
+        let Node { time, component } = self.nodes[1];
+        (time, component as usize)
     }
 }
 

@@ -80,6 +80,8 @@ pub(super) struct Flow {
     finished: Option<Instant>,
     /// When payload arrived last, in order or not.
     last_arrival: Instant,
+    /// The player's next timeout as of its last call; [`Instant::FAR_FUTURE`] if there is none.
+    player_timeout: Instant,
 }
 
 /// A connection as its application sees it.
@@ -184,32 +186,34 @@ impl Flow {
             playing: false,
             finished: None,
             last_arrival: plan.start,
+            player_timeout: Instant::FAR_FUTURE,
             observer,
         }
     }
 
     /// The next timeout of this end; [`Instant::FAR_FUTURE`] if there is none.
-    pub fn poll_timeout(&self, side: Side) -> Instant {
+    pub fn find_timeout(&mut self, side: Side) -> Instant {
+        self.next_timeout(side, Connection::find_timeout)
+    }
+
+    /// A time that is not after [`Flow::find_timeout`], see [`Connection::timeout_bound`].
+    #[inline]
+    pub fn timeout_bound(&mut self, side: Side) -> Instant {
+        self.next_timeout(side, Connection::timeout_bound)
+    }
+
+    /// The next timeout of this end, that of its present connection as told.
+    #[inline]
+    fn next_timeout(&mut self, side: Side, of_connection: impl Fn(&mut Connection) -> Instant) -> Instant {
         let earlier = self.retired.iter().filter_map(|old| old.poll_timeout(side)).min();
-        self.poll_timeout_of_current(side).min(earlier.unwrap_or(Instant::FAR_FUTURE))
-    }
-
-    fn poll_timeout_of_current(&self, side: Side) -> Instant {
-        let connection = match (side, &self.server) {
-            (Side::Client, _) if !self.begun => return self.start,
-            (Side::Client, _) => &self.client.connection,
-            (Side::Server, Server::Accepted(end)) => &end.connection,
-            (Side::Server, _) => return Instant::FAR_FUTURE,
+        let earlier = earlier.unwrap_or(Instant::FAR_FUTURE);
+        let present = match (side, &mut self.server) {
+            (Side::Client, _) if !self.begun => self.start,
+            (Side::Client, _) => of_connection(&mut self.client.connection).min(self.player_timeout),
+            (Side::Server, Server::Accepted(end)) => of_connection(&mut end.connection),
+            (Side::Server, _) => Instant::FAR_FUTURE,
         };
-        let transport = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
-        match side {
-            Side::Client => transport.min(self.player_timeout()),
-            Side::Server => transport,
-        }
-    }
-
-    fn player_timeout(&self) -> Instant {
-        if self.playing { self.player.poll_timeout().unwrap_or(Instant::FAR_FUTURE) } else { Instant::FAR_FUTURE }
+        present.min(earlier)
     }
 
     /// Runs the due timers of this end.
@@ -228,7 +232,7 @@ impl Flow {
         {
             connection.handle_timeout(now);
         }
-        if side == Side::Client && self.player_timeout() <= now {
+        if side == Side::Client && self.player_timeout <= now {
             self.with_player(now, |player, stream| player.handle_timeout(now, stream));
         }
     }
@@ -242,6 +246,7 @@ impl Flow {
             self.player.as_mut(),
             &mut PlayerStream { app, dialer: &mut self.dialer, http: &mut self.http, replaced: &mut replaced },
         );
+        self.player_timeout = self.player.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
         if let Some((old, listener)) = replaced {
             self.retire(now, old, listener);
         }
@@ -332,10 +337,12 @@ impl Flow {
         }
     }
 
-    /// The next segment that this end sends.
-    #[inline]
+    /// The next segment that this end sends. Not inlined, for what is returned through it needs no copy.
+    #[inline(never)]
     pub fn poll_transmit(&mut self, now: Instant, side: Side) -> Option<Transmit> {
-        if let Some(transmit) = self.retired.iter_mut().find_map(|old| old.poll_transmit(now, side)) {
+        if !self.retired.is_empty()
+            && let Some(transmit) = self.retired.iter_mut().find_map(|old| old.poll_transmit(now, side))
+        {
             return Some(transmit);
         }
         match (side, &mut self.server) {
@@ -359,7 +366,7 @@ impl Flow {
     #[inline]
     pub fn lend_log(&mut self, side: Side, buffer: &mut Log<TransportEvent>) {
         if let Some(connection) = self.connection(side) {
-            *connection.log() = std::mem::take(buffer);
+            std::mem::swap(connection.log(), buffer);
         }
     }
 
@@ -371,14 +378,14 @@ impl Flow {
         match (side, &mut self.server) {
             (Side::Client, _) => {
                 see(&mut self.observer, side, self.client.connection.log(), first);
-                *buffer = std::mem::take(self.client.connection.log());
+                std::mem::swap(buffer, self.client.connection.log());
                 if self.playing {
                     self.observer.see_player(self.player.log());
                 }
             }
             (Side::Server, Server::Accepted(end)) => {
                 see(&mut self.observer, side, end.connection.log(), first);
-                *buffer = std::mem::take(end.connection.log());
+                std::mem::swap(buffer, end.connection.log());
             }
             (Side::Server, _) => {}
         }
@@ -400,6 +407,7 @@ impl Flow {
         self.observer.begin_sample(now);
         if self.playing && self.finished.is_none() && self.observer.keeps_buffer_levels() {
             self.player.sample(now);
+            self.player_timeout = self.player.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
         }
         // The client's connection emits no samples and has no buffer now.
         self.drain_events(Side::Client, &mut Log::default());
@@ -419,7 +427,7 @@ impl Flow {
     /// Whether the session is over: the player has finished, or its connection is closed and nothing
     /// received is left to be played.
     pub fn is_over(&self) -> bool {
-        self.finished.is_some() || (self.client.connection.is_closed() && self.player_timeout() == Instant::FAR_FUTURE)
+        self.finished.is_some() || (self.client.connection.is_closed() && self.player_timeout == Instant::FAR_FUTURE)
     }
 
     /// When payload arrived last, in order or not; the start if none did.
@@ -429,7 +437,7 @@ impl Flow {
 
     /// Whether the player has nothing to do until more data arrives.
     pub fn is_starved(&self) -> bool {
-        self.begun && self.player_timeout() == Instant::FAR_FUTURE
+        self.begun && self.player_timeout == Instant::FAR_FUTURE
     }
 
     /// The paths of the flow.

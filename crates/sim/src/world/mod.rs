@@ -171,7 +171,7 @@ impl<'a> World<'a> {
         };
         world.plan_schedule();
         for flow in 0..world.flows.len() {
-            world.agenda.set(world.component(flow, Side::Client), world.flows[flow].poll_timeout(Side::Client));
+            world.agenda.set(world.component(flow, Side::Client), world.flows[flow].start);
         }
         world.agenda.set(world.sampler(), Instant::ZERO + scenario.sample_interval);
         world
@@ -203,15 +203,29 @@ impl<'a> World<'a> {
             } else if component < links {
                 self.handle_link_timeout(now, component);
             } else if component < sampler {
-                let endpoint = component - links;
-                let side = if endpoint % 2 == 0 { Side::Client } else { Side::Server };
-                self.flows[endpoint / 2].lend_log(side, &mut self.log);
-                self.flows[endpoint / 2].handle_timeout(now, side);
-                self.pump(now, endpoint / 2, side);
+                self.handle_endpoint_timeout(now, component);
             } else if let Some(ended) = self.sample(now, progress) {
                 return ended;
             }
         }
+    }
+
+    /// The flow and the side of an endpoint's component.
+    fn endpoint(&self, component: usize) -> (usize, Side) {
+        let endpoint = component - (SCHEDULE + 1 + self.network.len());
+        (endpoint / 2, if endpoint.is_multiple_of(2) { Side::Client } else { Side::Server })
+    }
+
+    /// A timer of an endpoint may be due: the agenda has a lower bound. If none is, only the agenda is set again.
+    fn handle_endpoint_timeout(&mut self, now: Instant, component: usize) {
+        let (flow, side) = self.endpoint(component);
+        let due = self.flows[flow].find_timeout(side);
+        if due > now {
+            return self.agenda.set(component, due);
+        }
+        self.flows[flow].lend_log(side, &mut self.log);
+        self.flows[flow].handle_timeout(now, side);
+        self.pump(now, flow, side);
     }
 
     /// Packets have passed the link of this component, and with it all links of their path.
@@ -258,7 +272,13 @@ impl<'a> World<'a> {
             }
         }
         end.drain_events(side, &mut self.log);
-        self.agenda.set(component, end.poll_timeout(side));
+        let planned = self.agenda.time(component);
+        if planned <= now {
+            self.agenda.set(component, end.find_timeout(side));
+        } else {
+            // A timer that moved to a later time is found to have when the planned time comes.
+            self.agenda.set(component, planned.min(end.timeout_bound(side)));
+        }
     }
 
     fn plan_schedule(&mut self) {
@@ -307,7 +327,7 @@ impl<'a> World<'a> {
         }
         self.drain_links();
         self.agenda.set(self.sampler(), Instant::FAR_FUTURE);
-        let anything_to_come = self.agenda.next().0 != Instant::FAR_FUTURE;
+        let anything_to_come = self.anything_to_come();
         self.agenda.set(self.sampler(), now + self.scenario.sample_interval);
         if let Some(ended) = self.is_over(now, anything_to_come) {
             return Some(ended);
@@ -319,6 +339,23 @@ impl<'a> World<'a> {
             }
         }
         None
+    }
+
+    /// Whether a component has a timeout. What the agenda has of endpoints are lower bounds, so the timer may run no more.
+    fn anything_to_come(&mut self) -> bool {
+        let (first, end) = (SCHEDULE + 1 + self.network.len(), self.sampler());
+        loop {
+            let (planned, component) = self.agenda.next();
+            if planned == Instant::FAR_FUTURE || !(first..end).contains(&component) {
+                return planned != Instant::FAR_FUTURE;
+            }
+            let (flow, side) = self.endpoint(component);
+            let due = self.flows[flow].find_timeout(side);
+            self.agenda.set(component, due);
+            if due != Instant::FAR_FUTURE {
+                return true;
+            }
+        }
     }
 
     fn is_over(&self, now: Instant, anything_to_come: bool) -> Option<Ended> {

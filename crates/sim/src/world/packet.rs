@@ -77,8 +77,8 @@ impl Network {
         self.links.len()
     }
 
-    /// Sends a segment from an endpoint.
-    #[inline]
+    /// Sends a segment from an endpoint. Not inlined, so that the segment is moved as a whole and not field by field.
+    #[inline(never)]
     pub fn enter(
         &mut self,
         now: Instant,
@@ -98,7 +98,7 @@ impl Network {
         let at = route.links[packet.direction][usize::from(packet.hop)] as usize;
         let link = &mut self.links[at].link;
         link.send(now, packet);
-        agenda.set(self.first + at, link.poll_timeout().unwrap_or(Instant::FAR_FUTURE));
+        agenda.set(self.first + at, link.next_delivery());
     }
 
     /// The next packet that has arrived at its endpoint over the link of this component; it stays in the link until
@@ -106,6 +106,11 @@ impl Network {
     #[inline]
     pub fn peek_arrival(&mut self, now: Instant, component: usize, agenda: &mut Agenda) -> Option<&Packet> {
         let at = component - self.first;
+        let next = self.links[at].link.next_delivery();
+        if next > now {
+            agenda.set(component, next);
+            return None;
+        }
         while let Some(packet) = self.links[at].link.peek_delivery(now) {
             let hops = self.routes[packet.path.index()].links.up.len();
             if usize::from(packet.hop) + 1 == hops {
@@ -116,8 +121,7 @@ impl Network {
                 self.forward(now, packet, agenda);
             }
         }
-        let next = self.links[at].link.poll_timeout();
-        agenda.set(component, next.unwrap_or(Instant::FAR_FUTURE));
+        agenda.set(component, self.links[at].link.next_delivery());
         None
     }
 
@@ -140,7 +144,7 @@ impl Network {
         for change in changes {
             link.change(now, change);
         }
-        agenda.set(self.first + at, link.poll_timeout().unwrap_or(Instant::FAR_FUTURE));
+        agenda.set(self.first + at, link.next_delivery());
     }
 
     /// Whether a link of the path is cut in either direction.

@@ -129,7 +129,12 @@ impl Connection {
     }
 
     /// When the next address option is due.
+    #[inline]
     pub(super) fn announcement_deadline(&self) -> Option<Instant> {
+        if self.addresses.announced.is_empty() { None } else { self.next_announcement() }
+    }
+
+    fn next_announcement(&self) -> Option<Instant> {
         let due = self.addresses.announced.iter().filter_map(|announcement| announcement.due).min()?;
         self.announcer().map(|_| due)
     }

@@ -6,39 +6,51 @@ use crate::subflow::Chunk;
 use anabranch_units::Instant;
 
 impl Connection {
-    /// The chosen segment; `None` if the choice was to queue data on a subflow.
-    pub(super) fn carry_out(&mut self, now: Instant, choice: Choice) -> Option<Transmit> {
+    /// Whether data from there is queued on its subflow: what is not in the queue yet, unless it commits at the window.
+    pub(super) fn queues(&self, source: Source) -> bool {
+        self.config.transport.commit == Commit::IntoBuffer && !matches!(source, Source::Queue)
+    }
+
+    /// The chosen segment.
+    pub(super) fn carry_out(&mut self, now: Instant, choice: Choice) -> Transmit {
         match choice {
-            Choice::Handshake(at) => Some(self.encode_handshake(now, at)),
-            Choice::Reset(at) => Some(self.encode_reset(now, at)),
-            Choice::Retransmit { at, position, record, kind } => {
-                Some(self.encode_retransmission(now, at, position, record, kind))
+            Choice::Handshake(at) => self.encode_handshake(now, at),
+            Choice::Reset(at) => self.encode_reset(now, at),
+            Choice::Retransmit { at, position, kind } => self.encode_retransmission(now, at, position, kind),
+            Choice::Data { at, chunk, source } => {
+                self.take(at, chunk, source);
+                self.encode_data(now, at, chunk)
             }
-            Choice::Data { at, chunk, source } => self.carry_out_data(now, at, chunk, source),
             Choice::End(at) => {
                 self.subflows[at].errands.data_fin_sent();
-                Some(self.encode_end(now, at))
+                self.encode_end(now, at)
             }
-            Choice::Fin(at) => Some(self.encode_fin(now, at)),
+            Choice::Fin(at) => self.encode_fin(now, at),
             Choice::WindowProbe(at) => {
                 self.subflows[at].errands.window_probed();
-                Some(self.encode_window_probe(now, at))
+                self.encode_window_probe(now, at)
             }
             Choice::Ack(at) => {
                 if self.subflows[at].errands.owes_third_segment() {
                     self.subflows[at].errands.third_segment_sent();
                 }
-                Some(self.encode_acknowledgment(now, at))
+                self.encode_acknowledgment(now, at)
             }
         }
     }
 
-    /// Where data commits at the window it is sent now, otherwise it is added to the subflow's queue.
-    fn carry_out_data(&mut self, now: Instant, at: usize, chunk: Chunk, source: Source) -> Option<Transmit> {
+    /// Adds the chosen data to the subflow's queue.
+    pub(super) fn carry_into_queue(&mut self, now: Instant, at: usize, chunk: Chunk, source: Source) {
+        self.take(at, chunk, source);
+        self.queue(now, at, chunk);
+        self.waits.filling = Some(self.subflows[at].id);
+    }
+
+    /// Takes the chosen data from where it is.
+    fn take(&mut self, at: usize, chunk: Chunk, source: Source) {
         match source {
             Source::Queue => {
                 self.subflows[at].take(chunk.len);
-                return Some(self.encode_data(now, at, chunk));
             }
             Source::Unsent => self.outgoing.next += chunk.len,
             Source::Reinjection => self.outgoing.take_reinjection(chunk.len),
@@ -48,12 +60,6 @@ impl Connection {
             }
             Source::InFlight => {}
         }
-        if self.config.transport.commit == Commit::AtWindow {
-            return Some(self.encode_data(now, at, chunk));
-        }
-        self.queue(now, at, chunk);
-        self.waits.filling = Some(self.subflows[at].id);
-        None
     }
 
     /// Adds bytes to the queue of a subflow.

@@ -6,7 +6,7 @@
 
 use super::{Commit, Connection, Failover, Mode};
 use crate::scheduler::{Decision, SubflowSet, Trigger, View};
-use crate::subflow::{Chunk, Closing, Record, Reinjection, Subflow};
+use crate::subflow::{Chunk, Closing, Reinjection, Subflow};
 use crate::view::SubflowView;
 use anabranch_events::{SendKind, TransportEvent};
 use anabranch_units::{Instant, SubflowId};
@@ -22,7 +22,7 @@ pub(super) enum Choice {
     /// RST.
     Reset(usize),
     /// A retransmission of a packet of the same subflow.
-    Retransmit { at: usize, position: u64, record: Record, kind: SendKind },
+    Retransmit { at: usize, position: u64, kind: SendKind },
     /// Bytes of the stream: to send now, or to queue where data commits into the buffer.
     Data { at: usize, chunk: Chunk, source: Source },
     /// DATA_FIN.
@@ -84,8 +84,8 @@ impl Connection {
             if !self.may_send_now(now, at) || !self.subflows[at].sender.may_retransmit() {
                 continue;
             }
-            if let Some((position, record, kind)) = self.subflows[at].sender.next_retransmission() {
-                return Some(Choice::Retransmit { at, position, record, kind });
+            if let Some((position, _, kind)) = self.subflows[at].sender.next_retransmission() {
+                return Some(Choice::Retransmit { at, position, kind });
             }
         }
         loop {
@@ -247,7 +247,7 @@ impl Connection {
     }
 
     fn place_new(&mut self, at: usize, bytes: u64) -> Option<Choice> {
-        let payload = u64::from(self.full_payload(at));
+        let payload = u64::from(self.subflows.latest_view(at).mss);
         let (limit, written) = match self.config.transport.commit {
             Commit::AtWindow => (payload, self.outgoing.unsent()),
             Commit::IntoBuffer => (bytes.max(1), self.outgoing.begin_write()),
@@ -307,7 +307,7 @@ impl Connection {
             // This data leaves at once, so pacing and bursts matter; a queue can take data at any time.
             let unsent = self.outgoing.unsent();
             for at in set.iter() {
-                let full = options.full_payload(&self.subflows[at]);
+                let full = self.subflows.latest_view(at).mss;
                 if !self.may_send_now(now, at) || self.subflows.defers_for_burst(now, at, unsent, full) {
                     set.remove(at);
                 }
@@ -325,8 +325,8 @@ impl Connection {
         if space == 0 || !under_way || space >= unsent || self.config.transport.commit == Commit::IntoBuffer {
             return space == 0;
         }
-        let segments = self.views_now().iter().map(|view| u64::from(view.mss));
-        space < segments.min().unwrap_or(1)
+        // Mostly the first subflow's segment fits.
+        self.views_now().iter().all(|view| space < u64::from(view.mss))
     }
 
     /// Opportunistic retransmission and penalisation (Raiciu et al., NSDI 2012; legacy `mptcp_rcv_buf_optimization`): the

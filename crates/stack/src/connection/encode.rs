@@ -2,7 +2,7 @@
 
 use super::{Connection, Mode, Transmit};
 use crate::scheduler::Sent;
-use crate::subflow::{Chunk, Opening, Record, State};
+use crate::subflow::{Chunk, Opening, State};
 use anabranch_events::{CloseReason, SendKind, TransportEvent};
 use anabranch_segment::{
     CapableFlags, DataSeq, Dss, Flags, MAX_OPTIONS_LEN, Mapping, MptcpOption, SackBlock, SackBlocks, Segment,
@@ -130,15 +130,10 @@ impl Connection {
         self.transmit(at, segment, chunk.stream_offset)
     }
 
-    /// A retransmission, with the same sequence numbers and the same mapping.
-    pub(super) fn encode_retransmission(
-        &mut self,
-        now: Instant,
-        at: usize,
-        position: u64,
-        record: Record,
-        kind: SendKind,
-    ) -> Transmit {
+    /// A retransmission of the packet at `position`, with the same sequence numbers and the same mapping.
+    pub(super) fn encode_retransmission(&mut self, now: Instant, at: usize, position: u64, kind: SendKind) -> Transmit {
+        let record = self.subflows[at].sender.board().get(position).copied();
+        let record = record.expect("what is chosen to be retransmitted was not acknowledged");
         let flags = if record.fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
         let segment = self.data_segment(now, at, record.start, record.stream_offset, record.len, flags);
         if record.len > 0 {

@@ -317,10 +317,14 @@ impl Connection {
     }
 
     /// Joins on every path that lacks a subflow.
+    #[inline]
     pub(super) fn open_missing_subflows(&mut self, now: Instant) {
-        if !self.may_join() {
-            return;
+        if self.may_join() {
+            self.join_missing_paths(now);
         }
+    }
+
+    fn join_missing_paths(&mut self, now: Instant) {
         for at in 0..self.config.paths.len() {
             let path = self.config.paths[at];
             if !self.wants_join(&path) || !self.path_manager.may_join(now, path.id) {
@@ -334,6 +338,7 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn may_join(&self) -> bool {
         // The client opens one subflow per path, so with as many subflows as paths the mesh is whole.
         self.subflows.len() < self.config.paths.len()
@@ -351,8 +356,13 @@ impl Connection {
     }
 
     /// When the path manager retries a join.
+    #[inline]
     pub(super) fn join_deadline(&self) -> Option<Instant> {
+        if self.may_join() { self.end_of_pause() } else { None }
+    }
+
+    fn end_of_pause(&self) -> Option<Instant> {
         let wants = |id: PathId| self.config.path(id).is_some_and(|path| self.wants_join(path));
-        self.may_join().then(|| self.path_manager.poll_timeout(wants)).flatten()
+        self.path_manager.poll_timeout(wants)
     }
 }

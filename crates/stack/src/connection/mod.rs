@@ -56,6 +56,7 @@ use crate::view::{ConnectionView, Hints, SubflowView};
 use anabranch_events::{FallbackReason, Log, Note, TransportEvent};
 use anabranch_segment::Segment;
 use anabranch_units::{Instant, PathId};
+use choose::Choice as NextSegment;
 use incoming::{Incoming, Surroundings};
 use keys::Key;
 use outgoing::Outgoing;
@@ -336,7 +337,7 @@ impl Connection {
 
     /// Emits the state of every subflow.
     pub fn sample(&mut self, now: Instant) {
-        for subflow in self.subflows.iter_mut() {
+        for subflow in self.subflows.iter_noted() {
             if !subflow.is_established() {
                 continue;
             }
@@ -358,14 +359,17 @@ impl Connection {
 
     /// The next segment to send; to be called until it returns `None`.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        if let Some(answer) = self.next_answer() {
-            return Some(answer);
+        if !self.answers.is_empty() {
+            return self.next_answer();
         }
         self.waits.paced_until = None;
         while let Some(choice) = self.choose(now) {
-            let transmit = self.carry_out(now, choice);
-            if transmit.is_some() {
-                return transmit;
+            if let NextSegment::Data { at, chunk, source } = choice
+                && self.queues(source)
+            {
+                self.carry_into_queue(now, at, chunk, source);
+            } else {
+                return Some(self.carry_out(now, choice));
             }
         }
         self.end_burst(now);

@@ -37,11 +37,18 @@ pub(crate) struct Outgoing {
     first_fragment: u64,
     /// One past the last byte of the application's current write, where data commits into the buffer.
     write_end: u64,
+    /// One past the last byte that was written and for which the send buffer has room.
+    sendable_end: u64,
 }
 
 impl Outgoing {
     pub fn new(send_buffer: u64, whole_fragments: bool) -> Self {
         Outgoing { send_buffer, whole_fragments, ..Outgoing::default() }
+    }
+
+    /// To be called after any change of what [`Outgoing::sendable_end`] follows from.
+    fn note_sendable(&mut self) {
+        self.sendable_end = self.written.min(self.room_end());
     }
 
     /// One past the last byte for which the send buffer has room.
@@ -69,14 +76,14 @@ impl Outgoing {
     /// The application's next write begins if the last one was given to subflows; returns the bytes of it that were not.
     pub fn begin_write(&mut self) -> u64 {
         if self.write_placed() {
-            self.write_end = (self.next + WRITE).min(self.written).min(self.room_end());
+            self.write_end = (self.next + WRITE).min(self.sendable_end);
         }
         self.write_end.saturating_sub(self.next)
     }
 
     /// No subflow takes more now: meanwhile the application writes as much as there is room for.
     pub fn write_all(&mut self) {
-        self.write_end = self.written.min(self.room_end()).max(self.next);
+        self.write_end = self.sendable_end.max(self.next);
     }
 
     /// Whether the application waits for room (Linux's `SOCK_NOSPACE`): more than two thirds of the send buffer are in use
@@ -92,12 +99,14 @@ impl Outgoing {
             self.first_fragment = self.written;
         }
         self.written = self.written.saturating_add(bytes);
+        self.note_sendable();
     }
 
     /// Withdraws up to `bytes` at the end that no subflow was given; returns how many.
     pub fn withdraw(&mut self, bytes: u64) -> u64 {
         let taken = bytes.min(self.withdrawable());
         self.written -= taken;
+        self.note_sendable();
         self.write_end = self.write_end.min(self.written);
         taken
     }
@@ -122,10 +131,7 @@ impl Outgoing {
     /// Bytes that could be given to a subflow if the peer's window allowed.
     #[inline]
     pub fn unsent(&self) -> u64 {
-        if self.written == self.next {
-            return 0;
-        }
-        self.written.min(self.room_end()).saturating_sub(self.next)
+        self.sendable_end.saturating_sub(self.next)
     }
 
     /// Everything that may be sent was sent and acknowledged.
@@ -135,7 +141,10 @@ impl Outgoing {
 
     /// Sets the limit of bytes written and not acknowledged.
     pub fn set_buffer(&mut self, bytes: u64) {
-        self.send_buffer = bytes;
+        if self.send_buffer != bytes {
+            self.send_buffer = bytes;
+            self.note_sendable();
+        }
     }
 
     /// Everything was given to subflows, and the application has no more.
@@ -169,12 +178,14 @@ impl Outgoing {
             let is_new = !self.end_acked;
             self.end_acked = true;
             self.unacked = self.written;
+            self.note_sendable();
             return is_new;
         }
         if offset > self.next || offset <= self.unacked {
             return false;
         }
         self.unacked = offset;
+        self.note_sendable();
         true
     }
 

@@ -108,6 +108,10 @@ pub(super) struct Subflows {
     owing: SubflowSet,
     /// Subflows that may have changed since the end of the last burst, or that wait for the end of the next one.
     unsettled: SubflowSet,
+    /// Subflows whose timers may have changed since `earliest` was lowered to them.
+    untimed: SubflowSet,
+    /// No timer of another subflow is due before this.
+    earliest: Instant,
     /// What the views were written with.
     options: DataOptions,
 }
@@ -125,6 +129,8 @@ impl Subflows {
             business: Business::default(),
             owing: SubflowSet::EMPTY,
             unsettled: SubflowSet::EMPTY,
+            untimed: SubflowSet::EMPTY,
+            earliest: Instant::FAR_FUTURE,
             options,
         }
     }
@@ -151,10 +157,16 @@ impl Subflows {
         self.subflows.iter_mut()
     }
 
+    /// Every subflow, for notes on which no view, no choice and no timer depends.
+    pub fn iter_noted(&mut self) -> std::slice::IterMut<'_, Subflow> {
+        self.subflows.iter_mut()
+    }
+
     /// The receiving half of a subflow, which is in no view and has no business but acknowledgments.
     #[inline]
     pub fn receiver(&mut self, at: usize) -> &mut Receiver {
         self.owing.insert(at);
+        self.untimed.insert(at);
         &mut self.subflows[at].receiver
     }
 
@@ -175,6 +187,7 @@ impl Subflows {
         } else {
             self.sent.insert(at);
             self.unsettled.insert(at);
+            self.untimed.insert(at);
         }
         &mut self.subflows[at]
     }
@@ -218,6 +231,28 @@ impl Subflows {
         due
     }
 
+    /// When the next timer of a subflow is due; [`Instant::FAR_FUTURE`] if none runs.
+    pub fn deadline(&self) -> Instant {
+        self.subflows.iter().map(Subflow::deadline).min().unwrap_or(Instant::FAR_FUTURE)
+    }
+
+    /// A time that is not after [`Subflows::deadline`]: it follows timers that move to earlier times, for which only subflows that
+    /// may have changed need to be looked at, and no others.
+    #[inline]
+    pub fn lower_earliest(&mut self) -> Instant {
+        for at in std::mem::take(&mut self.untimed).iter() {
+            self.earliest = self.earliest.min(self.subflows[at].deadline());
+        }
+        debug_assert!(self.earliest <= self.deadline(), "a timer of a subflow that was not marked has changed");
+        self.earliest
+    }
+
+    /// The same as [`Subflows::deadline`], and [`Subflows::lower_earliest`] begins there again.
+    pub fn find_earliest(&mut self) -> Instant {
+        (self.untimed, self.earliest) = (SubflowSet::EMPTY, self.deadline());
+        self.earliest
+    }
+
     /// Adds a subflow; returns its position.
     pub fn push(&mut self, subflow: Subflow) -> usize {
         let at = self.subflows.len();
@@ -240,6 +275,13 @@ impl Subflows {
     pub fn views(&mut self, options: DataOptions) -> &[SubflowView] {
         self.update_views(options);
         &self.views
+    }
+
+    /// The view of a subflow that nothing but packets with new data has changed since views were read.
+    #[inline]
+    pub fn latest_view(&self, at: usize) -> &SubflowView {
+        debug_assert!(!self.changed.contains(at), "the view of subflow {at} is out of date");
+        &self.views[at]
     }
 
     /// What the views say, in sets.
@@ -292,6 +334,7 @@ impl Subflows {
         self.unexamined.insert(at);
         self.owing.insert(at);
         self.unsettled.insert(at);
+        self.untimed.insert(at);
     }
 
     fn mark_all(&mut self, count: usize) {
@@ -299,6 +342,7 @@ impl Subflows {
         self.unexamined = SubflowSet::below(count);
         self.owing = SubflowSet::below(count);
         self.unsettled = SubflowSet::below(count);
+        self.untimed = SubflowSet::below(count);
     }
 
     /// Writes the views that are out of date.

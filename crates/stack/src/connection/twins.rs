@@ -70,7 +70,11 @@ impl Twins {
         self.predicted += PREDICTION.take().unwrap_or_default();
         let checking = call(&mut self.checking);
         assert_eq!(predicting, checking, "at {}", self.now);
-        let shown = |client: &mut Connection| (client.log().drain().collect::<Vec<_>>(), client.poll_timeout());
+        let shown = |client: &mut Connection| {
+            let due = client.poll_timeout();
+            assert!(client.timeout_bound() <= due.unwrap_or(Instant::FAR_FUTURE), "the bound is after a timer");
+            (client.log().drain().collect::<Vec<_>>(), due)
+        };
         assert_eq!(shown(&mut self.predicting), shown(&mut self.checking), "at {}", self.now);
         predicting
     }

@@ -2,12 +2,14 @@
 //!
 //! Records are in sequence order, one per packet, contiguous. A second queue holds transmissions in the order of their
 //! times, so that RACK finds the oldest without a search; an entry whose record was acknowledged, marked or sent again
-//! since is skipped when it is reached. Every operation costs amortised constant time per packet, whatever the window,
+//! since is skipped when it is reached. First transmissions are in the order of the sequence, so they are listed there only
+//! when a packet is sent again, or the list is read: without loss never. Every operation costs amortised constant time per packet, whatever the window,
 //! apart from binary searches and from the repair after a timeout, which walks the queue once.
 
 use super::rate::SendState;
 use anabranch_units::{Instant, SubflowId};
 use std::collections::VecDeque;
+use std::fmt;
 
 /// One packet in flight.
 #[derive(Clone, Copy, Debug)]
@@ -135,13 +137,15 @@ fn span(times: &mut Option<(Instant, Instant)>, sent_at: Instant) {
 }
 
 /// See the module's description.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Scoreboard {
     records: VecDeque<Record>,
     /// The position of the front record, counted since the beginning: identifies records while the queue moves.
     first: u64,
     /// Transmissions by time: position of the record, and the time.
     by_time: VecDeque<(u64, Instant)>,
+    /// Packets from this position on were sent once, after all transmissions in `by_time`.
+    unlisted_from: u64,
     /// Records to retransmit, in sequence order; Linux also retransmits the earliest hole first.
     lost_queue: VecDeque<u64>,
     /// Runs of whole records known to be delivered selectively, ascending and disjoint.
@@ -154,6 +158,25 @@ pub(crate) struct Scoreboard {
     retransmitted: u32,
     marked: u64,
     outstanding: u64,
+}
+
+/// With all transmissions listed: scoreboards that hold the same look the same.
+impl fmt::Debug for Scoreboard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut whole = self.clone();
+        whole.list_transmissions();
+        let counts = (whole.sacked, whole.lost, whole.retransmitted, whole.marked, whole.outstanding);
+        f.debug_struct("Scoreboard")
+            .field("records", &whole.records)
+            .field("first", &whole.first)
+            .field("by_time", &whole.by_time)
+            .field("lost_queue", &whole.lost_queue)
+            .field("sacked_runs", &whole.sacked_runs)
+            .field("highest_sacked", &whole.highest_sacked)
+            .field("unrepeated_from", &whole.unrepeated_from)
+            .field("sacked, lost, retransmitted, marked, outstanding", &counts)
+            .finish()
+    }
 }
 
 impl Scoreboard {
@@ -210,9 +233,16 @@ impl Scoreboard {
     /// Adds a packet that is sent for the first time.
     pub fn push(&mut self, record: Record) {
         debug_assert!(self.records.back().is_none_or(|last| last.end() == record.start));
-        self.by_time.push_back((self.first + self.records.len() as u64, record.sent_at));
         self.outstanding += u64::from(record.len);
         self.records.push_back(record);
+    }
+
+    /// Adds the packets to `by_time` that are not in it.
+    fn list_transmissions(&mut self) {
+        let from = self.unlisted_from.max(self.first);
+        let unlisted = self.records.iter().enumerate().skip((from - self.first) as usize);
+        self.by_time.extend(unlisted.map(|(at, record)| (self.first + at as u64, record.sent_at)));
+        self.unlisted_from = self.first + self.records.len() as u64;
     }
 
     /// Everything before `acked` was delivered.
@@ -353,6 +383,7 @@ impl Scoreboard {
 
     /// The oldest transmission of those that may still be in flight.
     pub fn oldest_transmission(&mut self) -> Option<(u64, Record)> {
+        self.list_transmissions();
         while let Some(&(position, sent_at)) = self.by_time.front() {
             if let Some(record) = self.get(position)
                 && record.sent_at == sent_at
@@ -427,6 +458,7 @@ impl Scoreboard {
     fn order_by_time(&mut self) {
         let (records, first) = (&self.records, self.first);
         let under_way = records.iter().enumerate().filter(|(_, record)| !record.has(SACKED));
+        self.unlisted_from = first + records.len() as u64;
         self.by_time.clear();
         self.by_time.extend(under_way.map(|(at, record)| (first + at as u64, record.sent_at)));
         // Stable: at equal times the order is that of the sequence, as RACK requires.
@@ -456,6 +488,7 @@ impl Scoreboard {
     /// The packet at `position` is sent again. Returns whether that repairs a loss; a probe retransmits a packet that
     /// still counts as in flight, and does not change that count.
     pub fn mark_retransmitted(&mut self, position: u64, now: Instant, send_state: SendState) -> bool {
+        self.list_transmissions();
         let Some(record) = position.checked_sub(self.first).and_then(|at| self.records.get_mut(at as usize)) else {
             return false;
         };
@@ -489,7 +522,8 @@ impl Scoreboard {
         self.records.iter().take(NEAR).any(covers)
     }
 
-    fn get(&self, position: u64) -> Option<&Record> {
+    /// The packet at `position`; `None` if it was acknowledged.
+    pub fn get(&self, position: u64) -> Option<&Record> {
         self.records.get(position.checked_sub(self.first)? as usize)
     }
 }
