@@ -22,7 +22,7 @@ LAYERS = [
     {"observation"},
     {"sim", "live", "kernel"},
     {"testbed"},
-    {"equivalence", "validation"},
+    {"validation"},
     {"python"},
 ]
 

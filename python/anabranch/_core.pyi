@@ -42,6 +42,7 @@ __all__ = [
     "check_contract",
     "check_metrics",
     "check_serving",
+    "header_room",
     "kernel_attach",
     "kernel_checks",
     "kernel_controls",
@@ -67,9 +68,6 @@ __all__ = [
     "trace_convert",
     "trace_info",
     "trace_synthesize",
-    "validate",
-    "validation_browses",
-    "validation_parts",
     "value_text",
     "viewer_report",
 ]
@@ -702,6 +700,13 @@ def check_metrics(text: str) -> None:
 def metrics_schema() -> str:
     """The JSON Schema of the metrics of a run, as text. What is not required is null or absent."""
 
+def header_room() -> int:
+    """Bytes that the running kernel reserves for headers in front of each packet (``transport.header_room``). Linux.
+
+    Raises:
+        LiveError: It is that of no known build.
+    """
+
 def live_missing() -> list[str]:
     """What live runs need and this machine lacks, one sentence each with the remedy. Linux only."""
 
@@ -1046,37 +1051,3 @@ class Serving:
         """Where the metrics are shown, if they are."""
     def finish(self) -> int:
         """Waits until it has ended; tells how many connections it has accepted."""
-
-def validation_parts() -> list[tuple[str, str]]:
-    """The parts of `anabranch validate`: letter and title. Linux only."""
-
-def validation_browses(parts: Sequence[str], *, quick: bool, only_cases: str | None) -> bool:
-    """Whether some of the test cases that :func:`validate` would take are for a browser. Linux only.
-
-    Raises:
-        InputError: There is no such part or test case.
-    """
-
-def validate(
-    parts: Sequence[str],
-    *,
-    quick: bool,
-    only_cases: str | None,
-    at_once: int,
-    browser: tuple[str | PathLike[str], Callable[[str, str, int, Callable[[], bool]], Outcome]] | None,
-    earlier: str | None,
-    progress: Callable[[int, int, str], object] | None,
-) -> tuple[str, str]:
-    """Runs test cases in simulation and with the kernel; returns the report as JSON and as Markdown. Linux only.
-
-    The browser is the folder with the video, ``manifest.mpd``, and who plays: it gets the scenario, ``kernel`` or
-    ``anabranch`` as its server, the seed, and a function that says whether the run is still wanted, and returns the
-    outcome of the run. Without a browser its test cases are left out. The other callback gets the number of live runs
-    that are over, that of all, and the test case of the last one; what it raises ends the campaign, as does Ctrl-C.
-    With the JSON of an earlier report its live runs are compared with new simulations, and none are made.
-    ``only_cases`` is a part of the names of the test cases that are wanted.
-
-    Raises:
-        InputError: There is no such part or test case, or the earlier report is none.
-        LiveError: This machine cannot run it; the message says what is missing.
-    """

@@ -26,6 +26,6 @@ pub use live::{Lateness, LiveFacts, ServerCounters};
 pub use metrics::{Ended, Engine, LinkMetrics, Metrics, Outcome, QueueDelay, SCHEMA, SessionMetrics, json_schema};
 pub use observer::{Observer, observers};
 pub use recording::{Mark, PathRecording, Recording, SessionRecording, Shown};
-pub use strict::{Strict, Unreadable, read as read_strictly};
+pub use strict::{Unreadable, read as read_strictly};
 pub use stuck::{Waiting, is_stuck};
 pub use table::{Column, EventColumns, EventRow};

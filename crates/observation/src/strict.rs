@@ -1,7 +1,7 @@
 //! Reading JSON of our own, such as `metrics.json`: what is missing, renamed, unknown or no number is refused by its key.
 
-use serde::de::{DeserializeOwned, Deserializer};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt;
 
@@ -25,27 +25,13 @@ impl std::error::Error for Unreadable {}
 pub fn read<T: Serialize + DeserializeOwned>(text: &str) -> Result<T, Unreadable> {
     let refused = |error: &dyn fmt::Display| Unreadable(error.to_string());
     let mut json = serde_json::Deserializer::from_str(text);
-    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| refused(&error))?;
+    let value: Value = serde_path_to_error::deserialize(&mut json).map_err(|error| refused(&error))?;
     json.end().map_err(|error| refused(&error))?;
-    of_value(&value)
-}
-
-fn of_value<T: Serialize + DeserializeOwned>(value: &Value) -> Result<T, Unreadable> {
-    let read: T = serde_path_to_error::deserialize(value).map_err(|error| Unreadable(error.to_string()))?;
-    let written = serde_json::to_value(&read).map_err(|error| Unreadable(error.to_string()))?;
-    match difference(value, &written, "") {
+    let read: T = serde_path_to_error::deserialize(&value).map_err(|error| refused(&error))?;
+    let written = serde_json::to_value(&read).map_err(|error| refused(&error))?;
+    match difference(&value, &written, "") {
         Some(difference) => Err(Unreadable(difference)),
         None => Ok(read),
-    }
-}
-
-/// A part of a value that [`read`] would read alone: for files of which other parts do not matter.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Strict<T>(pub T);
-
-impl<'de, T: Serialize + DeserializeOwned> Deserialize<'de> for Strict<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        of_value(&Value::deserialize(deserializer)?).map(Strict).map_err(serde::de::Error::custom)
     }
 }
 

@@ -5,8 +5,6 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
-#[cfg(target_os = "linux")]
-mod equivalence;
 mod experiment;
 #[cfg(target_os = "linux")]
 mod kernel;
@@ -21,7 +19,6 @@ mod testbed;
 mod toml_text;
 mod traces;
 mod viewer;
-mod worker;
 
 use pyo3::prelude::*;
 
@@ -57,9 +54,6 @@ mod _core {
     use super::InputError;
     #[pymodule_export]
     use super::LiveError;
-    #[cfg(target_os = "linux")]
-    #[pymodule_export]
-    use super::equivalence::{validate, validation_browses, validation_parts};
     #[pymodule_export]
     use super::experiment::{Stop, measure, metrics_outline, toml_lines};
     #[cfg(target_os = "linux")]
@@ -92,7 +86,7 @@ mod _core {
     use super::simulate::run;
     #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use super::testbed::{Testbed, live_missing};
+    use super::testbed::{Testbed, header_room, live_missing};
     #[pymodule_export]
     use super::toml_text::value_text;
     #[pymodule_export]

@@ -17,12 +17,6 @@ impl Outcome {
     pub(crate) fn new(outcome: anabranch_observation::Outcome) -> Self {
         Outcome { metrics_json: outcome.metrics.to_json(None), outcome }
     }
-
-    /// The numbers of the run.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn metrics(&self) -> &anabranch_observation::Metrics {
-        &self.outcome.metrics
-    }
 }
 
 #[pymethods]

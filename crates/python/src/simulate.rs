@@ -4,13 +4,16 @@ use crate::InputError;
 use crate::outcome::Outcome;
 use crate::own::run::with_run;
 use crate::scenario::Scenario;
-use crate::worker::ASK_EVERY;
 use anabranch_sim::{CaptureError, Captures, RunOptions, Tap};
 use pyo3::prelude::*;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How often the interpreter is asked for, to report and to see whether the user interrupts. People notice more than a tenth of a
+/// second; the interpreter's lock, taken this rarely, costs nothing.
+const ASK_EVERY: Duration = Duration::from_millis(50);
 
 /// Simulates a scenario.
 #[pyfunction]

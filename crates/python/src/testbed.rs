@@ -20,6 +20,12 @@ pub fn live_missing() -> Vec<String> {
     anabranch_live::requirements::missing(&[])
 }
 
+/// Bytes that the running kernel reserves for headers in front of each packet.
+#[pyfunction]
+pub fn header_room() -> PyResult<u32> {
+    anabranch_testbed::header_room().map_err(failed)
+}
+
 /// The run failed, or the machine cannot do it.
 fn failed(error: TestbedError) -> PyErr {
     LiveError::new_err(error.to_string())

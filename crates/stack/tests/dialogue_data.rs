@@ -2,6 +2,7 @@
 
 mod common;
 
+use anabranch_events::TransportEvent;
 use anabranch_segment::Flags;
 use anabranch_stack::connection::{Placed, Protocol};
 use anabranch_units::{Bytes, Duration, Instant, LinkDirection};
@@ -377,4 +378,29 @@ fn paced_packets_leave_one_by_one() {
         talk.wait_until(20 + 2 * packet);
         assert_eq!(talk.emitted(), full(packet, 1));
     }
+}
+
+/// What waited after each arrival, as events report it: bytes that no application could read yet, on subflows and in the connection.
+fn waiting(talk: &mut Talk) -> Vec<u64> {
+    let buffered = |(_, event)| match event {
+        TransportEvent::OutOfOrder { buffered } => Some(buffered),
+        _ => None,
+    };
+    talk.end.log().drain().filter_map(buffered).collect()
+}
+
+#[test]
+fn bytes_that_move_from_a_subflow_to_the_connection_wait_once() {
+    let mut talk = served();
+    waiting(&mut talk);
+    // In order on the subflow, but the first hundred bytes of the stream are missing.
+    talk.deliver(0, peer(1, 1).data(100, 100));
+    assert_eq!(waiting(&mut talk), [100]);
+    // Behind a hole of the subflow.
+    talk.deliver(0, peer(201, 1).data(300, 100));
+    talk.deliver(0, peer(301, 1).data(400, 100));
+    assert_eq!(waiting(&mut talk), [200, 300]);
+    // The hole is filled: three pieces go to the connection, where they wait for the start of the stream.
+    talk.deliver(0, peer(101, 1).data(200, 100));
+    assert_eq!(waiting(&mut talk), [400, 400, 400]);
 }

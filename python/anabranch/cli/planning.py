@@ -54,6 +54,10 @@ AtOnceOption = Annotated[
 _MOST_ROWS = 20
 
 
+BUILD_DIGITS = 12
+"""So many digits of the digest of the compiled part distinguish builds."""
+
+
 def cores() -> int:
     """How many threads can work at the same time."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

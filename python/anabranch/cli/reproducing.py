@@ -14,7 +14,7 @@ from rich.text import Text
 from anabranch import __version__, numerals, outputs, provenance
 from anabranch.cli import completing
 from anabranch.cli.console import Exit, answer, err, fail, out, say_warning
-from anabranch.cli.planning import JobsOption, cores
+from anabranch.cli.planning import BUILD_DIGITS, JobsOption, cores
 from anabranch.summary import plural
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def reproduce(
     from anabranch.experiments.store import Store
 
     chosen = _chosen(paper)
-    folder = store or Path("runs") / "papers" / provenance.library_sha256()[:_BUILD_DIGITS]
+    folder = store or Path("runs") / "papers" / provenance.library_sha256()[:BUILD_DIGITS]
     for place in filter(None, (directory, pages, folder)):
         outputs.check_folder(place)
     try:
@@ -117,10 +117,6 @@ def reproduce(
     if pages is not None:
         _write_pages(pages, found)
     _warn(found)
-
-
-# So many distinguish builds.
-_BUILD_DIGITS = 12
 
 
 def _chosen(name: str) -> list[Paper]:

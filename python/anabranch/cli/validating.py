@@ -6,19 +6,21 @@ import json
 import sys
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import InputError, _core, outputs
+from anabranch import InputError, _core, outputs, provenance
 from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar
+from anabranch.cli.planning import BUILD_DIGITS, JobsOption, cores
 from anabranch.programs import ToolError
+from anabranch.validation import cases
 
 if TYPE_CHECKING:
-    from anabranch.live.browsing import Witness
+    from anabranch.validation.report import Report
 
 EXAMPLES = (
     "Example: anabranch validate --quick --only a --only f\n\n"
@@ -60,6 +62,10 @@ _AtOnce = Annotated[
     int,
     typer.Option("--at-once", min=1, max=64, help="Live runs at a time. Runs whose links are too late are invalid."),
 ]
+_Store = Annotated[
+    Path | None,
+    typer.Option("--store", metavar="DIR", help="Where runs are kept; runs/validate/BUILD where absent."),
+]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
 _Again = Annotated[
     Path | None,
@@ -81,61 +87,52 @@ def validate(
     test_case: _TestCase = None,
     cell: _Cell = None,
     at_once: _AtOnce = 12,
+    jobs: JobsOption = None,
+    store: _Store = None,
     as_json: _AsJson = False,
     again: _Again = None,
     document: _Document = None,
 ) -> None:
     """Run test cases in simulation and with the Linux kernel, and test whether they are equivalent."""
-    # The compiled part has it on Linux only, and the other commands must work elsewhere.
+    # The compiled part can make live runs on Linux only, and the other commands must work elsewhere.
     if sys.platform != "linux":
         fail("the comparison is with Linux's kernel; this is another system", Exit.RUN_FAILED)
     if document is not None and _BEGIN not in _read(document):
         raise InputError(f"{document}: there is no line {_BEGIN.strip()} to write behind")
     earlier = None if again is None else _read(again)
-    chosen = _Chosen(_parts(only), quick, test_case or cell)
+    folder = store or Path("runs") / "validate" / provenance.library_sha256()[:BUILD_DIGITS]
+    outputs.check_folder(folder)
     try:
-        report, markdown = _compare(chosen, at_once, earlier)
+        found = _compare(cases.chosen(only or (), quick=quick, text=test_case or cell), folder, at_once, jobs, earlier)
     except _core.LiveError as error:
         fail(str(error), Exit.RUN_FAILED)
     except KeyboardInterrupt:
-        fail("interrupted", Exit.INTERRUPTED)
+        fail(f"interrupted; finished runs are kept in {folder}, and the same command continues", Exit.INTERRUPTED)
     if document is not None:
-        _write(document, markdown)
-    found: dict[str, Any] = json.loads(report)
+        _write(document, found.markdown())
+    said = found.json()
     if as_json:
-        print(report, flush=True)
+        print(json.dumps(said, indent=2, ensure_ascii=False, allow_nan=False), flush=True)
     else:
-        show(found)
-    if found["verdict"] == "differs":
+        show(said)
+    if said["verdict"] == "differs":
         raise typer.Exit(Exit.RUN_FAILED)
 
 
-class _Chosen(NamedTuple):
-    """Which test cases: the letters of their parts, whether only the quick ones, and a part of their names."""
+def _compare(wanted: list[cases.TestCase], folder: Path, at_once: int, jobs: int | None, earlier: str | None) -> Report:
+    """Runs the test cases, or takes their live runs from an earlier report."""
+    from anabranch.experiments.progress import Bar
+    from anabranch.experiments.store import Store
+    from anabranch.validation import recorded
+    from anabranch.validation.campaign import Campaign
 
-    parts: list[str]
-    quick: bool
-    name: str | None
-
-
-def _parts(only: list[str] | None) -> list[str]:
-    return only or [letter for letter, _title in _core.validation_parts()]
-
-
-def _compare(chosen: _Chosen, at_once: int, earlier: str | None) -> tuple[str, str]:
-    """Runs the test cases; returns the report as JSON and as Markdown."""
-    parts, quick, name = chosen
-    browser = _browser() if _core.validation_browses(parts, quick=quick, only_cases=name) else None
-    with progress_bar("validating") as progress:
-        return _core.validate(
-            parts,
-            quick=quick,
-            only_cases=name,
-            at_once=at_once,
-            browser=browser,
-            earlier=earlier,
-            progress=lambda done, of, _name: progress(done / of),
-        )
+    video = _video(real=earlier is None) if any(case.in_browser for case in wanted) else None
+    if video is None:
+        wanted = [case for case in wanted if not case.in_browser]
+    known = None if earlier is None else recorded.read(earlier, wanted)
+    with outputs.writing(folder), Store(folder, provenance.build()) as kept, Bar(err()) as bar:
+        campaign = Campaign(wanted, kept, jobs or cores(), bar, video)
+        return campaign.compare(at_once) if known is None else campaign.conclude(*known)
 
 
 def _read(file: Path) -> str:
@@ -147,14 +144,20 @@ def _read(file: Path) -> str:
         raise InputError(f"{file}: this is no text in UTF-8") from None
 
 
-def _browser() -> tuple[Path, Witness] | None:
-    """The video and its player; none, with a message, where a program is missing on this machine."""
+def _video(*, real: bool) -> Path | None:
+    """The video for the browser; none, with a message, where a program is missing on this machine.
+
+    Args:
+        real: Whether the real dash.js plays it, and not only the simulated one.
+    """
     from anabranch.live import browsing
 
     try:
         with progress_bar("encoding the browser's video") as progress:
-            ladder = browsing.video(progress)
-        return ladder, browsing.witness(ladder)
+            folder = browsing.video(progress)
+        if real:
+            browsing.prepare()
+        return folder
     except ToolError as error:
         err().print(Text(f"without the real dash.js in (d): {error}", style="yellow"), soft_wrap=True)
         return None

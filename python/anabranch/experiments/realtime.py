@@ -55,14 +55,15 @@ def missing() -> list[str]:
     return _core.live_missing()
 
 
-def measure(run: Run, stop: Stop) -> bytes:
+def measure(run: Run, stop: Stop, *, content: Path | None = None) -> bytes:
     """What is kept of a run in real time: its metrics, and how many tries it took; an error if none was valid.
 
-    A run is invalid if its links were too late: it measured the machine.
+    A run is invalid if its links were too late: it measured the machine. A program that plays gets the folder
+    ``content``, or what the scenario's video is.
     """
     error = ""
     for number in range(1, TRIES + 1):
-        found = _once(run, stop)
+        found = _once(run, stop, content)
         measured = found.metrics["live"]
         assert measured is not None, "a run in real time says how late its links were"
         if not measured["void"]:
@@ -76,7 +77,7 @@ def _invalid(lateness: Lateness) -> str:
     return f"invalid: the links of the run were too late in each of {TRIES} tries{late}"
 
 
-def _once(run: Run, stop: Stop) -> live.LiveRun:
+def _once(run: Run, stop: Stop, content: Path | None) -> live.LiveRun:
     def look(_fraction: float) -> None:
         if stop.is_set:
             raise KeyboardInterrupt
@@ -90,5 +91,6 @@ def _once(run: Run, stop: Stop) -> live.LiveRun:
             seed=run.seed,
             server=run.engine.server,
             client=run.engine.client,
+            content=content,
             progress=look,
         )

@@ -112,7 +112,7 @@ impl Connection {
         let len = mapping.end - mapping.start;
         // Bytes that the stream has already, through another subflow, are not placed again.
         let known = self.incoming.next().saturating_sub(mapping.stream_offset);
-        let held = self.subflows.iter().map(|s| s.receiver.ahead()).sum::<u64>() + len;
+        let held = self.subflows.iter().map(|s| s.receiver.ahead()).sum();
         let piece = self.subflows.receiver(at).on_next_data(now, mapping.end, mapping.stream_offset);
         self.incoming.on_bytes(now, piece, held, &mut self.log);
         (known < len).then(|| Placed {

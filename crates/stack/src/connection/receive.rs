@@ -386,10 +386,14 @@ impl Connection {
 
     /// Moves the subflow's data that is in order to the connection.
     fn drain_subflow(&mut self, now: Instant, at: usize) {
-        let held: u64 = self.subflows.iter().map(|s| s.receiver.ahead()).sum();
+        let mut held: u64 = self.subflows.iter().map(|s| s.receiver.ahead()).sum();
         let (subflow, incoming, log) = (&mut self.subflows[at], &mut self.incoming, &mut self.log);
         let mut popped = false;
-        while let Some(piece) = subflow.receiver.pop() {
+        loop {
+            let before = subflow.receiver.ahead();
+            let Some(piece) = subflow.receiver.pop() else { break };
+            // From here on the connection holds it, and counts it itself.
+            held -= before - subflow.receiver.ahead();
             incoming.on_bytes(now, piece, held, log);
             popped = true;
         }

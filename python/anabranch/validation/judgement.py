@@ -1,0 +1,148 @@
+"""Comparison of the simulated and live runs of a test case."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from anabranch.experiments import statistics
+from anabranch.experiments.statistics import Array, Mean
+from anabranch.validation.cases import TestCase
+from anabranch.validation.criteria import USUAL_GOODPUT, USUAL_SHARE, Criterion, Part, Quantity
+from anabranch.validation.measurement import Measurement
+
+
+class Verdict(StrEnum):
+    """Result of the comparison of an interval with a tolerance.
+
+    It is that of two one-sided tests at 5 % (Schuirmann 1987): the 90 % interval of the difference lies inside the
+    tolerance. An interval that includes zero proves nothing, because a poor measurement has a wide one.
+    """
+
+    EQUIVALENT = "equivalent"
+    DIFFERS = "differs"
+    INCONCLUSIVE = "inconclusive"
+
+    @property
+    def word(self) -> str:
+        """The word in tables."""
+        return "pass" if self is Verdict.EQUIVALENT else self.value
+
+    @staticmethod
+    def within(interval: Mean, low: float, high: float) -> Verdict:
+        """Equivalent if the whole interval is inside the bounds, and different if it is wholly outside."""
+        if low <= interval.low and interval.high <= high:
+            return Verdict.EQUIVALENT
+        if interval.high < low or high < interval.low:
+            return Verdict.DIFFERS
+        return Verdict.INCONCLUSIVE
+
+    @staticmethod
+    def within_share(interval: Mean, share: float) -> Verdict:
+        """The same of an interval of logarithms: the ratio may differ by this share, up or down."""
+        return Verdict.within(interval, math.log(1.0 - share), math.log(1.0 + share))
+
+    @staticmethod
+    def either(verdicts: Sequence[Verdict]) -> Verdict:
+        """One tolerance suffices for equivalence; to differ, all must be exceeded."""
+        if Verdict.EQUIVALENT in verdicts:
+            return Verdict.EQUIVALENT
+        return Verdict.DIFFERS if set(verdicts) == {Verdict.DIFFERS} else Verdict.INCONCLUSIVE
+
+    @staticmethod
+    def all_of(verdicts: Sequence[Verdict]) -> Verdict:
+        """All must be equivalent; to differ, one suffices."""
+        if Verdict.DIFFERS in verdicts:
+            return Verdict.DIFFERS
+        return Verdict.INCONCLUSIVE if Verdict.INCONCLUSIVE in verdicts else Verdict.EQUIVALENT
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A quantity in simulation and live.
+
+    Attributes:
+        criterion: The quantity and its tolerance.
+        simulated: The mean of the simulated runs.
+        live: The mean of the live runs.
+        ratio: log(simulated / live).
+        difference: simulated - live.
+        verdict: Result of the comparison.
+    """
+
+    criterion: Criterion
+    simulated: float
+    live: float
+    ratio: Mean
+    difference: Mean
+    verdict: Verdict
+
+    @staticmethod
+    def of(
+        case: TestCase, criterion: Criterion, simulated: Sequence[Measurement], live: Sequence[Measurement]
+    ) -> Compared:
+        """Compares a quantity."""
+        first, second = _values(criterion, simulated), _values(criterion, live)
+        ratio = statistics.mean_difference(_logs(first), _logs(second), paired=case.paired)
+        difference = statistics.mean_difference(first, second, paired=case.paired)
+        verdicts = []
+        if criterion.share is not None:
+            verdicts.append(Verdict.within_share(ratio, criterion.share))
+        if criterion.number is not None:
+            verdicts.append(Verdict.within(difference, -criterion.number, criterion.number))
+        means = (float(np.mean(first)), float(np.mean(second)))
+        return Compared(criterion, *means, ratio, difference, Verdict.either(verdicts))
+
+
+def _values(criterion: Criterion, runs: Sequence[Measurement]) -> Array:
+    # Runs have what their test case compares.
+    return np.array([run.get(criterion.quantity) for run in runs], dtype=float)
+
+
+def _logs(values: Array) -> Array:
+    # A count of zero has no logarithm; it makes the ratio so wide that the difference decides.
+    return np.log(np.maximum(values, sys.float_info.min))
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Results of a test case: one comparison per criterion."""
+
+    compared: tuple[Compared, ...]
+
+    @staticmethod
+    def of(case: TestCase, simulated: Sequence[Measurement], live: Sequence[Measurement]) -> Judgement | None:
+        """Compares runs; ``None`` without any. Those of a paired test case have the seeds in the same order."""
+        if not live or not simulated:
+            return None
+        return Judgement(tuple(Compared.of(case, criterion, simulated, live) for criterion in case.criteria))
+
+    @property
+    def verdict(self) -> Verdict:
+        """The result of all criteria."""
+        return Verdict.all_of([compared.verdict for compared in self.compared])
+
+    @property
+    def usual(self) -> Verdict:
+        """For (a): whether the goodput is within the tolerance of most test cases."""
+        for compared in self.compared:
+            if compared.criterion.quantity is Quantity.GOODPUT:
+                return Verdict.within_share(compared.ratio, USUAL_GOODPUT)
+        return Verdict.INCONCLUSIVE
+
+
+def part_verdict(part: Part, judgements: Sequence[Judgement | None]) -> Verdict:
+    """The result of a part. A test case without a live run is inconclusive."""
+    verdicts = [Verdict.INCONCLUSIVE if each is None else each.verdict for each in judgements]
+    if part is not Part.ONE_PATH:
+        return Verdict.all_of(verdicts)
+    usual = [Verdict.INCONCLUSIVE if each is None else each.usual for each in judgements]
+    if usual.count(Verdict.EQUIVALENT) / len(usual) >= USUAL_SHARE:
+        return Verdict.all_of(verdicts)
+    too_many = usual.count(Verdict.DIFFERS) / len(usual) > 1.0 - USUAL_SHARE
+    return Verdict.all_of([*verdicts, Verdict.DIFFERS if too_many else Verdict.INCONCLUSIVE])
