@@ -66,6 +66,13 @@ SENDERS = {
     "one `bbr`": ("bbr", "min-rtt", "tcp"),
     "`lia` over two subflows": ("lia", "min-rtt", "mptcp"),
 }
+# What the rules of `cbbr` that protect others cost and save.
+VARIANTS = {
+    "`cbbr`": SENDERS["`cbbr` over two subflows"],
+    "`ceiling = false`": ('{ name = "cbbr", ceiling = false }', "earliest", "mptcp"),
+    '`pace = "full"`': ('{ name = "cbbr", pace = "full" }', "earliest", "mptcp"),
+    "both": ('{ name = "cbbr", pace = "full", ceiling = false }', "earliest", "mptcp"),
+}
 # From seed to seed the competitors start this much later: no multiple of the round trip or of a packet's time.
 PHASE_S = 0.137
 
@@ -82,9 +89,9 @@ def goodput(flow: Mapping[str, Any], protocol: str) -> float:
     return float(flow["goodput_bps"]) * 1500 / PAYLOADS[protocol]
 
 
-def share(queue: str, competitor: tuple[str, int], sender: str, seed: int) -> tuple[float, float]:
+def share(queue: str, competitor: tuple[str, int], sender: tuple[str, str, str], seed: int) -> tuple[float, float]:
     """The sender's rate over the competitors' mean, and the least competitor's over a fair share."""
-    control, scheduler, protocol = SENDERS[sender]
+    control, scheduler, protocol = sender
     others, count = competitor
     overrides = {
         "link.bottleneck.queue": QUEUES[queue],
@@ -104,13 +111,13 @@ def share(queue: str, competitor: tuple[str, int], sender: str, seed: int) -> tu
     return ours / statistics.mean(theirs), min(theirs) * (count + 1) / (ours + sum(theirs))
 
 
-def shares_table(seeds: int) -> str:
+def shares_table(seeds: int, senders: Mapping[str, tuple[str, str, str]] = SENDERS) -> str:
     """Shares at a common bottleneck."""
     rows = []
     for queue in QUEUES:
         for competitor in COMPETITORS:
             row = [queue, f"{competitor[1]} {competitor[0]}"]
-            for sender in SENDERS:
+            for sender in senders.values():
                 with ThreadPoolExecutor() as pool:
                     found = list(
                         pool.map(lambda seed, of=(queue, competitor, sender): share(*of, seed), range(1, seeds + 1))
@@ -119,7 +126,12 @@ def shares_table(seeds: int) -> str:
                 least = statistics.mean(least for _, least in found)
                 row.append(f"{mean:.2f} ± {half:.2f}" + (f" (least {least:.2f})" if competitor[1] > 1 else ""))
             rows.append(row)
-    return markdown((f"queue ({seeds} seeds)", "beside", *SENDERS), rows, texts=2)
+    return markdown((f"queue ({seeds} seeds)", "beside", *senders), rows, texts=2)
+
+
+def variants_table(seeds: int) -> str:
+    """The same for `cbbr` without some of its rules."""
+    return shares_table(seeds, VARIANTS)
 
 
 def silence_table(seeds: int) -> str:
@@ -132,7 +144,11 @@ def silence_table(seeds: int) -> str:
     return markdown((f"sender ({seeds} seeds)", "longest gap, s", "largest"), rows, texts=1)
 
 
-TABLES: dict[str, Callable[[int], str]] = {"shares": shares_table, "silence": silence_table}
+TABLES: dict[str, Callable[[int], str]] = {
+    "shares": shares_table,
+    "variants": variants_table,
+    "silence": silence_table,
+}
 
 
 def main() -> None:

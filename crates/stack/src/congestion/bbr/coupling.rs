@@ -1,7 +1,8 @@
 //! `cbbr`: BBR for the subflows of one connection, which together take about what one BBR would at a bottleneck that they share.
 //!
 //! ```text
-//! share        w = b_i / Σ b over the subflows with data in flight, while the round trip shows a queue; 1 otherwise
+//! queue        every round trip of a round is above 1.2 r, and more than 2 packets longer than r
+//! share        w = b_i / Σ b over the subflows with data in flight, while there is a queue; 1 otherwise
 //! probing      g_p = 1 ± w²/4          window  g_w = 1 + w
 //! ceiling      h = 0.7 · the most packets in flight, after a round trip with 3 losses and more than 2 %;
 //!              h + w² after any other one; none above 3 b · r                              [packets]
@@ -14,6 +15,9 @@
 //! BBR; and they probe for bandwidth less than they would alone. The ceiling keeps a shallow queue from overflowing in each
 //! cycle. BBR paces some 5 % below the bandwidth, because its rate counts payload alone. That lets queues shrink, but where there is no
 //! queue it leaves the link idle.
+//!
+//! Options: `pace = "full"` counts headers also while there is a queue, `ceiling = false` has no ceiling. Both are there to measure what
+//! these rules cost and save (docs/validation/one-pipe.md).
 //!
 //! Source: rules of our own upon BBR version 1 (`mod.rs`). The weights resemble those of RFC 6356; the ceiling follows
 //! `inflight_hi` of draft-ietf-ccwg-bbr, whose constants for losses and reductions it takes.
@@ -30,8 +34,11 @@ pub(in crate::congestion) const ENTRY: Entry = Entry {
     summary: "BBR whose subflows share one BBR's part of a common bottleneck, and heed heavy loss.",
     source: "ours, upon Cardwell et al., ACM Queue 2016, and draft-ietf-ccwg-bbr: docs/validation/one-pipe.md",
     create: |options, seed| {
-        options.expect_only(&[])?;
-        Ok(Box::new(Bbr::coupled(seed)))
+        options.expect_only(&["pace", "ceiling"])?;
+        let drains = options.word("pace", &["drains", "full"])? == "drains";
+        let heeds_heavy_loss = options.flag("ceiling", true)?;
+        let coupling = Coupling { drains, heeds_heavy_loss, ..Coupling::default() };
+        Ok(Box::new(Bbr { coupling: Some(coupling), ..Bbr::coupled(seed) }))
     },
 };
 
@@ -42,8 +49,12 @@ impl Bbr {
     }
 }
 
-/// The least round trip of a round exceeds the path's by this factor where there is a queue.
+/// The least round trip of a round exceeds the path's by this factor where there is a queue,
 const QUEUED: f64 = 1.2;
+/// and by the time that the path takes for this many packets. The path's own round trip is that of a handshake, whose segments are
+/// short. A full packet takes one packet's time longer, and an acknowledgment of two packets reports the first one of them another
+/// packet's time later: on a slow link that alone exceeds the factor.
+const QUEUED_PACKETS: f64 = 2.0;
 /// The same where Startup has filled the pipe.
 const OVERFULL: f64 = 1.5;
 /// So many packets lost in a round trip are more than chance, if they are more than this share of all.
@@ -80,10 +91,9 @@ impl Round {
         self.peak = self.peak.max(ack.prior_in_flight);
     }
 
-    /// Whether every round trip was longer than `factor` times the path's.
-    fn exceeds(&self, min_rtt: Option<Duration>, factor: f64) -> bool {
-        let ratio = |(rtt, least): (Duration, Duration)| rtt.as_secs_f64() > factor * least.as_secs_f64();
-        self.least_rtt.zip(min_rtt).is_some_and(ratio)
+    /// The least round trip over the path's, if both are known.
+    fn stretch(&self, min_rtt: Option<Duration>) -> Option<f64> {
+        self.least_rtt.zip(min_rtt).map(|(rtt, least)| rtt.as_secs_f64() / least.as_secs_f64())
     }
 
     fn lost_heavily(&self) -> bool {
@@ -102,11 +112,22 @@ pub(super) struct Coupling {
     round: Round,
     /// The last round trip showed a queue.
     queued: bool,
+    /// Option `pace`: the pace leaves headers out while there is a queue, which drains it.
+    drains: bool,
+    /// Option `ceiling`: heavy loss limits the data in flight.
+    heeds_heavy_loss: bool,
 }
 
 impl Default for Coupling {
     fn default() -> Self {
-        Coupling { weight: 1.0, ceiling: None, round: Round::default(), queued: false }
+        Coupling {
+            weight: 1.0,
+            ceiling: None,
+            round: Round::default(),
+            queued: false,
+            drains: true,
+            heeds_heavy_loss: true,
+        }
     }
 }
 
@@ -123,7 +144,7 @@ impl Coupling {
 
     /// Whether the pace counts the headers of packets.
     pub(super) fn paces_whole_packets(&self) -> bool {
-        !self.queued
+        !(self.queued && self.drains)
     }
 
     /// Whether a sample shows that the least round trip still holds.
@@ -145,15 +166,16 @@ impl Coupling {
     /// full.
     fn end_round(&mut self, min_rtt: Option<Duration>, pipe: f64, share: f64) -> bool {
         let round = std::mem::take(&mut self.round);
-        self.queued = round.exceeds(min_rtt, QUEUED);
+        let stretch = round.stretch(min_rtt);
+        self.queued = stretch.is_some_and(|stretch| stretch > QUEUED && (stretch - 1.0) * pipe > QUEUED_PACKETS);
         self.weight = if self.queued { share } else { 1.0 };
-        if round.lost_heavily() {
+        if self.heeds_heavy_loss && round.lost_heavily() {
             self.ceiling = Some(CUT * f64::from(round.peak));
         } else {
             let risen = self.ceiling.map(|ceiling| ceiling + RISE * self.weight * self.weight);
             self.ceiling = risen.filter(|ceiling| *ceiling <= LIFTED * pipe);
         }
-        round.lost >= HEAVY_PACKETS || round.exceeds(min_rtt, OVERFULL)
+        round.lost >= HEAVY_PACKETS || stretch.is_some_and(|stretch| stretch > OVERFULL)
     }
 }
 
@@ -210,6 +232,19 @@ mod tests {
     }
 
     #[test]
+    fn a_round_trip_that_is_two_packets_longer_shows_no_queue() {
+        let mut coupling = Coupling::default();
+        let mut end_round = |rtt| {
+            coupling.round.observe(&ack(1.0, 4, rtt));
+            coupling.end_round(MIN_RTT, 5.0, 0.5);
+            coupling.queued
+        };
+        // The path takes 20 ms for each of the 5 packets of its bandwidth-delay product.
+        assert!(!end_round(0.139));
+        assert!(end_round(0.141));
+    }
+
+    #[test]
     fn a_subflow_takes_its_share_only_where_there_is_a_queue() {
         let mut coupling = Coupling::default();
         round(&mut coupling, 0.119, 0, 0.25);
@@ -228,6 +263,9 @@ mod tests {
         round(&mut coupling, 0.2, 3, 0.5);
         // 0.7 of the 120 packets in flight.
         assert_eq!(coupling.limit(1_000), 84);
+        let mut heedless = Coupling { heeds_heavy_loss: false, ..Coupling::default() };
+        round(&mut heedless, 0.2, 3, 0.5);
+        assert_eq!(heedless.limit(1_000), 1_000);
         (0..4).for_each(|_| assert!(round(&mut coupling, 0.2, 0, 0.5)));
         assert_eq!(coupling.limit(1_000), 85, "the square of one half, four times");
         round(&mut coupling, 0.1, 0, 0.5);
@@ -244,6 +282,9 @@ mod tests {
         assert!(coupling.paces_whole_packets());
         round(&mut coupling, 0.121, 0, 1.0);
         assert!(!coupling.paces_whole_packets());
+        coupling.drains = false;
+        assert!(coupling.paces_whole_packets());
+        coupling.drains = true;
         round(&mut coupling, 0.119, 0, 1.0);
         assert!(coupling.paces_whole_packets());
     }
