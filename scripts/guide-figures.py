@@ -238,8 +238,9 @@ def blocking() -> Figure:
         for axes, found, name in ((left, one, "wifi alone"), (right, both, "wifi and lte, in turn")):
             _chunk(axes, found)
             _complete(axes, found, f"{name}:")
+        right.set_xlim(0.0, max(one.complete_ms, both.complete_ms) * 1.06)
         left.set_ylabel("place in the response (kB)")
-        right.legend(loc="lower right", fontsize=7, markerscale=1.6)
+        right.legend(loc="upper left", fontsize=7, markerscale=1.6)
         return figure
 
 
