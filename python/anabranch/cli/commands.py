@@ -41,11 +41,13 @@ def _load(name: str) -> Any:
     module_name, _, attribute = _PLACES[name].partition(":")
     module = importlib.import_module(f"anabranch.cli.{module_name}")
     found = getattr(module, attribute)
-    if not isinstance(found, typer.Typer):
+    if isinstance(found, typer.Typer):
+        # A group, even of a single command.
+        command: Any = typer.main.get_group(found)
+    else:
         alone = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
         alone.command(name, epilog=module.EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})(found)
-        found = alone
-    command = typer.main.get_command(found)
+        command = typer.main.get_command(alone)
     command.name = name
     return command
 
