@@ -190,7 +190,7 @@ slow: build $(VENV)/.development $(VENV)/.site ## Runs the slow suite: many seed
 	$(SLOW_TEST) --test channel_model
 	ANABRANCH_CASES=10000 $(SLOW_TEST) --lib random_networks
 
-compare: build ## Compares metrics and events of 133 runs with those that were recorded: behaviour that must not change.
+compare: build ## Compares metrics and events of 148 runs with those that were recorded: behaviour that must not change.
 	$(BIN)/python scripts/compare-behaviour.py $(COMPARE)
 
 bench: $(VENV)/.created ## Measures speed and memory.

@@ -195,11 +195,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
-    changed = [page for page, text in written().items() if page.read_text(encoding="utf-8") != text]
-    for page in changed:
+    changed = {page: text for page, text in written().items() if page.read_text(encoding="utf-8") != text}
+    for page, text in changed.items():
         print(page.relative_to(DOCS.parent))
         if not check:
-            page.write_text(written()[page], encoding="utf-8")
+            page.write_text(text, encoding="utf-8")
     sys.exit(check and bool(changed))
 
 

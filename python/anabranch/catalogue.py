@@ -62,6 +62,16 @@ class Catalogue(Mapping[str, Entry]):
         return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
 
 
+def kinds() -> list[str]:
+    """The kinds of what can be named, in the order of the registry."""
+    return [*dict.fromkeys(of for of, *_ in _core.registry()), *_FILES]
+
+
+def of_kind(kind: str) -> Catalogue:
+    """All of one of :func:`kinds`. Plans and papers are files, which are read only where they are asked for."""
+    return _FILES[kind]() if kind in _FILES else _of(kind)
+
+
 def _of(kind: str) -> Catalogue:
     found = {name: Entry(name, about, source) for of, name, about, source in _core.registry() if of == kind}
     return Catalogue(kind, found)
@@ -135,3 +145,6 @@ def papers() -> Catalogue:
 
     loaded = [paper.load(name) for name in paper.shipped()]
     return Catalogue("papers", {each.name: Entry(each.name, f"{each.title}.", each.source) for each in loaded})
+
+
+_FILES = {"plans": plans, "papers": papers}

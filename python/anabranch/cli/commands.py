@@ -45,8 +45,8 @@ def _load(name: str) -> Any:
         # A group, even of a single command.
         command: Any = typer.main.get_group(found)
     else:
-        alone = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
-        alone.command(name, epilog=module.EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})(found)
+        alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
+        alone.command(name, epilog=module.EXAMPLES)(found)
         command = typer.main.get_command(alone)
     command.name = name
     return command

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from anabranch import _core
+from anabranch import _core, catalogue
 
 EXAMPLES = (
     "Example: anabranch completion bash\n\n"
@@ -108,9 +108,7 @@ def papers(incomplete: str) -> Names:
 
 def kinds(incomplete: str) -> Names:
     """What `anabranch list` can list."""
-    from anabranch.cli import listing
-
-    return [(name, "") for name in listing.kinds() if name.startswith(incomplete)]
+    return [(name, "") for name in catalogue.kinds() if name.startswith(incomplete)]
 
 
 # What a key's value is the name of.

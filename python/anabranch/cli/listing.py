@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import InputError, _core
+from anabranch import InputError, _core, catalogue
 from anabranch.cli import completing
 from anabranch.cli.console import answer
 
@@ -47,7 +47,7 @@ def list_names(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """List what can be named: schedulers, congestion controls, players, scenarios and so on."""
-    known = kinds()
+    known = catalogue.kinds()
     if kind is not None and kind not in known:
         raise InputError(unknown(kind, known))
     groups = {each: entries(each) for each in (known if kind is None else [kind])}
@@ -61,32 +61,19 @@ def list_names(
         answer(_table(listed))
 
 
-def kinds() -> list[str]:
-    """The kinds of what can be named, in the order of the registry."""
-    return [*dict.fromkeys(of for of, *_ in _core.registry()), "plans", "papers"]
-
-
 def entries(kind: str) -> list[Entry]:
-    """All of one kind, in the order of the registry. Plans and papers are read only where they are asked for."""
-    if kind == "plans":
-        from anabranch.experiments import plan
-
-        return [_entry(name, plan.load(name).question) for name in plan.shipped()]
-    if kind == "papers":
-        from anabranch.experiments import paper
-
-        shipped = [paper.load(name) for name in paper.shipped()]
-        return [_entry(each.name, f"{each.title}.", each.source) for each in shipped]
+    """All of one kind, in the order of the registry."""
     registry = _core.registry()
+    registered = any(of == kind for of, *_ in registry)
+
+    def also(name: str) -> list[str]:
+        # A plan or a paper is called after what it is about.
+        return [other for other, same, *_ in registry if registered and same == name and other != kind]
+
     return [
-        _entry(name, summary, source, [other for other, same, *_ in registry if same == name and other != kind])
-        for of, name, summary, source in registry
-        if of == kind
+        {"name": name, "summary": entry.summary, "source": entry.source, "also": also(name)}
+        for name, entry in catalogue.of_kind(kind).items()
     ]
-
-
-def _entry(name: str, summary: str, source: str = "", also: list[str] | None = None) -> Entry:
-    return {"name": name, "summary": summary, "source": source, "also": also or []}
 
 
 def unknown(word: str, known: list[str]) -> str:
