@@ -1,8 +1,8 @@
 """Makes runs on the workers of a Dask cluster, and keeps them here.
 
 Runs travel in parcels (:mod:`anabranch.experiments.parcels`). Dask gives the parcels of a worker that died to another
-one. A parcel at which several workers died is sent again run by run, so that a run that ends every process is found,
-and costs no other run.
+one. Dask counts a death against everything that the worker had, so a parcel that it gives up may be innocent. Its runs
+are sent again one at a time, with nothing else under way: then the run that ends every process is known.
 """
 
 from __future__ import annotations
@@ -169,7 +169,8 @@ class _UnderWay:
     def __init__(self, client: Client, runs: Iterable[Run]) -> None:
         self._client = client
         self._runs = iter(runs)
-        self._alone: deque[Run] = deque()
+        self._suspects: deque[Run] = deque()
+        self._alone: Future | None = None
         self._parcels: dict[Future, Sequence[Run]] = {}
         self._over: SimpleQueue[Future] = SimpleQueue()
         self._closed = False
@@ -180,18 +181,25 @@ class _UnderWay:
 
     def fill(self) -> bool:
         """Sends so many that every thread has something to do; whether anything is under way."""
+        if self._suspects:
+            if not (self._closed or self._parcels):
+                self._alone = self._send([self._suspects.popleft()])
+            return bool(self._parcels)
         threads = max(1, sum(self._client.nthreads().values()))
-        while not self._closed and len(self._parcels) < _PARCELS_PER_THREAD * threads and (runs := self._next()):
-            # The same runs may be sent twice, after a worker died, which is no reason to give the first failure again.
-            future = self._client.submit(parcels.make, Parcel.of(runs), pure=False)
-            self._parcels[future] = runs
-            future.add_done_callback(self._over.put)
+        while (
+            not self._closed
+            and len(self._parcels) < _PARCELS_PER_THREAD * threads
+            and (runs := list(itertools.islice(self._runs, _RUNS_PER_PARCEL)))
+        ):
+            self._send(runs)
         return bool(self._parcels)
 
-    def _next(self) -> Sequence[Run]:
-        if self._alone:
-            return [self._alone.popleft()]
-        return list(itertools.islice(self._runs, _RUNS_PER_PARCEL))
+    def _send(self, runs: Sequence[Run]) -> Future:
+        # The same runs may be sent twice, after a worker died, which is no reason to give the first failure again.
+        future = self._client.submit(parcels.make, Parcel.of(runs), pure=False)
+        self._parcels[future] = runs
+        future.add_done_callback(self._over.put)
+        return future
 
     @property
     def has_results(self) -> bool:
@@ -219,8 +227,8 @@ class _UnderWay:
         try:
             made = future.result()
         except KilledWorker as error:
-            if len(runs) > 1:
-                self._alone.extend(runs)
+            if future is not self._alone:
+                self._suspects.extend(runs)
                 return []
             command = " ".join(runs[0].command)
             raise ClusterError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
@@ -23,6 +24,8 @@ _UNGUARDED_MESSAGE = (
 )
 # How soon a thread sees that its run is not wanted any more.
 _POLL_S = 0.2
+# How long a worker that closed its files may take until the system has its exit code.
+_EXIT_S = 5.0
 
 
 class Wanted(Protocol):
@@ -57,7 +60,14 @@ class _Pool:
             return future
 
     def unguarded(self) -> bool:
-        """Whether a process ended because the program that it imported sweeps without a guard."""
+        """Whether a process ended because the program that it imported sweeps without a guard.
+
+        The executor ends all processes when one of them ended. It sees the end before there is an exit code, and asks
+        for that code itself, so that this thread may have to wait for it.
+        """
+        until = time.monotonic() + _EXIT_S
+        while any(process.exitcode is None for process in self._processes) and time.monotonic() < until:
+            time.sleep(_POLL_S / 10)
         return any(process.exitcode == _UNGUARDED for process in self._processes)
 
     def close(self) -> None:
@@ -113,23 +123,27 @@ def simulate(run: Run, stop: Wanted) -> bytes:
         InputError: What it is made of is no longer there, or the user's program cannot be imported by the process.
     """
     pool = _pools[-1]
-    future = pool.submit(run)
+    try:
+        content, error = _wait(pool.submit(run), stop)
+    # When a process ended, the executor refuses the next run as it ends those that it has.
+    except (BrokenExecutor, CancelledError):
+        if pool.closed:
+            raise KeyboardInterrupt from None
+        if pool.unguarded():
+            raise InputError(_UNGUARDED_MESSAGE) from None
+        raise RunFailedError("the process that made this run was killed") from None
+    if error is not None:
+        raise RunFailedError(error)
+    return content
+
+
+def _wait(future: Future[tuple[bytes, str | None]], stop: Wanted) -> tuple[bytes, str | None]:
     while True:
         try:
-            content, error = future.result(timeout=_POLL_S)
+            return future.result(timeout=_POLL_S)
         except NotYet:
             if stop.is_set:
                 raise KeyboardInterrupt from None
-            continue
-        except (BrokenExecutor, CancelledError):
-            if pool.closed:
-                raise KeyboardInterrupt from None
-            if pool.unguarded():
-                raise InputError(_UNGUARDED_MESSAGE) from None
-            raise RunFailedError("the process that made this run was killed") from None
-        if error is not None:
-            raise RunFailedError(error)
-        return content
 
 
 def _begin() -> None:
