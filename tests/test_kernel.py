@@ -17,6 +17,8 @@ from anabranch.cli import app
 from anabranch.cli.attaching import metric_lines
 from conftest import Run, load_script
 
+pytestmark = pytest.mark.live
+
 PORT = "7178"
 
 

@@ -17,6 +17,8 @@ from anabranch import _core
 from conftest import require_live
 from test_serve_page import Namespace, network
 
+pytestmark = pytest.mark.live
+
 PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "kernel.md"
 MOST_COMMANDS = 10
 # No command takes longer.

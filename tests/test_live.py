@@ -14,6 +14,8 @@ import pytest
 
 from conftest import Run, require_live
 
+pytestmark = pytest.mark.live
+
 SCENARIO = """\
 schema = 1
 duration = "20 s"

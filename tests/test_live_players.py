@@ -13,6 +13,8 @@ import pytest
 
 from conftest import LADDER_BPS, LADDER_S, Run, require_live
 
+pytestmark = pytest.mark.live
+
 SCENARIO = """\
 schema = 1
 duration = "{limit} s"

@@ -360,6 +360,7 @@ def snippets() -> list[tuple[str | None, str, str]]:
     return [(match[1], match[2], match[3]) for match in found]
 
 
+@pytest.mark.slow
 def test_every_snippet_of_the_guide_works(anabranch: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(checking, "CASES", 10)

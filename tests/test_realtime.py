@@ -20,6 +20,8 @@ from anabranch.experiments.store import Store
 from anabranch.live import run as live
 from conftest import Run, require_live
 
+pytestmark = pytest.mark.live
+
 BASE = """\
 schema = 1
 duration = "20 s"

@@ -10,6 +10,8 @@ import pytest
 from anabranch.cli import attending, supervising
 from conftest import Run
 
+pytestmark = pytest.mark.live
+
 if TYPE_CHECKING:
     from anabranch._core import _Facts
 

@@ -14,6 +14,8 @@ import pytest
 
 from conftest import FILM_LEN, SERVER_PROGRAMS, require_live
 
+pytestmark = pytest.mark.live
+
 PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "serve.md"
 # No step takes longer.
 TIMEOUT_S = 30.0

@@ -15,6 +15,8 @@ from anabranch.cli.wiring import paths_of, text_of, wanted
 from conftest import FILM_LEN, Run
 from test_serve_page import TIMEOUT_S, Namespace, counters, network
 
+pytestmark = pytest.mark.live
+
 PATHS = (
     '--listen srv1="$ADDRESS" --listen srv2="$ADDRESS" --uplink srv1=up1,"$GATEWAY1" --uplink srv2=up2,"$GATEWAY2" '
     "--user root"

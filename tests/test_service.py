@@ -18,6 +18,8 @@ from anabranch.cli.notify import Notifier
 from conftest import FILM_LEN, Run, require
 from test_serve_page import TIMEOUT_S, Namespace, network
 
+pytestmark = pytest.mark.live
+
 CONFIGURATION = """\
 listen = ["srv1=203.0.113.10", "srv2=203.0.113.10"]
 uplink = ["srv1=up1,192.0.2.1", "srv2=up2,198.51.100.1"]

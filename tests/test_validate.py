@@ -16,6 +16,8 @@ from anabranch.validation.cases import TestCase
 from anabranch.validation.criteria import Part
 from conftest import LADDER_BPS, Run, require_live
 
+pytestmark = pytest.mark.live
+
 # (d) plays for two minutes; all other quick test cases run beside it.
 _QUICK_LIMIT_S = 600
 

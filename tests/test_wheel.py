@@ -18,6 +18,8 @@ import pytest
 from anabranch import _core
 from conftest import load_script
 
+pytestmark = pytest.mark.live
+
 ROOT = Path(__file__).parent.parent
 
 wheel = load_script("wheel")
