@@ -184,6 +184,8 @@ pub enum TransportEvent {
         subflow: SubflowId,
         /// Number of consecutive timeouts without progress, from one.
         in_a_row: u32,
+        /// What the timer was set to: the retransmission timeout, backed off after earlier ones (RFC 6298).
+        timeout: Duration,
     },
     /// A reduction turned out to be unnecessary and was undone.
     ReductionUndone {

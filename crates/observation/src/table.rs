@@ -228,8 +228,8 @@ impl EventRow {
                 ssthresh_packets: to,
                 ..on("window-reduced", subflow)
             },
-            E::TimeoutFired { subflow, in_a_row } => {
-                EventRow { number: Some(in_a_row), ..on("timeout-fired", subflow) }
+            E::TimeoutFired { subflow, in_a_row, timeout } => {
+                EventRow { number: Some(in_a_row), ..on("timeout-fired", subflow).seconds(timeout) }
             }
             E::ReductionUndone { subflow } => on("reduction-undone", subflow),
             E::Delivered { bytes, waited, across } => EventRow {

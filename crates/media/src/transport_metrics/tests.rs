@@ -39,7 +39,10 @@ fn segments_are_counted_by_kind_and_subflow() {
         metrics.observe_sender(at_ms(2), &reduced(2, cause));
     }
     for in_a_row in [1, 2] {
-        metrics.observe_sender(at_ms(3), &TransportEvent::TimeoutFired { subflow: SubflowId(2), in_a_row });
+        metrics.observe_sender(
+            at_ms(3),
+            &TransportEvent::TimeoutFired { subflow: SubflowId(2), in_a_row, timeout: Duration::from_secs(1) },
+        );
     }
     let report = report(&metrics, 1_000);
     let [a, b] = &report.subflows[..] else { panic!("two subflows") };

@@ -19,7 +19,7 @@ mod tests;
 use agenda::Agenda;
 use anabranch_events::{Log, TransportEvent};
 use anabranch_media::Observed;
-use anabranch_network::{Change, Direction};
+use anabranch_network::Change;
 use anabranch_observation::{
     Ended, Engine, EventRow, Facts, Outcome, Over, Waiting, gather, is_stuck, link_metrics, observers,
 };
@@ -394,9 +394,35 @@ impl<'a> World<'a> {
         });
     }
 
+    /// Checks that each link knows where its packets are, and that what endpoints sent has arrived, was dropped or is in a link.
+    ///
+    /// # Errors
+    ///
+    /// What does not add up: then none of the run's numbers can be believed.
+    fn check_conservation(&mut self) -> Result<(), String> {
+        let (mut gone, mut duplicated) = (0, 0);
+        for DirectedLink { name, direction, link } in self.network.directed_links(self.now) {
+            link.check_conservation()
+                .map_err(|imbalance| format!("link {name} ({direction}) lost count of packets: {imbalance}"))?;
+            gone += link.stats().dropped_in_total().packets + link.inside().packets;
+            duplicated += link.stats().duplicated.packets;
+        }
+        let Counts { sent, arrived, lost_at_interface } = self.counts;
+        if sent + duplicated == arrived + lost_at_interface + gone {
+            return Ok(());
+        }
+        Err(format!(
+            "packets are not conserved: {sent} sent and {duplicated} copies, but {arrived} arrived, {lost_at_interface} were \
+             lost at interfaces, and {gone} were dropped or are in a link"
+        ))
+    }
+
     fn finish(mut self, ended: Ended) -> Outcome {
         let now = self.now;
         self.drain_links();
+        if let Err(imbalance) = self.check_conservation() {
+            panic!("{imbalance}");
+        }
         let facts = Facts {
             engine: Engine::Sim,
             seed: self.seed,
@@ -407,7 +433,6 @@ impl<'a> World<'a> {
                 .network
                 .directed_links(now)
                 .map(|DirectedLink { name, direction, link }| {
-                    check_conservation(name, *direction, link);
                     link_metrics(name, *direction, link.stats(), link.inside())
                 })
                 .collect(),
@@ -419,12 +444,5 @@ impl<'a> World<'a> {
             observer: flow.observer,
         });
         gather(self.scenario, facts, flows.collect(), self.rows.map(|rows| (rows, self.sources)))
-    }
-}
-
-/// Ends a run in which a link lost count of packets: none of its numbers can be believed.
-fn check_conservation(name: &str, direction: LinkDirection, link: &Direction<Packet>) {
-    if let Err(imbalance) = link.check_conservation() {
-        panic!("link {name} ({direction}) lost count of packets: {imbalance}");
     }
 }

@@ -162,6 +162,16 @@ impl Network {
         }
     }
 
+    /// Takes the packet that leaves a link next, which then arrives nowhere; gives the time.
+    #[cfg(test)]
+    pub fn take_next_delivery(&mut self) -> Instant {
+        let link = self.links.iter_mut().map(|link| &mut link.link).min_by_key(|link| link.next_delivery());
+        let link = link.expect("a network has links");
+        let at = link.next_delivery();
+        link.poll_delivery(at).expect("a packet is under way");
+        at
+    }
+
     /// Every direction of every link, with its counters as of `now`.
     pub fn directed_links(&mut self, now: Instant) -> impl Iterator<Item = &DirectedLink<Packet>> {
         self.links.iter_mut().map(move |link| {

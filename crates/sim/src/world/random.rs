@@ -151,18 +151,11 @@ fn check(case: u64) -> Result<(), String> {
     let mut world = World::new(&scenario, &RunOptions { seed: case, record_events: false });
     let ended = world.run(&mut |_| true);
     let now = world.now;
-    let (mut gone, mut duplicated) = (0, 0);
-    for DirectedLink { link, .. } in world.network.directed_links(now) {
-        let stats = link.stats();
-        gone += stats.dropped_in_total().packets + link.inside().packets;
-        duplicated += stats.duplicated.packets;
-    }
-    let counts = world.counts;
-    let outcome = world.finish(ended);
     let wrong = |what: String| Err(format!("{what}\n{text}"));
-    if counts.sent + duplicated != counts.arrived + counts.lost_at_interface + gone {
-        return wrong(format!("packets are not conserved: {counts:?}, {duplicated} copies, {gone} dropped or inside"));
+    if let Err(imbalance) = world.check_conservation() {
+        return wrong(imbalance);
     }
+    let outcome = world.finish(ended);
     // A client whose SYNs are all lost gives up, as Linux does: then no server ever opened a subflow, and the run ends
     // without a session.
     let refused = |session: &SessionMetrics| {

@@ -4,14 +4,14 @@ use super::{Connection, Failover, Mode};
 use crate::subflow::{Reinjection, State};
 use anabranch_events::{CloseReason, TransportEvent};
 use anabranch_segment::ResetReason;
-use anabranch_units::{Instant, PathId};
+use anabranch_units::{Duration, Instant, PathId};
 
 impl Connection {
     /// The subflow's retransmission timer fired. The others retransmit its data, and it gets no new data until an
     /// acknowledgment arrives on it (legacy Multipath TCP's "potentially failed").
-    pub(super) fn on_subflow_timeout(&mut self, now: Instant, at: usize) {
+    pub(super) fn on_subflow_timeout(&mut self, now: Instant, at: usize, timeout: Duration) {
         let (subflow, in_a_row) = (self.subflows[at].id, self.subflows[at].sender.timeouts());
-        self.log.emit(now, TransportEvent::TimeoutFired { subflow, in_a_row });
+        self.log.emit(now, TransportEvent::TimeoutFired { subflow, in_a_row, timeout });
         if self.subflows[at].timed_out() {
             self.subflows[at].state = State::Closed(CloseReason::TimedOut);
             return;

@@ -89,8 +89,8 @@ impl Connection {
         let (subflow, views) = self.subflows.with_views(at, options);
         let (timer, outcome) = subflow.sender.on_timer(now, Siblings::new(views, at));
         self.report(now, at, &outcome);
-        if timer == TimerOutcome::Timeout {
-            self.on_subflow_timeout(now, at);
+        if let TimerOutcome::Timeout(timeout) = timer {
+            self.on_subflow_timeout(now, at, timeout);
         }
     }
 

@@ -437,8 +437,9 @@ impl Sender {
                 (TimerOutcome::None, outcome)
             }
             Some((TimerKind::Timeout, at)) if at <= now => {
+                let timeout = self.rtt.rto();
                 self.on_timeout(now, siblings, &mut outcome);
-                (TimerOutcome::Timeout, outcome)
+                (TimerOutcome::Timeout(timeout), outcome)
             }
             _ => (TimerOutcome::None, outcome),
         }
@@ -516,6 +517,6 @@ impl Sender {
 pub(crate) enum TimerOutcome {
     /// A timer that does not concern the connection; a probe may be sent.
     None,
-    /// The retransmission timer.
-    Timeout,
+    /// The retransmission timer, and what it was set to.
+    Timeout(Duration),
 }

@@ -89,7 +89,7 @@ fn our_sender() -> Log<TransportEvent> {
         (300, sample(1, 1_400)),
         (400, sent(0, SendKind::Retransmission, 1_400)),
         (410, TransportEvent::WindowReduced { subflow: first, cause: LossCause::Timeout, from: 12.0, to: 6.0 }),
-        (410, TransportEvent::TimeoutFired { subflow: first, in_a_row: 1 }),
+        (410, TransportEvent::TimeoutFired { subflow: first, in_a_row: 1, timeout: Duration::from_millis(200) }),
         (500, TransportEvent::ReceiveWindowLimited { limited: true }),
         (600, TransportEvent::ReceiveWindowLimited { limited: false }),
         (700, TransportEvent::SchedulerWaiting { waiting: true }),
