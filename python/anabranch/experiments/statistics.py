@@ -75,7 +75,7 @@ class Paired:
 
 def mean(values: Array) -> Interval:
     """The mean, with the interval of Student's t."""
-    # Claims, quantities and tables of a paper ask for the same means, and scipy takes a third of a millisecond for each.
+    # Claims and tables of a paper ask for the same means, and scipy takes a third of a millisecond for each.
     return _mean(np.ascontiguousarray(values, dtype=np.float64).tobytes())
 
 
@@ -266,8 +266,8 @@ def pairs_for(effect_size: float, *, tests: int = 1) -> int | None:
 def _power(effect_size: float, pairs: int, level: float) -> float:
     """The probability that a two-sided paired t-test finds an effect.
 
-    The square of a noncentral t is a noncentral F. Of that one scipy knows the distribution everywhere; of the noncentral t,
-    which statsmodels takes, it gives NaN here and there, as if so many pairs were too few.
+    The square of a noncentral t is a noncentral F. Of that one scipy knows the distribution everywhere. Of the
+    noncentral t, which statsmodels takes, it gives NaN here and there, which would count as too few pairs.
     """
     from scipy import stats
 
