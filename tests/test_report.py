@@ -15,7 +15,7 @@ import pytest
 
 from anabranch import InputError, report
 from anabranch.experiments import plan, sweep
-from anabranch.report import document, exports, selection, stored
+from anabranch.report import charts, document, exports, selection, stored
 from conftest import Run, require
 from test_sweep import BASE, swept
 
@@ -274,6 +274,24 @@ def test_figures_of_a_plan_are_drawn_as_it_says(copied: Path) -> None:
     means = table.filter(pl.col("transport.scheduler") == "ecf").group_by("link.wifi.rtt", maintain_order=True)
     assert charts[1].lines[0].y == pytest.approx(means.agg(pl.col("path_switches").mean())["path_switches"].to_list())
     assert charts[1].categories == ["10 ms", "30 ms"]
+
+
+def test_long_tails_of_a_distribution_are_not_shown_at_first() -> None:
+    figure = plan.Figure("qoe_linear")
+
+    def drawn(lowest: float) -> document.LineChart:
+        values = [lowest, *(float(i) for i in range(99))]
+        table = pl.DataFrame({"qoe_linear": values, "error": [None] * 100}, schema_overrides={"error": pl.String})
+        (chart,) = charts.of_figure(figure, table, (), "f")
+        return chart
+
+    tailed = drawn(-1000.0)
+    assert tailed.view is not None
+    assert -10 < tailed.view[0] < 5 < 95 < tailed.view[1] < 105
+    assert tailed.lines[0].x[1] == -1000.0, "the tail is a zoom away"
+    assert tailed.note == "shown at first: the middle 96 % of all sessions; ⤢ shows the others"
+    assert tailed.x_label == "qoe_linear (kb/s)"
+    assert (drawn(-1.0).view, drawn(-1.0).note) == (None, "")
 
 
 def test_tables_and_figures_are_written_for_papers(copied: Path, anabranch: Run) -> None:
@@ -549,6 +567,26 @@ def test_a_telephone_is_wide_enough(opened: Open) -> None:
     assert box
     assert 0 <= box["x"] < box["x"] + box["width"] <= 390
     assert box["width"] > 250
+
+
+def test_a_distribution_with_long_tails_begins_without_them(opened: Open, tmp_path: Path) -> None:
+    line = document.Line("a", [-1000.0, 0.0, 50.0, 100.0], [0.0, 0.01, 0.5, 1.0])
+    chart = document.LineChart("Distribution of x", "x", "share", [line], stepped=True, view=(0.0, 100.0), name="d")
+    file = report.write(
+        report.Report("d", "Why?", sections=[document.Section("Figures", [chart])]), tmp_path / "d.html"
+    )
+    page = opened(file=file)
+    plot = page.locator("figure .u-over")
+
+    def leftmost() -> float:
+        plot.hover(position={"x": 0, "y": 50})
+        said = re.search(r"x: ([−\d.]+)", page.locator("figure .readout").inner_text())
+        assert said
+        return float(said[1].replace("−", "-"))
+
+    assert leftmost() == pytest.approx(0, abs=1)
+    page.get_by_role("button", name="Show all").click()
+    assert leftmost() < -1000
 
 
 def background(page: "Page") -> str:

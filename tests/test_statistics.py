@@ -48,6 +48,15 @@ def test_the_number_of_pairs_is_that_of_r() -> None:
     assert statistics.pairs_for(0.5, tests=10) > 34  # type: ignore[operator]
 
 
+@pytest.mark.parametrize("effect", [0.038, 0.116, 0.158, 0.377, 0.485, 0.806])
+def test_more_tests_need_more_pairs_by_a_factor_that_the_effect_hardly_changes(effect: float) -> None:
+    # By the normal distribution, (z(1 - 0.05 / 105 / 2) + z(0.8))^2 / effect^2 pairs; Student's t needs a few more.
+    expected = (3.4941 + 0.8416) ** 2 / effect**2
+    needed = statistics.pairs_for(effect, tests=105)
+    assert needed is not None
+    assert expected <= needed < expected + 10
+
+
 def test_two_one_sided_tests_agree_with_the_interval_of_90_percent() -> None:
     # 1.58 + qt(0.95, 9) * 1.58 / 4.0621: at this margin, and at no smaller one, the difference is equivalent at 5 %.
     edge = 1.58 + 1.8331129 * 1.58 / 4.0621277

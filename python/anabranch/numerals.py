@@ -1,6 +1,7 @@
 """Numbers as text: plain digits and a decimal point, so that programs read what people read.
 
-The numbers of a column have the same number of decimals: so many that the largest has three significant digits.
+The numbers of a column have the same number of decimals: so many that the largest has three significant digits. What
+rounds to nothing has no sign.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ def column(values: Sequence[float | None], *, scale: float = 1.0, most: int = _S
     """The values, times a scale, with the same number of decimals, at most so many."""
     scaled = [None if value is None else value * scale for value in values]
     places = min(decimals(scaled), most)
-    return [ABSENT if value is None else f"{value:.{places}f}" for value in scaled]
+    return [ABSENT if value is None else f"{value:z.{places}f}" for value in scaled]
 
 
 def fixed(values: Sequence[float | None], places: int) -> list[str]:
     """The values with a given number of decimals."""
-    return [ABSENT if value is None else f"{value:.{places}f}" for value in values]
+    return [ABSENT if value is None else f"{value:z.{places}f}" for value in values]
 
 
 def plus_minus(mean: float, half_width: float | None) -> str:
@@ -44,4 +45,4 @@ def plus_minus(mean: float, half_width: float | None) -> str:
     # Two digits of the half-width, but no more than four of the mean.
     limits = [decimals([value], significant) for value, significant in ((half_width, 2), (mean, 4)) if value != 0.0]
     places = min(limits, default=0)
-    return f"{mean:.{places}f} ± {half_width:.{places}f}"
+    return f"{mean:z.{places}f} ± {half_width:.{places}f}"

@@ -143,6 +143,39 @@ impl VideoSpec {
     pub fn duration(&self) -> Duration {
         self.rate.time_to_send(self.size)
     }
+
+    /// Whether [`FrameTable::generate`] can make the video; no picture is drawn.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn check(&self) -> Result<(), VideoError> {
+        self.layout().map(|_| ())
+    }
+
+    fn layout(&self) -> Result<Layout, VideoError> {
+        if self.rate.as_bps() == 0 {
+            return Err(VideoError::ZeroRate);
+        }
+        if !self.variation.is_valid() {
+            return Err(VideoError::BadVariation);
+        }
+        let pictures = self.frame_rate.pictures_in(self.duration());
+        let pictures = u32::try_from(pictures).map_err(|_| VideoError::TooLong)?.max(1);
+        let header = INDEX_BYTES_FIXED + INDEX_BYTES_PER_PICTURE * u64::from(pictures);
+        let payload = self.size.checked_sub(header).filter(|&left| left >= u64::from(pictures));
+        let payload = payload.ok_or(VideoError::TooSmall { size: self.size, pictures, header })?;
+        Ok(Layout { pictures, header, payload })
+    }
+}
+
+/// What a file has room for.
+struct Layout {
+    /// Number of pictures.
+    pictures: u32,
+    /// Bytes before the first of them.
+    header: u64,
+    /// Bytes of all of them.
+    payload: u64,
 }
 
 /// Coding type of a picture.
@@ -167,17 +200,7 @@ pub struct FrameTable {
 impl FrameTable {
     /// Generates a synthetic video. The same numbers from `rng` give the same video.
     pub fn generate(spec: &VideoSpec, rng: &mut impl Rng) -> Result<Self, VideoError> {
-        if spec.rate.as_bps() == 0 {
-            return Err(VideoError::ZeroRate);
-        }
-        if !spec.variation.is_valid() {
-            return Err(VideoError::BadVariation);
-        }
-        let pictures = spec.frame_rate.pictures_in(spec.duration());
-        let pictures = u32::try_from(pictures).map_err(|_| VideoError::TooLong)?.max(1);
-        let header = INDEX_BYTES_FIXED + INDEX_BYTES_PER_PICTURE * u64::from(pictures);
-        let payload = spec.size.checked_sub(header).filter(|&left| left >= u64::from(pictures));
-        let payload = payload.ok_or(VideoError::TooSmall { size: spec.size, pictures, header })?;
+        let Layout { pictures, header, payload } = spec.layout()?;
         let ends = scale(&weights(pictures, spec, rng), header, payload);
         Ok(FrameTable { frame_rate: spec.frame_rate, header, ends })
     }

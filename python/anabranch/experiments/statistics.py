@@ -75,8 +75,15 @@ class Paired:
 
 def mean(values: Array) -> Interval:
     """The mean, with the interval of Student's t."""
+    # Claims and tables of a paper ask for the same means, and scipy takes a third of a millisecond for each.
+    return _mean(np.ascontiguousarray(values, dtype=np.float64).tobytes())
+
+
+@lru_cache(maxsize=16384)
+def _mean(content: bytes) -> Interval:
     from scipy import stats
 
+    values = np.frombuffer(content, dtype=np.float64)
     centre = float(np.mean(values)) if len(values) else math.nan
     if len(values) < 2:
         return Interval(centre, math.nan, math.nan)
@@ -240,24 +247,32 @@ def pairs_for(effect_size: float, *, tests: int = 1) -> int | None:
         effect_size: The expected difference over the standard deviation of differences.
         tests: The number of tests that are corrected for.
     """
-    from statsmodels.stats.power import TTestPower
-
     if math.isnan(effect_size) or effect_size == 0:
         return None
     if math.isinf(effect_size):
         return 2
-    level, test = SIGNIFICANCE / tests, TTestPower()
 
     def enough(pairs: int) -> bool:
-        return bool(test.power(abs(effect_size), pairs, level) >= POWER)
+        return _power(abs(effect_size), pairs, SIGNIFICANCE / tests) >= POWER
 
-    # From few to many: of far too many pairs the library cannot compute the power.
     high = 2
     while not enough(high):
         high *= 2
         if high > _MOST_PAIRS:
             return None
     return bisect.bisect_left(range(high + 1), True, lo=2, key=enough)
+
+
+def _power(effect_size: float, pairs: int, level: float) -> float:
+    """The probability that a two-sided paired t-test finds an effect.
+
+    The square of a noncentral t is a noncentral F. Of that one scipy knows the distribution everywhere. Of the
+    noncentral t, which statsmodels takes, it gives NaN here and there, which would count as too few pairs.
+    """
+    from scipy import stats
+
+    critical = float(stats.t.isf(level / 2, pairs - 1))
+    return float(stats.ncf.sf(critical**2, 1, pairs - 1, effect_size**2 * pairs))
 
 
 def _p_value(differences: Array, alternative: str, expected: float) -> float:

@@ -86,13 +86,14 @@ def _listed(entries: Sequence[Entry]) -> str:
 
 
 def _undecided(entries: Sequence[Entry]) -> str:
-    known = [entry.more_seeds for entry in entries if entry.more_seeds is not None]
+    known = [(entry.more_seeds, named(entry.labels)) for entry in entries if entry.more_seeds is not None]
     if not known:
         settle = "no practical number of seeds would settle it"
     elif len(entries) == 1:
-        settle = f"about {known[0]} more seeds would settle it"
+        settle = f"about {plural(known[0][0], 'more seed')} would settle it"
     else:
-        settle = f"about {min(known)} more seeds would settle the first of them"
+        seeds, first = min(known)
+        settle = f"about {plural(seeds, 'more seed')} would settle {first}"
     return f"{_listed(entries)} {_is(entries)} undecided: {settle}."
 
 
@@ -169,7 +170,7 @@ def aligned(values: Sequence[tuple[float, float]]) -> list[str]:
     # No more than five digits of the largest: a narrow interval beside a wide one deserves no more.
     places = min(places, numerals.decimals([value for value, _ in values], 5))
     return [
-        f"{value:.{places}f} ± {width:.{places}f}" if math.isfinite(width) else f"{value:.{places}f} ± ?"
+        f"{value:z.{places}f} ± {width:.{places}f}" if math.isfinite(width) else f"{value:z.{places}f} ± ?"
         for value, width in values
     ]
 
@@ -183,8 +184,8 @@ def method(comparisons: Sequence[Comparison]) -> str:
     tests = max(comparison.tests for comparison in comparisons)
     pairs = "all pairs of conditions" if comparisons[0].contrast.reference is None else "comparisons with the reference"
     return (
-        f"Differences are paired, intervals are Student's at 95 %; p-values of paired t-tests, corrected for "
-        f"{plural(tests, 'test')} ({pairs}) by Holm; certain: p < {SIGNIFICANCE}."
+        "Differences are paired, intervals are Student's at 95 %, each for itself; p-values of paired t-tests, "
+        f"corrected for {plural(tests, 'test')} ({pairs}) by Holm; certain: p < {SIGNIFICANCE}."
     )
 
 

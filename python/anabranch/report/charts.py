@@ -14,6 +14,7 @@ from anabranch import numerals
 from anabranch.experiments import statistics, summary
 from anabranch.experiments.contrast import Comparison, Entry, Verdict
 from anabranch.experiments.plan import Figure
+from anabranch.experiments.statistics import Array
 from anabranch.report.document import IntervalChart, Item, Line, LineChart, MapChart, Tile, Tone
 
 TONES: Mapping[Verdict, Tone] = {
@@ -37,10 +38,14 @@ _DASHES = 3
 _MOST_STEPS = 400
 _BEFORE = 1e-4
 _UNITS = (("_bps", "Mb/s", 1e-6), ("_s", "s", 1.0), ("_packets", "packets", 1.0), ("_bytes", "bytes", 1.0))
+# The linear model rates a media segment by its bitrate in kb/s.
+_OF_QOE = ("qoe_linear", "qoe_linear_per_segment")
 
 
 def unit_of(metric: str) -> tuple[str, float]:
-    """The unit in which a column is shown, and the factor to it: names end in their unit."""
+    """The unit in which a column is shown, and the factor to it: names end in their unit, but for those of QoE."""
+    if metric in _OF_QOE:
+        return "kb/s", 1.0
     stem = metric.split(".")[0] if metric.split(".")[-1] in ("mean", "p95", "max") else metric
     return next(((unit, scale) for ending, unit, scale in _UNITS if stem.endswith(ending)), ("", 1.0))
 
@@ -62,9 +67,11 @@ def differences(comparison: Comparison, name: str) -> IntervalChart:
     contrast, reference = comparison.contrast, comparison.reference
     unit, scale = unit_of(contrast.metric)
     better = "right" if contrast.higher_is_better else "left"
+    of = f" ({unit})" if unit else ""
     return IntervalChart(
         title=f"Difference of {contrast.metric} from {summary.named(reference.labels)}",
-        x_label=f"paired difference of {contrast.metric}{f' ({unit})' if unit else ''}; better is {better}",
+        x_label=f"paired difference of {contrast.metric}{of}; better is {better}",
+        short_label=f"difference{of}; better is {better}",
         items=[_item(entry, scale) for entry in comparison.entries],
         margin=None if contrast.margin is None else contrast.margin.of(reference.mean.estimate) * scale,
         note=facet(comparison.facet),
@@ -158,11 +165,10 @@ def _tile(entry: Entry, unit: tuple[str, float], widest: float) -> Tile:
     assert entry.difference is not None
     mean, scale = entry.difference.mean, unit[1]
     text = numerals.column([mean.estimate * scale], most=2)[0]
+    if not text.strip("0."):
+        text = "0"
     certain = entry.verdict in (Verdict.BETTER, Verdict.WORSE)
     strength = math.sqrt(_size(entry) / widest) if certain and widest else 0.0
-    if not text.strip("-0."):
-        # A difference that rounds to nothing has no sign.
-        text = "0"
     sign = "+" if mean.estimate > 0 and text != "0" else ""
     interval = numerals.plus_minus(mean.estimate * scale, mean.half_width * scale)
     note = f"{interval} {unit[0]}, {summary.verdict(entry)}, p {summary.p_value(entry.p_value)}"
@@ -182,10 +188,30 @@ def _panel(figure: Figure, rows: pl.DataFrame, where: Mapping[str, Any], name: s
     more = len(groups) - len(shown)
     note = "; ".join(filter(None, (facet(where), f"{more} conditions more are not drawn" if more else "")))
     if figure.x is None:
-        title = f"Distribution of {figure.y}"
-        return LineChart(title, labelled(figure.y), "share of sessions", lines, stepped=True, note=note, name=name)
+        title, view = f"Distribution of {figure.y}", _view(rows[figure.y].to_numpy(), unit_of(figure.y)[1])
+        note = "; ".join(filter(None, (note, _OF_VIEW if view else "")))
+        return LineChart(
+            title, labelled(figure.y), "share of sessions", lines, stepped=True, view=view, note=note, name=name
+        )
     title = f"{figure.y} by {summary.short([figure.x, *figure.by])[figure.x]}, mean with 95 % interval"
     return LineChart(title, figure.x, labelled(figure.y), lines, categories=categories, note=note, name=name)
+
+
+# What is shown at first of a distribution whose tails are long: the values between these quantiles.
+_TAIL = 0.02
+_OF_VIEW = f"shown at first: the middle {1 - 2 * _TAIL:.0%} of all sessions; ⤢ shows the others".replace("%", " %")
+# Tails that take no more than this share of the axis are shown.
+_LONG_TAILS = 0.5
+
+
+def _view(values: Array, scale: float) -> tuple[float, float] | None:
+    """The part of the axis of a distribution without its tails, if these would take most of it."""
+    low, high = (float(value) * scale for value in np.quantile(values, (_TAIL, 1 - _TAIL)))
+    whole = float(np.ptp(values)) * scale
+    if not 0 < high - low < whole * (1 - _LONG_TAILS):
+        return None
+    margin = (high - low) * _TAIL
+    return low - margin, high + margin
 
 
 def _places(labels: Sequence[tuple[Any, ...]]) -> dict[tuple[Any, ...], tuple[int, int]]:

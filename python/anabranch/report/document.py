@@ -150,6 +150,7 @@ class LineChart:
         lines: The lines.
         stepped: Whether values hold until the next one, as those of a distribution do.
         categories: Texts for x = 0, 1, ...; empty where x is a number.
+        view: The part of the x axis that is shown at first; all of it where absent.
         note: What should be known of it.
         name: What its exported file is called.
     """
@@ -160,6 +161,7 @@ class LineChart:
     lines: Sequence[Line]
     stepped: bool = False
     categories: Sequence[str] = ()
+    view: tuple[float, float] | None = None
     note: str = ""
     name: str = ""
 
@@ -194,6 +196,7 @@ class IntervalChart:
     Attributes:
         title: What it shows.
         x_label: With its unit.
+        short_label: The same where there is little room, below the title.
         items: The rows, from top to bottom.
         margin: Half the width of the shaded band of no practical meaning around zero; ``None`` without.
         note: What should be known of it.
@@ -202,6 +205,7 @@ class IntervalChart:
 
     title: str
     x_label: str
+    short_label: str
     items: Sequence[Item]
     margin: float | None = None
     note: str = ""

@@ -304,6 +304,7 @@ def _intervals(chart: IntervalChart) -> dict[str, Any]:
         "kind": "intervals",
         "title": chart.title,
         "x": chart.x_label,
+        "short": chart.short_label,
         "margin": _short(chart.margin),
         "items": [
             {
@@ -328,6 +329,7 @@ def _lines(chart: LineChart) -> dict[str, Any]:
         "y": chart.y_label,
         "stepped": chart.stepped,
         "categories": list(chart.categories),
+        "view": None if chart.view is None else [_short(value) for value in chart.view],
         "lines": [_line(line) for line in chart.lines],
     }
 

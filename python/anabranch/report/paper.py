@@ -127,6 +127,8 @@ def _lines(chart: LineChart) -> Figure:
         axes.set_xlim(-0.5, len(chart.categories) - 0.5)
     if chart.stepped:
         axes.set_ylim(0.0, 1.02)
+    if chart.view is not None:
+        axes.set_xlim(*chart.view)
     axes.set_xlabel(chart.x_label)
     axes.set_ylabel(chart.y_label)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))

@@ -184,7 +184,7 @@ def _lead(swept: _Swept) -> str:
 def _findings(swept: _Swept) -> Section:
     blocks: list[Block] = []
     if swept.comparisons:
-        blocks.append(Text([summary.method(swept.comparisons)], quiet=True))
+        blocks.append(Text([f"{summary.method(swept.comparisons)} {_UNCORRECTED}"], quiet=True))
     if notes := list(dict.fromkeys(note for each in swept.comparisons for note in each.notes)):
         blocks.append(Findings([Finding("note", f"{note[0].upper()}{note[1:]}.", "open") for note in notes]))
     for number, each in enumerate(swept.plan.contrasts):
@@ -231,7 +231,8 @@ def _signed(value: float, half_width: float) -> str:
     if value == half_width == 0:
         return "0"
     text = numerals.plus_minus(value, half_width)
-    return text if value < 0 else f"+{text}"
+    # What rounds to nothing has no sign.
+    return f"+{text}" if value > 0 and text.partition(" ")[0].strip("0.") else text
 
 
 def _word(comparison: Comparison, verdict: Verdict) -> str:
@@ -239,6 +240,8 @@ def _word(comparison: Comparison, verdict: Verdict) -> str:
         return "best mean"
     return str(verdict)
 
+
+_UNCORRECTED = "Wilcoxon's p is not corrected."
 
 _SIGNS = {"good": "▲ ", "bad": "▼ ", "same": "= ", "open": "? ", "plain": ""}
 
@@ -274,7 +277,7 @@ def _entries(comparison: Comparison, name: str) -> Grid:
                 next(differences),
                 summary.p_value(entry.p_value),
                 summary.p_value(entry.difference.wilcoxon_p_value),
-                f"{effect:.2f}" if math.isfinite(effect) else numerals.ABSENT,
+                f"{effect:z.2f}" if math.isfinite(effect) else numerals.ABSENT,
             ]
         texts = [str(value) for value in entry.labels.values()]
         rows.append([*texts, mean, median, *tests, _mark(entry, summary.verdict(entry))])

@@ -27,30 +27,37 @@ pub fn of_switches(observed: &Observed<'_>) -> Vec<Number> {
         }
     }
     vec![
-        ("underflow".to_string(), area_under_curve(of_underflow)),
-        ("discard".to_string(), area_under_curve(of_discard)),
+        ("underflow".to_string(), area_under_curve(&of_underflow)),
+        ("discard".to_string(), area_under_curve(&of_discard)),
     ]
 }
 
 /// How likely a case with the outcome has a higher score than one without; ties count half (Mann and Whitney's U). `None` if one
 /// of the kinds is missing.
-fn area_under_curve(mut cases: Vec<(f64, bool)>) -> Option<f64> {
-    cases.retain(|(score, _)| !score.is_nan());
-    let positive = cases.iter().filter(|(_, outcome)| *outcome).count() as f64;
-    let negative = cases.len() as f64 - positive;
-    if positive == 0.0 || negative == 0.0 {
+///
+/// A session has a hundred thousand switches, and mostly few of one kind. Only these are sorted; the others find their places among
+/// them.
+fn area_under_curve(cases: &[(f64, bool)]) -> Option<f64> {
+    let known = || cases.iter().filter(|(score, _)| !score.is_nan());
+    let positive = known().filter(|(_, outcome)| *outcome).count();
+    let negative = known().count() - positive;
+    if positive == 0 || negative == 0 {
         return None;
     }
-    cases.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (mut rank_sum, mut at) = (0.0, 0);
-    while at < cases.len() {
-        let ties = cases[at..].iter().take_while(|case| case.0 == cases[at].0).count();
-        let rank = at as f64 + (ties + 1) as f64 / 2.0;
-        let hits = cases[at..at + ties].iter().filter(|(_, outcome)| *outcome).count();
-        rank_sum += rank * hits as f64;
-        at += ties;
-    }
-    Some((rank_sum - positive * (positive + 1.0) / 2.0) / (positive * negative))
+    let sorted_kind = positive <= negative;
+    let scores = |kind: bool| known().filter(move |(_, outcome)| *outcome == kind).map(|(score, _)| *score);
+    let mut sorted: Vec<f64> = scores(sorted_kind).collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    // Twice U, a whole number: 2 for a pair in which the sorted kind's score is higher, 1 for a tie.
+    let pairs = |score: f64| {
+        let below = sorted.partition_point(|other| *other < score);
+        let not_above = below + sorted[below..].partition_point(|other| *other == score);
+        2 * (sorted.len() - not_above) + (not_above - below)
+    };
+    let of_sorted: usize = scores(!sorted_kind).map(pairs).sum();
+    let all = positive * negative;
+    let of_positive = if sorted_kind { of_sorted } else { 2 * all - of_sorted };
+    Some(of_positive as f64 / 2.0 / all as f64)
 }
 
 #[cfg(test)]
@@ -59,13 +66,29 @@ mod tests {
 
     #[test]
     fn the_area_is_one_for_a_perfect_order_and_half_for_ties() {
-        let area = |cases: &[(f64, bool)]| area_under_curve(cases.to_vec());
+        let area = area_under_curve;
         assert_eq!(area(&[(0.1, false), (0.2, false), (0.3, true), (0.4, true)]), Some(1.0));
         assert_eq!(area(&[(0.1, true), (0.2, false)]), Some(0.0));
         assert_eq!(area(&[(1.0, true), (1.0, false), (1.0, false)]), Some(0.5));
+        assert_eq!(area(&[(0.0, true), (-0.0, false), (-0.0, true)]), Some(0.5));
         // Of the four pairs three are in order.
         assert_eq!(area(&[(1.0, false), (2.0, true), (3.0, false), (4.0, true)]), Some(0.75));
         assert_eq!(area(&[(1.0, true)]), None);
         assert_eq!(area(&[(f64::NAN, false), (1.0, true)]), None);
+    }
+
+    #[test]
+    fn the_area_is_the_share_of_pairs_in_order_whichever_kind_is_the_rarer_one() {
+        let score = |n: u32| f64::from(n * 7919 % 23);
+        for every in [2, 3, 11] {
+            for positive_is_rare in [true, false] {
+                let cases: Vec<_> = (0..200).map(|n| (score(n), (n % every == 0) == positive_is_rare)).collect();
+                let of_kind = |kind| cases.iter().filter(move |case| case.1 == kind).map(|case| case.0);
+                let pairs = of_kind(true).flat_map(|hit| of_kind(false).map(move |miss| (hit, miss)));
+                let points = |(hit, miss)| if hit > miss { 1.0 } else { f64::from(u8::from(hit == miss)) / 2.0 };
+                let (sum, number) = pairs.fold((0.0, 0.0), |(sum, number), pair| (sum + points(pair), number + 1.0));
+                assert_eq!(area_under_curve(&cases), Some(sum / number));
+            }
+        }
     }
 }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 pub(super) fn check_video(video: &mut Video, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
     let steps = [steps, &["video"]].concat();
     match video {
-        Video::Progressive(file) => match file.table() {
-            Ok(_) => Ok(()),
+        Video::Progressive(file) => match file.check() {
+            Ok(()) => Ok(()),
             Err(error) => checker.wrong(&steps, error.to_string(), "another size, rate or fps"),
         },
         Video::Dash(dash) => complete_dash(dash, &steps, checker),

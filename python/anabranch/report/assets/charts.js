@@ -321,6 +321,7 @@ const charts = (() => {
     });
     const chart = new Chart(figure.querySelector(".plot"), spec.title, make);
     chart.readout.append(legend.place, legend.list);
+    if (spec.view) chart.zoomTo(...spec.view);
     // Values of all lines at each move would be too much to listen to.
     chart.readout.setAttribute("aria-live", "off");
     return chart;
@@ -419,7 +420,7 @@ const charts = (() => {
     const last = spec.items.length - 1;
     const labels = Math.min(textWidth(spec.items.map((item) => item.label)) + 14, room * 0.42);
     return [
-      axis(spec.x, { values: ticks, space: 60 }),
+      axis(textWidth([spec.x]) < room - labels ? spec.x : spec.short, { values: ticks, space: 60 }),
       axis(null, {
         size: labels,
         font: font(12),

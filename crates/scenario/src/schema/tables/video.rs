@@ -155,12 +155,20 @@ impl Progressive {
         FrameRate::new(self.fps.0, self.fps.1).expect("a frame rate is above zero")
     }
 
-    /// The sizes of its pictures.
-    pub(in super::super) fn table(&self) -> Result<FrameTable, VideoError> {
+    fn spec(&self) -> VideoSpec {
         let variation =
             Variation { scene: self.scene_variation, picture: self.picture_variation, scene_length: self.scene_length };
-        let spec = VideoSpec { size: self.size.0, rate: self.rate, frame_rate: self.frame_rate(), variation };
-        FrameTable::generate(&spec, &mut ChaCha8Rng::seed_from_u64(self.seed))
+        VideoSpec { size: self.size.0, rate: self.rate, frame_rate: self.frame_rate(), variation }
+    }
+
+    /// Whether there is such a video. Its pictures are drawn when a run begins: a sweep reads a scenario several times for a run.
+    pub(in super::super) fn check(&self) -> Result<(), VideoError> {
+        self.spec().check()
+    }
+
+    /// The sizes of its pictures.
+    fn table(&self) -> Result<FrameTable, VideoError> {
+        FrameTable::generate(&self.spec(), &mut ChaCha8Rng::seed_from_u64(self.seed))
     }
 }
 
