@@ -25,8 +25,8 @@ from anabranch.session import Run, simulate
 EXAMPLES = (
     'Example: anabranch run sticky/base --seed 7 --set transport.scheduler=gr-sty --set link.path1.loss="1 %"\n\n'
     "A run folder holds scenario.toml (every default filled in) with the files that it names, metrics.json, run.json, "
-    "session.png, session.svg, and the numbers behind the figure (samples.parquet, incidents.parquet, and notes.parquet "
-    "where own algorithms emit any).\n\n"
+    "session.png, session.svg, and the numbers behind the figure (samples.parquet, incidents.parquet, notes.parquet "
+    "of own algorithms that emit any).\n\n"
     "In real time, as root: anabranch run bulk/two-paths --set duration='10 s' --live --server kernel --client curl"
 )
 
