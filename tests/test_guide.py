@@ -89,6 +89,60 @@ def test_there_is_a_figure_for_every_name_and_no_other() -> None:
     assert sum((DOCS / "images" / name).stat().st_size for name in kept) < 2_000_000
 
 
+# A number in a text: not a part of a name, a version, or a link.
+_NUMBER = re.compile(r"(?<![\w.\-/])\d+(?:\.\d+)?(?![\w.]*\w)")
+_CITED = re.compile(r"\[[^\]]*\]\(([^)#]*validation/[\w-]+\.md)(?:#([\w-]+))?\)")
+
+
+def section(page: Path, anchor: str | None) -> str:
+    """A section of a page with those below it; the page without an anchor."""
+    lines, level = page.read_text("utf-8").splitlines(), 0
+    if anchor is None:
+        return "\n".join(lines)
+    found: list[str] = []
+    for line in lines:
+        if heading := re.match(r"(#+) (.*)", line):
+            if level and len(heading[1]) <= level:
+                break
+            if re.sub(r"[^\w\- ]", "", heading[2].lower()).replace(" ", "-") == anchor:
+                level = len(heading[1])
+        found += [line] if level else []
+    assert found, f"{page.name} has no section {anchor}"
+    return "\n".join(found)
+
+
+def unfounded(page: Path, text: str) -> tuple[list[str], int]:
+    """The numbers of sentences that the pages cited there do not have, nor round to; how many they do have."""
+    wrong, right = [], 0
+    for sentence in re.split(r"(?<=[.;])\s+(?=[A-Z`\[])", re.sub(r"\s+", " ", text)):
+        cited = [section((page.parent / path).resolve(), anchor or None) for path, anchor in _CITED.findall(sentence)]
+        there = [number for each in cited for number in _NUMBER.findall(each)]
+        prose = re.sub(r"`[^`]*`|rows? \d+( and \d+)?|[A-Z]\w+ (19|20)\d\d", "", _CITED.sub("", sentence))
+        for number in _NUMBER.findall(prose) if cited else ():
+            digits = len(number.partition(".")[2])
+            if any(f"{float(each):.{digits}f}" == number for each in there):
+                right += 1
+            else:
+                wrong.append(number)
+    return wrong, right
+
+
+def test_numbers_on_pages_of_algorithms_stand_on_the_pages_that_they_cite() -> None:
+    """Tables there are made by scripts: when one changes, a sentence that quotes it is found here."""
+    checked = 0
+    for page in sorted((DOCS / "algorithms").glob("*/*.md")):
+        wrong, right = unfounded(page, page.read_text("utf-8").partition("## Where it wins and loses")[2])
+        assert wrong == [], f"{page.name}: these numbers are not on the page that their sentence cites"
+        checked += right
+    assert checked > 40, "the sentences are read"
+
+
+def test_a_number_that_the_cited_page_does_not_have_is_found() -> None:
+    page = DOCS / "algorithms" / "schedulers" / "blest.md"
+    text = page.read_text("utf-8")
+    assert unfounded(page, text.replace("531 ms", "532 ms"))[0] == ["532"]
+
+
 # --- Reference ------------------------------------------------------------------------------------------------------
 
 

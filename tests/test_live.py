@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -147,3 +148,42 @@ def test_without_root_the_remedy_is_named(bulk: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code, bulk], cwd="/", capture_output=True, text=True, check=False)
     assert "run as root" in done.stdout, done.stderr
+
+
+OWN = """\
+import anabranch
+
+
+class Own(anabranch.Scheduler):
+    def decide(self, view, trigger):
+        if self.ctx.now > {until}:
+            raise ValueError("out of ideas")
+        best = min(view.candidates, key=lambda subflow: subflow.srtt)
+        self.ctx.emit("rtt", best.srtt, subflow=best.id)
+        return best
+"""
+
+
+def test_a_scheduler_in_python_runs_in_real_time_and_tells_how_long_it_decides(
+    launch: Run, bulk: Path, tmp_path: Path
+) -> None:
+    require_live("ip")
+    (tmp_path / "mine.py").write_text(OWN.format(until=60), encoding="utf-8")
+    own = ("run", bulk, "--live", "--set", "transport.scheduler=mine:Own")
+    done = launch(*own, "--out", tmp_path / "live")
+    assert done.returncode == 0, done.stderr
+    assert "decisions in Python took" in done.stdout
+    metrics = json.loads((tmp_path / "live" / "metrics.json").read_text(encoding="utf-8"))
+    assert (metrics["ended"], metrics["sessions"][0]["bytes"]) == ("finished", 2_000_000)
+    latency = metrics["live"]["decision_latency_us"]
+    # A decision for each segment of 2 MB, of which the first 1400 bytes or so.
+    assert latency["decisions"] > 1000
+    assert 0 < latency["p50"] <= latency["p99"] <= latency["max"]
+    assert (tmp_path / "live" / "notes.parquet").is_file()
+    # An exception ends the run with the author's traceback, and leaves nothing behind.
+    (tmp_path / "mine.py").write_text(OWN.format(until=0.5), encoding="utf-8")
+    failed = launch(*own, "--out", tmp_path / "failed")
+    assert failed.returncode == 1
+    assert 'raise ValueError("out of ideas")' in failed.stderr
+    assert re.search(r"`mine:Own` raised ValueError at 0\.[5-9]\d* s of the live run: out of ideas", failed.stderr)
+    assert not (tmp_path / "failed").exists()

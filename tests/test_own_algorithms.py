@@ -13,10 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 
 import anabranch
-from anabranch import AlgorithmError, InputError, _core, session
+from anabranch import AlgorithmError, InputError, _core, runfolder, session
 from anabranch.algorithms import checking, sources
+from anabranch.figures import compare
+from anabranch.figures.comparison import Column
+from anabranch.report import timelines
 from conftest import Run
 
 EXAMPLES = "anabranch.algorithms.examples"
@@ -234,12 +238,47 @@ def test_the_cause_is_the_authors_exception(tmp_path: Path, monkeypatch: pytest.
     assert isinstance(caught.value.__cause__, AttributeError)
 
 
-def test_runs_in_real_time_refuse_it(silly: str, tmp_path: Path) -> None:
+def test_what_it_emits_is_a_panel_and_a_table_without_recorded_events(silly: str, tmp_path: Path) -> None:
+    scenario = with_algorithm("scheduler", silly)
+    run = anabranch.run(scenario, seed=3)
+    notes = anabranch.run(scenario, seed=3, events=True).events.filter(event="noted")
+    for name in ("choice", "window.free", "window.srtt"):
+        events, found = notes.filter(detail=name), run.noted(name).sort("time_s")
+        assert found["value"].to_list() == events["value"].to_list()
+        assert found["time_s"].to_list() == pytest.approx(events["time_s"].to_list())
+    assert run.noted().height == notes.height
+    with pytest.raises(InputError, match=r"nothing was emitted under `window`; there is `choice`, `window.free`"):
+        run.noted("window")
+    panels = {"choice", "window.free", "window.srtt"}
+    assert {title.split(" (emitted")[0] for title in titles(run.plot())} & panels == panels
+    timeline = timelines.of_session(run.recording, run.metrics, 0, title="t")
+    assert {note["name"] for note in timeline.data["notes"]} == panels
+    # The same from a run folder, and a run without own algorithms has neither the file nor a panel.
+    folder = run.save(tmp_path / "kept")
+    (kept,) = runfolder.read(folder).recording.sessions
+    for stored, series in zip(kept.notes, run.recording.sessions[0].notes, strict=True):
+        assert (stored.name, stored.path) == (series.name, series.path)
+        assert stored.values.tolist() == series.values.tolist()
+    both = compare(
+        [Column("own", "", kept), Column("plain", "", anabranch.run(NETWORK).recording.sessions[0])], title=""
+    )
+    assert {title.split(" (emitted")[0] for title in titles(both)} & panels == panels
+    plain = anabranch.run(NETWORK)
+    assert plain.noted().is_empty()
+    plain.save(folder)
+    assert not (folder / "notes.parquet").exists()
+
+
+def titles(figure: Figure) -> list[str]:
+    return [axes.get_title(loc="left") for axes in figure.axes]
+
+
+def test_a_kernel_that_serves_has_algorithms_of_its_own(silly: str, tmp_path: Path) -> None:
     from anabranch.live.run import run
 
     scenario = with_algorithm("scheduler", silly)
-    with pytest.raises(InputError, match=r"scheduler = .*: algorithms in Python run in simulation only"):
-        run(scenario, folder=tmp_path)
+    with pytest.raises(InputError, match=r"scheduler = .*: the kernel serves with algorithms of its own"):
+        run(scenario, folder=tmp_path, server="kernel")
 
 
 def test_an_edited_module_is_another_run_with_another_key(silly: str, tmp_path: Path) -> None:

@@ -665,6 +665,8 @@ class _Session(TypedDict):
     shown: NDArray[np.float64]  # Beginning, end, bitrate, width, height: five columns.
     underflows: NDArray[np.float64]
     paths: list[_Path]
+    # What algorithms emitted: name, path if it is about one, instants, numbers.
+    notes: list[tuple[str, str | None, NDArray[np.float64], NDArray[np.float64]]]
 
 # What stands for a value that an event does not have is the last item; a text's values are positions in
 # its words, -1 for none.
@@ -739,7 +741,12 @@ class Testbed:
     def elapsed(self) -> float:
         """Seconds since the run began."""
     def poll(self) -> str | None:
-        """Why the run is over (``finished``, ``duration``, ``stuck``), or ``None``; raises what went wrong."""
+        """Why the run is over (``finished``, ``duration``, ``stuck``), or ``None``; raises what went wrong.
+
+        Raises:
+            AlgorithmError: An algorithm in Python raised an exception, or decided what none may.
+            LiveError: A part of the testbed failed.
+        """
     def finish(
         self,
         ended: str,

@@ -55,3 +55,27 @@ def mean(rows: Array) -> Array:
     total = np.where(present, rows, 0.0).sum(axis=1)
     means: Array = np.divide(total, count, out=np.full(len(rows), np.nan), where=count > 0)
     return means
+
+
+def mean_over_time(
+    recording: SessionRecording, times_s: Array, values: Array, width: float | None = None
+) -> tuple[Array, Array]:
+    """The intervals' middles, and the mean of the finite values of each; not a number where an interval has none.
+
+    Args:
+        recording: The samples, whose intervals are used.
+        times_s: When each value holds, in seconds since the run began.
+        values: The values, at any instants.
+        width: As for :func:`binned`.
+    """
+    middles, rows = binned(recording, np.zeros(len(recording.times_s)), width)
+    if not len(middles) or recording.interval_s == 0.0:
+        return middles, np.full(len(middles), np.nan)
+    length = rows.shape[1] * recording.interval_s
+    bins = np.floor((times_s - (middles[0] - length / 2.0)) / length).astype(np.int64)
+    # What is emitted after the last sample belongs to the last interval, what precedes the first one to the first.
+    bins, finite = np.clip(bins, 0, len(middles) - 1), np.isfinite(values)
+    count = np.bincount(bins[finite], minlength=len(middles))
+    total = np.bincount(bins[finite], weights=values[finite], minlength=len(middles))
+    means: Array = np.divide(total, count, out=np.full(len(middles), np.nan), where=count > 0)
+    return middles, means

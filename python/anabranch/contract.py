@@ -574,6 +574,29 @@ class ServerCounters(Record):
         ) -> int: ...
 
 
+class DecisionLatency(Record):
+    """How long decisions of algorithms in Python took, in microseconds of real time: from the engine's call to
+    the answer, with the wait for the interpreter.
+    """
+
+    decisions: int
+    """How many decisions there were."""
+    p50: float
+    """The median."""
+    p99: float
+    """The 99th percentile."""
+    max: float
+    """The longest."""
+
+    if TYPE_CHECKING:
+
+        @overload  # type: ignore[override]
+        def __getitem__(self, key: Literal["decisions"], /) -> int: ...
+        @overload
+        def __getitem__(self, key: Literal["p50", "p99", "max"], /) -> float: ...
+        def __getitem__(self, key: str, /) -> Any: ...
+
+
 class Live(Record):
     """The testbed and the machine of a run in real time: `live` in its metrics."""
 
@@ -599,6 +622,8 @@ class Live(Record):
     """What our server counted, flow by flow; empty if the kernel served."""
     notes: list[str]
     """What is not as the scenario says, and what the client's program reported."""
+    decision_latency_us: DecisionLatency | None
+    """How long the decisions of algorithms in Python took. Absent where none decided."""
     client_counters: dict[str, int] | None
     """What the kernel of the first session's client counted of Multipath TCP, by name, without what is zero.
     Absent where nobody read the counters.
@@ -622,6 +647,8 @@ class Live(Record):
         def __getitem__(self, key: Literal["server_counters"], /) -> list[ServerCounters]: ...
         @overload
         def __getitem__(self, key: Literal["notes"], /) -> list[str]: ...
+        @overload
+        def __getitem__(self, key: Literal["decision_latency_us"], /) -> DecisionLatency | None: ...
         @overload
         def __getitem__(self, key: Literal["client_counters", "client_received_bytes"], /) -> dict[str, int] | None: ...
         def __getitem__(self, key: str, /) -> Any: ...
@@ -696,7 +723,7 @@ NESTED: dict[type[Record], dict[str, type[Record]]] = {
         "switch_forecasts": ForecastCounts,
     },
     Subflow: {"retransmissions_around_events": AroundEvent},
-    Live: {"lateness_s": Lateness, "server_counters": ServerCounters},
+    Live: {"lateness_s": Lateness, "server_counters": ServerCounters, "decision_latency_us": DecisionLatency},
     Metrics: {"links": Link, "sessions": Session, "traffic": Session, "fairness": Fairness, "live": Live},
 }
 """The classes of nested objects, by class and key."""

@@ -15,6 +15,7 @@ from typing import Any, TypedDict, cast
 from anabranch import InputError, _core
 from anabranch.contract import (
     NESTED,
+    DecisionLatency,
     Download,
     Fairness,
     Lateness,
@@ -29,6 +30,7 @@ from anabranch.contract import (
 from anabranch.record import Record
 
 __all__ = [
+    "DecisionLatency",
     "Download",
     "Fairness",
     "Lateness",

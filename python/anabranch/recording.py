@@ -62,6 +62,23 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteSeries:
+    """Numbers that an algorithm emitted under one name (``ctx.emit``) about one path, or about the whole connection.
+
+    Attributes:
+        name: The name that they were emitted under.
+        path: The path that they are about; absent if they are about none.
+        times_s: When each was emitted, in seconds since the run began.
+        values: The numbers, in the unit that their author gave them.
+    """
+
+    name: str
+    path: str | None
+    times_s: Array
+    values: Array
+
+
+@dataclass(frozen=True, slots=True)
 class SessionRecording:
     """One viewer's session, sampled.
 
@@ -75,6 +92,7 @@ class SessionRecording:
         stalls_s: Beginning and end of each stall, shape (n, 2).
         underflows_s: The instants of the buffer underflows.
         shown: What was on screen, of a DASH video, in order.
+        notes: What algorithms emitted, by name and path.
     """
 
     name: str
@@ -86,6 +104,7 @@ class SessionRecording:
     stalls_s: Array
     underflows_s: Array
     shown: tuple[Shown, ...] = ()
+    notes: tuple[NoteSeries, ...] = ()
 
     @property
     def plays(self) -> bool:
@@ -167,6 +186,7 @@ def of_outcome(outcome: _core.Outcome) -> Recording:
                     Shown(begin, end, bitrate, f"{width:.0f}x{height:.0f}" if width else "")
                     for begin, end, bitrate, width, height in columns["shown"].reshape(-1, 5).tolist()
                 ),
+                notes=tuple(NoteSeries(*series) for series in columns["notes"]),
             )
         )
     return Recording(tuple(sessions), tuple(Mark(at, text) for at, text in outcome.marks()))
@@ -223,8 +243,31 @@ def incidents_frame(recording: Recording) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def of_frames(samples: pl.DataFrame, incidents: pl.DataFrame) -> Recording:
-    """The recording that the two tables were made of."""
+def notes_frame(recording: Recording) -> pl.DataFrame:
+    """What algorithms emitted, as a table: one row per number, by session, name and path, oldest first in each."""
+    import polars as pl
+
+    columns = {"session": pl.String, "name": pl.String, "path": pl.String, "time_s": pl.Float64, "value": pl.Float64}
+    frames = [pl.DataFrame(schema=columns)]
+    for session in recording.sessions:
+        for series in session.notes:
+            numbers = pl.DataFrame({"time_s": series.times_s, "value": series.values})
+            texts = {"session": session.name, "name": series.name, "path": series.path}
+            texts_first = [pl.lit(text, pl.String).alias(column) for column, text in texts.items()]
+            frames.append(numbers.select(*texts_first, pl.all()))
+    return pl.concat(frames)
+
+
+def _notes(rows: pl.DataFrame) -> tuple[NoteSeries, ...]:
+    """The series of one session that the rows were made of."""
+    return tuple(
+        NoteSeries(str(name), path if path is None else str(path), own["time_s"].to_numpy(), own["value"].to_numpy())
+        for (name, path), own in rows.group_by("name", "path", maintain_order=True)
+    )
+
+
+def of_frames(samples: pl.DataFrame, incidents: pl.DataFrame, notes: pl.DataFrame | None = None) -> Recording:
+    """The recording that the tables were made of; where no algorithm emitted anything, there is no table of notes."""
     import polars as pl
 
     sessions = []
@@ -254,6 +297,7 @@ def of_frames(samples: pl.DataFrame, incidents: pl.DataFrame) -> Recording:
                 stalls_s=stalls,
                 shown=tuple(Shown(*row) for row in shown.rows()),
                 underflows_s=own.filter(pl.col("kind") == "underflow")["begin_s"].to_numpy(),
+                notes=() if notes is None else _notes(notes.filter(pl.col("session") == name)),
             )
         )
     marks = incidents.filter(pl.col("kind") == "scenario").select("begin_s", "text").rows()

@@ -50,6 +50,7 @@ _SCENARIO = "scenario.toml"
 _METRICS = "metrics.json"
 _SAMPLES = "samples.parquet"
 _INCIDENTS = "incidents.parquet"
+_NOTES = "notes.parquet"
 _EVENTS = "events.parquet"
 _PICTURES = ("session.png", "session.svg")
 _RUN = "run.json"
@@ -106,7 +107,7 @@ def write(run: Run, directory: Path | None = None, *, session: int | None = None
 def _write_files(run: Run, folder: Path, session: int | None) -> None:
     """Writes all files, the small ones that say most first: a disk may become full."""
     _remove_files(folder)
-    for name in (_RUN, _METRICS, _SCENARIO, _SAMPLES, _INCIDENTS, _EVENTS, *_PICTURES):
+    for name in (_RUN, _METRICS, _SCENARIO, _SAMPLES, _INCIDENTS, _NOTES, _EVENTS, *_PICTURES):
         (folder / name).unlink(missing_ok=True)
     scenario, files = run.portable
     (folder / _SCENARIO).write_text(scenario, encoding="utf-8")
@@ -116,6 +117,9 @@ def _write_files(run: Run, folder: Path, session: int | None) -> None:
     _write_json(folder / _METRICS, run.metrics)
     recording.samples_frame(run.recording).write_parquet(folder / _SAMPLES)
     recording.incidents_frame(run.recording).write_parquet(folder / _INCIDENTS)
+    notes = recording.notes_frame(run.recording)
+    if not notes.is_empty():
+        notes.write_parquet(folder / _NOTES)
     if run.has_events:
         run.events.write_parquet(folder / _EVENTS)
     _draw(run, folder, session)
@@ -150,7 +154,9 @@ def read(directory: Path) -> StoredRun:
     try:
         about = json.loads((directory / _RUN).read_text(encoding="utf-8"))
         scenario = tomllib.loads((directory / _SCENARIO).read_text(encoding="utf-8"))
-        recorded = recording.of_frames(pl.read_parquet(directory / _SAMPLES), pl.read_parquet(directory / _INCIDENTS))
+        notes = pl.read_parquet(directory / _NOTES) if (directory / _NOTES).is_file() else None
+        samples, incidents = pl.read_parquet(directory / _SAMPLES), pl.read_parquet(directory / _INCIDENTS)
+        recorded = recording.of_frames(samples, incidents, notes)
     except (ValueError, pl.exceptions.PolarsError) as error:
         raise InputError(f"{directory}: a damaged run folder: {error}") from error
     if (schema := about.get("schema")) != SCHEMA:

@@ -176,6 +176,32 @@ class Run:
             raise ValueError("this run recorded no events; ask for them with run(..., events=True)")
         return frame
 
+    def noted(self, name: str | None = None) -> pl.DataFrame:
+        """What own algorithms emitted under a name: a row per number, by session and path, oldest first in each.
+
+        The columns are ``session``, ``name``, ``path`` (null if the number is about no path), ``time_s`` (seconds since
+        the run began) and ``value``, in the unit that its author gave it. Of a crowd, the first 16 sessions are kept.
+
+        Args:
+            name: What :meth:`Context.emit` got, such as ``"cost"``; of values by keyword ``"name.keyword"``. Where
+                absent, everything that was emitted.
+
+        Raises:
+            InputError: Nothing was emitted under that name. The message says what was.
+        """
+        import polars as pl
+
+        from anabranch import recording
+
+        frame = recording.notes_frame(self.recording)
+        if name is None:
+            return frame
+        found = frame.filter(pl.col("name") == name)
+        if found.is_empty():
+            emitted = ", ".join(f"`{other}`" for other in frame["name"].unique(maintain_order=True))
+            raise _core.InputError(f"nothing was emitted under `{name}`; there is {emitted or 'nothing in this run'}")
+        return found
+
     def save(self, directory: str | Path | None = None, *, session: int | None = None) -> Path:
         """Writes a run folder, pictures included, and returns it.
 

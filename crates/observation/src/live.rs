@@ -31,6 +31,9 @@ pub struct LiveFacts {
     pub server_counters: Vec<ServerCounters>,
     /// What is not as the scenario says, and what the client's program reported.
     pub notes: Vec<String>,
+    /// How long the decisions of algorithms in Python took. Absent where none decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision_latency_us: Option<DecisionLatency>,
     /// What the kernel of the first session's client counted of Multipath TCP, by name, without what is zero. Absent where nobody
     /// read the counters.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,6 +55,21 @@ pub struct Lateness {
     pub p999: Option<f64>,
     /// The latest packet's.
     pub max: Option<f64>,
+}
+
+/// How long decisions of algorithms in Python took, in microseconds of real time: from the engine's call to the answer, with the wait
+/// for the interpreter.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DecisionLatency {
+    /// How many decisions there were.
+    pub decisions: u64,
+    /// The median.
+    pub p50: f64,
+    /// The 99th percentile.
+    pub p99: f64,
+    /// The longest.
+    pub max: f64,
 }
 
 /// What a listener of our server counted.

@@ -3,7 +3,7 @@
 use crate::metrics::{Ended, SessionMetrics};
 use crate::recording::{Recorder, SessionRecording};
 use crate::table::EventRow;
-use anabranch_events::{Log, PlayerEvent, TransportEvent};
+use anabranch_events::{Log, Note, PlayerEvent, TransportEvent};
 use anabranch_media::{
     Content, DashMetrics, DeliveryGaps, Downloads, Observed, PathLabel, RESPONSE_HEADER_BYTES, SenderCounts,
     SwitchPredictor, TransportMetrics, TransportReport, ViewerMetrics,
@@ -177,6 +177,7 @@ impl Observer {
                         recorder.path_use(at, path, allowed);
                     }
                 }
+                TransportEvent::Noted(note) => self.note(at, note),
                 // Its successor on the path begins without a verdict.
                 TransportEvent::SubflowClosed { subflow, .. } => {
                     if let (Some(path), Some(recorder)) = (self.path_of(subflow), &mut self.recorder) {
@@ -229,6 +230,7 @@ impl Observer {
                 PlayerEvent::PictureDiscarded { frame } => recorder.discard(frame),
                 PlayerEvent::BufferUnderflow { .. } => recorder.underflow(at),
                 PlayerEvent::SegmentShown { representation, .. } => recorder.show(at, representation),
+                PlayerEvent::Noted(note) => recorder.note(at, note.name, None, note.value),
                 PlayerEvent::StallBegan => recorder.stall(at, true),
                 PlayerEvent::StallEnded | PlayerEvent::PlaybackEnded => recorder.stall(at, false),
                 _ => {}
@@ -314,6 +316,13 @@ impl Observer {
     /// The position of a subflow's path among the session's.
     fn path_of(&self, subflow: SubflowId) -> Option<usize> {
         self.subflow_paths.get(subflow.index()).copied().flatten()
+    }
+
+    fn note(&mut self, at: Instant, note: Note) {
+        let path = note.subflow.and_then(|subflow| self.path_of(subflow));
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note(at, note.name, path, note.value);
+        }
     }
 
     fn record(&mut self, subflow: SubflowId, cwnd: f64, srtt: Duration, acked: u64) {

@@ -54,6 +54,21 @@ pub struct SessionRecording {
     /// The numbers of discarded pictures: what reducers read.
     #[serde(skip)]
     pub discarded: Vec<u32>,
+    /// What algorithms emitted, by name and path.
+    pub notes: Vec<NoteSeries>,
+}
+
+/// Numbers that an algorithm emitted under one name about one path, or about the whole connection.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct NoteSeries {
+    /// The name that they were emitted under.
+    pub name: String,
+    /// The path that they are about, if they are about one.
+    pub path: Option<String>,
+    /// When each was emitted, in seconds since the run began.
+    pub time_s: Vec<f64>,
+    /// The numbers, in the unit that their author gave them.
+    pub value: Vec<f64>,
 }
 
 /// A representation on screen.
@@ -105,6 +120,8 @@ pub(crate) struct Recorder {
     on_screen: Option<(Instant, u16)>,
     /// By path, since when it is forbidden.
     disabled_since: Vec<Option<Instant>>,
+    /// By name and path, instants and numbers.
+    notes: BTreeMap<(&'static str, Option<usize>), (Vec<f64>, Vec<f64>)>,
 }
 
 impl Recorder {
@@ -215,6 +232,13 @@ impl Recorder {
         self.switches += 1;
     }
 
+    /// An algorithm emitted a number, about one of the session's paths or about the whole connection.
+    pub fn note(&mut self, at: Instant, name: &'static str, path: Option<usize>, value: f64) {
+        let (times, values) = self.notes.entry((name, path)).or_default();
+        times.push(at.as_secs_f64());
+        values.push(value);
+    }
+
     pub fn underflow(&mut self, at: Instant) {
         self.session.underflows.push(at.as_secs_f64());
     }
@@ -232,6 +256,12 @@ impl Recorder {
         self.stall(end, false);
         self.end_shown(end);
         (0..self.disabled_since.len()).for_each(|path| self.end_disabled(end, path));
+        let paths = &self.session.paths;
+        let series = self.notes.into_iter().map(|((name, path), (time_s, value))| {
+            let path = path.map(|path| paths[path].path.clone());
+            NoteSeries { name: name.into(), path, time_s, value }
+        });
+        self.session.notes = series.collect();
         self.session
     }
 }
@@ -293,6 +323,23 @@ mod tests {
         assert_eq!((s.discards, s.path_switches), (vec![2, 0], vec![0, 1]));
         assert_eq!(s.discarded, [7, 8]);
         assert_eq!(s.stalls, [(0.21, 0.23), (0.25, 0.3)]);
+    }
+
+    #[test]
+    fn notes_become_a_series_by_name_and_path() {
+        let mut r = Recorder::new("s".into(), ["a".to_string(), "b".to_string()], at(0));
+        for (ms, name, path, value) in [(10, "cost", Some(1), 1.5), (20, "all", None, 4.0), (30, "cost", Some(1), 2.5)]
+        {
+            r.note(at(ms), name, path, value);
+        }
+        let series = |name: &str, path: Option<&str>, time_s: &[f64], value: &[f64]| NoteSeries {
+            name: name.into(),
+            path: path.map(Into::into),
+            time_s: time_s.into(),
+            value: value.into(),
+        };
+        let expected = [series("all", None, &[0.02], &[4.0]), series("cost", Some("b"), &[0.01, 0.03], &[1.5, 2.5])];
+        assert_eq!(r.finish(at(40)).notes, expected);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a run gives, as Python objects. Columns become NumPy arrays.
 
 use crate::InputError;
-use anabranch_observation::{Column, EventColumns, PathRecording, SessionRecording};
+use anabranch_observation::{Column, EventColumns, NoteSeries, PathRecording, SessionRecording};
 use numpy::{PyArray1, PyArray2, ToPyArray};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -79,6 +79,7 @@ fn convert_session<'py>(py: Python<'py>, session: &SessionRecording) -> PyResult
     dict.set_item("stalls", spans(py, &session.stalls)?)?;
     dict.set_item("underflows", session.underflows.to_pyarray(py))?;
     dict.set_item("paths", paths)?;
+    dict.set_item("notes", session.notes.iter().map(|notes| convert_notes(py, notes)).collect::<Vec<_>>())?;
     Ok(dict)
 }
 
@@ -91,6 +92,13 @@ fn convert_path<'py>(py: Python<'py>, path: &PathRecording) -> PyResult<Bound<'p
     dict.set_item("srtt_s", path.srtt_s.to_pyarray(py))?;
     dict.set_item("disabled", spans(py, &path.disabled)?)?;
     Ok(dict)
+}
+
+/// Name, path, instants and numbers of what an algorithm emitted.
+type Notes<'py> = (&'py str, Option<&'py str>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+
+fn convert_notes<'py>(py: Python<'py>, notes: &'py NoteSeries) -> Notes<'py> {
+    (&notes.name, notes.path.as_deref(), notes.time_s.to_pyarray(py), notes.value.to_pyarray(py))
 }
 
 /// Beginnings and ends as an array of two columns.

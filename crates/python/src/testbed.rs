@@ -1,6 +1,7 @@
 //! A testbed, with the interpreter free for others meanwhile.
 
 use crate::outcome::Outcome;
+use crate::own::run::RunState;
 use crate::scenario::Scenario;
 use crate::viewer::Viewed;
 use crate::{InputError, LiveError};
@@ -9,10 +10,15 @@ use anabranch_testbed::{ClientKind, ClientReport, Options, ServerKind, TestbedEr
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A running testbed.
 #[pyclass]
-pub struct Testbed(Option<anabranch_testbed::Testbed>);
+pub struct Testbed {
+    testbed: Option<anabranch_testbed::Testbed>,
+    /// What the author's algorithms have in common, if the scenario names any.
+    own: Option<Arc<RunState>>,
+}
 
 /// What live runs need and this machine lacks, one sentence each with the remedy.
 #[pyfunction]
@@ -51,8 +57,23 @@ fn ending(ended: Ended) -> &'static str {
 
 impl Testbed {
     fn running(&self) -> PyResult<&anabranch_testbed::Testbed> {
-        self.0.as_ref().ok_or_else(|| LiveError::new_err("the testbed was taken down"))
+        self.testbed.as_ref().ok_or_else(|| LiveError::new_err("the testbed was taken down"))
     }
+
+    /// Raises what an author's code did wrong.
+    fn check_own(&self, py: Python<'_>) -> PyResult<()> {
+        self.own.as_ref().and_then(|own| own.failure(py)).map_or(Ok(()), Err)
+    }
+}
+
+/// The state of a run with algorithms in Python; `None` if the scenario names none.
+fn begin_own(scenario: &anabranch_scenario::Scenario, seed: u64) -> PyResult<Option<Arc<RunState>>> {
+    if scenario.external().is_empty() {
+        return Ok(None);
+    }
+    let busy =
+        "another live run with algorithms in Python is going on in this process; wait for it, or use another process";
+    RunState::begin_live(seed).map(Some).ok_or_else(|| LiveError::new_err(busy))
 }
 
 #[pymethods]
@@ -79,8 +100,9 @@ impl Testbed {
             content: content_root,
             record_events,
         };
+        let own = begin_own(&scenario.0, seed)?;
         let testbed = py.detach(|| anabranch_testbed::Testbed::start(&scenario.0, &options)).map_err(failed)?;
-        Ok(Testbed(Some(testbed)))
+        Ok(Testbed { testbed: Some(testbed), own })
     }
 
     /// The namespace of the first session's client.
@@ -101,8 +123,9 @@ impl Testbed {
         Ok(self.running()?.elapsed().as_secs_f64())
     }
 
-    /// Why the run is over, if it is.
-    fn poll(&self) -> PyResult<Option<&'static str>> {
+    /// Why the run is over, if it is. Raises what an author's code did wrong.
+    fn poll(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
+        self.check_own(py)?;
         Ok(self.running()?.poll().map_err(failed)?.map(ending))
     }
 
@@ -121,20 +144,23 @@ impl Testbed {
     ) -> PyResult<Outcome> {
         let viewer = viewed.as_ref().map(|viewed| viewed.viewer.clone());
         let dash = viewed.as_ref().and_then(|viewed| viewed.dash.clone());
-        let client = ClientReport { name: client, viewer, dash, counters, received_bytes, notes };
         let ended = chosen("ended", ended, &ENDINGS)?;
         self.running()?;
-        let testbed = self.0.take();
+        let testbed = self.testbed.take();
         let outcome = py.detach(|| testbed.map(|testbed| testbed.finish(ended)).transpose()).map_err(failed)?;
         let mut outcome = outcome.ok_or_else(|| LiveError::new_err("the testbed was taken down"))?;
+        self.check_own(py)?;
+        let decisions = self.own.take().and_then(|own| own.decision_latency());
+        let client = ClientReport { name: client, viewer, dash, counters, received_bytes, notes, decisions };
         client.add_to(&mut outcome.metrics);
         Ok(Outcome::new(outcome))
     }
 
     /// Takes everything down, if that was not done.
     fn close(&mut self, py: Python<'_>) {
-        let testbed = self.0.take();
+        let testbed = self.testbed.take();
         py.detach(|| drop(testbed));
+        self.own = None;
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {

@@ -6,7 +6,7 @@ use crate::options::{ClientKind, Options, ServerKind};
 use anabranch_live::{Counters, EmulatorReport as Emulated};
 use anabranch_media::{DashReport, Observed, ViewerReport};
 use anabranch_network::Histogram;
-use anabranch_observation::{Ended, Engine, Lateness, LiveFacts, Metrics, Outcome, ServerCounters};
+use anabranch_observation::{DecisionLatency, Ended, Engine, Lateness, LiveFacts, Metrics, Outcome, ServerCounters};
 use anabranch_observation::{Facts, Over, gather, link_metrics};
 use anabranch_scenario::Scenario;
 use anabranch_units::{Duration, Instant, LinkDirection};
@@ -111,6 +111,7 @@ fn live_facts(
         settings: machine.settings.into_iter().map(|(name, value)| (name.replace('/', "."), value)).collect(),
         server_counters: counters.iter().map(counted).collect(),
         notes: machine.notes,
+        decision_latency_us: None,
         client_counters: None,
         client_received_bytes: None,
     }
@@ -158,6 +159,8 @@ pub struct ClientReport {
     pub received_bytes: Option<BTreeMap<String, u64>>,
     /// What should be known of the run.
     pub notes: Vec<String>,
+    /// How long decisions of the caller's own algorithms took, if it has any.
+    pub decisions: Option<DecisionLatency>,
 }
 
 impl ClientReport {
@@ -169,6 +172,7 @@ impl ClientReport {
         }
         if let Some(live) = &mut metrics.live {
             live.client = self.name.unwrap_or_else(|| std::mem::take(&mut live.client));
+            live.decision_latency_us = self.decisions;
             live.client_counters = self.counters;
             live.client_received_bytes = self.received_bytes;
             live.notes.extend(self.notes);

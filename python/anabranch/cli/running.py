@@ -19,12 +19,14 @@ from anabranch.cli import completing
 from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar, say_warning
 from anabranch.live.run import MODEL, SERVERS
 from anabranch.live.run import run as run_live
+from anabranch.metrics import DecisionLatency
 from anabranch.session import Run, simulate
 
 EXAMPLES = (
     'Example: anabranch run sticky/base --seed 7 --set transport.scheduler=gr-sty --set link.path1.loss="1 %"\n\n'
     "A run folder holds scenario.toml (every default filled in) with the files that it names, metrics.json, run.json, "
-    "session.png, session.svg, and the numbers behind the figure (samples.parquet, incidents.parquet).\n\n"
+    "session.png, session.svg, and the numbers behind the figure (samples.parquet, incidents.parquet, notes.parquet "
+    "of own algorithms that emit any).\n\n"
     "In real time, as root: anabranch run bulk/two-paths --set duration='10 s' --live --server kernel --client curl"
 )
 
@@ -232,6 +234,13 @@ def _split(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
+def _latency(latency: DecisionLatency) -> str:
+    """How long decisions of algorithms in Python took."""
+    middle, most, longest = (f"{latency[key]:.0f} \u00b5s" for key in ("p50", "p99", "max"))
+    decisions = summary.plural(latency["decisions"], "decision")
+    return f"{decisions} in Python took {middle} (median), {most} (99 %), {longest} at most"
+
+
 def _tell(done: Run, as_json: bool) -> None:
     metrics = done.metrics
     if as_json:
@@ -246,6 +255,8 @@ def _tell(done: Run, as_json: bool) -> None:
         late = summary.seconds(live["lateness_s"]["p99"])
         took = f"{metrics['sim_seconds']:.1f} s in real time, served by {live['server']}, links late by {late} (99 %)"
     answer(Text(f"{took}, {summary.count(metrics['packets'])} packets", style="dim"))
+    if latency := live and live.get("decision_latency_us"):
+        answer(Text(_latency(latency), style="dim"))
     for note in live["notes"] if live else ():
         err().print(Text(note, style="dim"))
     if live and live["void"]:

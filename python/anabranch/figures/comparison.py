@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,9 +55,19 @@ class Column:
 
 @dataclass(frozen=True)
 class _Row:
+    """Panels of one kind beside each other, with the same axis.
+
+    Attributes:
+        title: What it shows.
+        height: In units of panel height.
+        draw: Draws a session.
+        from_zero: Whether the axis begins at zero. What an author emitted may be negative.
+    """
+
     title: str
     height: float
     draw: Callable[[Axes, SessionRecording], object]
+    from_zero: bool = True
 
 
 @dataclass(frozen=True)
@@ -140,7 +150,12 @@ def _rows(columns: Sequence[Column]) -> list[_Row]:
         rows.append(
             _Row("Path switches per second", 1.2, lambda a, r: panels.counts(a, r, r.path_switches, "path-switches"))
         )
-    return rows
+    names = panels.note_names(recordings)
+    return rows + [_Row(panels.note_title(name), 1.4, _note_panel(name, styles), from_zero=False) for name in names]
+
+
+def _note_panel(name: str, styles: Mapping[str, style.PathStyle]) -> Callable[[Axes, SessionRecording], object]:
+    return lambda axes, recording: panels.notes(axes, recording, name, styles)
 
 
 def _path_names(columns: Sequence[Column]) -> list[str]:
@@ -189,12 +204,19 @@ def _draw(columns: Sequence[Column], title: str) -> Figure:
     drawn = [
         _column(figure, sheet, number, above_in + number // sheet.beside * block_in) for number in range(len(columns))
     ]
-    for row in zip(*drawn, strict=True):
-        top = max(axes.get_ylim()[1] for axes in row)
-        for axes in row:
-            axes.set_ylim(0.0, top)
+    for row, beside in zip(sheet.rows, zip(*drawn, strict=True), strict=True):
+        _share_axis(row, beside)
     labels.add_explanation(figure, sheet.explained, _LEFT_IN)
     return figure
+
+
+def _share_axis(row: _Row, beside: Sequence[Axes]) -> None:
+    """Gives the panels of a row the same vertical axis."""
+    drawn = [axes for axes in beside if row.from_zero or axes.lines]
+    limits = [axes.get_ylim() for axes in drawn]
+    bottom = 0.0 if row.from_zero else min(low for low, _ in limits)
+    for axes in beside:
+        axes.set_ylim(bottom, max(high for _, high in limits))
 
 
 def _column(figure: Figure, sheet: _Sheet, number: int, above_in: float) -> list[Axes]:

@@ -216,6 +216,38 @@ def playout_buffer(axes: Axes, recording: SessionRecording) -> None:
         )
 
 
+def note_names(recordings: Iterable[SessionRecording]) -> list[str]:
+    """The names under which algorithms emitted finite numbers, in order."""
+    series = (series for recording in recordings for series in recording.notes)
+    return sorted({one.name for one in series if np.isfinite(one.values).any()})
+
+
+def note_title(name: str) -> str:
+    """What the panel of such a name is called."""
+    return f"{name} (emitted, mean of each interval)"
+
+
+def notes(axes: Axes, recording: SessionRecording, name: str, styles: Mapping[str, style.PathStyle]) -> list[Label]:
+    """What an algorithm emitted under a name, a line per path; returns labels for the lines' ends.
+
+    A line is the mean of what was emitted in each interval of time. It goes on where in some nothing was emitted.
+    """
+    named = []
+    for series in recording.notes:
+        if series.name != name:
+            continue
+        middles, line = binning.mean_over_time(recording, series.times_s, series.values)
+        known = ~np.isnan(line)
+        if not known.any():
+            continue
+        drawn = {"color": style.INK} if series.path is None else styles[series.path].line
+        axes.plot(middles[known], line[known], **drawn, gid=f"note-{name}-{series.path or 'connection'}")
+        if series.path is not None:
+            height = _end_height(line[known], int(known.sum()))
+            named.append((height or 0.0, series.path, styles[series.path].colour))
+    return named
+
+
 def counts(axes: Axes, recording: SessionRecording, values: Array, name: str) -> None:
     """Something countable, per second, as filled steps."""
     middles, rate = _per_second(recording, values)

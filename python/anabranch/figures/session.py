@@ -90,7 +90,16 @@ def _panels(recording: SessionRecording, styles: Mapping[str, style.PathStyle]) 
                 lambda axes: panels.counts(axes, recording, recording.path_switches, "path-switches"),
             )
         )
-    return found
+    return found + _note_panels(recording, styles)
+
+
+def _note_panels(recording: SessionRecording, styles: Mapping[str, style.PathStyle]) -> list[_Panel]:
+    """A panel for each name under which an algorithm emitted numbers."""
+
+    def drawn(name: str) -> Callable[[Axes], list[panels.Label]]:
+        return lambda axes: panels.notes(axes, recording, name, styles)
+
+    return [_Panel(panels.note_title(name), 1.5, drawn(name)) for name in panels.note_names([recording])]
 
 
 def _throughput_panels(recording: SessionRecording, styles: Mapping[str, style.PathStyle]) -> list[_Panel]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +24,10 @@ SERVERS = ("anabranch", "kernel")
 
 MODEL = "model"
 """The client that is the scenario's own player, on a kernel's socket."""
+
+# How long the interpreter's lock is kept from a decision that waits for it. The default of 5 ms is five times the
+# lateness that makes a run invalid.
+_SWITCH_INTERVAL_S = 0.0002
 
 # How often a run is looked at: people notice more than a tenth of a second.
 _LOOK_EVERY_S = 0.05
@@ -95,6 +101,7 @@ def run(
 
     Raises:
         InputError: The scenario, a name or the content is wrong.
+        AlgorithmError: An algorithm in Python raised an exception, or decided what none may.
         LiveError: This machine cannot do it, or something failed; the message says what is missing.
         ToolError: A program is missing or failed.
     """
@@ -129,14 +136,24 @@ def run_loaded(
 ) -> LiveRun:
     """The same for a checked scenario; the overrides that it was made with are for the run's record."""
     _prepare(server, client)
-    for table, name in loaded.own_algorithms:
-        raise InputError(f"{table} = {name}: algorithms in Python run in simulation only; expected a built-in one here")
+    own = loaded.own_algorithms
+    if server != SERVERS[0]:
+        _refuse_own(own, server)
     served = _content(loaded, clients().get(client), content, progress)
     kind, capture = MODEL if client == MODEL else "program", folder if pcap else None
     cpu, wall = time.process_time(), time.perf_counter()
-    with _core.Testbed(
-        loaded, seed=seed, server=server, client=kind, record_events=events, capture_dir=capture, content_root=served
-    ) as testbed:
+    with (
+        _decides_quickly(bool(own)),
+        _core.Testbed(
+            loaded,
+            seed=seed,
+            server=server,
+            client=kind,
+            record_events=events,
+            capture_dir=capture,
+            content_root=served,
+        ) as testbed,
+    ):
         began = time.monotonic() - testbed.elapsed
         watched, ended = _play(testbed, loaded, client, served, folder, progress)
         outcome = _finish(testbed, ended, client, watched)
@@ -155,6 +172,28 @@ def run_loaded(
         _watched=watched,
         _began=began,
     )
+
+
+def _refuse_own(own: Sequence[tuple[str, str]], server: str) -> None:
+    """Refuses algorithms that our endpoint would use and another server does not. A bitrate rule is the player's."""
+    for kind, name in own:
+        if kind != "abr_rule":
+            raise InputError(
+                f"{kind} = {name}: the kernel serves with algorithms of its own; expected a built-in one, or --server "
+                f"{SERVERS[0]} (got {server})"
+            )
+
+
+@contextmanager
+def _decides_quickly(wanted: bool) -> Iterator[None]:
+    """Lets the testbed's threads have the interpreter soon when they ask this thread for it."""
+    before = sys.getswitchinterval()
+    if wanted:
+        sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def _prepare(server: str, client: str) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from anabranch import binning, summary
 from anabranch.metrics import Metrics
-from anabranch.recording import Array, PathRecording, Recording, SessionRecording
+from anabranch.recording import Array, NoteSeries, PathRecording, Recording, SessionRecording
 
 # A page shows more than a figure in print, because it zooms; and sixty timelines of this size stay below a megabyte.
 _POINTS = 480
@@ -73,6 +73,10 @@ def of_session(
         "shown": [
             [_time(s.begin_s), _time(s.end_s), _rounded(s.bitrate_bps * _MBPS), s.resolution] for s in session.shown
         ],
+        "notes": [
+            {"name": series.name, "path": series.path, "values": _notes(session, series, width)}
+            for series in session.notes
+        ],
         "stalls": _spans(session.stalls_s),
         "underflows": [_time(at) for at in session.underflows_s.tolist()],
         "marks": [[_time(mark.at_s), mark.text] for mark in recording.marks],
@@ -97,6 +101,10 @@ def _path(session: SessionRecording, path: PathRecording, width: float, colour: 
 def _series(session: SessionRecording, values: Array, width: float, scale: float = 1.0) -> Numbers:
     _, rows = binning.binned(session, values, width)
     return _numbers(binning.mean(rows) * scale)
+
+
+def _notes(session: SessionRecording, series: NoteSeries, width: float) -> Numbers:
+    return _numbers(binning.mean_over_time(session, series.times_s, series.values, width)[1])
 
 
 def _numbers(values: Array) -> Numbers:

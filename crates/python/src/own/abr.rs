@@ -56,6 +56,7 @@ impl OwnRule {
         if !self.part.works() {
             return None;
         }
+        let _timer = self.part.decision();
         Python::attach(|py| match self.show(py, view).and_then(|shown| call(self, py, shown)) {
             Ok(answer) => answer,
             Err(error) => {

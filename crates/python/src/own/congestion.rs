@@ -68,6 +68,7 @@ impl OwnControl {
         if !self.part.works() {
             return;
         }
+        let _timer = self.part.decision();
         Python::attach(|py| {
             self.part.at(py, now);
             self.window.borrow_mut(py).0 = *window;

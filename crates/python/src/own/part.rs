@@ -1,7 +1,7 @@
 //! An author's object and how its methods are called.
 
 use super::context::{Context, seconds};
-use super::run::RunState;
+use super::run::{DecisionTimer, RunState};
 use anabranch_events::Note;
 use anabranch_units::Instant;
 use pyo3::prelude::*;
@@ -59,6 +59,11 @@ impl Part {
         !self.run.has_failed()
     }
 
+    /// Counts how long a decision takes in real time; to be called before the interpreter's lock is taken.
+    pub fn decision(&self) -> Option<DecisionTimer> {
+        self.run.decision()
+    }
+
     /// Sets the time of the next call.
     pub fn at(&mut self, py: Python<'_>, now: Instant) {
         self.now = now;
@@ -88,13 +93,13 @@ impl Part {
         let what = error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
         let place = place_of(py, &error);
         let (name, at, text) = (&self.name, seconds(self.now), error.value(py));
-        let message = format!("`{name}` raised {what} at {at:.6} s of simulated time: {text}{place}");
+        let message = format!("`{name}` raised {what} at {at:.6} s {}: {text}{place}", self.run.clock());
         self.run.fail(message, Some(error));
     }
 
     /// Ends the run because of what the author's method returned or left behind.
     pub fn misbehave(&self, message: &str) {
-        let message = format!("`{}` at {:.6} s of simulated time: {message}", self.name, seconds(self.now));
+        let message = format!("`{}` at {:.6} s {}: {message}", self.name, seconds(self.now), self.run.clock());
         self.run.fail(message, None);
     }
 

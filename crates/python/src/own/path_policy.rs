@@ -78,6 +78,7 @@ impl PathPolicy for OwnPathPolicy {
             self.next = None;
             return everything;
         }
+        let _timer = self.part.decision();
         let decided = Python::attach(|py| {
             self.part.at(py, now);
             if let Err(error) = self.subflows.update(py, subflows) {

@@ -1,10 +1,14 @@
 //! What the author's objects of one run have in common: the seed, and the first failure, which ends the run.
 
+use anabranch_network::Histogram;
+use anabranch_observation::DecisionLatency;
+use anabranch_units::Duration;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Instant;
 
 /// What went wrong in an author's code.
 pub(crate) struct Failure {
@@ -18,6 +22,8 @@ pub(crate) struct Failure {
 #[derive(Default)]
 pub(crate) struct RunState {
     seed: u64,
+    /// How long decisions took, in real time; nobody counts it in simulation.
+    latencies: Option<Mutex<Histogram>>,
     /// Parts made so far; each gets random numbers of its own.
     made: AtomicU64,
     failed: AtomicBool,
@@ -29,15 +35,56 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<RunState>>> = const { RefCell::new(None) };
 }
 
+/// The run in real time of this process. Its parts are made on threads of the testbed, so it is no thread's.
+static LIVE: Mutex<Weak<RunState>> = Mutex::new(Weak::new());
+
 impl RunState {
-    /// The run on this thread; one of its own where there is none, such as while a scenario is checked.
+    /// The run on this thread, or that in real time; one of its own where there is none, such as while a scenario is checked.
     pub fn current() -> Arc<RunState> {
-        CURRENT.with_borrow(|current| current.clone().unwrap_or_default())
+        RunState::running().unwrap_or_default()
     }
 
-    /// Whether a run is going on on this thread.
+    /// Whether a run is going on.
     pub fn is_running() -> bool {
-        CURRENT.with_borrow(Option::is_some)
+        RunState::running().is_some()
+    }
+
+    fn running() -> Option<Arc<RunState>> {
+        let on_this_thread = CURRENT.with_borrow(Option::clone);
+        on_this_thread.or_else(|| LIVE.lock().unwrap_or_else(PoisonError::into_inner).upgrade())
+    }
+
+    /// Begins a run in real time, which lasts as long as what is returned. `None` while another one lasts.
+    pub fn begin_live(seed: u64) -> Option<Arc<RunState>> {
+        let mut live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
+        if live.upgrade().is_some() {
+            return None;
+        }
+        let state = Arc::new(RunState { seed, latencies: Some(Mutex::default()), ..RunState::default() });
+        *live = Arc::downgrade(&state);
+        Some(state)
+    }
+
+    /// Counts how long a decision takes: until the returned guard is dropped. Nothing in simulation, where time stands still.
+    pub fn decision(self: &Arc<Self>) -> Option<DecisionTimer> {
+        self.latencies.is_some().then(|| DecisionTimer { run: self.clone(), began: Instant::now() })
+    }
+
+    /// How long decisions took; `None` if there were none.
+    pub fn decision_latency(&self) -> Option<DecisionLatency> {
+        let latencies = self.latencies.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
+        Some(DecisionLatency {
+            decisions: latencies.count(),
+            p50: micros(latencies.quantile(0.5)?),
+            p99: micros(latencies.quantile(0.99)?),
+            max: micros(latencies.max()),
+        })
+    }
+
+    /// Which clock the engine's times are of, for messages.
+    pub fn clock(&self) -> &'static str {
+        if self.latencies.is_some() { "of the live run" } else { "of simulated time" }
     }
 
     pub fn seed(&self) -> u64 {
@@ -58,9 +105,36 @@ impl RunState {
         self.failed.store(true, Ordering::Relaxed);
     }
 
+    /// The first failure of an author's code, once: an `AlgorithmError` whose cause is the author's exception.
+    pub fn failure(&self, py: Python<'_>) -> Option<PyErr> {
+        let Failure { message, cause } = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        // An interruption comes while the interpreter runs an author's code, and is no fault of that.
+        if let Some(interruption) = cause.as_ref().filter(|cause| !cause.is_instance_of::<PyException>(py)) {
+            return Some(interruption.clone_ref(py));
+        }
+        let error = crate::AlgorithmError::new_err(message);
+        error.set_cause(py, cause);
+        Some(error)
+    }
+
     /// Whether the run is lost: authors' code is not called any more.
     pub fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
+    }
+}
+
+/// Counts the time until it is dropped as that of a decision.
+pub(crate) struct DecisionTimer {
+    run: Arc<RunState>,
+    began: Instant,
+}
+
+impl Drop for DecisionTimer {
+    fn drop(&mut self) {
+        if let Some(latencies) = &self.run.latencies {
+            let taken = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            latencies.lock().unwrap_or_else(PoisonError::into_inner).record(Duration::from_nanos(taken));
+        }
     }
 }
 
@@ -73,13 +147,5 @@ pub(crate) fn with_run<T>(py: Python<'_>, seed: u64, work: impl FnOnce(&dyn Fn()
     let before = CURRENT.replace(Some(state.clone()));
     let result = work(&|| !state.has_failed());
     CURRENT.set(before);
-    let failure = state.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let Some(Failure { message, cause }) = failure else { return Ok(result) };
-    // An interruption comes while the interpreter runs an author's code, and is no fault of that.
-    if let Some(interruption) = cause.as_ref().filter(|cause| !cause.is_instance_of::<PyException>(py)) {
-        return Err(interruption.clone_ref(py));
-    }
-    let error = crate::AlgorithmError::new_err(message);
-    error.set_cause(py, cause);
-    Err(error)
+    state.failure(py).map_or(Ok(result), Err)
 }

@@ -199,6 +199,7 @@ impl Scheduler for OwnScheduler {
         if !self.part.works() || view.candidates.is_empty() {
             return WAIT;
         }
+        let _timer = self.part.decision();
         let decided = Python::attach(|py| {
             if let Err(error) = self.show(py, view) {
                 self.part.fail(py, error);

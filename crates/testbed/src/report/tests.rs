@@ -7,7 +7,7 @@ use anabranch_events::{Log, LossCause, PlayerEvent, SendKind, TransportEvent};
 use anabranch_live::{Clock, Counters, LinkReport};
 use anabranch_media::SenderCounts;
 use anabranch_network::{Histogram, Stats};
-use anabranch_observation::{Ended, Metrics, observers, read_strictly};
+use anabranch_observation::{DecisionLatency, Ended, Metrics, observers, read_strictly};
 use anabranch_scenario::{Scenario, load, plan};
 use anabranch_units::{Bandwidth, Duration, Instant, PathId, PerDirection, SubflowId};
 use serde_json::Value;
@@ -274,6 +274,7 @@ fn what_a_real_player_reports_stands_where_a_player_of_ours_would_have_it() {
         counters: Some([("MPJoinSynAckRx".to_owned(), 1)].into()),
         received_bytes: Some([("wifi".to_owned(), 5)].into()),
         notes: vec!["dash.js 5".into()],
+        decisions: Some(DecisionLatency { decisions: 2, p50: 10.0, p99: 20.0, max: 30.5 }),
     };
     let before = found.clone();
     report.add_to(&mut found);
@@ -282,6 +283,7 @@ fn what_a_real_player_reports_stands_where_a_player_of_ours_would_have_it() {
     let live = found.live.expect("facts");
     assert_eq!((live.client.as_str(), &live.notes[..]), ("dash.js", &["a note".to_owned(), "dash.js 5".into()][..]));
     assert_eq!((live.client_counters.unwrap().len(), live.client_received_bytes.unwrap()["wifi"]), (1, 5));
+    assert_eq!(live.decision_latency_us.map(|latency| (latency.decisions, latency.max)), Some((2, 30.5)));
     let mut curl = before.clone();
     ClientReport { name: Some("curl".into()), ..ClientReport::default() }.add_to(&mut curl);
     assert_eq!(curl.sessions, before.sessions, "curl reports nothing of a viewer");

@@ -70,6 +70,12 @@ const timeline = (() => {
     found.push({ title: "Smoothed round trip", unit: "ms", height: 110, x: t, lines: per("srtt") });
     if (data.switches) found.push({ title: "Path switches", unit: "per s", height: 80, x: t, lines: [line("switches", "muted", data.switches, { fill: 0.35, stepped: true })] });
     if (data.discards?.some((v) => v)) found.push({ title: "Discarded pictures", unit: "per s", height: 80, x: t, lines: [line("discards", "bad", data.discards, { fill: 0.35, stepped: true })] });
+    for (const name of new Set(data.notes.map((note) => note.name))) {
+      const own = data.notes.filter((note) => note.name === name && note.values.some((v) => v !== null));
+      const colour = (note) => `c${data.paths.find((path) => path.name === note.path)?.colour}`;
+      const lines = own.map((note) => line(note.path ?? name, note.path === null ? "ink" : colour(note), note.values, { joined: true }));
+      found.push({ title: name, unit: "emitted", height: 100, x: t, lines, signed: true });
+    }
     return found.filter((panel) => panel.lines.length);
   }
 
@@ -148,7 +154,7 @@ const timeline = (() => {
       stroke: one.faint ? faded(colour, 0.55) : colour,
       width: one.width ?? 1.5,
       fill: one.fill ? faded(colour, one.fill) : undefined,
-      spanGaps: false,
+      spanGaps: one.joined ?? false,
       paths: one.stepped ? uPlot.paths.stepped({ align: one.gaps ? 1 : 0 }) : uPlot.paths.linear(),
       points: { show: false },
     };
@@ -169,7 +175,7 @@ const timeline = (() => {
       cursor: { ...base.cursor, sync: { key: shared, scales: ["x", null] } },
       scales: {
         x: { time: false, range: (_, min, max) => (min === null ? extent : [min, max]), min: extent[0], max: extent[1] },
-        y: { range: (_, min, max) => [0, top(panel, max ?? 1) * 1.06 || 1] },
+        y: { range: (_, min, max) => [panel.signed ? Math.min((min ?? 0) * 1.06, 0) : 0, Math.max(top(panel, max ?? 1) * 1.06, 0) || 1] },
       },
       axes: [
         axis(last ? "time (s)" : null, { values: last ? ticks : () => [], size: last ? 26 : 0, space: 60 }),
