@@ -31,7 +31,7 @@ pub(super) struct Network<C> {
     pub(super) options: u32,
 }
 
-struct Packet {
+pub(super) struct Packet {
     lost: bool,
     sent: f64,
     acked: f64,
