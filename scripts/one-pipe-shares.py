@@ -59,11 +59,12 @@ QUEUES = {
     # The thresholds of the CoNEXT'12 scenarios.
     "RED": '{ kind = "red", limit = "100 packets", min = "25 packets", max = "50 packets", max_probability = "10 %" }',
 }
-COMPETITORS = (("bbr", 1), ("cubic", 1), ("newreno", 1), ("cubic", 5))
+COMPETITORS = (("bbr", 1), ("bbr3", 1), ("cubic", 1), ("newreno", 1), ("cubic", 5))
 # Which control, over which protocol and paths.
 SENDERS = {
     "`cbbr` over two subflows": ("cbbr", "earliest", "mptcp"),
     "one `bbr`": ("bbr", "min-rtt", "tcp"),
+    "one `bbr3`": ("bbr3", "min-rtt", "tcp"),
     "`lia` over two subflows": ("lia", "min-rtt", "mptcp"),
 }
 # What the rules of `cbbr` that protect others cost and save.

@@ -74,7 +74,7 @@ def test_a_silent_cut_is_bridged_before_a_timeout(one_pipe: ModuleType) -> None:
     assert longest_gap(one_pipe, '{ name = "earliest", failover = false }') > 0.3
 
 
-@pytest.mark.parametrize("control", ["cubic", "lia", "bbr", "cbbr", "wvegas"])
+@pytest.mark.parametrize("control", ["cubic", "lia", "bbr", "cbbr", "bbr3", "wvegas"])
 @pytest.mark.parametrize("kernel", ["legacy", "upstream"])
 def test_every_chunk_arrives_with_any_control_in_both_commit_models(
     one_pipe: ModuleType, control: str, kernel: str

@@ -18,7 +18,7 @@ proptest! {
 #[test]
 fn names_are_unique_and_begin_with_the_documented_ones() {
     let names: Vec<_> = REGISTRY.iter().map(|entry| entry.name).collect();
-    let documented = ["newreno", "cubic", "compound", "lia", "olia", "balia", "wvegas", "bbr", "mcc", "cbbr"];
+    let documented = ["newreno", "cubic", "compound", "lia", "olia", "balia", "wvegas", "bbr", "mcc", "cbbr", "bbr3"];
     assert!(names.starts_with(&documented), "scripts depend on these names: {names:?}");
     for entry in REGISTRY {
         assert_eq!(REGISTRY.find(entry.name).map(|found| found.summary), Some(entry.summary));

@@ -193,6 +193,8 @@ impl Driver {
                 interval: Duration::from_micros(u64::from(after_us)),
                 prior_delivered: self.delivered.saturating_sub(u64::from(in_flight)),
                 app_limited,
+                sent_in_flight: in_flight,
+                lost,
             },
         };
         self.cc.on_ack(&ack, &mut self.window, Siblings::new(&self.views, 0));

@@ -49,6 +49,7 @@ pub static REGISTRY: Registry<Constructor> = Registry::new(&[
     bbr::ENTRY,
     mcc::ENTRY,
     bbr::coupling::ENTRY,
+    bbr::v3::ENTRY,
 ]);
 
 /// A controller's line in the registry.
@@ -154,6 +155,10 @@ pub struct RateSample {
     pub prior_delivered: u64,
     /// The sender had no data to send, so the path may be faster than the sample.
     pub app_limited: bool,
+    /// Packets in flight when the acknowledged packet was sent, with it.
+    pub sent_in_flight: u32,
+    /// Packets that were found lost since it was sent.
+    pub lost: u32,
 }
 
 /// The contents of one acknowledgment of new data.

@@ -19,6 +19,10 @@ pub(crate) struct SendState {
     first_sent_at: Instant,
     /// The sender had no data to send.
     app_limited: bool,
+    /// Packets in flight, with this one.
+    in_flight: u32,
+    /// Packets found lost until then.
+    lost: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -42,8 +46,8 @@ impl RateSampler {
         self.delivered
     }
 
-    /// A packet is sent; `idle` if nothing is in flight.
-    pub fn on_sent(&mut self, now: Instant, idle: bool) -> SendState {
+    /// A packet is sent; `idle` if nothing is in flight, so that the flight begins with it. `lost` counts all packets found lost so far.
+    pub fn on_sent(&mut self, now: Instant, idle: bool, in_flight: u32, lost: u64) -> SendState {
         if idle {
             self.first_sent_at = now;
             self.delivered_at = now;
@@ -53,6 +57,8 @@ impl RateSampler {
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
             app_limited: self.app_limited_until != 0,
+            in_flight: in_flight + 1,
+            lost,
         }
     }
 
@@ -61,13 +67,14 @@ impl RateSampler {
         self.app_limited_until = (self.delivered + u64::from(in_flight)).max(1);
     }
 
-    /// An acknowledgment delivered `packets`, the latest of which is `newest`.
+    /// An acknowledgment delivered `packets`, the latest of which is `newest`. `lost` counts all packets found lost so far.
     pub fn on_delivered(
         &mut self,
         now: Instant,
         packets: u32,
         newest: Option<Newest>,
         min_rtt: Duration,
+        lost: u64,
     ) -> RateSample {
         self.delivered += u64::from(packets);
         if self.app_limited_until != 0 && self.delivered > self.app_limited_until {
@@ -82,7 +89,13 @@ impl RateSampler {
         let sending = newest.sent_at.since(sent.first_sent_at);
         let acknowledging = now.since(sent.delivered_at);
         let interval = sending.max(acknowledging);
-        let prior = RateSample { prior_delivered: sent.delivered, app_limited: sent.app_limited, ..Default::default() };
+        let prior = RateSample {
+            prior_delivered: sent.delivered,
+            app_limited: sent.app_limited,
+            sent_in_flight: sent.in_flight,
+            lost: (lost - sent.lost) as u32,
+            ..Default::default()
+        };
         // An interval below the least round trip is an artefact of compressed acknowledgments.
         if min_rtt == Duration::MAX || interval < min_rtt {
             return prior;

@@ -228,7 +228,8 @@ impl Sender {
         self.rtt.update(now.since(delivery.first_sent_at), acked, self.next);
         self.rtt.update_min(now, latest);
         self.rack.advance_in_order(now, &delivery.last);
-        let rate = self.rate.on_delivered(now, delivery.packets, Some(delivery.last), self.rtt.min());
+        let rate =
+            self.rate.on_delivered(now, delivery.packets, Some(delivery.last), self.rtt.min(), self.board.marked());
         self.rack.adapt(&rate, self.rate.delivered());
         let ack = Ack {
             now,
@@ -278,7 +279,7 @@ impl Sender {
         self.on_probe_ack(now, ack.acked, probe_was_needless, siblings, &mut outcome);
         self.repair(now, ack, advanced, &delivery, siblings, &mut outcome);
 
-        let rate = self.rate.on_delivered(now, delivery.packets, delivery.newest, self.rtt.min());
+        let rate = self.rate.on_delivered(now, delivery.packets, delivery.newest, self.rtt.min(), self.board.marked());
         self.rack.adapt(&rate, self.rate.delivered());
         let lost = (self.board.marked() - prior_marked) as u32;
         self.move_window(now, advanced, prior_in_flight, lost, sample, &delivery, rate, siblings);
@@ -383,7 +384,7 @@ impl Sender {
         if idle && self.next > 1 {
             self.control.on_restart(now, now.since(self.last_sent_at), &mut self.window);
         }
-        let state = self.rate.on_sent(now, idle);
+        let state = self.rate.on_sent(now, idle, self.board.in_flight(), self.board.marked());
         let start = self.next;
         let record = Record::new(start, stream_offset, len, fin, now, state);
         self.burst = self.burst.map(Burst::without_one);
@@ -398,7 +399,7 @@ impl Sender {
 
     /// The packet at `position` is sent again.
     pub fn on_retransmitted(&mut self, now: Instant, position: u64, len: u32) {
-        let state = self.rate.on_sent(now, false);
+        let state = self.rate.on_sent(now, false, self.board.in_flight(), self.board.marked());
         self.retransmissions += 1;
         let repairs = self.board.mark_retransmitted(position, now, state);
         if let Some(undo) = self.undo.as_mut().filter(|_| repairs) {

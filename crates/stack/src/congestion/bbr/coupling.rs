@@ -71,7 +71,7 @@ const LIFTED: f64 = 3.0;
 const NEAR: f64 = 1.03;
 const NEAR_BY: Duration = Duration::from_micros(500);
 /// The part of a bandwidth-delay product that ProbeRtt keeps in flight (`BBRProbeRTTCwndGain` of draft-ietf-ccwg-bbr).
-const PROBE_RTT_GAIN: f64 = 0.5;
+pub(super) const PROBE_RTT_GAIN: f64 = 0.5;
 
 /// What acknowledgments of one round trip showed.
 #[derive(Clone, Copy, Debug, Default)]

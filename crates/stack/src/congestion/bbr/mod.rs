@@ -31,13 +31,14 @@ mod outputs;
 mod policer;
 mod rate;
 mod startup;
+pub(super) mod v3;
 
 use super::{Ack, CongestionControl, Entry, LossCause, RateSample, Siblings, Window};
 use crate::view::{Packets, SubflowView};
 use aggregation::Aggregation;
 use anabranch_units::{Duration, Instant};
 use coupling::Coupling;
-use outputs::Pace;
+use outputs::{Pace, offload_burst};
 use policer::{AckSample, Action, Policer, Totals};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -291,7 +292,7 @@ impl Bbr {
         let target = |gain| self.budget(self.pipe(self.bandwidth.max(), gain), window);
         let over = if gain > 1.0 {
             // Press on until the pipe holds what the gain should put in, unless it overflows.
-            let in_flight = ack.prior_in_flight.saturating_add(self.offload_burst(window));
+            let in_flight = ack.prior_in_flight.saturating_add(offload_burst(window, self.mss));
             lasted && (ack.lost > 0 || in_flight >= target(gain))
         } else if gain < 1.0 {
             lasted || ack.prior_in_flight <= target(1.0)
@@ -403,5 +404,7 @@ impl CongestionControl for Bbr {
     }
 }
 
+#[cfg(test)]
+mod network;
 #[cfg(test)]
 mod tests;

@@ -16,9 +16,9 @@ pub(super) const PACING_MARGIN: f64 = 0.99;
 /// Header bytes of a packet on the wire, about; see [`Pace::Packets`].
 pub(super) const PACED_HEADERS: u32 = 60;
 /// The window while no round trip was measured (RFC 6928).
-const INITIAL_WINDOW: u32 = 10;
+pub(super) const INITIAL_WINDOW: u32 = 10;
 /// The round trip that the first pacing rate assumes if none was measured.
-const NOMINAL_RTT: Duration = Duration::from_millis(1);
+pub(super) const NOMINAL_RTT: Duration = Duration::from_millis(1);
 /// Below this pacing rate Linux does not aggregate segments.
 const MIN_OFFLOAD_RATE: Bandwidth = Bandwidth::from_bps(1_200_000);
 /// The largest burst of segmentation offload, and the time that it should take.
@@ -93,17 +93,9 @@ impl Bbr {
         }
     }
 
-    /// Segments that leave in one burst of segmentation offload.
-    pub(super) fn offload_burst(&self, window: &Window) -> u32 {
-        let rate = window.pacing_rate.unwrap_or(Bandwidth::ZERO);
-        let bytes = rate.bytes_in(OFFLOAD_TIME).min(MAX_OFFLOAD_BYTES);
-        let least = if rate < MIN_OFFLOAD_RATE { 1 } else { 2 };
-        (bytes as u32 / self.mss.max(1)).max(least)
-    }
-
     /// Room for bursts at both ends, an even number of packets for delayed acknowledgments, and more while probing.
     pub(super) fn budget(&self, packets: u32, window: &Window) -> u32 {
-        let packets = packets.saturating_add(3 * self.offload_burst(window));
+        let packets = packets.saturating_add(3 * offload_burst(window, self.mss));
         let even = packets.saturating_add(packets % 2);
         let probing = matches!(self.mode, Mode::ProbeBw { phase: 0, .. });
         even.saturating_add(if probing { 2 } else { 0 })
@@ -147,4 +139,12 @@ impl Bbr {
         let cwnd = cwnd.max(MIN_WINDOW);
         self.coupling.as_ref().map_or(cwnd, |coupling| coupling.limit(cwnd))
     }
+}
+
+/// Segments that leave in one burst of segmentation offload.
+pub(super) fn offload_burst(window: &Window, mss: u32) -> u32 {
+    let rate = window.pacing_rate.unwrap_or(Bandwidth::ZERO);
+    let bytes = rate.bytes_in(OFFLOAD_TIME).min(MAX_OFFLOAD_BYTES);
+    let least = if rate < MIN_OFFLOAD_RATE { 1 } else { 2 };
+    (bytes as u32 / mss.max(1)).max(least)
 }

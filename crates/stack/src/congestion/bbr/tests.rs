@@ -1,154 +1,11 @@
 use super::super::testing::{MSS, ack, assert_near, at, view, window};
+use super::network::Network;
 use super::outputs::{HIGH_GAIN, PACING_MARGIN};
 use super::*;
-use std::collections::VecDeque;
 
-/// A sender that always has data, paced and limited by the window, on a link with a rate, a delay and an endless queue; each packet
-/// is acknowledged, with the delivery rate of draft-cheng-iccrg-delivery-rate-estimation.
-struct Network {
-    bbr: Bbr,
-    window: Window,
-    now: f64,
-    /// Packets per second, and the round trip without a queue in seconds.
-    capacity: f64,
-    base: f64,
-    link_free: f64,
-    next_send: f64,
-    in_flight: VecDeque<Packet>,
-    delivered: u64,
-    delivered_at: f64,
-    first_sent: f64,
-    /// Every n-th packet is lost; the repair lasts until a packet arrives that was sent after its beginning.
-    lose_every: Option<u64>,
-    sent: u64,
-    newly_lost: u32,
-    repairing_since: Option<f64>,
-    /// Bytes of options in each segment with data.
-    options: u32,
-}
-
-struct Packet {
-    lost: bool,
-    sent: f64,
-    acked: f64,
-    first_sent: f64,
-    delivered: u64,
-    delivered_at: f64,
-}
-
-impl Network {
+impl Network<Bbr> {
     fn new(capacity: f64, base: f64) -> Self {
         Network::with(Bbr::new(5), capacity, base)
-    }
-
-    fn with(bbr: Bbr, capacity: f64, base: f64) -> Self {
-        let mut network = Network {
-            bbr,
-            window: Window::initial(10),
-            now: 0.0,
-            capacity,
-            base,
-            link_free: 0.0,
-            next_send: 0.0,
-            in_flight: VecDeque::new(),
-            delivered: 0,
-            delivered_at: 0.0,
-            first_sent: 0.0,
-            lose_every: None,
-            sent: 0,
-            newly_lost: 0,
-            repairing_since: None,
-            options: 0,
-        };
-        let all = [view(0, 10.0, base)];
-        network.bbr.on_established(at(0.0), &mut network.window, Siblings::new(&all, 0));
-        network
-    }
-
-    /// Runs until a time, and shows each state after an acknowledgment.
-    fn run(&mut self, until: f64, mut watch: impl FnMut(&Network)) {
-        while self.now < until {
-            let send_at = self.next_send.max(self.now);
-            let may_send = self.in_flight.len() < self.window.cwnd.floor() as usize;
-            if may_send && self.in_flight.front().is_none_or(|first| send_at < first.acked) {
-                self.send(send_at);
-            } else {
-                self.acknowledge();
-                watch(self);
-            }
-        }
-    }
-
-    fn send(&mut self, now: f64) {
-        self.now = now;
-        if self.in_flight.is_empty() {
-            (self.first_sent, self.delivered_at) = (now, now);
-        }
-        self.link_free = self.link_free.max(now) + 1.0 / self.capacity;
-        let rate = self.window.pacing_rate.unwrap();
-        self.next_send =
-            now + rate.time_to_send(u64::from(MSS - self.options + self.window.paced_overhead)).as_secs_f64();
-        self.sent += 1;
-        self.in_flight.push_back(Packet {
-            lost: self.lose_every.is_some_and(|n| self.sent.is_multiple_of(n)),
-            sent: now,
-            acked: self.link_free + self.base,
-            first_sent: self.first_sent,
-            delivered: self.delivered,
-            delivered_at: self.delivered_at,
-        });
-    }
-
-    fn acknowledge(&mut self) {
-        let prior_in_flight = self.in_flight.len() as u32;
-        let packet = self.in_flight.pop_front().unwrap();
-        self.now = packet.acked;
-        if packet.lost {
-            return self.lose();
-        }
-        self.end_repair(packet.sent);
-        self.delivered += 1;
-        self.delivered_at = self.now;
-        self.first_sent = packet.sent;
-        let rtt = self.now - packet.sent;
-        let interval = (self.now - packet.delivered_at).max(packet.sent - packet.first_sent);
-        let rate = RateSample {
-            delivered: (self.delivered - packet.delivered) as u32,
-            interval: Duration::from_secs_f64(interval),
-            prior_delivered: packet.delivered,
-            app_limited: false,
-        };
-        let ack = Ack {
-            total_delivered: self.delivered,
-            prior_in_flight,
-            in_flight: prior_in_flight - 1,
-            lost: std::mem::take(&mut self.newly_lost),
-            rate,
-            ..ack(self.now, 1, rtt)
-        };
-        let all = [self.view(rtt)];
-        self.bbr.on_ack(&ack, &mut self.window, Siblings::new(&all, 0));
-    }
-
-    fn view(&self, rtt: f64) -> SubflowView {
-        SubflowView { mss: MSS - self.options, ..view(0, self.window.cwnd.as_f64(), rtt) }
-    }
-
-    fn lose(&mut self) {
-        self.newly_lost += 1;
-        if self.repairing_since.is_none() {
-            self.repairing_since = Some(self.now);
-            let all = [self.view(self.base)];
-            let siblings = Siblings::new(&all, 0);
-            self.bbr.on_congestion(at(self.now), LossCause::FastRetransmit, &mut self.window, siblings);
-        }
-    }
-
-    fn end_repair(&mut self, sent: f64) {
-        if self.repairing_since.is_some_and(|since| sent > since) {
-            self.repairing_since = None;
-            self.bbr.on_recovery_end(at(self.now), &mut self.window);
-        }
     }
 
     fn pacing_gain(&self) -> f64 {
@@ -158,7 +15,7 @@ impl Network {
 
 const MODES: [&str; 4] = ["startup", "drain", "probe-bw", "probe-rtt"];
 
-fn mode(network: &Network) -> &'static str {
+fn mode(network: &Network<Bbr>) -> &'static str {
     match network.bbr.mode {
         Mode::Startup => MODES[0],
         Mode::Drain => MODES[1],
@@ -325,7 +182,7 @@ fn a_repair_conserves_packets_for_a_round_and_then_restores_the_window() {
         delivered: 1,
         interval: Duration::from_millis(100),
         prior_delivered,
-        app_limited: false,
+        ..RateSample::default()
     };
     let first = Ack { in_flight: 60, total_delivered: 500, lost: 3, ..ack(1.0, 2, 0.1) };
     bbr.on_ack(&first, &mut window, siblings);
@@ -345,8 +202,8 @@ fn a_sample_without_enough_data_counts_only_if_it_is_the_fastest() {
     let sample = |delivered, app_limited| RateSample {
         delivered,
         interval: Duration::from_secs(1),
-        prior_delivered: 0,
         app_limited,
+        ..RateSample::default()
     };
     let mut after = |sample| {
         bbr.update_bandwidth(&sample);
