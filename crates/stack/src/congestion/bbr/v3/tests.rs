@@ -3,7 +3,7 @@ use super::bounds::BETA;
 use super::*;
 use crate::congestion::testing::{ack, assert_near, at, view, window};
 
-/// The phase of each acknowledgment, without repetitions.
+/// The phase of each acknowledgment, each phase once in a row.
 fn phases(network: &mut Network<Bbr3>, until: f64) -> Vec<Phase> {
     let mut seen: Vec<Phase> = Vec::new();
     network.run(until, |n| {
