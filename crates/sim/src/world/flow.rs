@@ -341,7 +341,7 @@ impl Flow {
     #[inline(never)]
     pub fn poll_transmit(&mut self, now: Instant, side: Side) -> Option<Transmit> {
         if !self.retired.is_empty()
-            && let Some(transmit) = self.retired.iter_mut().find_map(|old| old.poll_transmit(now, side))
+            && let Some(transmit) = self.poll_retired(now, side)
         {
             return Some(transmit);
         }
@@ -351,6 +351,11 @@ impl Flow {
             (Side::Server, Server::Accepted(end)) => end.connection.poll_transmit(now),
             (Side::Server, _) => None,
         }
+    }
+
+    #[cold]
+    fn poll_retired(&mut self, now: Instant, side: Side) -> Option<Transmit> {
+        self.retired.iter_mut().find_map(|old| old.poll_transmit(now, side))
     }
 
     /// The client's interface on a path went down or came up.

@@ -266,7 +266,7 @@ impl<'a> World<'a> {
                     let Transmit { path, ref segment, .. } = transmit;
                     tap.see(now, &Seen { flow, end: side, path, direction: of.1, segment });
                 }
-                self.network.enter(now, of, transmit.path, transmit.segment, &mut self.agenda);
+                self.network.enter(now, of, transmit, &mut self.agenda);
             } else {
                 self.counts.lost_at_interface += 1;
             }

@@ -6,6 +6,7 @@ use anabranch_network::Change;
 use anabranch_scenario::Scenario;
 use anabranch_scenario::{DirectedLink, directed_links};
 use anabranch_segment::Segment;
+use anabranch_stack::connection::Transmit;
 use anabranch_units::{Instant, LinkDirection, PathId, PerDirection};
 
 /// A segment in its IP packet.
@@ -77,22 +78,22 @@ impl Network {
         self.links.len()
     }
 
-    /// Sends a segment from an endpoint. Not inlined, so that the segment is moved as a whole and not field by field.
+    /// Sends what an endpoint of this flow transmits. Not inlined, so that the segment is moved as a whole and not field by field.
     #[inline(never)]
     pub fn enter(
         &mut self,
         now: Instant,
         (flow, direction): (u32, LinkDirection),
-        path: PathId,
-        segment: Segment,
+        transmit: Transmit,
         agenda: &mut Agenda,
     ) {
+        let Transmit { path, segment, .. } = transmit;
         let bytes = segment.len() + self.routes[path.index()].ip_header;
         self.forward(now, Packet { segment, bytes, flow, path, direction, hop: 0 }, agenda);
     }
 
-    /// Sends a packet into the link of its hop.
-    #[inline]
+    /// Sends a packet into the link of its hop. Inlined, so that the packet is built where the link keeps it.
+    #[inline(always)]
     fn forward(&mut self, now: Instant, packet: Packet, agenda: &mut Agenda) {
         let route = &self.routes[packet.path.index()];
         let at = route.links[packet.direction][usize::from(packet.hop)] as usize;
@@ -214,8 +215,9 @@ mod tests {
         }
     }
 
-    fn segment(payload: u32) -> Segment {
-        Segment { payload_len: payload, ..Segment::new(Flags::ACK) }
+    fn packet(path: u16, payload: u32) -> Transmit {
+        let segment = Segment { payload_len: payload, ..Segment::new(Flags::ACK) };
+        Transmit { path: PathId(path), segment, stream_offset: 0 }
     }
 
     #[test]
@@ -230,8 +232,8 @@ mod tests {
              up = { rate = \"1 Mb/s\", delay = \"9 ms\" }\n[path.p]\nlinks = [\"a\", \"b\"]",
         );
         // 960 bytes of payload, 20 of TCP and 20 of IP: 1 ms at 8 Mb/s, 2 ms at 4 Mb/s, 8 ms at 1 Mb/s.
-        network.enter(Instant::ZERO, (1, Down), PathId(0), segment(960), &mut agenda);
-        network.enter(Instant::ZERO, (2, Up), PathId(0), segment(960), &mut agenda);
+        network.enter(Instant::ZERO, (1, Down), packet(0, 960), &mut agenda);
+        network.enter(Instant::ZERO, (2, Up), packet(0, 960), &mut agenda);
         let seen = arrivals(&mut network, &mut agenda);
         assert_eq!(seen, [(2_000 + 7_000 + 1_000 + 5_000, 1, Down), (1_000 + 5_000 + 8_000 + 9_000, 2, Up)]);
     }
@@ -240,15 +242,15 @@ mod tests {
     fn paths_that_share_a_link_share_its_queue() {
         let (mut network, mut agenda) =
             network("[link.a]\nrate = \"8 Mb/s\"\n[path.p]\nlinks = [\"a\"]\n[path.q]\nlinks = [\"a\"]\nip = 6");
-        network.enter(Instant::ZERO, (1, Down), PathId(0), segment(960), &mut agenda);
-        network.enter(Instant::ZERO, (2, Down), PathId(1), segment(940), &mut agenda);
+        network.enter(Instant::ZERO, (1, Down), packet(0, 960), &mut agenda);
+        network.enter(Instant::ZERO, (2, Down), packet(1, 940), &mut agenda);
         assert_eq!(arrivals(&mut network, &mut agenda), [(1_000, 1, Down), (2_000, 2, Down)]);
     }
 
     #[test]
     fn a_cut_link_keeps_nothing() {
         let (mut network, mut agenda) = network("[link.a]\nrate = \"8 Mb/s\"\nrtt = \"20 ms\"");
-        network.enter(Instant::ZERO, (1, Down), PathId(0), segment(960), &mut agenda);
+        network.enter(Instant::ZERO, (1, Down), packet(0, 960), &mut agenda);
         let cut = Instant::ZERO + Duration::from_micros(500);
         network.change(cut, (0, Down), vec![Change::Up(false)], &mut agenda);
         assert_eq!(arrivals(&mut network, &mut agenda), []);

@@ -129,21 +129,16 @@ impl Connection {
     /// When the next timer of the connection itself is due; [`Instant::FAR_FUTURE`] if none runs.
     #[inline]
     fn own_deadline(&self) -> Instant {
-        let mut next = Instant::FAR_FUTURE;
-        let timers = [
-            self.deadline(Timer::Progress),
-            self.deadline(Timer::Policy),
-            self.deadline(Timer::Scheduler),
-            self.deadline(Timer::Silence),
-            self.deadline(Timer::Close),
-            self.deadline(Timer::Pacing),
-            self.deadline(Timer::Join),
-            self.deadline(Timer::Announcement),
-        ];
-        for deadline in timers {
-            next = next.min(deadline.unwrap_or(Instant::FAR_FUTURE));
-        }
-        next
+        let or_never = |deadline: Option<Instant>| deadline.unwrap_or(Instant::FAR_FUTURE);
+        // Each timer by name: a loop over `Timer::ALL` would put all of them into a list first.
+        or_never(self.deadline(Timer::Progress))
+            .min(or_never(self.deadline(Timer::Policy)))
+            .min(or_never(self.deadline(Timer::Scheduler)))
+            .min(or_never(self.deadline(Timer::Silence)))
+            .min(or_never(self.deadline(Timer::Close)))
+            .min(or_never(self.deadline(Timer::Pacing)))
+            .min(or_never(self.deadline(Timer::Join)))
+            .min(or_never(self.deadline(Timer::Announcement)))
     }
 
     /// When a timer is due; `None` if it does not run. Inlined, so that no jump stands between one timer and the next.

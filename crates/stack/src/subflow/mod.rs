@@ -124,7 +124,7 @@ pub(crate) struct Subflow {
     /// What the data may take where it commits into the buffer.
     pub memory: SendMemory,
     /// Mappings that may cover bytes still to come: a mapping may span several segments.
-    pub mappings: VecDeque<KnownMapping>,
+    pub mappings: Vec<KnownMapping>,
     pub backup_here: bool,
     pub backup_there: bool,
     pub allowed: bool,
@@ -199,7 +199,7 @@ impl Subflow {
             record: 1,
             front_taken: 0,
             memory: origin.memory,
-            mappings: VecDeque::new(),
+            mappings: Vec::new(),
             backup_here: origin.path.backup,
             backup_there: false,
             allowed: true,
@@ -441,14 +441,14 @@ impl Subflow {
     /// Stores a mapping in place of those that are used.
     pub fn replace_mappings(&mut self, mapping: KnownMapping) {
         self.mappings.clear();
-        self.mappings.push_back(mapping);
+        self.mappings.push(mapping);
     }
 
     /// Stores a mapping. An error if it contradicts one that is still stored.
     pub fn learn(&mut self, mapping: KnownMapping) -> Result<(), ()> {
         /// A peer that maps every segment needs no old ones; the limit bounds a hostile peer.
         const REMEMBERED: usize = 16;
-        if self.mappings.back() == Some(&mapping) {
+        if self.mappings.last() == Some(&mapping) {
             return Ok(());
         }
         let next = self.receiver.next();
@@ -463,9 +463,9 @@ impl Subflow {
         }
         // Only a mapping that reaches beyond its own segment has to be stored; the caller passes no other.
         if self.mappings.len() == REMEMBERED {
-            self.mappings.pop_front();
+            self.mappings.remove(0);
         }
-        self.mappings.push_back(mapping);
+        self.mappings.push(mapping);
         Ok(())
     }
 
