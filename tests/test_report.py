@@ -15,7 +15,7 @@ import pytest
 
 from anabranch import InputError, report
 from anabranch.experiments import plan, sweep
-from anabranch.report import charts, document, exports, selection, stored
+from anabranch.report import charts, document, exports, paper, selection, stored
 from conftest import Run, require
 from test_sweep import BASE, swept
 
@@ -311,6 +311,15 @@ def test_tables_and_figures_are_written_for_papers(copied: Path, anabranch: Run)
         assert len(list(csv.reader(file))) == 49
 
 
+def test_the_label_of_intervals_fits_into_a_column() -> None:
+    label = "paired difference of qoe_linear_per_segment (kb/s); better is right"
+    item = document.Item("redundant + cubic", -21.0, -75.0, 33.0, "equivalent", "same", "")
+    figure = paper.draw(document.IntervalChart("t", label, "difference", [item]))
+    figure.draw_without_rendering()
+    drawn = figure.axes[0].xaxis.label.get_window_extent()
+    assert drawn.x1 <= figure.bbox.x1
+
+
 def test_latex_escapes_what_it_would_read() -> None:
     column = document.Column("a_b", "%")
     grid = document.Grid([column, document.Column("n", number=True)], [["x & y", "-1.5"]], caption="c")
@@ -351,7 +360,7 @@ def test_a_report_of_verdicts_is_made_of_plain_data(tmp_path: Path) -> None:
     ]
     made = report.Report("mine", "Do the claims hold?", sections=[report.Section("Claims", [report.Findings(items)])])
     page = report.write(made, tmp_path / "new" / "page.html").read_text("utf-8")
-    assert "measured 1.2 ± 0.1, paper 1.3" in page
+    assert "measured 1.2\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.1, paper 1.3" in page
     assert "sessions" not in data_of(page)
 
 

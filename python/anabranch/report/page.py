@@ -216,7 +216,9 @@ def _anchor(title: str) -> str:
 
 
 def _finding(finding: Finding) -> str:
-    detail = f'<span class="how">{escape(_minus(finding.detail))}</span>' if finding.detail else ""
+    # A mean stays on the line of its interval.
+    said = _minus(finding.detail).replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
+    detail = f'<span class="how">{escape(said)}</span>' if said else ""
     return (
         f'<li class="tone-{finding.tone}"><span class="verdict">{escape(finding.verdict)}</span>'
         f"<span>{escape(finding.text)}{detail}</span></li>"

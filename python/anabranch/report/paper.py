@@ -103,7 +103,8 @@ def _intervals(chart: IntervalChart) -> Figure:
     axes.set_ylim(-0.6, len(chart.items) - 0.4)
     axes.grid(visible=False, axis="y")
     axes.grid(visible=True, axis="x")
-    axes.set_xlabel(chart.x_label)
+    # A column is too narrow for the quantity and the direction on one line, and has room below the names of the rows.
+    axes.set_xlabel(chart.x_label.replace("; ", ";\n"), x=1.0, horizontalalignment="right")
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
     return figure
 
