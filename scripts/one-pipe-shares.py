@@ -12,7 +12,7 @@ import argparse
 import importlib
 import json
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -59,14 +59,15 @@ QUEUES = {
     # The thresholds of the CoNEXT'12 scenarios.
     "RED": '{ kind = "red", limit = "100 packets", min = "25 packets", max = "50 packets", max_probability = "10 %" }',
 }
-COMPETITORS = (("bbr", 1), ("bbr3", 1), ("cubic", 1), ("newreno", 1), ("cubic", 5))
+COMPETITORS = (("bbr", 1), ("cubic", 1), ("newreno", 1), ("cubic", 5))
 # Which control, over which protocol and paths.
 SENDERS = {
     "`cbbr` over two subflows": ("cbbr", "earliest", "mptcp"),
     "one `bbr`": ("bbr", "min-rtt", "tcp"),
-    "one `bbr3`": ("bbr3", "min-rtt", "tcp"),
     "`lia` over two subflows": ("lia", "min-rtt", "mptcp"),
 }
+# Beside the same and beside itself.
+VERSION_3 = {"one `bbr3`": ("bbr3", "min-rtt", "tcp")}
 # What the rules of `cbbr` that protect others cost and save.
 VARIANTS = {
     "`cbbr`": SENDERS["`cbbr` over two subflows"],
@@ -112,11 +113,15 @@ def share(queue: str, competitor: tuple[str, int], sender: tuple[str, str, str],
     return ours / statistics.mean(theirs), min(theirs) * (count + 1) / (ours + sum(theirs))
 
 
-def shares_table(seeds: int, senders: Mapping[str, tuple[str, str, str]] = SENDERS) -> str:
+def shares_table(
+    seeds: int,
+    senders: Mapping[str, tuple[str, str, str]] = SENDERS,
+    competitors: Sequence[tuple[str, int]] = COMPETITORS,
+) -> str:
     """Shares at a common bottleneck."""
     rows = []
     for queue in QUEUES:
-        for competitor in COMPETITORS:
+        for competitor in competitors:
             row = [queue, f"{competitor[1]} {competitor[0]}"]
             for sender in senders.values():
                 with ThreadPoolExecutor() as pool:
@@ -128,6 +133,11 @@ def shares_table(seeds: int, senders: Mapping[str, tuple[str, str, str]] = SENDE
                 row.append(f"{mean:.2f} ± {half:.2f}" + (f" (least {least:.2f})" if competitor[1] > 1 else ""))
             rows.append(row)
     return markdown((f"queue ({seeds} seeds)", "beside", *senders), rows, texts=2)
+
+
+def version_3_table(seeds: int) -> str:
+    """The same for one flow of BBR version 3."""
+    return shares_table(seeds, VERSION_3, (*COMPETITORS, ("bbr3", 1)))
 
 
 def variants_table(seeds: int) -> str:
@@ -147,6 +157,7 @@ def silence_table(seeds: int) -> str:
 
 TABLES: dict[str, Callable[[int], str]] = {
     "shares": shares_table,
+    "bbr3": version_3_table,
     "variants": variants_table,
     "silence": silence_table,
 }

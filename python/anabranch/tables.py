@@ -367,7 +367,8 @@ class Transport(TypedDict):
     round trip as in the paper, or the measured `delivery` rate) and `tell_peer`.
     """
     congestion_control: NotRequired[
-        Literal["newreno", "cubic", "compound", "lia", "olia", "balia", "wvegas", "bbr", "mcc", "cbbr"] | dict[str, Any]
+        Literal["newreno", "cubic", "compound", "lia", "olia", "balia", "wvegas", "bbr", "mcc", "cbbr", "bbr3"]
+        | dict[str, Any]
     ]
     """The congestion window of each subflow: a name, or a table with `name` and options."""
     commit: NotRequired[Literal["at-window", "into-buffer"]]
@@ -505,7 +506,8 @@ class Path(TypedDict):
     metered: NotRequired[bool]
     """Bytes cost money on this path. It changes nothing in a run; metrics say what was sent there."""
     congestion_control: NotRequired[
-        Literal["newreno", "cubic", "compound", "lia", "olia", "balia", "wvegas", "bbr", "mcc", "cbbr"] | dict[str, Any]
+        Literal["newreno", "cubic", "compound", "lia", "olia", "balia", "wvegas", "bbr", "mcc", "cbbr", "bbr3"]
+        | dict[str, Any]
     ]
     """The congestion control of its subflows; the transport's where absent."""
     ip: NotRequired[int]
@@ -667,7 +669,8 @@ class Traffic(TypedDict):
     path: str
     """The name of its path."""
     congestion_control: NotRequired[
-        Literal["newreno", "cubic", "compound", "lia", "olia", "balia", "wvegas", "bbr", "mcc", "cbbr"] | dict[str, Any]
+        Literal["newreno", "cubic", "compound", "lia", "olia", "balia", "wvegas", "bbr", "mcc", "cbbr", "bbr3"]
+        | dict[str, Any]
     ]
     """The control of its congestion window: a name, or a table with `name` and options."""
     count: NotRequired[int]
