@@ -114,7 +114,7 @@ def section(page: Path, anchor: str | None) -> str:
 def unfounded(page: Path, text: str) -> tuple[list[str], int]:
     """The numbers of sentences that the pages cited there do not have, nor round to; how many they do have."""
     wrong, right = [], 0
-    for sentence in re.split(r"(?<=[.;])\s+(?=[A-Z`\[])", re.sub(r"\s+", " ", text)):
+    for sentence in re.split(r"(?<=[.])\s+(?=[A-Z`\[])", re.sub(r"\s+", " ", text)):
         cited = [section((page.parent / path).resolve(), anchor or None) for path, anchor in _CITED.findall(sentence)]
         there = [number for each in cited for number in _NUMBER.findall(each)]
         prose = re.sub(r"`[^`]*`|rows? \d+( and \d+)?|[A-Z]\w+ (19|20)\d\d", "", _CITED.sub("", sentence))

@@ -174,7 +174,8 @@ def test_a_scheduler_in_python_runs_in_real_time_and_tells_how_long_it_decides(
     assert done.returncode == 0, done.stderr
     assert "decisions in Python took" in done.stdout
     metrics = json.loads((tmp_path / "live" / "metrics.json").read_text(encoding="utf-8"))
-    assert (metrics["ended"], metrics["sessions"][0]["bytes"]) == ("finished", 2_000_000)
+    assert metrics["ended"] == "finished"
+    assert metrics["sessions"][0]["bytes"] >= 2_000_000
     latency = metrics["live"]["decision_latency_us"]
     # A decision for each segment of 2 MB, of which the first 1400 bytes or so.
     assert latency["decisions"] > 1000

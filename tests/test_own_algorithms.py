@@ -241,11 +241,13 @@ def test_the_cause_is_the_authors_exception(tmp_path: Path, monkeypatch: pytest.
 def test_what_it_emits_is_a_panel_and_a_table_without_recorded_events(silly: str, tmp_path: Path) -> None:
     scenario = with_algorithm("scheduler", silly)
     run = anabranch.run(scenario, seed=3)
-    notes = anabranch.run(scenario, seed=3, events=True).events.filter(event="noted")
+    # The client has a scheduler, too, for its requests: figures are of the endpoint that sends the content.
+    notes = anabranch.run(scenario, seed=3, events=True).events.filter(event="noted", source="session 0/server")
     for name in ("choice", "window.free", "window.srtt"):
-        events, found = notes.filter(detail=name), run.noted(name).sort("time_s")
-        assert found["value"].to_list() == events["value"].to_list()
-        assert found["time_s"].to_list() == pytest.approx(events["time_s"].to_list())
+        events = notes.filter(detail=name)
+        found = run.noted(name).select("time_s", "value").rows()
+        # Those of one instant are about several paths.
+        assert sorted(found) == sorted(events.select("time_s", "value").rows())
     assert run.noted().height == notes.height
     with pytest.raises(InputError, match=r"nothing was emitted under `window`; there is `choice`, `window.free`"):
         run.noted("window")
@@ -423,11 +425,12 @@ def test_every_snippet_of_the_guide_works(anabranch: Run, tmp_path: Path, monkey
         elif language == "python":
             with contextlib.redirect_stdout(io.StringIO()) as printed:
                 exec(content, {})
-            assert "<Run of bulk/two-paths" in printed.getvalue()
+            assert ("print" not in content) or "<Run of bulk/two-paths" in printed.getvalue()
         elif "[transport]" in content:
             session.load({**NETWORK, **tomllib.loads(content)})
         else:
             player = tomllib.loads(content)["player"]
             session.load({**NETWORK, "session": [{**NETWORK["session"][0], "player": player}]})
     assert ran == 6
+    assert (tmp_path / "cost.png").is_file()
     assert sum(len(content.splitlines()) for file, _, content in snippets() if file == "weighted.py") <= 20

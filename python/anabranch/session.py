@@ -180,7 +180,9 @@ class Run:
         """What own algorithms emitted under a name: a row per number, by session and path, oldest first in each.
 
         The columns are ``session``, ``name``, ``path`` (null if the number is about no path), ``time_s`` (seconds since
-        the run began) and ``value``, in the unit that its author gave it. Of a crowd, the first 16 sessions are kept.
+        the run began) and ``value``, in the unit that its author gave it. They are those of the player and of the
+        endpoint that sends the content; the table of events also has those of the other endpoint, which sends
+        requests. Of a crowd, the first 16 sessions are kept.
 
         Args:
             name: What :meth:`Context.emit` got, such as ``"cost"``; of values by keyword ``"name.keyword"``. Where

@@ -54,7 +54,7 @@ pub struct SessionRecording {
     /// The numbers of discarded pictures: what reducers read.
     #[serde(skip)]
     pub discarded: Vec<u32>,
-    /// What algorithms emitted, by name and path.
+    /// What algorithms of the player and of the endpoint that sends the content emitted, by name and path.
     pub notes: Vec<NoteSeries>,
 }
 

@@ -212,7 +212,10 @@ def _draw(columns: Sequence[Column], title: str) -> Figure:
 
 def _share_axis(row: _Row, beside: Sequence[Axes]) -> None:
     """Gives the panels of a row the same vertical axis."""
-    drawn = [axes for axes in beside if row.from_zero or axes.lines]
+    # A session that emitted nothing has no range of its own.
+    drawn = [
+        axes for axes in beside if row.from_zero or any(str(line.get_gid()).startswith("note-") for line in axes.lines)
+    ]
     limits = [axes.get_ylim() for axes in drawn]
     bottom = 0.0 if row.from_zero else min(low for low, _ in limits)
     for axes in beside:
