@@ -102,6 +102,9 @@ pub struct PathRecording {
     pub disabled: Vec<(f64, f64)>,
 }
 
+/// The name of a number that an algorithm emitted, and the path that it is about.
+type NoteKey = (&'static str, Option<usize>);
+
 /// Fills a [`SessionRecording`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorder {
@@ -120,8 +123,8 @@ pub(crate) struct Recorder {
     on_screen: Option<(Instant, u16)>,
     /// By path, since when it is forbidden.
     disabled_since: Vec<Option<Instant>>,
-    /// By name and path, instants and numbers.
-    notes: BTreeMap<(&'static str, Option<usize>), (Vec<f64>, Vec<f64>)>,
+    /// Instants in seconds, and numbers.
+    notes: BTreeMap<NoteKey, Vec<(f64, f64)>>,
 }
 
 impl Recorder {
@@ -234,9 +237,7 @@ impl Recorder {
 
     /// An algorithm emitted a number, about one of the session's paths or about the whole connection.
     pub fn note(&mut self, at: Instant, name: &'static str, path: Option<usize>, value: f64) {
-        let (times, values) = self.notes.entry((name, path)).or_default();
-        times.push(at.as_secs_f64());
-        values.push(value);
+        self.notes.entry((name, path)).or_default().push((at.as_secs_f64(), value));
     }
 
     pub fn underflow(&mut self, at: Instant) {
@@ -257,8 +258,9 @@ impl Recorder {
         self.end_shown(end);
         (0..self.disabled_since.len()).for_each(|path| self.end_disabled(end, path));
         let paths = &self.session.paths;
-        let series = self.notes.into_iter().map(|((name, path), (time_s, value))| {
+        let series = self.notes.into_iter().map(|((name, path), noted)| {
             let path = path.map(|path| paths[path].path.clone());
+            let (time_s, value) = noted.into_iter().unzip();
             NoteSeries { name: name.into(), path, time_s, value }
         });
         self.session.notes = series.collect();
