@@ -16,7 +16,7 @@
 //!              in Up + 1, 2, 4, ... packets in each round trip in which it limits
 //! short term   b_s, h_s = the larger of 0.7 times themselves and what was delivered, after a round trip with losses without a probe
 //! ```
-//! draft-ietf-ccwg-bbr-05 (Cardwell, Swett, Beshay), with its constants. Not coupled: each subflow takes its share of its own bottleneck.
+//! draft-ietf-ccwg-bbr as of August 2026 (Cardwell, Swett, Beshay), with its constants. Not coupled: each subflow takes its share of its own bottleneck.
 //! The filter of aggregated acknowledgments, the end of Startup and the rates are those of version 1 (`../mod.rs`).
 //!
 //! Ours:
@@ -47,7 +47,7 @@ use rand_chacha::rand_core::SeedableRng;
 pub(in crate::congestion) const ENTRY: Entry = Entry {
     name: "bbr3",
     summary: "Paces at the measured bandwidth and bounds the data in flight by losses (version 3).",
-    source: "draft-ietf-ccwg-bbr-05",
+    source: "draft-ietf-ccwg-bbr",
     create: |options, seed| {
         options.expect_only(&[])?;
         Ok(Box::new(Bbr3::new(seed)))
