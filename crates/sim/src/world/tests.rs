@@ -399,3 +399,52 @@ fn sessions_without_dash_have_none_of_its_numbers() {
     let json: serde_json::Value = serde_json::from_str(&outcome.metrics.to_json(None)).unwrap();
     assert!(json["sessions"][0].get("mean_bitrate_bps").is_none());
 }
+
+/// The rate of one flow of BBR version 3, and the rates of those beside it, through a drop-tail queue of one bandwidth-delay product.
+fn beside_bbr3(competitor: &str, count: u32, seed: u64) -> (f64, Vec<f64>) {
+    let start = 1.0 + 0.7 * seed as f64;
+    let text = format!(
+        r#"
+duration = "120 s"
+warm_up = "20 s"
+[link.bottleneck]
+rtt = "40 ms"
+rate = "10 Mb/s"
+queue = "50 kB"
+[transport]
+congestion_control = "bbr3"
+receive_buffer = "8 MB"
+[[session]]
+video = {{ kind = "bulk" }}
+[[traffic]]
+path = "bottleneck"
+congestion_control = "{competitor}"
+count = {count}
+stagger = "0.3 s"
+start = "{start} s"
+"#
+    );
+    let metrics = simulate(&text, seed).metrics;
+    (metrics.sessions[0].transport.goodput_bps, metrics.traffic.iter().map(|flow| flow.transport.goodput_bps).collect())
+}
+
+/// The bars are those of `cbbr`: at most 1.35 of one CUBIC, and a quarter of its fair share for each of five.
+#[test]
+fn bbr3_leaves_others_and_itself_a_share() {
+    let mean_ratio = |competitor| {
+        let ratios = (0..3).map(|seed| {
+            let (own, others) = beside_bbr3(competitor, 1, seed);
+            own / others[0]
+        });
+        ratios.sum::<f64>() / 3.0
+    };
+    let itself = mean_ratio("bbr3");
+    assert!((0.85..=1.15).contains(&itself), "{itself}");
+    let cubic = mean_ratio("cubic");
+    assert!(cubic <= 1.35, "{cubic}");
+    let (own, others) = beside_bbr3("cubic", 5, 0);
+    let fair = (own + others.iter().sum::<f64>()) / 6.0;
+    let least = others.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!(least >= 0.25 * fair, "{least} of {fair}");
+    assert!(fair * 6.0 > 0.9 * 10e6, "the bottleneck is used: {fair}");
+}
