@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import traceback
@@ -51,6 +52,12 @@ at = "14 s"
 link = "wifi"
 down = false
 """
+
+
+def pytest_configure() -> None:
+    """Lets interrupts through, which a shell ignores for what it starts in the background and all that follows."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -284,5 +284,8 @@ def test_an_interrupt_ends_a_run_at_once(scenario: Path) -> None:
         time.sleep(2.0)
         assert process.poll() is None, "the run must last longer than the test waits"
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        try:
+            out, err = process.communicate(timeout=20)
+        finally:
+            process.kill()
     assert (process.returncode, out, err) == (130, "", "error: interrupted\n")
