@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -127,23 +128,26 @@ def test_kernel_runs_with_each_control_do_not_contradict_the_simulation(place: s
     assert any(row["verdict"] == "equivalent" for row in part["rows"])
 
 
-# Means of two runs with a minute of measurement vary by a tenth from campaign to campaign, so the share of the busy
-# link only has to be smaller than without coupling. The page has the bar for means of longer and more runs.
+# The page has the bars for means of longer and more runs.
 SHORT = {"seeds": 2, "duration_s": 120, "at_once": 6}
-SHORT_SHIFT_BOUND = 1.0
+# After one minute of warm-up and one of measurement LIA's share of the busy link is still falling. In 40 simulated runs
+# the share, over that without coupling, is then 0.77 with a standard deviation of 0.18, and after two minutes 0.62 and
+# 0.12. The median of three leaves out a run that something disturbed. More than 0.9 has a probability below 0.001.
+SHIFT = {"seeds": 3, "duration_s": 180, "at_once": 6}
+SHIFT_BOUND = 0.9
 
 
 @pytest.mark.slow
 def test_lia_in_the_kernel_has_the_goals_of_rfc_6356(place: str) -> None:
     goals = load_script("kernel-goals")
     assert run("attach", "--congestion-control", "lia", "--port", "1", "--bpf-file-system", place).returncode == 0
-    rows = goals.measure(goals.GOALS, ("lia",), **SHORT)
-    coupled = {row.goal.name: row for row in rows if row.control == "lia"}
-    assert len(coupled) == len(goals.GOALS)
-    improve, harmless, shift = coupled.values()
+    *first, last = goals.GOALS
+    rows = goals.measure(first, ("lia",), **SHORT)
+    improve, harmless = (row for row in rows if row.control == "lia")
     assert improve.goal.holds(improve.mean), improve.values
     assert harmless.goal.holds(harmless.mean), harmless.values
-    assert shift.mean < SHORT_SHIFT_BOUND, shift.values
+    (shift,) = goals.measure([last], ("lia",), **SHIFT)
+    assert statistics.median(shift.values) < SHIFT_BOUND, shift.values
     # Without coupling the bottleneck is not shared fairly: the measurement can tell.
     (uncoupled,) = [row for row in rows if row.control == goals.UNCOUPLED and row.goal is harmless.goal]
     assert not uncoupled.goal.holds(uncoupled.mean), uncoupled.values
