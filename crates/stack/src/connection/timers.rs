@@ -131,14 +131,16 @@ impl Connection {
     fn own_deadline(&self) -> Instant {
         let or_never = |deadline: Option<Instant>| deadline.unwrap_or(Instant::FAR_FUTURE);
         // Each timer by name: a loop over `Timer::ALL` would put all of them into a list first.
-        or_never(self.deadline(Timer::Progress))
+        let earliest = or_never(self.deadline(Timer::Progress))
             .min(or_never(self.deadline(Timer::Policy)))
             .min(or_never(self.deadline(Timer::Scheduler)))
             .min(or_never(self.deadline(Timer::Silence)))
             .min(or_never(self.deadline(Timer::Close)))
             .min(or_never(self.deadline(Timer::Pacing)))
             .min(or_never(self.deadline(Timer::Join)))
-            .min(or_never(self.deadline(Timer::Announcement)))
+            .min(or_never(self.deadline(Timer::Announcement)));
+        debug_assert_eq!(Timer::ALL.iter().map(|timer| or_never(self.deadline(*timer))).min(), Some(earliest));
+        earliest
     }
 
     /// When a timer is due; `None` if it does not run. Inlined, so that no jump stands between one timer and the next.

@@ -103,6 +103,19 @@ struct Muted {
     to: u64,
 }
 
+impl Muted {
+    /// With the packets that are in flight after `delivered` packets in all.
+    fn extended(muted: Option<Self>, delivered: u64, in_flight: u32) -> Self {
+        Muted { from: muted.map_or(delivered, |muted| muted.from), to: delivered + u64::from(in_flight) }
+    }
+
+    /// The sample; one of these packets is as that of a sender without data.
+    fn applied(muted: Option<Self>, sample: &RateSample) -> RateSample {
+        let hidden = muted.is_some_and(|muted| (muted.from..=muted.to).contains(&sample.prior_delivered));
+        RateSample { app_limited: sample.app_limited || hidden, ..*sample }
+    }
+}
+
 #[derive(Debug)]
 struct Bbr {
     mode: Mode,
@@ -176,7 +189,7 @@ impl Bbr {
     // ---- the model -------------------------------------------------------------------------------------------------
 
     fn update_model(&mut self, ack: &Ack, window: &mut Window, siblings: Siblings<'_>) {
-        let sample = self.mute(&ack.rate);
+        let sample = Muted::applied(self.muted, &ack.rate);
         self.totals =
             Totals { now: ack.now, delivered: ack.total_delivered, lost: self.totals.lost + u64::from(ack.lost) };
         self.round_start = false;
@@ -192,11 +205,6 @@ impl Bbr {
         self.check_full_pipe(ack, sample.app_limited);
         self.check_drain(ack, window);
         self.update_min_rtt(ack, window);
-    }
-
-    fn mute(&self, sample: &RateSample) -> RateSample {
-        let muted = self.muted.is_some_and(|m| (m.from..=m.to).contains(&sample.prior_delivered));
-        RateSample { app_limited: sample.app_limited || muted, ..*sample }
     }
 
     fn update_round(&mut self, sample: &RateSample) {
@@ -307,8 +315,7 @@ impl Bbr {
     fn continue_probe_rtt(&mut self, ack: &Ack, window: &mut Window) {
         let few = self.probe_rtt_window();
         let Mode::ProbeRtt { until, round_passed } = &mut self.mode else { return };
-        let from = self.muted.map_or(self.totals.delivered, |m| m.from);
-        self.muted = Some(Muted { from, to: self.totals.delivered + u64::from(ack.in_flight) });
+        self.muted = Some(Muted::extended(self.muted, self.totals.delivered, ack.in_flight));
         if until.is_none() {
             if ack.in_flight <= few {
                 *until = Some(ack.now + PROBE_RTT_TIME);

@@ -87,10 +87,7 @@ impl Bbr {
 
     /// Packets of `gain` bandwidth-delay products.
     pub(super) fn pipe(&self, rate: Rate, gain: f64) -> u32 {
-        match self.min_rtt {
-            None => INITIAL_WINDOW,
-            Some(rtt) => (rate.packets_in(rtt) * gain).ceil() as u32,
-        }
+        pipe(self.min_rtt, rate, gain)
     }
 
     /// Room for bursts at both ends, an even number of packets for delayed acknowledgments, and more while probing.
@@ -139,6 +136,11 @@ impl Bbr {
         let cwnd = cwnd.max(MIN_WINDOW);
         self.coupling.as_ref().map_or(cwnd, |coupling| coupling.limit(cwnd))
     }
+}
+
+/// Packets of `gain` bandwidth-delay products, or the initial window while no round trip is known.
+pub(super) fn pipe(min_rtt: Option<Duration>, rate: Rate, gain: f64) -> u32 {
+    min_rtt.map_or(INITIAL_WINDOW, |rtt| (rate.packets_in(rtt) * gain).ceil() as u32)
 }
 
 /// Segments that leave in one burst of segmentation offload.

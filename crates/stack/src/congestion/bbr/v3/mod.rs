@@ -290,11 +290,6 @@ impl Bbr3 {
             self.bounds.lower(&self.signals, self.bandwidth.max(), window.cwnd.floor());
         }
     }
-
-    fn mute(&self, sample: &RateSample) -> RateSample {
-        let muted = self.muted.is_some_and(|muted| (muted.from..=muted.to).contains(&sample.prior_delivered));
-        RateSample { app_limited: sample.app_limited || muted, ..*sample }
-    }
 }
 
 impl CongestionControl for Bbr3 {
@@ -309,7 +304,7 @@ impl CongestionControl for Bbr3 {
         }
         self.mss = own.mss;
         self.delivered = ack.total_delivered;
-        let sample = self.mute(&ack.rate);
+        let sample = Muted::applied(self.muted, &ack.rate);
         if ack.lost > 0 {
             self.note_loss(window);
             if self.sampling && lost_too_many(&sample) {

@@ -2,7 +2,7 @@
 
 use super::super::MIN_WINDOW;
 use super::super::coupling::PROBE_RTT_GAIN;
-use super::super::outputs::{INITIAL_WINDOW, NOMINAL_RTT, PACING_MARGIN, offload_burst};
+use super::super::outputs::{INITIAL_WINDOW, NOMINAL_RTT, PACING_MARGIN, offload_burst, pipe};
 use super::super::rate::Rate;
 use super::{Bbr3, Phase};
 use crate::congestion::{Ack, Window};
@@ -55,10 +55,7 @@ impl Bbr3 {
 
     /// Packets of `gain` bandwidth-delay products.
     pub(super) fn pipe(&self, rate: Rate, gain: f64) -> u32 {
-        match self.round_trip.least() {
-            None => INITIAL_WINDOW,
-            Some(rtt) => (rate.packets_in(rtt) * gain).ceil() as u32,
-        }
+        pipe(self.round_trip.least(), rate, gain)
     }
 
     /// The same with what bursts and delayed acknowledgments need.

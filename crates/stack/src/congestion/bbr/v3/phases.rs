@@ -218,8 +218,7 @@ impl Bbr3 {
         let few = self.probe_rtt_window();
         let Phase::ProbeRtt { until, round_passed } = &mut self.phase else { return };
         // Few packets do not show the bandwidth.
-        let from = self.muted.map_or(self.delivered, |muted| muted.from);
-        self.muted = Some(Muted { from, to: self.delivered + u64::from(ack.in_flight) });
+        self.muted = Some(Muted::extended(self.muted, self.delivered, ack.in_flight));
         if until.is_none() {
             if ack.in_flight <= few {
                 *until = Some(ack.now + PROBE_RTT_TIME);
