@@ -37,8 +37,9 @@ pub use packet::BytesPacket;
 pub use priority::run_before_others;
 pub use script::{Script, Step, When};
 pub use server::{
-    Application, ConnectionId, Counters, Gauges, Limits, Opened, Orphan, PathCounters, Progress, Reply, Server,
+    Application, ConnectionId, Counters, Finish, Gauges, Limits, Opened, Orphan, Outgoing, PathCounters, Progress,
+    Reply, Server,
 };
 pub use tap::{End, Tap};
-pub use tun::Tun;
+pub use tun::{Offload, Tun};
 pub use wait::sharpen_timers;

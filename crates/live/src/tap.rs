@@ -51,6 +51,11 @@ impl Tap {
         Ok(Tap(Some(Recorder { captures, interfaces: Vec::new(), end })))
     }
 
+    /// Whether nothing is recorded.
+    pub(crate) fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// Declares the next path.
     pub(crate) fn interface(&mut self, name: &str) -> io::Result<()> {
         if let Some(Recorder { captures, interfaces, .. }) = &mut self.0 {

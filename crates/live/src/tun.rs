@@ -1,10 +1,11 @@
 //! TUN devices: network interfaces whose packets a process reads and writes.
 
 use crate::Netns;
+use anabranch_wire::CHECKSUM_AT;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::ioctl;
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// `TUNSETIFF` of `linux/if_tun.h`: attaches a file to an interface by name.
@@ -13,6 +14,8 @@ const TUNSETIFF: ioctl::Opcode = ioctl::opcode::write::<core::ffi::c_int>(b'T', 
 const IFF_TUN: u16 = 0x0001;
 /// Packets have no header of the kernel's own.
 const IFF_NO_PI: u16 = 0x1000;
+/// Packets begin with a [`Header`].
+const IFF_VNET_HDR: u16 = 0x4000;
 
 /// Maximum length of a name in bytes (`IFNAMSIZ` less its end).
 const MAX_NAME_LEN: usize = 15;
@@ -25,14 +28,56 @@ struct InterfaceRequest {
     rest: [u8; 22],
 }
 
+/// `struct virtio_net_hdr` of `linux/virtio_net.h`, in the machine's order of bytes: what is left to do with a packet.
+type Header = [u8; 10];
+
+/// The header of a packet with which there is nothing left to do.
+const COMPLETE: Header = [0; 10];
+
+/// What the kernel has to do with a TCP packet that a process writes: complete its checksum, and perhaps cut it up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offload {
+    /// Whether it is an IPv6 packet.
+    pub ipv6: bool,
+    /// Bytes of its IP header.
+    pub ip_header: u16,
+    /// Bytes of both headers.
+    pub headers: u16,
+    /// Payload of each of the packets that it is cut into, but for the last one, which may have less; `None` if it is one packet.
+    pub cut: Option<u16>,
+}
+
+impl Offload {
+    /// `VIRTIO_NET_HDR_F_NEEDS_CSUM`.
+    const NEEDS_CHECKSUM: u8 = 1;
+    /// `VIRTIO_NET_HDR_GSO_TCPV4` and `VIRTIO_NET_HDR_GSO_TCPV6`.
+    const CUT: [u8; 2] = [1, 4];
+
+    fn header(&self) -> Header {
+        let mut header = COMPLETE;
+        header[0] = Self::NEEDS_CHECKSUM;
+        let mut put = |at: usize, value: u16| header[at..at + 2].copy_from_slice(&value.to_ne_bytes());
+        put(2, self.headers);
+        put(6, self.ip_header);
+        put(8, CHECKSUM_AT as u16);
+        if let Some(payload) = self.cut {
+            put(4, payload);
+            header[1] = Self::CUT[usize::from(self.ipv6)];
+        }
+        header
+    }
+}
+
 /// A TUN device: reading returns the packets that the kernel routes to it, writing passes packets to the kernel.
 ///
-/// A device made by this process exists as long as this value. There are no offloads: every packet has at most the
-/// interface's MTU, and complete checksums.
+/// A device made by this process exists as long as this value. Packets that are read have at most the interface's MTU, and complete
+/// checksums.
 #[derive(Debug)]
 pub struct Tun {
     file: OwnedFd,
     name: String,
+    /// Whether each packet has a [`Header`].
+    offloads: bool,
 }
 
 impl Tun {
@@ -41,7 +86,7 @@ impl Tun {
     /// # Errors
     /// If the name is empty or longer than 15 bytes, TUN is not available, or the caller is not privileged.
     pub fn create(namespace: &Netns, name: &str) -> io::Result<Self> {
-        namespace.run(|| open(name))?
+        namespace.run(|| open(name, false))?
     }
 
     /// Opens the device `name` in the namespace of the calling thread: attaches itself to one that exists and has no
@@ -50,7 +95,15 @@ impl Tun {
     /// # Errors
     /// As [`Tun::create`]; or if the device is busy.
     pub fn open(name: &str) -> io::Result<Self> {
-        open(name)
+        open(name, false)
+    }
+
+    /// The same for a device to which [`Tun::write_unfinished`] can write.
+    ///
+    /// # Errors
+    /// As [`Tun::open`].
+    pub fn open_offloading(name: &str) -> io::Result<Self> {
+        open(name, true)
     }
 
     /// Another file of the same open device.
@@ -73,7 +126,15 @@ impl Tun {
     /// Only if the device is gone.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         loop {
-            match rustix::io::read(&self.file, &mut *buffer) {
+            let read = if self.offloads {
+                // Checksums are complete, and nothing is larger than the MTU, because nobody said (TUNSETOFFLOAD) that it might be.
+                let mut header = COMPLETE;
+                let mut parts = [IoSliceMut::new(&mut header), IoSliceMut::new(buffer)];
+                rustix::io::readv(&self.file, &mut parts).map(|len| len.saturating_sub(COMPLETE.len()))
+            } else {
+                rustix::io::read(&self.file, &mut *buffer)
+            };
+            match read {
                 Ok(len) => return Ok(Some(len)),
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(Errno::INTR) => {}
@@ -88,8 +149,30 @@ impl Tun {
     /// # Errors
     /// Only if the device is gone.
     pub fn write(&self, packet: &[u8]) -> io::Result<bool> {
+        self.pass(&COMPLETE, packet)
+    }
+
+    /// Passes a TCP packet to the kernel that lacks its checksum ([`anabranch_wire::encode_unsummed`]) and that may be as large as an IP
+    /// packet can be; false if the kernel refuses it.
+    ///
+    /// # Errors
+    /// Only if the device is gone.
+    ///
+    /// # Panics
+    /// If the device was not opened with [`Tun::open_offloading`].
+    pub fn write_unfinished(&self, packet: &[u8], offload: &Offload) -> io::Result<bool> {
+        assert!(self.offloads, "the device takes complete packets only");
+        self.pass(&offload.header(), packet)
+    }
+
+    fn pass(&self, header: &Header, packet: &[u8]) -> io::Result<bool> {
         loop {
-            match rustix::io::write(&self.file, packet) {
+            let written = if self.offloads {
+                rustix::io::writev(&self.file, &[IoSlice::new(header), IoSlice::new(packet)])
+            } else {
+                rustix::io::write(&self.file, packet)
+            };
+            match written {
                 Ok(_) => return Ok(true),
                 Err(Errno::INTR) => {}
                 Err(Errno::IO | Errno::AGAIN | Errno::NOBUFS | Errno::INVAL | Errno::NOMEM) => return Ok(false),
@@ -106,11 +189,12 @@ impl AsFd for Tun {
 }
 
 /// Opens the device in the namespace of the calling thread.
-fn open(name: &str) -> io::Result<Tun> {
+fn open(name: &str, offloads: bool) -> io::Result<Tun> {
     if name.is_empty() || name.len() > MAX_NAME_LEN || name.contains('\0') {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} is no name for an interface")));
     }
-    let mut request = InterfaceRequest { name: [0; MAX_NAME_LEN + 1], flags: IFF_TUN | IFF_NO_PI, rest: [0; 22] };
+    let flags = IFF_TUN | IFF_NO_PI | if offloads { IFF_VNET_HDR } else { 0 };
+    let mut request = InterfaceRequest { name: [0; MAX_NAME_LEN + 1], flags, rest: [0; 22] };
     request.name[..name.len()].copy_from_slice(name.as_bytes());
     let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::open("/dev/net/tun", flags, Mode::empty())?;
@@ -118,7 +202,7 @@ fn open(name: &str) -> io::Result<Tun> {
     // `InterfaceRequest` has; its name ends with a zero byte. `Setter` owns the value for the length of the call
     // and passes a pointer to it, which the kernel does not keep.
     unsafe { ioctl::ioctl(&file, ioctl::Setter::<TUNSETIFF, InterfaceRequest>::new(request))? };
-    Ok(Tun { file, name: name.to_owned() })
+    Ok(Tun { file, name: name.to_owned(), offloads })
 }
 
 const _: () = assert!(size_of::<InterfaceRequest>() == 40);

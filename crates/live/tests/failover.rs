@@ -136,7 +136,11 @@ impl Case {
         let overrides: Vec<_> = overrides.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
         let scenario =
             anabranch_scenario::load(&text, self.name, None, &overrides).unwrap_or_else(|e| panic!("{e}\n{text}"));
-        let outcome = anabranch_sim::run(&scenario, &RunOptions { seed: 1, record_events: true }, &mut |_| true);
+        let outcome = anabranch_sim::run(
+            &scenario,
+            &RunOptions { seed: 1, record_events: true, ..RunOptions::default() },
+            &mut |_| true,
+        );
         let down = outcome.metrics.links.iter().filter(|link| link.direction == LinkDirection::Down);
         let by_path = down.map(|link| link.bytes).collect();
         Seen { deliveries: deliveries(outcome.events.as_ref().expect("recorded")), by_path }

@@ -23,7 +23,11 @@ const SAMPLE: usize = 8;
 /// Each interface receives at least this share of all bytes: far more than handshakes and acknowledgments.
 const LEAST_SHARE: f64 = 0.02;
 
-/// Links of one rate and almost equal delays. Then every scheduler uses all of them: the fastest one's window
+/// Peekaboo learns whether to wait for the fastest path, and mostly waits where a control keeps its window small and soon open
+/// again. With wVegas the slowest of three paths got 0.9 % of the bytes.
+const MAY_WAIT: &str = "peekaboo";
+
+/// Links of one rate and almost equal delays. Then every scheduler but [`MAY_WAIT`] uses all of them: the fastest one's window
 /// is full while there is data, and the rest goes elsewhere.
 fn delays(paths: usize) -> Vec<u64> {
     [5, 6, 7][..paths].to_vec()
@@ -64,7 +68,9 @@ fn every_combination(paths: usize, takes: impl Fn(usize) -> bool) {
         let outcome = fetch(&case);
         println!("{what}: {:.1} Mb/s, received {:?}", outcome.result.bits_per_second() / 1e6, outcome.received);
         check(&outcome, len, &what);
-        outcome.assert_all_paths_used(LEAST_SHARE);
+        if scheduler != MAY_WAIT {
+            outcome.assert_all_paths_used(LEAST_SHARE);
+        }
         if case.capture {
             capture::assert_well_formed(&outcome.file);
         }
@@ -72,7 +78,7 @@ fn every_combination(paths: usize, takes: impl Fn(usize) -> bool) {
 }
 
 #[test]
-#[ignore = "a hundred transfers; `make matrix`"]
+#[ignore = "two hundred transfers; `make matrix`"]
 fn every_scheduler_and_congestion_control_over_two_paths() {
     require!(&TOOLS);
     if !asked_for() {
@@ -82,7 +88,7 @@ fn every_scheduler_and_congestion_control_over_two_paths() {
 }
 
 #[test]
-#[ignore = "a hundred transfers; `make matrix`"]
+#[ignore = "two hundred transfers; `make matrix`"]
 fn every_scheduler_and_congestion_control_over_three_paths() {
     require!(&TOOLS);
     if !asked_for() {

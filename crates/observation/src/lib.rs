@@ -24,7 +24,7 @@ pub use finite::{NotFinite, check as check_finite};
 pub use gather::{Facts, Over, gather, link_metrics};
 pub use live::{DecisionLatency, Lateness, LiveFacts, ServerCounters};
 pub use metrics::{Ended, Engine, LinkMetrics, Metrics, Outcome, QueueDelay, SCHEMA, SessionMetrics, json_schema};
-pub use observer::{Observer, observers};
+pub use observer::{Keep, Observer, observers};
 pub use recording::{Mark, NoteSeries, PathRecording, Recording, SessionRecording, Shown};
 pub use strict::{Unreadable, read as read_strictly};
 pub use stuck::{Waiting, is_stuck};

@@ -64,6 +64,15 @@ pub struct Ending {
     pub how: Ended,
 }
 
+/// What is kept of a run besides its metrics and the columns of its figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// Every event, for the table of events.
+    pub events: bool,
+    /// The forecast of every path switch, for reducers. There may be hundreds of thousands.
+    pub forecasts: bool,
+}
+
 /// The session's part of the table of events.
 struct Rows {
     list: Vec<EventRow>,
@@ -72,12 +81,12 @@ struct Rows {
 }
 
 /// The observers of a scenario's connections, and the sources of the table of events by number: two per link, then three
-/// per connection. Only with `record_events` do the observers keep rows for the table. `observed` says of each connection, by
+/// per connection. Only with [`Keep::events`] do the observers keep rows for the table. `observed` says of each connection, by
 /// number, whose events its observer gets.
 pub fn observers(
     scenario: &Scenario,
     flows: &[FlowPlan],
-    record_events: bool,
+    keep: Keep,
     observed: impl Fn(usize) -> Observed,
 ) -> (Vec<Observer>, Vec<String>) {
     let links = scenario
@@ -86,7 +95,7 @@ pub fn observers(
         .flat_map(|link| LinkDirection::BOTH.map(|direction| format!("{}/{direction}", link.name)));
     let mut sources: Vec<String> = links.collect();
     let observers = flows.iter().enumerate().map(|(number, flow)| {
-        let rows = record_events.then(|| {
+        let rows = keep.events.then(|| {
             let own = ["server", "client", "player"].map(|who| {
                 sources.push(format!("{}/{who}", flow.name));
                 sources.len() as u32 - 1
@@ -94,7 +103,11 @@ pub fn observers(
             Rows { list: Vec::new(), sources: own }
         });
         let recorded = flow.awaited && number < MOST_RECORDED;
-        Observer { rows, ..Observer::new(scenario, flow, recorded, observed(number)) }
+        let mut observer = Observer::new(scenario, flow, recorded, observed(number));
+        if let (Some(recorder), true) = (&mut observer.recorder, keep.forecasts) {
+            recorder.keep_forecasts();
+        }
+        Observer { rows, ..observer }
     });
     let observers = observers.collect();
     (observers, sources)

@@ -48,9 +48,10 @@ pub struct SessionRecording {
     pub discards: Vec<u32>,
     /// Path switches (of all packets) since the sample before.
     pub path_switches: Vec<u32>,
-    /// Switches of new data of a progressive video, each with its forecast: what reducers read.
+    /// Switches of new data of a progressive video, each with its forecast: what reducers read. `None` if the run was not to
+    /// [keep](crate::Keep::forecasts) them.
     #[serde(skip)]
-    pub forecasts: Vec<SwitchForecast>,
+    pub forecasts: Option<Vec<SwitchForecast>>,
     /// The numbers of discarded pictures: what reducers read.
     #[serde(skip)]
     pub discarded: Vec<u32>,
@@ -225,9 +226,13 @@ impl Recorder {
         self.session.discarded.push(picture);
     }
 
+    pub fn keep_forecasts(&mut self) {
+        self.session.forecasts = Some(Vec::new());
+    }
+
     pub fn forecast(&mut self, forecast: SwitchForecast) {
-        if forecast.new_data {
-            self.session.forecasts.push(forecast);
+        if let (Some(forecasts), true) = (&mut self.session.forecasts, forecast.new_data) {
+            forecasts.push(forecast);
         }
     }
 

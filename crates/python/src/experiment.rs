@@ -3,7 +3,7 @@
 use crate::InputError;
 use crate::own::run::with_run;
 use crate::scenario::Scenario;
-use anabranch_observation::reducers::{Number, REDUCERS, reduce};
+use anabranch_observation::reducers::{Number, REDUCERS, read_forecasts, reduce};
 use anabranch_observation::{Metrics, Outcome, check_finite};
 use anabranch_sim::RunOptions;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
@@ -48,7 +48,7 @@ pub fn measure(
     check_reducers(&reducers)?;
     let (scenario, stop) = (&scenario.0, &stop.0);
     let wanted = || !stop.load(Ordering::Relaxed);
-    let options = RunOptions { seed, record_events: false };
+    let options = RunOptions { seed, record_forecasts: read_forecasts(&reducers), ..RunOptions::default() };
     let simulate =
         |goes_on: &dyn Fn() -> bool| anabranch_sim::run(scenario, &options, &mut |_seconds| wanted() && goes_on());
     let kept = |outcome| match wanted() {
@@ -68,7 +68,8 @@ pub fn metrics_outline(py: Python<'_>, scenario: &Scenario, reducers: Vec<String
     check_reducers(&reducers)?;
     let scenario = &scenario.0;
     py.detach(|| {
-        let outcome = anabranch_sim::run(scenario, &RunOptions::default(), &mut |_seconds| false);
+        let options = RunOptions { record_forecasts: read_forecasts(&reducers), ..RunOptions::default() };
+        let outcome = anabranch_sim::run(scenario, &options, &mut |_seconds| false);
         line(scenario, outcome, &reducers, true)
     })
 }

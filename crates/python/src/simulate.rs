@@ -27,7 +27,7 @@ pub fn run(
     capture_dir: Option<PathBuf>,
 ) -> PyResult<Outcome> {
     let scenario = &scenario.0;
-    let options = RunOptions { seed, record_events };
+    let options = RunOptions { seed, record_events, ..RunOptions::default() };
     let duration = scenario.duration.as_secs_f64();
     let mut asked = Instant::now();
     let mut raised = None;

@@ -120,7 +120,11 @@ fn data_goes_on_arriving_after_a_handoff_under_every_control_and_scheduler() {
                         ("transport.commit".into(), commit.to_string()),
                     ];
                     let scenario = overridden(shipped.text, shipped.name, &[changes.as_slice(), &chosen].concat());
-                    let outcome = run(&scenario, &RunOptions { seed: 0, record_events: true }, &mut |_| true);
+                    let outcome = run(
+                        &scenario,
+                        &RunOptions { seed: 0, record_events: true, ..RunOptions::default() },
+                        &mut |_| true,
+                    );
                     let (gap, since) = longest_gap(&outcome);
                     runs += 1;
                     let excepted =

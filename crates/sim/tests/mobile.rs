@@ -8,7 +8,7 @@ fn metrics(name: &str, seed: u64, overrides: &[(&str, &str)]) -> Metrics {
     let shipped = catalogue::scenario(name).expect("it ships");
     let overrides: Vec<_> = overrides.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
     let scenario = load(shipped.text, name, None, &overrides).unwrap_or_else(|error| panic!("{error}"));
-    run(&scenario, &RunOptions { seed, record_events: false }, &mut |_| true).metrics
+    run(&scenario, &RunOptions { seed, ..RunOptions::default() }, &mut |_| true).metrics
 }
 
 #[test]

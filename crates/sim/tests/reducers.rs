@@ -1,6 +1,6 @@
 //! Reducers over whole runs.
 
-use anabranch_observation::reducers::{REDUCERS, reduce};
+use anabranch_observation::reducers::{REDUCERS, read_forecasts, reduce};
 use anabranch_observation::{Column, Outcome};
 use anabranch_scenario::{Scenario, load};
 use anabranch_sim::{RunOptions, run};
@@ -46,7 +46,8 @@ fn all() -> Vec<String> {
 
 fn simulate(text: &str, record_events: bool) -> (Scenario, Outcome) {
     let scenario = load(text, "reducers", None, &[]).unwrap();
-    let outcome = run(&scenario, &RunOptions { seed: 1, record_events }, &mut |_| true);
+    let options = RunOptions { seed: 1, record_events, record_forecasts: true };
+    let outcome = run(&scenario, &options, &mut |_| true);
     (scenario, outcome)
 }
 
@@ -61,7 +62,8 @@ fn reduced(text: &str) -> BTreeMap<String, Option<f64>> {
 fn a_run_that_was_stopped_at_once_has_the_same_columns() {
     for text in [CUT, DASH] {
         let scenario = load(text, "reducers", None, &[]).unwrap();
-        let outline = run(&scenario, &RunOptions::default(), &mut |_| false);
+        let options = RunOptions { record_forecasts: true, ..RunOptions::default() };
+        let outline = run(&scenario, &options, &mut |_| false);
         let names = |numbers: Vec<(String, Option<f64>)>| numbers.into_iter().map(|(name, _)| name).collect::<Vec<_>>();
         let (_, whole) = simulate(text, false);
         let of = |outcome| names(reduce(&scenario, outcome, &all()).remove(0));
@@ -116,8 +118,21 @@ fn the_recording_has_the_switches_and_discards_of_the_table_of_events() {
         .collect();
     let recording = &outcome.recording.sessions[0];
     assert!(switches.len() > 100);
-    let forecasts: Vec<u64> = recording.forecasts.iter().map(|forecast| forecast.underflow_ratio.to_bits()).collect();
-    assert_eq!(forecasts, switches);
+    let forecasts = recording.forecasts.as_ref().unwrap().iter();
+    assert_eq!(forecasts.map(|forecast| forecast.underflow_ratio.to_bits()).collect::<Vec<_>>(), switches);
     let discarded: Vec<i64> = named("picture-discarded").into_iter().map(|row| numbers[row]).collect();
     assert_eq!(recording.discarded.iter().map(|picture| i64::from(*picture)).collect::<Vec<_>>(), discarded);
+}
+
+#[test]
+fn only_the_areas_of_switches_need_forecasts_and_a_run_keeps_none_without_them() {
+    let needed: Vec<_> = all().into_iter().filter(|name| read_forecasts(std::slice::from_ref(name))).collect();
+    assert_eq!(needed, ["switch_areas"]);
+    let (scenario, kept) = simulate(CUT, false);
+    let options = RunOptions { seed: 1, ..RunOptions::default() };
+    let plain = run(&scenario, &options, &mut |_| true);
+    assert_eq!(plain.recording.sessions[0].forecasts, None);
+    assert_eq!(plain.metrics, kept.metrics);
+    let others: Vec<_> = all().into_iter().filter(|name| name != "switch_areas").collect();
+    assert_eq!(reduce(&scenario, &plain, &others), reduce(&scenario, &kept, &others));
 }

@@ -14,7 +14,7 @@ use crate::socket::Dialer;
 use anabranch_live::requirements::missing;
 use anabranch_live::testnet::Family;
 use anabranch_live::{Clock, Emulator, End, Limits, Netns, Tap, run_before_others};
-use anabranch_observation::{Ended, Observer, Outcome, Waiting, is_stuck, observers};
+use anabranch_observation::{Ended, Keep, Observer, Outcome, Waiting, is_stuck, observers};
 use anabranch_scenario::{FlowPlan, Scenario, plan};
 use anabranch_stack::Config;
 use anabranch_units::{Duration, Instant, PathId};
@@ -73,7 +73,9 @@ impl Testbed {
         Netns::sweep().doing("cannot look for namespaces that crashed runs left")?;
         let plans = plan(scenario, options.seed);
         let observed = |number| report::observed(options, number);
-        let (observers, sources) = observers(scenario, &plans, options.record_events, observed);
+        // Plans with reducers are for simulations alone.
+        let keep = Keep { events: options.record_events, forecasts: false };
+        let (observers, sources) = observers(scenario, &plans, keep, observed);
         let family = sites::check(scenario, &plans)?;
         let Sites { clients, server, network } =
             sites::build(scenario, &plans, family, options.server, links(scenario, options.seed))?;

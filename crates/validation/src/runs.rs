@@ -18,7 +18,7 @@ pub const MPTCP_PAYLOAD: f64 = 1428.0;
 /// # Panics
 /// If the scenario is wrong: those passed here are this crate's or ship with the program.
 pub fn simulate(text: &str, overrides: &[(String, String)], seed: u64) -> Outcome {
-    simulate_with(text, overrides, RunOptions { seed, record_events: false })
+    simulate_with(text, overrides, RunOptions { seed, ..RunOptions::default() })
 }
 
 /// [`simulate`] with every event kept.
@@ -26,7 +26,7 @@ pub fn simulate(text: &str, overrides: &[(String, String)], seed: u64) -> Outcom
 /// # Panics
 /// As [`simulate`].
 pub fn simulate_with_events(text: &str, overrides: &[(String, String)], seed: u64) -> Outcome {
-    simulate_with(text, overrides, RunOptions { seed, record_events: true })
+    simulate_with(text, overrides, RunOptions { seed, record_events: true, ..RunOptions::default() })
 }
 
 fn simulate_with(text: &str, overrides: &[(String, String)], options: RunOptions) -> Outcome {

@@ -43,7 +43,7 @@ fn simulate(folder: &Path, pair: &str, paths: &str) -> Outcome {
         link("cellular", "60 ms")
     );
     let scenario = load(&text, pair, Some(folder), &[]).unwrap_or_else(|error| panic!("{error}"));
-    run(&scenario, &RunOptions { seed: 1, record_events: false }, &mut |_| true)
+    run(&scenario, &RunOptions { seed: 1, ..RunOptions::default() }, &mut |_| true)
 }
 
 /// What a recording offers in the first 90 seconds, bits per second: its samples last a second each, and it loops.

@@ -1,7 +1,7 @@
 //! Encoding and decoding of IP, TCP and Multipath TCP headers.
 //!
 //! [`encode`] writes an [`anabranch_segment::Segment`] as a whole IP packet into a buffer of the caller's; [`decode`]
-//! decodes one, and [`encode_headers`] writes one without its payload. Nothing here allocates for an ordinary segment, and no input causes a panic: a fault in a packet from
+//! decodes one, [`encode_headers`] writes one without its payload, and [`encode_unsummed`] leaves the checksum to the kernel. Nothing here allocates for an ordinary segment, and no input causes a panic: a fault in a packet from
 //! the network is a [`DecodeError`].
 //!
 //! The options of a segment are encoded in Linux's order: maximum segment size, timestamps (behind SACK-permitted or
@@ -20,5 +20,7 @@ mod reader;
 mod strip;
 mod writer;
 
-pub use packet::{DecodeError, EncodeError, Packet, decode, encode, encode_headers, headers_len};
+pub use packet::{
+    CHECKSUM_AT, DecodeError, EncodeError, Packet, decode, encode, encode_headers, encode_unsummed, headers_len,
+};
 pub use strip::strip_mptcp;

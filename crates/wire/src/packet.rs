@@ -13,6 +13,9 @@ use thiserror::Error;
 /// MSS of a peer that does not announce one (RFC 9293 section 3.7.1), over IPv4 and IPv6.
 const DEFAULT_MSS: (u16, u16) = (536, 1220);
 
+/// Where the checksum is in the TCP header.
+pub const CHECKSUM_AT: usize = 16;
+
 /// A packet from the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
@@ -97,6 +100,28 @@ pub fn encode(
     Ok(total)
 }
 
+/// Writes a segment as [`encode`] does, but leaves its TCP checksum to the kernel or the interface: the field has the sum of the
+/// pseudo-header, to which whoever completes it adds the rest. Returns the length of the headers and the packet's.
+///
+/// # Errors
+/// See [`EncodeError`]; then the buffer's content is undefined and `payload` was not called.
+pub fn encode_unsummed(
+    buffer: &mut [u8],
+    source: IpAddr,
+    destination: IpAddr,
+    segment: &Segment,
+    payload: impl FnOnce(&mut [u8]),
+) -> Result<(usize, usize), EncodeError> {
+    let total = check(source, destination, segment)?;
+    let packet = buffer.get_mut(..total).ok_or(EncodeError::BufferTooSmall(total))?;
+    let headers = write_headers(packet, source, destination, segment);
+    payload(&mut packet[headers..]);
+    let field = headers - segment.header_len() as usize + CHECKSUM_AT;
+    let sum = !checksum::pseudo_header(source, destination, segment.len()).finish();
+    packet[field..field + 2].copy_from_slice(&sum.to_be_bytes());
+    Ok((headers, total))
+}
+
 /// Writes only the headers of the packet that [`encode`] would write to the start of `buffer`, and returns their length and the
 /// packet's.
 ///
@@ -139,7 +164,7 @@ fn write_headers(packet: &mut [u8], source: IpAddr, destination: IpAddr, segment
 fn write_checksum(packet: &mut [u8], source: IpAddr, destination: IpAddr, segment: &Segment) {
     let tcp_at = headers_len(source.is_ipv6(), segment) - segment.header_len() as usize;
     let sum = checksum::pseudo_header(source, destination, segment.len()).bytes(&packet[tcp_at..]);
-    packet[tcp_at + 16..tcp_at + 18].copy_from_slice(&sum.finish().to_be_bytes());
+    packet[tcp_at + CHECKSUM_AT..tcp_at + CHECKSUM_AT + 2].copy_from_slice(&sum.finish().to_be_bytes());
 }
 
 /// The packet's length, if the segment can be encoded.

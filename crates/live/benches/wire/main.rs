@@ -1,11 +1,12 @@
-//! Throughput of the server: compared with the kernel's through the same emulator, and with many clients of a given
-//! rate.
+//! Throughput of the server: compared with the kernel's through the same emulator, with many clients of a given
+//! rate, and compared with the kernel's without an emulator.
 //!
-//! `cargo bench -p anabranch-live` runs both as root; a name (`ratio`, `clients`) picks one. Goodput is wall time, so nothing else should run;
+//! `cargo bench -p anabranch-live` runs them as root; a name (`ratio`, `clients`, `direct`) picks one. Goodput is wall time, so nothing else should run;
 //! processor time tells more where something does. Recorded in `docs/performance.md`.
 
 #[path = "../../tests/common/mod.rs"]
 mod common;
+mod direct;
 mod load;
 mod threads;
 
@@ -22,6 +23,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
+use std::thread::JoinHandle;
 use std::time::Instant;
 use threads::Threads;
 
@@ -98,14 +100,10 @@ fn ours(zeros: &Zeros) -> Transfer {
     transfer
 }
 
-/// A server that writes zeros from memory into one of the kernel's sockets: the least possible work.
-fn kernels() -> Transfer {
-    let client = testnet::client(OPEN.family, OPEN.paths, "reno").expect("namespaces");
-    let server = testnet::server(OPEN.family, OPEN.paths, "reno").expect("namespaces");
-    let (links, client, server) = OPEN.links(client, server);
-    let emulator = Emulator::new(Clock::new(), links, NoHost, Script::default(), Tap::none()).expect("links");
+/// Answers the first client with zeros from memory through one of the kernel's sockets: the least possible work.
+fn answer_with_zeros(server: &Netns) -> JoinHandle<()> {
     let listener: TcpListener = server.run(|| kernel::listen(MPTCP)).expect("the namespace can be entered");
-    let serving = std::thread::Builder::new().name("kernel-server".into()).spawn(move || {
+    let answer = move || {
         let (mut stream, _) = listener.accept().expect("a client");
         // Unread data in a socket turns its close into an RST.
         stream.read_exact(&mut vec![0; load::REQUEST.len()]).expect("a request");
@@ -113,10 +111,20 @@ fn kernels() -> Transfer {
         for _ in 0..TRANSFER.div_ceil(zeros.len() as u64) {
             stream.write_all(&zeros).expect("the client reads");
         }
-    });
+    };
+    std::thread::Builder::new().name("kernel-server".into()).spawn(answer).expect("a thread")
+}
+
+/// The kernel's server behind the emulator.
+fn kernels() -> Transfer {
+    let client = testnet::client(OPEN.family, OPEN.paths, "reno").expect("namespaces");
+    let server = testnet::server(OPEN.family, OPEN.paths, "reno").expect("namespaces");
+    let (links, client, server) = OPEN.links(client, server);
+    let emulator = Emulator::new(Clock::new(), links, NoHost, Script::default(), Tap::none()).expect("links");
+    let serving = answer_with_zeros(&server);
     let (transfer, NoHost, _) = while_emulating(emulator, || {
         let transfer = transfer(&client);
-        serving.expect("a thread").join().expect("it ends with its client");
+        serving.join().expect("it ends with its client");
         transfer
     });
     kernel::assert_mptcp_held(&client);
@@ -200,7 +208,7 @@ fn main() {
     }
     let wanted = |name: &str| std::env::args().skip(1).filter(|word| !word.starts_with('-')).all(|word| word == name);
     println!("port {PORT}, {} processors", std::thread::available_parallelism().map_or(0, usize::from));
-    for (name, measure) in [("ratio", ratio as fn()), ("clients", clients)] {
+    for (name, measure) in [("ratio", ratio as fn()), ("clients", clients), ("direct", direct::compare)] {
         if wanted(name) {
             measure();
         }

@@ -53,7 +53,7 @@ impl Devices {
 pub(super) fn open(name: &str) -> Result<Arc<Tun>, ServeError> {
     let began = Instant::now();
     loop {
-        match Tun::open(name) {
+        match Tun::open_offloading(name) {
             Ok(device) => return Ok(Arc::new(device)),
             Err(error) if error.kind() == ErrorKind::ResourceBusy && began.elapsed() < BUSY_TIMEOUT => {
                 std::thread::sleep(BUSY_RETRY);

@@ -8,7 +8,7 @@ use super::state::Writer;
 use super::status::{Board, PathStatus, Status, Traffic};
 use super::stream::{ReadyConnections, StreamApplication};
 use crate::wait::{Waiter, sharpen_timers};
-use crate::{Clock, ConnectionId, Counters, Host, Limits, Opened, Server, Tap, Tun};
+use crate::{Clock, ConnectionId, Counters, Finish, Host, Limits, Opened, Outgoing, Server, Tap, Tun};
 use anabranch_stack::Config;
 use anabranch_units::{Duration, Instant, LinkDirection, PathId};
 use rustix::event::{EventfdFlags, eventfd};
@@ -129,11 +129,15 @@ impl Port {
         Port { device, listen, received: Traffic::default(), sent: Traffic::default(), refused: 0 }
     }
 
-    fn write(&mut self, packet: &[u8]) -> io::Result<()> {
+    fn write(&mut self, packet: &[u8], sent: &Outgoing) -> io::Result<()> {
+        let accepted = match &sent.offload {
+            Some(offload) => self.device.write_unfinished(packet, offload)?,
+            None => self.device.write(packet)?,
+        };
         // A packet refused by the device counts as a loss of the network.
-        match self.device.write(packet)? {
-            true => self.sent.count(packet.len()),
-            false => self.refused += 1,
+        match accepted {
+            true => self.sent.count(sent.packets, sent.bytes),
+            false => self.refused += u64::from(sent.packets),
         }
         Ok(())
     }
@@ -226,10 +230,15 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
 
     /// Sends some of the waiting packets; returns whether there may be more.
     fn send(&mut self, now: Instant, ports: &mut [Port], buffer: &mut [u8]) -> io::Result<bool> {
-        for _ in 0..BATCH {
-            let Some((path, len)) = self.server.poll_transmit(now, buffer) else { return Ok(false) };
-            self.tap.at_far_end(now, path, LinkDirection::Down, &buffer[..len])?;
-            ports[path.index()].write(&buffer[..len])?;
+        // A capture has packets as they are on the network.
+        let finish = if self.tap.is_none() { Finish::Kernel } else { Finish::Here };
+        let mut packets = 0;
+        while packets < BATCH {
+            let Some(sent) = self.server.poll_packet(now, finish, buffer) else { return Ok(false) };
+            let packet = &buffer[..sent.len];
+            self.tap.at_far_end(now, sent.path, LinkDirection::Down, packet)?;
+            ports[sent.path.index()].write(packet, &sent)?;
+            packets += sent.packets as usize;
         }
         Ok(true)
     }
@@ -241,7 +250,7 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
             if self.state.is_some() {
                 self.state_due.get_or_insert(now + STATE_EVERY);
             }
-            port.received.count(len);
+            port.received.count(1, len);
             self.tap.at_far_end(now, path, LinkDirection::Up, &buffer[..len])?;
             self.server.receive(now, path, &buffer[..len]);
         }

@@ -16,8 +16,8 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    pub(super) fn count(&mut self, bytes: usize) {
-        self.packets += 1;
+    pub(super) fn count(&mut self, packets: u32, bytes: usize) {
+        self.packets += u64::from(packets);
         self.bytes += bytes as u64;
     }
 }

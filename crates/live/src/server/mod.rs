@@ -10,6 +10,7 @@ mod receive_pool;
 mod resets;
 mod slot;
 mod time_wait;
+mod train;
 
 pub use application::{Application, ConnectionId, Opened, Progress, Reply};
 pub use counters::{Counters, Gauges, PathCounters};
@@ -18,6 +19,7 @@ pub use orphans::Orphan;
 
 use crate::Host;
 use crate::entropy::SystemEntropy;
+use crate::tun::Offload;
 use anabranch_segment::{Flags, MptcpOption, Segment};
 use anabranch_stack::connection::{Entropy, PathConfig};
 use anabranch_stack::options::OptionError;
@@ -40,6 +42,30 @@ struct Flow {
     path: PathId,
     local: (IpAddr, u16),
     remote: (IpAddr, u16),
+}
+
+/// Who completes the checksums of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finish {
+    /// The server.
+    Here,
+    /// The kernel or the interface, which also cut up packets that carry several segments.
+    Kernel,
+}
+
+/// A packet to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The path to send it on.
+    pub path: PathId,
+    /// Its length in the buffer.
+    pub len: usize,
+    /// The number of packets that it is once it was cut up.
+    pub packets: u32,
+    /// Their bytes, IP headers included.
+    pub bytes: usize,
+    /// What is left to do with it, if anything is.
+    pub offload: Option<Offload>,
 }
 
 /// A server that accepts connections on one port and gives each an application of its own.
@@ -424,23 +450,39 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         self.answers.reset(now, flow, segment);
     }
 
-    fn transmit_answer(&mut self, buffer: &mut [u8]) -> Option<(PathId, usize)> {
+    fn transmit_answer(&mut self, buffer: &mut [u8]) -> Option<Outgoing> {
         let (flow, segment) = self.answers.pop()?;
         let len = encode(buffer, flow.local.0, flow.remote.0, &segment, |_| {}).ok()?;
-        Some((flow.path, len))
+        Some(Outgoing { path: flow.path, len, packets: 1, bytes: len, offload: None })
     }
 
     /// Writes the next packet of one connection.
-    fn transmit(&mut self, now: Instant, index: usize, buffer: &mut [u8]) -> Option<(PathId, usize)> {
+    fn transmit(&mut self, now: Instant, index: usize, finish: Finish, buffer: &mut [u8]) -> Option<Outgoing> {
         let slot = self.slots[index].as_mut()?;
-        while let Some(transmit) = slot.connection.poll_transmit(now) {
+        while let Some(transmit) = slot.poll_transmit(now) {
             let position = self.config.paths.iter().position(|listed| listed.id == transmit.path).unwrap_or(0);
-            match slot.encode(&transmit, position, &mut self.path_counters[position], buffer) {
-                Some(len) => return Some((transmit.path, len)),
-                None => self.counters.unsendable += 1,
+            let sent = slot.encode(now, transmit, position, &mut self.path_counters[position], finish, buffer);
+            if sent.is_some() {
+                return sent;
             }
+            self.counters.unsendable += 1;
         }
         None
+    }
+
+    /// As [`Host::poll_transmit`]; a packet may be left to the kernel to finish.
+    pub fn poll_packet(&mut self, now: Instant, finish: Finish, buffer: &mut [u8]) -> Option<Outgoing> {
+        while let Some(&index) = self.active.front() {
+            if let Some(sent) = self.transmit(now, index, finish, buffer) {
+                if self.slots[index].as_mut().is_some_and(|slot| slot.ends_turn(sent.bytes)) {
+                    self.active.rotate_left(1);
+                }
+                return Some(sent);
+            }
+            self.active.pop_front();
+            self.settle(now, index);
+        }
+        self.transmit_answer(buffer)
     }
 
     fn is_ours(&self, flow: Flow) -> bool {
@@ -491,17 +533,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Host for Server<F, A> {
     }
 
     fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<(PathId, usize)> {
-        while let Some(&index) = self.active.front() {
-            if let Some(sent) = self.transmit(now, index, buffer) {
-                if self.slots[index].as_mut().is_some_and(|slot| slot.ends_turn(sent.1)) {
-                    self.active.rotate_left(1);
-                }
-                return Some(sent);
-            }
-            self.active.pop_front();
-            self.settle(now, index);
-        }
-        self.transmit_answer(buffer)
+        self.poll_packet(now, Finish::Here, buffer).map(|sent| (sent.path, sent.len))
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

@@ -2,26 +2,29 @@
 
 use super::receive_pool::ReceivePool;
 use super::time_wait::FinalNumbers;
-use super::{Application, Flow, Limits, PathCounters, Progress};
+use super::train::{Mappings, Train};
+use super::{Application, Finish, Flow, Limits, Outgoing, PathCounters, Progress};
 use crate::buffer::ReceiveBuffer;
+use crate::tun::Offload;
 use anabranch_segment::{Flags, Segment};
 use anabranch_stack::{Connection, Transmit};
 use anabranch_units::{Duration, Instant, PathId, SeqNumber};
-use anabranch_wire::encode;
+use anabranch_wire::{encode, encode_unsummed};
 
 /// A subflow's addresses, and the last numbers sent on it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct FlowRecord {
     pub(super) flow: Flow,
     /// The number behind all sent bytes, and the latest acknowledgment.
     sent: Option<(SeqNumber, SeqNumber)>,
     fin_sent: bool,
     fin_received: bool,
+    mappings: Mappings,
 }
 
 impl FlowRecord {
     pub(super) fn new(flow: Flow) -> Self {
-        FlowRecord { flow, sent: None, fin_sent: false, fin_received: false }
+        FlowRecord { flow, sent: None, fin_sent: false, fin_received: false, mappings: Mappings::default() }
     }
 
     /// Records a sent segment; returns whether its first byte was sent before.
@@ -87,6 +90,8 @@ pub(super) struct Slot<A> {
     turn: usize,
     /// Whether it is in the queue of connections with segments to send.
     pub(super) queued: bool,
+    /// What the endpoint has sent, but did not go into the packet before.
+    pending: Option<Transmit>,
 }
 
 impl<A: Application> Slot<A> {
@@ -109,16 +114,18 @@ impl<A: Application> Slot<A> {
             counted: false,
             turn: 0,
             queued: false,
+            pending: None,
         }
     }
 
     /// Passes a segment to the endpoint and stores its payload.
     pub(super) fn handle_segment(&mut self, now: Instant, path: PathId, segment: &Segment, payload: &[u8]) {
         self.last_heard = now;
-        if segment.flags.contains(Flags::FIN)
-            && let Some(record) = self.record(path, segment.destination_port, segment.source_port)
-        {
-            record.fin_received = true;
+        if let Some(record) = self.record(path, segment.destination_port, segment.source_port) {
+            record.fin_received |= segment.flags.contains(Flags::FIN);
+            if segment.flags.contains(Flags::ACK) {
+                record.mappings.acknowledge(segment.ack);
+            }
         }
         if let Some(placed) = self.connection.handle_segment(now, path, segment) {
             let start = placed.payload_start as usize;
@@ -138,7 +145,7 @@ impl<A: Application> Slot<A> {
             let Flow { path, local, remote } = record.flow;
             record.end().is_none() && !connection.has_subflow(path, local.1, remote.1)
         };
-        let dead: Vec<_> = flows.iter().skip(1).filter(|record| is_dead(record)).copied().collect();
+        let dead: Vec<_> = flows.iter().skip(1).filter(|record| is_dead(record)).cloned().collect();
         flows.retain(|record| !dead.iter().any(|other| other.flow == record.flow));
         dead
     }
@@ -197,28 +204,83 @@ impl<A: Application> Slot<A> {
         self.application.is_none() || self.connection.readable() == 0
     }
 
-    /// The packet of a segment on the path at this position of the configuration; `None` if it does not fit into a header, or its subflow is unknown here.
+    /// What is to be sent next, if anything is.
+    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        self.pending.take().or_else(|| self.connection.poll_transmit(now))
+    }
+
+    /// The packet of a segment on the path at this position of the configuration, with the segments that continue it if the packet may
+    /// be left unfinished; `None` if it does not fit into a header, or its subflow is unknown here.
     pub(super) fn encode(
         &mut self,
-        transmit: &Transmit,
+        now: Instant,
+        transmit: Transmit,
         position: usize,
         counters: &mut PathCounters,
+        finish: Finish,
         buffer: &mut [u8],
-    ) -> Option<usize> {
-        let Transmit { path, segment, stream_offset } = transmit;
-        let record = self.record(*path, segment.source_port, segment.destination_port)?;
-        let again = record.note_sent(segment);
-        counters.count(segment.payload_len, again);
-        let flow = record.flow;
-        if let Some(application) = self.application.as_mut().filter(|_| segment.payload_len > 0) {
-            application.note_sent(position, segment.payload_len, again);
+    ) -> Option<Outgoing> {
+        let (path, segment) = (transmit.path, &transmit.segment);
+        let ports = (segment.source_port, segment.destination_port);
+        let of = |r: &FlowRecord| r.flow.path == path && (r.flow.local.1, r.flow.remote.1) == ports;
+        let at = self.flows.iter().position(of)?;
+        let again = self.flows[at].note_sent(segment);
+        let mut train = Train::of(transmit);
+        if again {
+            self.pending = self.flows[at].mappings.restore(&mut train.whole);
         }
+        self.count(&train.whole, position, counters, again);
+        if finish == Finish::Kernel && !again {
+            self.extend(now, at, &mut train, |slot, next| slot.count(next, position, counters, false));
+        }
+        self.write(&self.flows[at].flow, &train, finish, buffer)
+    }
+
+    /// Adds what the endpoint sends next, as long as it continues the train.
+    fn extend(&mut self, now: Instant, at: usize, train: &mut Train, mut count: impl FnMut(&mut Self, &Transmit)) {
+        while train.may_grow()
+            && let Some(next) = self.connection.poll_transmit(now)
+        {
+            if !train.continues(&next) {
+                self.pending = Some(next);
+                break;
+            }
+            self.flows[at].note_sent(&next.segment);
+            count(self, &next);
+            train.push(&next);
+        }
+        self.flows[at].mappings.remember(train);
+    }
+
+    fn count(&mut self, transmit: &Transmit, position: usize, counters: &mut PathCounters, again: bool) {
+        let bytes = transmit.segment.payload_len;
+        counters.count(bytes, again);
+        if let Some(application) = self.application.as_mut().filter(|_| bytes > 0) {
+            application.note_sent(position, bytes, again);
+        }
+    }
+
+    fn write(&self, flow: &Flow, train: &Train, finish: Finish, buffer: &mut [u8]) -> Option<Outgoing> {
+        let Transmit { path, segment, stream_offset } = &train.whole;
         let fill = |payload: &mut [u8]| {
             if let Some(application) = self.application.as_ref().filter(|_| !payload.is_empty()) {
                 application.fill(*stream_offset, payload);
             }
         };
-        encode(buffer, flow.local.0, flow.remote.0, segment, fill).ok()
+        let (local, remote) = (flow.local.0, flow.remote.0);
+        if finish == Finish::Here {
+            let len = encode(buffer, local, remote, segment, fill).ok()?;
+            return Some(Outgoing { path: *path, len, packets: 1, bytes: len, offload: None });
+        }
+        let (headers, len) = encode_unsummed(buffer, local, remote, segment, fill).ok()?;
+        let offload = Offload {
+            ipv6: local.is_ipv6(),
+            ip_header: (headers as u32 - segment.header_len()) as u16,
+            headers: headers as u16,
+            cut: (train.segments > 1).then_some(train.payload as u16),
+        };
+        let bytes = len + (train.segments as usize - 1) * headers;
+        Some(Outgoing { path: *path, len, packets: train.segments, bytes, offload: Some(offload) })
     }
 
     /// Counts a sent packet; returns whether others that wait to send come first now. What a packet exceeds the turn by

@@ -12,12 +12,16 @@ use super::{Number, Observed};
 const HORIZON_S: f64 = 2.0;
 
 /// None without an outcome, and with one after every switch.
+///
+/// # Panics
+/// If the run did not keep forecasts.
 pub fn of_switches(observed: &Observed<'_>) -> Vec<Number> {
     let underflows = &observed.recording.underflows;
     let mut discarded = observed.recording.discarded.clone();
     discarded.sort_unstable();
     let (mut of_underflow, mut of_discard) = (Vec::new(), Vec::new());
-    for forecast in &observed.recording.forecasts {
+    let forecasts = observed.recording.forecasts.as_ref().expect("a run with this reducer keeps forecasts");
+    for forecast in forecasts {
         let at_s = forecast.at.as_secs_f64();
         let next = underflows.partition_point(|underflow| *underflow < at_s);
         let followed = underflows.get(next).is_some_and(|underflow| *underflow <= at_s + HORIZON_S);

@@ -36,40 +36,54 @@ pub type Number = (String, Option<f64>);
 /// What computes the numbers of a session. Their names depend on the scenario alone.
 pub type Reduce = fn(&Observed<'_>) -> Vec<Number>;
 
+/// A reducer.
+#[derive(Clone, Copy)]
+pub struct Reducer {
+    reduce: Reduce,
+    /// Whether it reads the forecasts of path switches, which a run keeps only for such a reducer.
+    reads_forecasts: bool,
+}
+
+impl Reducer {
+    const fn of(reduce: Reduce) -> Self {
+        Reducer { reduce, reads_forecasts: false }
+    }
+}
+
 /// All reducers.
-pub static REDUCERS: Registry<Reduce> = Registry::new(&[
+pub static REDUCERS: Registry<Reducer> = Registry::new(&[
     Entry {
         name: "buffer_deviation_s",
         summary: "The standard deviation over time of what is buffered, in the statistics window if there is one.",
         source: "Performance of DASH over Multipath TCP, figure 7",
-        create: buffer::deviation,
+        create: Reducer::of(buffer::deviation),
     },
     Entry {
         name: "recovery_s",
         summary: "From the scenario's first event until the second path carries a progressive video's rate for a second.",
         source: "handoff paper, its conclusion",
-        create: recovery::recovery,
+        create: Reducer::of(recovery::recovery),
     },
     Entry {
         name: "sampled_throughput",
         summary: "Per path: mean, and standard deviation over the first 50, 150, 300 and all samples, of the throughput in each \
                   interval in which something was acknowledged; and window over round trip at the same times.",
         source: "MPTCP+, section on PUD",
-        create: throughput::sampled,
+        create: Reducer::of(throughput::sampled),
     },
     Entry {
         name: "segment_delivery",
         summary: "Of media segments: mean and 90th percentile of the time from request to last byte, the mean speed, the share \
                   of that time for which bytes waited for another path, and the bitrate of the second one.",
         source: "MPTCP+, figures 6 to 8; Performance of DASH over Multipath TCP, its conclusion",
-        create: delivery::of_segments,
+        create: Reducer::of(delivery::of_segments),
     },
     Entry {
         name: "switch_areas",
         summary: "How well two conditions foretell, at each path switch, a buffer underflow within 2 s and the discard of the \
                   picture: areas under the curve of hits over false alarms.",
         source: "sticky schedulers' paper, model of a path switch",
-        create: areas::of_switches,
+        create: Reducer { reads_forecasts: true, ..Reducer::of(areas::of_switches) },
     },
 ]);
 
@@ -77,7 +91,7 @@ pub static REDUCERS: Registry<Reduce> = Registry::new(&[
 /// ones has none.
 ///
 /// # Panics
-/// If there is no reducer of a name.
+/// If there is no reducer of a name, or the run did not [keep](crate::Keep) what one of them reads.
 pub fn reduce(scenario: &Scenario, outcome: &Outcome, names: &[String]) -> Vec<Vec<Number>> {
     let videos = scenario.sessions.iter().flat_map(|session| session.starts.earliest().map(|_| &session.video));
     let recorded = outcome.recording.sessions.iter().map(Some).chain(std::iter::repeat(None));
@@ -91,9 +105,21 @@ pub fn reduce(scenario: &Scenario, outcome: &Outcome, names: &[String]) -> Vec<V
     sessions.map(numbers).collect()
 }
 
+/// Whether one of the named reducers reads the forecasts of path switches, so that the run has to [keep](crate::Keep::forecasts)
+/// them.
+///
+/// # Panics
+/// If there is no reducer of a name.
+pub fn read_forecasts(names: &[String]) -> bool {
+    names.iter().any(|name| find(name).reads_forecasts)
+}
+
+fn find(name: &str) -> Reducer {
+    REDUCERS.find(name).unwrap_or_else(|| panic!("no reducer is called {name}")).create
+}
+
 fn columns(name: &str, observed: &Observed<'_>) -> Vec<Number> {
-    let reducer = REDUCERS.find(name).unwrap_or_else(|| panic!("no reducer is called {name}"));
-    let numbers = (reducer.create)(observed).into_iter();
+    let numbers = (find(name).reduce)(observed).into_iter();
     let column = |rest: String| if rest.is_empty() { name.to_string() } else { format!("{name}.{rest}") };
     // What is no number is not known, as in the metrics.
     numbers.map(|(rest, value)| (column(rest), value.filter(|value| value.is_finite()))).collect()

@@ -16,7 +16,8 @@ const DASH: &str = "duration = \"200 s\"\n[link.a]\ndelay = \"30 ms\"\nrate = \"
 fn every_dash_player_streams_over_two_paths() {
     for player in ["dash.js-2.2", "dash.js-2.9", "dash.js-5", "bba-0", "bola", "robust-mpc", "rate"] {
         let scenario = scenario(&format!("{DASH}player = \"{player}\"\n"));
-        let outcome = run(&scenario, &RunOptions { seed: 1, record_events: true }, &mut |_| true);
+        let outcome =
+            run(&scenario, &RunOptions { seed: 1, record_events: true, ..RunOptions::default() }, &mut |_| true);
         let session = &outcome.metrics.sessions[0];
         let dash = session.dash().unwrap();
         assert_eq!(outcome.metrics.ended, Ended::Finished, "{player}");
@@ -71,7 +72,7 @@ fn at_server(events: &EventColumns, event: &str, path: &str) -> Vec<f64> {
 #[test]
 fn a_dash_session_emits_events_of_all_its_actions() {
     let scenario = scenario(DASH);
-    let outcome = run(&scenario, &RunOptions { seed: 1, record_events: true }, &mut |_| true);
+    let outcome = run(&scenario, &RunOptions { seed: 1, record_events: true, ..RunOptions::default() }, &mut |_| true);
     let events = outcome.events.unwrap();
     let column = |name: &str| events.columns.iter().find(|(n, _)| *n == name).map(|(_, c)| c.clone()).unwrap();
     let Column::Text { words, codes } = column("event") else { panic!() };
@@ -109,7 +110,7 @@ fn an_abandoned_request_leaves_its_place_to_the_next() {
 fn shipped(name: &str, overrides: &[(&str, &str)]) -> Metrics {
     let overrides: Vec<_> = overrides.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
     let scenario = load(catalogue::scenario(name).unwrap().text, name, None, &overrides).unwrap();
-    run(&scenario, &RunOptions { seed: 1, record_events: false }, &mut |_| true).metrics
+    run(&scenario, &RunOptions { seed: 1, ..RunOptions::default() }, &mut |_| true).metrics
 }
 
 /// Means over the media segments of the total wait, and of that for other subflows.

@@ -21,7 +21,7 @@ use anabranch_events::{Log, TransportEvent};
 use anabranch_media::Observed;
 use anabranch_network::Change;
 use anabranch_observation::{
-    Ended, Engine, EventRow, Facts, Outcome, Over, Waiting, gather, is_stuck, link_metrics, observers,
+    Ended, Engine, EventRow, Facts, Keep, Outcome, Over, Waiting, gather, is_stuck, link_metrics, observers,
 };
 use anabranch_scenario::{Action, DirectedLink, DirectionSpec, Scenario, plan};
 use anabranch_segment::Segment;
@@ -39,6 +39,8 @@ pub struct RunOptions {
     pub seed: u64,
     /// Whether to keep every event and make a table of them.
     pub record_events: bool,
+    /// Whether to keep the forecast of every path switch, which [some reducers read](anabranch_observation::reducers::read_forecasts).
+    pub record_forecasts: bool,
 }
 
 /// Sees every segment that an endpoint sends or receives.
@@ -142,7 +144,8 @@ impl<'a> World<'a> {
     fn new(scenario: &'a Scenario, options: &RunOptions) -> Self {
         let network = Network::new(scenario, options.seed, SCHEDULE + 1);
         let plans = plan(scenario, options.seed);
-        let (observers, sources) = observers(scenario, &plans, options.record_events, |_| Observed::EVERYTHING);
+        let keep = Keep { events: options.record_events, forecasts: options.record_forecasts };
+        let (observers, sources) = observers(scenario, &plans, keep, |_| Observed::EVERYTHING);
         let flows = plans.into_iter().zip(observers).map(|(plan, observer)| Flow::new(plan, observer, options.seed));
         let flows: Vec<_> = flows.collect();
         let events = scenario.events.iter().enumerate();

@@ -148,7 +148,7 @@ const SYNS_IN_VAIN: Duration = Duration::from_secs(127);
 fn check(case: u64) -> Result<(), String> {
     let text = scenario_of(case);
     let scenario = anabranch_scenario::load(&text, "random", None, &[]).map_err(|error| format!("{error}\n{text}"))?;
-    let mut world = World::new(&scenario, &RunOptions { seed: case, record_events: false });
+    let mut world = World::new(&scenario, &RunOptions { seed: case, ..RunOptions::default() });
     let ended = world.run(&mut |_| true);
     let now = world.now;
     let wrong = |what: String| Err(format!("{what}\n{text}"));

@@ -10,7 +10,7 @@ pub(super) fn scenario(text: &str) -> Scenario {
 }
 
 pub(super) fn simulate(text: &str, seed: u64) -> Outcome {
-    run(&scenario(text), &RunOptions { seed, record_events: false }, &mut |_| true)
+    run(&scenario(text), &RunOptions { seed, ..RunOptions::default() }, &mut |_| true)
 }
 
 /// One path of 2 Mb/s and 50 ms with room for two bandwidth-delay products, NewReno, an endless download.
@@ -35,7 +35,7 @@ fn the_least_round_trip_is_that_of_the_links_to_the_nanosecond() {
     // A packet of 1500 B takes 6 ms at 2 Mb/s, a SYN of 72 B (20 IP, 20 TCP, 32 options) 0.288 ms, each way 25 ms.
     let text = ONE_PATH.replace("duration = \"60 s\"\nwarm_up = \"5 s\"", "duration = \"2 s\"");
     let scenario = scenario(&text);
-    let mut world = World::new(&scenario, &RunOptions { seed: 1, record_events: true });
+    let mut world = World::new(&scenario, &RunOptions { seed: 1, record_events: true, ..RunOptions::default() });
     let ended = world.run(&mut |_| true);
     let outcome = world.finish(ended);
     let events = outcome.events.unwrap();
@@ -112,7 +112,7 @@ down = false
 fn packets_are_conserved() {
     let scenario = scenario(WILD);
     for seed in 0..5 {
-        let mut world = World::new(&scenario, &RunOptions { seed, record_events: false });
+        let mut world = World::new(&scenario, &RunOptions { seed, ..RunOptions::default() });
         world.run(&mut |_| true);
         let now = world.now;
         let mut duplicated = 0;
@@ -132,7 +132,7 @@ fn packets_are_conserved() {
 #[should_panic(expected = "packets are not conserved")]
 fn a_packet_that_vanishes_ends_the_run() {
     let scenario = scenario(WILD);
-    let mut world = World::new(&scenario, &RunOptions { seed: 0, record_events: false });
+    let mut world = World::new(&scenario, &RunOptions::default());
     let mut reports = 0;
     let ended = world.run(&mut |_| {
         reports += 1;
@@ -162,7 +162,7 @@ fn every_byte_of_a_wild_network_arrives_once() {
 #[test]
 fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     let wild = scenario(WILD);
-    let record = |seed| run(&wild, &RunOptions { seed, record_events: true }, &mut |_| true);
+    let record = |seed| run(&wild, &RunOptions { seed, record_events: true, ..RunOptions::default() }, &mut |_| true);
     let (a, b, c) = (record(7), record(7), record(8));
     assert_eq!(a.metrics.to_json(None), b.metrics.to_json(None));
     let text = |o: &Outcome| format!("{:?}", o.events);
@@ -170,11 +170,11 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     assert_eq!(format!("{:?}", a.recording), format!("{:?}", b.recording));
     assert_ne!(a.metrics.to_json(None), c.metrics.to_json(None));
     // Neither a table of events nor a resolved scenario changes anything.
-    let plain = run(&wild, &RunOptions { seed: 7, record_events: false }, &mut |_| true);
+    let plain = run(&wild, &RunOptions { seed: 7, ..RunOptions::default() }, &mut |_| true);
     assert_eq!(a.metrics, plain.metrics);
     assert!(plain.events.is_none());
     let resolved = load(&wild.resolved(), "test", None, &[]).unwrap();
-    assert_eq!(run(&resolved, &RunOptions { seed: 7, record_events: false }, &mut |_| true).metrics, a.metrics);
+    assert_eq!(run(&resolved, &RunOptions { seed: 7, ..RunOptions::default() }, &mut |_| true).metrics, a.metrics);
 }
 
 #[test]
@@ -384,7 +384,7 @@ fn runs_can_be_spread_over_threads() {
     crosses::<Scenario>();
     crosses::<Outcome>();
     let wild = scenario(WILD);
-    let options = RunOptions { seed: 3, record_events: false };
+    let options = RunOptions { seed: 3, ..RunOptions::default() };
     let alone = run(&wild, &options, &mut |_| true).metrics;
     let together: Vec<Metrics> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| run(&wild, &options, &mut |_| true).metrics)).collect();

@@ -7,7 +7,7 @@ use anabranch_events::{Log, LossCause, PlayerEvent, SendKind, TransportEvent};
 use anabranch_live::{Clock, Counters, LinkReport};
 use anabranch_media::SenderCounts;
 use anabranch_network::{Histogram, Stats};
-use anabranch_observation::{DecisionLatency, Ended, Metrics, observers, read_strictly};
+use anabranch_observation::{DecisionLatency, Ended, Keep, Metrics, observers, read_strictly};
 use anabranch_scenario::{Scenario, load, plan};
 use anabranch_units::{Bandwidth, Duration, Instant, PathId, PerDirection, SubflowId};
 use serde_json::Value;
@@ -158,7 +158,7 @@ fn player(dash: bool) -> Log<PlayerEvent> {
 fn flows(scenario: &Scenario, client: ClientKind, server: ServerKind) -> (Vec<Flow>, Vec<String>) {
     let plans = plan(scenario, 1);
     let options = Options { client, server, ..Options::default() };
-    let (observers, sources) = observers(scenario, &plans, false, |number| observed(&options, number));
+    let (observers, sources) = observers(scenario, &plans, Keep::default(), |number| observed(&options, number));
     let flows = plans.into_iter().zip(observers).enumerate().map(|(number, (plan, observer))| {
         let program = number == 0 && client == ClientKind::Program;
         let fixed = Fixed {
