@@ -163,7 +163,8 @@ def members(node: ast.ClassDef) -> Iterator[Member]:
     for position, each in enumerate(body):
         if isinstance(each, ast.FunctionDef) and not each.name.startswith("_") and each.name not in _INTERNAL:
             decorators = {ast.unparse(decorator).rpartition(".")[2] for decorator in each.decorator_list}
-            title = each.name if decorators & {"property", "cached_property"} else signature(each, each.name)
+            read = decorators & {"property", "cached_property"} and each.returns
+            title = f"{each.name}: {ast.unparse(each.returns)}" if read else signature(each, each.name)
             if "overload" not in decorators and "setter" not in decorators:
                 yield Member(title, markdown(ast.get_docstring(each) or ""))
         elif isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name) and position + 1 < len(body):
@@ -201,7 +202,7 @@ def described(module: str, name: str) -> str:
 
 def _member(member: Member) -> str:
     text = textwrap.indent(member.text, "    ").strip()
-    title = " ".join(member.title.split())
+    title = " ".join(member.title.split()).replace("( ", "(").replace(", )", ")")
     return f"- **`{title}`**: {text}\n" if text else f"- **`{title}`**\n"
 
 

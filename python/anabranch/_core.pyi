@@ -87,10 +87,10 @@ class LiveError(RuntimeError):
     """
 
 class AlgorithmError(RuntimeError):
-    """An algorithm of the user's ended the run.
+    """An own algorithm ended the run.
 
-    It raised an exception, which is the cause of this one, or decided what no algorithm may. The message names the
-    algorithm and the simulated time.
+    It raised an exception, which is the cause of this one, or made a decision that is not allowed. The message names
+    the algorithm and the simulated time.
     """
 
 @final
@@ -148,20 +148,29 @@ class Context:
         """The time of this call, in seconds since the start of the run."""
     @property
     def rng(self) -> Rng:
-        """Random numbers of this object, from the seed of the run."""
+        """Random numbers of this object, from the seed of the run.
+
+        ``random()`` from 0, included, to 1, excluded; ``uniform(low, high)``; ``integer(low, high)``, both included;
+        ``normal(mean, deviation)``.
+        """
     @property
     def math(self) -> Math:
-        """The engine's functions."""
+        """Functions that give the same bits on every machine.
+
+        They are ``exp``, ``expm1``, ``log``, ``log1p``, ``log2``, ``log10``, ``sqrt``, ``cbrt``, ``sin``, ``cos``,
+        ``tanh`` and ``pow``, as the built-in algorithms use them.
+        """
     def after(self, delay: float) -> float:
         """The time ``delay`` seconds from now, rounded as the engine rounds times: :attr:`now` can equal it."""
     def emit(self, name: str, value: float | None = None, /, *, subflow: int | None = None, **values: float) -> None:
         """Writes numbers into the table of events: rows with the event ``noted``.
 
         Args:
-            name: What the number is called, in the column ``detail``.
-            value: The number, in the column ``value``; its unit is yours.
-            subflow: The ``id`` of the subflow that it is about. That of a congestion control where absent.
-            values: More numbers; ``emit("rate", wifi=3.1)`` is called ``rate.wifi``.
+            name: The name of the number, in the column ``detail``.
+            value: The number, in the column ``value``, in a unit of your choice.
+            subflow: The ``id`` of the subflow that it is about. Where absent, the subflow of a congestion control, and
+                none otherwise.
+            values: More numbers: that of ``emit("rate", wifi=3.1)`` has the name ``rate.wifi``.
         """
 
 @final
@@ -170,28 +179,28 @@ class Subflow:
 
     @property
     def position(self) -> int:
-        """Its place in ``view.subflows``; changes when an older one closes."""
+        """Its position in ``view.subflows``; it changes when an older one closes."""
     @property
     def id(self) -> int:
         """Unique in the connection, and never used again."""
     @property
     def path(self) -> int:
-        """The place of its path in the scenario."""
+        """The position of its path in the scenario, from 0."""
     @property
     def established(self) -> bool:
-        """The handshake is complete: data may be sent."""
+        """Whether the handshake is complete, so that data may be sent."""
     @property
     def backup(self) -> bool:
-        """It carries data only when no other subflow works."""
+        """Whether it carries data only while no other subflow works."""
     @property
     def potentially_failed(self) -> bool:
-        """It timed out and nothing was acknowledged since, or it is stale."""
+        """Whether it has timed out and nothing was acknowledged since, or it is stale."""
     @property
     def allowed(self) -> bool:
-        """The path policy lets it carry new data."""
+        """Whether the path policy lets it carry new data."""
     @property
     def phase(self) -> Literal["open", "disorder", "recovery", "loss"]:
-        """State of loss recovery."""
+        """The state of loss recovery."""
     @property
     def mss(self) -> int:
         """Bytes of payload of a full segment."""
@@ -206,25 +215,25 @@ class Subflow:
         """Packets in flight, as loss recovery estimates them."""
     @property
     def unrepaired(self) -> int:
-        """Packets that are taken for lost and were not retransmitted."""
+        """Packets that are deemed lost and were not retransmitted yet."""
     @property
     def oldest_sent(self) -> float | None:
-        """When the first unacknowledged packet was last sent, seconds; ``None`` where everything is acknowledged."""
+        """When the first unacknowledged packet was last sent, seconds; ``None`` if everything is acknowledged."""
     @property
     def heard_at(self) -> float:
         """When the last acknowledgment arrived, seconds."""
     @property
     def queued(self) -> int:
-        """Bytes that were given to the subflow and have not left."""
+        """Bytes that were assigned to the subflow and not sent yet."""
     @property
     def outstanding(self) -> int:
-        """Bytes that have left and are not acknowledged on the subflow."""
+        """Bytes that were sent and are not acknowledged on the subflow."""
     @property
     def memory(self) -> int:
-        """Bytes that both take in Linux's send buffer."""
+        """Memory that queued and outstanding bytes take in Linux's send buffer, bytes."""
     @property
     def send_buffer(self) -> int:
-        """Where data commits into the send buffer: takes more while :attr:`memory` is less than these bytes."""
+        """With ``commit = "into-buffer"``: the subflow takes more data while :attr:`memory` is below this, bytes."""
     @property
     def srtt(self) -> float:
         """Smoothed round trip, seconds; 0 before the first sample."""
@@ -245,28 +254,28 @@ class Subflow:
         """Bytes acknowledged between the last two losses."""
     @property
     def room(self) -> int:
-        """Free packets of the congestion window, counting queued segments as sent."""
+        """Free packets of the congestion window; queued segments count as sent."""
     @property
     def rate(self) -> float:
         """Window over smoothed round trip, bytes per second; 0 without a sample."""
     @property
     def delivery_rate(self) -> float | None:
-        """What the path carried lately, bytes per second; ``None`` before the first sample."""
+        """The measured delivery rate, bytes per second; ``None`` before the first sample."""
     @property
     def pacing_rate(self) -> float:
-        """Linux's pacing rate, bit/s; infinite before the first round trip."""
+        """The pacing rate, by Linux's rule, bit/s; infinite before the first sample of the round trip."""
     @property
     def usable(self) -> bool:
-        """It could carry new data if its window allowed."""
+        """Whether it may carry new data as far as its window allows."""
     @property
     def works(self) -> bool:
-        """It is usable apart from the path policy."""
+        """Whether it would be usable without the path policy."""
     @property
     def in_slow_start(self) -> bool:
         """The window is below its threshold."""
     @property
     def settled_window(self) -> float:
-        """The window that coupled controls add up, packets: in recovery the one that it aims at."""
+        """The window that coupled controls sum up, packets: in recovery the window at its end."""
 
 @final
 class InFlight:
@@ -274,7 +283,7 @@ class InFlight:
 
     @property
     def subflow(self) -> int:
-        """Position of its subflow."""
+        """The position of its subflow in ``view.subflows``."""
     @property
     def offset(self) -> int:
         """Stream offset of its first byte."""
@@ -286,7 +295,7 @@ class InFlight:
         """When it was last sent, seconds."""
     @property
     def lost(self) -> bool:
-        """Loss recovery takes it for lost and has not retransmitted it."""
+        """Whether loss recovery deems it lost and has not retransmitted it."""
 
 @final
 class SchedulerView:
@@ -297,13 +306,13 @@ class SchedulerView:
         """The time, seconds."""
     @property
     def subflows(self) -> tuple[Subflow, ...]:
-        """Every live subflow, oldest first."""
+        """Every open subflow, oldest first."""
     @property
     def candidates(self) -> tuple[Subflow, ...]:
-        """Those that can take data now, oldest first; at least one."""
+        """The subflows that can take data now, oldest first; at least one."""
     @property
     def contenders(self) -> tuple[Subflow, ...]:
-        """Those that carry new data when they have room, oldest first."""
+        """The subflows that may carry new data once they have room, oldest first."""
     @property
     def fastest_candidate(self) -> Subflow | None:
         """The candidate with the lowest smoothed round trip, the older one on a tie."""
@@ -312,16 +321,16 @@ class SchedulerView:
         """The contender with the lowest smoothed round trip, with room or without."""
     @property
     def flight(self) -> tuple[InFlight, ...]:
-        """Packets in flight where the scheduler ``watches_flight`` and no new data can be sent; otherwise empty."""
+        """Packets in flight, if the scheduler ``watches_flight`` and no new data can be sent; otherwise empty."""
     @property
     def unacked(self) -> int:
         """The first byte that the peer has not acknowledged."""
     @property
     def next(self) -> int:
-        """The first byte that no subflow was given yet."""
+        """The first byte that is not assigned to a subflow yet."""
     @property
     def unsent(self) -> int:
-        """Bytes that the application wrote and no subflow was given yet."""
+        """Bytes that the application wrote and that are not assigned to a subflow yet."""
     @property
     def window_end(self) -> int:
         """One past the last byte that the peer's shared window allows."""
@@ -330,20 +339,20 @@ class SchedulerView:
         """Free bytes of the peer's shared window."""
     @property
     def new_bytes(self) -> int:
-        """Bytes never sent before that may go now."""
+        """Bytes never sent before that the peer's window allows to send now."""
     @property
     def opportunistic_retransmissions(self) -> int:
         """How often the first unacknowledged data was retransmitted because the shared window was full."""
     @property
     def consumption_rate(self) -> float | None:
-        """The rate at which the application consumes the data, bit/s, if it said so."""
+        """The rate at which the application consumes the data, bit/s; ``None`` if unknown."""
     @property
     def message_end(self) -> int | None:
-        """The offset at which the current message ends, if the application said so."""
+        """The offset at which the current message ends; ``None`` if unknown."""
 
 @final
 class Send:
-    """Give new bytes to a subflow, at most that many, and ask again."""
+    """Decision to assign at most so many new bytes to a subflow; the scheduler is called again."""
 
     def __new__(cls, subflow: Subflow, bytes: int) -> Self: ...
     @property
@@ -353,7 +362,7 @@ class Send:
 
 @final
 class Duplicate:
-    """Send bytes again that another subflow was given before, and ask again."""
+    """Decision to send bytes again that another subflow was assigned before; the scheduler is called again."""
 
     def __new__(cls, subflow: Subflow, offset: int, bytes: int) -> Self: ...
     @property
@@ -365,7 +374,10 @@ class Duplicate:
 
 @final
 class Wait:
-    """Send nothing now; asked again at ``until``, in seconds since the start, if nothing changes before."""
+    """Decision to send nothing now; the scheduler is called again at ``until``, in seconds since the start, or earlier.
+
+    It is called earlier when something changes.
+    """
 
     def __new__(cls, until: float | None = None) -> Self: ...
     @property
@@ -386,26 +398,32 @@ class SentPacket:
         """Its length."""
     @property
     def kind(self) -> Literal["new", "retransmission", "tail-loss-probe", "reinjection", "duplicate"]:
-        """Why it carries its data."""
+        """The reason for sending its data."""
 
 @final
 class Window:
     """The window that a congestion control sets, in packets."""
 
     cwnd: float
+    """The congestion window, packets."""
     ssthresh: float
+    """The slow-start threshold, packets; infinite before the first loss."""
     pacing_rate: float | None
+    """The rate at which packets are paced, bit/s; ``None`` if the control sets none."""
     @property
     def in_slow_start(self) -> bool:
-        """The window is below its threshold."""
+        """Whether the window is below its threshold."""
     def slow_start(self, acked: int) -> float:
-        """Grows by one packet for each acknowledged one, up to the threshold; returns those that are left."""
+        """Increases the window by one packet per acknowledged packet, up to the threshold.
+
+        Returns the number of acknowledged packets that are left.
+        """
     def grow_per_window(self, acked: float) -> None:
-        """Grows by one packet for each window of acknowledged ones, in whole packets as Linux does."""
+        """Increases the window by one packet per window of acknowledged packets, in whole packets as in Linux."""
     def grow(self, increment: float) -> None:
-        """Grows by that many packets; a negative number takes it down, but never below one."""
+        """Increases the window by so many packets; a negative number decreases it, to one packet at the least."""
     def reduce_to(self, packets: float) -> None:
-        """Sets the threshold for after a loss, at least 2 packets."""
+        """Sets the threshold after a loss, to at least 2 packets."""
 
 @final
 class Ack:
@@ -413,7 +431,7 @@ class Ack:
 
     @property
     def now(self) -> float:
-        """Time of arrival, seconds."""
+        """The time of its arrival, seconds."""
     @property
     def delivered(self) -> int:
         """Packets that it newly acknowledged."""
@@ -425,7 +443,7 @@ class Ack:
         """The round trip that it measured, seconds; ``None`` if it acknowledges only retransmitted packets."""
     @property
     def may_grow(self) -> bool:
-        """The window limited the sender, and no repair is in progress."""
+        """Whether the window may grow: it limited the sender, and no loss recovery is in progress."""
     @property
     def prior_in_flight(self) -> int:
         """Packets in flight before it."""
@@ -443,30 +461,33 @@ class Ack:
         """The subflow's next byte to send."""
     @property
     def rate_delivered(self) -> int:
-        """Packets of the rate sample; 0 if there is none."""
+        """Packets of the sample of the delivery rate; 0 if there is none."""
     @property
     def rate_interval(self) -> float:
-        """The time in which these were delivered, seconds."""
+        """The time in which they were delivered, seconds."""
     @property
     def rate_prior_delivered(self) -> int:
-        """Packets that were delivered when the acknowledged one was sent: identifies its round."""
+        """Packets that had been delivered when the acknowledged one was sent. It identifies the round trip."""
     @property
     def rate_app_limited(self) -> bool:
-        """The sender had no data to send, so the path may be faster than the sample."""
+        """Whether the sender had no data to send, so that the path may be faster than the sample."""
 
 @final
 class Siblings:
-    """The connection's subflows as the control of one of them sees them."""
+    """The subflows of the connection, as the congestion control of one of them sees them."""
 
     @property
     def own(self) -> Subflow | None:
-        """The control's own subflow."""
+        """The subflow of this control."""
     @property
     def all(self) -> tuple[Subflow, ...]:
-        """All live ones, oldest first."""
+        """All open subflows, oldest first."""
     @property
     def coupled(self) -> tuple[Subflow, ...]:
-        """Those that count in a coupled sum: established, with a round trip, and not disabled; always the own one."""
+        """The subflows that count in a coupled sum, always with the own one.
+
+        The others are established, have a sample of the round trip, and are not disabled.
+        """
 
 @final
 class Ladder:
@@ -488,9 +509,9 @@ class Ladder:
     def bps(self, representation: int) -> float:
         """The nominal rate of a representation, bit/s."""
     def segment_bytes(self, representation: int, index: int) -> int:
-        """Bytes of a media segment: from the video's table, or by the nominal rate."""
+        """Bytes of a media segment: from the video's table, or from the nominal rate."""
     def highest_within(self, bps: float, top: int) -> int:
-        """The highest representation up to ``top`` with at most this rate; the lowest one if none has."""
+        """The rank of the highest representation up to ``top`` with at most this rate; 0 if there is none."""
 
 @final
 class Download:
@@ -507,10 +528,10 @@ class Download:
         """When the request was placed, seconds."""
     @property
     def first_byte_at(self) -> float:
-        """When the first byte of the response was readable, seconds."""
+        """When the first byte of the response became readable, seconds."""
     @property
     def finished_at(self) -> float:
-        """When the last byte was readable, or the request was aborted, seconds."""
+        """When the last byte became readable, or the request was aborted, seconds."""
     @property
     def bytes(self) -> int:
         """Bytes of the body that arrived."""
@@ -540,7 +561,7 @@ class Progress:
 
 @final
 class PlayerEvent:
-    """Something that happened between two decisions."""
+    """An event between two decisions."""
 
     @property
     def kind(
@@ -555,16 +576,16 @@ class PlayerEvent:
         "seeked",
         "shown",
     ]:
-        """What happened."""
+        """The kind of the event."""
     @property
     def download(self) -> Download | None:
-        """Of ``segment-finished`` and ``segment-aborted``: the request."""
+        """The request, of ``segment-finished`` and ``segment-aborted``."""
     @property
     def shown_before(self) -> int | None:
-        """Of ``shown``: the representation that was on screen."""
+        """The representation that was on screen before, of ``shown``."""
     @property
     def shown_now(self) -> int | None:
-        """Of ``shown``: the one that is on screen now."""
+        """The representation that is on screen now, of ``shown``."""
 
 @final
 class Decision:
@@ -587,16 +608,16 @@ class PlayerView:
         """The representations to choose from."""
     @property
     def downloads(self) -> list[Download]:
-        """Completed downloads of media segments, oldest first. Not to be changed."""
+        """Completed downloads of media segments, oldest first. Do not change the list."""
     @property
     def now(self) -> float:
         """The time, seconds."""
     @property
     def buffer(self) -> float:
-        """Playing time that is buffered, as the player last measured it, seconds."""
+        """The buffered playing time, as the player last measured it, seconds."""
     @property
     def buffer_state(self) -> Literal["empty", "loaded"] | None:
-        """Whether that is enough to play; ``None`` before the first measurement."""
+        """Whether the buffer is enough to play; ``None`` before the first measurement."""
     @property
     def buffer_target(self) -> float:
         """The level at which the player pauses its requests, seconds."""
@@ -605,19 +626,19 @@ class PlayerView:
         """``startup`` before the first picture, ``steady`` from then on, stalls included."""
     @property
     def current(self) -> int:
-        """Rank of the representation chosen last."""
+        """The rank of the representation that was chosen last."""
     @property
     def top(self) -> int:
-        """Rank of the highest representation that is allowed."""
+        """The rank of the highest representation that is allowed."""
     @property
     def next(self) -> int:
-        """Number of the media segment to decide for."""
+        """The number of the media segment to decide for, from 0."""
     @property
     def pictures_total(self) -> int:
-        """Pictures that were due."""
+        """Pictures that were due so far."""
     @property
     def pictures_dropped(self) -> int:
-        """Of these, those that were dropped."""
+        """Pictures of these that were dropped."""
 
 def check_contract(kind: str, name: str, *, directory: str | PathLike[str] | None, cases: int) -> str | None:
     """Tries an algorithm on arbitrary inputs, always the same ones; what it broke, or ``None``."""

@@ -78,42 +78,42 @@ def _of(kind: str) -> Catalogue:
 
 
 def schedulers() -> Catalogue:
-    """Which subflow carries the next data: ``transport.scheduler``."""
+    """The schedulers, which choose the subflow of the next data: ``transport.scheduler``."""
     return _of("schedulers")
 
 
 def congestion_controls() -> Catalogue:
-    """The congestion window of each subflow: ``transport.congestion_control``."""
+    """The congestion controls, which set the window of each subflow: ``transport.congestion_control``."""
     return _of("congestion-controls")
 
 
 def path_policies() -> Catalogue:
-    """Which subflows may carry new data: ``transport.path_policy``."""
+    """The path policies, which choose the subflows that may carry new data: ``transport.path_policy``."""
     return _of("path-policies")
 
 
 def players() -> Catalogue:
-    """Who asks for a session's content: ``session.player``."""
+    """The players, which request the content of a session: ``session.player``."""
     return _of("players")
 
 
 def abr_rules() -> Catalogue:
-    """How a DASH player chooses bitrates; a scenario names the player of the same name."""
+    """The bitrate rules of DASH players; a scenario names the player of the same name."""
     return _of("abr-rules")
 
 
 def queues() -> Catalogue:
-    """What waits in front of a link: ``link.NAME.queue``."""
+    """The queues in front of a link: ``link.NAME.queue``."""
     return _of("queues")
 
 
 def loss_models() -> Catalogue:
-    """How a link loses packets: ``link.NAME.loss``."""
+    """The loss models of a link: ``link.NAME.loss``."""
     return _of("loss-models")
 
 
 def ladders() -> Catalogue:
-    """The bitrates of DASH videos: ``session.video.ladder``."""
+    """The shipped ladders of bitrates for DASH videos: ``session.video.ladder``."""
     return _of("ladders")
 
 
@@ -123,24 +123,24 @@ def synthetic_rates() -> Catalogue:
 
 
 def reducers() -> Catalogue:
-    """Numbers beside the metrics that a plan may ask for."""
+    """The reducers: numbers beside the metrics that a plan can ask for."""
     return _of("reducers")
 
 
 def scenarios() -> Catalogue:
-    """The shipped scenarios: what :func:`anabranch.run` takes by name."""
+    """The shipped scenarios, which :func:`anabranch.run` takes by name."""
     return _of("scenarios")
 
 
 def plans() -> Catalogue:
-    """The shipped plans: what :func:`anabranch.sweep` takes by name."""
+    """The shipped plans, which :func:`anabranch.sweep` takes by name."""
     from anabranch.experiments import plan
 
     return Catalogue("plans", {name: Entry(name, plan.load(name).question, "") for name in plan.shipped()})
 
 
 def papers() -> Catalogue:
-    """The shipped papers: what ``anabranch reproduce`` takes by name."""
+    """The shipped papers, which ``anabranch reproduce`` takes by name."""
     from anabranch.experiments import paper
 
     loaded = [paper.load(name) for name in paper.shipped()]

@@ -29,7 +29,7 @@ _MOST_RUNS = 6
 
 @dataclass(frozen=True)
 class Swept:
-    """What a sweep found.
+    """The result of a sweep.
 
     Attributes:
         question: The plan's question.
@@ -72,7 +72,7 @@ class Swept:
 
     @property
     def sentences(self) -> list[str]:
-        """What the comparisons say, as ``anabranch sweep`` prints it."""
+        """The comparisons in sentences, as ``anabranch sweep`` prints them."""
         from anabranch.experiments import summary
 
         return [sentence for each in self._result.comparisons for sentence in summary.sentences(each)]
@@ -97,25 +97,25 @@ def sweep(
     until: str | None = None,
     budget_s: float = 600.0,
 ) -> Swept:
-    """Makes the runs of a plan that are not there yet, writes their tables, and compares.
+    """Makes the runs of a plan that its store does not have, writes their tables, and compares them.
 
-    Runs are threads of this process, and the store keeps what is finished: a second call continues where the first was
-    interrupted. Notebooks show how far it is.
+    Runs are threads of this process; runs with own algorithms are processes. The store keeps finished runs, so that a
+    second call continues where the first was interrupted. Notebooks show a progress bar.
 
     Args:
         plan: A file, the name of a shipped plan (:func:`anabranch.plans`), or a plan as a dictionary with the keys of
             the file.
         store: The folder for runs and tables; ``runs/PLAN`` where absent.
-        jobs: Threads; one per core where absent.
-        at_once: How many runs in real time are made at a time.
+        jobs: The number of simulations at a time; one per core where absent.
+        at_once: The number of runs in real time at a time.
         until: Add seeds until this holds of every paired difference, such as ``"interval < 5 %"``.
-        budget_s: With ``until``, for how long to add seeds, in seconds.
+        budget_s: The longest time for which ``until`` adds seeds, in seconds.
 
     Raises:
         InputError: The plan, a key or a value is wrong; the message has the place. Or the plan has own algorithms, and
             the program that calls this has no ``if __name__ == "__main__":``.
         OSError: The store cannot be written.
-        KeyboardInterrupt: The user interrupted; what was finished is kept.
+        KeyboardInterrupt: The user interrupted the sweep; finished runs are kept.
     """
     from anabranch.experiments import conditions, processes
     from anabranch.experiments import plan as plans
@@ -186,14 +186,14 @@ class Compared:
 
     @property
     def names(self) -> list[str]:
-        """What distinguishes each run from the others, in a few words."""
+        """A name for each run, with the keys in which it differs from the others."""
         from anabranch import naming
 
         return naming.names(self._runs)
 
     @cached_property
     def table(self) -> pl.DataFrame:
-        """A row per metric: its ``path``, if it is of one, its name with the unit, and a column of texts per run."""
+        """A row per metric: its ``path`` if it concerns one, its name with the unit, and a column of texts per run."""
         import polars as pl
 
         from anabranch import comparison

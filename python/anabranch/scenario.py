@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Scenario(dict[str, Any]):
-    """A scenario: the dictionary that its keys give, for :func:`anabranch.run`.
+    """A scenario as a dictionary, for :func:`anabranch.run`.
 
     >>> from anabranch import Scenario
     >>> from anabranch.tables import BulkVideo, Link, Session

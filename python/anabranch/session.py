@@ -39,18 +39,18 @@ _STANDARD_INPUT_NAME = "stdin"
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """What a run found.
+    """The result of a run.
 
     It can be copied, pickled and sent to another process, with everything but :attr:`outcome`.
 
     Attributes:
         scenario: The resolved scenario as TOML: every key, with its default where the author left it out.
         seed: The seed that all randomness of the run came from.
-        metrics: What the viewers saw and what the network carried, as ``metrics.json`` holds it. The same scenario,
-            seed and version always give the same metrics.
+        metrics: The metrics of sessions, paths and links, as in ``metrics.json``. The same scenario, seed and version
+            always give the same metrics.
         cpu_seconds: Processor time that the run took, in seconds.
         wall_seconds: Time that the run took, in seconds.
-        warnings: What is legal in it and probably not meant, and what makes its metrics doubtful.
+        warnings: What in the scenario is legal but probably not meant, and what makes the metrics doubtful.
         overrides: The keys that were overridden, each as ``KEY=VALUE``.
     """
 
@@ -126,11 +126,11 @@ class Run:
         return table.frame(list(columns.segments(self.metrics)))
 
     def plot(self, *, session: int | None = None) -> Figure:
-        """The figure of the run, which notebooks show: what the viewer saw, and every path over time.
+        """The figure of the run, as notebooks show it: playback and every path over time.
 
         Args:
-            session: Which session to draw in detail, counted from 0. Where absent, the only one, or the first six of
-                several side by side.
+            session: The session to draw in detail, counted from 0. Where absent, the only one, or the first six side
+                by side.
 
         Raises:
             InputError: There is no such session.
@@ -157,14 +157,14 @@ class Run:
 
     @cached_property
     def recording(self) -> Recording:
-        """The run over time, sampled: what the pictures show."""
+        """The samples over time that the figures show."""
         from anabranch import recording
 
         return recording.of_outcome(self.outcome)
 
     @cached_property
     def events(self) -> pl.DataFrame:
-        """Everything that endpoints, links and players said, oldest first, one row per event.
+        """Every event of endpoints, links and players, oldest first, a row per event.
 
         Raises:
             ValueError: The run was made without ``events=True``.
@@ -177,16 +177,16 @@ class Run:
         return frame
 
     def noted(self, name: str | None = None) -> pl.DataFrame:
-        """What own algorithms emitted under a name: a row per number, by session and path, oldest first in each.
+        """What own algorithms emitted under a name: a row per number, sorted by session, path and time.
 
         The columns are ``session``, ``name``, ``path`` (null if the number is about no path), ``time_s`` (seconds since
-        the run began) and ``value``, in the unit that its author gave it. They are those of the player and of the
-        endpoint that sends the content; the table of events also has those of the other endpoint, which sends
-        requests. Of a crowd, the first 16 sessions are kept.
+        the run began) and ``value``, in the unit of the algorithm's author. The numbers are those of the player and of
+        the endpoint that sends the content; the table of events also has those of the other endpoint, which sends
+        requests. Only the first 16 sessions are kept.
 
         Args:
-            name: What :meth:`Context.emit` got, such as ``"cost"``; of values by keyword ``"name.keyword"``. Where
-                absent, everything that was emitted.
+            name: The name that was given to :meth:`Context.emit`, such as ``"cost"``; ``"name.keyword"`` for values
+                by keyword. Where absent, everything that was emitted.
 
         Raises:
             InputError: Nothing was emitted under that name. The message says what was.
@@ -205,13 +205,13 @@ class Run:
         return found
 
     def save(self, directory: str | Path | None = None, *, session: int | None = None) -> Path:
-        """Writes a run folder, pictures included, and returns it.
+        """Writes a run folder with its figures, and returns its path.
 
         Args:
-            directory: The folder; the files of an earlier run in it are replaced. The next free
-                ``runs/<scenario>-<seed>-<n>`` below the current directory where absent.
-            session: Which session to draw in detail, counted from 0. Where absent, the only one, or several side by
-                side.
+            directory: The folder; the files of an earlier run in it are replaced. Where absent, the next free
+                ``runs/<scenario>-<seed>-<n>`` below the current directory.
+            session: The session to draw in detail, counted from 0. Where absent, the only one, or the first six side
+                by side.
 
         Raises:
             InputError: There is no such session.
@@ -233,31 +233,31 @@ def run(
 ) -> Run:
     """Simulates a scenario.
 
-    Other Python threads go on while the simulation runs.
+    Other Python threads continue while the simulation runs.
 
     Args:
         scenario: A file, the name of a shipped scenario (see ``anabranch list scenarios``), ``"-"`` for standard
             input, or a scenario as a dictionary with the keys of the file, such as a :class:`anabranch.Scenario`.
-        seed: Where all randomness of the run comes from; at least 0, below 2**64.
+        seed: The seed of all randomness in the run; at least 0, below 2**64.
         set: Keys to override, dotted, such as ``{"transport.scheduler": "gr-sty", "link.wifi.loss": "2 %"}``, or
-            nested, such as ``{"transport": {"scheduler": "gr-sty"}}``. A dictionary merges into the table that is
-            there, unless that is of another kind (``{"session.0.video": {"kind": "bulk"}}``); a list replaces a list.
+            nested, such as ``{"transport": {"scheduler": "gr-sty"}}``. A dictionary is merged into the present table,
+            and replaces a table of another kind (``{"session.0.video": {"kind": "bulk"}}``). A list replaces a list.
         events: Whether to record every event, for :attr:`Run.events`. Costs some hundred bytes of memory per packet.
-        progress: Called now and then with the fraction of the scenario's time that has passed, between 0 and 1. Where
-            absent, a notebook shows a bar for a run that takes a moment.
+        progress: Called from time to time with the fraction of the scenario's duration that has passed, between 0
+            and 1. Where absent, a notebook shows a progress bar for a run that takes longer than a moment.
         captures: A directory for packet captures of both ends, ``client.pcapng`` and ``server.pcapng``: headers only,
-            an interface per path. It is made if need be.
+            an interface per path. It is created if it does not exist.
 
     Returns:
-        What the run found.
+        The result of the run.
 
     Raises:
         InputError: The scenario, a key or a value is wrong. The message names the place, what was expected and, where
             there is one, the nearest valid name.
-        OSError: The scenario's file cannot be read, or a capture not be written.
+        OSError: The scenario's file cannot be read, or a capture cannot be written.
 
     Warns:
-        RunWarning: Something in the run is legal and probably not meant.
+        RunWarning: Something in the run is legal but probably not meant.
     """
     shown, end = (progress, lambda: None) if progress is not None else display.bar("simulating")
     try:

@@ -67,11 +67,11 @@ class Trace:
         """Writes it as a file that a scenario can name: ``rate = { trace = "FILE" }``.
 
         Args:
-            file: The file; its ending chooses the format where none is given.
+            file: The file. Its ending decides the format if none is given.
             format: ``mahimahi``, ``columns`` or ``json``.
-            scale: The factor of the rates.
-            offset: Where to begin, with its unit; what is before comes after the end.
-            duration: How much to write, with its unit; a longer one repeats. All of it where absent.
+            scale: The factor by which the rates are multiplied.
+            offset: Where to begin, with its unit; the part before it follows after the end.
+            duration: How much to write, with its unit; all of it where absent. A trace that is shorter repeats.
             step: The interval of the rates in tables and JSON, with its unit.
 
         Raises:

@@ -17,11 +17,11 @@ _CUT_OFF = "cut-off"
 
 
 class RunWarning(UserWarning):
-    """Something legal but odd in a run.
+    """Something in a run that is legal but probably not meant.
 
     Attributes:
-        kind: A word for what it is, such as ``event-after-end``. Programs may depend on it.
-        message: A sentence for people, with the place.
+        kind: A stable word for its kind, such as ``event-after-end``, for programs.
+        message: A sentence with its place.
     """
 
     def __init__(self, kind: str, message: str) -> None:

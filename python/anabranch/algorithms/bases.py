@@ -45,8 +45,9 @@ class Scheduler(Algorithm):
     """Decides which subflow carries the next data. One object for each end of a connection.
 
     Attributes:
-        duplicates: Whether to ask also while no new data can be sent, so that data in flight can be duplicated.
-        watches_flight: Whether ``view.flight`` shall list the packets in flight while no new data can be sent.
+        duplicates: Whether :meth:`decide` is also called while no new data can be sent, so that it can duplicate data
+            in flight.
+        watches_flight: Whether ``view.flight`` lists the packets in flight while no new data can be sent.
     """
 
     duplicates: bool = False
@@ -54,115 +55,124 @@ class Scheduler(Algorithm):
 
     @abstractmethod
     def decide(self, view: SchedulerView, trigger: Trigger) -> Subflow | Send | Duplicate | Wait | None:
-        """Decides one step; asked again until it waits.
+        """Decides one step; called again until it waits.
 
-        Asked only while there is something to send that the peer's window allows, and at least one candidate.
+        Called only while there is data to send that the peer's window allows, and at least one candidate.
 
         Args:
             view: The connection and its subflows.
-            trigger: Why it is asked. For a ``"reinjection"`` a subflow, ``Send`` or ``None`` make sense.
+            trigger: What is to be sent: ``"new-data"``, which was never sent, or as ``"reinjection"`` the data of a
+                subflow that failed. A reinjection can be answered by a subflow, ``Send`` or ``None``.
 
         Returns:
             One of ``view.candidates`` for one full segment; ``Send`` for another number of bytes; ``Duplicate`` for
-            bytes that another subflow carried; ``None`` or ``Wait`` to send nothing now. After ``None`` it is asked
-            again when something changed, after ``Wait(until)`` at that time at the latest.
+            bytes that another subflow carried; ``None`` or ``Wait`` to send nothing now. After ``None`` it is called
+            again when something has changed, after ``Wait(until)`` at that time at the latest.
         """
 
     def on_sent(self, packet: SentPacket, subflow: Subflow) -> None:
-        """A packet with data leaves on a subflow, whoever decided that; ``subflow`` is the state before."""
+        """A packet with data leaves on a subflow, also where the scheduler did not decide it.
+
+        ``subflow`` is the state before.
+        """
 
     def silence(self, view: SchedulerView) -> Subflow | Wait | None:
-        """Whether a subflow is silent for so long that its data shall be sent on the others.
+        """Decides whether a subflow has been silent for so long that its data must be sent on the others.
 
-        Asked whenever something changed, before any decision.
+        Called whenever something has changed, before any decision.
 
         Returns:
-            The subflow to give up for now, ``Wait(until)`` to be asked again at that time, or ``None``.
+            The subflow to give up for now, ``Wait(until)`` to be called again at that time, or ``None``.
         """
 
 
 class CongestionControl(Algorithm):
     """Decides the window of one subflow. One object per subflow.
 
-    The window counts packets and has a fraction. Each method may change ``window``; what it sets must be at least one
-    packet.
+    The window is a number of packets, with a fraction. Each method may change ``window``, to at least one packet.
 
     Attributes:
-        governs_itself: Whether recovery and the decay of idle windows shall leave ``cwnd`` alone.
+        governs_itself: Whether loss recovery and the decay of idle windows leave ``cwnd`` as it is.
     """
 
     governs_itself: bool = False
 
     def on_established(self, window: Window, siblings: Siblings) -> None:
-        """The subflow is established: ``window`` is the initial one, and ``siblings.own.srtt`` the handshake's."""
+        """The subflow is established: ``window`` is the initial one, ``siblings.own.srtt`` that of the handshake."""
 
     @abstractmethod
     def on_ack(self, ack: Ack, window: Window, siblings: Siblings) -> None:
-        """New data was acknowledged. The window may grow only where ``ack.may_grow`` says so."""
+        """New data was acknowledged. The window may grow only if ``ack.may_grow`` is true."""
 
     @abstractmethod
     def on_congestion(self, cause: LossCause, window: Window, siblings: Siblings) -> None:
         """A congestion episode begins: set ``window.ssthresh``, at least 2 packets (``window.reduce_to``).
 
-        Called once per episode. The subflow moves ``cwnd`` itself: to the threshold by proportional rate reduction, or
-        to one packet more than is in flight on a timeout.
+        Called once per episode. The subflow itself then changes ``cwnd``: after a timeout to one packet more than is in
+        flight, otherwise to the threshold, by proportional rate reduction.
+
+        Args:
+            cause: ``"fast-retransmit"`` (acknowledgments showed a loss), ``"timeout"`` (the retransmission timer fired)
+                or ``"penalty"`` (the subflow blocks the shared receive window).
+            window: The window to change.
+            siblings: The subflows of the connection.
         """
 
     def on_recovery_end(self, window: Window) -> None:
-        """The repair is complete; ``cwnd`` is the threshold."""
+        """Loss recovery is complete; ``cwnd`` is the threshold."""
 
     def on_undo(self, window: Window) -> None:
-        """The last reduction was unnecessary; ``cwnd`` and ``ssthresh`` are what they were before it."""
+        """The last reduction was unnecessary and is undone: ``cwnd`` and ``ssthresh`` have their values before it."""
 
     def on_restart(self, idle: float, window: Window) -> None:
-        """Sending begins again after ``idle`` seconds without anything in flight."""
+        """Sending begins again after ``idle`` seconds with nothing in flight."""
 
 
 class PathPolicy(Algorithm):
     """Decides which subflows may carry new data. One object for each end of a connection.
 
     Attributes:
-        signals_peer: Whether to ask the peer, by MP_PRIO, not to send on subflows that are not allowed.
+        signals_peer: Whether the peer is asked, by MP_PRIO, not to send on subflows that are not allowed.
     """
 
     signals_peer: bool = False
 
     @abstractmethod
     def decide(self, subflows: tuple[Subflow, ...]) -> Iterable[Subflow] | None:
-        """The subflows that may carry new data, at least one of them; ``None`` for all.
+        """Returns the subflows that may carry new data, at least one; ``None`` for all.
 
-        Asked when a subflow opened or closed, and at the time of :meth:`poll_timeout`.
+        Called when a subflow has opened or closed, and at the time of :meth:`poll_timeout`.
         """
 
     def poll_timeout(self) -> float | None:
-        """When to decide again, in seconds since the start; ``None`` if only changes of the subflows matter.
+        """Returns when to decide again, in seconds since the start; ``None`` if only changes of the subflows matter.
 
-        Asked once before the first decision, and after each one. ``self.ctx.after(0.1)`` is a tenth of a second from
+        Called once before the first decision, and after each one. ``self.ctx.after(0.1)`` is a tenth of a second from
         now, rounded as the engine rounds times, so that ``self.ctx.now`` will equal it.
         """
         return None
 
 
 class AbrRule(Algorithm):
-    """Decides in which representation the next media segment is fetched. One object per session."""
+    """Decides in which representation the next media segment is downloaded. One object per session."""
 
     @abstractmethod
     def decide(self, view: PlayerView) -> int | Decision:
-        """A request for media segment ``view.next`` is due.
+        """Decides for the media segment ``view.next``, whose request is due.
 
         Returns:
-            The rank of the representation, from 0, the lowest, to ``view.top``; or a ``Decision``, which may have a
-            pause before the request, and a reason for the table of events.
+            The rank of the representation, from 0, the lowest, to ``view.top``; or a ``Decision``, which can also have
+            a pause before the request, and a reason for the table of events.
         """
 
     def observe(self, view: PlayerView, event: PlayerEvent) -> None:
-        """Something happened since the last decision; ``event.kind`` says what."""
+        """An event since the last decision, of the kind ``event.kind``."""
 
     def on_progress(self, view: PlayerView, progress: Progress) -> int | Decision | None:
         """More of the running request's body arrived.
 
         Returns:
-            ``None`` to go on; otherwise the request is aborted, and the same media segment is fetched in this
+            ``None`` to continue. Otherwise the request is aborted, and the same media segment is downloaded in this
             representation.
         """
         return None

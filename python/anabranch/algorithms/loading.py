@@ -40,7 +40,7 @@ class RefusalError(Exception):
 
 
 def scheduler(name: str) -> Callable[[_A], _A]:
-    """Registers a scheduler under a name, which scenarios of this process may then use.
+    """Registers a scheduler under a name, which the scenarios of this process can then use.
 
     >>> @anabranch.scheduler("mine")  # doctest: +SKIP
     ... class Mine(anabranch.Scheduler): ...
@@ -49,17 +49,17 @@ def scheduler(name: str) -> Callable[[_A], _A]:
 
 
 def congestion_control(name: str) -> Callable[[_A], _A]:
-    """The same for a congestion control."""
+    """Registers a congestion control, as :func:`scheduler` does."""
     return _registration("congestion_control", name)
 
 
 def path_policy(name: str) -> Callable[[_A], _A]:
-    """The same for a path policy."""
+    """Registers a path policy, as :func:`scheduler` does."""
     return _registration("path_policy", name)
 
 
 def abr_rule(name: str) -> Callable[[_A], _A]:
-    """The same for a bitrate rule; a scenario names it as ``player = { kind = "rate", rule = "mine" }``."""
+    """Registers a bitrate rule; a scenario names it as ``player = { kind = "rate", rule = "mine" }``."""
     return _registration("abr_rule", name)
 
 

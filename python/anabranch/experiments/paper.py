@@ -32,24 +32,24 @@ TEXT = "text.md"
 
 KEYS: Mapping[str, str] = {
     "schema": "The version of this file: 1. Required.",
-    "title": "What the paper is called in reports. Required.",
+    "title": "The title of the paper in reports. Required.",
     "source": "Where it was published.",
-    "plan": "A list, `[[plan]]`: the plans whose runs the claims are tested by. Required.",
-    "variant_seeds": "The seeds of every condition of a variant, at most: 4 where absent.",
-    "variant": "A list, `[[variant]]`: what the paper leaves open, set otherwise. `--sensitivity` tests by each.",
+    "plan": "A list, `[[plan]]`: the plans with whose runs the claims are tested. Required.",
+    "variant_seeds": "The most seeds of every condition under a variant: 4 where absent.",
+    "variant": "A list, `[[variant]]`: other values of what the paper leaves open. `--sensitivity` tests the claims with each.",
 }
 """The keys of ``paper.toml`` and what they mean."""
 
 PLAN_KEYS: Mapping[str, str] = {
     "file": "The plan, beside this file. Required.",
-    "most_seeds": "No more seeds than this, however many are asked for.",
-    "varied": "Whether variants concern it: true where absent.",
+    "most_seeds": "The most seeds of this plan, also if `--seeds` is larger.",
+    "varied": "Whether variants apply to its runs: true where absent.",
 }
 """The keys of ``[[plan]]`` and what they mean."""
 
 VARIANT_KEYS: Mapping[str, str] = {
-    "name": "What it is called in reports. Required.",
-    "change": "A list, `[[variant.change]]`: what it sets, and where. Required.",
+    "name": "Its name in reports. Required.",
+    "change": "A list, `[[variant.change]]`: which keys it sets, and in which runs. Required.",
 }
 """The keys of ``[[variant]]`` and what they mean."""
 

@@ -16,7 +16,7 @@ title = "{title}"
 [[plan]]
 file = "sessions.toml"
 
-# What the paper leaves open, set otherwise: `anabranch reproduce --sensitivity` tests every claim again with each.
+# Other values of what the paper leaves open: `anabranch reproduce --sensitivity` tests every claim again with each.
 [[variant]]
 name = "queues of 20 packets"
 change = [{{ set = {{ "link.wifi.queue" = "20 packets", "link.lte.queue" = "20 packets" }} }}]

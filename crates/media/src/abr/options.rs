@@ -33,17 +33,17 @@ pub enum BolaCap {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct AbrOptions {
-    /// dash.js: which rule decides.
+    /// dash.js: the rule that decides: `dynamic` (by the level of the buffer; the default), `bola` or `throughput`.
     pub strategy: Option<Strategy>,
     /// dash.js: the buffer to hold (`stableBufferTime`, `bufferTimeDefault`).
     #[serde(skip)]
     pub stable_buffer: Option<Duration>,
     /// dash.js 5: whether dropped pictures lower the representation.
     pub dropped_frames: Option<bool>,
-    /// dash.js 5: measure by the times of progress reports, as without the Resource Timing API (content of another
-    /// origin that does not allow it).
+    /// dash.js 5: measure by the times of progress events, as a browser does without the Resource Timing API (content of
+    /// another origin that does not allow it).
     pub progress_timing: Option<bool>,
-    /// `fixed`: which representation.
+    /// `fixed`: the rank of the representation, counted from 0, the lowest; the highest allowed one where absent.
     #[serde(deserialize_with = "text::whole_option::<0, 10000, _, _>")]
     #[schemars(range(max = 10000))]
     pub representation: Option<usize>,
@@ -52,27 +52,28 @@ pub struct AbrOptions {
     pub capacity: Option<Duration>,
     /// `bola`: take account of the video's beginning and end (BOLA-FINITE).
     pub finite: Option<bool>,
-    /// `bola`: how the last throughput caps a switch upwards; `bola-u` by default, `none` if `finite` is false.
+    /// `bola`: how the last throughput caps a switch upwards: `bola-u` (at most one representation above it; the default),
+    /// `bola-o` (none above it, with pauses) or `none` (the default if `finite` is false).
     pub cap: Option<BolaCap>,
-    /// `bola`: whether it abandons downloads; by default if `finite` is true.
+    /// `bola`: whether it abandons downloads; as `finite` where absent.
     pub abandon: Option<bool>,
-    /// `rate`, `robust-mpc`: how many media segments the estimate looks back.
+    /// `rate`, `robust-mpc`: the number of media segments that the estimate of the throughput covers.
     #[serde(deserialize_with = "text::whole_option::<0, 10000, _, _>")]
     #[schemars(range(max = 10000))]
     pub samples: Option<usize>,
-    /// `rate`: what part of the estimate is used.
+    /// `rate`: the part of the estimate that is used.
     #[serde(deserialize_with = "text::number_option::<0, 1000000000, _>")]
     #[schemars(range(min = 0, max = 1000000000))]
     pub safety: Option<f64>,
-    /// `robust-mpc`: how many media segments it looks ahead.
+    /// `robust-mpc`: the number of media segments that it plans ahead.
     #[serde(deserialize_with = "text::whole_option::<0, 10000, _, _>")]
     #[schemars(range(max = 10000))]
     pub horizon: Option<usize>,
-    /// `robust-mpc`: price of a second of stall, in kbit/s of quality.
+    /// `robust-mpc`: the penalty for a second of stall, in kbit/s of quality.
     #[serde(deserialize_with = "text::number_option::<0, 1000000000, _>")]
     #[schemars(range(min = 0, max = 1000000000))]
     pub stall_penalty: Option<f64>,
-    /// `robust-mpc`: price of a change of quality by one kbit/s, in kbit/s.
+    /// `robust-mpc`: the penalty for a change of quality by one kbit/s, in kbit/s.
     #[serde(deserialize_with = "text::number_option::<0, 1000000000, _>")]
     #[schemars(range(min = 0, max = 1000000000))]
     pub switch_penalty: Option<f64>,

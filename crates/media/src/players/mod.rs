@@ -101,8 +101,8 @@ pub struct PlayerOptions {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct OwnRule {
-    /// DASH players: a bitrate rule of yours in the place of the player's, as `module:Class`, or a table with `name` and the options of
-    /// the class. The rest of the player stays what it is.
+    /// DASH players: a bitrate rule of yours in place of the player's, as `module:Class`, or a table with `name` and the
+    /// options of the class. The rest of the player stays as it is.
     #[schemars(schema_with = "rule_schema")]
     pub rule: Option<RuleChoice>,
 }
@@ -127,13 +127,13 @@ struct DashKeys {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct FileOptions {
-    /// vlc: playing time that must be read ahead before the start (network-caching); 1 s.
+    /// vlc: the playing time that must be read ahead before the start (network-caching); 1 s.
     pub caching: Option<Duration>,
-    /// vlc: bytes that are fetched ahead of the demultiplexer (the prefetch ring of VLC 3); 16 MiB, none in VLC 2.
+    /// vlc: the bytes that are fetched ahead of the demultiplexer (the prefetch ring of VLC 3); 16 MiB, none in VLC 2.
     pub ring: Option<Bytes>,
-    /// vlc: the highest growth of the playout delay (clock-jitter); 5 s.
+    /// vlc: the largest growth of the playout delay (clock-jitter); 5 s.
     pub clock_jitter: Option<Duration>,
-    /// bulk, on-off: when to stop although there is more; never where absent (on-off: 60 s).
+    /// bulk, on-off: when to stop before the content ends; never where absent (on-off: 60 s).
     pub duration: Option<Duration>,
 }
 

@@ -8,15 +8,17 @@ use std::fmt::Write;
 const OPENING: &str = "\
 # The scenario
 
-A scenario is a TOML file that describes a network, who watches over it, and what happens meanwhile. `anabranch run FILE` runs it;
-`--set KEY=VALUE` changes a key, dotted from the top (`transport.scheduler=gr-sty`, `link.wifi.loss=\"2 %\"`,
-`session.0.player.kind=vlc`). Run folders hold the resolved scenario, with every default written out.
+A scenario is a TOML file that describes a network, the sessions that use it, and timed events. `anabranch run FILE` runs it.
+`--set KEY=VALUE` changes a key, whose name is dotted from the top level (`transport.scheduler=gr-sty`, `link.wifi.loss=\"2 %\"`,
+`session.0.player.kind=vlc`). A run folder has the resolved scenario, in which every default is written out.
 
 Quantities carry their unit as text: `\"2 Mb/s\"`, `\"50 ms\"`, `\"2 %\"`, `\"409 MB\"`, `\"64 kB\"`; k, M and G are powers of 1000, Ki and Mi
-of 1024. An unknown key, a wrong unit or an impossible value is refused with its file and line. `anabranch list` names schedulers, congestion
-controls, path policies, players, queues, loss models and synthetic rates.
+of 1024. An unknown key, a wrong unit or an impossible value is refused with its file and line. `anabranch list` prints the names of
+schedulers, congestion controls, path policies, players, queues, loss models and synthetic rates.
 
-This page is generated from the schema (`cargo run -p anabranch-scenario --example scenario_page > docs/reference/scenario.md`); a test compares.
+The column *default* is empty where a key is required, where the meaning states the default, or where the key may be absent.
+
+This page is generated from the doc comments of the schema (`make docs`). A test compares it with them.
 ";
 
 /// The titles of the kinds of table and the types that have their keys, in the page's order.
@@ -33,18 +35,18 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("`queue = { kind = \"codel\" }`", &["CoDel"]),
     ("`loss = { kind = \"bernoulli\" }`: each packet with the same probability, independently", &["Bernoulli"]),
     ("`loss = { kind = \"gilbert-elliott\" }`: in bursts of packets", &["GilbertElliott"]),
-    ("`loss = { kind = \"every-nth\" }`: periodically", &["EveryNth"]),
-    ("`loss = { kind = \"gilbert-elliott-time\" }`: in bursts of time, as a radio's fades", &["GilbertElliottTime"]),
-    ("`jitter = { kind = \"uniform\" }`: evenly around the delay", &["Uniform"]),
-    ("`jitter = { kind = \"normal\" }`: around the delay, truncated at three standard deviations", &["Normal"]),
-    ("`jitter = { kind = \"gamma\" }`: the delay is the least", &["Gamma"]),
-    ("`jitter = { kind = \"percentiles\" }`: the delay is the least; for measured additions", &["Percentiles"]),
+    ("`loss = { kind = \"every-nth\" }`: every n-th packet", &["EveryNth"]),
+    ("`loss = { kind = \"gilbert-elliott-time\" }`: in bursts that last for a time, as the fades of a radio", &["GilbertElliottTime"]),
+    ("`jitter = { kind = \"uniform\" }`: uniformly distributed around the delay", &["Uniform"]),
+    ("`jitter = { kind = \"normal\" }`: normally distributed around the delay, truncated at three standard deviations", &["Normal"]),
+    ("`jitter = { kind = \"gamma\" }`: a gamma-distributed addition to the delay", &["Gamma"]),
+    ("`jitter = { kind = \"percentiles\" }`: an addition to the delay with measured percentiles", &["Percentiles"]),
     ("`reordering = { ... }`", &["Reordering"]),
     ("`[path.NAME]`", &["Path"]),
     ("`[[session]]`", &["Session"]),
-    ("`video = { kind = \"progressive\" }`: one file that is played while it is fetched", &["Progressive"]),
+    ("`video = { kind = \"progressive\" }`: one file that is played while it is downloaded", &["Progressive"]),
     ("`video = { kind = \"dash\" }`: media segments in several representations", &["Dash"]),
-    ("`video = { kind = \"bulk\" }`: bytes without meaning", &["Bulk"]),
+    ("`video = { kind = \"bulk\" }`: a download of bytes", &["Bulk"]),
     ("`player = { ... }`", &["Player"]),
     ("`statistics = { ... }`", &["Statistics"]),
     ("`[[traffic]]`", &["Traffic"]),

@@ -52,19 +52,19 @@ pub(super) const SHORT_KEYS: [ShortKey; 3] = [
     ShortKey {
         table: "Transport",
         key: "kernel",
-        meaning: "Whose behaviour is meant where the other keys say nothing: `legacy` (the patched kernels of the papers; \
-            the defaults are theirs) or `upstream` (today's Linux: scheduler `linux`, `commit = \"into-buffer\"`, `failover = \
-            \"upstream\"`, neither of the two remedies for a full window, `wide_data_seq = true`).",
+        meaning: "The kernel whose behaviour the other keys default to: `legacy` (the patched kernels of the papers: the defaults \
+            below) or `upstream` (today's Linux: `scheduler = \"linux\"`, `commit = \"into-buffer\"`, `failover = \"upstream\"`, \
+            `opportunistic_retransmission = false`, `penalisation = false`, `wide_data_seq = true`).",
     },
     ShortKey {
         table: "Link",
         key: "rtt",
-        meaning: "The round trip without queues; half of it each way. Instead of `delay`.",
+        meaning: "The round-trip time without queueing, half of it in each direction; in place of `delay`.",
     },
     ShortKey {
         table: "Event",
         key: "rtt",
-        meaning: "The new round trip of both directions together. Every other key of a link changes likewise.",
+        meaning: "The new round-trip time without queueing. Every other key of `[link.NAME]` can be given here, too.",
     },
 ];
 

@@ -77,9 +77,9 @@ pub fn congestion_control_schema(_: &mut SchemaGenerator) -> Schema {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ReceiveBuffer {
-    /// What is accepted at first.
+    /// The window at first.
     pub initial: Bytes,
-    /// Up to where autotuning may raise it (about half of tcp_rmem's 6 MiB).
+    /// The largest window that autotuning may reach (about half of tcp_rmem's 6 MiB).
     pub max: Bytes,
 }
 
@@ -110,7 +110,7 @@ impl Default for ReceiveBuffer {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Transport {
-    /// `mptcp`, or `tcp`: the session's first path only.
+    /// `mptcp`; or `tcp`, over the session's first path only.
     pub protocol: Protocol,
     /// Which subflow carries the next data: a name, or a table with `name` and options.
     #[schemars(schema_with = "scheduler_schema")]
@@ -123,24 +123,25 @@ pub struct Transport {
     /// The congestion window of each subflow: a name, or a table with `name` and options.
     #[schemars(schema_with = "congestion_control_schema")]
     pub congestion_control: Choice,
-    /// When data is bound to a subflow: `at-window` (when its window has room, legacy Multipath TCP) or `into-buffer` (ahead
-    /// of time, into its send buffer, upstream Linux).
+    /// When data is assigned to a subflow: `at-window` (when its window has room, legacy Multipath TCP) or `into-buffer`
+    /// (ahead of time, into its send buffer, upstream Linux).
     pub commit: Commit,
     /// What is done with the data of a subflow that times out: `legacy` (the others retransmit it at once) or `upstream` (an
     /// idle subflow retransmits the first unacknowledged data, and everything is retransmitted once the subflow is stale, as
     /// upstream Linux does).
     pub failover: Failover,
-    /// Retransmit the first unacknowledged data on a faster subflow when the shared receive window is full.
+    /// When the shared receive window is full, retransmit the first unacknowledged data on a faster subflow.
     pub opportunistic_retransmission: bool,
-    /// Then halve the congestion window of the subflow that blocked it.
+    /// In the same case, halve the congestion window of the slower subflow that blocks the receive window. Without
+    /// `opportunistic_retransmission` it has no effect.
     pub penalisation: bool,
-    /// Bytes that the receiver accepts: a size for a fixed window, or a table with `initial` and `max` for autotuning.
+    /// The receive window, in bytes: a fixed size, or a table with `initial` and `max` for autotuning.
     pub receive_buffer: ReceiveBuffer,
-    /// Bytes written and not acknowledged at the data level (tcp_wmem).
+    /// The most bytes that may be written and not yet acknowledged at the data level (tcp_wmem).
     pub send_buffer: Bytes,
-    /// Bytes that the kernel's build reserves for headers in front of each packet (MAX_TCP_HEADER: 320 where drivers of wireless
-    /// networks are compiled in, as in distributions; 256 in slim builds). With `commit = "into-buffer"` it decides how much
-    /// memory a packet takes in the send buffers, and so how far a sender may be ahead.
+    /// Bytes that the kernel's build reserves for headers in front of each packet (MAX_TCP_HEADER: 320 where drivers of
+    /// wireless networks are compiled in, as in distributions; 256 in slim builds). With `commit = "into-buffer"` it decides
+    /// how much memory a packet takes in the send buffers, and so how much data a subflow can hold ahead of its window.
     #[serde(deserialize_with = "text::whole::<128, 1024, _, _>")]
     #[schemars(range(min = 128, max = 1024))]
     pub header_room: u32,
@@ -148,13 +149,13 @@ pub struct Transport {
     #[serde(deserialize_with = "text::whole::<1, 1000, _, _>")]
     #[schemars(range(min = 1, max = 1000))]
     pub initial_window: u32,
-    /// Space packets out even if the congestion control does not ask for it.
+    /// Pace packets even if the congestion control does not ask for it.
     pub pacing: bool,
     /// Decay the congestion window while nothing is sent (RFC 2861).
     pub idle_restart: bool,
     /// Congestion windows are whole numbers of packets after a reduction, as in Linux.
     pub whole_windows: bool,
-    /// Hold a packet back until segmentation offload could take a burst, where Linux does (tcp_tso_should_defer).
+    /// Delay a packet where Linux does, so that segmentation offload can send a larger burst (tcp_tso_should_defer).
     pub segmentation_offload: bool,
     /// How often a SYN with MP_CAPABLE is retransmitted before plain TCP is tried (syn_retrans_before_tcp_fallback); 128 for
     /// never.

@@ -65,9 +65,9 @@ def case(length: str, network: str) -> Case:
     "time on high quality: 1 s segments 64.9 % at 1:1 falling to 22.0 % at 1:5; 10 s segments 90.7 % falling to 59.2 %",
     criterion="each of the four means is within 10 points of the paper's",
     why={
-        "partly": "BOLA of dash.js 2.9 stays at 808 kb/s or more nearly always, while the paper's player often fell "
-        "below; the rules of dash.js 2.2 with Cubic on each path come near for 10 s, so the paper's player may have "
-        "been older, and its windows uncoupled"
+        "partly": "BOLA of dash.js 2.9 hardly ever falls below 808 kb/s, except with 1 s segments over unequal paths, "
+        "while the paper's player often did; the rules of dash.js 2.2 with Cubic on each path come near for 10 s, so "
+        "the paper's player may have been older, and its windows uncoupled"
     },
 )
 def d1(study: Study) -> Found:
@@ -104,8 +104,8 @@ def d2(study: Study) -> Found:
     "impactful switches at 1:1: 33.5 (1 s), 9.9 (6 s), 5 (10 s); 10 s at 1:5: 20.8",
     criterion="each of the four means is within half of the paper's value; with 10 s there are more at 1:5 than at 1:1",
     why={
-        "not reproduced": "BOLA hardly ever crosses a resolution here; the rules of dash.js 2.2 with Cubic do, 21 "
-        "times with 10 s at 1:5, by giving up requests (AbandonRequestsRule looks at the buffer from 2.6 on)"
+        "not reproduced": "BOLA hardly ever changes the resolution here; the rules of dash.js 2.2 with Cubic do with "
+        "10 s at 1:5, because they abandon requests (AbandonRequestsRule looks at the buffer from 2.6 on)"
     },
 )
 def d3(study: Study) -> Found:
@@ -165,7 +165,9 @@ def d5(study: Study) -> Found:
     "D6",
     "start-up latency at 1:1: 0.8 ± 0.42 s (1 s), 3.7 ± 1.16 s (6 s), 6.6 ± 1.17 s (10 s)",
     criterion="each mean is within the error that the paper gives",
-    why={"reproduced": "a first segment of 1 Mb/s takes its size over 2 Mb/s, and slow start's round trips"},
+    why={
+        "reproduced": "the first segment, of 1 Mb/s, takes its size divided by 2 Mb/s and the round trips of slow start"
+    },
 )
 def d6(study: Study) -> Found:
     """With the paper's "mean-square errors"."""
@@ -191,8 +193,9 @@ def beats(study: Study, winner: Case, loser: Case) -> Finding:
     "one TCP of 2000 kb/s beats MPTCP at every ratio; one TCP of 1667 kb/s beats MPTCP at 1:5",
     criterion="for each length it is higher in mean bitrate or time on high quality, and lower in neither",
     why={
-        "partly": "2000 kb/s of TCP win wherever the ratio matters, and for certain with 1 s and 6 s; 1667 kb/s win "
-        "with 1 s only: over 6 and 10 s the pair's larger sum outweighs the wait for the slow path"
+        "partly": "2000 kb/s of TCP are better at every ratio with 1 s and 6 s, and from 1:3 on with 10 s; 1667 kb/s "
+        "are better with 1 s, and with 6 s in time on high quality only; with 10 s the pair's larger sum outweighs the "
+        "wait for the slow path"
     },
 )
 def d7(study: Study) -> Found:
@@ -208,10 +211,11 @@ def d7(study: Study) -> Found:
 @claim(
     "D8",
     "shorter segments keep the buffer level steadier",
-    criterion="at 1:1 the standard deviation of the buffer level is lower with 1 s than with 6 s, and so on",
+    criterion="at 1:1 the standard deviation of the buffer level is lower with 1 s than with 6 s and 10 s, and "
+    "with 6 s than with 10 s",
     why={
-        "partly": "1 s is steadiest, but 10 s is steadier than 6 s: BOLA reaches the highest representation with 6 s, "
-        "and dash.js then fills 30 s instead of 12 s"
+        "partly": "the level is steadiest with 1 s, but steadier with 10 s than with 6 s: with 6 s BOLA reaches the "
+        "highest representation, and dash.js then fills 30 s instead of 12 s"
     },
 )
 def d8(study: Study) -> Found:
@@ -230,8 +234,8 @@ def d8(study: Study) -> Found:
     "(correlation below -0.8)",
     why={
         "partly": "bytes wait {least:.0f} to {most:.0f} times as long at 1:5 as at 1:1, and the bitrate falls with "
-        "the wait; with 1 s segments it is {short:.0f} % of their delay, with 6 and 10 s {long:.0f} to {middle:.0f} "
-        "%, too little to be the cause of much"
+        "the wait, most clearly with 1 s; the wait for the other path is {short:.0f} % of a segment's delay with 1 s, "
+        "but {long:.0f} to {middle:.0f} % with 6 and 10 s, too little to be the main cause"
     },
 )
 def d9(study: Study) -> Found:

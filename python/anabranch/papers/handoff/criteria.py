@@ -51,11 +51,11 @@ def throughput(flow: int) -> Metric:
     return of_flow(flow, "goodput_bps", 1e-6)
 
 
-def repeated(flow: int) -> Metric:
+def retransmitted(flow: int) -> Metric:
     """The share of a flow's segments that are retransmissions."""
     sent = of_flow(flow, "segments_sent")
     again = of_flow(flow, "retransmissions")
-    return Metric("repeated", lambda row: again.value(row) / max(sent.value(row), 1.0))
+    return Metric("retransmitted", lambda row: again.value(row) / max(sent.value(row), 1.0))
 
 
 def around_cut(when: str) -> Metric:
@@ -124,8 +124,8 @@ def h1(study: Study) -> Found:
     "WiFi-WiFi handoff: video undisturbed in both bandwidth scenarios",
     criterion="undisturbed for every control and both schedulers",
     why={
-        "partly": "in large it is undisturbed; in limited 5.6 Mb/s of payload are left for 5.24 Mb/s on average, and "
-        "scenes that need more underflow, which a constant rate or the ring of VLC 3 prevents"
+        "partly": "in large it is undisturbed; in limited 5.6 Mb/s of payload are left for a video of 5.24 Mb/s on "
+        "average, and scenes that need more cause underflows, which a constant rate or the ring of VLC 3 prevents"
     },
 )
 def h2(study: Study) -> Found:
@@ -156,11 +156,11 @@ def h3(study: Study) -> Found:
     yield from differences(study, (case(*of) for of in every(LIMITED, LARGE)), throughput(1), throughput(0), text)
 
 
-def repeated_share(study: Study, control: str, scheduler: str, flow: int) -> tuple[Interval, str]:
+def retransmitted_share(study: Study, control: str, scheduler: str, flow: int) -> tuple[Interval, str]:
     """The share of a flow's segments that are retransmissions, in numbers and in words."""
-    share = study.mean(case(LIMITED, control, scheduler), repeated(flow))
+    share = study.mean(case(LIMITED, control, scheduler), retransmitted(flow))
     percent = f"{share.estimate * 100:.2f} ± {share.half_width * 100:.2f} %"
-    return share, f"{control} {scheduler}, flow {flow + 1}: {percent} repeated"
+    return share, f"{control} {scheduler}, flow {flow + 1}: {percent} retransmitted"
 
 
 @claim(
@@ -168,17 +168,17 @@ def repeated_share(study: Study, control: str, scheduler: str, flow: int) -> tup
     "limited, DFT: significant retransmissions on both flows for OLIA and Compound",
     criterion="with the handoff, more than 1 % of each flow's segments are retransmissions",
     why={
-        "not reproduced": "retransmissions come from the overshoot of slow start, {first:.1f} % of flow 1's segments; "
-        "later the player and not the network limits the sender"
+        "not reproduced": "retransmissions come from the overshoot of slow start and are {first:.1f} % of flow 1's "
+        "segments; later the player limits the sender"
     },
 )
 def h4(study: Study) -> Found:
     """Both flows."""
     for control in ("olia", "compound"):
         for flow in (0, 1):
-            share, text = repeated_share(study, control, DFT, flow)
+            share, text = retransmitted_share(study, control, DFT, flow)
             yield Finding(text, above_mark(share, SIGNIFICANT))
-    yield Value("first", repeated_share(study, "olia", DFT, 0)[0].estimate * 100)
+    yield Value("first", retransmitted_share(study, "olia", DFT, 0)[0].estimate * 100)
 
 
 @claim(
@@ -191,7 +191,7 @@ def h5(study: Study) -> Found:
     """Both flows."""
     for control in CONTROLS:
         for flow in (0, 1):
-            share, text = repeated_share(study, control, GR, flow)
+            share, text = retransmitted_share(study, control, GR, flow)
             yield Finding(text, below_mark(share, VERY_FEW))
 
 
@@ -215,7 +215,7 @@ def h6(study: Study) -> Found:
     criterion="disturbed for certain in the first two cases, undisturbed in the others",
     why={
         "partly": "Cubic and Compound are undisturbed, but so are OLIA and LIA: LTE carries four times the video's "
-        "rate, and the second that the player has cached outlasts the timeouts after the cut"
+        "rate, and the second that the player has buffered is longer than the timeouts after the cut"
     },
 )
 def h7(study: Study) -> Found:
@@ -250,8 +250,8 @@ def h8(study: Study) -> Found:
     "DFT: most retransmissions come before the handoff, while both flows are used",
     criterion="more retransmissions before the cut than after it, in every scenario and for every control",
     why={
-        "partly": "it holds for the three controls without HyStart, whose slow start overshoots before the cut; Cubic "
-        "leaves slow start without a loss, and loses most when flow 2 carries everything"
+        "partly": "it holds in limited and large for the three controls without HyStart, whose slow start overshoots "
+        "before the cut; Cubic overshoots less or not at all, and loses most when flow 2 carries everything"
     },
 )
 def h9(study: Study) -> Found:

@@ -119,9 +119,9 @@ def alone(c2: int) -> Case:
     criterion="at 0.49 the mean bitrate is below half of the pair's rate, and lower than over the fast path alone; "
     "at 0.87 it is higher than over the fast path alone, with more than one switch in ten media segments",
     why={
-        "partly": "the mechanism is real: with a deep queue a window outgrows a media segment, so min-RTT puts whole "
-        "segments on one path, and on the slow one whenever the round trip that it remembers of the fast one, from a "
-        "full queue, is the longer; at 0.87 the pair is as good as one path, not better, for the same reason"
+        "partly": "the mechanism exists: with a deep queue a window outgrows a media segment, so min-RTT puts whole "
+        "segments on one path, and on the slow one whenever the smoothed round trip of the fast one, measured while "
+        "its queue was full, is longer; for the same reason the pair is no better than one path at 0.87"
     },
 )
 def p1(study: Study) -> Found:
@@ -160,7 +160,7 @@ EQUAL = network("500 + 500", "lia")
     "there is more than one switch in ten media segments",
     why={
         "partly": "the total window varies more than a sawtooth, because windows decay while the player pauses and "
-        "open anew; the bitrate does not follow, because pauses and not windows limit it at these rates"
+        "grow again; the bitrate does not follow, because at these rates the pauses limit it, not the windows"
     },
 )
 def p2(study: Study) -> Found:
@@ -205,8 +205,8 @@ def settles(study: Study, name: str, path: int) -> Finding:
     "all; the faster path's is higher",
     why={
         "partly": "it settles over 3250 and 670 kb/s; over 900 and 480 kb/s it goes on changing as the player moves "
-        "between representations; the faster path's is the larger throughout; note that PUD's own estimate, window "
-        "over round trip, is several times the real throughput, because the windows are not full"
+        "between representations; the faster path's is the larger one throughout; PUD's own estimate, window over "
+        "round trip, is several times the real throughput, because the windows are not full"
     },
 )
 def p3(study: Study) -> Found:
@@ -237,12 +237,12 @@ def hurts_most(study: Study, metric: Metric) -> Finding:
     "P4",
     "quality against C1/C2 from 0.5 to 0.8 with C2 = 500 and 1000 kb/s: the slow path hurts at 0.5 and 0.6, worst at "
     "500, and not above",
-    criterion='in both readings of the "average of ever used bitrates" the pair is lower than C2\'s path alone at 0.5 '
-    "and 0.6, "
-    "and not at 0.7 and 0.8; at 0.5 the loss relative to that path is higher with C2 = 500 than with 1000",
+    criterion='in both readings of the "average of ever used bitrates" (over time, over distinct bitrates) the pair is '
+    "lower than C2's path alone at 0.5 and 0.6, and not at 0.7 and 0.8; at 0.5 the loss relative to that path is "
+    "higher with C2 = 500 than with 1000",
     why={
-        "partly": "read as a mean over distinct bitrates it is as the paper says at every point; read as a mean over "
-        "time the slow path hurts above 0.6 too, by {least:.0f} to {most:.0f} %; the loss at 0.5 is no larger with "
+        "partly": "as a mean over distinct bitrates it is as the paper says at every point; as a mean over time the "
+        "slow path hurts above 0.6, too, by {least:.0f} to {most:.0f} %; the loss at 0.5 is not certainly larger with "
         "500 than with 1000 kb/s, in either reading"
     },
 )
@@ -280,11 +280,11 @@ def both_at_each_point(study: Study, metric: Metric) -> Found:
     "MPTCP+ lowers media-segment download delay against MPTCP",
     criterion="for C2 = 500, 1000, 1500 kb/s and C1/C2 = 0.3, 0.5, 0.8 the mean and the 90th percentile are lower",
     why={
-        "not reproduced": "the player takes what MPTCP+ gains as bitrate: it chooses larger segments, whose delay "
+        "not reproduced": "the player turns what MPTCP+ gains into bitrate: it chooses larger segments, whose delay "
         "stays at four fifths of a second; only at equal bitrates could the delay fall",
-        "partly": "the player takes what MPTCP+ gains as bitrate: it chooses larger segments, whose delay stays at "
-        "four fifths of a second, and where PUD does not act there is nothing to gain; a point that holds lies "
-        "within what seeds change",
+        "partly": "the player turns what MPTCP+ gains into bitrate: it chooses larger segments, whose delay stays at "
+        "four fifths of a second, and where PUD does not act there is nothing to gain; where the delay falls, at 1500 "
+        "kb/s and 0.8, the bitrate falls, too",
     },
 )
 def p5(study: Study) -> Found:
@@ -306,8 +306,8 @@ def gain(study: Study, point: Point, metric: Metric, *, less_is_better: bool = F
     "MPTCP+ raises media-segment download speed against MPTCP, most at 1500 kb/s and a large inter-path difference",
     criterion="at the same nine points the mean is higher, and the relative gain is largest at 1500 kb/s and 0.3",
     why={
-        "partly": "speed rises by up to {most:.0f} % where PUD acts, but at 1500 kb/s it does not act: traffic stays "
-        "on the slow path, the fast one carries nothing under way, and a path without samples cannot be compared"
+        "partly": "speed rises by up to {most:.0f} % where PUD acts, but at 1500 kb/s and 0.3 it hardly acts: traffic "
+        "stays on the slow path, the fast one has nothing in flight, and a path without samples cannot be compared"
     },
 )
 def p6(study: Study) -> Found:
@@ -388,8 +388,8 @@ def on_the_wire(column: str, payload: float) -> Metric:
     "shared bottleneck; goal 3: with PUD, on the path with four competitors it takes less than each of them, for "
     "certain",
     why={
-        "reproduced": "MCC is fully coupled, so it stays within RFC 6356's bounds; and from a path with four "
-        "competitors PUD stays away altogether"
+        "reproduced": "MCC is fully coupled, so it stays within RFC 6356's bounds; PUD does not use the path with four "
+        "competitors at all"
     },
 )
 def p9(study: Study) -> Found:
@@ -427,7 +427,9 @@ def balances_congestion(study: Study) -> Finding:
     "P10",
     "it needs the server only: unmodified MPTCP clients work",
     criterion="a kernel's client and dash.js in a browser play over our server with PUD and MCC, on and off",
-    why={"not testable": "simulation has no foreign client; it holds with real ones: see docs/validation/live.md"},
+    why={
+        "not testable": "a simulation has no unmodified client; with real clients it holds: see docs/validation/live.md"
+    },
 )
 def p10(_: Study) -> Found:
     """Nothing that a simulation could find."""

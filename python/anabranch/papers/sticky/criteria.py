@@ -123,8 +123,8 @@ def s1(study: Study) -> Found:
     "base, Cubic: TR-STY performs like DFT",
     criterion="TR-STY is like DFT in underflows and in discards",
     why={
-        "partly": "nearly always only one path has room, so TR-STY can only choose what DFT chooses; the underflows' "
-        "difference is none, but known no better than to an underflow",
+        "partly": "nearly always only one path has room, so TR-STY can only choose what DFT chooses; the interval of "
+        "the difference in underflows is wider than one underflow",
         "reproduced": "nearly always only one path has room, so TR-STY can only choose what DFT chooses",
     },
 )
@@ -140,8 +140,8 @@ def s2(study: Study) -> Found:
     why={
         "not reproduced": "no scheduler differs from another for certain; the weaker sentence of the conclusion, "
         "that these controls are not impacted, agrees with that",
-        "partly": "one comparison of twenty-four holds, about what chance gives; with OLIA the same one comes out "
-        "the other way round",
+        "partly": "one comparison of twenty-four holds, about what chance gives; with OLIA the same comparison has the "
+        "opposite sign",
     },
 )
 def s3(study: Study) -> Found:
@@ -298,8 +298,8 @@ def s8(study: Study) -> Found:
     "3p-150: the improvement is smaller than in 3p-50; LIA and OLIA alike under all schedulers",
     criterion="DFT − TR-STY of Cubic and Compound is lower than in 3p-50 in both; LIA and OLIA as in S8",
     why={
-        "partly": "LIA and OLIA are alike under all schedulers; an improvement that could be smaller than in 3p-50 "
-        "does not exist there"
+        "partly": "LIA and OLIA are alike under all schedulers; Cubic and Compound do not improve in 3p-50, so the "
+        "improvement cannot be smaller in 3p-150"
     },
 )
 def s9(study: Study) -> Found:
@@ -330,11 +330,11 @@ def areas(study: Study, metric: Metric, scenario: str, control: str) -> Array:
 @claim(
     "S10",
     "switch i→j: underflow is likelier when rtt_i λ_i < rtt_j λ_r; discard when F_i < (F − F_i) λ_i/λ_j + rtt_j λ_i",
-    criterion="the mean area under the curve of each condition is above 0.7 for certain",
+    criterion="the mean area under the ROC curve of each condition is above 0.7 for certain",
     why={
-        "not reproduced": "an underflow follows from seconds in which the video needs more than all paths carry, not "
-        "from one of some two hundred switches in each second; the discard condition knows a little, because it "
-        "counts what is left of the picture"
+        "not reproduced": "an underflow is caused by seconds in which the video needs more than all paths carry, and "
+        "there are some two hundred switches in each second; the discard condition predicts a little, because it "
+        "counts the bytes that are left of the picture"
     },
     plan="switches",
 )
@@ -356,8 +356,7 @@ def s10(study: Study) -> Found:
     criterion="in every scenario, for more than half of the controls, some sticky scheduler is lower than DFT in "
     "underflows or discards and not higher in the other",
     why={
-        "not reproduced": "where the paths are the bottleneck a scheduler decides little, and in these three "
-        "scenarios they are"
+        "not reproduced": "in these three scenarios the paths are the bottleneck, and then a scheduler decides little"
     },
 )
 def s11(study: Study) -> Found:
@@ -368,12 +367,13 @@ def s11(study: Study) -> Found:
             for control in CONTROLS
             if any(improves(study, case(scenario, control, s), case(scenario, control, DFT)) for s in STICKY)
         ]
-        text = f"{scenario}: {len(improved)} of 4 controls improve ({', '.join(improved)})"
+        which = f" ({', '.join(improved)})" if improved else ""
+        text = f"{scenario}: {len(improved)} of {len(CONTROLS)} controls improve{which}"
         yield Finding(text, holds(len(improved) > len(CONTROLS) / 2))
 
 
 def improves(study: Study, first: Case, second: Case) -> bool:
-    """Lower in one measure and not higher, for certain, in the other."""
+    """Lower in one measure, and not certainly higher in the other."""
     underflows, discards = (study.difference(first, second, metric) for metric in QUALITY)
     return (underflows.high < 0 and discards.low <= 0) or (discards.high < 0 and underflows.low <= 0)
 
@@ -390,8 +390,8 @@ def switches(study: Study) -> tuple[list[str], list[list[str]]]:
     head = [
         "scenario",
         "control",
-        f"underflow within {HORIZON_S} s, area under the curve",
-        "the picture is discarded, area under the curve",
+        f"underflow within {HORIZON_S} s, area under the ROC curve",
+        "the picture is discarded, area under the ROC curve",
     ]
     rows = [
         [scenario, control, *(text_of(metric, scenario, control) for metric in (UNDERFLOW_AREA, DISCARD_AREA))]

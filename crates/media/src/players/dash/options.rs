@@ -28,18 +28,18 @@ pub struct DashOptions {
     /// Options of its bitrate rule. What the buffer holds is said below, to player and rule alike.
     #[serde(flatten, skip_deserializing)]
     pub rule: AbrOptions,
-    /// Playing time at which it pauses its requests: `stableBufferTime` (dash.js 2), `bufferTimeDefault` (5), or the
-    /// capacity of the buffer (the others).
+    /// The buffered playing time at which the player pauses its requests: `stableBufferTime` (dash.js 2),
+    /// `bufferTimeDefault` (5), or the capacity of the buffer (the others).
     pub buffer: Option<Duration>,
     /// The same at the highest representation allowed (dash.js: `bufferTimeAtTopQuality`, or the one for long content).
     pub buffer_at_top: Option<Duration>,
-    /// Playing time that must be buffered before the first picture; at least one media segment is.
+    /// The playing time that must be buffered before the first picture. It takes at least one media segment.
     pub startup: Option<Duration>,
-    /// Playing time that must be buffered before a stall ends, beyond what the player itself demands.
+    /// The playing time that must be buffered before a stall ends, beyond what the player itself demands.
     pub resume: Option<Duration>,
     /// The first representation is the highest with at most this bitrate.
     pub initial_bitrate: Option<Bandwidth>,
-    /// The rank of the first representation, from zero, the lowest.
+    /// The rank of the first representation, counted from 0, the lowest.
     #[serde(deserialize_with = "text::whole_option::<0, 10000, _, _>")]
     #[schemars(range(max = 10000))]
     pub initial_representation: Option<usize>,
@@ -47,11 +47,13 @@ pub struct DashOptions {
     pub max_bitrate: Option<Bandwidth>,
     /// No representation with larger pictures (dash.js: `limitBitrateByPortal`).
     pub max_resolution: Option<Resolution>,
-    /// Bitrate of an audio track that is fetched alongside. `None`: there is none.
+    /// The bitrate of an audio track that is downloaded, too; no audio where absent.
     pub audio: Option<Bandwidth>,
-    /// Handling of an abandoned response.
+    /// What happens to a response that the player gives up: `close` (the connection is closed and another one opened, as
+    /// over HTTP/1.1; the default), `cancel` (the server withdraws unsent bytes, as in HTTP/2) or `drain` (the whole
+    /// response still arrives).
     pub give_up: Option<GiveUp>,
-    /// dash.js 5: after a switch upwards, replace buffered segments of a lower representation.
+    /// dash.js 5: after a switch upwards, download buffered segments of a lower representation again.
     pub fast_switch: Option<bool>,
 }
 

@@ -12,7 +12,7 @@ pub(super) fn probability(share: Ratio) -> Probability {
     Probability::new(share.as_f64()).expect("a share lies between 0 and 1")
 }
 
-/// Which packets are lost. A share alone is that of independent losses after the server.
+/// Which packets are lost. A share alone stands for independent losses at the exit of the link.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Loss {
@@ -20,9 +20,9 @@ pub enum Loss {
     Bernoulli(Bernoulli),
     /// In bursts: a good and a bad state, which change from packet to packet.
     GilbertElliott(GilbertElliott),
-    /// Periodically.
+    /// Every n-th packet.
     EveryNth(EveryNth),
-    /// In bursts that last for a time, whatever is sent, as a radio's fades do.
+    /// In bursts that last for a time, whatever is sent, as the fades of a radio.
     GilbertElliottTime(GilbertElliottTime),
 }
 
@@ -38,7 +38,8 @@ by_kind!(Loss, "loss model", {
 pub struct Bernoulli {
     /// The probability that a packet is lost.
     pub share: Ratio,
-    /// `entry` (before the queue, as netem) or `exit` (after the server, like a radio).
+    /// Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the transmission, as on a
+    /// radio link, so that a lost packet has used the link).
     #[serde(default)]
     pub at: LossAt,
 }
@@ -46,17 +47,18 @@ pub struct Bernoulli {
 /// Losses in bursts of packets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GilbertElliott {
-    /// How likely a bad state follows on a good one, per packet.
+    /// The probability, per packet, of a change from the good state to the bad one.
     pub good_to_bad: Ratio,
-    /// How likely a good state follows on a bad one, per packet.
+    /// The probability, per packet, of a change from the bad state to the good one.
     pub bad_to_good: Ratio,
-    /// The loss in the good state.
+    /// The probability of loss in the good state.
     #[serde(default)]
     pub loss_in_good: Ratio,
-    /// The loss in the bad state.
+    /// The probability of loss in the bad state.
     #[serde(default = "all")]
     pub loss_in_bad: Ratio,
-    /// `entry` (before the queue, as netem) or `exit` (after the server, like a radio).
+    /// Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the transmission, as on a
+    /// radio link, so that a lost packet has used the link).
     #[serde(default)]
     pub at: LossAt,
 }
@@ -64,11 +66,12 @@ pub struct GilbertElliott {
 /// Periodic losses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EveryNth {
-    /// Every how many packets one is lost.
+    /// The number n: of n packets, the last is lost.
     #[serde(deserialize_with = "text::whole::<1, 4294967295, _, _>")]
     #[schemars(range(min = 1, max = 4_294_967_295u64))]
     pub n: u32,
-    /// `entry` (before the queue, as netem) or `exit` (after the server, like a radio).
+    /// Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the transmission, as on a
+    /// radio link, so that a lost packet has used the link).
     #[serde(default)]
     pub at: LossAt,
 }
@@ -76,17 +79,18 @@ pub struct EveryNth {
 /// Losses in bursts of time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GilbertElliottTime {
-    /// The mean length of a good state.
+    /// The mean duration of a good state.
     pub good: Duration,
-    /// The mean length of a bad state.
+    /// The mean duration of a bad state.
     pub bad: Duration,
-    /// The loss in the good state.
+    /// The probability of loss in the good state.
     #[serde(default)]
     pub loss_in_good: Ratio,
-    /// The loss in the bad state.
+    /// The probability of loss in the bad state.
     #[serde(default = "all")]
     pub loss_in_bad: Ratio,
-    /// `entry` (before the queue, as netem) or `exit` (after the server, like a radio).
+    /// Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the transmission, as on a
+    /// radio link, so that a lost packet has used the link).
     #[serde(default)]
     pub at: LossAt,
 }
@@ -152,13 +156,13 @@ impl Loss {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Jitter {
-    /// Evenly around the delay.
+    /// Uniformly distributed around the delay.
     Uniform(Uniform),
-    /// Normal around the delay, truncated at three standard deviations.
+    /// Normally distributed around the delay, truncated at three standard deviations.
     Normal(Normal),
-    /// Gamma distributed; the delay is the least.
+    /// A gamma-distributed addition; the delay is the minimum.
     Gamma(Gamma),
-    /// For additions that were measured, such as a busy computer's: the delay is the least, and the distribution is
+    /// An addition with measured percentiles, such as those of a busy computer: the delay is the minimum, and the distribution is
     /// exponential between and beyond these percentiles.
     Percentiles(Percentiles),
 }
@@ -173,7 +177,7 @@ by_kind!(Jitter, "jitter", {
 /// Evenly distributed jitter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Uniform {
-    /// The largest distance from the delay.
+    /// The largest deviation from the delay.
     pub half_width: Duration,
     /// Whether packets may overtake each other.
     #[serde(default)]
@@ -193,9 +197,9 @@ pub struct Normal {
 /// Gamma distributed jitter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gamma {
-    /// The mean of what is added.
+    /// The mean of the addition.
     pub mean: Duration,
-    /// At least 1, which is the exponential distribution.
+    /// The shape of the distribution, at least 1; 1 is the exponential distribution.
     #[serde(deserialize_with = "text::number::<1, 1000000, _>")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub shape: f64,
@@ -207,11 +211,11 @@ pub struct Gamma {
 /// Jitter by its percentiles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Percentiles {
-    /// Half of the additions do not exceed this.
+    /// The median of the addition.
     pub p50: Duration,
-    /// One addition in a hundred exceeds this.
+    /// Its 99th percentile: one addition in a hundred exceeds this.
     pub p99: Duration,
-    /// One addition in a thousand exceeds this.
+    /// Its 99.9th percentile: one addition in a thousand exceeds this.
     pub p999: Duration,
     /// Whether packets may overtake each other.
     #[serde(default)]
@@ -239,9 +243,9 @@ impl Jitter {
 /// Packets that are held back, so that others overtake them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reordering {
-    /// The share of packets that is held back.
+    /// The share of packets that is delayed.
     pub share: Ratio,
-    /// For how long a packet is held back.
+    /// The additional delay of these packets.
     pub by: Duration,
 }
 

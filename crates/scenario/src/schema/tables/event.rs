@@ -6,18 +6,19 @@ use anabranch_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Something that happens to the network at a time.
+/// A change of the network at a given time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
     /// The time of the event.
     pub at: Duration,
     /// The name of the link that changes.
     pub link: Option<String>,
-    /// The name of the path whose interface goes away or comes back, which the client notices.
+    /// The name of the path whose network interface goes down or comes back. The client notices it.
     pub path: Option<String>,
     /// The long form of `down = true` or `down = false`.
     pub cut: Option<bool>,
-    /// true cuts (a cut link drops silently, like a lost radio), false restores; or a table of changes of the downlink.
+    /// `true` cuts the link or the path, `false` restores it. A cut link drops packets silently, as a lost radio does. Or a
+    /// table of changes of the downlink.
     pub down: Option<DirectionSpec>,
     /// A table of changes of the uplink.
     pub up: Option<DirectionSpec>,

@@ -17,7 +17,7 @@ pub struct Link {
     /// The link's name.
     #[serde(skip)]
     pub name: String,
-    /// The direction from client to server: the same keys, which win over those of the link.
+    /// The direction from client to server. Its keys override those of the link.
     pub up: DirectionSpec,
     /// The direction from server to client, likewise.
     pub down: DirectionSpec,
@@ -49,16 +49,16 @@ impl Named for Link {
 pub struct DirectionSpec {
     /// A rate, a token bucket { rate, burst, peak }, a trace { trace, ... } or a synthetic rate { synthetic, mean, ... }.
     pub rate: Option<Rate>,
-    /// The one-way delay without queues; a link has `rtt` instead, half of it each way.
+    /// The one-way propagation delay of each direction. A link may have `rtt` in its place.
     pub delay: Option<Duration>,
-    /// A random addition to the delay: { kind, ... }; none where absent.
+    /// A random change of the delay, packet by packet: { kind, ... }; none where absent.
     pub jitter: Option<Jitter>,
-    /// What may wait: a size or number of packets (drop-tail), or { kind, limit, ... }. 64 kB are about 43 full packets:
-    /// 256 ms at 2 Mb/s, as home routers have them.
+    /// The queue: a size or a number of packets (drop-tail), or { kind, limit, ... }. The default of 64 kB, about 43 full
+    /// packets, is that of a home router: 256 ms at 2 Mb/s.
     pub queue: Option<Queue>,
-    /// Random loss: a share, or { kind, ... }. Written at the link it is that of the downlink.
+    /// Random loss: a share, or { kind, ... }. Where it is a key of the link itself, it concerns the downlink only.
     pub loss: Option<Loss>,
-    /// Packets that overtake others: { share, by }; none where absent.
+    /// Packets that are delayed so that others overtake them: { share, by }; none where absent.
     pub reordering: Option<Reordering>,
     /// The share of packets that arrive twice.
     pub duplication: Option<Ratio>,

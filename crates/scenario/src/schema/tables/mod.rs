@@ -42,7 +42,7 @@ use std::collections::BTreeMap;
 /// The version of the schema, as a scenario states it.
 pub const SCHEMA: u64 = 1;
 
-/// A scenario: a network, who downloads or watches over it, and what happens meanwhile.
+/// A scenario: a network, the sessions that use it, and timed events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scenario {
     /// What the run is called: the file's name, or that of a shipped scenario.
@@ -60,39 +60,39 @@ pub struct Scenario {
     pub question: String,
     /// When the run ends at the latest.
     pub duration: Duration,
-    /// When goodput begins to count, of sessions, of cross traffic and of subflows. All else is of the whole run, or of a
-    /// session's `statistics`.
+    /// Goodput is counted from this time on: that of sessions, of cross traffic and of subflows. All other metrics cover the
+    /// whole run, or the `statistics` window of a session.
     #[serde(default)]
     pub warm_up: Duration,
     /// How often windows, rates and buffers are sampled.
     #[serde(default = "tenth_of_a_second")]
     pub sample_interval: Duration,
-    /// A run in which no session received a packet for this long, and no event is to come, cannot progress and ends. More than
-    /// three of the longest retransmission timeouts, 120 s.
+    /// The run ends when no session received a packet for this long and no event is to come. The default is more than three
+    /// of the longest retransmission timeouts, 120 s each.
     #[serde(default = "stuck_after")]
     pub stuck_after: Duration,
-    /// How far into their recordings the traces begin that have no `offset`: traces recorded together stay together. `random`
-    /// gives each seed a beginning of its own, the same part of every recording.
+    /// Where in their recordings the traces without an `offset` of their own begin. Traces that were recorded together stay
+    /// aligned. `random` draws one beginning per seed, the same for all these traces.
     #[serde(default)]
     pub trace_offset: Offset,
     /// How the endpoints behave.
     #[serde(default)]
     pub transport: Transport,
-    /// The links, one table each: `[link.NAME]`.
+    /// The links: one table each, `[link.NAME]`.
     #[serde(rename = "link", default, with = "named")]
     #[schemars(with = "BTreeMap<String, Link>")]
     pub links: Vec<Link>,
-    /// The paths over the links: `[path.NAME]`. A path per link, with its name, where none is written.
+    /// The paths over the links: `[path.NAME]`. Without any, every link is a path of the same name.
     #[serde(rename = "path", default, with = "named")]
     #[schemars(with = "BTreeMap<String, Path>")]
     pub paths: Vec<Path>,
-    /// Who downloads or watches: a list, `[[session]]`.
+    /// The sessions, which play a video or download: a list, `[[session]]`.
     #[serde(rename = "session", default, deserialize_with = "starts::list", skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<Session>,
     /// Cross traffic: a list, `[[traffic]]`.
     #[serde(default, deserialize_with = "starts::list", skip_serializing_if = "Vec::is_empty")]
     pub traffic: Vec<Traffic>,
-    /// What happens meanwhile: a list, `[[event]]`; in the order of time once the scenario is read.
+    /// Changes of links and paths at given times: a list, `[[event]]`, sorted by time when the scenario is read.
     #[serde(rename = "event", default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
 }

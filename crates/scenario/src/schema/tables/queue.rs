@@ -27,24 +27,26 @@ by_kind!(Queue, "queue", { "drop-tail" => DropTail(DropTail), "red" => Red(Red),
 /// A queue that drops packets that do not fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DropTail {
-    /// A size such as "64 kB", or "100 packets".
+    /// The capacity: a size such as "64 kB", or "100 packets".
     pub limit: Limit,
 }
 
 /// Random early detection (Floyd and Jacobson, 1993).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Red {
-    /// A size such as "64 kB", or "100 packets".
+    /// The capacity: a size such as "64 kB", or "100 packets".
     pub limit: Limit,
-    /// Below this average nothing is dropped: a third of `max` where absent. In the limit's unit.
+    /// Nothing is dropped while the average queue is below this: a third of `max` where absent. In the limit's unit.
     pub min: Option<Limit>,
-    /// At this average packets are dropped with `max_probability`: half of the limit where absent.
+    /// The average queue at which packets are dropped with `max_probability`: half of the limit where absent. In the limit's
+    /// unit.
     pub max: Option<Limit>,
-    /// The probability at `max`: 10 % where absent.
+    /// The probability of a drop at `max`: 10 % where absent.
     pub max_probability: Option<Ratio>,
-    /// Whether the probability grows on from `max` to twice `max`: true where absent.
+    /// Whether the probability rises from `max_probability` at `max` to 1 at twice `max`, or jumps to 1 at `max`: true where
+    /// absent.
     pub gentle: Option<bool>,
-    /// The average's weight is 2 to the minus this: 9 where absent.
+    /// The weight of the newest sample in the average is 2 to the power of minus this: 9 where absent.
     #[serde(default, deserialize_with = "text::whole_option::<0, 24, _, _>")]
     #[schemars(range(max = 24))]
     pub weight_exponent: Option<u32>,
@@ -57,11 +59,11 @@ pub struct Red {
 /// Controlled delay (RFC 8289).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CoDel {
-    /// A size such as "64 kB", or "100 packets".
+    /// The capacity: a size such as "64 kB", or "100 packets".
     pub limit: Limit,
-    /// The acceptable time to wait: 5 ms where absent.
+    /// The acceptable queueing delay: 5 ms where absent.
     pub target: Option<Duration>,
-    /// How long a longer wait is tolerated: 100 ms where absent.
+    /// How long the delay may exceed the target before a packet is dropped: 100 ms where absent.
     pub interval: Option<Duration>,
 }
 

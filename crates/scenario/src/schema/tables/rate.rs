@@ -41,7 +41,7 @@ pub struct Constant {
 /// A token bucket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenBucket {
-    /// The rate at which tokens gather.
+    /// The rate at which tokens are added.
     pub rate: Bandwidth,
     /// Bytes that may leave at once after an idle time: the size of the bucket.
     pub burst: Bytes,
@@ -59,31 +59,30 @@ fn unlimited() -> Bandwidth {
 pub struct Trace {
     /// The file, relative to the scenario's.
     pub trace: String,
-    /// `mahimahi`, `columns` or `json`; recognised where absent.
+    /// `mahimahi`, `columns` or `json`; recognised from the file where absent.
     pub format: Option<TraceKind>,
     /// The unit of a table's rates. Required unless the column's heading ends in bps, kbps, mbps or bytes_per_s.
     pub unit: Option<RateUnit>,
-    /// Which column of a table holds the rates: 1 where absent; times, in seconds, are column 0.
+    /// The column of a table that holds the rates: 1 where absent. Column 0 holds the times, in seconds.
     #[serde(default, deserialize_with = "text::whole_option::<1, 999, _, _>")]
     #[schemars(range(min = 1, max = 999))]
     pub column: Option<usize>,
-    /// `loop`, or `hold`: the last rate for ever.
+    /// What follows the end of the recording: `loop` (it repeats) or `hold` (the last rate stays).
     #[serde(default)]
     pub at_end: AtEnd,
-    /// How far into the recording it begins: `trace_offset` of the scenario where absent. What loops wraps around: after the
-    /// end come the beginning, and then the offset again.
-    /// `random` draws the beginning from the run's seed, one for each link.
+    /// Where in the recording the trace begins; the scenario's `trace_offset` where absent. With `at_end = "loop"` the
+    /// beginning of the recording follows its end. `random` draws the offset from the run's seed, separately for each link.
     pub offset: Option<Offset>,
-    /// How much of the recording is used, from the offset on; all of it where absent. Traces of a pair that differ in length
-    /// stay together if they have the same. With a random offset it is the first part of the recording, in which the trace begins
-    /// anywhere.
+    /// How much of the recording is used, from the offset on; all of it where absent. Two traces that were recorded together
+    /// and differ in length stay aligned if both have the same duration. With a random offset only the first part of the
+    /// recording, of this length, is used, and the trace begins anywhere in it.
     pub duration: Option<Duration>,
-    /// The factor of the recorded rates.
+    /// The factor by which the recorded rates are multiplied.
     #[serde(default = "unscaled", deserialize_with = "text::number::<0, 1000000, _>")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub scale: f64,
-    /// What is done with a recorded latency: `ignore`, `round-trip` (half of it is added to the delay of each direction that
-    /// follows the trace) or `one-way` (all of it is).
+    /// How a recorded latency is used: `ignore`, `round-trip` (half of it is added to the delay of each direction that
+    /// follows the trace) or `one-way` (all of it is added).
     #[serde(default)]
     pub latency: LatencyUse,
     /// The recording, once the file was read.
@@ -128,29 +127,29 @@ pub struct Synthetic {
     pub synthetic: String,
     /// The mean rate in the long run.
     pub mean: Bandwidth,
-    /// After which time the rate begins again; steps last one second.
+    /// The time after which the rate repeats. It changes once a second.
     #[serde(default = "an_hour")]
     pub period: Duration,
-    /// Which of the possible rates; the run's seed where absent. Both directions of a link follow the same one.
+    /// The seed of the rate; the run's seed where absent. Both directions of a link have the same rate.
     #[serde(default, deserialize_with = "text::whole_option::<0, 9223372036854775807, _, _>")]
     pub seed: Option<u64>,
-    /// The logit of the typical rate over that of the fastest modulation.
+    /// The logit of the ratio of the typical rate to that of the fastest modulation; the kind's where absent.
     #[serde(default, deserialize_with = "text::number_option::<-50, 50, _>")]
     #[schemars(range(min = -50, max = 50))]
     pub headroom: Option<f64>,
-    /// How far that logit varies, as a standard deviation.
+    /// The standard deviation of that logit over time; the kind's where absent.
     #[serde(default, deserialize_with = "text::number_option::<0, 50, _>")]
     #[schemars(range(min = 0, max = 50))]
     pub spread: Option<f64>,
-    /// After which time its correlation has fallen to 1/e.
+    /// The time after which the autocorrelation of that logit has fallen to 1/e; the kind's where absent.
     pub correlation_time: Option<Duration>,
-    /// How much neighbouring seconds differ, as a standard deviation of logarithms.
+    /// The standard deviation of the logarithm of a factor that is new in every second; the kind's where absent.
     #[serde(default, deserialize_with = "text::number_option::<0, 3, _>")]
     #[schemars(range(min = 0, max = 3))]
     pub noise: Option<f64>,
-    /// The mean time from one outage to the next.
+    /// The mean time from one outage to the next; the kind's where absent.
     pub between_outages: Option<Duration>,
-    /// The mean length of an outage, `0 s` for none.
+    /// The mean length of an outage, `0 s` for none; the kind's where absent.
     pub outage: Option<Duration>,
     /// The stream of random numbers, which follows from the link's name.
     #[serde(skip)]

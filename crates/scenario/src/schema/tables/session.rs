@@ -18,17 +18,17 @@ pub struct Path {
     pub name: String,
     /// Names of its links, from the client to the server.
     pub links: Vec<String>,
-    /// Use it only when no other works.
+    /// Use the path only while no other one works.
     #[serde(default)]
     pub backup: bool,
-    /// Bytes cost money on this path. It changes nothing in a run; metrics say what was sent there.
+    /// Bytes cost money on this path. This changes nothing in a run; the metrics count what was sent there.
     #[serde(default)]
     pub metered: bool,
     /// The congestion control of its subflows; the transport's where absent.
     #[serde(default)]
     #[schemars(schema_with = "congestion_control_schema")]
     pub congestion_control: Option<Choice>,
-    /// The version of the Internet Protocol, 4 or 6, which decides the size of the header.
+    /// The version of the Internet Protocol, 4 or 6. It decides the size of the headers.
     #[serde(default = "version_4", deserialize_with = "text::whole::<4, 6, _, _>")]
     #[schemars(range(min = 4, max = 6))]
     pub ip: u8,
@@ -51,17 +51,17 @@ impl Named for Path {
 /// One or more viewers of the same kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
-    /// Names of its paths, the first for the initial subflow; all paths where absent.
+    /// Names of the session's paths, the first for the initial subflow; all paths where absent.
     pub paths: Vec<String>,
     /// Keys of `[transport]` that are different for this session.
     pub transport: Option<Transport>,
-    /// What is transferred: { kind = "progressive", ... }, { kind = "dash", ... } or { kind = "bulk" }; endless bulk where
-    /// absent.
+    /// The content: { kind = "progressive", ... }, { kind = "dash", ... } or { kind = "bulk" }; an endless bulk download
+    /// where absent.
     pub video: Video,
-    /// Who watches: a name, or { kind, ... }; where absent `vlc` for a progressive video, `dash.js-5` for DASH, `bulk` for
+    /// The player: a name, or { kind, ... }; where absent `vlc` for a progressive video, `dash.js-5` for DASH, `bulk` for
     /// bulk.
     pub player: Player,
-    /// What is measured of a DASH video, and when: { from, to, ... }.
+    /// Which part of a DASH session is measured, and the weights of its QoE: { from, to, ... }.
     pub statistics: Option<Statistics>,
     /// How many viewers of this kind, and when they begin.
     #[serde(flatten, skip_deserializing)]
@@ -79,31 +79,31 @@ impl Started for Session {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Statistics {
-    /// When counting begins, since the session's start.
+    /// When measuring begins, after the session's start.
     pub from: Duration,
-    /// When counting ends, since the session's start; with the session where absent.
+    /// When measuring ends, after the session's start; at the end of the session where absent.
     pub to: Option<Duration>,
-    /// Linear QoE: price of a change by one kbit/s (Yin et al., balanced).
+    /// Linear QoE: the penalty for a change of the bitrate, per kbit/s (Yin et al., balanced).
     #[serde(deserialize_with = "price")]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub switch_penalty: f64,
-    /// Linear QoE: price of a second of stall, kbit/s.
+    /// Linear QoE: the penalty for a second of stall, in kbit/s.
     #[serde(deserialize_with = "price")]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub stall_penalty: f64,
-    /// Linear QoE: price of a second of start-up, kbit/s.
+    /// Linear QoE: the penalty for a second of start-up, in kbit/s.
     #[serde(deserialize_with = "price")]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub startup_penalty: f64,
-    /// Log QoE: price of a change by one.
+    /// Log QoE: the penalty for a change of the logarithm by one.
     #[serde(deserialize_with = "price")]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub log_switch_penalty: f64,
-    /// Log QoE: price of a second of stall (Pensieve).
+    /// Log QoE: the penalty for a second of stall (Pensieve).
     #[serde(deserialize_with = "price")]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub log_stall_penalty: f64,
-    /// Log QoE: price of a second of start-up.
+    /// Log QoE: the penalty for a second of start-up.
     #[serde(deserialize_with = "price")]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub log_startup_penalty: f64,
@@ -156,7 +156,7 @@ pub struct Traffic {
     pub kind: TrafficKind,
     /// The name of its path.
     pub path: String,
-    /// The control of its congestion window: a name, or a table with `name` and options.
+    /// The congestion control: a name, or a table with `name` and options.
     #[serde(default = "cubic")]
     #[schemars(schema_with = "congestion_control_schema")]
     pub congestion_control: Choice,
@@ -164,7 +164,7 @@ pub struct Traffic {
     #[serde(flatten, skip_deserializing)]
     #[schemars(!skip_deserializing)]
     pub starts: Starts,
-    /// When they end; with the run where absent.
+    /// When they end; at the end of the run where absent.
     pub stop: Option<Duration>,
     /// Bytes of each download; endless where absent.
     pub size: Option<Bytes>,

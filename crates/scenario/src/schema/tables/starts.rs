@@ -8,15 +8,15 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Starts {
-    /// How many of this kind.
+    /// The number of sessions or downloads that are like this one.
     #[serde(deserialize_with = "text::whole::<1, 100000, _, _>")]
     #[schemars(range(min = 1, max = 100_000))]
     pub count: u32,
     /// When the first of them begins.
     pub start: Duration,
-    /// Each of them begins at a random moment within this after its start, so that every seed has phases of its own.
+    /// Each begins at a random time within this after its start, so that every seed has phases of its own.
     pub start_spread: Duration,
-    /// The time from each one's beginning to the next one's.
+    /// The time from the start of each of them to that of the next.
     pub stagger: Duration,
 }
 

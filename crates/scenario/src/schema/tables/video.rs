@@ -16,39 +16,40 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Video {
-    /// One file that is played while it is fetched.
+    /// One file that is played while it is downloaded.
     Progressive(Progressive),
     /// Media segments in several representations.
     Dash(Dash),
-    /// Bytes without meaning.
+    /// A download of bytes.
     Bulk(Bulk),
 }
 
 by_kind!(Video, "kind of video", { "progressive" => Progressive(Progressive), "dash" => Dash(Dash), "bulk" => Bulk(Bulk) });
 
-/// One file that is played while it is fetched.
+/// One file that is played while it is downloaded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Progressive {
     /// The size of the file, such as "409 MB".
     pub size: Bytes,
-    /// Its mean rate, such as "5.24 Mb/s"; the playing time is size over rate.
+    /// The mean rate, such as "5.24 Mb/s"; the playing time is the size over the rate.
     pub rate: Bandwidth,
     /// Pictures per second: a number, or a ratio such as "24000/1001".
     #[serde(default)]
     pub fps: Fps,
-    /// Which of the synthetic sequences of picture sizes; independent of the run's seed, so repeated runs play the same file.
+    /// The seed of the synthetic picture sizes. It is independent of the run's seed, so that all runs play the same file.
     #[serde(default = "first", deserialize_with = "text::whole::<0, 4294967295, _, _>")]
     #[schemars(range(max = 4_294_967_295u64))]
     pub seed: u64,
-    /// Coefficient of variation of sizes between scenes; as measured.
+    /// The coefficient of variation of picture sizes between scenes. The default was measured
+    /// (`crates/media/src/frames.rs`).
     #[serde(default = "scene_variation", deserialize_with = "text::number::<0, 10, _>")]
     #[schemars(range(min = 0, max = 10))]
     pub scene_variation: f64,
-    /// The same between pictures of a kind within a scene.
+    /// The same between pictures of one kind within a scene.
     #[serde(default = "picture_variation", deserialize_with = "text::number::<0, 10, _>")]
     #[schemars(range(min = 0, max = 10))]
     pub picture_variation: f64,
-    /// Mean length of a scene.
+    /// The mean length of a scene.
     #[serde(default = "scene_length")]
     pub scene_length: Duration,
 }
@@ -80,37 +81,37 @@ pub struct Dash {
     #[serde(default)]
     #[schemars(schema_with = "names_of_ladders")]
     pub ladder: Option<String>,
-    /// Or an MPD, relative to the scenario's file, with the sizes that it states.
+    /// In place of a ladder: an MPD, relative to the scenario's file, with the sizes that it states.
     pub mpd: Option<String>,
-    /// Or a JSON table of sizes: `segment_duration_ms`, `bitrates_kbps`, `segment_sizes_bits`.
+    /// In place of a ladder: a JSON table of sizes, with `segment_duration_ms`, `bitrates_kbps`, `segment_sizes_bits`.
     pub table: Option<String>,
-    /// Play no more than this; a live MPD ends here.
+    /// The longest playing time; a live MPD ends then.
     pub duration: Option<Duration>,
-    /// Of an MPD: this period only, counted from one; all, one after the other, where absent.
+    /// Of an MPD: the only period that is played, counted from one; all of them, one after the other, where absent.
     #[serde(default, deserialize_with = "text::whole_option::<1, 10000, _, _>")]
     #[schemars(range(min = 1, max = 10_000))]
     pub period: Option<usize>,
-    /// Of an MPD: this one of each period, counted from one; the video with the highest bitrate where absent.
+    /// Of an MPD: the adaptation set of each period, counted from one; the video with the highest bitrate where absent.
     #[serde(default, deserialize_with = "text::whole_option::<1, 10000, _, _>")]
     #[schemars(range(min = 1, max = 10_000))]
     pub adaptation_set: Option<usize>,
-    /// Of an MPD: how long media segments are where only the file's index says it.
+    /// Of an MPD: the duration of media segments, needed where only the index of the media file has it.
     pub segment_duration: Option<Duration>,
-    /// How much the sizes of scenes vary, as a coefficient of variation: 0.222 for a ladder, and 0 (sizes as they are) for an
-    /// MPD or a table, where absent.
+    /// The coefficient of variation of sizes between scenes. Where absent: 0.222 for a ladder, 0 (sizes as they are) for an
+    /// MPD or a table.
     #[serde(default, deserialize_with = "text::number_option::<0, 10, _>")]
     #[schemars(range(min = 0, max = 10))]
     pub scene_variation: Option<f64>,
-    /// Mean length of a scene.
+    /// The mean length of a scene.
     #[serde(default = "segment_scene_length")]
     pub scene_length: Duration,
-    /// Which of the synthetic sequences of sizes; independent of the run's seed.
+    /// The seed of these variations; independent of the run's seed.
     #[serde(default = "first", deserialize_with = "text::whole::<0, 4294967295, _, _>")]
     #[schemars(range(max = 4_294_967_295u64))]
     pub seed: u64,
-    /// Bytes of an initialisation segment: 672 B where neither this nor the MPD says it.
+    /// Bytes of an initialisation segment; where absent those that the MPD states, or 672 B.
     pub init: Option<Bytes>,
-    /// Bytes of the MPD: its own size, or 9321 B; 0 B if the player has it already.
+    /// Bytes of the MPD that the player downloads; where absent its own size, or 9321 B. 0 B if the player has it already.
     pub manifest: Option<Bytes>,
     /// The MPD or the table as it was read.
     #[serde(skip)]
@@ -125,10 +126,10 @@ fn names_of_ladders(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "enum": names, "x-expected": format!("one of {}", names.join(", ")) })
 }
 
-/// Bytes without meaning.
+/// A download of bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bulk {
-    /// How many; endless where absent.
+    /// The number of bytes; endless where absent.
     pub size: Option<Bytes>,
 }
 
