@@ -9,7 +9,7 @@ use anabranch_events::{Log, TransportEvent};
 use anabranch_network::Streams;
 use anabranch_observation::Observer;
 use anabranch_segment::Segment;
-use anabranch_stack::connection::{Config, Connection, Entropy, Transmit};
+use anabranch_stack::connection::{Config, Connection, Entropy};
 use anabranch_units::{Instant, PathId, SubflowId};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
@@ -119,10 +119,6 @@ impl Retired {
 
     pub fn poll_timeout(&self, side: Side) -> Option<Instant> {
         if side == Side::Client { self.client.poll_timeout() } else { self.server.as_ref()?.poll_timeout() }
-    }
-
-    pub fn poll_transmit(&mut self, now: Instant, side: Side) -> Option<Transmit> {
-        self.end(side)?.poll_transmit(now)
     }
 
     /// Whether both ends are closed.

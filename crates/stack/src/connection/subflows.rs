@@ -30,7 +30,7 @@ impl DataOptions {
 
     /// Payload of a full segment on the subflow, given the options that data carries there.
     pub fn full_payload(self, subflow: &Subflow) -> u32 {
-        let timestamps = if subflow.peer.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let timestamps = if subflow.peer().timestamps { TIMESTAMPS_LEN } else { 0 };
         let mptcp = match self.mode {
             Mode::Plain if subflow.infinite_from != Some(subflow.sender.next()) => 0,
             _ if self.wide_data_seq => 28,
@@ -99,8 +99,6 @@ pub(super) struct Subflows {
     standing: Standing,
     /// Subflows that may have changed since their view was written.
     changed: SubflowSet,
-    /// Subflows that have sent since their view was written, and changed in nothing else that it shows.
-    sent: SubflowSet,
     /// Subflows that may have changed since their business was looked at.
     unexamined: SubflowSet,
     business: Business,
@@ -112,7 +110,6 @@ pub(super) struct Subflows {
     untimed: SubflowSet,
     /// No timer of another subflow is due before this.
     earliest: Instant,
-    /// What the views were written with.
     options: DataOptions,
 }
 
@@ -124,7 +121,6 @@ impl Subflows {
             views: Vec::new(),
             standing: Standing::default(),
             changed: SubflowSet::EMPTY,
-            sent: SubflowSet::EMPTY,
             unexamined: SubflowSet::EMPTY,
             business: Business::default(),
             owing: SubflowSet::EMPTY,
@@ -133,6 +129,24 @@ impl Subflows {
             earliest: Instant::FAR_FUTURE,
             options,
         }
+    }
+
+    /// What decides how many bytes of options data carries.
+    #[inline]
+    pub fn options(&self) -> DataOptions {
+        self.options
+    }
+
+    /// Another protocol is in use from here on.
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.options.mode = mode;
+        self.changed = SubflowSet::below(self.subflows.len());
+    }
+
+    /// The peer has sent DSS after the handshake.
+    pub fn confirm(&mut self) {
+        self.options.confirmed = true;
+        self.changed = SubflowSet::below(self.subflows.len());
     }
 
     pub fn len(&self) -> usize {
@@ -177,19 +191,23 @@ impl Subflows {
         &mut self.subflows[at]
     }
 
-    /// A subflow that is about to send a packet with new data. Of its view only the counts of data change, unless it was
-    /// idle: then the control may change the window.
+    /// Has a subflow `send` a packet with new data. Of its view only the counts of data change, unless it was idle: then the control
+    /// may change the window.
     #[inline]
-    pub fn sending(&mut self, at: usize) -> &mut Subflow {
-        let subflow = &self.subflows[at];
-        if subflow.sender.board().is_empty() || subflow.infinite_from.is_some() {
+    pub fn send<T>(&mut self, at: usize, send: impl FnOnce(&mut Subflow) -> T) -> T {
+        let subflow = &mut self.subflows[at];
+        let may_change = subflow.sender.board().is_empty() || subflow.infinite_from.is_some();
+        let sent = send(subflow);
+        if may_change {
             self.mark(at);
         } else {
-            self.sent.insert(at);
+            let view = &mut self.views[at];
+            subflow.count_data(view);
+            self.standing.note_room(at, view, self.commit);
             self.unsettled.insert(at);
             self.untimed.insert(at);
         }
-        &mut self.subflows[at]
+        sent
     }
 
     /// Stores a mapping of the peer in place of those that are used. No view shows mappings.
@@ -214,6 +232,17 @@ impl Subflows {
             business.queued.put(at, !subflow.queue.is_empty());
             business.watched.put(at, subflow.sender.is_watched());
         }
+    }
+
+    /// Subflows that may owe the peer an acknowledgment, now or later. One that is not in the set owes none.
+    #[inline]
+    pub fn may_owe(&self) -> SubflowSet {
+        let owes = |(at, subflow): (usize, &Subflow)| subflow.receiver.owes_ack() && !self.owing.contains(at);
+        debug_assert!(
+            !self.subflows.iter().enumerate().any(owes),
+            "a receiver that was not marked owes an acknowledgment"
+        );
+        self.owing
     }
 
     /// Subflows that owe the peer an acknowledgment now.
@@ -264,7 +293,7 @@ impl Subflows {
 
     /// Removes a subflow; those after it move to the position before theirs.
     pub fn remove(&mut self, at: usize) -> Subflow {
-        (self.business, self.standing, self.sent) = (Business::default(), Standing::default(), SubflowSet::EMPTY);
+        (self.business, self.standing) = (Business::default(), Standing::default());
         self.mark_all(self.subflows.len() - 1);
         self.views.remove(at);
         self.subflows.remove(at)
@@ -272,12 +301,12 @@ impl Subflows {
 
     /// The subflows as schedulers see them.
     #[inline]
-    pub fn views(&mut self, options: DataOptions) -> &[SubflowView] {
-        self.update_views(options);
+    pub fn views(&mut self) -> &[SubflowView] {
+        self.update_views();
         &self.views
     }
 
-    /// The view of a subflow that nothing but packets with new data has changed since views were read.
+    /// The view of a subflow that nothing but [packets with new data](Subflows::send) has changed since views were read.
     #[inline]
     pub fn latest_view(&self, at: usize) -> &SubflowView {
         debug_assert!(!self.changed.contains(at), "the view of subflow {at} is out of date");
@@ -286,14 +315,14 @@ impl Subflows {
 
     /// What the views say, in sets.
     #[inline]
-    pub fn standing(&mut self, options: DataOptions) -> &Standing {
-        self.update_views(options);
+    pub fn standing(&mut self) -> &Standing {
+        self.update_views();
         &self.standing
     }
 
     /// A subflow that is about to change, and the views of all as they are before that.
-    pub fn with_views(&mut self, at: usize, options: DataOptions) -> (&mut Subflow, &[SubflowView]) {
-        self.update_views(options);
+    pub fn with_views(&mut self, at: usize) -> (&mut Subflow, &[SubflowView]) {
+        self.update_views();
         self.mark(at);
         (&mut self.subflows[at], &self.views)
     }
@@ -347,28 +376,19 @@ impl Subflows {
 
     /// Writes the views that are out of date.
     #[inline]
-    fn update_views(&mut self, options: DataOptions) {
-        if options != self.options {
-            self.options = options;
-            self.changed = SubflowSet::below(self.subflows.len());
+    fn update_views(&mut self) {
+        if !self.changed.is_empty() {
+            self.write_views();
         }
-        if !self.changed.union(self.sent).is_empty() {
-            self.write_views(options);
-        }
-        let truth = |subflow: &Subflow| subflow.view(options.full_payload(subflow));
+        let truth = |subflow: &Subflow| subflow.view(self.options.full_payload(subflow));
         debug_assert!(self.subflows.iter().map(truth).eq(self.views.iter().copied()), "a view is out of date");
     }
 
     #[inline(never)]
-    fn write_views(&mut self, options: DataOptions) {
-        for at in std::mem::take(&mut self.sent).iter() {
-            let view = &mut self.views[at];
-            self.subflows[at].count_data(view);
-            self.standing.note_room(at, view, self.commit);
-        }
+    fn write_views(&mut self) {
         for at in std::mem::take(&mut self.changed).iter() {
             let (subflow, view) = (&self.subflows[at], &mut self.views[at]);
-            *view = subflow.view(options.full_payload(subflow));
+            *view = subflow.view(self.options.full_payload(subflow));
             self.standing.note(at, view, self.commit);
         }
     }

@@ -1,6 +1,6 @@
-//! Header prediction against the ordered checks: two equal clients get the same segments of a server, some of them
-//! changed at random, and only one client predicts. Whatever arrives, both send the same, emit the same events, and are
-//! in the same state.
+//! Header prediction against the ordered checks, and the question whether anything may be sent against the choice of the next
+//! segment: two equal clients get the same segments of a server, some of them changed at random, and only one client predicts and
+//! asks. Whatever arrives, both send the same, emit the same events, and are in the same state.
 
 use super::predict::PREDICTION;
 use super::wraps::common::{Seeded, config};
