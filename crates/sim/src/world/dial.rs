@@ -135,16 +135,23 @@ impl Retired {
 }
 
 /// Passes the events of one end of a connection to the observer.
+#[inline]
 pub(super) fn see(observer: &mut Observer, side: Side, log: &mut Log<TransportEvent>, first_subflow: u16) {
     if first_subflow > 0 && !log.is_empty() {
-        let mut raised = Log::default();
-        for (at, event) in log.drain() {
-            raised.emit(at, event.map_subflows(|subflow| SubflowId(subflow.0.saturating_add(first_subflow))));
-        }
-        return see(observer, side, &mut raised, 0);
+        raise_numbers(log, first_subflow);
     }
     match side {
         Side::Client => observer.see_receiver(log),
         Side::Server => observer.see_sender(log),
     }
+}
+
+/// Subflows of later connections have the numbers after those of the first.
+#[cold]
+fn raise_numbers(log: &mut Log<TransportEvent>, first_subflow: u16) {
+    let mut raised = Log::default();
+    for (at, event) in log.drain() {
+        raised.emit(at, event.map_subflows(|subflow| SubflowId(subflow.0.saturating_add(first_subflow))));
+    }
+    *log = raised;
 }

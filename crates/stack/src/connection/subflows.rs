@@ -97,6 +97,9 @@ pub(super) struct Subflows {
     /// In the same order.
     views: Vec<SubflowView>,
     standing: Standing,
+    /// Subflows on which new data waited for a burst when it was last asked about, and that are the same since unless they are in
+    /// `changed`.
+    deferring: SubflowSet,
     /// Subflows that may have changed since their view was written.
     changed: SubflowSet,
     /// Subflows that may have changed since their business was looked at.
@@ -120,6 +123,7 @@ impl Subflows {
             commit,
             views: Vec::new(),
             standing: Standing::default(),
+            deferring: SubflowSet::EMPTY,
             changed: SubflowSet::EMPTY,
             unexamined: SubflowSet::EMPTY,
             business: Business::default(),
@@ -201,6 +205,7 @@ impl Subflows {
         if may_change {
             self.mark(at);
         } else {
+            self.deferring.remove(at);
             let view = &mut self.views[at];
             subflow.count_data(view);
             self.standing.note_room(at, view, self.commit);
@@ -293,7 +298,7 @@ impl Subflows {
 
     /// Removes a subflow; those after it move to the position before theirs.
     pub fn remove(&mut self, at: usize) -> Subflow {
-        (self.business, self.standing) = (Business::default(), Standing::default());
+        (self.business, self.standing, self.deferring) = (Business::default(), Standing::default(), SubflowSet::EMPTY);
         self.mark_all(self.subflows.len() - 1);
         self.views.remove(at);
         self.subflows.remove(at)
@@ -331,8 +336,17 @@ impl Subflows {
     /// bursts, so this only leaves something for the end of the burst.
     ///
     /// [`Sender::defers_for_burst`]: crate::subflow::Sender::defers_for_burst
+    #[inline]
     pub fn defers_for_burst(&mut self, now: Instant, at: usize, unsent: u64, full: u32) -> bool {
-        let defers = self.subflows[at].sender.defers_for_burst(now, unsent, full);
+        let sender = &mut self.subflows[at].sender;
+        let unchanged = self.deferring.contains(at) && !self.changed.contains(at);
+        let defers = if unchanged && sender.still_defers(now, unsent) {
+            debug_assert!(sender.defers_for_burst(now, unsent, full), "the subflow has changed");
+            true
+        } else {
+            sender.defers_for_burst(now, unsent, full)
+        };
+        self.deferring.put(at, defers);
         if defers {
             self.unsettled.insert(at);
         }
@@ -386,7 +400,9 @@ impl Subflows {
 
     #[inline(never)]
     fn write_views(&mut self) {
-        for at in std::mem::take(&mut self.changed).iter() {
+        let changed = std::mem::take(&mut self.changed);
+        self.deferring = self.deferring.without(changed);
+        for at in changed.iter() {
             let (subflow, view) = (&self.subflows[at], &mut self.views[at]);
             *view = subflow.view(self.options.full_payload(subflow));
             self.standing.note(at, view, self.commit);
