@@ -55,6 +55,7 @@ impl Connection {
     }
 
     /// Takes the chosen data from where it is.
+    #[inline]
     fn take(&mut self, at: usize, chunk: Chunk, source: Source) {
         match source {
             Source::Queue => {

@@ -2,13 +2,13 @@
 
 use super::{Connection, Mode, Transmit};
 use crate::scheduler::Sent;
-use crate::subflow::{Chunk, Opening, State};
+use crate::subflow::{Chunk, Opening, State, Subflow};
 use anabranch_events::{CloseReason, SendKind, TransportEvent};
 use anabranch_segment::{
     CapableFlags, DataSeq, Dss, Flags, MAX_OPTIONS_LEN, Mapping, MptcpOption, SackBlock, SackBlocks, Segment,
     SynOptions, Timestamps,
 };
-use anabranch_units::{Bandwidth, Duration, Instant, SubflowId};
+use anabranch_units::{Bandwidth, Duration, Instant};
 
 const CAPABLE_FLAGS: CapableFlags =
     CapableFlags { checksum_required: false, deny_join_initial: false, hmac_sha256: true };
@@ -215,22 +215,23 @@ impl Connection {
         }
         let new = kind == SendKind::New;
         if self.switches.last != Some(subflow) || (new && self.switches.last_new != Some(subflow)) {
-            self.note_switch(now, subflow, new, offset);
+            self.note_switch(now, at, new, offset);
         }
     }
 
     /// The segment's subflow is not that of the last one, or of the last one with `new` data.
     #[inline(never)]
-    fn note_switch(&mut self, now: Instant, subflow: SubflowId, new: bool, offset: u64) {
+    fn note_switch(&mut self, now: Instant, at: usize, new: bool, offset: u64) {
+        let subflow = self.subflows[at].id;
         let from_any = self.switches.last.replace(subflow).filter(|last| *last != subflow);
         let from_new = if new { self.switches.last_new.replace(subflow).filter(|last| *last != subflow) } else { None };
         let Some(from) = from_any.or(from_new) else { return };
         let options = self.subflows.options();
-        let estimate = |id| {
-            let subflow = self.subflows.iter().find(|subflow| subflow.id == id);
-            subflow.map_or((Duration::ZERO, 0.0), |s| (s.sender.rtt().srtt(), s.window_rate(options.full_payload(s))))
-        };
-        let ((rtt_from, rate_from), (rtt_to, rate_to)) = (estimate(from), estimate(subflow));
+        let estimate = |s: &Subflow| (s.sender.rtt().srtt(), s.window_rate(options.full_payload(s)));
+        let (rtt_to, rate_to) = estimate(&self.subflows[at]);
+        // The earlier one may be closed.
+        let earlier = self.subflows.iter().find(|subflow| subflow.id == from);
+        let (rtt_from, rate_from) = earlier.map_or((Duration::ZERO, 0.0), estimate);
         let event = TransportEvent::PathSwitched {
             from,
             to: subflow,

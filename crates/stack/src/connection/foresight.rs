@@ -74,7 +74,16 @@ impl Foresight {
     }
 
     /// Data was acknowledged on a subflow: it works, and what the others have not sent again of its data need not be.
+    #[inline]
     pub fn heard(&mut self, subflow: &mut Subflow, outgoing: &mut Outgoing) {
+        if !self.given_up.is_empty() {
+            self.take_back(subflow, outgoing);
+        }
+    }
+
+    /// Takes back that a subflow was given up, if it was.
+    #[cold]
+    fn take_back(&mut self, subflow: &mut Subflow, outgoing: &mut Outgoing) {
         if let Some(index) = self.given_up.iter().position(|id| *id == subflow.id) {
             self.given_up.swap_remove(index);
             outgoing.cancel_reinjections(subflow.id);
