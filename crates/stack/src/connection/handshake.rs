@@ -317,7 +317,6 @@ impl Connection {
 
     /// Joins on every path that lacks a subflow.
     #[inline]
-    #[inline]
     pub(super) fn open_missing_subflows(&mut self, now: Instant) {
         if self.may_join() {
             self.join_missing_paths(now);
