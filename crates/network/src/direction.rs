@@ -98,8 +98,8 @@ impl<P: Packet> Direction<P> {
         direction
     }
 
-    /// Sends a packet into the link.
-    #[inline]
+    /// Sends a packet into the link. Inlined, so that the packet is built where the link keeps it.
+    #[inline(always)]
     pub fn send(&mut self, now: Instant, packet: P) {
         self.advance(now);
         let bytes = packet.bytes();
@@ -265,10 +265,7 @@ impl<P: Packet> Direction<P> {
             self.backlog.remove(packet.bytes);
             match self.queue.depart(now, packet, self.backlog) {
                 Departure::Send => return self.begin_service(now, packet),
-                Departure::Drop => {
-                    self.packets.remove_head();
-                    self.drop_packet(now, DropCause::Queue, packet.bytes);
-                }
+                Departure::Drop => self.drop_head(now, DropCause::Queue),
             }
         }
         self.queue.emptied(now);
@@ -302,7 +299,8 @@ impl<P: Packet> Direction<P> {
             && service.finish <= now
         {
             if service.fate.lost {
-                self.lose_head(service.finish);
+                // It was sent.
+                self.drop_head(service.finish, DropCause::Random);
             } else {
                 self.propagate(service);
             }
@@ -311,26 +309,35 @@ impl<P: Packet> Direction<P> {
         self.plan_delivery();
     }
 
-    /// The packet in service was sent, but is lost.
+    /// Drops the first packet that does not propagate.
     #[cold]
-    fn lose_head(&mut self, now: Instant) {
+    fn drop_head(&mut self, now: Instant, cause: DropCause) {
         let bytes = self.packets.head().map(|(packet, _)| packet.bytes());
         self.packets.remove_head();
         if let Some(bytes) = bytes {
-            self.drop_packet(now, DropCause::Random, bytes);
+            self.drop_packet(now, cause, bytes);
         }
     }
 
     #[inline]
     fn propagate(&mut self, Service { arrival, fate, .. }: Service) {
-        let copy = self.packets.head().filter(|_| fate.duplicated).map(|(packet, _)| packet.duplicate());
+        if fate.duplicated {
+            self.propagate_twice(arrival);
+        } else {
+            self.packets.propagate(arrival);
+        }
+        if !fate.unordered {
+            self.last_arrival = arrival;
+        }
+    }
+
+    #[cold]
+    fn propagate_twice(&mut self, arrival: Instant) {
+        let copy = self.packets.head().map(|(packet, _)| packet.duplicate());
         self.packets.propagate(arrival);
         if let Some(copy) = copy {
             self.stats.duplicated.add(copy.bytes());
             self.packets.propagate_copy(arrival, copy);
-        }
-        if !fate.unordered {
-            self.last_arrival = arrival;
         }
     }
 

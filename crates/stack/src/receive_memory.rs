@@ -33,24 +33,34 @@ pub(crate) struct ReceiveMemory {
     per_round: u64,
     /// The host has no memory for a larger buffer at present.
     frozen: bool,
+    /// See [`ReceiveMemory::payload`].
+    payload: u64,
 }
 
 impl ReceiveMemory {
     pub fn new(buffer: ReceiveBuffer) -> Self {
         let (Bytes(initial), Bytes(max)) = (buffer.initial, buffer.max.max(buffer.initial));
         let of_payload = |payload: u64| payload * WHOLE / DEFAULT_SHARE;
-        ReceiveMemory {
+        let mut memory = ReceiveMemory {
             bytes: of_payload(initial),
             most: of_payload(max),
             share: DEFAULT_SHARE,
             per_round: initial.clamp(1, FIRST_ROUND),
             frozen: false,
-        }
+            payload: 0,
+        };
+        memory.note_payload();
+        memory
+    }
+
+    /// To be called after any change of the memory or of the share of payload in it.
+    fn note_payload(&mut self) {
+        self.payload = (self.bytes * self.share / WHOLE).min(self.most * DEFAULT_SHARE / WHOLE);
     }
 
     /// The payload that it has room for; never more than the scenario's maximum.
     pub fn payload(&self) -> u64 {
-        (self.bytes * self.share / WHOLE).min(self.most * DEFAULT_SHARE / WHOLE)
+        self.payload
     }
 
     /// The share of payload in the memory.
@@ -60,7 +70,10 @@ impl ReceiveMemory {
 
     /// The packets need another share.
     pub fn set_share(&mut self, share: u64) {
-        self.share = share;
+        if self.share != share {
+            self.share = share;
+            self.note_payload();
+        }
     }
 
     /// The share that packets of this much payload need.
@@ -87,6 +100,7 @@ impl ReceiveMemory {
         let wanted = (payload.saturating_mul(WHOLE) / self.share).min(self.most);
         let grows = wanted > self.bytes;
         self.bytes = self.bytes.max(wanted);
+        self.note_payload();
         grows
     }
 }

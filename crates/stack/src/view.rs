@@ -25,7 +25,12 @@ impl Packets {
 
     /// The number for use in a formula; infinity for [`Packets::INFINITE`].
     pub fn as_f64(self) -> f64 {
-        if self == Packets::INFINITE { f64::INFINITY } else { self.0 as f64 / 4_294_967_296.0 }
+        match i64::try_from(self.0) {
+            // Processors convert signed integers.
+            Ok(fixed) => fixed as f64 / 4_294_967_296.0,
+            Err(_) if self == Packets::INFINITE => f64::INFINITY,
+            Err(_) => self.0 as f64 / 4_294_967_296.0,
+        }
     }
 
     /// Whole packets: how many may be sent.

@@ -228,18 +228,25 @@ impl TransportMetrics {
         TransportMetrics::new(start, &self.splits).observing(self.observed).within(self.window)
     }
 
-    /// Takes in one event of the endpoint that sends the content, in the order in which they were said.
+    /// Takes in one event of the endpoint that sends the content, in the order in which they were said. Most are of segments.
+    #[inline]
     pub fn observe_sender(&mut self, at: Instant, event: &TransportEvent) {
-        match *event {
-            TransportEvent::SegmentSent { subflow, kind, bytes, .. } => {
-                while self.splits.get(self.passed).is_some_and(|&split| split <= at) {
-                    self.passed += 1;
-                }
-                let passed = self.passed;
-                if let Some(subflow) = self.subflow(subflow.index()) {
-                    subflow.on_sent(kind, bytes, passed);
-                }
+        if let TransportEvent::SegmentSent { subflow, kind, bytes, .. } = *event {
+            while self.splits.get(self.passed).is_some_and(|&split| split <= at) {
+                self.passed += 1;
             }
+            let passed = self.passed;
+            if let Some(subflow) = self.subflow(subflow.index()) {
+                subflow.on_sent(kind, bytes, passed);
+            }
+        } else {
+            self.observe_change(at, event);
+        }
+    }
+
+    /// Takes in an event of the sender that is not of a segment.
+    fn observe_change(&mut self, at: Instant, event: &TransportEvent) {
+        match *event {
             TransportEvent::PathSwitched { any, new_data, .. } => {
                 self.path_switches += u64::from(any);
                 self.path_switches_new_data += u64::from(new_data);

@@ -9,7 +9,7 @@ use anabranch_events::{Log, TransportEvent};
 use anabranch_network::Streams;
 use anabranch_observation::Observer;
 use anabranch_segment::Segment;
-use anabranch_stack::connection::{Config, Connection, Entropy, Transmit};
+use anabranch_stack::connection::{Config, Connection, Entropy};
 use anabranch_units::{Instant, PathId, SubflowId};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
@@ -121,10 +121,6 @@ impl Retired {
         if side == Side::Client { self.client.poll_timeout() } else { self.server.as_ref()?.poll_timeout() }
     }
 
-    pub fn poll_transmit(&mut self, now: Instant, side: Side) -> Option<Transmit> {
-        self.end(side)?.poll_transmit(now)
-    }
-
     /// Whether both ends are closed.
     pub fn is_over(&self) -> bool {
         self.client.is_over() && self.server.as_ref().is_none_or(Connection::is_over)
@@ -139,16 +135,23 @@ impl Retired {
 }
 
 /// Passes the events of one end of a connection to the observer.
+#[inline]
 pub(super) fn see(observer: &mut Observer, side: Side, log: &mut Log<TransportEvent>, first_subflow: u16) {
     if first_subflow > 0 && !log.is_empty() {
-        let mut raised = Log::default();
-        for (at, event) in log.drain() {
-            raised.emit(at, event.map_subflows(|subflow| SubflowId(subflow.0.saturating_add(first_subflow))));
-        }
-        return see(observer, side, &mut raised, 0);
+        raise_numbers(log, first_subflow);
     }
     match side {
         Side::Client => observer.see_receiver(log),
         Side::Server => observer.see_sender(log),
     }
+}
+
+/// Subflows of later connections have the numbers after those of the first.
+#[cold]
+fn raise_numbers(log: &mut Log<TransportEvent>, first_subflow: u16) {
+    let mut raised = Log::default();
+    for (at, event) in log.drain() {
+        raised.emit(at, event.map_subflows(|subflow| SubflowId(subflow.0.saturating_add(first_subflow))));
+    }
+    *log = raised;
 }

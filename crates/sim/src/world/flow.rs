@@ -299,7 +299,7 @@ impl Flow {
         }
     }
 
-    /// Lets the application of this end read the available data; then come the segments of [`Flow::poll_transmit`].
+    /// Lets the application of this end read the available data; then come the segments of [`Flow::transmit`].
     #[inline]
     pub fn run_application(&mut self, now: Instant, side: Side) {
         match (side, &mut self.server) {
@@ -337,25 +337,18 @@ impl Flow {
         }
     }
 
-    /// The next segment that this end sends. Not inlined, for what is returned through it needs no copy.
-    #[inline(never)]
-    pub fn poll_transmit(&mut self, now: Instant, side: Side) -> Option<Transmit> {
-        if !self.retired.is_empty()
-            && let Some(transmit) = self.poll_retired(now, side)
-        {
-            return Some(transmit);
+    /// Passes the segments that this end sends now to `send`, which returns true.
+    #[inline]
+    pub fn transmit(&mut self, now: Instant, side: Side, send: &mut dyn FnMut(Transmit) -> bool) {
+        for end in self.retired.iter_mut().filter_map(|old| old.end(side)) {
+            end.transmit(now, send);
         }
         match (side, &mut self.server) {
-            (Side::Client, _) if !self.begun => None,
-            (Side::Client, _) => self.client.connection.poll_transmit(now),
-            (Side::Server, Server::Accepted(end)) => end.connection.poll_transmit(now),
-            (Side::Server, _) => None,
+            (Side::Client, _) if !self.begun => {}
+            (Side::Client, _) => self.client.connection.transmit(now, send),
+            (Side::Server, Server::Accepted(end)) => end.connection.transmit(now, send),
+            (Side::Server, _) => {}
         }
-    }
-
-    #[cold]
-    fn poll_retired(&mut self, now: Instant, side: Side) -> Option<Transmit> {
-        self.retired.iter_mut().find_map(|old| old.poll_transmit(now, side))
     }
 
     /// The client's interface on a path went down or came up.

@@ -261,19 +261,20 @@ impl<'a> World<'a> {
         let component = self.component(flow, side);
         let end = &mut self.flows[flow];
         end.run_application(now, side);
-        while let Some(transmit) = end.poll_transmit(now, side) {
+        let of = (flow as u32, side.sends());
+        end.transmit(now, side, &mut |transmit| {
             self.counts.sent += 1;
-            if side == Side::Server || self.interfaces[transmit.path.index()] {
-                let of = (flow as u32, side.sends());
-                if let Some(tap) = &mut self.tap {
-                    let Transmit { path, ref segment, .. } = transmit;
-                    tap.see(now, &Seen { flow, end: side, path, direction: of.1, segment });
-                }
-                self.network.enter(now, of, transmit, &mut self.agenda);
-            } else {
+            if side == Side::Client && !self.interfaces[transmit.path.index()] {
                 self.counts.lost_at_interface += 1;
+                return true;
             }
-        }
+            if let Some(tap) = &mut self.tap {
+                let Transmit { path, ref segment, .. } = transmit;
+                tap.see(now, &Seen { flow, end: side, path, direction: of.1, segment });
+            }
+            self.network.enter(now, of, transmit, &mut self.agenda);
+            true
+        });
         end.drain_events(side, &mut self.log);
         let planned = self.agenda.time(component);
         if planned <= now {

@@ -29,19 +29,22 @@ pub(super) const ENTRY: Entry = Entry {
 #[derive(Debug)]
 struct Lia;
 
-/// RFC 6356 equation (2).
-fn alpha(siblings: Siblings<'_>, window: &Window) -> f64 {
-    let paths = coupled::paths(siblings, window);
-    let best = paths.clone().map(|p| p.acceleration()).fold(0.0, f64::max);
-    let rate = coupled::total_rate(paths.clone());
-    coupled::total_window(paths) * best / (rate * rate)
+/// RFC 6356 equation (2), and the sum of the windows.
+fn alpha_and_total(siblings: Siblings<'_>, window: &Window) -> (f64, f64) {
+    let (mut total, mut rate, mut best) = (0.0, 0.0, 0.0_f64);
+    for path in coupled::paths(siblings, window) {
+        total += path.window;
+        rate += path.rate();
+        best = best.max(path.acceleration());
+    }
+    (total * best / (rate * rate), total)
 }
 
 impl CongestionControl for Lia {
     fn on_ack(&mut self, ack: &Ack, window: &mut Window, siblings: Siblings<'_>) {
         coupled::grow(ack, window, siblings, |own, window| {
-            let total = coupled::total_window(coupled::paths(siblings, window));
-            (alpha(siblings, window) / total).min(1.0 / own.window)
+            let (alpha, total) = alpha_and_total(siblings, window);
+            (alpha / total).min(1.0 / own.window)
         });
     }
 
@@ -59,7 +62,7 @@ mod tests {
     fn alpha_of_two_equal_paths_is_a_half() {
         // Σw = 20, max w/rtt² = 1000, (Σ w/rtt)² = 200²: 20 · 1000 / 40000.
         let all = [view(0, 10.0, 0.1), view(1, 10.0, 0.1)];
-        assert_near(alpha(Siblings::new(&all, 0), &window(10.0)), 0.5, 1e-9);
+        assert_near(alpha_and_total(Siblings::new(&all, 0), &window(10.0)).0, 0.5, 1e-9);
         assert_near(growth(&mut Lia, 10.0, &all, 0), 0.5 / 20.0, 1e-6);
     }
 

@@ -122,7 +122,7 @@ impl Connection {
 
     /// The subflow that carries the address options.
     fn announcer(&self) -> Option<usize> {
-        let ready = self.mode == Mode::Multipath && self.confirmed && !self.closed;
+        let ready = self.mode() == Mode::Multipath && self.confirmed() && !self.closed;
         let works =
             |at: &usize| ready && self.subflows[*at].is_established() && !self.subflows[*at].errands.is_closing();
         (0..self.subflows.len()).filter(works).min_by_key(|at| self.subflows[*at].potentially_failed)
@@ -154,8 +154,9 @@ impl Connection {
         }
         let proof = self.remote_key.map(|key| address_hmac(key, self.local_key, address_id, address, port));
         let proven = proof.is_some_and(|proof| proof.ct_eq(&hmac).into());
+        let mode = self.mode();
         let subflow = &mut self.subflows[at];
-        if !proven || self.mode != Mode::Multipath || subflow.errands.signals.len() >= MAX_SIGNALS {
+        if !proven || mode != Mode::Multipath || subflow.errands.signals.len() >= MAX_SIGNALS {
             return;
         }
         subflow.errands.signals.push_back(MptcpOption::AddAddress { echo: true, address_id, address, port, hmac: 0 });

@@ -1,6 +1,6 @@
 //! Carries out a choice: moves what it takes from the streams and queues, and has the segment built.
 
-use super::choose::{Choice, Source};
+use super::choose::{Choice, Control, Source};
 use super::{Commit, Connection, Transmit};
 use crate::subflow::Chunk;
 use anabranch_units::Instant;
@@ -14,27 +14,35 @@ impl Connection {
     /// The chosen segment.
     pub(super) fn carry_out(&mut self, now: Instant, choice: Choice) -> Transmit {
         match choice {
-            Choice::Handshake(at) => self.encode_handshake(now, at),
-            Choice::Reset(at) => self.encode_reset(now, at),
-            Choice::Retransmit { at, position, kind } => self.encode_retransmission(now, at, position, kind),
             Choice::Data { at, chunk, source } => {
                 self.take(at, chunk, source);
                 self.encode_data(now, at, chunk)
-            }
-            Choice::End(at) => {
-                self.subflows[at].errands.data_fin_sent();
-                self.encode_end(now, at)
-            }
-            Choice::Fin(at) => self.encode_fin(now, at),
-            Choice::WindowProbe(at) => {
-                self.subflows[at].errands.window_probed();
-                self.encode_window_probe(now, at)
             }
             Choice::Ack(at) => {
                 if self.subflows[at].errands.owes_third_segment() {
                     self.subflows[at].errands.third_segment_sent();
                 }
                 self.encode_acknowledgment(now, at)
+            }
+            Choice::Retransmit { at, position, kind } => self.encode_retransmission(now, at, position, kind),
+            Choice::Control(control) => self.carry_out_control(now, control),
+        }
+    }
+
+    /// Not inlined, because a connection has few of these segments.
+    #[inline(never)]
+    fn carry_out_control(&mut self, now: Instant, control: Control) -> Transmit {
+        match control {
+            Control::Handshake(at) => self.encode_handshake(now, at),
+            Control::Reset(at) => self.encode_reset(now, at),
+            Control::End(at) => {
+                self.subflows[at].errands.data_fin_sent();
+                self.encode_end(now, at)
+            }
+            Control::Fin(at) => self.encode_fin(now, at),
+            Control::WindowProbe(at) => {
+                self.subflows[at].errands.window_probed();
+                self.encode_window_probe(now, at)
             }
         }
     }
@@ -47,6 +55,7 @@ impl Connection {
     }
 
     /// Takes the chosen data from where it is.
+    #[inline]
     fn take(&mut self, at: usize, chunk: Chunk, source: Source) {
         match source {
             Source::Queue => {

@@ -4,6 +4,7 @@
 //! A choice moves no data and clears no flag: `carry_out` does. What choosing leaves behind are its own notes: why data
 //! waits, bursts that were deferred, windows that decayed while nothing was sent, and penalties.
 
+use super::predict::is_off;
 use super::{Commit, Connection, Failover, Mode};
 use crate::scheduler::{Decision, SubflowSet, Trigger, View};
 use crate::subflow::{Chunk, Closing, Reinjection, Subflow};
@@ -17,22 +18,29 @@ const LEAST_BUFFER: u64 = 4_096;
 /// The segment to send; `at` and plain numbers are the subflow's position.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Choice {
-    /// The handshake segment for the subflow's state.
-    Handshake(usize),
-    /// RST.
-    Reset(usize),
+    /// A segment that opens or closes something.
+    Control(Control),
     /// A retransmission of a packet of the same subflow.
     Retransmit { at: usize, position: u64, kind: SendKind },
     /// Bytes of the stream: to send now, or to queue where data commits into the buffer.
     Data { at: usize, chunk: Chunk, source: Source },
+    /// An acknowledgment, or an option that must be sent.
+    Ack(usize),
+}
+
+/// A segment of which a connection has few.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Control {
+    /// The handshake segment for the subflow's state.
+    Handshake(usize),
+    /// RST.
+    Reset(usize),
     /// DATA_FIN.
     End(usize),
     /// The subflow's FIN.
     Fin(usize),
     /// A segment with an old number, to make the peer advertise its window.
     WindowProbe(usize),
-    /// An acknowledgment, or an option that must be sent.
-    Ack(usize),
 }
 
 /// Where the bytes of a choice come from.
@@ -51,6 +59,21 @@ pub(super) enum Source {
 }
 
 impl Connection {
+    /// Whether there may be something to send. If not, [`Connection::choose`] finds nothing and changes nothing, which takes longer:
+    /// an end that receives has nothing to send after most segments. A test compares.
+    #[inline]
+    pub(super) fn may_send(&mut self, now: Instant) -> bool {
+        if is_off() {
+            return true;
+        }
+        let business = self.subflows.business();
+        let at_subflows = business.attention.union(business.in_flight).union(business.queued);
+        !at_subflows.is_empty()
+            || !self.outgoing.is_idle()
+            || self.outgoing.exhausted()
+            || !self.subflows.owing(now).is_empty()
+    }
+
     pub(super) fn choose(&mut self, now: Instant) -> Option<Choice> {
         self.choose_control(now)
             .or_else(|| self.choose_first_acknowledgment(now))
@@ -63,11 +86,11 @@ impl Connection {
         self.subflows.business().attention.iter().find_map(|at| {
             let subflow = &self.subflows[at];
             if subflow.errands.resets() {
-                Some(Choice::Reset(at))
+                Some(Choice::Control(Control::Reset(at)))
             } else if subflow.errands.owes_third_segment() {
                 Some(Choice::Ack(at))
             } else if subflow.handshake.due.is_some_and(|due| due <= now) && !subflow.handshake_failed() {
-                Some(Choice::Handshake(at))
+                Some(Choice::Control(Control::Handshake(at)))
             } else {
                 None
             }
@@ -183,7 +206,7 @@ impl Connection {
 
     /// Places bytes on subflows: those of failed subflows first, then new ones.
     fn schedule(&mut self, now: Instant) -> Option<Choice> {
-        if self.mode == Mode::Negotiating || self.subflows.is_empty() {
+        if self.mode() == Mode::Negotiating || self.subflows.is_empty() {
             return None;
         }
         self.give_up_silent(now);
@@ -198,8 +221,8 @@ impl Connection {
         }
         let unsent = self.outgoing.unsent();
         // In plain TCP the position in the subflow is that in the stream, so nothing can be sent twice under another number.
-        let under_way = self.mode == Mode::Multipath && self.outgoing.next > self.outgoing.unacked();
-        if unsent == 0 && !(under_way && self.scheduler.duplicates()) {
+        let under_way = self.mode() == Mode::Multipath && self.outgoing.next > self.outgoing.unacked();
+        if unsent == 0 && !(under_way && self.foresight.services.duplicates) {
             self.note_waits(now, false, false);
             return None;
         }
@@ -219,9 +242,8 @@ impl Connection {
     fn schedule_new(&mut self, now: Instant, candidates: SubflowSet) -> Option<Choice> {
         self.note_period(now);
         let connection = self.connection_view(now);
-        let options = self.data_options();
-        let flight = self.foresight.list_flight(self.scheduler.as_ref(), &self.subflows, &self.outgoing);
-        let subflows = self.subflows.views(options);
+        let flight = self.foresight.list_flight(&self.subflows, &self.outgoing);
+        let subflows = self.subflows.views();
         let view = View { connection: &connection, subflows, candidates, flight };
         let decision = self.scheduler.decide(&view, Trigger::NewData);
         self.explain(now);
@@ -274,14 +296,13 @@ impl Connection {
     fn schedule_reinjection(&mut self, now: Instant, bytes: Reinjection) -> Option<Choice> {
         self.note_period(now);
         // Not on the subflow that lost them, unless there is no other.
-        let alternative = self.views_now().iter().any(|view| view.usable() && Some(view.id) != bytes.avoid);
+        let alternative = self.subflows.views().iter().any(|view| view.usable() && Some(view.id) != bytes.avoid);
         let candidates = self.candidates(now, bytes.avoid.filter(|_| alternative));
         if candidates.is_empty() {
             return None;
         }
         let connection = self.connection_view(now);
-        let options = self.data_options();
-        let subflows = self.subflows.views(options);
+        let subflows = self.subflows.views();
         let view = View { connection: &connection, subflows, candidates, flight: &[] };
         let Decision::Send { subflow: at, .. } = self.scheduler.decide(&view, Trigger::Reinjection) else {
             return None;
@@ -294,10 +315,9 @@ impl Connection {
     /// The subflows that can take data: usable, not held back by pacing, with room; backups only if nothing else is usable.
     /// Ignores the subflow `without`.
     fn candidates(&mut self, now: Instant, without: Option<SubflowId>) -> SubflowSet {
-        let options = self.data_options();
-        let standing = *self.subflows.standing(options);
+        let standing = *self.subflows.standing();
         // Plain TCP has no other subflow on which new data could avoid the repair after a timeout.
-        let alone = self.mode == Mode::Plain;
+        let alone = self.mode() == Mode::Plain;
         let mut considered = if alone { standing.usable.union(standing.established) } else { standing.usable };
         if let Some(at) = without.and_then(|id| self.subflows.iter().position(|subflow| subflow.id == id)) {
             considered.remove(at);
@@ -326,7 +346,7 @@ impl Connection {
             return space == 0;
         }
         // Mostly the first subflow's segment fits.
-        self.views_now().iter().all(|view| space < u64::from(view.mss))
+        self.subflows.views().iter().all(|view| space < u64::from(view.mss))
     }
 
     /// Opportunistic retransmission and penalisation (Raiciu et al., NSDI 2012; legacy `mptcp_rcv_buf_optimization`): the
@@ -338,7 +358,7 @@ impl Connection {
             return None;
         }
         let holder = self.subflows.iter().position(|s| s.sender.board().carries_near_front(head));
-        let views = self.views_now();
+        let views = self.subflows.views();
         let fastest = candidates.iter().min_by_key(|at| views[*at].srtt);
         let (Some(fast), Some(slow)) = (fastest, holder) else { return None };
         let (fast_view, slow_view) = (views[fast], views[slow]);
@@ -379,11 +399,11 @@ impl Connection {
         self.subflows.business().attention.iter().find_map(|at| {
             let subflow = &self.subflows[at];
             let closing = subflow.errands.closing(!subflow.queue.is_empty()).filter(|_| subflow.is_established())?;
-            Some(match closing {
-                Closing::DataFin => Choice::End(at),
-                Closing::Fin => Choice::Fin(at),
-                Closing::WindowProbe => Choice::WindowProbe(at),
-            })
+            Some(Choice::Control(match closing {
+                Closing::DataFin => Control::End(at),
+                Closing::Fin => Control::Fin(at),
+                Closing::WindowProbe => Control::WindowProbe(at),
+            }))
         })
     }
 
@@ -393,12 +413,12 @@ impl Connection {
             return;
         }
         // Before the peer has sent DSS, the keys take the option space of DATA_FIN.
-        let may_send = self.mode == Mode::Multipath && self.confirmed;
+        let may_send = self.mode() == Mode::Multipath && self.confirmed();
         if self.outgoing.end_pending() && may_send && !self.data_fin_sent {
             self.data_fin_sent = true;
             self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.errands.send_data_fin());
         }
-        if self.mode == Mode::Plain {
+        if self.mode() == Mode::Plain {
             for at in 0..self.subflows.len() {
                 if self.subflows[at].is_established() && !self.subflows[at].errands.is_closing() {
                     self.subflows[at].errands.close();

@@ -2,7 +2,7 @@
 
 use super::{Connection, Mode, Transmit};
 use crate::scheduler::Sent;
-use crate::subflow::{Chunk, Opening, State};
+use crate::subflow::{Chunk, Opening, State, Subflow};
 use anabranch_events::{CloseReason, SendKind, TransportEvent};
 use anabranch_segment::{
     CapableFlags, DataSeq, Dss, Flags, MAX_OPTIONS_LEN, Mapping, MptcpOption, SackBlock, SackBlocks, Segment,
@@ -14,13 +14,13 @@ const CAPABLE_FLAGS: CapableFlags =
     CapableFlags { checksum_required: false, deny_join_initial: false, hmac_sha256: true };
 
 impl Connection {
-    fn transmit(&self, at: usize, segment: Segment, stream_offset: u64) -> Transmit {
+    fn transmission(&self, at: usize, segment: Segment, stream_offset: u64) -> Transmit {
         Transmit { path: self.subflows[at].path.id, segment, stream_offset }
     }
 
     /// A segment of the subflow with its ports, numbers and window, but no options.
     fn bare(&mut self, at: usize, flags: Flags, offset: u64) -> Segment {
-        let scaled = !flags.contains(Flags::SYN) && self.subflows[at].peer.scales_windows;
+        let scaled = !flags.contains(Flags::SYN) && self.subflows[at].peer().scales_windows;
         let scale = if scaled { self.incoming.window_scale() } else { 0 };
         let window = self.incoming.promise(self.subflows[at].receiver.opened(), scale);
         let subflow = &self.subflows[at];
@@ -53,7 +53,7 @@ impl Connection {
             }
         };
         self.subflows[at].on_handshake_sent(now);
-        self.transmit(at, segment, 0)
+        self.transmission(at, segment, 0)
     }
 
     fn syn(&mut self, now: Instant, at: usize) -> Segment {
@@ -64,7 +64,7 @@ impl Connection {
         segment.timestamps = self.config.transport.timestamps.then_some(Timestamps { value: clock, echo: 0 });
         let subflow = &self.subflows[at];
         let option = match subflow.opening {
-            Opening::Initial if self.mode == Mode::Negotiating => Some(capable(None, None, None)),
+            Opening::Initial if self.mode() == Mode::Negotiating => Some(capable(None, None, None)),
             Opening::Initial => None,
             Opening::Join { local_nonce, .. } => Some(MptcpOption::JoinSyn {
                 backup: subflow.backup_here,
@@ -80,12 +80,12 @@ impl Connection {
     fn syn_ack(&mut self, now: Instant, at: usize) -> Segment {
         let mut segment = self.bare(at, Flags::SYN | Flags::ACK, 0);
         // Only options that the peer offered are accepted.
-        let peer = self.subflows[at].peer;
+        let peer = self.subflows[at].peer();
         segment.syn = Some(self.syn_options(at, peer.scales_windows, peer.sack));
         segment.timestamps = self.timestamps(now, at);
         let subflow = &self.subflows[at];
         let option = match subflow.opening {
-            Opening::Initial if self.mode == Mode::Plain => None,
+            Opening::Initial if self.mode() == Mode::Plain => None,
             Opening::Initial => Some(capable(Some(self.local_key.value), None, None)),
             Opening::Join { local_nonce, remote_nonce } => Some(MptcpOption::JoinSynAck {
                 backup: subflow.backup_here,
@@ -108,7 +108,7 @@ impl Connection {
 
     fn timestamps(&self, now: Instant, at: usize) -> Option<Timestamps> {
         let subflow = &self.subflows[at];
-        subflow.peer.timestamps.then(|| subflow.receiver.timestamps(now))
+        subflow.peer().timestamps.then(|| subflow.receiver.timestamps(now))
     }
 
     // Data.
@@ -116,18 +116,21 @@ impl Connection {
     /// New bytes on a subflow take its next sequence numbers and are recorded until they are acknowledged.
     pub(super) fn encode_data(&mut self, now: Instant, at: usize, chunk: Chunk) -> Transmit {
         let start = self.subflows[at].sender.next();
-        let mut segment = self.data_segment(now, at, start, chunk.stream_offset, chunk.len as u32, Flags::ACK);
+        let mut segment = self.bare(at, Flags::ACK, start);
+        self.fill_data(now, at, &mut segment, start, chunk.stream_offset, chunk.len as u32);
         let last = self.outgoing.unsent() == 0 && self.subflows[at].queue.is_empty();
         // The event has the estimates with which the scheduler chose.
         self.note_sent(now, at, chunk.kind, chunk.stream_offset, chunk.len as u32);
-        let subflow = self.subflows.sending(at);
-        subflow.sender.on_sent(now, chunk.stream_offset, chunk.len as u32, false);
+        let ends_burst = self.subflows.send(at, |subflow| {
+            subflow.sender.on_sent(now, chunk.stream_offset, chunk.len as u32, false);
+            subflow.sent_in_burst = true;
+            subflow.sender.burst_ended()
+        });
         // Linux sets PSH at the end of its data and of every burst for segmentation offload.
-        if last || subflow.sender.burst_ended() {
+        if last || ends_burst {
             segment.flags = segment.flags | Flags::PSH;
         }
-        subflow.sent_in_burst = true;
-        self.transmit(at, segment, chunk.stream_offset)
+        self.transmission(at, segment, chunk.stream_offset)
     }
 
     /// A retransmission of the packet at `position`, with the same sequence numbers and the same mapping.
@@ -135,31 +138,23 @@ impl Connection {
         let record = self.subflows[at].sender.board().get(position).copied();
         let record = record.expect("what is chosen to be retransmitted was not acknowledged");
         let flags = if record.fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
-        let segment = self.data_segment(now, at, record.start, record.stream_offset, record.len, flags);
+        let mut segment = self.bare(at, flags, record.start);
+        self.fill_data(now, at, &mut segment, record.start, record.stream_offset, record.len);
         if record.len > 0 {
             self.note_sent(now, at, kind, record.stream_offset, record.len);
         }
         let subflow = &mut self.subflows[at];
         subflow.sender.on_retransmitted(now, position, record.len);
         subflow.sent_in_burst = true;
-        self.transmit(at, segment, record.stream_offset)
+        self.transmission(at, segment, record.stream_offset)
     }
 
-    /// A segment with `len` bytes of the stream from `stream_offset` on, at the subflow's offset `start`; the
+    /// Makes a bare segment carry `len` bytes of the stream from `stream_offset` on, at the subflow's offset `start`; the
     /// acknowledgment fills the remaining option space.
-    fn data_segment(
-        &mut self,
-        now: Instant,
-        at: usize,
-        start: u64,
-        stream_offset: u64,
-        len: u32,
-        flags: Flags,
-    ) -> Segment {
-        let mut segment = self.bare(at, flags, start);
+    fn fill_data(&mut self, now: Instant, at: usize, segment: &mut Segment, start: u64, stream_offset: u64, len: u32) {
         segment.payload_len = len;
         segment.timestamps = self.timestamps(now, at);
-        if self.mode == Mode::Multipath {
+        if self.mode() == Mode::Multipath {
             if self.repeats_keys(at) && start == 1 && len > 0 {
                 segment.mptcp.push(self.keys(Some(len as u16)));
             } else {
@@ -173,8 +168,7 @@ impl Connection {
             segment.dss = Some(dss);
         }
         let room = self.subflows[at].payload_room(0).saturating_sub(len);
-        self.fill_acknowledgment(now, at, &mut segment, room.min(MAX_OPTIONS_LEN));
-        segment
+        self.fill_acknowledgment(now, at, segment, room.min(MAX_OPTIONS_LEN));
     }
 
     fn dss(&self, start: u64, stream_offset: u64, len: u32) -> Dss {
@@ -204,34 +198,40 @@ impl Connection {
     }
 
     fn repeats_keys(&self, at: usize) -> bool {
-        self.data_options().repeats_keys(&self.subflows[at])
+        self.subflows.options().repeats_keys(&self.subflows[at])
     }
 
     fn keys(&self, data_len: Option<u16>) -> MptcpOption {
         capable(Some(self.local_key.value), self.remote_key.map(|key| key.value), data_len)
     }
 
-    /// Records a segment with data or an acknowledgment, and emits its events.
+    /// Records a segment with data, and emits its events.
+    #[inline]
     fn note_sent(&mut self, now: Instant, at: usize, kind: SendKind, offset: u64, bytes: u32) {
         let subflow = self.subflows[at].id;
         self.log.emit(now, TransportEvent::SegmentSent { subflow, kind, bytes, offset });
-        if self.scheduler.watches_sending() {
-            let options = self.data_options();
-            self.scheduler.on_sent(&Sent { at: now, offset, bytes, kind }, &self.subflows.views(options)[at]);
+        if self.foresight.services.sending {
+            self.scheduler.on_sent(&Sent { at: now, offset, bytes, kind }, &self.subflows.views()[at]);
         }
         let new = kind == SendKind::New;
-        if self.switches.last == Some(subflow) && (!new || self.switches.last_new == Some(subflow)) {
-            return;
+        if self.switches.last != Some(subflow) || (new && self.switches.last_new != Some(subflow)) {
+            self.note_switch(now, at, new, offset);
         }
+    }
+
+    /// The segment's subflow is not that of the last one, or of the last one with `new` data.
+    #[inline(never)]
+    fn note_switch(&mut self, now: Instant, at: usize, new: bool, offset: u64) {
+        let subflow = self.subflows[at].id;
         let from_any = self.switches.last.replace(subflow).filter(|last| *last != subflow);
         let from_new = if new { self.switches.last_new.replace(subflow).filter(|last| *last != subflow) } else { None };
         let Some(from) = from_any.or(from_new) else { return };
-        let options = self.data_options();
-        let estimate = |id| {
-            let subflow = self.subflows.iter().find(|subflow| subflow.id == id);
-            subflow.map_or((Duration::ZERO, 0.0), |s| (s.sender.rtt().srtt(), s.window_rate(options.full_payload(s))))
-        };
-        let ((rtt_from, rate_from), (rtt_to, rate_to)) = (estimate(from), estimate(subflow));
+        let options = self.subflows.options();
+        let estimate = |s: &Subflow| (s.sender.rtt().srtt(), s.window_rate(options.full_payload(s)));
+        let (rtt_to, rate_to) = estimate(&self.subflows[at]);
+        // The earlier one may be closed.
+        let earlier = self.subflows.iter().find(|subflow| subflow.id == from);
+        let (rtt_from, rate_from) = earlier.map_or((Duration::ZERO, 0.0), estimate);
         let event = TransportEvent::PathSwitched {
             from,
             to: subflow,
@@ -255,18 +255,19 @@ impl Connection {
         let mapping = Mapping { dsn: self.own_number(self.outgoing.end()), subflow_offset: 0, len: 1, checksum: None };
         segment.dss = Some(Dss { data_ack: Some(self.peer_number()), mapping: Some(mapping), data_fin: true });
         self.fill_acknowledgment(now, at, &mut segment, MAX_OPTIONS_LEN);
-        self.transmit(at, segment, 0)
+        self.transmission(at, segment, 0)
     }
 
     /// The subflow's FIN, which takes one sequence number: like data, it is recorded until it is acknowledged.
     pub(super) fn encode_fin(&mut self, now: Instant, at: usize) -> Transmit {
         let start = self.subflows[at].sender.next();
         let end = self.outgoing.end();
-        let segment = self.data_segment(now, at, start, end, 0, Flags::ACK | Flags::FIN);
+        let mut segment = self.bare(at, Flags::ACK | Flags::FIN, start);
+        self.fill_data(now, at, &mut segment, start, end, 0);
         let subflow = &mut self.subflows[at];
         subflow.sender.on_sent(now, end, 0, true);
         subflow.errands.on_fin_sent();
-        self.transmit(at, segment, 0)
+        self.transmission(at, segment, 0)
     }
 
     pub(super) fn encode_reset(&mut self, now: Instant, at: usize) -> Transmit {
@@ -277,7 +278,7 @@ impl Connection {
         let subflow = &mut self.subflows[at];
         let reason = subflow.errands.take_reset().unwrap_or(anabranch_segment::ResetReason::Unspecified);
         subflow.state = State::Closed(if self.closed { CloseReason::Aborted } else { CloseReason::ProtocolError });
-        if self.mode == Mode::Multipath {
+        if self.mode() == Mode::Multipath {
             if self.closed
                 && let Some(key) = self.remote_key
             {
@@ -285,7 +286,7 @@ impl Connection {
             }
             segment.mptcp.push(MptcpOption::Reset { transient: false, reason });
         }
-        let transmit = self.transmit(at, segment, 0);
+        let transmit = self.transmission(at, segment, 0);
         self.remove_dead(now);
         transmit
     }
@@ -294,12 +295,12 @@ impl Connection {
     pub(super) fn encode_window_probe(&mut self, now: Instant, at: usize) -> Transmit {
         let old = self.subflows[at].sender.acked().wrapping_sub(1);
         let segment = self.acknowledgment(now, at, old);
-        self.transmit(at, segment, 0)
+        self.transmission(at, segment, 0)
     }
 
     pub(super) fn encode_acknowledgment(&mut self, now: Instant, at: usize) -> Transmit {
         let segment = self.acknowledgment(now, at, self.subflows[at].sender.next());
-        self.transmit(at, segment, 0)
+        self.transmission(at, segment, 0)
     }
 
     /// A segment without payload with the number of `offset` and the next option that waits to be sent.
@@ -332,7 +333,7 @@ impl Connection {
     fn bare_acknowledgment(&mut self, now: Instant, at: usize, offset: u64) -> Segment {
         let mut segment = self.bare(at, Flags::ACK, offset);
         segment.timestamps = self.timestamps(now, at);
-        if self.mode == Mode::Multipath {
+        if self.mode() == Mode::Multipath {
             // Segments after the first imply that the keys were received.
             if self.repeats_keys(at) && self.subflows[at].sender.next() == 1 {
                 segment.mptcp.push(self.keys(None));
@@ -347,7 +348,7 @@ impl Connection {
     fn fill_acknowledgment(&mut self, now: Instant, at: usize, segment: &mut Segment, room: u32) {
         let subflow = &self.subflows[at];
         let peer_isn = subflow.peer_isn;
-        let fitting = if subflow.peer.sack && subflow.receiver.has_blocks() {
+        let fitting = if subflow.peer().sack && subflow.receiver.has_blocks() {
             SackBlocks::fitting(room.saturating_sub(segment.options_len()))
         } else {
             0

@@ -17,8 +17,8 @@ impl Connection {
             return;
         }
         // A subflow that the path policy forbids counts: it may be allowed again because this one fails.
-        let alternative = self.views_now().iter().enumerate().any(|(i, view)| i != at && view.works());
-        if self.mode == Mode::Multipath && self.config.transport.failover == Failover::Legacy && alternative {
+        let alternative = self.subflows.views().iter().enumerate().any(|(i, view)| i != at && view.works());
+        if self.mode() == Mode::Multipath && self.config.transport.failover == Failover::Legacy && alternative {
             self.reinject_from(at);
             self.subflows[at].potentially_failed = true;
         }
@@ -62,7 +62,7 @@ impl Connection {
             self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.errands.probe_window());
         } else if self.looks_for_stale() {
             self.retransmit_first_unacked(now);
-        } else if self.mode == Mode::Multipath
+        } else if self.mode() == Mode::Multipath
             && self.outgoing.next_reinjection().is_none()
             && self.subflows.iter().any(idle)
         {
@@ -70,7 +70,7 @@ impl Connection {
             // it.
             let holder = self.subflows.iter().find(|s| s.sender.board().carries_near_front(head));
             let avoid = holder.map(|s| s.id);
-            let mss = self.views_now().iter().map(|view| u64::from(view.mss)).max().unwrap_or(1);
+            let mss = self.subflows.views().iter().map(|view| u64::from(view.mss)).max().unwrap_or(1);
             self.outgoing.reinject(Reinjection { start: head, end: next.min(head + mss), avoid });
         }
         self.arm_progress(now);
@@ -113,7 +113,7 @@ impl Connection {
                 at += 1;
                 continue;
             };
-            if self.mode == Mode::Multipath {
+            if self.mode() == Mode::Multipath {
                 match self.config.transport.failover {
                     // What was handed over before is the others' already.
                     Failover::Legacy => self.reinject_from(at),
@@ -134,7 +134,7 @@ impl Connection {
         if !self.subflows.is_empty() || self.closed {
             return;
         }
-        if self.mode == Mode::Multipath && self.established {
+        if self.mode() == Mode::Multipath && self.established {
             self.progress.without_subflow_since = Some(now);
         } else {
             self.end_aborted(now);
@@ -151,7 +151,7 @@ impl Connection {
         if self.closed {
             return;
         }
-        let done = match self.mode {
+        let done = match self.mode() {
             Mode::Multipath => self.outgoing.done() && self.incoming.ended(),
             _ => self.subflows.first().is_some_and(|s| s.finished()),
         };

@@ -10,9 +10,34 @@ use crate::view::SubflowView;
 use anabranch_events::TransportEvent;
 use anabranch_units::{Instant, SubflowId};
 
+/// Which of these services the scheduler asks for. It never changes that, so it is asked once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Services {
+    /// To be asked also while no new data can be sent.
+    pub duplicates: bool,
+    flight: bool,
+    flight_while_sending: bool,
+    silence: bool,
+    /// To be told of each packet with data.
+    pub sending: bool,
+}
+
+impl Services {
+    pub fn of(scheduler: &dyn Scheduler) -> Self {
+        Services {
+            duplicates: scheduler.duplicates(),
+            flight: scheduler.watches_flight(),
+            flight_while_sending: scheduler.watches_flight_while_sending(),
+            silence: scheduler.watches_silence(),
+            sending: scheduler.watches_sending(),
+        }
+    }
+}
+
 /// State of these services.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Foresight {
+    pub services: Services,
     /// When to look for silent subflows again.
     pub until: Option<Instant>,
     /// The list for the view, kept to reuse the allocation.
@@ -22,29 +47,43 @@ pub(super) struct Foresight {
 }
 
 impl Foresight {
+    pub fn new(services: Services) -> Self {
+        Foresight { services, until: None, flight: Vec::new(), given_up: Vec::new() }
+    }
+
     /// Packets in flight for [`View::flight`].
-    pub fn list_flight(&mut self, scheduler: &dyn Scheduler, subflows: &Subflows, outgoing: &Outgoing) -> &[InFlight] {
+    pub fn list_flight(&mut self, subflows: &Subflows, outgoing: &Outgoing) -> &[InFlight] {
+        let Services { flight, flight_while_sending, .. } = self.services;
+        if !flight || !(flight_while_sending || outgoing.unsent() == 0) {
+            return &[];
+        }
         self.flight.clear();
-        let wanted = outgoing.unsent() == 0 || scheduler.watches_flight_while_sending();
-        if scheduler.watches_flight() && wanted {
-            let unacked = outgoing.unacked();
-            for (at, subflow) in subflows.iter().enumerate() {
-                let missing = subflow.sender.board().records().filter(|record| record.len > 0 && !record.sacked());
-                let missing = missing.filter(|record| record.stream_offset + u64::from(record.len) > unacked);
-                self.flight.extend(missing.map(|record| InFlight {
-                    subflow: at,
-                    offset: record.stream_offset,
-                    bytes: record.len,
-                    sent_at: record.sent_at,
-                    lost: record.unrepaired(),
-                }));
-            }
+        let unacked = outgoing.unacked();
+        for (at, subflow) in subflows.iter().enumerate() {
+            let missing = subflow.sender.board().records().filter(|record| record.len > 0 && !record.sacked());
+            let missing = missing.filter(|record| record.stream_offset + u64::from(record.len) > unacked);
+            self.flight.extend(missing.map(|record| InFlight {
+                subflow: at,
+                offset: record.stream_offset,
+                bytes: record.len,
+                sent_at: record.sent_at,
+                lost: record.unrepaired(),
+            }));
         }
         &self.flight
     }
 
     /// Data was acknowledged on a subflow: it works, and what the others have not sent again of its data need not be.
+    #[inline]
     pub fn heard(&mut self, subflow: &mut Subflow, outgoing: &mut Outgoing) {
+        if !self.given_up.is_empty() {
+            self.take_back(subflow, outgoing);
+        }
+    }
+
+    /// Takes back that a subflow was given up, if it was.
+    #[cold]
+    fn take_back(&mut self, subflow: &mut Subflow, outgoing: &mut Outgoing) {
         if let Some(index) = self.given_up.iter().position(|id| *id == subflow.id) {
             self.given_up.swap_remove(index);
             outgoing.cancel_reinjections(subflow.id);
@@ -56,15 +95,14 @@ impl Foresight {
 impl Connection {
     /// Gives up the subflows that the scheduler finds silent.
     pub(super) fn give_up_silent(&mut self, now: Instant) {
-        if !self.scheduler.watches_silence() || self.mode != Mode::Multipath {
+        if !self.foresight.services.silence || self.mode() != Mode::Multipath {
             return;
         }
         self.foresight.until = None;
         // Each turn gives up one that works, so this ends.
         for _ in 0..self.subflows.len() {
             let connection = self.connection_view(now);
-            let options = self.data_options();
-            let subflows = self.subflows.views(options);
+            let subflows = self.subflows.views();
             let view = View { connection: &connection, subflows, candidates: SubflowSet::EMPTY, flight: &[] };
             let silence = self.scheduler.silence(&view);
             let works = |at: &usize| subflows.get(*at).is_some_and(SubflowView::works);

@@ -80,13 +80,13 @@ impl Connection {
         subflow.peer_isn = syn.seq;
         subflow.receiver.on_syn(syn);
         let options = syn.syn;
-        subflow.peer = Peer {
+        subflow.learn_peer(Peer {
             mss: options.map_or(DEFAULT_MSS, |o| u32::from(o.mss).max(LEAST_MSS)),
             window_scale: options.and_then(|o| o.window_scale).unwrap_or(0).min(14),
             scales_windows: options.is_some_and(|o| o.window_scale.is_some()),
             sack: options.is_some_and(|o| o.sack_permitted),
             timestamps: syn.timestamps.is_some() && self.config.transport.timestamps,
-        };
+        });
     }
 
     /// The SYN/ACK to our SYN arrived.
@@ -115,7 +115,7 @@ impl Connection {
     pub(super) fn doubt_capable(&mut self, now: Instant, at: usize) {
         let subflow = &self.subflows[at];
         let tries = self.config.transport.capable_retries.saturating_add(1);
-        if self.mode == Mode::Negotiating && subflow.opening == Opening::Initial && subflow.handshake.tries >= tries {
+        if self.mode() == Mode::Negotiating && subflow.opening == Opening::Initial && subflow.handshake.tries >= tries {
             self.fall_back(now, FallbackReason::Unanswered);
         }
     }
@@ -129,11 +129,11 @@ impl Connection {
             _ => None,
         });
         match key {
-            Some(key) if self.mode == Mode::Negotiating => {
+            Some(key) if self.mode() == Mode::Negotiating => {
                 self.remote_key = Some(Key::new(key));
-                self.mode = Mode::Multipath;
+                self.subflows.set_mode(Mode::Multipath);
             }
-            _ if self.mode == Mode::Negotiating => self.fall_back(now, FallbackReason::NotCapable),
+            _ if self.mode() == Mode::Negotiating => self.fall_back(now, FallbackReason::NotCapable),
             _ => {}
         }
         self.outgoing.on_window(u64::from(segment.window));
@@ -189,7 +189,7 @@ impl Connection {
             return false;
         };
         let Some(path) = self.config.path(path).copied() else { return false };
-        let open = self.mode == Mode::Multipath && self.remote_key.is_some() && !self.closed;
+        let open = self.mode() == Mode::Multipath && self.remote_key.is_some() && !self.closed;
         let most = self.config.paths.len().max(MAX_SUBFLOWS);
         if !open || (self.subflows.len() >= most && !self.displace_half_open_join(now)) {
             return false;
@@ -265,7 +265,7 @@ impl Connection {
     }
 
     fn on_initial_third(&mut self, now: Instant, segment: &Segment) {
-        if self.mode != Mode::Negotiating {
+        if self.mode() != Mode::Negotiating {
             return;
         }
         let keys = segment.mptcp.iter().find_map(|option| match option {
@@ -275,8 +275,8 @@ impl Connection {
         match keys {
             Some((theirs, ours)) if ours == self.local_key.value => {
                 self.remote_key = Some(Key::new(theirs));
-                self.mode = Mode::Multipath;
-                self.confirmed = true;
+                self.subflows.set_mode(Mode::Multipath);
+                self.subflows.confirm();
             }
             _ => self.fall_back(now, FallbackReason::OptionsStripped),
         }
@@ -299,8 +299,7 @@ impl Connection {
         }
         self.alone &= subflow.opening == Opening::Initial;
         self.path_manager.on_opened(path);
-        let options = self.data_options();
-        let (subflow, views) = self.subflows.with_views(at, options);
+        let (subflow, views) = self.subflows.with_views(at);
         subflow.sender.start_control(now, Siblings::new(views, at));
         if !self.established {
             self.established = true;
@@ -312,7 +311,7 @@ impl Connection {
 
     /// The peer sends DSS: Multipath TCP is confirmed, and further subflows may join.
     pub(super) fn confirm(&mut self, now: Instant) {
-        self.confirmed = true;
+        self.subflows.confirm();
         self.open_missing_subflows(now);
     }
 
@@ -343,8 +342,8 @@ impl Connection {
         // The client opens one subflow per path, so with as many subflows as paths the mesh is whole.
         self.subflows.len() < self.config.paths.len()
             && self.role == Role::Client
-            && self.mode == Mode::Multipath
-            && self.confirmed
+            && self.mode() == Mode::Multipath
+            && self.confirmed()
             && !self.closed
             && !self.closing()
     }

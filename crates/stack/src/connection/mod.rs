@@ -3,8 +3,8 @@
 //! Four kinds of method. *Inputs* ([`Connection::handle_segment`], [`Connection::handle_timeout`],
 //! [`Connection::handle_path_change`]) report what happened. *Commands* ([`Connection::write`], [`Connection::read`],
 //! ...) are the application's. *Polls* return what to do: after any input or command, call
-//! [`Connection::poll_transmit`] until it returns `None`, then [`Connection::poll_timeout`] for the time of the next
-//! call. *Getters* change nothing.
+//! [`Connection::poll_transmit`] until it returns `None` (or [`Connection::transmit`], which comes to the same), then
+//! [`Connection::poll_timeout`] for the time of the next call. *Getters* change nothing.
 //!
 //! The files, in the order of a segment's life: `receive` (ordered checks of a segment) and `predict` (the segment that a
 //! transfer without loss expects), `choose` (the next segment to send), `carry_out` (moves what the choice takes), `encode`
@@ -57,6 +57,7 @@ use anabranch_events::{FallbackReason, Log, Note, TransportEvent};
 use anabranch_segment::Segment;
 use anabranch_units::{Instant, PathId};
 use choose::Choice as NextSegment;
+use foresight::{Foresight, Services};
 use incoming::{Incoming, Surroundings};
 use keys::Key;
 use outgoing::Outgoing;
@@ -110,13 +111,10 @@ pub struct Connection {
     config: Config,
     entropy: Box<dyn Entropy>,
     role: Role,
-    mode: Mode,
     /// Only the initial subflow ever existed.
     alone: bool,
     /// The peer asked not to be joined at its initial address and port (`C` of MP_CAPABLE).
     initial_denied: bool,
-    /// The peer has sent DSS after the handshake: joins may be sent.
-    confirmed: bool,
     local_key: Key,
     remote_key: Option<Key>,
     outgoing: Outgoing,
@@ -135,7 +133,7 @@ pub struct Connection {
     progress: Progress,
     switches: Switches,
     waits: Waits,
-    foresight: foresight::Foresight,
+    foresight: Foresight,
     /// Resets for segments of no subflow.
     answers: VecDeque<resets::Answer>,
     addresses: addresses::Addresses,
@@ -147,7 +145,7 @@ impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Connection")
             .field("role", &self.role)
-            .field("mode", &self.mode)
+            .field("mode", &self.mode())
             .field("outgoing", &self.outgoing)
             .field("subflows", &self.views())
             .finish_non_exhaustive()
@@ -190,6 +188,7 @@ impl Connection {
             return Err(OptionError { option: "paths".into(), message });
         }
         let scheduler = scheduler::chosen(&config.transport.scheduler)?;
+        let foresight = Foresight::new(Services::of(scheduler.as_ref()));
         let path_policy = path_policy::chosen(&config.transport.path_policy)?;
         let reports_notes = config.has_external_parts();
         let mode = if config.transport.protocol == Protocol::Tcp { Mode::Plain } else { Mode::Negotiating };
@@ -198,10 +197,8 @@ impl Connection {
         let data_options = DataOptions { mode, role, confirmed: false, wide_data_seq };
         Ok(Connection {
             role,
-            mode,
             alone: true,
             initial_denied: false,
-            confirmed: false,
             local_key,
             remote_key: None,
             outgoing: Outgoing::new(config.transport.send_buffer.0, config.transport.commit == Commit::IntoBuffer),
@@ -223,7 +220,7 @@ impl Connection {
             data_fin_sent: false,
             switches: Switches::default(),
             waits: Waits::default(),
-            foresight: foresight::Foresight::default(),
+            foresight,
             answers: VecDeque::new(),
             addresses: addresses::Addresses::default(),
             reports_notes,
@@ -288,7 +285,7 @@ impl Connection {
     /// Right-sizes the connection's receive buffer; the subflows' buffers follow, each from where it is.
     fn tune_receive_buffers(&mut self, now: Instant) {
         // Over TCP the data beyond a hole is held by the subflow.
-        let plain = self.subflows.first().filter(|_| self.mode == Mode::Plain);
+        let plain = self.subflows.first().filter(|_| self.mode() == Mode::Plain);
         let around = Surroundings {
             rtt: self.subflows.iter().map(Subflow::round_trip).max().unwrap_or_default(),
             reach: plain.map_or(0, |subflow| subflow.receiver.reach()),
@@ -305,7 +302,7 @@ impl Connection {
         let Some(first) = self.subflows.first() else { return };
         // The second condition implies the first, which costs less.
         let is_small = |segment: u32| promised < u64::from(segment) * 16;
-        if !is_small(first.path.mtu) || !is_small(self.data_options().full_payload(first)) {
+        if !is_small(first.path.mtu) || !is_small(self.subflows.options().full_payload(first)) {
             return;
         }
         let opened = self.subflows.iter().map(|subflow| subflow.receiver.opened()).max().unwrap_or_default();
@@ -316,10 +313,9 @@ impl Connection {
 
     /// The application has read everything.
     fn acknowledge_drained(&mut self) {
-        for at in 0..self.subflows.len() {
-            let receiver = self.subflows.receiver(at);
-            if receiver.acknowledges_when_drained() {
-                receiver.acknowledge_now();
+        for at in self.subflows.may_owe().iter() {
+            if self.subflows[at].receiver.acknowledges_when_drained() {
+                self.subflows.receiver(at).acknowledge_now();
             }
         }
     }
@@ -359,24 +355,41 @@ impl Connection {
 
     /// The next segment to send; to be called until it returns `None`.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        if !self.answers.is_empty() {
-            return self.next_answer();
+        let mut next = None;
+        self.transmit(now, &mut |transmit| {
+            next = Some(transmit);
+            false
+        });
+        next
+    }
+
+    /// Passes the segments to `send` that [`Connection::poll_transmit`] would return, until `send` returns false or there is none left.
+    /// The host gets each where it was built, and moves it once.
+    pub fn transmit(&mut self, now: Instant, send: &mut dyn FnMut(Transmit) -> bool) {
+        while let Some(answer) = self.next_answer() {
+            if !send(answer) {
+                return;
+            }
         }
         self.waits.paced_until = None;
-        while let Some(choice) = self.choose(now) {
+        while self.may_send(now)
+            && let Some(choice) = self.choose(now)
+        {
             if let NextSegment::Data { at, chunk, source } = choice
                 && self.queues(source)
             {
                 self.carry_into_queue(now, at, chunk, source);
-            } else {
-                return Some(self.carry_out(now, choice));
+                continue;
             }
+            if !send(self.carry_out(now, choice)) {
+                return;
+            }
+            self.waits.paced_until = None;
         }
         self.end_burst(now);
         if self.reports_notes {
             self.report_notes(now);
         }
-        None
     }
 
     /// Emits the notes of the replaceable parts. Every input ends with a poll that yields nothing, so this is the time of all of them.
@@ -442,12 +455,12 @@ impl Connection {
 
     /// The peer's key, which MP_FASTCLOSE carries; `None` before it is known, and over TCP.
     pub fn peer_key(&self) -> Option<u64> {
-        self.remote_key.filter(|_| self.mode == Mode::Multipath).map(|key| key.value)
+        self.remote_key.filter(|_| self.mode() == Mode::Multipath).map(|key| key.value)
     }
 
     /// Whether Multipath TCP is in use.
     pub fn is_multipath(&self) -> bool {
-        self.mode == Mode::Multipath
+        self.mode() == Mode::Multipath
     }
 
     /// Whether a subflow of this path has these ports.
@@ -458,7 +471,7 @@ impl Connection {
 
     /// The open subflows as schedulers see them, oldest first.
     pub fn views(&self) -> Vec<SubflowView> {
-        let options = self.data_options();
+        let options = self.subflows.options();
         self.subflows.iter().map(|subflow| subflow.view(options.full_payload(subflow))).collect()
     }
 
@@ -469,24 +482,21 @@ impl Connection {
 
     // Shared by the other files.
 
-    fn data_options(&self) -> DataOptions {
-        DataOptions {
-            mode: self.mode,
-            role: self.role,
-            confirmed: self.confirmed,
-            wide_data_seq: self.config.transport.wide_data_seq,
-        }
+    /// The protocol in use.
+    #[inline]
+    fn mode(&self) -> Mode {
+        self.subflows.options().mode
     }
 
-    /// The subflows as they are now.
-    fn views_now(&mut self) -> &[SubflowView] {
-        let options = self.data_options();
-        self.subflows.views(options)
+    /// The peer has sent DSS after the handshake: joins may be sent.
+    #[inline]
+    fn confirmed(&self) -> bool {
+        self.subflows.options().confirmed
     }
 
     /// Payload of a full segment on the subflow.
     fn full_payload(&self, at: usize) -> u32 {
-        self.data_options().full_payload(&self.subflows[at])
+        self.subflows.options().full_payload(&self.subflows[at])
     }
 
     fn connection_view(&self, now: Instant) -> ConnectionView {
@@ -504,7 +514,7 @@ impl Connection {
     }
 
     fn fall_back(&mut self, now: Instant, reason: FallbackReason) {
-        self.mode = Mode::Plain;
+        self.subflows.set_mode(Mode::Plain);
         self.log.emit(now, TransportEvent::FellBack { reason });
     }
 }

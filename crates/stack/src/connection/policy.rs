@@ -10,11 +10,10 @@ use anabranch_units::Instant;
 impl Connection {
     /// Asks the policy and applies its decision.
     pub(super) fn apply_policy(&mut self, now: Instant) {
-        if self.mode != Mode::Multipath || self.subflows.is_empty() {
+        if self.mode() != Mode::Multipath || self.subflows.is_empty() {
             return;
         }
-        let options = self.data_options();
-        let allowed = self.path_policy.decide(now, self.subflows.views(options));
+        let allowed = self.path_policy.decide(now, self.subflows.views());
         let none_allowed = (0..self.subflows.len()).all(|at| !allowed.contains(at));
         debug_assert!(!none_allowed, "{:?} forbids every subflow", self.path_policy);
         if none_allowed {
@@ -45,10 +44,9 @@ impl Connection {
 
     /// When to ask the policy again; while no data moves it has nothing to measure.
     pub(super) fn policy_deadline(&self) -> Option<Instant> {
-        let next = self.path_policy.poll_timeout()?;
         let moving = self.outgoing.next > self.outgoing.unacked() || self.outgoing.unsent() > 0;
-        let asks = moving && self.mode == Mode::Multipath && self.established && !self.closed;
+        let asks = moving && self.mode() == Mode::Multipath && self.established && !self.closed;
         // Without a subflow the policy has no input, and its timeout would stay in the past.
-        (asks && !self.subflows.is_empty()).then_some(next)
+        if asks && !self.subflows.is_empty() { self.path_policy.poll_timeout() } else { None }
     }
 }

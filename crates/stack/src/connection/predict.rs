@@ -46,7 +46,7 @@ impl Connection {
         let subflow = &self.subflows[at];
         let (sender, receiver) = (&subflow.sender, &subflow.receiver);
         let flags_are_plain = segment.flags == Flags::ACK || segment.flags == Flags::ACK | Flags::PSH;
-        let peer_is_known = self.mode == Mode::Multipath && self.confirmed && subflow.is_established();
+        let peer_is_known = self.mode() == Mode::Multipath && self.confirmed() && subflow.is_established();
         let in_order = segment.seq == subflow.peer_isn.at(receiver.next()) && receiver.has_no_hole();
         if !(flags_are_plain && peer_is_known && in_order && segment.mptcp.is_empty()) {
             return None;

@@ -47,7 +47,8 @@ impl Connection {
         self.subflows.iter().position(matches)
     }
 
-    /// The checks for a subflow whose numbers are synchronised.
+    /// The checks for a subflow whose numbers are synchronised. Not inlined, because most segments are predicted.
+    #[inline(never)]
     pub(super) fn on_synchronised(&mut self, now: Instant, at: usize, segment: &Segment) -> Option<Placed> {
         let subflow = &self.subflows[at];
         let start = segment.seq.expand(subflow.peer_isn, subflow.receiver.next());
@@ -129,7 +130,7 @@ impl Connection {
     /// connection is plain TCP (RFC 8684 section 3.7).
     fn check_options(&mut self, now: Instant, at: usize, segment: &Segment) {
         let silent = segment.dss.is_none() && segment.mptcp.is_empty();
-        if silent && !self.confirmed && self.mode == Mode::Multipath && self.subflows.len() == 1 && at == 0 {
+        if silent && !self.confirmed() && self.mode() == Mode::Multipath && self.subflows.len() == 1 && at == 0 {
             self.fall_back(now, FallbackReason::OptionsStripped);
         }
     }
@@ -160,7 +161,7 @@ impl Connection {
                     self.abort_all(now);
                     return;
                 }
-                MptcpOption::Fail { dsn } if self.mode == Mode::Multipath => self.on_peer_failed(now, at, *dsn),
+                MptcpOption::Fail { dsn } if self.mode() == Mode::Multipath => self.on_peer_failed(now, at, *dsn),
                 _ => {}
             }
         }
@@ -183,22 +184,22 @@ impl Connection {
             self.subflows.answered(at).sender.on_quiet_ack();
             self.note_answer(now, at, false);
         } else if predictable && sender.is_plain(acked) {
-            let options = self.data_options();
-            let (subflow, views) = self.subflows.with_views(at, options);
+            let (subflow, views) = self.subflows.with_views(at);
             subflow.sender.on_plain_ack(now, acked, Siblings::new(views, at));
             self.note_answer(now, at, true);
         } else {
             self.process_acknowledgment(now, at, acked, segment);
         }
-        if self.mode == Mode::Plain && acked <= self.subflows[at].sender.next() {
+        if self.mode() == Mode::Plain && acked <= self.subflows[at].sender.next() {
             self.on_plain_ack(now, at, acked);
             self.outgoing.on_plain_window(acked.saturating_sub(1) + self.window_of(at, segment));
         }
     }
 
+    /// The same for one that is not plain. Not inlined, because most are.
+    #[inline(never)]
     fn process_acknowledgment(&mut self, now: Instant, at: usize, acked: u64, segment: &Segment) {
-        let options = self.data_options();
-        let (subflow, views) = self.subflows.with_views(at, options);
+        let (subflow, views) = self.subflows.with_views(at);
         let (isn, acked_before, next) = (subflow.isn, subflow.sender.acked(), subflow.sender.next());
         let runs = sack_runs(&segment.sack, |seq| seq.expand(isn, acked_before), acked, next);
         let more_than_ack = segment.payload_len > 0 || segment.flags.contains(Flags::FIN);
@@ -215,6 +216,7 @@ impl Connection {
     }
 
     /// The subflow answered, and may have `advanced`: it works.
+    #[inline]
     fn note_answer(&mut self, now: Instant, at: usize, advanced: bool) {
         let subflow = self.subflows.answered(at);
         subflow.heard_at = now;
@@ -249,16 +251,16 @@ impl Connection {
     }
 
     fn window_of(&self, at: usize, segment: &Segment) -> u64 {
-        let scale = if segment.flags.contains(Flags::SYN) { 0 } else { self.subflows[at].peer.window_scale };
+        let scale = if segment.flags.contains(Flags::SYN) { 0 } else { self.subflows[at].peer().window_scale };
         u64::from(segment.window) << scale
     }
 
     /// Processes DATA_ACK and the shared window, which counts from it.
     pub(super) fn take_data_acknowledgment(&mut self, now: Instant, at: usize, segment: &Segment) {
-        let Some(ack) = segment.dss.and_then(|dss| dss.data_ack).filter(|_| self.mode == Mode::Multipath) else {
+        let Some(ack) = segment.dss.and_then(|dss| dss.data_ack).filter(|_| self.mode() == Mode::Multipath) else {
             return;
         };
-        if !self.confirmed {
+        if !self.confirmed() {
             self.confirm(now);
         }
         let offset = self.own_offset(ack);
@@ -306,7 +308,7 @@ impl Connection {
             }
             Err(reason) => {
                 self.on_bad_mapping(now, at, reason);
-                self.locate(now, at, start, segment).ok().filter(|_| self.mode == Mode::Plain)?
+                self.locate(now, at, start, segment).ok().filter(|_| self.mode() == Mode::Plain)?
             }
         };
         let end = end.min(start + mapped);
@@ -335,12 +337,13 @@ impl Connection {
         let subflow = &self.subflows[at];
         let rtt = subflow.sender.rtt().srtt();
         let segment_len = subflow.payload_room(TIMESTAMPS_LEN);
+        let mode = self.mode();
         let receiver = self.subflows.receiver(at);
         if let Some(t) = segment.timestamps {
             receiver.measure(now, t.echo, segment.payload_len);
         }
         let widened = receiver.widen(segment.payload_len, segment_len);
-        if self.mode == Mode::Plain {
+        if mode == Mode::Plain {
             self.incoming.set_share(receiver.share());
         }
         let window = self.incoming.window(receiver.opened());
@@ -356,7 +359,7 @@ impl Connection {
 
     /// Where the payload that starts at the subflow's `start` belongs in the stream, and how many bytes from there are mapped.
     fn locate(&mut self, now: Instant, at: usize, start: u64, segment: &Segment) -> Result<(u64, u64), BadMapping> {
-        if self.mode != Mode::Multipath {
+        if self.mode() != Mode::Multipath {
             return Ok((start.wrapping_sub(1), u64::from(segment.payload_len)));
         }
         if let Some(mapping) = segment.dss.and_then(|dss| dss.mapping) {
@@ -404,7 +407,7 @@ impl Connection {
 
     /// Processes the FIN of the subflow, or DATA_FIN.
     fn take_end(&mut self, now: Instant, at: usize, start: u64, segment: &Segment) {
-        if self.mode == Mode::Multipath
+        if self.mode() == Mode::Multipath
             && let Some(Dss { mapping, data_fin: true, .. }) = segment.dss
         {
             self.take_data_fin(at, mapping);
@@ -412,7 +415,7 @@ impl Connection {
         if segment.flags.contains(Flags::FIN) {
             let fin_at = start + u64::from(segment.payload_len);
             self.subflows[at].receiver.on_fin(fin_at);
-            if self.mode == Mode::Plain {
+            if self.mode() == Mode::Plain {
                 self.incoming.on_end(fin_at.saturating_sub(1));
             }
         }
@@ -422,8 +425,9 @@ impl Connection {
 
     /// The peer closes a subflow but not the connection: this end closes it too, and its data moves to other subflows.
     fn answer_subflow_end(&mut self, at: usize) {
+        let mode = self.mode();
         let subflow = &mut self.subflows[at];
-        if self.mode == Mode::Multipath && subflow.receiver.finished() && !subflow.errands.is_closing() {
+        if mode == Mode::Multipath && subflow.receiver.finished() && !subflow.errands.is_closing() {
             subflow.errands.close();
             self.reinject_queue(at);
         }

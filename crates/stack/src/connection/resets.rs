@@ -36,6 +36,7 @@ impl Connection {
     }
 
     /// The next reset to send.
+    #[inline]
     pub(super) fn next_answer(&mut self) -> Option<Transmit> {
         let Answer { path, segment } = self.answers.pop_front()?;
         Some(Transmit { path, segment, stream_offset: 0 })

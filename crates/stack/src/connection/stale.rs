@@ -24,7 +24,7 @@ const LEAST_PERIOD: Duration = Duration::from_millis(200);
 impl Connection {
     /// Whether subflows fail as in upstream Linux.
     pub(super) fn looks_for_stale(&self) -> bool {
-        self.mode == Mode::Multipath && self.config.transport.failover == Failover::Upstream
+        self.mode() == Mode::Multipath && self.config.transport.failover == Failover::Upstream
     }
 
     /// Data is about to be placed: the timer's period follows the subflows' timers.

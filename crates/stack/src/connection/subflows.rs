@@ -30,7 +30,7 @@ impl DataOptions {
 
     /// Payload of a full segment on the subflow, given the options that data carries there.
     pub fn full_payload(self, subflow: &Subflow) -> u32 {
-        let timestamps = if subflow.peer.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let timestamps = if subflow.peer().timestamps { TIMESTAMPS_LEN } else { 0 };
         let mptcp = match self.mode {
             Mode::Plain if subflow.infinite_from != Some(subflow.sender.next()) => 0,
             _ if self.wide_data_seq => 28,
@@ -97,10 +97,11 @@ pub(super) struct Subflows {
     /// In the same order.
     views: Vec<SubflowView>,
     standing: Standing,
+    /// Subflows on which new data waited for a burst when it was last asked about, and that are the same since unless they are in
+    /// `changed`.
+    deferring: SubflowSet,
     /// Subflows that may have changed since their view was written.
     changed: SubflowSet,
-    /// Subflows that have sent since their view was written, and changed in nothing else that it shows.
-    sent: SubflowSet,
     /// Subflows that may have changed since their business was looked at.
     unexamined: SubflowSet,
     business: Business,
@@ -112,7 +113,6 @@ pub(super) struct Subflows {
     untimed: SubflowSet,
     /// No timer of another subflow is due before this.
     earliest: Instant,
-    /// What the views were written with.
     options: DataOptions,
 }
 
@@ -123,8 +123,8 @@ impl Subflows {
             commit,
             views: Vec::new(),
             standing: Standing::default(),
+            deferring: SubflowSet::EMPTY,
             changed: SubflowSet::EMPTY,
-            sent: SubflowSet::EMPTY,
             unexamined: SubflowSet::EMPTY,
             business: Business::default(),
             owing: SubflowSet::EMPTY,
@@ -133,6 +133,24 @@ impl Subflows {
             earliest: Instant::FAR_FUTURE,
             options,
         }
+    }
+
+    /// What decides how many bytes of options data carries.
+    #[inline]
+    pub fn options(&self) -> DataOptions {
+        self.options
+    }
+
+    /// Another protocol is in use from here on.
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.options.mode = mode;
+        self.changed = SubflowSet::below(self.subflows.len());
+    }
+
+    /// The peer has sent DSS after the handshake.
+    pub fn confirm(&mut self) {
+        self.options.confirmed = true;
+        self.changed = SubflowSet::below(self.subflows.len());
     }
 
     pub fn len(&self) -> usize {
@@ -177,19 +195,24 @@ impl Subflows {
         &mut self.subflows[at]
     }
 
-    /// A subflow that is about to send a packet with new data. Of its view only the counts of data change, unless it was
-    /// idle: then the control may change the window.
+    /// Has a subflow `send` a packet with new data. Of its view only the counts of data change, unless it was idle: then the control
+    /// may change the window.
     #[inline]
-    pub fn sending(&mut self, at: usize) -> &mut Subflow {
-        let subflow = &self.subflows[at];
-        if subflow.sender.board().is_empty() || subflow.infinite_from.is_some() {
+    pub fn send<T>(&mut self, at: usize, send: impl FnOnce(&mut Subflow) -> T) -> T {
+        let subflow = &mut self.subflows[at];
+        let may_change = subflow.sender.board().is_empty() || subflow.infinite_from.is_some();
+        let sent = send(subflow);
+        if may_change {
             self.mark(at);
         } else {
-            self.sent.insert(at);
+            self.deferring.remove(at);
+            let view = &mut self.views[at];
+            subflow.count_data(view);
+            self.standing.note_room(at, view, self.commit);
             self.unsettled.insert(at);
             self.untimed.insert(at);
         }
-        &mut self.subflows[at]
+        sent
     }
 
     /// Stores a mapping of the peer in place of those that are used. No view shows mappings.
@@ -214,6 +237,17 @@ impl Subflows {
             business.queued.put(at, !subflow.queue.is_empty());
             business.watched.put(at, subflow.sender.is_watched());
         }
+    }
+
+    /// Subflows that may owe the peer an acknowledgment, now or later. One that is not in the set owes none.
+    #[inline]
+    pub fn may_owe(&self) -> SubflowSet {
+        let owes = |(at, subflow): (usize, &Subflow)| subflow.receiver.owes_ack() && !self.owing.contains(at);
+        debug_assert!(
+            !self.subflows.iter().enumerate().any(owes),
+            "a receiver that was not marked owes an acknowledgment"
+        );
+        self.owing
     }
 
     /// Subflows that owe the peer an acknowledgment now.
@@ -264,7 +298,7 @@ impl Subflows {
 
     /// Removes a subflow; those after it move to the position before theirs.
     pub fn remove(&mut self, at: usize) -> Subflow {
-        (self.business, self.standing, self.sent) = (Business::default(), Standing::default(), SubflowSet::EMPTY);
+        (self.business, self.standing, self.deferring) = (Business::default(), Standing::default(), SubflowSet::EMPTY);
         self.mark_all(self.subflows.len() - 1);
         self.views.remove(at);
         self.subflows.remove(at)
@@ -272,12 +306,12 @@ impl Subflows {
 
     /// The subflows as schedulers see them.
     #[inline]
-    pub fn views(&mut self, options: DataOptions) -> &[SubflowView] {
-        self.update_views(options);
+    pub fn views(&mut self) -> &[SubflowView] {
+        self.update_views();
         &self.views
     }
 
-    /// The view of a subflow that nothing but packets with new data has changed since views were read.
+    /// The view of a subflow that nothing but [packets with new data](Subflows::send) has changed since views were read.
     #[inline]
     pub fn latest_view(&self, at: usize) -> &SubflowView {
         debug_assert!(!self.changed.contains(at), "the view of subflow {at} is out of date");
@@ -286,14 +320,14 @@ impl Subflows {
 
     /// What the views say, in sets.
     #[inline]
-    pub fn standing(&mut self, options: DataOptions) -> &Standing {
-        self.update_views(options);
+    pub fn standing(&mut self) -> &Standing {
+        self.update_views();
         &self.standing
     }
 
     /// A subflow that is about to change, and the views of all as they are before that.
-    pub fn with_views(&mut self, at: usize, options: DataOptions) -> (&mut Subflow, &[SubflowView]) {
-        self.update_views(options);
+    pub fn with_views(&mut self, at: usize) -> (&mut Subflow, &[SubflowView]) {
+        self.update_views();
         self.mark(at);
         (&mut self.subflows[at], &self.views)
     }
@@ -302,8 +336,17 @@ impl Subflows {
     /// bursts, so this only leaves something for the end of the burst.
     ///
     /// [`Sender::defers_for_burst`]: crate::subflow::Sender::defers_for_burst
+    #[inline]
     pub fn defers_for_burst(&mut self, now: Instant, at: usize, unsent: u64, full: u32) -> bool {
-        let defers = self.subflows[at].sender.defers_for_burst(now, unsent, full);
+        let sender = &mut self.subflows[at].sender;
+        let unchanged = self.deferring.contains(at) && !self.changed.contains(at);
+        let defers = if unchanged && sender.still_defers(now, unsent) {
+            debug_assert!(sender.defers_for_burst(now, unsent, full), "the subflow has changed");
+            true
+        } else {
+            sender.defers_for_burst(now, unsent, full)
+        };
+        self.deferring.put(at, defers);
         if defers {
             self.unsettled.insert(at);
         }
@@ -347,28 +390,21 @@ impl Subflows {
 
     /// Writes the views that are out of date.
     #[inline]
-    fn update_views(&mut self, options: DataOptions) {
-        if options != self.options {
-            self.options = options;
-            self.changed = SubflowSet::below(self.subflows.len());
+    fn update_views(&mut self) {
+        if !self.changed.is_empty() {
+            self.write_views();
         }
-        if !self.changed.union(self.sent).is_empty() {
-            self.write_views(options);
-        }
-        let truth = |subflow: &Subflow| subflow.view(options.full_payload(subflow));
+        let truth = |subflow: &Subflow| subflow.view(self.options.full_payload(subflow));
         debug_assert!(self.subflows.iter().map(truth).eq(self.views.iter().copied()), "a view is out of date");
     }
 
     #[inline(never)]
-    fn write_views(&mut self, options: DataOptions) {
-        for at in std::mem::take(&mut self.sent).iter() {
-            let view = &mut self.views[at];
-            self.subflows[at].count_data(view);
-            self.standing.note_room(at, view, self.commit);
-        }
-        for at in std::mem::take(&mut self.changed).iter() {
+    fn write_views(&mut self) {
+        let changed = std::mem::take(&mut self.changed);
+        self.deferring = self.deferring.without(changed);
+        for at in changed.iter() {
             let (subflow, view) = (&self.subflows[at], &mut self.views[at]);
-            *view = subflow.view(options.full_payload(subflow));
+            *view = subflow.view(self.options.full_payload(subflow));
             self.standing.note(at, view, self.commit);
         }
     }

@@ -85,8 +85,7 @@ impl Connection {
         if subflow.sender.deadline().is_none_or(|deadline| deadline > now) {
             return;
         }
-        let options = self.data_options();
-        let (subflow, views) = self.subflows.with_views(at, options);
+        let (subflow, views) = self.subflows.with_views(at);
         let (timer, outcome) = subflow.sender.on_timer(now, Siblings::new(views, at));
         self.report(now, at, &outcome);
         if let TimerOutcome::Timeout(timeout) = timer {

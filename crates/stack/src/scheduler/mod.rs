@@ -314,7 +314,8 @@ pub enum Decision {
     },
 }
 
-/// Decides which subflow carries the next data.
+/// Decides which subflow carries the next data. What it wants to be asked and told, from [`Scheduler::duplicates`] to
+/// [`Scheduler::watches_sending`], never changes: the connection asks once.
 pub trait Scheduler: fmt::Debug + Send {
     /// Decides one step. With [`Trigger::Reinjection`] only [`Decision::Send`] and [`Decision::Wait`] make sense.
     /// Called only while there is something to send that the peer's window allows, and at least one candidate.

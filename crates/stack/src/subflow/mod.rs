@@ -111,7 +111,9 @@ pub(crate) struct Subflow {
     /// This end's and the peer's initial numbers.
     pub isn: SeqNumber,
     pub peer_isn: SeqNumber,
-    pub peer: Peer,
+    peer: Peer,
+    /// Payload of the largest segment without options that the path and the peer allow.
+    largest_payload: u32,
     pub sender: Sender,
     pub receiver: Receiver,
     pub queue: VecDeque<Chunk>,
@@ -191,6 +193,7 @@ impl Subflow {
             isn: origin.isn,
             peer_isn: SeqNumber(0),
             peer: Peer { mss: DEFAULT_MSS, ..Peer::default() },
+            largest_payload: origin.path.mss().min(DEFAULT_MSS),
             sender: Sender::new(control, initial_window),
             receiver: Receiver::new(origin.first_window, origin.receive_memory),
             queue: VecDeque::new(),
@@ -310,10 +313,22 @@ impl Subflow {
         may
     }
 
+    /// The options of the peer's SYN.
+    #[inline]
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// The peer's SYN arrived.
+    pub fn learn_peer(&mut self, peer: Peer) {
+        self.largest_payload = self.path.mss().min(peer.mss);
+        self.peer = peer;
+    }
+
     /// Bytes of payload in a segment with `options` bytes of options.
+    #[inline]
     pub fn payload_room(&self, options: u32) -> u32 {
-        let local = self.path.mtu.saturating_sub(self.path.ip_header() + anabranch_segment::BASE_HEADER_LEN);
-        local.min(self.peer.mss).saturating_sub(options).max(1)
+        self.largest_payload.saturating_sub(options).max(1)
     }
 
     /// Window over smoothed round trip, see [`SubflowView::rate`].
@@ -321,7 +336,9 @@ impl Subflow {
         window_rate(self.sender.window().cwnd, mss, self.sender.rtt().srtt())
     }
 
-    /// The subflow as the replaceable parts see it. `mss` is the payload of a full segment.
+    /// The subflow as the replaceable parts see it. `mss` is the payload of a full segment. Inlined, so that a view is written where
+    /// it is kept.
+    #[inline(always)]
     pub fn view(&self, mss: u32) -> SubflowView {
         let rtt = self.sender.rtt();
         let (acked_since_loss, acked_between_losses) = self.sender.loss_intervals();

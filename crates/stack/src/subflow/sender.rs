@@ -15,7 +15,7 @@ use crate::congestion::{Ack, CongestionControl, Siblings, Window};
 use crate::view::{Delivered, Pace, Packets, Phase};
 use anabranch_events::{LossCause, Note, SendKind};
 use anabranch_units::{Duration, Instant};
-use pacing::{Burst, BurstSize};
+use pacing::{Burst, BurstSize, Deferral};
 use usage::WindowUsage;
 
 /// The contents of an acknowledgment, in offsets.
@@ -90,6 +90,7 @@ pub(crate) struct Sender {
     pub(super) options: SenderOptions,
     /// Room in the window was left free for a burst.
     deferring: bool,
+    deferral: Deferral,
     burst: Option<Burst>,
     burst_size: BurstSize,
     /// With pacing: earliest time of the next packet.
@@ -147,6 +148,7 @@ impl Sender {
             decayed_at: Instant::ZERO,
             options: SenderOptions::default(),
             deferring: false,
+            deferral: Deferral::default(),
             burst: None,
             burst_size: BurstSize::default(),
             paced_until: Instant::ZERO,

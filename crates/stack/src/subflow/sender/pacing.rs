@@ -20,6 +20,15 @@ pub(super) struct Burst {
     left: u32,
 }
 
+/// New data waits for a burst.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Deferral {
+    /// Until when the sender counts as busy.
+    until: Instant,
+    /// Bytes for which there is room.
+    room: u64,
+}
+
 /// The packets of a burst at a pace. The pace changes less often than it is asked for, and the divisions take long.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BurstSize {
@@ -77,6 +86,16 @@ impl Sender {
         let defers = calm && busy && little && soon();
         let packets = room.min(u32::try_from(burst).unwrap_or(u32::MAX));
         self.burst = (!defers).then_some(Burst { began: now, packets, left: packets });
+        self.deferring |= defers;
+        self.deferral = Deferral { until: self.last_sent_at + BURST_TIME, room: u64::from(room) * full };
+        defers
+    }
+
+    /// Whether new data still waits, after [`Sender::defers_for_burst`] said so and nothing changed but the time and the waiting bytes:
+    /// the sender is still busy, and there is more than the room for it. The acknowledgment has only come nearer.
+    #[inline]
+    pub fn still_defers(&mut self, now: Instant, unsent: u64) -> bool {
+        let defers = now <= self.deferral.until && unsent > self.deferral.room;
         self.deferring |= defers;
         defers
     }
