@@ -239,7 +239,7 @@ fuzz: ## Fuzzes the wire format and the endpoint, FUZZ_SECONDS=60 each; on a sta
 	  $(CARGO) test --release --locked -p anabranch-wire -p anabranch-stack --test fuzz -- --include-ignored; \
 	fi
 
-matrix: ## curl from our server in every combination, and outages beside the kernel's: ten minutes, needs what the live suite needs.
+matrix: ## curl from our server in every combination, and outages beside the kernel's: thirteen minutes, needs what the live suite needs.
 	ANABRANCH_MATRIX=1 $(CARGO) test --locked -p anabranch-live --test matrix --test failover -- --ignored --nocapture --test-threads=1
 
 uploads: ## 304 uploads of 1 to 50 MB through our server to nginx, each beside the kernel's own proxy: half an hour.

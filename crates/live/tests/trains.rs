@@ -223,7 +223,7 @@ impl<F: FnMut(anabranch_live::Opened) -> Bulk> World<F> {
             assert_eq!(pieces.iter().map(Vec::len).sum::<usize>(), sent.bytes);
             self.seen.trains += u64::from(sent.packets > 1);
             for piece in pieces {
-                if self.random.next_u32() % LOSS == 0 {
+                if self.random.next_u32().is_multiple_of(LOSS) {
                     self.seen.lost += 1;
                 } else {
                     self.down.push_back((self.now + ONE_WAY, sent.path, piece));
