@@ -33,7 +33,7 @@ class TokenBucketRate(TypedDict):
 
     kind: NotRequired[Literal["token-bucket"]]
     rate: RateText
-    """The rate at which tokens gather."""
+    """The rate at which tokens are added."""
     burst: SizeText
     """Bytes that may leave at once after an idle time: the size of the bucket."""
     peak: NotRequired[RateText]
@@ -47,28 +47,28 @@ class TraceRate(TypedDict):
     trace: str
     """The file, relative to the scenario's."""
     format: NotRequired[Literal["mahimahi", "columns", "json"]]
-    """`mahimahi`, `columns` or `json`; recognised where absent."""
+    """`mahimahi`, `columns` or `json`; recognised from the file where absent."""
     unit: NotRequired[Literal["b/s", "kb/s", "Mb/s", "B/s"]]
     """The unit of a table's rates. Required unless the column's heading ends in bps, kbps, mbps or bytes_per_s."""
     column: NotRequired[int]
-    """Which column of a table holds the rates: 1 where absent; times, in seconds, are column 0."""
+    """The column of a table that holds the rates: 1 where absent. Column 0 holds the times, in seconds."""
     at_end: NotRequired[Literal["loop", "hold"]]
-    """`loop`, or `hold`: the last rate for ever."""
+    """What follows the end of the recording: `loop` (it repeats) or `hold` (the last rate stays)."""
     offset: NotRequired[Literal["random"] | TimeText]
-    """How far into the recording it begins: `trace_offset` of the scenario where absent. What loops wraps
-    around: after the end come the beginning, and then the offset again. `random` draws the beginning from the
-    run's seed, one for each link.
+    """Where in the recording the trace begins; the scenario's `trace_offset` where absent. With `at_end =
+    "loop"` the beginning of the recording follows its end. `random` draws the offset from the run's seed,
+    separately for each link.
     """
     duration: NotRequired[TimeText]
-    """How much of the recording is used, from the offset on; all of it where absent. Traces of a pair that
-    differ in length stay together if they have the same. With a random offset it is the first part of the
-    recording, in which the trace begins anywhere.
+    """How much of the recording is used, from the offset on; all of it where absent. Two traces that were
+    recorded together and differ in length stay aligned if both have the same duration. With a random offset
+    only the first part of the recording, of this length, is used, and the trace begins anywhere in it.
     """
     scale: NotRequired[float]
-    """The factor of the recorded rates."""
+    """The factor by which the recorded rates are multiplied."""
     latency: NotRequired[Literal["ignore", "round-trip", "one-way"]]
-    """What is done with a recorded latency: `ignore`, `round-trip` (half of it is added to the delay of each
-    direction that follows the trace) or `one-way` (all of it is).
+    """How a recorded latency is used: `ignore`, `round-trip` (half of it is added to the delay of each direction
+    that follows the trace) or `one-way` (all of it is added).
     """
 
 
@@ -81,21 +81,21 @@ class SyntheticRate(TypedDict):
     mean: RateText
     """The mean rate in the long run."""
     period: NotRequired[TimeText]
-    """After which time the rate begins again; steps last one second."""
+    """The time after which the rate repeats. It changes once a second."""
     seed: NotRequired[int]
-    """Which of the possible rates; the run's seed where absent. Both directions of a link follow the same one."""
+    """The seed of the rate; the run's seed where absent. Both directions of a link have the same rate."""
     headroom: NotRequired[float]
-    """The logit of the typical rate over that of the fastest modulation."""
+    """The logit of the ratio of the typical rate to that of the fastest modulation; the kind's where absent."""
     spread: NotRequired[float]
-    """How far that logit varies, as a standard deviation."""
+    """The standard deviation of that logit over time; the kind's where absent."""
     correlation_time: NotRequired[TimeText]
-    """After which time its correlation has fallen to 1/e."""
+    """The time after which the autocorrelation of that logit has fallen to 1/e; the kind's where absent."""
     noise: NotRequired[float]
-    """How much neighbouring seconds differ, as a standard deviation of logarithms."""
+    """The standard deviation of the logarithm of a factor that is new in every second; the kind's where absent."""
     between_outages: NotRequired[TimeText]
-    """The mean time from one outage to the next."""
+    """The mean time from one outage to the next; the kind's where absent."""
     outage: NotRequired[TimeText]
-    """The mean length of an outage, `0 s` for none."""
+    """The mean length of an outage, `0 s` for none; the kind's where absent."""
 
 
 Rate = ConstantRate | TokenBucketRate | TraceRate | SyntheticRate
@@ -103,17 +103,17 @@ Rate = ConstantRate | TokenBucketRate | TraceRate | SyntheticRate
 
 
 class UniformJitter(TypedDict):
-    """Evenly around the delay."""
+    """Uniformly distributed around the delay."""
 
     kind: Literal["uniform"]
     half_width: TimeText
-    """The largest distance from the delay."""
+    """The largest deviation from the delay."""
     reorders: NotRequired[bool]
     """Whether packets may overtake each other."""
 
 
 class NormalJitter(TypedDict):
-    """Normal around the delay, truncated at three standard deviations."""
+    """Normally distributed around the delay, truncated at three standard deviations."""
 
     kind: Literal["normal"]
     deviation: TimeText
@@ -123,29 +123,29 @@ class NormalJitter(TypedDict):
 
 
 class GammaJitter(TypedDict):
-    """Gamma distributed; the delay is the least."""
+    """A gamma-distributed addition; the delay is the minimum."""
 
     kind: Literal["gamma"]
     mean: TimeText
-    """The mean of what is added."""
+    """The mean of the addition."""
     shape: float
-    """At least 1, which is the exponential distribution."""
+    """The shape of the distribution, at least 1; 1 is the exponential distribution."""
     reorders: NotRequired[bool]
     """Whether packets may overtake each other."""
 
 
 class PercentilesJitter(TypedDict):
-    """For additions that were measured, such as a busy computer's: the delay is the least, and the distribution
-    is exponential between and beyond these percentiles.
+    """An addition with measured percentiles, such as those of a busy computer: the delay is the minimum, and the
+    distribution is exponential between and beyond these percentiles.
     """
 
     kind: Literal["percentiles"]
     p50: TimeText
-    """Half of the additions do not exceed this."""
+    """The median of the addition."""
     p99: TimeText
-    """One addition in a hundred exceeds this."""
+    """Its 99th percentile: one addition in a hundred exceeds this."""
     p999: TimeText
-    """One addition in a thousand exceeds this."""
+    """Its 99.9th percentile: one addition in a thousand exceeds this."""
     reorders: NotRequired[bool]
     """Whether packets may overtake each other."""
 
@@ -159,7 +159,7 @@ class DropTailQueue(TypedDict):
 
     kind: Literal["drop-tail"]
     limit: str
-    """A size such as "64 kB", or "100 packets"."""
+    """The capacity: a size such as "64 kB", or "100 packets"."""
 
 
 class RedQueue(TypedDict):
@@ -167,17 +167,23 @@ class RedQueue(TypedDict):
 
     kind: Literal["red"]
     limit: str
-    """A size such as "64 kB", or "100 packets"."""
+    """The capacity: a size such as "64 kB", or "100 packets"."""
     min: NotRequired[str]
-    """Below this average nothing is dropped: a third of `max` where absent. In the limit's unit."""
+    """Nothing is dropped while the average queue is below this: a third of `max` where absent. In the limit's
+    unit.
+    """
     max: NotRequired[str]
-    """At this average packets are dropped with `max_probability`: half of the limit where absent."""
+    """The average queue at which packets are dropped with `max_probability`: half of the limit where absent. In
+    the limit's unit.
+    """
     max_probability: NotRequired[ShareText]
-    """The probability at `max`: 10 % where absent."""
+    """The probability of a drop at `max`: 10 % where absent."""
     gentle: NotRequired[bool]
-    """Whether the probability grows on from `max` to twice `max`: true where absent."""
+    """Whether the probability rises from `max_probability` at `max` to 1 at twice `max`, or jumps to 1 at `max`:
+    true where absent.
+    """
     weight_exponent: NotRequired[int]
-    """The average's weight is 2 to the minus this: 9 where absent."""
+    """The weight of the newest sample in the average is 2 to the power of minus this: 9 where absent."""
     mean_packet: NotRequired[int]
     """Bytes of a typical packet: 1000 where absent."""
 
@@ -187,11 +193,11 @@ class CodelQueue(TypedDict):
 
     kind: Literal["codel"]
     limit: str
-    """A size such as "64 kB", or "100 packets"."""
+    """The capacity: a size such as "64 kB", or "100 packets"."""
     target: NotRequired[TimeText]
-    """The acceptable time to wait: 5 ms where absent."""
+    """The acceptable queueing delay: 5 ms where absent."""
     interval: NotRequired[TimeText]
-    """How long a longer wait is tolerated: 100 ms where absent."""
+    """How long the delay may exceed the target before a packet is dropped: 100 ms where absent."""
 
 
 Queue = DropTailQueue | RedQueue | CodelQueue
@@ -205,7 +211,9 @@ class BernoulliLoss(TypedDict):
     share: ShareText
     """The probability that a packet is lost."""
     at: NotRequired[Literal["entry", "exit"]]
-    """`entry` (before the queue, as netem) or `exit` (after the server, like a radio)."""
+    """Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the
+    transmission, as on a radio link, so that a lost packet has used the link).
+    """
 
 
 class GilbertElliottLoss(TypedDict):
@@ -213,67 +221,75 @@ class GilbertElliottLoss(TypedDict):
 
     kind: Literal["gilbert-elliott"]
     good_to_bad: ShareText
-    """How likely a bad state follows on a good one, per packet."""
+    """The probability, per packet, of a change from the good state to the bad one."""
     bad_to_good: ShareText
-    """How likely a good state follows on a bad one, per packet."""
+    """The probability, per packet, of a change from the bad state to the good one."""
     loss_in_good: NotRequired[ShareText]
-    """The loss in the good state."""
+    """The probability of loss in the good state."""
     loss_in_bad: NotRequired[ShareText]
-    """The loss in the bad state."""
+    """The probability of loss in the bad state."""
     at: NotRequired[Literal["entry", "exit"]]
-    """`entry` (before the queue, as netem) or `exit` (after the server, like a radio)."""
+    """Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the
+    transmission, as on a radio link, so that a lost packet has used the link).
+    """
 
 
 class EveryNthLoss(TypedDict):
-    """Periodically."""
+    """Every n-th packet."""
 
     kind: Literal["every-nth"]
     n: int
-    """Every how many packets one is lost."""
+    """The number n: of n packets, the last is lost."""
     at: NotRequired[Literal["entry", "exit"]]
-    """`entry` (before the queue, as netem) or `exit` (after the server, like a radio)."""
+    """Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the
+    transmission, as on a radio link, so that a lost packet has used the link).
+    """
 
 
 class GilbertElliottTimeLoss(TypedDict):
-    """In bursts that last for a time, whatever is sent, as a radio's fades do."""
+    """In bursts that last for a time, whatever is sent, as the fades of a radio."""
 
     kind: Literal["gilbert-elliott-time"]
     good: TimeText
-    """The mean length of a good state."""
+    """The mean duration of a good state."""
     bad: TimeText
-    """The mean length of a bad state."""
+    """The mean duration of a bad state."""
     loss_in_good: NotRequired[ShareText]
-    """The loss in the good state."""
+    """The probability of loss in the good state."""
     loss_in_bad: NotRequired[ShareText]
-    """The loss in the bad state."""
+    """The probability of loss in the bad state."""
     at: NotRequired[Literal["entry", "exit"]]
-    """`entry` (before the queue, as netem) or `exit` (after the server, like a radio)."""
+    """Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the
+    transmission, as on a radio link, so that a lost packet has used the link).
+    """
 
 
 Loss = BernoulliLoss | GilbertElliottLoss | EveryNthLoss | GilbertElliottTimeLoss
-"""Which packets are lost. A share alone is that of independent losses after the server."""
+"""Which packets are lost. A share alone stands for independent losses at the exit of the link."""
 
 
 class ProgressiveVideo(TypedDict):
-    """One file that is played while it is fetched."""
+    """One file that is played while it is downloaded."""
 
     kind: Literal["progressive"]
     size: SizeText
     """The size of the file, such as "409 MB"."""
     rate: RateText
-    """Its mean rate, such as "5.24 Mb/s"; the playing time is size over rate."""
+    """The mean rate, such as "5.24 Mb/s"; the playing time is the size over the rate."""
     fps: NotRequired[int | str]
     """Pictures per second: a number, or a ratio such as "24000/1001"."""
     seed: NotRequired[int]
-    """Which of the synthetic sequences of picture sizes; independent of the run's seed, so repeated runs play
-    the same file.
+    """The seed of the synthetic picture sizes. It is independent of the run's seed, so that all runs play the
+    same file.
     """
     scene_variation: NotRequired[float]
-    """Coefficient of variation of sizes between scenes; as measured."""
+    """The coefficient of variation of picture sizes between scenes. The default was measured
+    (`crates/media/src/frames.rs`).
+    """
     picture_variation: NotRequired[float]
-    """The same between pictures of a kind within a scene."""
+    """The same between pictures of one kind within a scene."""
     scene_length: NotRequired[TimeText]
-    """Mean length of a scene."""
+    """The mean length of a scene."""
 
 
 class DashVideo(TypedDict):
@@ -283,37 +299,45 @@ class DashVideo(TypedDict):
     ladder: NotRequired[Literal["bbb-1s", "bbb-2s", "bbb-6s", "bbb-10s"]]
     """A shipped ladder: `bbb-1s`, `bbb-2s`, `bbb-6s`, `bbb-10s` (Big Buck Bunny, 596 s)."""
     mpd: NotRequired[str]
-    """Or an MPD, relative to the scenario's file, with the sizes that it states."""
+    """In place of a ladder: an MPD, relative to the scenario's file, with the sizes that it states."""
     table: NotRequired[str]
-    """Or a JSON table of sizes: `segment_duration_ms`, `bitrates_kbps`, `segment_sizes_bits`."""
+    """In place of a ladder: a JSON table of sizes, with `segment_duration_ms`, `bitrates_kbps`,
+    `segment_sizes_bits`.
+    """
     duration: NotRequired[TimeText]
-    """Play no more than this; a live MPD ends here."""
+    """The longest playing time; a live MPD ends then."""
     period: NotRequired[int]
-    """Of an MPD: this period only, counted from one; all, one after the other, where absent."""
+    """Of an MPD: the only period that is played, counted from one; all of them, one after the other, where
+    absent.
+    """
     adaptation_set: NotRequired[int]
-    """Of an MPD: this one of each period, counted from one; the video with the highest bitrate where absent."""
+    """Of an MPD: the adaptation set of each period, counted from one; the video with the highest bitrate where
+    absent.
+    """
     segment_duration: NotRequired[TimeText]
-    """Of an MPD: how long media segments are where only the file's index says it."""
+    """Of an MPD: the duration of media segments, needed where only the index of the media file has it."""
     scene_variation: NotRequired[float]
-    """How much the sizes of scenes vary, as a coefficient of variation: 0.222 for a ladder, and 0 (sizes as they
-    are) for an MPD or a table, where absent.
+    """The coefficient of variation of sizes between scenes. Where absent: 0.222 for a ladder, 0 (sizes as they
+    are) for an MPD or a table.
     """
     scene_length: NotRequired[TimeText]
-    """Mean length of a scene."""
+    """The mean length of a scene."""
     seed: NotRequired[int]
-    """Which of the synthetic sequences of sizes; independent of the run's seed."""
+    """The seed of these variations; independent of the run's seed."""
     init: NotRequired[SizeText]
-    """Bytes of an initialisation segment: 672 B where neither this nor the MPD says it."""
+    """Bytes of an initialisation segment; where absent those that the MPD states, or 672 B."""
     manifest: NotRequired[SizeText]
-    """Bytes of the MPD: its own size, or 9321 B; 0 B if the player has it already."""
+    """Bytes of the MPD that the player downloads; where absent its own size, or 9321 B. 0 B if the player has it
+    already.
+    """
 
 
 class BulkVideo(TypedDict):
-    """Bytes without meaning."""
+    """A download of bytes."""
 
     kind: Literal["bulk"]
     size: NotRequired[SizeText]
-    """How many; endless where absent."""
+    """The number of bytes; endless where absent."""
 
 
 Video = ProgressiveVideo | DashVideo | BulkVideo
@@ -326,9 +350,9 @@ class ReceiveBuffer(TypedDict):
     """
 
     initial: NotRequired[SizeText]
-    """What is accepted at first."""
+    """The window at first."""
     max: NotRequired[SizeText]
-    """Up to where autotuning may raise it (about half of tcp_rmem's 6 MiB)."""
+    """The largest window that autotuning may reach (about half of tcp_rmem's 6 MiB)."""
 
 
 class Transport(TypedDict):
@@ -337,7 +361,7 @@ class Transport(TypedDict):
     """
 
     protocol: NotRequired[Literal["mptcp", "tcp"]]
-    """`mptcp`, or `tcp`: the session's first path only."""
+    """`mptcp`; or `tcp`, over the session's first path only."""
     scheduler: NotRequired[
         Literal[
             "min-rtt",
@@ -372,7 +396,7 @@ class Transport(TypedDict):
     ]
     """The congestion window of each subflow: a name, or a table with `name` and options."""
     commit: NotRequired[Literal["at-window", "into-buffer"]]
-    """When data is bound to a subflow: `at-window` (when its window has room, legacy Multipath TCP) or `into-
+    """When data is assigned to a subflow: `at-window` (when its window has room, legacy Multipath TCP) or `into-
     buffer` (ahead of time, into its send buffer, upstream Linux).
     """
     failover: NotRequired[Literal["legacy", "upstream"]]
@@ -381,31 +405,33 @@ class Transport(TypedDict):
     once the subflow is stale, as upstream Linux does).
     """
     opportunistic_retransmission: NotRequired[bool]
-    """Retransmit the first unacknowledged data on a faster subflow when the shared receive window is full."""
+    """When the shared receive window is full, retransmit the first unacknowledged data on a faster subflow."""
     penalisation: NotRequired[bool]
-    """Then halve the congestion window of the subflow that blocked it."""
-    receive_buffer: NotRequired[SizeText | ReceiveBuffer]
-    """Bytes that the receiver accepts: a size for a fixed window, or a table with `initial` and `max` for
-    autotuning.
+    """In the same case, halve the congestion window of the slower subflow that blocks the receive window.
+    Without `opportunistic_retransmission` it has no effect.
     """
+    receive_buffer: NotRequired[SizeText | ReceiveBuffer]
+    """The receive window, in bytes: a fixed size, or a table with `initial` and `max` for autotuning."""
     send_buffer: NotRequired[SizeText]
-    """Bytes written and not acknowledged at the data level (tcp_wmem)."""
+    """The most bytes that may be written and not yet acknowledged at the data level (tcp_wmem)."""
     header_room: NotRequired[int]
     """Bytes that the kernel's build reserves for headers in front of each packet (MAX_TCP_HEADER: 320 where
     drivers of wireless networks are compiled in, as in distributions; 256 in slim builds). With `commit =
-    "into-buffer"` it decides how much memory a packet takes in the send buffers, and so how far a sender may
-    be ahead.
+    "into-buffer"` it decides how much memory a packet takes in the send buffers, and so how much data a
+    subflow can hold ahead of its window.
     """
     initial_window: NotRequired[int]
     """Packets that may leave before the first acknowledgment (RFC 6928)."""
     pacing: NotRequired[bool]
-    """Space packets out even if the congestion control does not ask for it."""
+    """Pace packets even if the congestion control does not ask for it."""
     idle_restart: NotRequired[bool]
     """Decay the congestion window while nothing is sent (RFC 2861)."""
     whole_windows: NotRequired[bool]
     """Congestion windows are whole numbers of packets after a reduction, as in Linux."""
     segmentation_offload: NotRequired[bool]
-    """Hold a packet back until segmentation offload could take a burst, where Linux does (tcp_tso_should_defer)."""
+    """Delay a packet where Linux does, so that segmentation offload can send a larger burst
+    (tcp_tso_should_defer).
+    """
     capable_retries: NotRequired[int]
     """How often a SYN with MP_CAPABLE is retransmitted before plain TCP is tried
     (syn_retrans_before_tcp_fallback); 128 for never.
@@ -415,9 +441,9 @@ class Transport(TypedDict):
     wide_data_seq: NotRequired[bool]
     """Data sequence numbers of 8 bytes rather than 4, which leave room for one SACK block instead of two."""
     kernel: NotRequired[Literal["legacy", "upstream"]]
-    """Whose behaviour is meant where the other keys say nothing: `legacy` (the patched kernels of the papers;
-    the defaults are theirs) or `upstream` (today's Linux: scheduler `linux`, `commit = "into-buffer"`,
-    `failover = "upstream"`, neither of the two remedies for a full window, `wide_data_seq = true`).
+    """The kernel whose behaviour the other keys default to: `legacy` (the patched kernels of the papers: the
+    defaults below) or `upstream` (today's Linux: `scheduler = "linux"`, `commit = "into-buffer"`, `failover =
+    "upstream"`, `opportunistic_retransmission = false`, `penalisation = false`, `wide_data_seq = true`).
     """
 
 
@@ -425,9 +451,9 @@ class Reordering(TypedDict):
     """Packets that are held back, so that others overtake them."""
 
     share: ShareText
-    """The share of packets that is held back."""
+    """The share of packets that is delayed."""
     by: TimeText
-    """For how long a packet is held back."""
+    """The additional delay of these packets."""
 
 
 class DirectionSpec(TypedDict):
@@ -440,17 +466,19 @@ class DirectionSpec(TypedDict):
     mean, ... }.
     """
     delay: NotRequired[TimeText]
-    """The one-way delay without queues; a link has `rtt` instead, half of it each way."""
+    """The one-way propagation delay of each direction. A link may have `rtt` in its place."""
     jitter: NotRequired[Jitter]
-    """A random addition to the delay: { kind, ... }; none where absent."""
+    """A random change of the delay, packet by packet: { kind, ... }; none where absent."""
     queue: NotRequired[str | Queue]
-    """What may wait: a size or number of packets (drop-tail), or { kind, limit, ... }. 64 kB are about 43 full
-    packets: 256 ms at 2 Mb/s, as home routers have them.
+    """The queue: a size or a number of packets (drop-tail), or { kind, limit, ... }. The default of 64 kB, about
+    43 full packets, is that of a home router: 256 ms at 2 Mb/s.
     """
     loss: NotRequired[ShareText | Loss]
-    """Random loss: a share, or { kind, ... }. Written at the link it is that of the downlink."""
+    """Random loss: a share, or { kind, ... }. Where it is a key of the link itself, it concerns the downlink
+    only.
+    """
     reordering: NotRequired[Reordering]
-    """Packets that overtake others: { share, by }; none where absent."""
+    """Packets that are delayed so that others overtake them: { share, by }; none where absent."""
     duplication: NotRequired[ShareText]
     """The share of packets that arrive twice."""
     mtu: NotRequired[int | SizeText]
@@ -465,7 +493,7 @@ class Link(TypedDict):
     """A link: what goes up to the server, and what comes down from it."""
 
     up: NotRequired[DirectionSpec]
-    """The direction from client to server: the same keys, which win over those of the link."""
+    """The direction from client to server. Its keys override those of the link."""
     down: NotRequired[DirectionSpec]
     """The direction from server to client, likewise."""
     rate: NotRequired[RateText | Rate]
@@ -473,17 +501,19 @@ class Link(TypedDict):
     mean, ... }.
     """
     delay: NotRequired[TimeText]
-    """The one-way delay without queues; a link has `rtt` instead, half of it each way."""
+    """The one-way propagation delay of each direction. A link may have `rtt` in its place."""
     jitter: NotRequired[Jitter]
-    """A random addition to the delay: { kind, ... }; none where absent."""
+    """A random change of the delay, packet by packet: { kind, ... }; none where absent."""
     queue: NotRequired[str | Queue]
-    """What may wait: a size or number of packets (drop-tail), or { kind, limit, ... }. 64 kB are about 43 full
-    packets: 256 ms at 2 Mb/s, as home routers have them.
+    """The queue: a size or a number of packets (drop-tail), or { kind, limit, ... }. The default of 64 kB, about
+    43 full packets, is that of a home router: 256 ms at 2 Mb/s.
     """
     loss: NotRequired[ShareText | Loss]
-    """Random loss: a share, or { kind, ... }. Written at the link it is that of the downlink."""
+    """Random loss: a share, or { kind, ... }. Where it is a key of the link itself, it concerns the downlink
+    only.
+    """
     reordering: NotRequired[Reordering]
-    """Packets that overtake others: { share, by }; none where absent."""
+    """Packets that are delayed so that others overtake them: { share, by }; none where absent."""
     duplication: NotRequired[ShareText]
     """The share of packets that arrive twice."""
     mtu: NotRequired[int | SizeText]
@@ -493,7 +523,7 @@ class Link(TypedDict):
     Ethernet.
     """
     rtt: NotRequired[TimeText]
-    """The round trip without queues; half of it each way. Instead of `delay`."""
+    """The round-trip time without queueing, half of it in each direction; in place of `delay`."""
 
 
 class Path(TypedDict):
@@ -502,16 +532,16 @@ class Path(TypedDict):
     links: list[str]
     """Names of its links, from the client to the server."""
     backup: NotRequired[bool]
-    """Use it only when no other works."""
+    """Use the path only while no other one works."""
     metered: NotRequired[bool]
-    """Bytes cost money on this path. It changes nothing in a run; metrics say what was sent there."""
+    """Bytes cost money on this path. This changes nothing in a run; the metrics count what was sent there."""
     congestion_control: NotRequired[
         Literal["newreno", "cubic", "compound", "lia", "olia", "balia", "wvegas", "bbr", "mcc", "cbbr", "bbr3"]
         | dict[str, Any]
     ]
     """The congestion control of its subflows; the transport's where absent."""
     ip: NotRequired[int]
-    """The version of the Internet Protocol, 4 or 6, which decides the size of the header."""
+    """The version of the Internet Protocol, 4 or 6. It decides the size of the headers."""
 
 
 class Player(TypedDict):
@@ -533,70 +563,77 @@ class Player(TypedDict):
     ]
     """The name of a player."""
     caching: NotRequired[TimeText]
-    """vlc: playing time that must be read ahead before the start (network-caching); 1 s."""
+    """vlc: the playing time that must be read ahead before the start (network-caching); 1 s."""
     ring: NotRequired[SizeText]
-    """vlc: bytes that are fetched ahead of the demultiplexer (the prefetch ring of VLC 3); 16 MiB, none in VLC
-    2.
+    """vlc: the bytes that are fetched ahead of the demultiplexer (the prefetch ring of VLC 3); 16 MiB, none in
+    VLC 2.
     """
     clock_jitter: NotRequired[TimeText]
-    """vlc: the highest growth of the playout delay (clock-jitter); 5 s."""
+    """vlc: the largest growth of the playout delay (clock-jitter); 5 s."""
     duration: NotRequired[TimeText]
-    """bulk, on-off: when to stop although there is more; never where absent (on-off: 60 s)."""
+    """bulk, on-off: when to stop before the content ends; never where absent (on-off: 60 s)."""
     buffer: NotRequired[TimeText]
-    """Playing time at which it pauses its requests: `stableBufferTime` (dash.js 2), `bufferTimeDefault` (5), or
-    the capacity of the buffer (the others).
+    """The buffered playing time at which the player pauses its requests: `stableBufferTime` (dash.js 2),
+    `bufferTimeDefault` (5), or the capacity of the buffer (the others).
     """
     buffer_at_top: NotRequired[TimeText]
     """The same at the highest representation allowed (dash.js: `bufferTimeAtTopQuality`, or the one for long
     content).
     """
     startup: NotRequired[TimeText]
-    """Playing time that must be buffered before the first picture; at least one media segment is."""
+    """The playing time that must be buffered before the first picture. It takes at least one media segment."""
     resume: NotRequired[TimeText]
-    """Playing time that must be buffered before a stall ends, beyond what the player itself demands."""
+    """The playing time that must be buffered before a stall ends, beyond what the player itself demands."""
     initial_bitrate: NotRequired[RateText]
     """The first representation is the highest with at most this bitrate."""
     initial_representation: NotRequired[int]
-    """The rank of the first representation, from zero, the lowest."""
+    """The rank of the first representation, counted from 0, the lowest."""
     max_bitrate: NotRequired[RateText]
     """No representation above this bitrate (dash.js: `maxBitrate`)."""
     max_resolution: NotRequired[str]
     """No representation with larger pictures (dash.js: `limitBitrateByPortal`)."""
     audio: NotRequired[RateText]
-    """Bitrate of an audio track that is fetched alongside. `None`: there is none."""
+    """The bitrate of an audio track that is downloaded, too; no audio where absent."""
     give_up: NotRequired[Literal["close", "cancel", "drain"]]
-    """Handling of an abandoned response."""
+    """What happens to a response that the player gives up: `close` (the connection is closed and another one
+    opened, as over HTTP/1.1; the default), `cancel` (the server withdraws unsent bytes, as in HTTP/2) or
+    `drain` (the whole response still arrives).
+    """
     fast_switch: NotRequired[bool]
-    """dash.js 5: after a switch upwards, replace buffered segments of a lower representation."""
+    """dash.js 5: after a switch upwards, download buffered segments of a lower representation again."""
     strategy: NotRequired[Literal["dynamic", "bola", "throughput"]]
-    """dash.js: which rule decides."""
+    """dash.js: the rule that decides: `dynamic` (by the level of the buffer; the default), `bola` or
+    `throughput`.
+    """
     dropped_frames: NotRequired[bool]
     """dash.js 5: whether dropped pictures lower the representation."""
     progress_timing: NotRequired[bool]
-    """dash.js 5: measure by the times of progress reports, as without the Resource Timing API (content of
-    another origin that does not allow it).
+    """dash.js 5: measure by the times of progress events, as a browser does without the Resource Timing API
+    (content of another origin that does not allow it).
     """
     representation: NotRequired[int]
-    """`fixed`: which representation."""
+    """`fixed`: the rank of the representation, counted from 0, the lowest; the highest allowed one where absent."""
     finite: NotRequired[bool]
     """`bola`: take account of the video's beginning and end (BOLA-FINITE)."""
     cap: NotRequired[Literal["none", "bola-u", "bola-o"]]
-    """`bola`: how the last throughput caps a switch upwards; `bola-u` by default, `none` if `finite` is false."""
+    """`bola`: how the last throughput caps a switch upwards: `bola-u` (at most one representation above it; the
+    default), `bola-o` (none above it, with pauses) or `none` (the default if `finite` is false).
+    """
     abandon: NotRequired[bool]
-    """`bola`: whether it abandons downloads; by default if `finite` is true."""
+    """`bola`: whether it abandons downloads; as `finite` where absent."""
     samples: NotRequired[int]
-    """`rate`, `robust-mpc`: how many media segments the estimate looks back."""
+    """`rate`, `robust-mpc`: the number of media segments that the estimate of the throughput covers."""
     safety: NotRequired[float]
-    """`rate`: what part of the estimate is used."""
+    """`rate`: the part of the estimate that is used."""
     horizon: NotRequired[int]
-    """`robust-mpc`: how many media segments it looks ahead."""
+    """`robust-mpc`: the number of media segments that it plans ahead."""
     stall_penalty: NotRequired[float]
-    """`robust-mpc`: price of a second of stall, in kbit/s of quality."""
+    """`robust-mpc`: the penalty for a second of stall, in kbit/s of quality."""
     switch_penalty: NotRequired[float]
-    """`robust-mpc`: price of a change of quality by one kbit/s, in kbit/s."""
+    """`robust-mpc`: the penalty for a change of quality by one kbit/s, in kbit/s."""
     rule: NotRequired[str | dict[str, Any]]
-    """DASH players: a bitrate rule of yours in the place of the player's, as `module:Class`, or a table with
-    `name` and the options of the class. The rest of the player stays what it is.
+    """DASH players: a bitrate rule of yours in place of the player's, as `module:Class`, or a table with `name`
+    and the options of the class. The rest of the player stays as it is.
     """
 
 
@@ -620,12 +657,12 @@ class Session(TypedDict):
     """One or more viewers of the same kind."""
 
     paths: NotRequired[list[str]]
-    """Names of its paths, the first for the initial subflow; all paths where absent."""
+    """Names of the session's paths, the first for the initial subflow; all paths where absent."""
     transport: NotRequired[Transport]
     """Keys of `[transport]` that are different for this session."""
     video: NotRequired[Video]
-    """What is transferred: { kind = "progressive", ... }, { kind = "dash", ... } or { kind = "bulk" }; endless
-    bulk where absent.
+    """The content: { kind = "progressive", ... }, { kind = "dash", ... } or { kind = "bulk" }; an endless bulk
+    download where absent.
     """
     player: NotRequired[
         Literal[
@@ -644,21 +681,19 @@ class Session(TypedDict):
         ]
         | Player
     ]
-    """Who watches: a name, or { kind, ... }; where absent `vlc` for a progressive video, `dash.js-5` for DASH,
+    """The player: a name, or { kind, ... }; where absent `vlc` for a progressive video, `dash.js-5` for DASH,
     `bulk` for bulk.
     """
     statistics: NotRequired[Statistics]
-    """What is measured of a DASH video, and when: { from, to, ... }."""
+    """Which part of a DASH session is measured, and the weights of its QoE: { from, to, ... }."""
     count: NotRequired[int]
-    """How many of this kind."""
+    """The number of sessions or downloads that are like this one."""
     start: NotRequired[TimeText]
     """When the first of them begins."""
     start_spread: NotRequired[TimeText]
-    """Each of them begins at a random moment within this after its start, so that every seed has phases of its
-    own.
-    """
+    """Each begins at a random time within this after its start, so that every seed has phases of its own."""
     stagger: NotRequired[TimeText]
-    """The time from each one's beginning to the next one's."""
+    """The time from the start of each of them to that of the next."""
 
 
 class Traffic(TypedDict):
@@ -672,37 +707,35 @@ class Traffic(TypedDict):
         Literal["newreno", "cubic", "compound", "lia", "olia", "balia", "wvegas", "bbr", "mcc", "cbbr", "bbr3"]
         | dict[str, Any]
     ]
-    """The control of its congestion window: a name, or a table with `name` and options."""
+    """The congestion control: a name, or a table with `name` and options."""
     count: NotRequired[int]
-    """How many of this kind."""
+    """The number of sessions or downloads that are like this one."""
     start: NotRequired[TimeText]
     """When the first of them begins."""
     start_spread: NotRequired[TimeText]
-    """Each of them begins at a random moment within this after its start, so that every seed has phases of its
-    own.
-    """
+    """Each begins at a random time within this after its start, so that every seed has phases of its own."""
     stagger: NotRequired[TimeText]
-    """The time from each one's beginning to the next one's."""
+    """The time from the start of each of them to that of the next."""
     stop: NotRequired[TimeText]
-    """When they end; with the run where absent."""
+    """When they end; at the end of the run where absent."""
     size: NotRequired[SizeText]
     """Bytes of each download; endless where absent."""
 
 
 class Event(TypedDict):
-    """Something that happens to the network at a time."""
+    """A change of the network at a given time."""
 
     at: TimeText
     """The time of the event."""
     link: NotRequired[str]
     """The name of the link that changes."""
     path: NotRequired[str]
-    """The name of the path whose interface goes away or comes back, which the client notices."""
+    """The name of the path whose network interface goes down or comes back. The client notices it."""
     cut: NotRequired[bool]
     """The long form of `down = true` or `down = false`."""
     down: NotRequired[bool | DirectionSpec]
-    """true cuts (a cut link drops silently, like a lost radio), false restores; or a table of changes of the
-    downlink.
+    """`true` cuts the link or the path, `false` restores it. A cut link drops packets silently, as a lost radio
+    does. Or a table of changes of the downlink.
     """
     up: NotRequired[DirectionSpec]
     """A table of changes of the uplink."""
@@ -711,17 +744,19 @@ class Event(TypedDict):
     mean, ... }.
     """
     delay: NotRequired[TimeText]
-    """The one-way delay without queues; a link has `rtt` instead, half of it each way."""
+    """The one-way propagation delay of each direction. A link may have `rtt` in its place."""
     jitter: NotRequired[Jitter]
-    """A random addition to the delay: { kind, ... }; none where absent."""
+    """A random change of the delay, packet by packet: { kind, ... }; none where absent."""
     queue: NotRequired[str | Queue]
-    """What may wait: a size or number of packets (drop-tail), or { kind, limit, ... }. 64 kB are about 43 full
-    packets: 256 ms at 2 Mb/s, as home routers have them.
+    """The queue: a size or a number of packets (drop-tail), or { kind, limit, ... }. The default of 64 kB, about
+    43 full packets, is that of a home router: 256 ms at 2 Mb/s.
     """
     loss: NotRequired[ShareText | Loss]
-    """Random loss: a share, or { kind, ... }. Written at the link it is that of the downlink."""
+    """Random loss: a share, or { kind, ... }. Where it is a key of the link itself, it concerns the downlink
+    only.
+    """
     reordering: NotRequired[Reordering]
-    """Packets that overtake others: { share, by }; none where absent."""
+    """Packets that are delayed so that others overtake them: { share, by }; none where absent."""
     duplication: NotRequired[ShareText]
     """The share of packets that arrive twice."""
     mtu: NotRequired[int | SizeText]
@@ -731,11 +766,11 @@ class Event(TypedDict):
     Ethernet.
     """
     rtt: NotRequired[TimeText]
-    """The new round trip of both directions together. Every other key of a link changes likewise."""
+    """The new round-trip time without queueing. Every other key of `[link.NAME]` can be given here, too."""
 
 
 class Scenario(TypedDict):
-    """A scenario: a network, who downloads or watches over it, and what happens meanwhile."""
+    """A scenario: a network, the sessions that use it, and timed events."""
 
     schema: NotRequired[Literal[1]]
     """The version of the schema: 1."""
@@ -744,28 +779,28 @@ class Scenario(TypedDict):
     duration: TimeText
     """When the run ends at the latest."""
     warm_up: NotRequired[TimeText]
-    """When goodput begins to count, of sessions, of cross traffic and of subflows. All else is of the whole run,
-    or of a session's `statistics`.
+    """Goodput is counted from this time on: that of sessions, of cross traffic and of subflows. All other
+    metrics cover the whole run, or the `statistics` window of a session.
     """
     sample_interval: NotRequired[TimeText]
     """How often windows, rates and buffers are sampled."""
     stuck_after: NotRequired[TimeText]
-    """A run in which no session received a packet for this long, and no event is to come, cannot progress and
-    ends. More than three of the longest retransmission timeouts, 120 s.
+    """The run ends when no session received a packet for this long and no event is to come. The default is more
+    than three of the longest retransmission timeouts, 120 s each.
     """
     trace_offset: NotRequired[Literal["random"] | TimeText]
-    """How far into their recordings the traces begin that have no `offset`: traces recorded together stay
-    together. `random` gives each seed a beginning of its own, the same part of every recording.
+    """Where in their recordings the traces without an `offset` of their own begin. Traces that were recorded
+    together stay aligned. `random` draws one beginning per seed, the same for all these traces.
     """
     transport: NotRequired[Transport]
     """How the endpoints behave."""
     link: NotRequired[dict[str, Link]]
-    """The links, one table each: `[link.NAME]`."""
+    """The links: one table each, `[link.NAME]`."""
     path: NotRequired[dict[str, Path]]
-    """The paths over the links: `[path.NAME]`. A path per link, with its name, where none is written."""
+    """The paths over the links: `[path.NAME]`. Without any, every link is a path of the same name."""
     session: NotRequired[list[Session]]
-    """Who downloads or watches: a list, `[[session]]`."""
+    """The sessions, which play a video or download: a list, `[[session]]`."""
     traffic: NotRequired[list[Traffic]]
     """Cross traffic: a list, `[[traffic]]`."""
     event: NotRequired[list[Event]]
-    """What happens meanwhile: a list, `[[event]]`; in the order of time once the scenario is read."""
+    """Changes of links and paths at given times: a list, `[[event]]`, sorted by time when the scenario is read."""

@@ -36,9 +36,15 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("`loss = { kind = \"bernoulli\" }`: each packet with the same probability, independently", &["Bernoulli"]),
     ("`loss = { kind = \"gilbert-elliott\" }`: in bursts of packets", &["GilbertElliott"]),
     ("`loss = { kind = \"every-nth\" }`: every n-th packet", &["EveryNth"]),
-    ("`loss = { kind = \"gilbert-elliott-time\" }`: in bursts that last for a time, as the fades of a radio", &["GilbertElliottTime"]),
+    (
+        "`loss = { kind = \"gilbert-elliott-time\" }`: in bursts that last for a time, as the fades of a radio",
+        &["GilbertElliottTime"],
+    ),
     ("`jitter = { kind = \"uniform\" }`: uniformly distributed around the delay", &["Uniform"]),
-    ("`jitter = { kind = \"normal\" }`: normally distributed around the delay, truncated at three standard deviations", &["Normal"]),
+    (
+        "`jitter = { kind = \"normal\" }`: normally distributed around the delay, truncated at three standard deviations",
+        &["Normal"],
+    ),
     ("`jitter = { kind = \"gamma\" }`: a gamma-distributed addition to the delay", &["Gamma"]),
     ("`jitter = { kind = \"percentiles\" }`: an addition to the delay with measured percentiles", &["Percentiles"]),
     ("`reordering = { ... }`", &["Reordering"]),
