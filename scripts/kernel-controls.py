@@ -262,7 +262,8 @@ def cost_table(records: Sequence[Record]) -> str:
             ratios = [cpu / other for cpu, other in zip(own, base, strict=True)]
             rates = interval(of(sender, "goodput_mbps"), 0)
             rows.append([str(connections), sender.name, interval(own), interval(ratios), rates])
-    head = ("connections", f"sender ({runs} {'run' if runs == 1 else 'runs'})", "CPU s per Gbit", "over CUBIC's", "goodput, Mb/s")
+    counted = "1 run" if runs == 1 else f"{runs} runs"
+    head = ("connections", f"sender ({counted})", "CPU s per Gbit", "over CUBIC's", "goodput, Mb/s")
     return markdown(head, rows, texts=2)
 
 

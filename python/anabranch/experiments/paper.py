@@ -36,7 +36,8 @@ KEYS: Mapping[str, str] = {
     "source": "Where it was published.",
     "plan": "A list, `[[plan]]`: the plans with whose runs the claims are tested. Required.",
     "variant_seeds": "The most seeds of every condition under a variant: 4 where absent.",
-    "variant": "A list, `[[variant]]`: other values of what the paper leaves open. `--sensitivity` tests the claims with each.",
+    "variant": "A list, `[[variant]]`: other values of what the paper leaves open. `--sensitivity` tests the claims "
+    "with each.",
 }
 """The keys of ``paper.toml`` and what they mean."""
 
