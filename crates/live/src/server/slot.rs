@@ -29,6 +29,10 @@ impl FlowRecord {
 
     /// Records a sent segment; returns whether its first byte was sent before.
     fn note_sent(&mut self, segment: &Segment) -> bool {
+        if segment.flags.contains(Flags::SYN) {
+            // The client may have joined again from the same port.
+            *self = FlowRecord::new(self.flow);
+        }
         let next = segment.seq + segment.sequence_len();
         let before = self.sent.map(|(before, _)| before);
         let is_behind = |number: SeqNumber| before.is_some_and(|before| (number.0.wrapping_sub(before.0) as i32) < 0);
@@ -121,11 +125,10 @@ impl<A: Application> Slot<A> {
     /// Passes a segment to the endpoint and stores its payload.
     pub(super) fn handle_segment(&mut self, now: Instant, path: PathId, segment: &Segment, payload: &[u8]) {
         self.last_heard = now;
-        if let Some(record) = self.record(path, segment.destination_port, segment.source_port) {
-            record.fin_received |= segment.flags.contains(Flags::FIN);
-            if segment.flags.contains(Flags::ACK) {
-                record.mappings.acknowledge(segment.ack);
-            }
+        if segment.flags.contains(Flags::FIN)
+            && let Some(record) = self.record(path, segment.destination_port, segment.source_port)
+        {
+            record.fin_received = true;
         }
         if let Some(placed) = self.connection.handle_segment(now, path, segment) {
             let start = placed.payload_start as usize;
@@ -249,7 +252,11 @@ impl<A: Application> Slot<A> {
             count(self, &next);
             train.push(&next);
         }
-        self.flows[at].mappings.remember(train);
+        let FlowRecord { flow, mappings, .. } = &mut self.flows[at];
+        if let Some(number) = self.connection.first_unacknowledged(flow.path, flow.local.1, flow.remote.1) {
+            mappings.acknowledge(number);
+        }
+        mappings.remember(train);
     }
 
     fn count(&mut self, transmit: &Transmit, position: usize, counters: &mut PathCounters, again: bool) {

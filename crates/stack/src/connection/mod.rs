@@ -55,7 +55,7 @@ use crate::subflow::{State, Subflow};
 use crate::view::{ConnectionView, Hints, SubflowView};
 use anabranch_events::{FallbackReason, Log, Note, TransportEvent};
 use anabranch_segment::Segment;
-use anabranch_units::{Instant, PathId};
+use anabranch_units::{Instant, PathId, SeqNumber};
 use choose::Choice as NextSegment;
 use foresight::{Foresight, Services};
 use incoming::{Incoming, Surroundings};
@@ -465,8 +465,18 @@ impl Connection {
 
     /// Whether a subflow of this path has these ports.
     pub fn has_subflow(&self, path: PathId, local_port: u16, remote_port: u16) -> bool {
+        self.subflow_with(path, local_port, remote_port).is_some()
+    }
+
+    /// The number of the first byte that the peer has not acknowledged on the subflow of this path with these ports; `None` if there
+    /// is no such subflow.
+    pub fn first_unacknowledged(&self, path: PathId, local_port: u16, remote_port: u16) -> Option<SeqNumber> {
+        self.subflow_with(path, local_port, remote_port).map(|subflow| subflow.isn.at(subflow.sender.acked()))
+    }
+
+    fn subflow_with(&self, path: PathId, local_port: u16, remote_port: u16) -> Option<&Subflow> {
         let ports = (local_port, remote_port);
-        self.subflows.iter().any(|s| s.path.id == path && (s.local_port, s.remote_port) == ports)
+        self.subflows.iter().find(|s| s.path.id == path && (s.local_port, s.remote_port) == ports)
     }
 
     /// The open subflows as schedulers see them, oldest first.
