@@ -2,7 +2,7 @@
 
 use super::receive_pool::ReceivePool;
 use super::time_wait::FinalNumbers;
-use super::train::{Mappings, Train};
+use super::train::{Mappings, Train, is_before};
 use super::{Application, Finish, Flow, Limits, Outgoing, PathCounters, Progress};
 use crate::buffer::ReceiveBuffer;
 use crate::tun::Offload;
@@ -35,7 +35,7 @@ impl FlowRecord {
         }
         let next = segment.seq + segment.sequence_len();
         let before = self.sent.map(|(before, _)| before);
-        let is_behind = |number: SeqNumber| before.is_some_and(|before| (number.0.wrapping_sub(before.0) as i32) < 0);
+        let is_behind = |number: SeqNumber| before.is_some_and(|before| is_before(number, before));
         let latest = before.filter(|_| is_behind(next)).unwrap_or(next);
         self.sent = Some((latest, segment.ack));
         self.fin_sent |= segment.flags.contains(Flags::FIN);
@@ -60,7 +60,7 @@ pub(super) enum AbortCause {
 
 /// Bytes that a connection sends before the next one's turn, IP headers included: some ten full packets. Fewer would be
 /// no fairer to clients, and a connection's state would leave the processor's cache more often.
-const TURN: usize = 16 << 10;
+pub(super) const TURN: usize = 16 << 10;
 
 /// See the module's description.
 pub(super) struct Slot<A> {
@@ -137,7 +137,12 @@ impl<A: Application> Slot<A> {
     }
 
     fn record(&mut self, path: PathId, local: u16, remote: u16) -> Option<&mut FlowRecord> {
-        self.flows.iter_mut().find(|r| r.flow.path == path && (r.flow.local.1, r.flow.remote.1) == (local, remote))
+        self.position(path, local, remote).map(|at| &mut self.flows[at])
+    }
+
+    /// The place of a subflow's record.
+    fn position(&self, path: PathId, local: u16, remote: u16) -> Option<usize> {
+        self.flows.iter().position(|r| r.flow.path == path && (r.flow.local.1, r.flow.remote.1) == (local, remote))
     }
 
     /// Removes the records of subflows that no longer exist and left nothing to remember; returns them. The initial one
@@ -224,9 +229,7 @@ impl<A: Application> Slot<A> {
         buffer: &mut [u8],
     ) -> Option<Outgoing> {
         let (path, segment) = (transmit.path, &transmit.segment);
-        let ports = (segment.source_port, segment.destination_port);
-        let of = |r: &FlowRecord| r.flow.path == path && (r.flow.local.1, r.flow.remote.1) == ports;
-        let at = self.flows.iter().position(of)?;
+        let at = self.position(path, segment.source_port, segment.destination_port)?;
         let again = self.flows[at].note_sent(segment);
         let mut train = Train::of(transmit);
         if again {

@@ -5,14 +5,15 @@
 //! sender has the same effect. A receiver that knows this mapping from one segment refuses another one for bytes within it (Linux:
 //! `MPTcpExtDSSNoMatching`, and a reset), so a retransmission has to repeat it: [`Mappings`] keeps it until its bytes are acknowledged.
 
+use super::slot::TURN;
 use anabranch_segment::{Flags, Mapping, Segment};
 use anabranch_stack::Transmit;
 use anabranch_units::SeqNumber;
 use std::collections::VecDeque;
 
-/// Payload of a train at most, by which a packet stays within the 65 535 bytes of its length field. A turn of a connection
-/// ([`Slot::ends_turn`](super::slot::Slot::ends_turn)) is as long: more would make others wait for longer.
-const MAX_PAYLOAD: u32 = 16 << 10;
+/// Payload of a train at most, by which a packet stays within the 65 535 bytes of its length field. It is a connection's turn: more
+/// would make others wait for longer.
+const MAX_PAYLOAD: u32 = TURN as u32;
 
 /// One segment of new data, or several as one.
 #[derive(Clone, Debug)]
@@ -149,7 +150,8 @@ fn split(transmit: &mut Transmit, at: SeqNumber) -> Option<Transmit> {
     Some(rest)
 }
 
-fn is_before(number: SeqNumber, other: SeqNumber) -> bool {
+/// Whether a number is before another one, which is less than 2^31 away.
+pub(super) fn is_before(number: SeqNumber, other: SeqNumber) -> bool {
     (number.0.wrapping_sub(other.0) as i32) < 0
 }
 
