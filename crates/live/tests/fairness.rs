@@ -14,10 +14,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Downloads at the same time.
 const CLIENTS: usize = 10;
-/// Bytes of all of them together before counting begins, and while it lasts. On a busy machine a client waits some tenths of a second for a
-/// processor, so it takes seconds until that no longer counts.
+/// Bytes of all of them together before counting begins, and while it lasts. At a gigabit a second and more the clients are slower than the
+/// server, and each advances when it gets a processor, by up to a receive window of 6 MB. Their shares spread by 12 % over 0.4 GB, by 7 % over
+/// 1.6 GB.
 const WARM_UP: u64 = 40_000_000;
-const COUNTED: u64 = 400_000_000;
+const COUNTED: u64 = 1_600_000_000;
 /// Jain's index of equal shares is one.
 const LEAST_INDEX: f64 = 0.95;
 
@@ -83,6 +84,7 @@ fn shares(protocol: i32) -> Vec<u64> {
 }
 
 #[test]
+#[ignore = "slow suite: 3.2 GB, whose shares depend on what else the machine does"]
 fn ten_downloads_on_links_without_limits_share_them_equally() {
     require!(&[]);
     for protocol in [kernel::MPTCP, kernel::TCP] {

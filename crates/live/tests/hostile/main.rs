@@ -50,6 +50,24 @@ fn any_address(rng: &mut ChaCha8Rng) -> IpAddr {
 }
 
 #[test]
+fn a_server_that_cannot_send_more_serves_in_turn() {
+    let mut world = world(Limits::default(), 1 << 30);
+    world.packets_per_step = 10;
+    world.add_honest();
+    // The first client's windows are large by then.
+    (0..500).for_each(|_| world.step());
+    (0..4).for_each(|_| world.add_honest());
+    (0..1000).for_each(|_| world.step());
+    let before: Vec<u64> = world.honest.iter().map(|honest| honest.received).collect();
+    (0..1000).for_each(|_| world.step());
+    let got: Vec<u64> = world.honest.iter().zip(before).map(|(honest, before)| honest.received - before).collect();
+    let (least, most) = (*got.iter().min().unwrap(), *got.iter().max().unwrap());
+    // A turn is 16 KiB; at both ends of the second, one may be under way on each path.
+    assert!(most - least <= 4 * (16 << 10), "{got:?}");
+    assert!(most > 2_500_000, "{got:?}");
+}
+
+#[test]
 fn a_hundred_thousand_syns() {
     let mut world = world(Limits::default(), LEN);
     let mut rng = rng(1);

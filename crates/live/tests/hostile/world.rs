@@ -66,7 +66,7 @@ impl Entropy for Seeded {
 pub struct Honest {
     pub connection: Connection,
     port: u16,
-    received: u64,
+    pub received: u64,
     asked: bool,
     pub finished_at: Option<Instant>,
 }
@@ -123,6 +123,8 @@ pub struct World<F> {
     pub honest: Vec<Honest>,
     up: VecDeque<Packet>,
     down: VecDeque<Packet>,
+    /// Packets that the server can send in a step.
+    pub packets_per_step: usize,
     /// Recent segments of the server to other addresses than the honest clients'.
     pub to_attackers: Vec<(PathId, IpAddr, Segment)>,
 }
@@ -134,7 +136,15 @@ pub fn world(limits: Limits, len: u64) -> World<impl FnMut(Opened) -> Bulk> {
     let open = move |_| Bulk { len, asked: false, answered: false };
     let server = Server::new(config, limits, open).expect("a valid configuration");
     let now = Instant::ZERO + STEP;
-    World { now, server, honest: Vec::new(), up: VecDeque::new(), down: VecDeque::new(), to_attackers: Vec::new() }
+    World {
+        now,
+        server,
+        honest: Vec::new(),
+        up: VecDeque::new(),
+        down: VecDeque::new(),
+        packets_per_step: usize::MAX,
+        to_attackers: Vec::new(),
+    }
 }
 
 impl<F: FnMut(Opened) -> Bulk> World<F> {
@@ -190,7 +200,8 @@ impl<F: FnMut(Opened) -> Bulk> World<F> {
     /// Takes the server's packets.
     fn collect_packets(&mut self) {
         let mut buffer = [0; 65_535];
-        while let Some((path, len)) = self.server.poll_transmit(self.now, &mut buffer) {
+        for _ in 0..self.packets_per_step {
+            let Some((path, len)) = self.server.poll_transmit(self.now, &mut buffer) else { break };
             let packet = decode(&buffer[..len]).expect("the server writes valid packets");
             if packet.destination == honest_address(path) {
                 self.down.push_back((self.now + ONE_WAY, path, buffer[..len].to_vec()));
