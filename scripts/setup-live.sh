@@ -7,6 +7,7 @@ declare -A package_of=(
   [chromium]=chromium
   [clang]=clang
   [curl]=curl
+  [ethtool]=ethtool
   [cvlc]=vlc-bin
   [ffmpeg]=ffmpeg
   [ip]=iproute2

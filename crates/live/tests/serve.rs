@@ -6,7 +6,7 @@ mod common;
 use anabranch_live::Netns;
 use anabranch_live::requirements::{CURL, MPTCPIZE, NSTAT, TSHARK};
 use anabranch_live::serve::{Content, Listen, Options, ServeError, Serving};
-use anabranch_live::testnet::Family;
+use anabranch_live::testnet::{Family, MTU};
 use anabranch_stack::connection::Choice;
 use anabranch_units::Bandwidth;
 use common::capture::{self, CaptureFile};
@@ -115,6 +115,26 @@ fn curl_downloads_a_file_and_a_range_over_two_paths() {
     let counters = kernel::mptcp_counters(&client);
     assert_eq!((counters["MPTcpExtMPCapableSYNACKRX"], counters["MPTcpExtMPJoinSynAckRx"]), (2, 2), "{counters:?}");
     capture::assert_well_formed(&file);
+}
+
+#[test]
+fn several_segments_are_one_packet_unless_that_is_turned_off() {
+    require!(&[NSTAT, CURL, MPTCPIZE]);
+    let family = Family::V4;
+    let root = Root::new("offload");
+    for offload in [true, false] {
+        let adjust = |options: &mut Options| options.offload = offload;
+        let (mean, client) = Plan::new(family).serve(root.content(), adjust, |site| {
+            let whole = fetch(site.client, &[&url(family, "video/film.mp4")]);
+            assert_eq!(digest(&whole.stdout), content::digest(&[], LEN));
+            let of_both = |count: fn(&Netns, &str) -> (u64, u64)| {
+                ["srv1", "srv2"].iter().map(|device| count(site.router, device).0).sum::<u64>()
+            };
+            of_both(kernel::interface_bytes) / of_both(kernel::interface_packets)
+        });
+        kernel::assert_mptcp_held(&client);
+        assert_eq!(mean > u64::from(MTU), offload, "packets of {mean} bytes from the server");
+    }
 }
 
 #[test]

@@ -162,6 +162,7 @@ pub struct ServingOptions {
     state: Option<PathBuf>,
     access_log: Option<PathBuf>,
     access_log_json: bool,
+    offload: bool,
     capture: Option<PathBuf>,
 }
 
@@ -193,6 +194,7 @@ impl ServingOptions {
             metrics: self.metrics.as_deref().map(parse_socket_address).transpose()?,
             state: self.state,
             access_log: self.access_log.map(|file| AccessLog { file, format }),
+            offload: self.offload,
             capture: self.capture,
             ..Options::new(parse_listen(self.listen)?, content_of(self.root, self.origin)?)
         })

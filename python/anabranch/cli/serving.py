@@ -143,6 +143,10 @@ _AccessLog = Annotated[
 _AccessLogJson = Annotated[
     bool, typer.Option("--access-log-json", help="Objects of JSON in the access log, with times and paths.")
 ]
+_Offload = Annotated[
+    bool,
+    typer.Option("--offload/--no-offload", help="Give the kernel several segments as one packet, which it cuts up."),
+]
 _Pcap = Annotated[Path | None, typer.Option(metavar="FILE", help="Record all packets to a pcapng file.")]
 
 _WIRING = "Wiring"
@@ -199,6 +203,7 @@ def serve(
     state: _State = None,
     access_log: _AccessLog = None,
     access_log_json: _AccessLogJson = False,
+    offload: _Offload = True,
     pcap: _Pcap = None,
     config: _Config = None,
     pid_file: _PidFile = None,
@@ -303,7 +308,7 @@ _KINDS = {
 _AS_TYPED = (
     *("origin", "follow_symlinks", "hidden", "proxy_protocol", "port", "mtu"),
     *("scheduler", "congestion_control", "path_policy"),
-    *("max_connections", "max_per_address", "max_half_open", "metrics", "access_log_json"),
+    *("max_connections", "max_per_address", "max_half_open", "metrics", "access_log_json", "offload"),
 )
 
 

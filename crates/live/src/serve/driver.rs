@@ -147,6 +147,8 @@ impl Port {
 pub(super) struct Driver<F> {
     pub(super) ports: Vec<Port>,
     pub(super) server: Server<F, StreamApplication>,
+    /// Who completes the server's packets.
+    pub(super) finish: Finish,
     pub(super) tap: Tap,
     pub(super) board: Arc<Board>,
     pub(super) meter: Meter,
@@ -230,11 +232,9 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
 
     /// Sends some of the waiting packets; returns whether there may be more.
     fn send(&mut self, now: Instant, ports: &mut [Port], buffer: &mut [u8]) -> io::Result<bool> {
-        // A capture has packets as they are on the network.
-        let finish = if self.tap.is_none() { Finish::Kernel } else { Finish::Here };
         let mut packets = 0;
         while packets < BATCH {
-            let Some(sent) = self.server.poll_packet(now, finish, buffer) else { return Ok(false) };
+            let Some(sent) = self.server.poll_packet(now, self.finish, buffer) else { return Ok(false) };
             let packet = &buffer[..sent.len];
             self.tap.at_far_end(now, sent.path, LinkDirection::Down, packet)?;
             ports[sent.path.index()].write(packet, &sent)?;

@@ -76,6 +76,8 @@ pub struct Options {
     pub state: Option<PathBuf>,
     /// Devices that are open already; others are opened. `None`: all are opened.
     pub devices: Option<Devices>,
+    /// Whether the kernel gets several segments as one packet, and cuts it up (segmentation offload). A capture turns it off.
+    pub offload: bool,
     /// The access log; `None`: none.
     pub access_log: Option<AccessLog>,
     /// File for a pcapng capture of all packets; `None`: no capture.
@@ -107,6 +109,7 @@ impl Options {
             metrics: None,
             state: None,
             devices: None,
+            offload: true,
             access_log: None,
             capture: None,
         }
@@ -137,6 +140,7 @@ impl Options {
             ("mtu", self.mtu == other.mtu),
             ("metrics", self.metrics == other.metrics),
             ("state", self.state == other.state),
+            ("offload", self.offload == other.offload),
             ("pcap", self.capture == other.capture),
         ];
         same.into_iter().find(|(_, same)| !same).map(|(name, _)| name)

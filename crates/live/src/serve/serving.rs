@@ -11,7 +11,7 @@ use super::state::{self, Place, Writer};
 use super::status::{Board, Status};
 use super::stream::{self, Stream, StreamApplication};
 use super::{Listen, Options, ServeError};
-use crate::{Counters, End, Opened, Server, Tap};
+use crate::{Counters, End, Finish, Opened, Server, Tap};
 use anabranch_units::Instant;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -73,7 +73,7 @@ impl Serving {
     /// log again, so that it may have been renamed.
     ///
     /// # Errors
-    /// If an option is wrong, or is one that a running server cannot change: paths, port, MTU, metrics, state, capture.
+    /// If an option is wrong, or is one that a running server cannot change: paths, port, MTU, metrics, state, offload, capture.
     /// Nothing has changed then.
     pub fn reload(&self, options: Options) -> Result<(), ServeError> {
         options.check()?;
@@ -211,8 +211,10 @@ fn prepare(options: &Options, board: Arc<Board>, meter: &Meter) -> Result<Prepar
         Some(path) => Tap::file(path, End::Far).map_err(|source| ServeError::Capture { path: path.clone(), source })?,
         None => Tap::none(),
     };
+    // A capture has packets as they are on the network.
+    let finish = if options.offload && tap.is_none() { Finish::Kernel } else { Finish::Here };
     let meter = meter.clone();
-    let driver = Driver { ports, server, tap, board, meter, state, state_due: None, linger_until: None };
+    let driver = Driver { ports, server, finish, tap, board, meter, state, state_due: None, linger_until: None };
     Ok(Prepared { driver, wakes, streams, budget })
 }
 

@@ -232,8 +232,17 @@ pub fn assert_mptcp_held(namespace: &Netns) {
 
 /// Bytes of IP packets that an interface has received and sent, by the kernel's own count.
 pub fn interface_bytes(namespace: &Netns, device: &str) -> (u64, u64) {
+    interface_counts(namespace, device, "bytes")
+}
+
+/// As [`interface_bytes`], packets as they cross the interface: before the kernel cuts them up.
+pub fn interface_packets(namespace: &Netns, device: &str) -> (u64, u64) {
+    interface_counts(namespace, device, "packets")
+}
+
+fn interface_counts(namespace: &Netns, device: &str, what: &str) -> (u64, u64) {
     let text = output(namespace, "ip", &["-j", "-s", "link", "show", "dev", device]);
     let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    let count = |way: &str| value[0]["stats64"][way]["bytes"].as_u64().expect("a counter");
+    let count = |way: &str| value[0]["stats64"][way][what].as_u64().expect("a counter");
     (count("rx"), count("tx"))
 }
