@@ -27,11 +27,15 @@ MIN_RUST := 1.88
 KERNEL ?= $(shell command -v clang >/dev/null && cc -E -x c -include libelf.h -include zlib.h /dev/null >/dev/null 2>&1 && echo kernel)
 FEATURES := $(if $(KERNEL),--features anabranch-python/kernel)
 
+# Clippy's driver is the compiler, and lints what it compiles: as Cargo's wrapper it lints the workspace while the tests are built. `cargo clippy`
+# by itself compiles every dependency a second time. What a plain `cargo test` builds is kept apart from this.
+LINTING := $(shell PATH="$(PATH)" clippy-driver --version >/dev/null 2>&1 && echo RUSTC_WORKSPACE_WRAPPER=clippy-driver)
+
 RUST_SOURCES := $(shell find crates scenarios -type f \( -name '*.rs' -o -name '*.[ch]' -o -name '*.toml' \) 2>/dev/null) \
                 Cargo.toml Cargo.lock .cargo/config.toml
 PYTHON_TREES := python tests scripts
 
-.PHONY: help demo images test rust python rust-test python-test check check-rust check-python words slow compare bench bench-live instructions build wheel docs site validation tables fuzz matrix uploads soak tools clean
+.PHONY: help demo images test rust python rust-test python-test check check-rust check-python words rustdoc slow compare bench bench-live instructions build wheel docs site validation tables fuzz matrix uploads soak tools clean
 
 help: ## Lists these verbs.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -112,7 +116,7 @@ TEST_TARGETS := --workspace --locked --lib --bins --tests --examples $(FEATURES)
 TARGET_DIR   := $(or $(CARGO_TARGET_DIR),target)
 
 $(VENV)/.testable: $(VENV)/.created $(VENV)/.features $(RUST_SOURCES)
-	$(CARGO) build $(TEST_TARGETS)
+	$(LINTING) $(CARGO) build $(TEST_TARGETS)
 	@if [[ -e $(VENV)/.built && -z $$(find $^ -newer $(VENV)/.built -print -quit) ]]; then \
 	  echo "The tests take the release build of the package."; \
 	else \
@@ -153,7 +157,7 @@ python: python-test ## Tests and checks of Python and of the documentation.
 
 # Without the flags of make, because rustdoc would look for a job server that is not for it.
 rust-test: $(VENV)/.testable
-	env -u MAKEFLAGS $(CARGO) test --workspace --locked $(FEATURES)
+	env -u MAKEFLAGS $(LINTING) $(CARGO) test --workspace --locked $(FEATURES)
 
 # Two processes, which take a module's tests at a time; live tests stay in one of them (tests/conftest.py).
 IN_PARALLEL = --numprocesses=2 --dist=loadgroup
@@ -169,8 +173,9 @@ check-rust:
 	@$(CARGO) fmt --version >/dev/null && $(CARGO) clippy --version >/dev/null || { \
 	  echo "error: rustfmt or clippy is missing. With rustup: rustup component add rustfmt clippy" >&2; exit 1; }
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked --quiet $(FEATURES) -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet $(FEATURES)
+	@# Cargo repeats the warnings of what is built already.
+	$(if $(LINTING),$(LINTING) $(CARGO) build $(TEST_TARGETS) --benches --color=never 2>&1 | { ! grep -E -A 9 '^(warning|error)' >&2; },\
+	  $(CARGO) clippy --workspace --all-targets --locked --quiet $(FEATURES) -- -D warnings)
 
 check-python: $(VENV)/.development $(VENV)/.testable
 	$(BIN)/ruff check $(PYTHON_TREES)
@@ -183,6 +188,9 @@ check-python: $(VENV)/.development $(VENV)/.testable
 words: $(VENV)/.created ## Finds words for which the project has a standard term (scripts/words.toml).
 	$(BIN)/python scripts/check-words.py
 
+rustdoc: ## Builds the pages of the crates; a broken link is an error. The slow suite does it, because it reads every dependency again.
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet $(FEATURES)
+
 SLOW_TEST = $(CARGO) test --workspace --profile slow --locked $(FEATURES) --features anabranch-live/model
 
 slow: build $(VENV)/.development $(VENV)/.site ## Runs the slow suite: many seeds, ten thousand random networks, the kernel beside the simulation.
@@ -190,6 +198,7 @@ slow: build $(VENV)/.development $(VENV)/.site ## Runs the slow suite: many seed
 	$(BIN)/pytest -m "not live" $(IN_PARALLEL)
 	@# What is measured in real time has the machine to itself.
 	$(BIN)/pytest -m live
+	@$(MAKE) --no-print-directory rustdoc
 	$(SLOW_TEST) -- --ignored
 	@# The whole workspace, because one package alone would be compiled anew, with other features.
 	$(SLOW_TEST) --test channel_model
@@ -208,7 +217,7 @@ bench-live: ## Measures the server beside the kernel's own, as root on an idle m
 	$(CARGO) bench -p anabranch-live --bench wire --locked
 
 docs: $(VENV)/.testable $(VENV)/.development ## Regenerates the pages and the Python types that follow from the code.
-	$(CARGO) run --quiet --locked -p anabranch-scenario --example scenario_page > docs/reference/scenario.md
+	$(LINTING) $(CARGO) run --quiet --locked -p anabranch-scenario --example scenario_page > docs/reference/scenario.md
 	$(BIN)/python scripts/python-types.py
 	$(BIN)/python scripts/python-reference.py
 	$(BIN)/python scripts/algorithm-pages.py
