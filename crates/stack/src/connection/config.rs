@@ -4,7 +4,7 @@ use super::transport::{Choice, Protocol, Transport};
 use crate::external::ExternalParts;
 use anabranch_segment::BASE_HEADER_LEN;
 use anabranch_units::PathId;
-use core::net::{IpAddr, SocketAddr};
+use core::net::IpAddr;
 use std::sync::Arc;
 
 /// Random numbers for keys, initial sequence numbers and nonces: from the operating system live, from the seed in
