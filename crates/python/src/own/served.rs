@@ -67,7 +67,7 @@ impl Service {
             return;
         }
         // No lock is held here: Python may give the interpreter to a thread that waits for it.
-        let traceback = cause.and_then(|error| Python::attach(|py| traceback_of(py, &error).ok()));
+        let traceback = cause.and_then(|error| Python::attach(|py| traceback_of(py, error).ok()));
         let message =
             format!("{message}; the connection of {client} is reset, and further failures there are only counted");
         self.failures().waiting.push((traceback, message));
@@ -81,8 +81,9 @@ fn random_seed() -> u64 {
 }
 
 /// The author's frames: what called them is compiled.
-fn traceback_of(py: Python<'_>, error: &PyErr) -> PyResult<String> {
-    let lines = py.import("traceback")?.getattr("format_exception")?.call1((error.value(py),))?;
+fn traceback_of(py: Python<'_>, error: PyErr) -> PyResult<String> {
+    // The value alone has no frames until it is taken out of the error.
+    let lines = py.import("traceback")?.getattr("format_exception")?.call1((error.into_value(py),))?;
     Ok(lines.extract::<Vec<String>>()?.concat())
 }
 
