@@ -69,6 +69,8 @@ def _facts(uptime: float, sent: tuple[int, int]) -> "_Facts":
         "uptime": uptime,
         "accepted": 3,
         "refused": 0,
+        "unmade": 0,
+        "failed": 0,
         "open": 1,
         "half_open": 0,
         "send_queue": 1_250_000,
@@ -93,6 +95,8 @@ def test_the_line_tells_clients_rates_queue_and_how() -> None:
     # Before the server's first report.
     first = attending.line({**before, "uptime": 0.0, "paths": []}, now, "x, y")
     assert "srv1 0.0 Mb/s" in first
+    failed = attending.line(before, {**now, "unmade": 1, "failed": 2}, "my:Own, cubic")
+    assert failed.endswith("in the send queue, 3 reset because of an own algorithm (my:Own, cubic)")
 
 
 def test_signals_are_handled_as_before_afterwards() -> None:

@@ -1025,6 +1025,8 @@ class _Facts(TypedDict):
     uptime: float
     accepted: int
     refused: int
+    unmade: int
+    failed: int
     open: int
     half_open: int
     send_queue: int
@@ -1032,6 +1034,8 @@ class _Facts(TypedDict):
 
 def check_serving(**options: Any) -> None:
     """Checks the options of a server, without opening anything but its directory. Linux only.
+
+    Own algorithms are imported.
 
     Raises:
         InputError: An option is wrong.
@@ -1077,5 +1081,10 @@ class Serving:
         """How it was doing a moment ago."""
     def metrics(self) -> str | None:
         """Where the metrics are shown, if they are."""
+    def take_failures(self) -> list[tuple[str | None, str]]:
+        """The failures of own algorithms that nobody was told of, the first one of each place.
+
+        Each is the author's traceback, if it was an exception, and a message.
+        """
     def finish(self) -> int:
         """Waits until it has ended; tells how many connections it has accepted."""

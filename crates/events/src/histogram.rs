@@ -68,6 +68,11 @@ impl Histogram {
         self.total_weight == 0
     }
 
+    /// The sum of all values, each times its weight. Exact.
+    pub fn weighted_sum(&self) -> u128 {
+        self.weighted_sum
+    }
+
     /// The sum of all weights.
     pub fn total_weight(&self) -> u64 {
         self.total_weight

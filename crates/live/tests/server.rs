@@ -3,10 +3,17 @@
 use anabranch_live::{Application, Host, Limits, Opened, Progress, Reply, Server};
 use anabranch_segment::{Flags, MptcpOption, Segment, SynOptions};
 use anabranch_stack::Config;
-use anabranch_stack::connection::{PathConfig, Protocol};
+use anabranch_stack::congestion::CongestionControl;
+use anabranch_stack::connection::{Choice, PathConfig, Protocol};
+use anabranch_stack::external::{ExternalParts, Kind};
+use anabranch_stack::options::{OptionError, Options};
+use anabranch_stack::path_policy::{self, PathPolicy};
+use anabranch_stack::scheduler::{Decision, Scheduler, Trigger, View};
 use anabranch_units::{Duration, Instant, PathId, SeqNumber};
 use anabranch_wire::{decode, encode};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 const CLIENT: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 1, 0, 2));
 const SERVER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 99, 0, 1));
@@ -471,4 +478,108 @@ fn a_request_over_tcp_with_a_closed_window_draws_probes_at_growing_intervals() {
     // The window opens, and data is sent.
     say(&mut server, ms(4022), &client(Flags::ACK, 111, first));
     assert!(emitted(&mut server, ms(4022)).iter().any(|(segment, _)| segment.payload_len > 1000));
+}
+
+/// A host whose schedulers cannot be made while `refuses`, and fail at their `fails_at`th decision.
+#[derive(Debug, Default)]
+struct Authors {
+    refuses: AtomicBool,
+    fails_at: u64,
+    failed: Arc<AtomicBool>,
+    of_connection: bool,
+}
+
+/// Sends on the first candidate until it fails.
+#[derive(Debug)]
+struct Fails {
+    left: u64,
+    failed: Arc<AtomicBool>,
+}
+
+impl Scheduler for Fails {
+    fn decide(&mut self, view: &View<'_>, _: Trigger) -> Decision {
+        self.left = self.left.saturating_sub(1);
+        self.failed.fetch_or(self.left == 0, Relaxed);
+        let candidate = view.candidates.iter().next().filter(|_| self.left > 0);
+        candidate.map_or(Decision::Wait { until: None }, |subflow| Decision::Send { subflow, bytes: 1460 })
+    }
+}
+
+impl ExternalParts for Authors {
+    fn knows(&self, kind: Kind, _: &str) -> bool {
+        kind == Kind::Scheduler
+    }
+
+    fn scheduler(&self, name: &str, _: &Options) -> Result<Box<dyn Scheduler>, OptionError> {
+        if self.refuses.load(Relaxed) {
+            return Err(OptionError { option: "name".into(), message: format!("`{name}` raised an exception") });
+        }
+        Ok(Box::new(Fails { left: self.fails_at, failed: self.failed.clone() }))
+    }
+
+    fn path_policy(&self, name: &str, options: &Options) -> Result<Box<dyn PathPolicy>, OptionError> {
+        path_policy::create(name, options)
+    }
+
+    fn congestion_control(&self, name: &str, _: &Options, _: u64) -> Result<Box<dyn CongestionControl>, OptionError> {
+        Err(OptionError { option: "name".into(), message: format!("there is no `{name}`") })
+    }
+
+    fn for_connection(&self, client: SocketAddr) -> Option<Arc<dyn ExternalParts>> {
+        assert_eq!(client.ip(), CLIENT);
+        let refuses = AtomicBool::new(self.refuses.load(Relaxed));
+        // Of the clients only the first one's scheduler fails.
+        let fails_at = if client.port() == CLIENT_PORT { self.fails_at } else { u64::MAX };
+        Some(Arc::new(Authors { refuses, fails_at, failed: Arc::default(), of_connection: true }))
+    }
+
+    fn has_failed(&self) -> bool {
+        assert!(self.of_connection, "a failure is a connection's");
+        self.failed.load(Relaxed)
+    }
+}
+
+fn server_of(authors: &Arc<Authors>) -> Server<impl FnMut(Opened) -> Answer, Answer> {
+    let path = PathConfig { id: PATH, local: SERVER, remote: CLIENT, mtu: 1500, backup: false };
+    let mut config = Config::new(Protocol::Mptcp, vec![path]);
+    config.local_port = PORT;
+    config.transport.scheduler = Choice::of("authors:Fails");
+    config.transport.scheduler.attach(authors.clone());
+    let open = |_| Answer { len: 100_000, asked: false, answered: false };
+    Server::new(config, Limits::default(), open).expect("a scheduler can be made")
+}
+
+#[test]
+fn a_syn_whose_parts_cannot_be_made_is_refused_with_rst() {
+    let authors = Arc::new(Authors { fails_at: u64::MAX, ..Authors::default() });
+    let mut server = server_of(&authors);
+    authors.refuses.store(true, Relaxed);
+    say(&mut server, ms(0), &syn());
+    let segments = emitted(&mut server, ms(0));
+    assert_eq!(segments.len(), 1);
+    assert_eq!((segments[0].0.flags, segments[0].0.ack), (Flags::RST | Flags::ACK, SeqNumber(101)));
+    let counters = server.counters();
+    assert_eq!((counters.unmade, counters.accepted, counters.failed, server.half_open()), (1, 0, 0, 0));
+    authors.refuses.store(false, Relaxed);
+    connect(&mut server);
+    assert_eq!((server.counters().unmade, server.counters().accepted), (1, 1));
+}
+
+#[test]
+fn a_connection_of_which_a_part_fails_is_reset_and_others_go_on() {
+    let authors = Arc::new(Authors { fails_at: 4, ..Authors::default() });
+    let mut server = server_of(&authors);
+    let numbers = connect_at_once(&mut server, &[CLIENT_PORT, CLIENT_PORT + 1]);
+    emitted(&mut server, ms(20));
+    say(&mut server, ms(21), &request(numbers[0]));
+    let segments = emitted(&mut server, ms(21));
+    let sent: u32 = segments.iter().map(|(segment, _)| segment.payload_len).sum();
+    assert_eq!(sent, 3 * 1460, "three decisions");
+    assert!(segments.last().expect("segments").0.flags.contains(Flags::RST));
+    assert_eq!((server.counters().failed, server.connections().count()), (1, 1));
+    let from_other = |segment: Segment| Segment { source_port: CLIENT_PORT + 1, ..segment };
+    say(&mut server, ms(22), &from_other(request(numbers[1])));
+    let sent: u32 = emitted(&mut server, ms(22)).iter().map(|(segment, _)| segment.payload_len).sum();
+    assert!(sent > 9000, "the whole first window: {sent}");
+    assert_eq!(server.counters().failed, 1);
 }

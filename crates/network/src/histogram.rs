@@ -18,6 +18,11 @@ impl Histogram {
         self.0.total_weight()
     }
 
+    /// The sum of all values; the longest duration there is if it is longer.
+    pub fn total(&self) -> Duration {
+        Duration::from_nanos(u64::try_from(self.0.weighted_sum()).unwrap_or(u64::MAX))
+    }
+
     /// The longest value; zero if there is none.
     pub fn max(&self) -> Duration {
         Duration::from_nanos(self.0.max())
@@ -44,6 +49,7 @@ mod tests {
         assert_eq!((histogram.mean(), histogram.quantile(0.95)), (None, None));
         (1..=100).for_each(|ms| histogram.record(Duration::from_millis(ms)));
         assert_eq!(histogram.mean(), Some(Duration::from_micros(50_500)));
+        assert_eq!(histogram.total(), Duration::from_millis(5050));
         let p95 = histogram.quantile(0.95).unwrap().as_secs_f64();
         assert!((p95 / 0.095 - 1.0).abs() < 1.0 / 128.0, "{p95}");
         assert_eq!((histogram.quantile(1.0), histogram.count()), (Some(Duration::from_millis(100)), 100));

@@ -1,19 +1,22 @@
 //! The server, at work on threads of its own; Python asks how it is doing.
 
 use crate::InputError;
+use crate::own::served::{self, Service, Told, is_own};
 use anabranch_live::Limits;
 use anabranch_live::serve::{
     AccessLog, Content, Devices as OpenDevices, Listen, LogFormat, Options, SEND_MEMORY, ServeError, Status, Visible,
 };
 use anabranch_stack::congestion;
 use anabranch_stack::connection::Choice;
+use anabranch_stack::external::Kind;
+use anabranch_stack::options::OptionError;
 use anabranch_units::Duration;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The defaults of the limits, for help texts.
 #[derive(IntoPyObject)]
@@ -70,6 +73,9 @@ pub struct Facts {
     uptime: f64,
     accepted: u64,
     refused: u64,
+    /// SYNs refused because an own algorithm could not be made, and connections reset because one failed.
+    unmade: u64,
+    failed: u64,
     open: u64,
     half_open: u64,
     send_queue: u64,
@@ -90,6 +96,8 @@ impl From<Status> for Facts {
             uptime: status.uptime.as_secs_f64(),
             accepted: status.counters.accepted,
             refused: status.counters.refused,
+            unmade: status.counters.unmade,
+            failed: status.counters.failed,
             open: status.gauges.open,
             half_open: status.gauges.half_open,
             send_queue: status.gauges.send_queue,
@@ -100,7 +108,18 @@ impl From<Status> for Facts {
 
 /// A server at work.
 #[pyclass(frozen)]
-pub struct Serving(Mutex<Option<anabranch_live::serve::Serving>>);
+pub struct Serving {
+    serving: Mutex<Option<anabranch_live::serve::Serving>>,
+    service: Arc<Service>,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let serving = self.serving.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        // Whoever drops it has the interpreter, which the server's thread may need to end.
+        Python::attach(|py| py.detach(|| drop(serving)));
+    }
+}
 
 /// The open devices of a server, and the list of its open subflows, which outlive its process.
 #[pyclass(frozen)]
@@ -125,13 +144,23 @@ impl Devices {
 /// Checks the arguments of a server without opening anything but its directory.
 #[pyfunction]
 #[pyo3(signature = (**options))]
-pub fn check_serving(options: Option<Bound<'_, PyDict>>) -> PyResult<()> {
-    read(options)?.check().map_err(|error| refused(&error))
+pub fn check_serving(py: Python<'_>, options: Option<Bound<'_, PyDict>>) -> PyResult<()> {
+    let options = read(py, options, &Arc::default())?;
+    py.detach(|| options.check()).map_err(|error| refused(&error))
 }
 
-fn read(options: Option<Bound<'_, PyDict>>) -> PyResult<Options> {
+fn read(py: Python<'_>, options: Option<Bound<'_, PyDict>>, service: &Arc<Service>) -> PyResult<Options> {
     let options = options.ok_or_else(|| InputError::new_err("a server needs options"))?;
-    options.extract::<ServingOptions>()?.read()
+    let options = options.extract::<ServingOptions>()?;
+    let modules = options.modules.clone();
+    let mut read = options.read()?;
+    let mut choices = [
+        (Kind::Scheduler, &mut read.scheduler),
+        (Kind::CongestionControl, &mut read.congestion_control),
+        (Kind::PathPolicy, &mut read.path_policy),
+    ];
+    served::attach(py, &mut choices, modules.as_deref(), service)?;
+    Ok(read)
 }
 
 /// The options of a server, as the command line has them.
@@ -149,6 +178,8 @@ pub struct ServingOptions {
     scheduler: String,
     congestion_control: String,
     path_policy: String,
+    /// Where modules of own algorithms are looked for first.
+    modules: Option<PathBuf>,
     max_connections: usize,
     max_per_address: usize,
     max_half_open: usize,
@@ -207,17 +238,27 @@ impl Serving {
     #[new]
     #[pyo3(signature = (devices, **options))]
     fn new(py: Python<'_>, devices: Option<&Devices>, options: Option<Bound<'_, PyDict>>) -> PyResult<Self> {
-        let options = read(options)?;
+        let service = Arc::default();
+        let options = read(py, options, &service)?;
         let options = Options { devices: devices.map(|devices| devices.0.clone()), ..options };
         let started = py.detach(|| anabranch_live::serve::Serving::start(options));
-        started.map(|serving| Serving(Mutex::new(Some(serving)))).map_err(|error| refused(&error))
+        let serving = Mutex::new(Some(started.map_err(|error| refused(&error))?));
+        Ok(Serving { serving, service })
     }
 
     /// Goes on with other options, and opens the access log again.
     #[pyo3(signature = (**options))]
     fn reload(&self, py: Python<'_>, options: Option<Bound<'_, PyDict>>) -> PyResult<()> {
-        let options = read(options)?;
-        py.detach(|| self.with(|serving| serving.reload(options)))?.map_err(|error| refused(&error))
+        let options = read(py, options, &self.service)?;
+        py.detach(|| self.with(|serving| serving.reload(options)))?.map_err(|error| refused(&error))?;
+        self.service.forget_places();
+        Ok(())
+    }
+
+    /// The failures of own algorithms that nobody was told of, the first one of each place: the author's traceback, if it was an
+    /// exception, and a message.
+    fn take_failures(&self) -> Vec<Told> {
+        self.service.take_failures()
     }
 
     /// Orders it to stop: the first time what is under way is completed, the second time it is broken off.
@@ -243,7 +284,7 @@ impl Serving {
 
     /// Waits until it has ended; tells how many connections it has accepted.
     fn finish(&self, py: Python<'_>) -> PyResult<u64> {
-        let serving = self.0.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or_else(ended)?;
+        let serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or_else(ended)?;
         let counters = py.detach(|| serving.finish()).map_err(|error| refused(&error))?;
         Ok(counters.accepted)
     }
@@ -251,7 +292,7 @@ impl Serving {
 
 impl Serving {
     fn with<T>(&self, ask: impl FnOnce(&anabranch_live::serve::Serving) -> T) -> PyResult<T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(ask).ok_or_else(ended)
+        self.serving.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(ask).ok_or_else(ended)
     }
 }
 
@@ -285,10 +326,16 @@ fn parse_socket_address(text: &str) -> PyResult<SocketAddr> {
 }
 
 fn congestion_choice(name: &str) -> PyResult<Choice> {
-    let known = congestion::REGISTRY.find(name).map(|_| Choice::of(name));
+    let known = (is_own(name) || congestion::REGISTRY.find(name).is_some()).then(|| Choice::of(name));
     known.ok_or_else(|| InputError::new_err(format!("there is no congestion control `{name}`")))
 }
 
 fn refused(error: &ServeError) -> PyErr {
+    // An own algorithm that cannot be made; the message names it.
+    if let ServeError::Option(OptionError { option, message }) = error
+        && option == "name"
+    {
+        return InputError::new_err(message.clone());
+    }
     if error.is_input() { InputError::new_err(error.to_string()) } else { PyOSError::new_err(error.to_string()) }
 }

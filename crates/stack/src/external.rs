@@ -4,7 +4,10 @@ use crate::congestion::CongestionControl;
 use crate::options::{OptionError, Options};
 use crate::path_policy::PathPolicy;
 use crate::scheduler::Scheduler;
+use anabranch_units::Duration;
 use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// A kind of replaceable part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +18,19 @@ pub enum Kind {
     PathPolicy,
     /// A [`CongestionControl`].
     CongestionControl,
+}
+
+/// How long the decisions of parts took, in real time: from the engine's call to the answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DecisionTimes {
+    /// How many decisions there were.
+    pub decisions: u64,
+    /// The time of all of them.
+    pub total: Duration,
+    /// The median.
+    pub p50: Duration,
+    /// The 99th percentile.
+    pub p99: Duration,
 }
 
 /// Makes parts that are in no registry. The names are the host's own.
@@ -47,4 +63,20 @@ pub trait ExternalParts: fmt::Debug + Send + Sync {
         options: &Options,
         seed: u64,
     ) -> Result<Box<dyn CongestionControl>, OptionError>;
+
+    /// Who makes the parts of a connection that a client at this address opens. `None` if the host keeps nothing for each connection:
+    /// then this one makes them.
+    fn for_connection(&self, _client: SocketAddr) -> Option<Arc<dyn ExternalParts>> {
+        None
+    }
+
+    /// Whether a part has failed. Then the connection that it belongs to must be aborted.
+    fn has_failed(&self) -> bool {
+        false
+    }
+
+    /// How long decisions took since the host began to measure; `None` if it does not.
+    fn decision_times(&self) -> Option<DecisionTimes> {
+        None
+    }
 }

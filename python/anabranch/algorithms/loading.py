@@ -11,7 +11,7 @@ import importlib.machinery
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -96,7 +96,7 @@ def make(kind: str, name: str, directory: Path | None, options: Mapping[str, Any
         RefusalError: The module, the class or an option is wrong.
     """
     cls = find(kind, name, directory)
-    _check_options(name, cls, options)
+    check_options(name, cls, options)
     try:
         return cls(**options)
     except Exception as error:
@@ -149,7 +149,12 @@ def _check_class(kind: str, name: str, cls: object) -> None:
         raise RefusalError("name", f"`{name}` lacks the method{'s' if len(missing) > 1 else ''} {', '.join(missing)}")
 
 
-def _check_options(name: str, cls: type[Algorithm], options: Mapping[str, Any]) -> None:
+def check_options(name: str, cls: type[Algorithm], options: Mapping[str, Any]) -> None:
+    """Refuses options that the constructor does not take, and the absence of those that it needs.
+
+    Raises:
+        RefusalError: Such an option is given or absent.
+    """
     parameters = inspect.signature(cls).parameters
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
         return
@@ -182,9 +187,9 @@ def _import(name: str, module_name: str, directory: Path | None) -> ModuleType:
             return module
         except ModuleNotFoundError as error:
             if error.name is not None and (module_name == error.name or module_name.startswith(error.name + ".")):
-                places = " or ".join(dict.fromkeys(str(place) for place in _places(directory)))
-                nearest = _core.nearest(module_name, [path.stem for p in _places(directory) for path in p.glob("*.py")])
-                hint = f"; did you mean `{nearest}`?" if nearest else f"; expected {module_name}.py in {places}"
+                looked_in = " or ".join(dict.fromkeys(str(place) for place in places(directory)))
+                nearest = _core.nearest(module_name, [path.stem for p in places(directory) for path in p.glob("*.py")])
+                hint = f"; did you mean `{nearest}`?" if nearest else f"; expected {module_name}.py in {looked_in}"
                 raise RefusalError("name", f"`{name}`: there is no module `{module_name}`{hint}") from None
             raise RefusalError("name", f"`{name}`: {type(error).__name__}: {error}{_place(error)}") from None
         except Exception as error:
@@ -196,10 +201,16 @@ def _forget_namesake(module_name: str, directory: Path | None) -> None:
     loaded = getattr(sys.modules.get(module_name), "__file__", None)
     if loaded is None or "." in module_name:
         return
-    here = importlib.machinery.PathFinder.find_spec(module_name, [str(place) for place in _places(directory)])
+    here = importlib.machinery.PathFinder.find_spec(module_name, [str(place) for place in places(directory)])
     if here is not None and here.origin is not None and Path(here.origin).resolve() != Path(loaded).resolve():
         del sys.modules[module_name]
         _imported.pop(module_name, None)
+
+
+def forget_versions(modules: Iterable[str]) -> None:
+    """These modules are imported anew, which is no change of a file behind our back."""
+    for module in modules:
+        _imported.pop(module, None)
 
 
 def _version(module: ModuleType) -> tuple[int, int] | None:
@@ -211,7 +222,8 @@ def _version(module: ModuleType) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_size
 
 
-def _places(directory: Path | None) -> list[Path]:
+def places(directory: Path | None) -> list[Path]:
+    """Where modules are looked for before Python's own places."""
     # The scenario's own directory first: a run must not depend on where it is started more than it has to.
     return ([Path(directory).resolve()] if directory is not None else []) + [Path.cwd()]
 
@@ -220,7 +232,7 @@ def _places(directory: Path | None) -> list[Path]:
 def _looking_in(directory: Path | None) -> Iterator[None]:
     """Lets Python find modules beside the scenario and in the current directory, while it imports one."""
     before = list(sys.path)
-    sys.path[:0] = [str(place) for place in _places(directory)]
+    sys.path[:0] = [str(place) for place in places(directory)]
     # A module that was written a moment ago is not in the finder's list of files yet.
     importlib.invalidate_caches()
     try:
@@ -257,13 +269,16 @@ __all__ = [
     "RefusalError",
     "Scheduler",
     "abr_rule",
+    "check_options",
     "congestion_control",
     "find",
+    "forget_versions",
     "is_registered",
     "locate",
     "make",
     "module_of",
     "path_policy",
+    "places",
     "registry_of",
     "scheduler",
 ]

@@ -36,6 +36,7 @@ def attend(options: Options, devices: _core.Devices, channel: Channel) -> int:
         say(f"metrics: http://{address}/metrics")
     channel.send(ready=f"serving {server.what}")
     _watch(serving, server)
+    server.tell_failures()
     say(f"served {serving.finish()} connections")
     return 0
 
@@ -59,6 +60,13 @@ class _Server:
     def how(self) -> str:
         """How data is sent."""
         return f"{self._options['scheduler']}, {self._options['congestion_control']}"
+
+    def tell_failures(self) -> None:
+        """Prints what own algorithms did wrong, the first failure of each place."""
+        for traceback, message in self._serving.take_failures():
+            if traceback is not None:
+                err().print(Text(traceback.rstrip()), soft_wrap=True)
+            say_error(message)
 
     def obey(self) -> None:
         """Does what the parent has ordered, and gives a sign of life if the server's loop gave one."""
@@ -112,6 +120,7 @@ def _lines(serving: _core.Serving, server: _Server, every_s: float) -> Iterator[
     before = serving.status()
     while not serving.wait(_LOOK_EVERY_S):
         server.obey()
+        server.tell_failures()
         now = serving.status()
         if now["uptime"] - before["uptime"] >= every_s:
             yield line(before, now, server.how)
@@ -126,4 +135,6 @@ def line(before: _Facts, now: _Facts, how: str) -> str:
         rate = (new["sent_bytes"] - old["sent_bytes"]) * 8 / seconds / 1e6
         parts.append(f"{new['device']} {rate:.1f} Mb/s")
     parts.append(f"{now['send_queue'] / 1e6:.1f} MB in the send queue")
+    if failed := now["unmade"] + now["failed"]:
+        parts.append(f"{failed} reset because of an own algorithm")
     return ", ".join(parts) + f" ({how})"

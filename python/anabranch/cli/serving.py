@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from anabranch import InputError, _core
-from anabranch.cli import configuration, unit
+from anabranch.algorithms.serving import import_anew
+from anabranch.cli import apart, configuration, unit
 from anabranch.cli.attending import attend
 from anabranch.cli.console import Exit, fail
 from anabranch.cli.listing import entries, unknown
@@ -40,7 +41,8 @@ _HOW = "How data is sent"
 
 
 def _names(kind: str) -> Any:
-    return typer.Option(metavar="NAME", rich_help_panel=_HOW, help=f"`anabranch list {kind}` names them.")
+    text = f"`anabranch list {kind}` names them; MODULE:CLASS is your own in Python."
+    return typer.Option(metavar="NAME", rich_help_panel=_HOW, help=text)
 
 
 def _limit(text: str, *, least: float = 1, unit: str | None = None) -> Any:
@@ -222,6 +224,8 @@ def serve(
         unit.install(config, user, grace, dry_run=dry_run)
         return
     if (work := chosen(setup=setup, check=check, teardown=teardown, dry_run=dry_run)) is not None:
+        if check:
+            _check_names(values)
         paths = paths_of(_paths(listen), uplink or [])
         wire(work, paths, user=user, port=port, mtu=mtu, dry_run=dry_run)
         return
@@ -240,7 +244,7 @@ def _serve(context: typer.Context, values: Mapping[str, Any]) -> None:
     if not _ON_LINUX:
         fail("serving needs Linux: TUN devices carry the packets", Exit.RUN_FAILED)
     options = _options(values)
-    _core.check_serving(**options)
+    apart.check_serving(options)
     with _pid_file(values["pid_file"]):
         supervisor = Supervisor(options, lambda: _reread(context, values), attend, Notifier.of(os.environ))
         if (code := supervisor.run()) != 0:
@@ -252,7 +256,7 @@ def _reload(values: Mapping[str, Any]) -> None:
     if values["pid_file"] is None:
         raise InputError("--reload needs the --pid-file of a running server; under systemd: systemctl reload anabranch")
     if values["config"] is not None:
-        _core.check_serving(**_options(values))
+        apart.check_serving(_options(values))
     _order_reload(values["pid_file"])
 
 
@@ -282,8 +286,8 @@ def _options(values: Mapping[str, Any]) -> Options:
         raise InputError("one of --root DIR and --origin HOST:PORT is needed")
     if values["proxy_protocol"] and origin is None:
         raise InputError("--proxy-protocol belongs to --origin: files are served without another server")
-    for name in ("scheduler", "congestion_control", "path_policy"):
-        _check_name(f"--{name.replace('_', '-')}", _KINDS[name], values[name])
+    for name, kind in _KINDS.items():
+        _check_name(f"--{name.replace('_', '-')}", kind, values[name])
     same = {name: values[name] for name in _AS_TYPED}
     sizes = {name: int(values[name] * _MIB) for name in ("memory", "send_memory", "receive_memory")}
     paths = {name: None if values[name] is None else str(values[name]) for name in ("root", "state", "access_log")}
@@ -291,6 +295,7 @@ def _options(values: Mapping[str, Any]) -> Options:
         **same,
         **sizes,
         **paths,
+        "modules": _modules(values),
         "listen": _paths(values["listen"]),
         "idle_seconds": values["idle_time"],
         "send_timeout_seconds": values["send_timeout"],
@@ -325,7 +330,25 @@ def _path(text: str) -> tuple[str, str]:
     return device, address
 
 
+def _modules(values: Mapping[str, Any]) -> str | None:
+    """Where modules of own algorithms are looked for first: beside the configuration file."""
+    config: Path | None = values["config"]
+    return None if config is None else str(config.absolute().parent)
+
+
+def _check_names(values: Mapping[str, Any]) -> None:
+    """Checks the names of algorithms; own ones are imported in a process of its own."""
+    for name, kind in _KINDS.items():
+        _check_name(f"--{name.replace('_', '-')}", kind, values[name])
+    if apart.names_own(values):
+        own = [(kind, values[kind]) for kind in apart.OWN_KINDS if ":" in values[kind]]
+        modules = _modules(values)
+        apart.run(lambda: import_anew(own, None if modules is None else Path(modules)))
+
+
 def _check_name(option: str, kind: str, name: str) -> None:
+    if ":" in name:
+        return  # It is imported later.
     known = [entry["name"] for entry in entries(kind)]
     if name not in known:
         raise InputError(f"{option}: {unknown(name, known)}")

@@ -27,6 +27,7 @@ from types import FrameType
 from typing import Any
 
 from anabranch import InputError, _core
+from anabranch.cli.apart import check_serving
 from anabranch.cli.console import Exit, say, say_error, say_warning
 from anabranch.cli.notify import Notifier
 
@@ -188,7 +189,8 @@ class Supervisor:
         self._notifier.reloading()
         try:
             options = self._reread()
-            _core.check_serving(**options)
+            # The child gives signs of life meanwhile.
+            check_serving(options, lambda: self._listen(child) and not self._stops)
             changed = [name for name in FIXED if options[name] != child.options[name]]
             devices = self._opened().changed(options["listen"])
         except (InputError, OSError) as error:

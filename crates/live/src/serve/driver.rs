@@ -283,6 +283,7 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
             counters: self.server.counters(),
             paths: paths.collect(),
             held: self.meter.bytes(),
+            decisions: self.server.decision_times().unwrap_or_default(),
             gauges,
         };
         self.board.publish(status);

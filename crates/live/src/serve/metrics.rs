@@ -5,6 +5,7 @@
 
 use super::Options;
 use super::status::{Board, PathStatus, Process, Status};
+use anabranch_stack::external::DecisionTimes;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
@@ -100,6 +101,7 @@ fn refuse(status: StatusCode, why: &str) -> Response<String> {
 enum Kind {
     Counter,
     Gauge,
+    Summary,
 }
 
 /// A page under construction.
@@ -110,6 +112,7 @@ impl Page {
         let kind = match kind {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
+            Kind::Summary => "summary",
         };
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
@@ -157,6 +160,7 @@ fn page(shown: &Shown, status: &Status, process: Process) -> String {
     drop(names);
     page.single("anabranch_uptime_seconds", Kind::Gauge, "Since the start.", status.uptime.as_secs_f64());
     connections(&mut page, status);
+    decisions(&mut page, status.decisions);
     paths(&mut page, status);
     let (cpu, memory) = (process.cpu_seconds, process.resident_bytes);
     page.single("process_cpu_seconds_total", Kind::Counter, "Processor time, user and system.", cpu);
@@ -179,10 +183,12 @@ fn connections(page: &mut Page, status: &Status) {
     for (name, help, value) in now {
         page.single(&format!("anabranch_{name}"), Kind::Gauge, help, value);
     }
-    let so_far: [(&str, &str, u64); 10] = [
+    let so_far: [(&str, &str, u64); 12] = [
         ("connections_accepted", "SYNs that were taken up.", counters.accepted),
         ("connections_closed", "Connections that ended, half-open ones included.", counters.closed),
         ("connections_refused", "SYNs left unanswered because of a limit, or of the end.", counters.refused),
+        ("connections_unmade", "SYNs refused because an own algorithm could not be made.", counters.unmade),
+        ("connections_failed", "Connections reset because an own algorithm failed.", counters.failed),
         ("connections_displaced", "Half-open connections that made room for newer ones.", counters.displaced),
         ("connections_idle", "Connections aborted because nothing was heard of the client.", counters.idle),
         ("connections_stalled", "Connections aborted because the client took no data.", counters.stalled),
@@ -194,6 +200,18 @@ fn connections(page: &mut Page, status: &Status) {
     for (name, help, value) in so_far {
         page.single(&format!("anabranch_{name}_total"), Kind::Counter, help, value);
     }
+}
+
+fn decisions(page: &mut Page, times: DecisionTimes) {
+    const NAME: &str = "anabranch_decision_seconds";
+    page.family(NAME, Kind::Summary, "From the question to an own algorithm to its answer; quantiles since the start.");
+    for (quantile, time) in [("0.5", times.p50), ("0.99", times.p99)] {
+        // A quantile of nothing is no number (Prometheus, text format 0.0.4).
+        let seconds = if times.decisions == 0 { f64::NAN } else { time.as_secs_f64() };
+        page.sample(NAME, &[("quantile", quantile)], seconds);
+    }
+    page.sample(&format!("{NAME}_sum"), &[], times.total.as_secs_f64());
+    page.sample(&format!("{NAME}_count"), &[], times.decisions);
 }
 
 /// A metric of a path: its name, what it means, and where its value stands.
@@ -251,11 +269,29 @@ mod tests {
                 described.push(name);
             } else if !line.starts_with('#') {
                 let name = line.split(['{', ' ']).next().unwrap();
-                assert_eq!(Some(&name), described.last(), "a family's samples stand together");
+                let of_summary = ["_sum", "_count"].iter().find_map(|end| name.strip_suffix(end));
+                let family =
+                    of_summary.filter(|family| text.contains(&format!("# TYPE {family} summary\n"))).unwrap_or(name);
+                assert_eq!(Some(&family), described.last(), "a family's samples stand together");
                 assert!(line.rsplit(' ').next().unwrap().parse::<f64>().is_ok(), "{line}");
             }
         }
         assert!(described.len() > 25);
+    }
+
+    #[test]
+    fn the_times_of_decisions_are_a_summary_in_seconds() {
+        use anabranch_units::Duration;
+        let us = Duration::from_micros;
+        let decisions = DecisionTimes { decisions: 3, total: us(1300), p50: us(200), p99: us(900) };
+        let text = page(&shown(), &Status { decisions, ..Status::default() }, Process::default());
+        for (sample, value) in
+            [("{quantile=\"0.5\"}", "0.0002"), ("{quantile=\"0.99\"}", "0.0009"), ("_sum", "0.0013"), ("_count", "3")]
+        {
+            assert!(text.contains(&format!("anabranch_decision_seconds{sample} {value}\n")), "{sample} in {text}");
+        }
+        let without = page(&shown(), &Status::default(), Process::default());
+        assert!(without.contains("anabranch_decision_seconds{quantile=\"0.5\"} NaN\n"), "{without}");
     }
 
     #[test]

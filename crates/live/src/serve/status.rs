@@ -2,6 +2,7 @@
 
 use crate::Counters;
 use crate::server::{Gauges, PathCounters};
+use anabranch_stack::external::DecisionTimes;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -52,6 +53,8 @@ pub struct Status {
     pub gauges: Gauges,
     /// Bytes that the buffers of all connections occupy, without those of the endpoint.
     pub held: u64,
+    /// How long decisions of algorithms that are in no registry took; zeros without such.
+    pub decisions: DecisionTimes,
     /// Status of each path.
     pub paths: Vec<PathStatus>,
 }

@@ -11,6 +11,10 @@ pub struct Counters {
     pub closed: u64,
     /// SYNs that were not answered, because there were enough connections or the server no longer accepts any.
     pub refused: u64,
+    /// SYNs that were refused with RST, because a part that is in no registry could not be made.
+    pub unmade: u64,
+    /// Connections aborted because a part that is in no registry failed.
+    pub failed: u64,
     /// Half-open connections that made room for newer ones.
     pub displaced: u64,
     /// Connections aborted because no packet of the client arrived for too long.

@@ -22,6 +22,7 @@ use crate::entropy::SystemEntropy;
 use crate::tun::Offload;
 use anabranch_segment::{Flags, MptcpOption, Segment};
 use anabranch_stack::connection::{Entropy, PathConfig};
+use anabranch_stack::external::{DecisionTimes, ExternalParts};
 use anabranch_stack::options::OptionError;
 use anabranch_stack::{Config, Connection};
 use anabranch_units::{Instant, PathId};
@@ -34,6 +35,7 @@ use resets::Answers;
 use slot::{FlowRecord, Slot};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::net::IpAddr;
+use std::sync::Arc;
 use time_wait::{Lookup, TimeWait};
 
 /// Addresses of a subflow's packets.
@@ -96,6 +98,9 @@ pub struct Server<F, A> {
     /// Counters of each path, in the order of the configuration.
     path_counters: Vec<PathCounters>,
 }
+
+/// Who makes a connection's parts that are in no registry, and knows whether one has failed.
+type Parts = Arc<dyn ExternalParts>;
 
 /// Subflows of a connection that are remembered. Beyond, those that have ended out of order, or never began, are forgotten.
 const MAX_FLOWS: usize = 256;
@@ -162,6 +167,11 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     /// Segments sent on each path, in the order of the configuration.
     pub fn path_counters(&self) -> &[PathCounters] {
         &self.path_counters
+    }
+
+    /// How long the decisions of parts that are in no registry took, if the host of the present configuration measures that.
+    pub fn decision_times(&self) -> Option<DecisionTimes> {
+        self.config.external_parts()?.decision_times()
     }
 
     /// Current values.
@@ -309,7 +319,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         opens(segment.flags) && !joins && flow.local.1 == self.config.local_port
     }
 
-    /// Accepts or refuses a new connection.
+    /// Accepts or refuses a new connection. One whose parts cannot be made is refused with RST: trying again would not help.
     fn accept(&mut self, now: Instant, flow: Flow, segment: &Segment) {
         self.orphans.forget(flow);
         let full = self.established() >= self.limits.connections;
@@ -317,13 +327,16 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
             self.counters.refused += 1;
             return;
         }
+        let Ok((connection, parts)) = self.connect(now, flow, segment) else {
+            self.counters.unmade += 1;
+            return self.answers.reset(now, flow, segment);
+        };
         if self.half_open.len() >= self.limits.half_open.max(1)
             && let Some((_, oldest)) = self.half_open.pop_first()
         {
             self.counters.displaced += 1;
             self.remove(oldest);
         }
-        let connection = self.connect(now, flow, segment);
         self.counters.accepted += 1;
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
@@ -334,22 +347,26 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         self.tokens.insert(connection.token(), index);
         self.flows.insert(flow, index);
         self.half_open.insert(serial, index);
-        self.slots[index] = Some(Slot::new(now, serial, connection, flow, self.limits.idle));
+        self.slots[index] = Some(Slot::new(now, serial, (connection, parts), flow, self.limits.idle));
         self.touch(index);
     }
 
-    /// The endpoint for a SYN.
-    fn connect(&self, now: Instant, flow: Flow, segment: &Segment) -> Connection {
+    /// The endpoint for a SYN, and who makes its parts if the host has somebody for each connection.
+    ///
+    /// # Errors
+    /// If a part of the host's cannot be made: its constructor may fail although it did not when the configuration was checked.
+    fn connect(&self, now: Instant, flow: Flow, segment: &Segment) -> Result<(Connection, Option<Parts>), OptionError> {
         let mut config = self.config.clone();
         // The initial subflow's path comes first. The addresses of the others are known when their joins arrive.
         let known = self.position(flow.path);
         config.paths[..=known].rotate_right(1);
         config.paths[0] = PathConfig { remote: flow.remote.0, ..config.paths[0] };
-        match Connection::accept(config, Box::new(SystemEntropy), now, flow.path, segment) {
-            Ok(connection) => connection,
-            // `Server::new` has tried the same names and options.
-            Err(error) => panic!("the configuration was checked: {error}"),
+        let parts = config.external_parts().and_then(|host| host.for_connection(socket_address(flow.remote)));
+        if let Some(parts) = &parts {
+            config.set_external_parts(parts);
         }
+        let connection = Connection::accept(config, Box::new(SystemEntropy), now, flow.path, segment)?;
+        Ok((connection, parts))
     }
 
     /// Passes a segment to its connection, and polls the application.
@@ -473,16 +490,30 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     /// As [`Host::poll_transmit`]; a packet may be left to the kernel to finish.
     pub fn poll_packet(&mut self, now: Instant, finish: Finish, buffer: &mut [u8]) -> Option<Outgoing> {
         while let Some(&index) = self.active.front() {
+            self.abort_failed(now, index);
             if let Some(sent) = self.transmit(now, index, finish, buffer) {
                 if self.slots[index].as_mut().is_some_and(|slot| slot.ends_turn(sent.bytes)) {
                     self.active.rotate_left(1);
                 }
                 return Some(sent);
             }
+            // The question what to send may have been what failed. Then the resets are next.
+            if self.abort_failed(now, index) {
+                continue;
+            }
             self.active.pop_front();
             self.settle(now, index);
         }
         self.transmit_answer(buffer)
+    }
+
+    /// Aborts a connection of which a part has failed; returns whether it did.
+    fn abort_failed(&mut self, now: Instant, index: usize) -> bool {
+        let Some(slot) = self.slots[index].as_mut().filter(|slot| slot.has_failed()) else { return false };
+        self.counters.failed += 1;
+        slot.connection.abort(now);
+        slot.poll_application(now, &mut self.receive_pool);
+        true
     }
 
     fn is_ours(&self, flow: Flow) -> bool {

@@ -3,7 +3,7 @@
 use super::receive_pool::ReceivePool;
 use super::time_wait::FinalNumbers;
 use super::train::{Mappings, Train, is_before};
-use super::{Application, Finish, Flow, Limits, Outgoing, PathCounters, Progress};
+use super::{Application, Finish, Flow, Limits, Outgoing, Parts, PathCounters, Progress};
 use crate::buffer::ReceiveBuffer;
 use crate::tun::Offload;
 use anabranch_segment::{Flags, Segment};
@@ -66,6 +66,8 @@ pub(super) const TURN: usize = 16 << 10;
 pub(super) struct Slot<A> {
     pub(super) serial: u64,
     pub(super) connection: Connection,
+    /// Who makes its parts, if the host has somebody for each connection.
+    parts: Option<Parts>,
     /// `None` until the handshake is complete.
     pub(super) application: Option<A>,
     received: ReceiveBuffer,
@@ -99,10 +101,17 @@ pub(super) struct Slot<A> {
 }
 
 impl<A: Application> Slot<A> {
-    pub(super) fn new(now: Instant, serial: u64, connection: Connection, flow: Flow, idle: Duration) -> Self {
+    pub(super) fn new(
+        now: Instant,
+        serial: u64,
+        (connection, parts): (Connection, Option<Parts>),
+        flow: Flow,
+        idle: Duration,
+    ) -> Self {
         Slot {
             serial,
             connection,
+            parts,
             application: None,
             received: ReceiveBuffer::default(),
             room: 0,
@@ -120,6 +129,11 @@ impl<A: Application> Slot<A> {
             queued: false,
             pending: None,
         }
+    }
+
+    /// Whether a part of the connection has failed, which is not closed yet.
+    pub(super) fn has_failed(&self) -> bool {
+        self.parts.as_ref().is_some_and(|parts| parts.has_failed()) && !self.connection.is_closed()
     }
 
     /// Passes a segment to the endpoint and stores its payload.

@@ -51,6 +51,8 @@ pub(crate) fn instant(seconds: f64) -> Instant {
 pub struct Context {
     pub(super) now: Instant,
     pub(super) notes: Vec<(Instant, Note)>,
+    /// Whether somebody takes the notes; otherwise they are dropped.
+    keeps_notes: bool,
     #[pyo3(get)]
     rng: Py<Rng>,
     #[pyo3(get)]
@@ -58,13 +60,16 @@ pub struct Context {
 }
 
 impl Context {
-    pub(super) fn new(py: Python<'_>, seed: u64, number: u64) -> PyResult<Self> {
+    pub(super) fn new(py: Python<'_>, seed: u64, number: u64, keeps_notes: bool) -> PyResult<Self> {
         let rng = Streams::new(seed, format!("own/{number}")).stream("draws");
         let (rng, math) = (Py::new(py, Rng(rng))?, Py::new(py, Math)?);
-        Ok(Context { now: Instant::ZERO, notes: Vec::new(), rng, math })
+        Ok(Context { now: Instant::ZERO, notes: Vec::new(), keeps_notes, rng, math })
     }
 
     fn note(&mut self, name_of_note: &str, value: f64, subflow: Option<u16>) -> PyResult<()> {
+        if !self.keeps_notes {
+            return Ok(());
+        }
         let subflow = subflow.map(anabranch_units::SubflowId);
         self.notes.push((self.now, Note { name: name(name_of_note)?, value, subflow }));
         Ok(())

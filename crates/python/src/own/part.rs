@@ -31,7 +31,7 @@ impl Part {
     /// Gives the object its context.
     pub fn new(py: Python<'_>, name: &str, object: Py<PyAny>) -> PyResult<Self> {
         let run = RunState::current();
-        let context = Py::new(py, Context::new(py, run.seed(), run.number())?)?;
+        let context = Py::new(py, Context::new(py, run.seed(), run.number(), run.keeps_notes())?)?;
         object.setattr(py, "ctx", &context)?;
         Ok(Part { name: name.into(), object, context, run, now: Instant::ZERO, has_notes: false })
     }
@@ -68,7 +68,7 @@ impl Part {
     pub fn at(&mut self, py: Python<'_>, now: Instant) {
         self.now = now;
         self.context.borrow_mut(py).now = now;
-        self.has_notes = true;
+        self.has_notes = self.run.keeps_notes();
     }
 
     /// Calls a method at the time that was set, and understands its result. `None` after a failure, which ends the run.
@@ -90,17 +90,19 @@ impl Part {
 
     /// Ends the run with the author's exception.
     pub fn fail(&self, py: Python<'_>, error: PyErr) {
-        let what = error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
-        let place = place_of(py, &error);
+        let (what, place) = (kind_of(py, &error), place_of(py, &error));
         let (name, at, text) = (&self.name, seconds(self.now), error.value(py));
         let message = format!("`{name}` raised {what} at {at:.6} s {}: {text}{place}", self.run.clock());
-        self.run.fail(message, Some(error));
+        self.run.fail(&format!("{name} {what}{place}"), message, Some(error));
     }
 
     /// Ends the run because of what the author's method returned or left behind.
     pub fn misbehave(&self, message: &str) {
+        // The numbers in a message differ from one time to the next, and the fault is the same.
+        let fault: String = message.chars().filter(|letter| !letter.is_ascii_digit()).collect();
+        let place = format!("{} {fault}", self.name);
         let message = format!("`{}` at {:.6} s {}: {message}", self.name, seconds(self.now), self.run.clock());
-        self.run.fail(message, None);
+        self.run.fail(&place, message, None);
     }
 
     /// Passes on the notes since the last call.
@@ -113,8 +115,13 @@ impl Part {
     }
 }
 
+/// The name of an exception's class.
+pub(super) fn kind_of(py: Python<'_>, error: &PyErr) -> String {
+    error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string())
+}
+
 /// Where in the author's code an exception was raised: file and line of the innermost frame.
-fn place_of(py: Python<'_>, error: &PyErr) -> String {
+pub(super) fn place_of(py: Python<'_>, error: &PyErr) -> String {
     let innermost = || -> PyResult<String> {
         let mut frame = error.traceback(py).map(pyo3::Bound::into_any);
         let mut place = String::new();

@@ -34,7 +34,8 @@ pub(crate) fn external(directory: Option<PathBuf>) -> External {
 /// The kind of bitrate rules, which only `media` knows.
 const RULE: &str = "abr_rule";
 
-fn word(kind: Kind) -> &'static str {
+/// The name of a kind in Python.
+pub(super) fn word(kind: Kind) -> &'static str {
     match kind {
         Kind::Scheduler => "scheduler",
         Kind::PathPolicy => "path_policy",
@@ -95,7 +96,7 @@ fn refusal(py: Python<'_>, name: &str, error: PyErr) -> OptionError {
     }
     // An interruption by the user, or a fault of ours.
     if RunState::is_running() {
-        RunState::current().fail(format!("`{name}` could not be made"), Some(error.clone_ref(py)));
+        RunState::current().fail(name, format!("`{name}` could not be made"), Some(error.clone_ref(py)));
     }
     OptionError { option: "name".into(), message: format!("`{name}`: {error}") }
 }

@@ -2,6 +2,7 @@
 
 use anabranch_network::Histogram;
 use anabranch_observation::DecisionLatency;
+use anabranch_stack::external::DecisionTimes;
 use anabranch_units::Duration;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -18,12 +19,52 @@ pub(crate) struct Failure {
     cause: Option<PyErr>,
 }
 
+/// How long decisions took, in real time.
+#[derive(Default)]
+pub(crate) struct Latencies(Mutex<Histogram>);
+
+impl Latencies {
+    fn record(&self, taken: std::time::Duration) {
+        let nanos = u64::try_from(taken.as_nanos()).unwrap_or(u64::MAX);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).record(Duration::from_nanos(nanos));
+    }
+
+    /// The same as numbers for a page of metrics.
+    pub fn times(&self) -> DecisionTimes {
+        let histogram = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let quantile = |share| histogram.quantile(share).unwrap_or_default();
+        DecisionTimes {
+            decisions: histogram.count(),
+            total: histogram.total(),
+            p50: quantile(0.5),
+            p99: quantile(0.99),
+        }
+    }
+
+    /// The same for the metrics of a live run, in microseconds; `None` if there were no decisions.
+    fn of_run(&self) -> Option<DecisionLatency> {
+        let histogram = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
+        Some(DecisionLatency {
+            decisions: histogram.count(),
+            p50: micros(histogram.quantile(0.5)?),
+            p99: micros(histogram.quantile(0.99)?),
+            max: micros(histogram.max()),
+        })
+    }
+}
+
+/// Takes the failure of a server's connection: what is the same for all failures of one kind, what happened, and the exception.
+pub(crate) type Report = Box<dyn Fn(&str, String, Option<PyErr>) + Send + Sync>;
+
 /// The state of a run.
 #[derive(Default)]
 pub(crate) struct RunState {
     seed: u64,
     /// How long decisions took, in real time; nobody counts it in simulation.
-    latencies: Option<Mutex<Histogram>>,
+    latencies: Option<Arc<Latencies>>,
+    /// Who hears of the first failure. It is a server's: there a connection is a run, and its notes are dropped.
+    report: Option<Report>,
     /// Parts made so far; each gets random numbers of its own.
     made: AtomicU64,
     failed: AtomicBool,
@@ -60,31 +101,46 @@ impl RunState {
         if live.upgrade().is_some() {
             return None;
         }
-        let state = Arc::new(RunState { seed, latencies: Some(Mutex::default()), ..RunState::default() });
+        let state = Arc::new(RunState { seed, latencies: Some(Arc::default()), ..RunState::default() });
         *live = Arc::downgrade(&state);
         Some(state)
     }
 
+    /// The run that a connection of a server is.
+    pub fn of_connection(seed: u64, latencies: Arc<Latencies>, report: Report) -> Arc<RunState> {
+        Arc::new(RunState { seed, latencies: Some(latencies), report: Some(report), ..RunState::default() })
+    }
+
+    /// Makes parts of this run on this thread.
+    pub fn within<T>(self: &Arc<Self>, work: impl FnOnce() -> T) -> T {
+        let before = CURRENT.replace(Some(self.clone()));
+        let result = work();
+        CURRENT.set(before);
+        result
+    }
+
     /// Counts how long a decision takes: until the returned guard is dropped. Nothing in simulation, where time stands still.
-    pub fn decision(self: &Arc<Self>) -> Option<DecisionTimer> {
-        self.latencies.is_some().then(|| DecisionTimer { run: self.clone(), began: Instant::now() })
+    pub fn decision(&self) -> Option<DecisionTimer> {
+        self.latencies.as_ref().map(|latencies| DecisionTimer { latencies: latencies.clone(), began: Instant::now() })
     }
 
     /// How long decisions took; `None` if there were none.
     pub fn decision_latency(&self) -> Option<DecisionLatency> {
-        let latencies = self.latencies.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
-        let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
-        Some(DecisionLatency {
-            decisions: latencies.count(),
-            p50: micros(latencies.quantile(0.5)?),
-            p99: micros(latencies.quantile(0.99)?),
-            max: micros(latencies.max()),
-        })
+        self.latencies.as_ref()?.of_run()
     }
 
     /// Which clock the engine's times are of, for messages.
     pub fn clock(&self) -> &'static str {
-        if self.latencies.is_some() { "of the live run" } else { "of simulated time" }
+        match (&self.report, &self.latencies) {
+            (Some(_), _) => "of the server's run",
+            (None, Some(_)) => "of the live run",
+            (None, None) => "of simulated time",
+        }
+    }
+
+    /// Whether somebody takes the notes of its parts.
+    pub fn keeps_notes(&self) -> bool {
+        self.report.is_none()
     }
 
     pub fn seed(&self) -> u64 {
@@ -96,8 +152,14 @@ impl RunState {
         self.made.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Keeps the first failure.
-    pub fn fail(&self, message: String, cause: Option<PyErr>) {
+    /// Keeps the first failure, or reports it. `place` is the same for all failures of one kind.
+    pub fn fail(&self, place: &str, message: String, cause: Option<PyErr>) {
+        if let Some(report) = &self.report {
+            if !self.failed.swap(true, Ordering::Relaxed) {
+                report(place, message, cause);
+            }
+            return;
+        }
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         if failure.is_none() {
             *failure = Some(Failure { message, cause });
@@ -125,16 +187,13 @@ impl RunState {
 
 /// Counts the time until it is dropped as that of a decision.
 pub(crate) struct DecisionTimer {
-    run: Arc<RunState>,
+    latencies: Arc<Latencies>,
     began: Instant,
 }
 
 impl Drop for DecisionTimer {
     fn drop(&mut self) {
-        if let Some(latencies) = &self.run.latencies {
-            let taken = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            latencies.lock().unwrap_or_else(PoisonError::into_inner).record(Duration::from_nanos(taken));
-        }
+        self.latencies.record(self.began.elapsed());
     }
 }
 
@@ -144,8 +203,6 @@ impl Drop for DecisionTimer {
 /// The first failure of an author's code: an `AlgorithmError` whose cause is the author's exception.
 pub(crate) fn with_run<T>(py: Python<'_>, seed: u64, work: impl FnOnce(&dyn Fn() -> bool) -> T) -> PyResult<T> {
     let state = Arc::new(RunState { seed, ..RunState::default() });
-    let before = CURRENT.replace(Some(state.clone()));
-    let result = work(&|| !state.has_failed());
-    CURRENT.set(before);
+    let result = state.within(|| work(&|| !state.has_failed()));
     state.failure(py).map_or(Ok(result), Err)
 }

@@ -1,9 +1,11 @@
 //! Configuration of a connection, chosen by the host before it begins.
 
 use super::transport::{Choice, Protocol, Transport};
+use crate::external::ExternalParts;
 use anabranch_segment::BASE_HEADER_LEN;
 use anabranch_units::PathId;
 use core::net::IpAddr;
+use std::sync::Arc;
 
 /// Random numbers for keys, initial sequence numbers and nonces: from the operating system live, from the seed in
 /// simulation.
@@ -80,12 +82,22 @@ impl Config {
         own.map_or(&self.transport.congestion_control, |(_, choice)| choice)
     }
 
-    /// Whether a part of the connection is in no registry.
-    pub(crate) fn has_external_parts(&self) -> bool {
+    /// The host that makes the parts that are in no registry; `None` if all are in one. A configuration has parts of one host.
+    pub fn external_parts(&self) -> Option<&Arc<dyn ExternalParts>> {
         let transport = &self.transport;
         let own = self.path_congestion_control.iter().map(|(_, choice)| choice);
         let common = [&transport.scheduler, &transport.path_policy, &transport.congestion_control];
-        common.into_iter().chain(own).any(|choice| choice.external().is_some())
+        common.into_iter().chain(own).find_map(Choice::external)
+    }
+
+    /// Lets another one make these parts.
+    pub fn set_external_parts(&mut self, parts: &Arc<dyn ExternalParts>) {
+        let transport = &mut self.transport;
+        let own = self.path_congestion_control.iter_mut().map(|(_, choice)| choice);
+        let common = [&mut transport.scheduler, &mut transport.path_policy, &mut transport.congestion_control];
+        for choice in common.into_iter().chain(own).filter(|choice| choice.external().is_some()) {
+            choice.attach(parts.clone());
+        }
     }
 
     pub(crate) fn path(&self, id: PathId) -> Option<&PathConfig> {

@@ -190,7 +190,7 @@ impl Connection {
         let scheduler = scheduler::chosen(&config.transport.scheduler)?;
         let foresight = Foresight::new(Services::of(scheduler.as_ref()));
         let path_policy = path_policy::chosen(&config.transport.path_policy)?;
-        let reports_notes = config.has_external_parts();
+        let reports_notes = config.external_parts().is_some();
         let mode = if config.transport.protocol == Protocol::Tcp { Mode::Plain } else { Mode::Negotiating };
         let local_key = Key::new(entropy.next_u64());
         let wide_data_seq = config.transport.wide_data_seq;
