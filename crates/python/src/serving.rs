@@ -1,7 +1,7 @@
 //! The server, at work on threads of its own; Python asks how it is doing.
 
 use crate::InputError;
-use crate::own::served::{self, Service, Told, is_own};
+use crate::own::served::{self, FailureText, Service, is_own};
 use anabranch_live::Limits;
 use anabranch_live::serve::{
     AccessLog, Content, Devices as OpenDevices, Listen, LogFormat, Options, SEND_MEMORY, ServeError, Status, Visible,
@@ -257,7 +257,7 @@ impl Serving {
 
     /// The failures of own algorithms that nobody was told of, the first one of each place: the author's traceback, if it was an
     /// exception, and a message.
-    fn take_failures(&self) -> Vec<Told> {
+    fn take_failures(&self) -> Vec<FailureText> {
         self.service.take_failures()
     }
 

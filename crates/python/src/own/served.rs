@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const MOST_PLACES: usize = 100;
 
 /// What an author is told of a failure: the traceback, if it was an exception, and one sentence.
-pub(crate) type Told = (Option<String>, String);
+pub(crate) type FailureText = (Option<String>, String);
 
 /// What all connections of a server have in common, also after its options were read again.
 #[derive(Default)]
@@ -38,7 +38,7 @@ pub(crate) struct Service {
 struct Failures {
     /// Where failures were reported.
     known: BTreeSet<String>,
-    waiting: Vec<Told>,
+    waiting: Vec<FailureText>,
 }
 
 impl Service {
@@ -47,7 +47,7 @@ impl Service {
     }
 
     /// The failures that nobody was told of, one for each place.
-    pub fn take_failures(&self) -> Vec<Told> {
+    pub fn take_failures(&self) -> Vec<FailureText> {
         std::mem::take(&mut self.failures().waiting)
     }
 
