@@ -1,10 +1,11 @@
 """Clients of all kinds use two servers for a while, in network namespaces: memory and descriptors must not grow.
 
-    sudo .venv/bin/python scripts/soak.py [--minutes 45] [--seed 1] [--samples FILE]
+    sudo .venv/bin/python scripts/soak.py [--minutes 45] [--seed 1] [--samples FILE] [--large-packets]
 
 One server has files, the other one passes TLS on to nginx. Players, downloads, uploads, clients that never read,
 clients that break off, half-sent requests, SYN floods and garbage come over two paths of 40 Mb/s, over Multipath TCP
-and TCP. At the end:
+and TCP. The links carry packets of the MTU, as those between machines do. With `--large-packets` they pass what the
+servers and the kernel send as one packet for an interface to cut up, as interfaces within one machine do. At the end:
 
 - every finished transfer was intact;
 - the servers' resident memory is within 20 % of that after ten minutes;
@@ -84,7 +85,7 @@ class Namespace:
 
 
 @contextmanager
-def network() -> Iterator[tuple[Namespace, Namespace]]:
+def network(large_packets: bool) -> Iterator[tuple[Namespace, Namespace]]:
     """The servers' machine with two uplinks, and the clients behind them."""
     with ExitStack() as stack:
         machine, client = Namespace("machine"), Namespace("client")
@@ -95,7 +96,14 @@ def network() -> Iterator[tuple[Namespace, Namespace]]:
             subprocess.run(["ip", "link", "add", f"up{n}", "netns", machine.name, "type", "veth", *far], check=True)
         machine.run(_machine_script())
         client.run(_client_script())
+        if not large_packets:
+            for n in (1, 2):
+                machine.run(_CUT_UP.format(f"up{n}"))
+                client.run(_CUT_UP.format(f"ct{n}"))
         yield machine, client
+
+
+_CUT_UP = "ethtool --offload {} tcp-segmentation-offload off generic-segmentation-offload off > /dev/null"
 
 
 def _machine_script() -> str:
@@ -411,11 +419,11 @@ http {{
 """
 
 
-def soak(minutes: float, seed: int, file: Path, directory: Path) -> list[str]:
+def soak(minutes: float, seed: int, file: Path, directory: Path, large_packets: bool) -> list[str]:
     """Runs everything; returns what did not hold."""
     prepare(directory)
     (directory / "nginx.conf").write_text(NGINX.format(files=directory, origin=ORIGIN), "utf-8")
-    with network() as (machine, client):
+    with network(large_packets) as (machine, client):
         nginx = subprocess.Popen(machine.command("nginx", "-e", "stderr", "-c", directory / "nginx.conf"))
         try:
             listen = [
@@ -465,11 +473,12 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=45.0, help="how long clients come (45)")
     parser.add_argument("--seed", type=int, default=1, help="of the clients' choices (1)")
     parser.add_argument("--samples", type=Path, default=Path("soak.jsonl"), help="where the samples go (soak.jsonl)")
+    parser.add_argument("--large-packets", action="store_true", help="links carry packets of up to 64 kB")
     arguments = parser.parse_args()
     # Whoever ends this program early leaves no namespace behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="anabranch-soak-") as directory:
-        wrong = soak(arguments.minutes, arguments.seed, arguments.samples, Path(directory))
+        wrong = soak(arguments.minutes, arguments.seed, arguments.samples, Path(directory), arguments.large_packets)
     left = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
     if f"anabranch-{os.getpid()}-" in left:
         wrong.append("a network namespace is left")

@@ -138,6 +138,16 @@ def soon(what: str, shell: Shell, command: str, pattern: str, within_s: float) -
     return output
 
 
+def metrics_of(shell: Shell) -> str:
+    """What the page has Prometheus read."""
+    (command,) = re.findall(r"^    (anabranch kernel status --metrics .*)$", PAGE.read_text("utf-8"), re.MULTILINE)
+    file = Path(command.split()[-1])
+    shell.run("mount -t tmpfs none /var/lib")
+    shell.run(f"mkdir --parents {file.parent}")
+    shell.run(command)
+    return shell.run(f"cat {file}")
+
+
 def test_the_page_needs_few_commands() -> None:
     both = commands("From a new machine to a coupled server") + commands("Path use")
     assert len(both) <= MOST_COMMANDS
@@ -164,6 +174,7 @@ def test_the_commands_of_the_page(videos: Path) -> None:
             for command in commands("From a new machine to a coupled server"):
                 shell.run(command)
             with downloading(client, videos, "192.0.2.2"):
+                assert re.search(r"^anabranch_kernel_subflows_open\{.*\} \d$", metrics_of(shell), re.MULTILINE)
                 both = r"(?s)192\.0\.2\.2:80.*192\.0\.2\.2:80"
                 found = soon("two subflows", shell, "anabranch kernel status", both, TIMEOUT_S)
                 assert "lia" in found

@@ -76,6 +76,18 @@ def test_a_new_paper_runs_and_its_sentences_quote_the_table(mine: Path) -> None:
     assert saved == pytest.approx(first - second)
 
 
+def test_conditions_that_no_claim_reads_are_made_without_variants(mine: Path) -> None:
+    change(mine / "sessions.toml", '"transport.scheduler" = [', '"transport.scheduler" = ["ecf", ')
+    file = 'file = "sessions.toml"'
+    change(mine / "paper.toml", file, f'{file}\nunvaried = [{{ "transport.scheduler" = "ecf" }}]')
+    _, counted = reproduce(mine, sensitivity=True)
+    # Three schedulers with two seeds as shipped, and two of them with one variant.
+    assert counted.runs == 6 + 4
+    change(mine / "paper.toml", '"ecf"', '["ecf", "min-rtt"]')
+    with pytest.raises(InputError, match=r"has no condition with \{'transport\.scheduler': 'min-rtt'\}"):
+        reproduce(mine, sensitivity=True)
+
+
 def test_the_command_makes_a_folder_that_the_other_one_executes(tmp_path: Path, anabranch: Run) -> None:
     made = anabranch("paper", "new", str(tmp_path / "mine"))
     assert made.returncode == 0, made.stderr
@@ -105,6 +117,18 @@ MISTAKES = [
         'file = "session.toml"',
         r"paper\.toml:7: there is no file "
         r".*session\.toml",
+    ),
+    (
+        "paper.toml",
+        'file = "sessions.toml"',
+        'file = "sessions.toml"\nunvaried = [{ "transport.scheduler" = "efc" }]',
+        r"paper\.toml:8: the plan has no `transport\.scheduler` with the value 'efc'",
+    ),
+    (
+        "paper.toml",
+        'file = "sessions.toml"',
+        'file = "sessions.toml"\nunvaried = [{ scheduler = "ecf" }]',
+        r"paper\.toml:8: unknown key `scheduler`",
     ),
     ("paper.toml", "set =", "sett =", r"paper\.toml:12: unknown key `sett`.*did you mean `set`"),
     (

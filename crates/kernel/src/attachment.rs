@@ -150,13 +150,20 @@ fn expect_unregistered(control: Control) -> Result<(), KernelError> {
     let began = Instant::now();
     while fs::read_to_string(CONTROLS).is_ok_and(|names| names.split_whitespace().any(|other| other == name)) {
         if began.elapsed() > UNREGISTERED_WITHIN {
-            return Err(KernelError::Input(format!(
-                "{name} is attached already, from another BPF file system or program; detach it there first"
-            )));
+            return Err(KernelError::Input(format!("{name} is attached already{}", elsewhere(control))));
         }
         std::thread::sleep(Duration::from_millis(1));
     }
     Ok(())
+}
+
+/// The place of a control that the kernel has and that is not attached here, with the remedy.
+fn elsewhere(control: Control) -> String {
+    let place = pins::used_file_systems().into_iter().find(|place| Pins::of(place, control).exist());
+    match place {
+        Some(place) => format!("; anabranch kernel detach {} --bpf-file-system {} first", control.name(), place.display()),
+        None => ", by another program or in a BPF file system that is not mounted here; detach it there first".to_owned(),
+    }
 }
 
 /// Attaches the program of the cgroup, which is what changes connections.

@@ -138,10 +138,15 @@ fn cgroups(mounts: &str) -> Check {
 
 /// Where the hierarchy of version 2 is mounted; `mounts` is `/proc/self/mounts`.
 pub(crate) fn cgroup_root(mounts: &str) -> Option<&str> {
-    mounts.lines().find_map(|line| {
+    mounted(mounts, "cgroup2").next()
+}
+
+/// Where file systems of a type are mounted; `mounts` is `/proc/self/mounts`.
+pub(crate) fn mounted<'a>(mounts: &'a str, file_system: &'a str) -> impl Iterator<Item = &'a str> {
+    mounts.lines().filter_map(move |line| {
         let mut fields = line.split(' ').skip(1);
         let target = fields.next()?;
-        (fields.next()? == "cgroup2").then_some(target)
+        (fields.next()? == file_system).then_some(target)
     })
 }
 

@@ -37,7 +37,7 @@ pub use error::KernelError;
 #[cfg(feature = "bpf")]
 pub use path_use::{Decision, PathUse};
 #[cfg(feature = "bpf")]
-pub use pins::DEFAULT_FILE_SYSTEM;
+pub use pins::{DEFAULT_FILE_SYSTEM, used_file_systems};
 #[cfg(feature = "bpf")]
 pub use status::{Attachment, Draining, attachments, draining};
 #[cfg(feature = "bpf")]

@@ -1,7 +1,7 @@
 //! Where attachments live: a directory for each control in a file system of the kernel's BPF objects. What is pinned there outlives the
 //! process that attached it, so no process has to stay, and none can leave anything behind that the next one would not find.
 
-use crate::{Control, KernelError};
+use crate::{Control, KernelError, checks};
 use rustix::fs::{FlockOperation, flock, statfs};
 use rustix::mount::{MountFlags, mount};
 use std::fs::{self, File};
@@ -94,6 +94,14 @@ pub(crate) fn provide(file_system: &Path) -> Result<(), KernelError> {
 
 pub(crate) fn mounted(file_system: &Path) -> bool {
     statfs(file_system).is_ok_and(|found| found.f_type as u64 == BPF_FS_MAGIC)
+}
+
+/// The mounted BPF file systems in which controls are attached, or were left half attached.
+#[must_use]
+pub fn used_file_systems() -> Vec<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let used = |place: &Path| Control::ALL.into_iter().any(|control| Pins::of(place, control).exist());
+    checks::mounted(&mounts, "bpf").map(PathBuf::from).filter(|place| used(place)).collect()
 }
 
 /// Waits until no other process changes pins; the lock ends with the returned file.

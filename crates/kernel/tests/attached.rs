@@ -190,7 +190,8 @@ fn wrong_selections_attach_nothing() {
     let elsewhere = machine.another_file_system();
     match attach(&elsewhere.path, Control::Mcc, &on_port()) {
         Err(KernelError::Input(message)) => {
-            assert!(message.starts_with("anabranch_mcc is attached already"), "{message}");
+            let remedy = format!("anabranch kernel detach mcc --bpf-file-system {} first", machine.file_system().display());
+            assert_eq!(message, format!("anabranch_mcc is attached already; {remedy}"));
         }
         other => panic!("{other:?}"),
     }
@@ -200,6 +201,17 @@ fn wrong_selections_attach_nothing() {
     assert_eq!(detach(machine.file_system(), Some(Control::Lia)).expect("nothing"), []);
     assert_eq!(detach(machine.file_system(), None).expect("detached"), [Control::Mcc]);
     assert_clean(&machine);
+}
+
+#[test]
+fn what_a_killed_test_leaves_is_removed_by_the_next_test() {
+    require!();
+    let machine = Machine::take();
+    let left = machine.another_file_system();
+    attach(&left.path, Control::Lia, &on_port()).expect("attached");
+    std::mem::forget(left);
+    drop(machine);
+    assert_clean(&Machine::take());
 }
 
 /// Bytes that arrive on the second path in a second.

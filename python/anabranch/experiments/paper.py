@@ -45,6 +45,8 @@ PLAN_KEYS: Mapping[str, str] = {
     "file": "The plan, beside this file. Required.",
     "most_seeds": "The most seeds of this plan, also if `--seeds` is larger.",
     "varied": "Whether variants apply to its runs: true where absent.",
+    "unvaried": "A list of tables: conditions with these values of axes are made without variants, because no claim "
+    "reads them. A value may be a list.",
 }
 """The keys of ``[[plan]]`` and what they mean."""
 
@@ -75,11 +77,20 @@ class PaperPlan:
         plan: The plan.
         most_seeds: No more seeds than this.
         varied: Whether variants concern it.
+        unvaried: Values of axes, by column; variants concern no condition that has one of each in some table.
     """
 
     plan: Plan
     most_seeds: int | None
     varied: bool
+    unvaried: tuple[Mapping[str, Sequence[Any]], ...] = ()
+
+    def varies(self, condition: Condition) -> bool:
+        """Whether variants concern a condition of the plan."""
+        labels = condition.labels
+        return self.varied and not any(
+            all(labels[column] in values for column, values in table.items()) for table in self.unvaried
+        )
 
 
 @dataclass(frozen=True)
@@ -251,7 +262,25 @@ def _plans(document: Document, folder: Path) -> Iterator[PaperPlan]:
         plan = plans.load(folder / file)
         if plan.is_live:
             raise plan.document.mistake(("engines",), "plans of papers are simulated, so that anyone can execute them")
-        yield PaperPlan(plan, most, varied)
+        yield PaperPlan(plan, most, varied, _unvaried(document, (*way, "unvaried"), table.get("unvaried", []), plan))
+
+
+def _unvaried(document: Document, way: Way, given: Any, plan: Plan) -> tuple[Mapping[str, Sequence[Any]], ...]:
+    found = []
+    for position, table in enumerate(document.typed(way, given, list, "a list of tables")):
+        place = (*way, str(position))
+        document.check_keys(place, document.typed(place, table, dict, "a table of values of axes"), plan.columns)
+        values = {column: value if isinstance(value, list) else [value] for column, value in table.items()}
+        for column, own in values.items():
+            known = [point.labels[column] for axis in plan.axes if column in axis.columns for point in axis.points]
+            for value in own:
+                if value not in known:
+                    other = alternatives(str(value), map(str, known))
+                    raise document.mistake(
+                        (*place, column), f"the plan has no `{column}` with the value {value!r}{other}"
+                    )
+        found.append(values)
+    return tuple(found)
 
 
 def _check_seeds(document: Document, way: Way, seeds: int) -> None:

@@ -157,11 +157,11 @@ def _parts(paper: Paper, seeds: int | None, sensitivity: bool) -> Iterator[Part]
         experiment = Experiment.of(each.plan)
         wanted = _seeds(each, seeds)
         yield Part(paper, AS_SHIPPED, each, _runs(each, experiment.conditions, wanted))
-        if each.varied:
-            varied += experiment.conditions
-        if sensitivity and each.varied:
+        own = [condition for condition in experiment.conditions if each.varies(condition)]
+        varied += own
+        if sensitivity and own:
             for variant in paper.variants:
-                found = [_under(paper, each, variant, condition) for condition in experiment.conditions]
+                found = [_under(paper, each, variant, condition) for condition in own]
                 yield Part(paper, variant.name, each, _runs(each, found, wanted[: paper.variant_seeds]))
     concerned(paper, varied)
 

@@ -30,6 +30,19 @@ const LONGEST: std::time::Duration = std::time::Duration::from_secs(30);
 static TURN: Mutex<()> = Mutex::new(());
 const LOCK: &str = "/run/anabranch-kernel-tests.lock";
 
+/// How the names of the tests' file systems begin (in tests/test_kernel.py as well).
+const PLACE: &str = "anabranch-bpf-";
+
+/// Who holds the lock knows that no test runs which has a file system of these names. What is attached there outlived its test.
+fn remove_what_killed_tests_left() {
+    for place in anabranch_kernel::used_file_systems() {
+        if place.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PLACE)) {
+            anabranch_kernel::detach(&place, None).expect("detached");
+            drop(Place { path: place });
+        }
+    }
+}
+
 /// The machine's BPF state, which belongs to one test at a time. The programs are pinned in a file system of the test's own.
 pub struct Machine {
     file_system: PathBuf,
@@ -42,7 +55,8 @@ impl Machine {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let lock = File::options().create(true).append(true).open(LOCK).expect("a file");
         flock(&lock, FlockOperation::LockExclusive).expect("a lock");
-        let file_system = std::env::temp_dir().join(format!("anabranch-bpf-{}", std::process::id()));
+        remove_what_killed_tests_left();
+        let file_system = std::env::temp_dir().join(format!("{PLACE}{}", std::process::id()));
         std::fs::create_dir_all(&file_system).expect("a directory");
         Machine { file_system, _lock: lock, _turn: turn }
     }
