@@ -104,8 +104,9 @@ def test_every_variant_of_the_assumptions_changes_runs(name: str) -> None:
     shipped = {part.plan.plan.name: part for part in parts if part.variant == AS_SHIPPED}
 
     def changed(part: Part) -> int:
-        pairs = zip(part.runs, shipped[part.plan.plan.name].runs, strict=True)
-        return sum(run.digest != other.digest for run, other in pairs)
+        digests = {run.digest for run in shipped[part.plan.plan.name].runs}
+        assert part.runs
+        return sum(run.digest not in digests for run in part.runs)
 
     for variant in read.variants:
         assert sum(changed(part) for part in parts if part.variant == variant.name) > 0, variant.name
