@@ -161,8 +161,12 @@ fn expect_unregistered(control: Control) -> Result<(), KernelError> {
 fn elsewhere(control: Control) -> String {
     let place = pins::used_file_systems().into_iter().find(|place| Pins::of(place, control).exist());
     match place {
-        Some(place) => format!("; anabranch kernel detach {} --bpf-file-system {} first", control.name(), place.display()),
-        None => ", by another program or in a BPF file system that is not mounted here; detach it there first".to_owned(),
+        Some(place) => {
+            format!("; anabranch kernel detach {} --bpf-file-system {} first", control.name(), place.display())
+        }
+        None => {
+            ", by another program or in a BPF file system that is not mounted here; detach it there first".to_owned()
+        }
     }
 }
 

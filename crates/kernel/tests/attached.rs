@@ -190,7 +190,8 @@ fn wrong_selections_attach_nothing() {
     let elsewhere = machine.another_file_system();
     match attach(&elsewhere.path, Control::Mcc, &on_port()) {
         Err(KernelError::Input(message)) => {
-            let remedy = format!("anabranch kernel detach mcc --bpf-file-system {} first", machine.file_system().display());
+            let remedy =
+                format!("anabranch kernel detach mcc --bpf-file-system {} first", machine.file_system().display());
             assert_eq!(message, format!("anabranch_mcc is attached already; {remedy}"));
         }
         other => panic!("{other:?}"),
