@@ -70,10 +70,9 @@ def test_the_page_serves_its_own_scheduler(videos: Path) -> None:
 
 # What an installed machine has: the user, and the directories of the videos and of the log.
 _INSTALLED = """
-mount -t tmpfs none /srv
-mount -t tmpfs none /var/log
-mkdir /srv/videos /var/log/anabranch
-cp videos/film.mp4 /srv/videos
+mkdir --parents log/anabranch
+mount --bind . /srv
+mount --bind log /var/log
 cat /etc/passwd > passwd
 echo anabranch:x:{user}:{user}::/:/bin/false >> passwd
 mount --bind passwd /etc/passwd
@@ -89,7 +88,6 @@ def test_the_configuration_file_of_the_page(videos: Path) -> None:
         _INSTALLED.format(user=_USER)
         + "anabranch serve --config serve.toml --setup > /dev/null\n"
         + "cat /sys/class/net/srv2/owner > owner\n"
-        + "(while sleep 0.2; do cp /var/log/anabranch/access.log .; done) 2> /dev/null &\n"
         + "exec anabranch serve --config serve.toml"
     )
     (videos / "as-installed.sh").write_text(script, "utf-8")
@@ -98,4 +96,4 @@ def test_the_configuration_file_of_the_page(videos: Path) -> None:
             assert fetch(client, videos)["MPTcpExtMPJoinSynAckRx"] == 1
             assert "anabranch_connections_accepted_total 1\n" in machine.run(blocks()["Monitor"], videos)
         assert (videos / "owner").read_text("ascii").strip() == str(_USER)
-    assert "GET /film.mp4" in (videos / "access.log").read_text("utf-8")
+    assert "GET /film.mp4" in (videos / "log" / "anabranch" / "access.log").read_text("utf-8")
