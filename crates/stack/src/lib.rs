@@ -22,6 +22,7 @@ pub mod external;
 pub use anabranch_registry::options;
 mod path_manager;
 pub mod path_policy;
+mod queue;
 mod reassembly;
 mod receive_memory;
 pub mod scheduler;

@@ -3,6 +3,7 @@
 //! Both levels of Multipath TCP need a set of disjoint byte ranges beyond an advancing point, each with a note. (The
 //! subflow notes where the bytes belong in the stream, the connection when they arrived.)
 
+use crate::queue::push_back;
 use std::collections::VecDeque;
 
 /// A run of bytes from `start` up to, not including, `end`.
@@ -66,7 +67,7 @@ impl<T: Note> Reassembly<T> {
         if self.pieces.back().is_none_or(|last| last.end <= piece.start) {
             if piece.start < piece.end {
                 self.bytes += piece.end - piece.start;
-                self.pieces.push_back(piece);
+                push_back(&mut self.pieces, piece);
             }
             return self.bytes - before;
         }

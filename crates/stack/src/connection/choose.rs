@@ -4,6 +4,7 @@
 //! A choice moves no data and clears no flag: `carry_out` does. What choosing leaves behind are its own notes: why data
 //! waits, bursts that were deferred, windows that decayed while nothing was sent, and penalties.
 
+use super::deadline::Deadline;
 use super::predict::is_off;
 use super::{Commit, Connection, Failover, Mode};
 use crate::scheduler::{Decision, SubflowSet, Trigger, View};
@@ -141,8 +142,7 @@ impl Connection {
             return true;
         }
         if subflow.sender.has_room() {
-            let earliest = self.waits.paced_until.map_or(paced_until, |other| other.min(paced_until));
-            self.waits.paced_until = Some(earliest);
+            self.waits.paced_until = Deadline::at(self.waits.paced_until.time().min(paced_until));
         }
         false
     }
@@ -257,7 +257,7 @@ impl Connection {
                 self.place_duplicate(subflow, offset, bytes)
             }
             Decision::Wait { until } => {
-                self.waits.scheduler_until = until.filter(|at| *at > now);
+                self.waits.scheduler_until = until.filter(|at| *at > now).into();
                 self.note_waits(now, false, self.outgoing.unsent() > 0);
                 None
             }

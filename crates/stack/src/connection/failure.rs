@@ -1,10 +1,14 @@
 //! Failures: timeouts and ends of subflows, unacknowledged data, removed addresses, the end of the connection.
 
+use super::deadline::Deadline;
 use super::{Connection, Failover, Mode};
 use crate::subflow::{Reinjection, State};
 use anabranch_events::{CloseReason, TransportEvent};
 use anabranch_segment::ResetReason;
 use anabranch_units::{Duration, Instant, PathId};
+
+/// A connection without any subflow is given up after this long (Linux's close timeout).
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Connection {
     /// The subflow's retransmission timer fired. The others retransmit its data, and it gets no new data until an
@@ -47,7 +51,7 @@ impl Connection {
 
     /// The data, DATA_FIN or the window made no progress for a timeout.
     pub(super) fn on_no_progress(&mut self, now: Instant) {
-        self.progress.deadline = None;
+        self.progress.deadline = Deadline::NEVER;
         self.progress.backoff += 1;
         self.progress.relieved_at = None;
         if self.data_fin_sent && self.outgoing.end_pending() {
@@ -135,7 +139,7 @@ impl Connection {
             return;
         }
         if self.mode() == Mode::Multipath && self.established {
-            self.progress.without_subflow_since = Some(now);
+            self.progress.close_at = Deadline::at(now + CLOSE_TIMEOUT);
         } else {
             self.end_aborted(now);
         }
@@ -164,7 +168,7 @@ impl Connection {
                 }
             }
             self.closed = true;
-            self.progress.deadline = None;
+            self.progress.deadline = Deadline::NEVER;
             self.log.emit(now, TransportEvent::Finished);
         }
     }
@@ -183,8 +187,8 @@ impl Connection {
     pub(super) fn end_aborted(&mut self, now: Instant) {
         if !self.closed {
             self.closed = true;
-            self.progress.deadline = None;
-            self.progress.without_subflow_since = None;
+            self.progress.deadline = Deadline::NEVER;
+            self.progress.close_at = Deadline::NEVER;
             self.log.emit(now, TransportEvent::Aborted);
         }
     }

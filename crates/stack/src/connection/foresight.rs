@@ -1,6 +1,7 @@
 //! What schedulers that forecast arrivals ask of the connection: a list of what is in flight, subflows that are given up because nothing
 //! is heard of them, and events that explain decisions. Other schedulers ask for none of it, and it costs them nothing.
 
+use super::deadline::Deadline;
 use super::outgoing::Outgoing;
 use super::subflows::Subflows;
 use super::{Connection, Mode};
@@ -39,7 +40,7 @@ impl Services {
 pub(super) struct Foresight {
     pub services: Services,
     /// When to look for silent subflows again.
-    pub until: Option<Instant>,
+    pub until: Deadline,
     /// The list for the view, kept to reuse the allocation.
     flight: Vec<InFlight>,
     /// Subflows that were given up and of which nothing was heard since.
@@ -48,7 +49,7 @@ pub(super) struct Foresight {
 
 impl Foresight {
     pub fn new(services: Services) -> Self {
-        Foresight { services, until: None, flight: Vec::new(), given_up: Vec::new() }
+        Foresight { services, until: Deadline::NEVER, flight: Vec::new(), given_up: Vec::new() }
     }
 
     /// Packets in flight for [`View::flight`].
@@ -98,7 +99,7 @@ impl Connection {
         if !self.foresight.services.silence || self.mode() != Mode::Multipath {
             return;
         }
-        self.foresight.until = None;
+        self.foresight.until = Deadline::NEVER;
         // Each turn gives up one that works, so this ends.
         for _ in 0..self.subflows.len() {
             let connection = self.connection_view(now);
@@ -107,7 +108,7 @@ impl Connection {
             let silence = self.scheduler.silence(&view);
             let works = |at: &usize| subflows.get(*at).is_some_and(SubflowView::works);
             let give_up = silence.give_up.filter(works);
-            self.foresight.until = silence.until.filter(|until| *until > now);
+            self.foresight.until = silence.until.filter(|until| *until > now).into();
             self.explain(now);
             let Some(at) = give_up else { return };
             self.reinject_from(at);

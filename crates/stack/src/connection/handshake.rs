@@ -1,5 +1,6 @@
 //! Opening of subflows: MP_CAPABLE for the first (RFC 8684 section 3.1), MP_JOIN for the others (section 3.2).
 
+use super::deadline::Deadline;
 use super::keys::{Key, join_hmac, leftmost_64, leftmost_160};
 use super::{Connection, Failover, Mode, PathConfig, Protocol, Role};
 use crate::congestion::{self, Siblings};
@@ -55,7 +56,7 @@ impl Connection {
         });
         subflow.rests_in_loss = self.config.transport.failover == Failover::Legacy;
         let at = self.subflows.push(subflow);
-        self.progress.without_subflow_since = None;
+        self.progress.close_at = Deadline::NEVER;
         Ok(at)
     }
 

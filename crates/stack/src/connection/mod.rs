@@ -17,6 +17,7 @@ mod addresses;
 mod carry_out;
 mod choose;
 mod config;
+mod deadline;
 mod encode;
 mod failure;
 mod fallback;
@@ -57,6 +58,7 @@ use anabranch_events::{FallbackReason, Log, Note, TransportEvent};
 use anabranch_segment::Segment;
 use anabranch_units::{Instant, PathId, SeqNumber};
 use choose::Choice as NextSegment;
+use deadline::Deadline;
 use foresight::{Foresight, Services};
 use incoming::{Incoming, Surroundings};
 use keys::Key;
@@ -371,7 +373,7 @@ impl Connection {
                 return;
             }
         }
-        self.waits.paced_until = None;
+        self.waits.paced_until = Deadline::NEVER;
         while self.may_send(now)
             && let Some(choice) = self.choose(now)
         {
@@ -384,7 +386,7 @@ impl Connection {
             if !send(self.carry_out(now, choice)) {
                 return;
             }
-            self.waits.paced_until = None;
+            self.waits.paced_until = Deadline::NEVER;
         }
         self.end_burst(now);
         if self.reports_notes {

@@ -1,6 +1,7 @@
 //! State that a connection keeps between calls, besides its streams and subflows.
 
-use anabranch_units::{Instant, SubflowId};
+use super::deadline::Deadline;
+use anabranch_units::SubflowId;
 
 /// The subflows of the last segments, to count path switches.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,9 +15,9 @@ pub(super) struct Switches {
 pub(super) struct Waits {
     pub window_limited: bool,
     pub scheduler_waiting: bool,
-    pub scheduler_until: Option<Instant>,
+    pub scheduler_until: Deadline,
     /// The subflow that is being given data, whose queue begins to leave when another one gets data or there is no more.
     pub filling: Option<SubflowId>,
     /// A subflow has room, but its pacing does not allow the next packet before this time.
-    pub paced_until: Option<Instant>,
+    pub paced_until: Deadline,
 }

@@ -290,6 +290,9 @@ impl Subflows {
     /// Adds a subflow; returns its position.
     pub fn push(&mut self, subflow: Subflow) -> usize {
         let at = self.subflows.len();
+        // There are few, and each is large.
+        self.views.reserve_exact(1);
+        self.subflows.reserve_exact(1);
         self.views.push(subflow.view(self.options.full_payload(&subflow)));
         self.subflows.push(subflow);
         self.mark(at);

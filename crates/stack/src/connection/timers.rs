@@ -3,26 +3,23 @@
 //! No timer is stored twice: the table asks the parts of the connection, each of which keeps its own deadline.
 
 use super::Connection;
-use super::state::Waits;
+use super::deadline::Deadline;
 use crate::congestion::Siblings;
 use crate::subflow::{State, TimerOutcome};
 use anabranch_units::{Duration, Instant};
 
-/// A connection without any subflow is given up after this long (Linux's close timeout).
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
-
 /// Guards against data that is acknowledged on every subflow but never at the connection level.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
-    pub deadline: Option<Instant>,
+    pub deadline: Deadline,
     pub backoff: u32,
     /// The first unacknowledged data was retransmitted on a faster subflow up to this offset.
     pub relieved_at: Option<u64>,
     /// Upstream Linux's period between two checks of the first unacknowledged data.
     pub period: Duration,
     pub opportunistic: u64,
-    /// Time since which the connection has no subflow.
-    pub without_subflow_since: Option<Instant>,
+    /// When a connection that has lost its last subflow is given up.
+    pub close_at: Deadline,
 }
 
 /// A timer of the connection, beside those of its subflows.
@@ -67,7 +64,7 @@ impl Connection {
             self.handle_subflow_timeout(now, at);
         }
         for timer in Timer::ALL {
-            if self.deadline(timer).is_some_and(|at| at <= now) {
+            if self.deadline(timer).is_due(now) {
                 self.on_timer(now, timer);
             }
         }
@@ -97,8 +94,8 @@ impl Connection {
         match timer {
             Timer::Progress => self.on_no_progress(now),
             Timer::Policy => self.apply_policy(now),
-            Timer::Scheduler => self.waits.scheduler_until = None,
-            Timer::Silence => self.foresight.until = None,
+            Timer::Scheduler => self.waits.scheduler_until = Deadline::NEVER,
+            Timer::Silence => self.foresight.until = Deadline::NEVER,
             Timer::Close => self.end_aborted(now),
             // What is due is sent by `poll_transmit` and by the last steps of `handle_timeout`.
             Timer::Pacing | Timer::Join | Timer::Announcement => {}
@@ -128,40 +125,40 @@ impl Connection {
     /// When the next timer of the connection itself is due; [`Instant::FAR_FUTURE`] if none runs.
     #[inline]
     fn own_deadline(&self) -> Instant {
-        let or_never = |deadline: Option<Instant>| deadline.unwrap_or(Instant::FAR_FUTURE);
         // Each timer by name: a loop over `Timer::ALL` would put all of them into a list first.
-        let earliest = or_never(self.deadline(Timer::Progress))
-            .min(or_never(self.deadline(Timer::Policy)))
-            .min(or_never(self.deadline(Timer::Scheduler)))
-            .min(or_never(self.deadline(Timer::Silence)))
-            .min(or_never(self.deadline(Timer::Close)))
-            .min(or_never(self.deadline(Timer::Pacing)))
-            .min(or_never(self.deadline(Timer::Join)))
-            .min(or_never(self.deadline(Timer::Announcement)));
-        debug_assert_eq!(Timer::ALL.iter().map(|timer| or_never(self.deadline(*timer))).min(), Some(earliest));
+        let earliest = self
+            .deadline(Timer::Progress)
+            .time()
+            .min(self.deadline(Timer::Policy).time())
+            .min(self.deadline(Timer::Scheduler).time())
+            .min(self.deadline(Timer::Silence).time())
+            .min(self.deadline(Timer::Close).time())
+            .min(self.deadline(Timer::Pacing).time())
+            .min(self.deadline(Timer::Join).time())
+            .min(self.deadline(Timer::Announcement).time());
+        debug_assert_eq!(Timer::ALL.iter().map(|timer| self.deadline(*timer).time()).min(), Some(earliest));
         earliest
     }
 
-    /// When a timer is due; `None` if it does not run. Inlined, so that no jump stands between one timer and the next.
+    /// When a timer is due. Inlined, so that no jump stands between one timer and the next.
     #[inline(always)]
-    fn deadline(&self, timer: Timer) -> Option<Instant> {
-        let Waits { scheduler_until, paced_until, .. } = self.waits;
+    fn deadline(&self, timer: Timer) -> Deadline {
         match timer {
             Timer::Progress => self.progress.deadline,
-            Timer::Policy => self.policy_deadline(),
-            Timer::Scheduler => scheduler_until,
+            Timer::Policy => self.policy_deadline().into(),
+            Timer::Scheduler => self.waits.scheduler_until,
             Timer::Silence => self.foresight.until,
-            Timer::Close => self.progress.without_subflow_since.map(|since| since + CLOSE_TIMEOUT),
-            Timer::Pacing => paced_until,
-            Timer::Join => self.join_deadline(),
-            Timer::Announcement => self.announcement_deadline(),
+            Timer::Close => self.progress.close_at,
+            Timer::Pacing => self.waits.paced_until,
+            Timer::Join => self.join_deadline().into(),
+            Timer::Announcement => self.announcement_deadline().into(),
         }
     }
 
     /// The peer acknowledged data.
     pub(super) fn on_progress(&mut self, now: Instant) {
         self.progress.backoff = 0;
-        self.progress.deadline = None;
+        self.progress.deadline = Deadline::NEVER;
         self.arm_progress(now);
     }
 
@@ -171,12 +168,12 @@ impl Connection {
             || self.outgoing.unsent() > 0
             || (self.data_fin_sent && self.outgoing.end_pending());
         if !waiting || self.closed || !self.established {
-            self.progress.deadline = None;
-        } else if self.progress.deadline.is_none() {
+            self.progress.deadline = Deadline::NEVER;
+        } else if !self.progress.deadline.runs() {
             let slowest = self.subflows.iter().map(|s| s.sender.rtt().base_rto()).max();
             let upstream = self.looks_for_stale() && self.outgoing.next > self.outgoing.unacked();
             if upstream {
-                self.progress.deadline = Some(now + self.period());
+                self.progress.deadline = Deadline::at(now + self.period());
                 return;
             }
             // Twice the slowest subflow's timeout: the subflows' own retransmissions come first.
@@ -184,7 +181,7 @@ impl Connection {
             // Linux retransmits DATA_FIN at the pace of its timeout; a window may stay closed for long.
             let only_end = self.outgoing.next == self.outgoing.unacked() && self.outgoing.unsent() == 0;
             let most = if only_end { 2 } else { 6 };
-            self.progress.deadline = Some(now + (wait * (1 << self.progress.backoff.min(most))));
+            self.progress.deadline = Deadline::at(now + (wait * (1 << self.progress.backoff.min(most))));
         }
     }
 }

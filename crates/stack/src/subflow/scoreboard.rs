@@ -7,6 +7,7 @@
 //! apart from binary searches and from the repair after a timeout, which walks the queue once.
 
 use super::rate::SendState;
+use crate::queue::push_back;
 use anabranch_units::{Instant, SubflowId};
 use std::collections::VecDeque;
 use std::fmt;
@@ -234,7 +235,7 @@ impl Scoreboard {
     pub fn push(&mut self, record: Record) {
         debug_assert!(self.records.back().is_none_or(|last| last.end() == record.start));
         self.outstanding += u64::from(record.len);
-        self.records.push_back(record);
+        push_back(&mut self.records, record);
     }
 
     /// Adds the packets to `by_time` that are not in it.
