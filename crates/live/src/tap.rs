@@ -52,6 +52,7 @@ impl Tap {
     }
 
     /// Whether nothing is recorded.
+    #[cfg(feature = "serve")]
     pub(crate) fn is_none(&self) -> bool {
         self.0.is_none()
     }
