@@ -25,7 +25,7 @@ EXAMPLES = (
     "Example: anabranch reproduce mptcp-plus --seeds 4\n\n"
     "Verdicts: reproduced (every finding is as claimed), partly, not reproduced, undecided (an "
     "interval is too wide: more seeds would tell), not testable. Four seeds of dash take "
-    "ten seconds; ten seeds of all four papers, with --sensitivity, about five minutes of two cores.\n\n"
+    "ten seconds; ten seeds of all four papers, with --sensitivity, four to six minutes of two cores.\n\n"
     "A paper of one's own is a folder: anabranch paper new mine; anabranch reproduce mine"
 )
 
