@@ -33,7 +33,9 @@ class Goal:
             InputError: It is something else.
         """
         found = _TEXT.fullmatch(text.strip())
-        if found is None or float(found[1]) <= 0:
+        if found is None:
+            raise InputError(f'--until {text}: expected the width of intervals as "interval < 5 %"')
+        if float(found[1]) <= 0:
             raise InputError(f'--until {text}: expected a width above zero, such as "interval < 5 %"')
         return Goal(float(found[1]) / 100)
 
