@@ -323,6 +323,10 @@ def test_a_sweep_uses_worker_processes(silly: str, anabranch: Run, tmp_path: Pat
     (tmp_path / "bad.toml").write_text(plan.format('"min-rtt", "failing:Mine"'), "utf-8")
     done = anabranch("sweep", "bad.toml", "--jobs", 2)
     assert "`failing:Mine` raised RuntimeError" in done.stderr + done.stdout
+    write(tmp_path, "killed", "import os\nimport signal\n" + scheduler_of("os.kill(os.getpid(), signal.SIGKILL)"))
+    (tmp_path / "killed.toml").write_text(plan.format('"min-rtt", "killed:Mine"'), "utf-8")
+    done = anabranch("sweep", "killed.toml", "--jobs", 1)
+    assert "the process that made this run ended (by signal 9)" in done.stderr + done.stdout
 
 
 @pytest.mark.slow

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPoolExecutor
@@ -70,6 +70,13 @@ class _Pool:
             time.sleep(_POLL_S / 10)
         return any(process.exitcode == _UNGUARDED for process in self._processes)
 
+    def end(self) -> str:
+        """How processes ended by themselves: the executor ends the others with SIGTERM."""
+        codes = [process.exitcode for process in self._processes]
+        own = sorted({code for code in codes if code is not None and code != -signal.SIGTERM})
+        said = (f"by signal {-code}" if code < 0 else f"with exit code {code}" for code in own)
+        return f" ({', '.join(said)})" if own else ""
+
     def close(self) -> None:
         self.closed = True
         if self._executor is None:
@@ -102,7 +109,9 @@ def leave_import() -> None:
     Without this it would start workers of its own, which Python refuses with a traceback per worker.
     """
     if getattr(multiprocessing.current_process(), "_inheriting", False):
-        sys.exit(_UNGUARDED)
+        # Not sys.exit: to finalise an interpreter in the middle of an import, while compiled modules have threads, can
+        # end in a signal, and what was printed until here would be printed once more.
+        os._exit(_UNGUARDED)
 
 
 def needed(scenario: _core.Scenario) -> bool:
@@ -131,7 +140,7 @@ def simulate(run: Run, stop: Wanted) -> bytes:
             raise KeyboardInterrupt from None
         if pool.unguarded():
             raise InputError(_UNGUARDED_MESSAGE) from None
-        raise RunFailedError("the process that made this run was killed") from None
+        raise RunFailedError(f"the process that made this run ended{pool.end()}") from None
     if error is not None:
         raise RunFailedError(error)
     return content
