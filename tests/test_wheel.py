@@ -82,7 +82,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     features = wheel.FEATURES if _core.kernel_supported() else []
     command = [str(maturin), "build", "--release", "--locked", *features, "--out", str(dist)]
     subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=1800)
-    # maturin has changed the library of Cargo, so that it asks for the libelf of the wheel. The next build links it anew.
+    # maturin has changed the library of Cargo: it asks for the libelf of the wheel. The next build links it anew.
     for place in ("maturin", "release", "release/deps"):
         (ROOT / "target" / place / "lib_core.so").unlink(missing_ok=True)
     (found,) = dist.glob("*.whl")
