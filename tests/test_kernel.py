@@ -158,7 +158,7 @@ SHIFT = {"seeds": 3, "duration_s": 180, "at_once": 3}
 SHIFT_BOUND = 0.9
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_lia_in_the_kernel_has_the_goals_of_rfc_6356(place: str) -> None:
     goals = load_script("kernel-goals")
     assert run("attach", "--congestion-control", "lia", "--port", "1", "--bpf-file-system", place).returncode == 0

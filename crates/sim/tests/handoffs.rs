@@ -1,12 +1,14 @@
 //! Handoffs: whether data reaches the player while one path is cut and another one works, under every congestion control, every
 //! scheduler and both commit models.
 
+use std::sync::Mutex;
+
 use anabranch_observation::{Column, Ended, EventColumns, Outcome};
 use anabranch_scenario::{Scenario, catalogue, load};
 use anabranch_sim::{RunOptions, run};
 use anabranch_stack::{congestion, scheduler};
 
-/// When the path is cut, and the length of the video, in seconds: short, so that some eight hundred runs take half a minute.
+/// When the path is cut, and the length of the video, in seconds: short, so that more than a thousand runs take a minute.
 const CUT_S: f64 = 20.0;
 const VIDEO_S: f64 = 60.0;
 /// Time for stalls besides.
@@ -104,39 +106,54 @@ fn waited_for_a_timeout(outcome: &Outcome, gap: f64, since: f64) -> bool {
     })
 }
 
+/// What went wrong with one control, and how many runs there were.
+fn gaps_under(control: &str) -> (usize, Vec<String>) {
+    let (mut runs, mut failures) = (0, Vec::new());
+    for (shipped, changes) in &handoffs() {
+        for scheduler in scheduler::REGISTRY {
+            for commit in ["at-window", "into-buffer"] {
+                let chosen = [
+                    ("transport.congestion_control".into(), control.to_string()),
+                    ("transport.scheduler".into(), scheduler.name.to_string()),
+                    ("transport.commit".into(), commit.to_string()),
+                ];
+                let scenario = overridden(shipped.text, shipped.name, &[changes.as_slice(), &chosen].concat());
+                let outcome =
+                    run(&scenario, &RunOptions { seed: 0, record_events: true, ..RunOptions::default() }, &mut |_| {
+                        true
+                    });
+                let (gap, since) = longest_gap(&outcome);
+                runs += 1;
+                let excepted =
+                    MAY_WAIT_FOR_A_TIMEOUT.contains(&shipped.name) && waited_for_a_timeout(&outcome, gap, since);
+                if gap > LONGEST_GAP_S && !excepted {
+                    let name = format!("{} {control} {} {commit}", shipped.name, scheduler.name);
+                    failures.push(format!("{name}: {gap:.1} s without data from {since:.1} s"));
+                }
+            }
+        }
+    }
+    (runs, failures)
+}
+
 #[test]
 #[ignore = "slow suite: every control, scheduler and handoff"]
 fn data_goes_on_arriving_after_a_handoff_under_every_control_and_scheduler() {
     let handoffs = handoffs();
     assert!(handoffs.len() >= 4, "the shipped handoffs and the walk");
-    let (mut runs, mut failures) = (0, Vec::new());
-    for (shipped, changes) in &handoffs {
-        for control in congestion::REGISTRY {
-            for scheduler in scheduler::REGISTRY {
-                for commit in ["at-window", "into-buffer"] {
-                    let chosen = [
-                        ("transport.congestion_control".into(), control.name.to_string()),
-                        ("transport.scheduler".into(), scheduler.name.to_string()),
-                        ("transport.commit".into(), commit.to_string()),
-                    ];
-                    let scenario = overridden(shipped.text, shipped.name, &[changes.as_slice(), &chosen].concat());
-                    let outcome = run(
-                        &scenario,
-                        &RunOptions { seed: 0, record_events: true, ..RunOptions::default() },
-                        &mut |_| true,
-                    );
-                    let (gap, since) = longest_gap(&outcome);
-                    runs += 1;
-                    let excepted =
-                        MAY_WAIT_FOR_A_TIMEOUT.contains(&shipped.name) && waited_for_a_timeout(&outcome, gap, since);
-                    if gap > LONGEST_GAP_S && !excepted {
-                        let name = format!("{} {} {} {commit}", shipped.name, control.name, scheduler.name);
-                        failures.push(format!("{name}: {gap:.1} s without data from {since:.1} s"));
-                    }
-                }
-            }
-        }
-    }
+    // Each core takes the next control that is left.
+    let controls = Mutex::new(congestion::REGISTRY.iter());
+    let work = || {
+        let next = || controls.lock().unwrap().next();
+        std::iter::from_fn(next).map(|control| gaps_under(control.name)).collect::<Vec<_>>()
+    };
+    let found: Vec<(usize, Vec<String>)> = std::thread::scope(|scope| {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    });
+    let runs: usize = found.iter().map(|(runs, _)| runs).sum();
+    let failures: Vec<String> = found.into_iter().flat_map(|(_, failures)| failures).collect();
     assert_eq!(runs, handoffs.len() * congestion::REGISTRY.len() * scheduler::REGISTRY.len() * 2);
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

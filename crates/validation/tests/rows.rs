@@ -1,4 +1,4 @@
-//! The rows of the validation table as tests: few seeds in the normal suite, all of them in the slow one. What each row means and
+//! The rows of the validation table as tests: few seeds in `make test`, all of them in `make laws`. What each row means and
 //! which checks are reported only is with the rows themselves; `docs/validation/laws.md` shows the measured values.
 
 use anabranch_validation::rows::{LawRow, Measured, all};
@@ -21,7 +21,7 @@ macro_rules! rows {
             }
 
             #[test]
-            #[ignore = "slow suite: every network of the row with all seeds"]
+            #[ignore = "`make laws`: every network of the row with all seeds"]
             fn $slow() {
                 check($number, |row| row.seeds);
             }
@@ -45,7 +45,7 @@ macro_rules! slow_rows {
     ($($name:ident: $number:literal;)*) => {
         $(
             #[test]
-            #[ignore = "slow suite: minutes of large windows, or of forty downloads"]
+            #[ignore = "`make laws`: minutes of large windows, or of forty downloads"]
             fn $name() {
                 check($number, |row| row.seeds);
             }

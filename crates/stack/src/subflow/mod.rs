@@ -389,7 +389,10 @@ impl Subflow {
     /// Queues bytes to send; returns how many of Linux's records they need beside those that are queued. `segment` is the
     /// payload of a full segment.
     pub fn give(&mut self, chunk: Chunk, segment: u32) -> u64 {
-        self.record = self.memory.record(segment);
+        let record = self.memory.record(segment);
+        if record != self.record {
+            self.set_record(record);
+        }
         self.queued += chunk.len;
         let before = self.queued_records;
         match self.queue.back() {
@@ -405,6 +408,14 @@ impl Subflow {
             }
         }
         self.queued_records - before
+    }
+
+    /// Segments have another size from here on: options came or went. Linux leaves what is queued in the records of the former
+    /// size; here it is counted as if it were cut again, so that the count never goes below zero.
+    #[cold]
+    fn set_record(&mut self, record: u64) {
+        self.record = record;
+        self.queued_records = (0..self.queue.len()).map(|at| self.records(at)).sum();
     }
 
     /// Linux's records that what is left of a chunk in the queue lies in. They are cut from its beginning.

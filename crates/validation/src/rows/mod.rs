@@ -86,7 +86,7 @@ pub struct LawRow {
     pub checks: Vec<Check>,
     /// How many seeds the report uses; one where nothing is random.
     pub seeds: u64,
-    /// Number of seeds in the normal suite; zero if the row is left to the slow suite.
+    /// Number of seeds in the normal suite; zero if the row is left to `make laws`.
     pub quick_seeds: u64,
     measure: Measure,
 }

@@ -45,3 +45,17 @@ fn what_is_queued_lies_in_records_that_are_cut_from_its_beginning() {
     assert_eq!(bed.subflow.take_all().len(), 1);
     assert_eq!((records(&bed), bed.subflow.view(PACKET).queued), (0, 0));
 }
+
+/// Options come and go, for example the keys that a client repeats until the server answers with DSS.
+#[test]
+fn what_is_queued_is_counted_again_when_segments_have_another_size() {
+    let mut bed = Bed::new(10);
+    assert_eq!(bed.subflow.give(chunk(0, RECORD), PACKET), 1);
+    // A record of these segments has 59 x 1100 bytes, so the same bytes need two.
+    assert_eq!(bed.subflow.give(chunk(RECORD, 10), 1_100), 0);
+    assert_eq!(records(&bed), 2);
+    bed.subflow.take(RECORD);
+    assert_eq!(records(&bed), 1);
+    bed.subflow.take(10);
+    assert_eq!(records(&bed), 0);
+}
