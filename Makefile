@@ -163,14 +163,16 @@ live_programs := $(filter-out channel_model,$(basename $(notdir $(wildcard $(LIV
 RUST_TESTS       = $(CARGO) test --workspace --locked $(FEATURES)
 REST_OF_PROGRAMS = --lib --bins --examples $(addprefix --test=,$(filter-out channel_model $(live_programs),$(programs)))
 
-# Without the flags of make, because rustdoc would look for a job server that is not for it. What computes gives way to what
-# runs in real time.
+# Rustdoc would look for a job server that is not for it.
+WITHOUT_MAKE = env -u MAKEFLAGS -u MFLAGS
+
+# What computes gives way to what runs in real time.
 rust-test: $(VENV)/.testable
-	env -u MAKEFLAGS $(LINTING) nice $(RUST_TESTS) $(REST_OF_PROGRAMS)
-	env -u MAKEFLAGS $(LINTING) nice $(RUST_TESTS) --doc
+	$(WITHOUT_MAKE) $(LINTING) nice $(RUST_TESTS) $(REST_OF_PROGRAMS)
+	$(WITHOUT_MAKE) $(LINTING) nice $(RUST_TESTS) --doc
 
 rust-live: $(VENV)/.testable ## Tests of Rust in real time.
-	env -u MAKEFLAGS $(LINTING) $(RUST_TESTS) $(addprefix --test=,$(live_programs))
+	$(WITHOUT_MAKE) $(LINTING) $(RUST_TESTS) $(addprefix --test=,$(live_programs))
 
 # Two processes, which take a module's tests at a time; live tests stay in one of them (tests/conftest.py).
 IN_PARALLEL = --numprocesses=2 --dist=loadgroup
@@ -210,7 +212,7 @@ slow: build $(VENV)/.testable $(VENV)/.development $(VENV)/.site ## Runs the slo
 	@# What is measured in real time has the machine to itself.
 	$(BIN)/pytest -m "slow and live"
 	@$(MAKE) --no-print-directory rustdoc
-	$(LINTING) $(RUST_TESTS) $(REST_OF_PROGRAMS:--test=rows=) $(addprefix --test=,$(live_programs)) -- --ignored
+	$(LINTING) $(RUST_TESTS) $(filter-out --test=rows,$(REST_OF_PROGRAMS)) $(addprefix --test=,$(live_programs)) -- --ignored
 	$(LINTING) $(RUST_TESTS) --features anabranch-live/model --test channel_model
 	ANABRANCH_CASES=10000 $(LINTING) $(RUST_TESTS) --lib random_networks
 

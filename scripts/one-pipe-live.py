@@ -14,7 +14,6 @@ import argparse
 import json
 import math
 import platform
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,10 +21,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from page_tables import replaced
+from wire_runs import UPSTREAM, chunk_times_ms, in_simulation, on_the_wire
 
-from anabranch import _core
-
-SCENARIOS = Path(__file__).parent.parent / "scenarios"
 RATES = ((667, 1333), (1333, 667), (333, 1667), (1667, 333))
 CHUNKS_KB = (100, 250)
 # A run ends this many seconds after the last request.
@@ -46,7 +43,6 @@ class Sender:
     simulated: Mapping[str, str]
 
 
-UPSTREAM = {"transport.kernel": "upstream", "transport.scheduler": "linux"}
 SENDERS = (
     Sender("one TCP of 2000 kb/s, bbr", "pipe", "anabranch", {}, {}),
     Sender("one TCP of 2000 kb/s, the kernel, CUBIC", "pipe", "kernel", {"transport.congestion_control": "cubic"}, {}),
@@ -83,39 +79,19 @@ class Kept:
     lateness_s: float
 
 
-def times_of(session: Mapping[str, list[dict[str, float | None]]]) -> tuple[float, ...]:
-    """The times of the chunks that arrived, in ms."""
-    times = []
-    for chunk in session["downloads"]:
-        requested, finished = chunk["requested_s"], chunk["finished_s"]
-        if requested is not None and finished is not None:
-            times.append(round(1000 * (finished - requested), 2))
-    return tuple(times)
-
-
 def live(job: Job) -> Kept:
     """Makes a run in real time."""
     sender = SENDERS[job.sender]
-    command = [sys.executable, "-m", "anabranch", "run", f"one-pipe/{sender.scenario}", "--live", "--json"]
-    command += ["--server", sender.server, "--seed", str(job.seed)]
-    for key, value in job.overrides().items():
-        command += ["--set", f"{key}={value}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"error: {' '.join(command)}: {done.stderr.strip()}")
-    metrics = json.loads(done.stdout)
+    metrics = on_the_wire(f"one-pipe/{sender.scenario}", job.overrides(), job.seed, server=sender.server)
     print(f"{sender.name}, {job.rates_kbps}, {job.chunk_kb} kB, seed {job.seed}: done", file=sys.stderr, flush=True)
-    return Kept(job, times_of(metrics["sessions"][0]), metrics["live"]["lateness_s"]["p99"])
+    return Kept(job, tuple(chunk_times_ms(metrics["sessions"][0])), metrics["live"]["lateness_s"]["p99"])
 
 
-def simulated(job: Job) -> tuple[float, ...]:
+def simulated(job: Job) -> list[float]:
     """The times of the same run in simulation."""
     sender = SENDERS[job.sender]
-    text = (SCENARIOS / "one-pipe" / f"{sender.scenario}.toml").read_text(encoding="utf-8")
-    overrides = tuple({**job.overrides(), **sender.simulated}.items())
-    checked = _core.load(text, name=f"one-pipe/{sender.scenario}", directory=None, overrides=overrides)
-    metrics = json.loads(_core.measure(checked, seed=job.seed, stop=_core.Stop()))["metrics"]
-    return times_of(metrics["sessions"][0])
+    metrics = in_simulation(f"one-pipe/{sender.scenario}", {**job.overrides(), **sender.simulated}, job.seed)
+    return chunk_times_ms(metrics["sessions"][0])
 
 
 def jobs(seeds: int, seconds: int) -> list[Job]:

@@ -117,15 +117,38 @@ def test_the_page_has_the_times_of_the_kept_live_runs() -> None:
                 assert line.split(" | ")[column] == live.quantiles(times), line
 
 
+def test_the_page_has_the_tables_of_the_kept_viewers() -> None:
+    viewers = load_script("one-pipe-viewers")
+    runs = viewers.load(viewers.KEPT)["runs"]
+    page = (VALIDATION / "one-pipe.md").read_text(encoding="utf-8")
+    for name in viewers.TABLES:
+        assert viewers.markdown_of(name, runs) in page, name
+    kept = [(run["table"], run["network"], run["sender"], run["seed"]) for run in runs if not run["void"]]
+    assert len(set(kept)) == len(kept), "no run is counted twice"
+
+
+def test_the_bar_of_a_silent_cut_holds_on_the_wire() -> None:
+    """0.3 s, with round trips up to 100 ms and queues up to a bandwidth-delay product, for downloads and videos."""
+    viewers = load_script("one-pipe-viewers")
+    ours = [
+        run
+        for run in viewers.load(viewers.KEPT)["runs"]
+        if (run["table"], run["sender"], run["void"]) == ("wire-cuts", viewers.SENDERS[0], False)
+    ]
+    assert {run["network"] for run in ours} == {"a video", "a download"}
+    for run in ours:
+        assert max(run[where]["longest_delivery_gap_s"] for where in ("wire", "simulated")) <= 0.3, run
+
+
 @pytest.mark.slow
+@pytest.mark.live
 def test_two_unlike_paths_to_a_kernels_client_are_as_fast_as_simulated() -> None:
     require_live("ip")
     live = load_script("one-pipe-live")
     (ours,) = [index for index, sender in enumerate(live.SENDERS) if sender.name == "earliest, cbbr"]
     job = live.Job(ours, (667, 1333), 100, 1, 40)
     run = live.live(job)
-    if run.lateness_s > live.MOST_LATENESS_S:
-        pytest.skip(f"the machine is busy: its emulator was {run.lateness_s:.4f} s late")
+    assert run.lateness_s <= live.MOST_LATENESS_S, "the machine was busy in three tries"
     assert len(run.times_ms) == 40, "every chunk arrived"
     # Times of the emulated links' packets: medians of the two differ by less than a packet of the slow one, 18 ms.
     medians = [sorted(times)[20] for times in (run.times_ms, live.simulated(job))]

@@ -298,6 +298,7 @@ impl TransportMetrics {
     }
 
     /// Takes in one event of the endpoint that receives the content.
+    #[inline]
     pub fn observe_receiver(&mut self, _at: Instant, event: &TransportEvent) {
         match *event {
             TransportEvent::Delivered { bytes, waited, .. } => {

@@ -18,7 +18,8 @@ impl Connection {
         Transmit { path: self.subflows[at].path.id, segment, stream_offset }
     }
 
-    /// A segment of the subflow with its ports, numbers and window, but no options.
+    /// A segment of the subflow with its ports, numbers and window, but no options. Inlined, so that it is built where it is kept.
+    #[inline(always)]
     fn bare(&mut self, at: usize, flags: Flags, offset: u64) -> Segment {
         let scaled = !flags.contains(Flags::SYN) && self.subflows[at].peer().scales_windows;
         let scale = if scaled { self.incoming.window_scale() } else { 0 };
@@ -150,7 +151,8 @@ impl Connection {
     }
 
     /// Makes a bare segment carry `len` bytes of the stream from `stream_offset` on, at the subflow's offset `start`; the
-    /// acknowledgment fills the remaining option space.
+    /// acknowledgment fills the remaining option space. Inlined, as each packet with new data needs it.
+    #[inline(always)]
     fn fill_data(&mut self, now: Instant, at: usize, segment: &mut Segment, start: u64, stream_offset: u64, len: u32) {
         segment.payload_len = len;
         segment.timestamps = self.timestamps(now, at);
@@ -205,8 +207,8 @@ impl Connection {
         capable(Some(self.local_key.value), self.remote_key.map(|key| key.value), data_len)
     }
 
-    /// Records a segment with data, and emits its events.
-    #[inline]
+    /// Records a segment with data, and emits its events. Inlined, as each packet with data needs it.
+    #[inline(always)]
     fn note_sent(&mut self, now: Instant, at: usize, kind: SendKind, offset: u64, bytes: u32) {
         let subflow = self.subflows[at].id;
         self.log.emit(now, TransportEvent::SegmentSent { subflow, kind, bytes, offset });

@@ -336,10 +336,10 @@ impl Subflows {
     }
 
     /// Whether new data should wait until the subflow has room for a burst, see [`Sender::defers_for_burst`]. No view shows
-    /// bursts, so this only leaves something for the end of the burst.
+    /// bursts, so this only leaves something for the end of the burst. Inlined, because a full subflow is asked again by each choice.
     ///
     /// [`Sender::defers_for_burst`]: crate::subflow::Sender::defers_for_burst
-    #[inline]
+    #[inline(always)]
     pub fn defers_for_burst(&mut self, now: Instant, at: usize, unsent: u64, full: u32) -> bool {
         let sender = &mut self.subflows[at].sender;
         let unchanged = self.deferring.contains(at) && !self.changed.contains(at);

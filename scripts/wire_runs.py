@@ -1,0 +1,63 @@
+"""The same run on the wire and in simulation; scripts that compare the two import it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from anabranch import _core
+from anabranch.experiments.realtime import TRIES
+
+Overrides = Mapping[str, str]
+Metrics = Mapping[str, Any]
+
+# What stands for the kernel's server in simulation.
+UPSTREAM = {"transport.kernel": "upstream", "transport.scheduler": "linux"}
+
+
+def on_the_wire(
+    scenario: str,
+    overrides: Overrides,
+    seed: int,
+    *,
+    server: str,
+    client: str = "model",
+    content: Path | None = None,
+) -> Metrics:
+    """The metrics of a run in real time, in a process of its own, so that several can be made at once.
+
+    A run whose links were late is made again. The last try is returned in any case: its ``live.void`` says whether it
+    is invalid.
+    """
+    command = [sys.executable, "-m", "anabranch", "run", scenario, "--live", "--json"]
+    command += ["--server", server, "--client", client, "--seed", str(seed)]
+    command += ["--content", str(content)] if content else []
+    for key, value in overrides.items():
+        command += ["--set", f"{key}={value}"]
+    for _ in range(TRIES):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"error: {' '.join(command)}: {done.stderr.strip()}")
+        metrics: Metrics = json.loads(done.stdout)
+        if not metrics["live"]["void"]:
+            break
+    return metrics
+
+
+def in_simulation(scenario: str, overrides: Overrides, seed: int) -> Metrics:
+    """The metrics of a simulated run of a shipped scenario."""
+    text = _core.shipped(scenario)
+    assert text is not None, f"{scenario} is shipped"
+    checked = _core.load(text, name=scenario, directory=None, overrides=tuple(overrides.items()))
+    metrics: Metrics = json.loads(_core.measure(checked, seed=seed, stop=_core.Stop()))["metrics"]
+    return metrics
+
+
+def chunk_times_ms(session: Metrics) -> list[float]:
+    """The times of the chunks of a session that arrived, from the request to the last byte."""
+    whole = [chunk for chunk in session["downloads"] if None not in (chunk["requested_s"], chunk["finished_s"])]
+    return [round(1000 * (chunk["finished_s"] - chunk["requested_s"]), 2) for chunk in whole]
