@@ -1,4 +1,4 @@
-"""Measures viewers over two paths: beside one TCP, over blocked links, and without each term of `joined`.
+"""Measures viewers over two paths: beside one TCP, over blocked and cut links, and without each term of `joined`.
 
     .venv/bin/python scripts/one-pipe-players.py                             prints the tables
     .venv/bin/python scripts/one-pipe-players.py --only dash --seeds 5       one table, with fewer seeds
@@ -79,6 +79,18 @@ BLOCKED: dict[str, Overrides] = {
     "millimetre waves alone": {"session.0.paths": '["mmwave"]'},
     "LTE alone": {"session.0.paths": '["lte"]'},
 }
+
+# A download without pauses over two paths of 4 Mb/s, of which the first fails silently. Round trips of both, and their
+# queues in bandwidth-delay products, at least two packets.
+CUT = "one-pipe/silent-cut"
+ENDLESS = {"session.0.video": '{ kind = "bulk" }', "session.0.player": '"bulk"', "duration": "40 s"}
+CUT_BPS = 4e6
+CUT_ROUND_TRIPS_MS = ((20, 20), (20, 100), (100, 20), (40, 60), (60, 60), (100, 100), (200, 200))
+CUT_QUEUES_BDP = (0.5, 1.0, 2.0)
+LEAST_QUEUE_BYTES = 3_000
+# Exponential: a gamma distribution of shape 1. The cut comes at the end, so that what is copied is a false alarm.
+JITTER = '{ kind = "gamma", mean = "10 ms", shape = 1.0 }'
+JITTERED = {"link.path1.jitter": JITTER, "link.path2.jitter": JITTER, "event.0.at": "39.9 s"}
 
 
 def viewer(scenario: str, overrides: Overrides, seed: int) -> Session:
@@ -172,6 +184,33 @@ def blockage_table(seeds: int) -> str:
     return markdown(head, rows, texts=1)
 
 
+def cut_network(round_trips_ms: tuple[int, int], queue_bdp: float) -> dict[str, str]:
+    """What makes the scenario one with these round trips and queues."""
+    network = dict(ENDLESS)
+    for path, milliseconds in zip(("path1", "path2"), round_trips_ms, strict=True):
+        queue = max(queue_bdp * CUT_BPS / 8 * milliseconds / 1000, LEAST_QUEUE_BYTES)
+        network |= {f"link.{path}.rtt": f"{milliseconds} ms", f"link.{path}.queue": f"{queue:.0f} B"}
+    return network
+
+
+def cuts_table(seeds: int) -> str:
+    """The longest gap after a silent cut over other networks, and copies by false alarms where delays jitter."""
+    rows = []
+    for round_trips in CUT_ROUND_TRIPS_MS:
+        row = ["{} / {} ms".format(*round_trips)]
+        for queue in CUT_QUEUES_BDP:
+            sessions = viewers(CUT, cut_network(round_trips, queue), seeds)
+            gaps = [session["longest_delivery_gap_s"] for session in sessions]
+            mean, half = interval(gaps)
+            row.append(f"{mean:.2f} ± {half:.2f} ({max(gaps):.2f})")
+        sessions = viewers(CUT, {**cut_network(round_trips, 1.0), **JITTERED}, seeds)
+        sent = sum(subflow["bytes"] for session in sessions for subflow in session["subflows"])
+        row.append(f"{sum(session['copied_bytes'] for session in sessions) / sent:.2%}")
+        rows.append(row)
+    gaps = [f"queues of {queue:g} BDP: longest gap, s (largest)" for queue in CUT_QUEUES_BDP]
+    return markdown((f"round trips ({seeds} seeds)", *gaps, "copies by false alarms, jitter of 10 ms"), rows, texts=1)
+
+
 def scheduler(name: str, options: Overrides) -> str:
     """A scheduler as a scenario writes it."""
     entries = [f'name = "{name}"', *(f"{key} = {value}" for key, value in options.items())]
@@ -219,6 +258,7 @@ def digits(metric: str) -> int:
 TABLES: dict[str, tuple[Callable[[int], str], str]] = {
     "dash": (dash_table, "one-pipe.md"),
     "blockage": (blockage_table, "one-pipe.md"),
+    "cuts": (cuts_table, "one-pipe.md"),
     "terms": (terms_table, "one-pipe.md"),
 }
 

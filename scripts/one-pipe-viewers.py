@@ -16,6 +16,7 @@ import math
 import platform
 import statistics
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from typing import Any
 from page_tables import markdown, replaced
 from scipy import stats
 from wire_runs import UPSTREAM, Metrics, chunk_times_ms, in_simulation, on_the_wire
+
+from anabranch import _core
 
 KEPT = Path(__file__).parent.parent / "docs" / "validation" / "one-pipe-viewers.json"
 
@@ -124,19 +127,27 @@ def recorded(folder: Path) -> list[Row]:
     return rows
 
 
-def dash(video: Path) -> list[Row]:
+def with_video(name: str, video: Path, folder: Path) -> str:
+    """A shipped scenario of DASH with another video and player, as a file."""
+    text = _core.shipped(name)
+    assert text is not None, f"{name} is shipped"
+    lines = [line for line in text.splitlines() if not line.startswith(("video =", "player =", "statistics ="))]
+    lines.insert(lines.index("[[session]]") + 1, f'video = {{ kind = "dash", mpd = "{video / "manifest.mpd"}" }}')
+    lines.insert(lines.index("[[session]]") + 1, f"player = {DASH_PLAYER}")
+    file = folder / f"{name.replace('/', '-')}.toml"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(file)
+
+
+def dash(video: Path, folder: Path) -> list[Row]:
     """The real dash.js in Chromium over 333 + 1667 kb/s, and beside it one TCP over 2000 kb/s."""
-    same = {
-        "duration": f"{DASH_DURATION_S} s",
-        "session.0.video": f'{{ kind = "dash", mpd = "{video / "manifest.mpd"}" }}',
-        "session.0.player": DASH_PLAYER,
-        "session.0.statistics.from": "0 s",
-    }
+    same = {"duration": f"{DASH_DURATION_S} s"}
+    pair, pipe = (with_video(name, video, folder) for name in ("dash/ratio-1-5", "dash/tcp-2000"))
     one_path = "2000 kb/s"
     return [
-        *senders("wire-dash", "333 + 1667 kb/s", "dash/ratio-1-5", same),
-        Row("wire-dash", one_path, SENDERS[3], OURS, "dash/tcp-2000", {**same, **REFERENCE}, {}),
-        Row("wire-dash", one_path, SENDERS[4], KERNEL, "dash/tcp-2000", {**same, **CUBIC}, UPSTREAM),
+        *senders("wire-dash", "333 + 1667 kb/s", pair, same),
+        Row("wire-dash", one_path, SENDERS[3], OURS, pipe, {**same, **REFERENCE}, {}),
+        Row("wire-dash", one_path, SENDERS[4], KERNEL, pipe, {**same, **CUBIC}, UPSTREAM),
     ]
 
 
@@ -245,8 +256,8 @@ def load(file: Path) -> dict[str, Any]:
     return {"kernel": platform.release(), "runs": []}
 
 
-def rows_of(name: str, recordings: Path | None) -> tuple[list[Row], Path | None]:
-    """The rows of a table, and the video of its players."""
+def rows_of(name: str, recordings: Path | None, folder: Path) -> tuple[list[Row], Path | None]:
+    """The rows of a table, and the video of its players. Scenarios that are written for them are in the folder."""
     if name == "wire-cuts":
         return cuts(), None
     if name == "wire-recorded":
@@ -255,7 +266,7 @@ def rows_of(name: str, recordings: Path | None) -> tuple[list[Row], Path | None]
 
     browsing.prepare()
     video = browsing.video(lambda _fraction: None)
-    return dash(video), video
+    return dash(video, folder), video
 
 
 def main() -> None:
@@ -271,8 +282,9 @@ def main() -> None:
     arguments = parser.parse_args()
     kept = load(arguments.keep)
     names = arguments.only or list(TABLES)
+    folder = Path(tempfile.mkdtemp(prefix="anabranch-"))
     for name in [] if arguments.again else names:
-        rows, video = rows_of(name, arguments.recordings)
+        rows, video = rows_of(name, arguments.recordings, folder)
         have = {(run["table"], run["network"], run["sender"], run["seed"]) for run in kept["runs"] if not run["void"]}
         wanted = [(row, seed) for seed in range(1, arguments.seeds + 1) for row in rows if (*row.key, seed) not in have]
         with ThreadPoolExecutor(min(arguments.at_once, BROWSERS_AT_ONCE) if video else arguments.at_once) as pool:

@@ -24,13 +24,20 @@ pub(super) fn check_video(video: &mut Video, steps: &[&str], checker: &Checker<'
 /// Keys that only choose from an MPD.
 const OF_MPD: [&str; 3] = ["period", "adaptation_set", "segment_duration"];
 
+/// What a video may be described by.
+const SOURCES: &str = "one of `ladder`, `mpd` and `table`, which say what there is";
+
 /// Reads the description of the video.
 fn complete_dash(dash: &mut Dash, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
     let under = |key: &'static str| [steps, &[key]].concat();
-    let given = [dash.ladder.is_some(), dash.mpd.is_some(), dash.table.is_some()];
-    if given.into_iter().filter(|given| *given).count() != 1 {
-        let missing = Mistake::missing("ladder", "one of `ladder`, `mpd` and `table`, which say what there is");
-        return Err(missing.in_table("video", checker.at(steps)));
+    let sources = [("ladder", dash.ladder.is_some()), ("mpd", dash.mpd.is_some()), ("table", dash.table.is_some())];
+    let given: Vec<&str> = sources.into_iter().filter(|(_, given)| *given).map(|(key, _)| key).collect();
+    match given[..] {
+        [] => return Err(Mistake::missing("ladder", SOURCES).in_table("video", checker.at(steps))),
+        [_] => {}
+        [first, second, ..] => {
+            return checker.wrong(&under(second), format!("`video` has `{first}` and `{second}`"), SOURCES);
+        }
     }
     let choosing = [dash.period.is_some(), dash.adaptation_set.is_some(), dash.segment_duration.is_some()];
     if let Some(at) = choosing.iter().position(|given| *given).filter(|_| dash.mpd.is_none()) {

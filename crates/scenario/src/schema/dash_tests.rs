@@ -83,7 +83,7 @@ fn mistakes_are_reported_where_they_are() {
         |keys: &str| format!("video = {{ kind = \"dash\", ladder = \"bbb-1s\" }}\nstatistics = {{ {keys} }}");
     let cases = [
         (video("seed = 1"), 6, "no `ladder`"),
-        (video("ladder = \"bbb-1s\", mpd = \"a.mpd\""), 6, "no `ladder`"),
+        (video("ladder = \"bbb-1s\", mpd = \"a.mpd\""), 6, "`video` has `ladder` and `mpd`"),
         (video("ladder = \"bbb-3s\""), 6, "unknown ladder `bbb-3s`"),
         (video("ladder = \"bbb-1s\", period = 2"), 6, "only an MPD has `period`"),
         (video("ladder = \"bbb-1s\", duration = \"0 s\""), 6, "no media segments"),
