@@ -239,8 +239,8 @@ def markdown_of(name: str, runs: Runs) -> str:
     for network, sender in sorted({(run["network"], run["sender"]) for run in own}, key=place):
         same = [run for run in valid if (run["network"], run["sender"]) == (network, sender)]
         if same:
-            cells = [cell for where in ("wire", "simulated") for cell in table.of(same, where)]
-            rows.append([network, sender, str(len(same)), *cells])
+            numbers = [number for where in ("wire", "simulated") for number in table.of(same, where)]
+            rows.append([network, sender, str(len(same)), *numbers])
     heads = [f"{where}: {column}" for where in ("wire", "simulated") for column in table.columns]
     worst = max(run["lateness_s"] for run in valid)
     late = f"their links were at most {1000 * worst:.2f} ms late (99th percentile)"

@@ -30,8 +30,7 @@ def on_the_wire(
 ) -> Metrics:
     """The metrics of a run in real time, in a process of its own, so that several can be made at once.
 
-    A run whose links were late is made again. The last try is returned in any case: its ``live.void`` says whether it
-    is invalid.
+    A run whose links were late is made again. The last try is returned in any case; it may be invalid.
     """
     command = [sys.executable, "-m", "anabranch", "run", scenario, "--live", "--json"]
     command += ["--server", server, "--client", client, "--seed", str(seed)]
