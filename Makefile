@@ -35,7 +35,7 @@ RUST_SOURCES := $(shell find crates scenarios -type f \( -name '*.rs' -o -name '
                 Cargo.toml Cargo.lock .cargo/config.toml
 PYTHON_TREES := python tests scripts
 
-.PHONY: help demo images test rust rust-live python rust-test python-test check check-rust check-python words rustdoc slow laws goals compare bench bench-live instructions build wheel docs site validation tables fuzz matrix uploads soak tools clean
+.PHONY: help demo images test rust python rust-test python-test check check-rust check-python words rustdoc slow laws goals compare bench bench-live instructions build wheel docs site validation tables fuzz matrix uploads soak tools clean
 
 help: ## Lists these verbs.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -148,34 +148,21 @@ images: demo ## Draws the figures of the documentation again, but for those of l
 test: | $(VENV)/.created ## Runs every test that this machine can run, but the slow suite, and the checks.
 	@# What is installed comes over the network, while Cargo compiles.
 	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.development $(VENV)/.testable
-	@# Tests in real time wait most of the time, so that all together take little longer than the longest of them.
+	@# Tests in real time wait most of the time, so that both languages together take little longer than one of them.
 	@echo "Tests and checks of Rust and of Python run beside each other; their output follows as each of them ends."
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=recurse rust rust-live python
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=recurse rust python
 
-rust: rust-test ## Tests and checks of Rust, but for the tests in real time (rust-live).
+rust: rust-test ## Tests and checks of Rust.
 	@$(MAKE) --no-print-directory check-rust
 
 python: python-test ## Tests and checks of Python and of the documentation.
 	@$(MAKE) --no-print-directory check-python
 
-# Programs whose tests run in real time, and the others but for the one that needs a feature of its own (`make slow`). They are chosen by name and from the whole workspace, because
-# a package alone would be compiled anew, with other features.
-LIVE_CRATES   := kernel live testbed
-programs      := $(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs))))
-live_programs := $(filter-out channel_model,$(basename $(notdir $(wildcard $(LIVE_CRATES:%=crates/%/tests/*.rs)))))
-RUST_TESTS       = $(CARGO) test --workspace --locked $(FEATURES)
-REST_OF_PROGRAMS = --lib --bins --examples $(addprefix --test=,$(filter-out channel_model $(live_programs),$(programs)))
+RUST_TESTS = $(CARGO) test --workspace --locked $(FEATURES)
 
-# Rustdoc would look for a job server that is not for it.
-WITHOUT_MAKE = env -u MAKEFLAGS -u MFLAGS
-
-# What computes gives way to what runs in real time.
+# Without the flags of make, because rustdoc would look for a job server that is not for it.
 rust-test: $(VENV)/.testable
-	$(WITHOUT_MAKE) $(LINTING) nice $(RUST_TESTS) $(REST_OF_PROGRAMS)
-	$(WITHOUT_MAKE) $(LINTING) nice $(RUST_TESTS) --doc
-
-rust-live: $(VENV)/.testable ## Tests of Rust in real time.
-	$(WITHOUT_MAKE) $(LINTING) $(RUST_TESTS) $(addprefix --test=,$(live_programs))
+	env -u MAKEFLAGS -u MFLAGS $(LINTING) $(RUST_TESTS)
 
 # Two processes, which take a module's tests at a time; live tests stay in one of them (tests/conftest.py).
 IN_PARALLEL = --numprocesses=2 --dist=loadgroup
@@ -209,13 +196,18 @@ words: $(VENV)/.created ## Finds words for which the project has a standard term
 rustdoc: ## Builds the pages of the crates; a broken link is an error. The slow suite does it, because it reads every dependency again.
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet $(FEATURES)
 
+# All programs but that of the laws, and one that needs a feature of its own. They are chosen from the whole workspace, because a
+# package alone would be compiled anew, with other features.
+programs      := $(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs))))
+SLOW_PROGRAMS  = --lib --bins --examples $(addprefix --test=,$(filter-out rows channel_model,$(programs)))
+
 # In the build of `make test`, whose debug assertions hold in ten thousand networks, too.
 slow: build $(VENV)/.testable $(VENV)/.development $(VENV)/.site ## Runs the slow suite: ten thousand random networks, every handoff, all of dash.js, the kernel beside the simulation.
 	$(BIN)/pytest -m "slow and not live" $(IN_PARALLEL)
 	@# What is measured in real time has the machine to itself.
 	$(BIN)/pytest -m "slow and live"
 	@$(MAKE) --no-print-directory rustdoc
-	$(LINTING) $(RUST_TESTS) $(filter-out --test=rows,$(REST_OF_PROGRAMS)) $(addprefix --test=,$(live_programs)) -- --ignored
+	$(LINTING) $(RUST_TESTS) $(SLOW_PROGRAMS) -- --ignored
 	$(LINTING) $(RUST_TESTS) --features anabranch-live/model --test channel_model
 	ANABRANCH_CASES=10000 $(LINTING) $(RUST_TESTS) --lib random_networks
 

@@ -9,6 +9,7 @@ import getpass
 import os
 import pwd
 import subprocess
+import time
 from collections.abc import Sequence
 from enum import StrEnum
 
@@ -17,6 +18,12 @@ import typer
 from anabranch import InputError
 from anabranch.cli.console import Exit, fail
 from anabranch.cli.wiring import Finding, Item, WiredPath, client_commands, obstacles, text_of, wanted
+
+
+# A server that was just ended closes its devices a moment after its process is gone; until then they are busy.
+_BUSY = "Device or resource busy"
+_LONGEST_BUSY_S = 2.0
+_LOOK_EVERY_S = 0.05
 
 
 class Work(StrEnum):
@@ -116,6 +123,10 @@ def _run(command: Sequence[str], *, dry_run: bool) -> None:
     typer.echo(text_of(command))
     if dry_run:
         return
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    until = time.monotonic() + _LONGEST_BUSY_S
+    while (done := subprocess.run(command, capture_output=True, text=True, check=False)).returncode != 0:
+        if _BUSY not in done.stderr or time.monotonic() > until:
+            break
+        time.sleep(_LOOK_EVERY_S)
     if done.returncode != 0:
         fail(f"`{text_of(command)}`: {done.stderr.strip()}", Exit.RUN_FAILED)
