@@ -269,6 +269,18 @@ def rows_of(name: str, recordings: Path | None, folder: Path) -> tuple[list[Row]
     return dash(video, folder), video
 
 
+def complete(name: str, kept: dict[str, Any], arguments: argparse.Namespace, folder: Path) -> None:
+    """Makes the runs of a table that are not kept, and keeps each as it ends."""
+    rows, video = rows_of(name, arguments.recordings, folder)
+    have = {(run["table"], run["network"], run["sender"], run["seed"]) for run in kept["runs"] if not run["void"]}
+    wanted = [(row, seed) for seed in range(1, arguments.seeds + 1) for row in rows if (*row.key, seed) not in have]
+    with ThreadPoolExecutor(min(arguments.at_once, BROWSERS_AT_ONCE) if video else arguments.at_once) as pool:
+        for made in as_completed([pool.submit(measure, row, seed, video) for row, seed in wanted]):
+            kept["runs"].append(made.result())
+            kept["runs"].sort(key=lambda run: (run["table"], *place((run["network"], run["sender"])), run["seed"]))
+            arguments.keep.write_text(json.dumps(kept, separators=(",", ":")) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     """Measures or reads, and prints or writes."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -282,16 +294,9 @@ def main() -> None:
     arguments = parser.parse_args()
     kept = load(arguments.keep)
     names = arguments.only or list(TABLES)
-    folder = Path(tempfile.mkdtemp(prefix="anabranch-"))
-    for name in [] if arguments.again else names:
-        rows, video = rows_of(name, arguments.recordings, folder)
-        have = {(run["table"], run["network"], run["sender"], run["seed"]) for run in kept["runs"] if not run["void"]}
-        wanted = [(row, seed) for seed in range(1, arguments.seeds + 1) for row in rows if (*row.key, seed) not in have]
-        with ThreadPoolExecutor(min(arguments.at_once, BROWSERS_AT_ONCE) if video else arguments.at_once) as pool:
-            for made in as_completed([pool.submit(measure, row, seed, video) for row, seed in wanted]):
-                kept["runs"].append(made.result())
-                kept["runs"].sort(key=lambda run: (run["table"], *place((run["network"], run["sender"])), run["seed"]))
-                arguments.keep.write_text(json.dumps(kept, separators=(",", ":")) + "\n", encoding="utf-8")
+    with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
+        for name in [] if arguments.again else names:
+            complete(name, kept, arguments, Path(folder))
     for name in names:
         text = markdown_of(name, kept["runs"])
         print(f"{name}\n\n{text}\n")
