@@ -213,7 +213,7 @@ slow: build $(VENV)/.testable $(VENV)/.development $(VENV)/.site ## Runs the slo
 
 # --- Measurements that take longer than CI may ----------------------------------------------------------------------
 
-laws: $(VENV)/.created ## The laws as tests with all seeds, and the scenarios of CoNEXT'12: ten minutes.
+laws: tools ## The laws as tests with all seeds, and the scenarios of CoNEXT'12: ten minutes.
 	$(CARGO) test --release --locked -p anabranch-validation --test rows -- --include-ignored
 
 goals: build $(VENV)/.development ## The goals of RFC 6356 with LIA in the kernel, in real time, as root: twelve minutes.

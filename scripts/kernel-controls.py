@@ -15,9 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
-import statistics
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -38,7 +36,7 @@ from kernel_clients import (
     together,
 )
 from kernel_cost import CONNECTIONS, COST_SENDERS, cost
-from page_tables import markdown, replaced
+from page_tables import interval, markdown, quantiles, replaced
 
 from anabranch import _core
 
@@ -72,25 +70,6 @@ class Kept:
         """Those that it does not have."""
         have = {key(one) for one in self.records}
         return [spec for spec in specs if key(spec.record()) not in have]
-
-
-def interval(values: Sequence[float], digits: int = 2) -> str:
-    """The mean with its 95 % interval (Student's t)."""
-    count, mean = len(values), statistics.fmean(values)
-    if count < 2:
-        return f"{mean:.{digits}f}"
-    # Every run is a process of its own, which imports this file, and has no use for this.
-    from scipy import stats
-
-    half = float(stats.t.ppf(0.975, count - 1)) * statistics.stdev(values) / count**0.5
-    return f"{mean:.{digits}f} ± {half:.{digits}f}"
-
-
-def quantiles(values: Sequence[float]) -> str:
-    """The nearest ranks at 50, 90 and 99 %, in ms."""
-    ordered = sorted(values)
-    ranks = (max(math.ceil(share * len(ordered)), 1) - 1 for share in (0.5, 0.9, 0.99))
-    return " / ".join(f"{1000 * ordered[rank]:.0f}" for rank in ranks)
 
 
 def check(record: Record) -> None:
@@ -165,7 +144,7 @@ def chunks_table(records: Sequence[Record]) -> str:
                 named = (writes, sender.name, size)
                 own = [one for one in records if (one["writes"], one["sender"], one["size_kb"]) == named]
                 # The first chunk waits for the second subflow and for slow start: a viewer's manifest.
-                row.append(quantiles([time_s for one in own for time_s in one["times_s"][1:]]))
+                row.append(quantiles([1000 * time_s for one in own for time_s in one["times_s"][1:]]))
             rows.append(row)
     runs = max(one["seed"] for one in records)
     sizes = [f"{size} kB: p50 / p90 / p99, ms" for size in CHUNKS_KB]

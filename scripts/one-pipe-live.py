@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import platform
 import sys
 from collections.abc import Mapping, Sequence
@@ -20,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from page_tables import replaced
+from page_tables import quantiles, replaced
 from wire_runs import UPSTREAM, chunk_times_ms, in_simulation, on_the_wire
 
 RATES = ((667, 1333), (1333, 667), (333, 1667), (1667, 333))
@@ -103,13 +102,6 @@ def jobs(seeds: int, seconds: int) -> list[Job]:
                 pairs = RATES if sender.scenario == "chunks" else RATES[:1]
                 found += [Job(index, rates, chunk_kb, seed, seconds) for rates in pairs]
     return found
-
-
-def quantiles(times: Sequence[float]) -> str:
-    """Median, 90th and 99th percentile, of nearest rank."""
-    ordered = sorted(times)
-    ranks = [max(math.ceil(share * len(ordered)), 1) - 1 for share in (0.5, 0.9, 0.99)]
-    return " / ".join(f"{ordered[rank]:.0f}" for rank in ranks)
 
 
 def table(kept: Sequence[Kept], kernel: str) -> str:

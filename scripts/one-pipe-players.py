@@ -10,7 +10,6 @@ All comparisons are paired: the same seed on both sides. Intervals are those of 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -20,10 +19,8 @@ from typing import Any
 
 from page_tables import markdown, replaced
 from scipy import stats
+from wire_runs import in_simulation
 
-from anabranch import _core
-
-SCENARIOS = Path(__file__).parent.parent / "scenarios"
 Overrides = Mapping[str, str]
 Session = Mapping[str, Any]
 
@@ -95,9 +92,7 @@ JITTERED = {"link.path1.jitter": JITTER, "link.path2.jitter": JITTER, "event.0.a
 
 def viewer(scenario: str, overrides: Overrides, seed: int) -> Session:
     """The first session of a run."""
-    text = (SCENARIOS / f"{scenario}.toml").read_text(encoding="utf-8")
-    checked = _core.load(text, name=scenario, directory=None, overrides=tuple(overrides.items()))
-    session: Session = json.loads(_core.measure(checked, seed=seed, stop=_core.Stop()))["metrics"]["sessions"][0]
+    session: Session = in_simulation(scenario, overrides, seed)["sessions"][0]
     return session
 
 

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import platform
-import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -23,8 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from page_tables import markdown, replaced
-from scipy import stats
+from page_tables import interval, markdown, quantiles, replaced
 from wire_runs import UPSTREAM, Metrics, chunk_times_ms, in_simulation, on_the_wire
 
 from anabranch import _core
@@ -170,22 +167,6 @@ def measure(row: Row, seed: int, video: Path | None) -> dict[str, Any]:
     named = {"table": row.table, "network": row.network, "sender": row.sender, "seed": seed}
     lateness = {"void": metrics["live"]["void"], "lateness_s": metrics["live"]["lateness_s"]["p99"]}
     return {**named, **lateness, "wire": found(metrics), "simulated": found(simulated)}
-
-
-def interval(values: Sequence[float], digits: int) -> str:
-    """The mean with its 95 % interval (Student's t)."""
-    mean = statistics.fmean(values)
-    if len(values) < 2:
-        return f"{mean:.{digits}f}"
-    half = float(stats.t.ppf(0.975, len(values) - 1)) * statistics.stdev(values) / math.sqrt(len(values))
-    return f"{mean:.{digits}f} ± {half:.{digits}f}"
-
-
-def quantiles(times: Sequence[float]) -> str:
-    """Median, 90th and 99th percentile, of nearest rank."""
-    ordered = sorted(times)
-    ranks = [max(math.ceil(share * len(ordered)), 1) - 1 for share in (0.5, 0.9, 0.99)]
-    return " / ".join(f"{ordered[rank]:.0f}" for rank in ranks)
 
 
 Runs = Sequence[Mapping[str, Any]]

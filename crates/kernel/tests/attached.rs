@@ -89,6 +89,7 @@ fn other_ports_and_plain_tcp_keep_what_they_have() {
     let download = network.download(Protocol::Mptcp, PORT, BYTES);
     wait_until("both subflows have a slot", || only(&machine).totals.claimed == 2);
     assert_eq!(download.join(), BYTES);
+    assert_eq!(only(&machine).totals.claimed, 2);
     detach(machine.file_system(), None).expect("detached");
     assert_clean(&machine);
 }

@@ -106,7 +106,7 @@ fn waited_for_a_timeout(outcome: &Outcome, gap: f64, since: f64) -> bool {
     })
 }
 
-/// What went wrong with one control, and how many runs there were.
+/// How many runs there were with one control, and which of them had too long a gap.
 fn gaps_under(control: &str) -> (usize, Vec<String>) {
     let (mut runs, mut failures) = (0, Vec::new());
     for (shipped, changes) in &handoffs() {
@@ -118,10 +118,8 @@ fn gaps_under(control: &str) -> (usize, Vec<String>) {
                     ("transport.commit".into(), commit.to_string()),
                 ];
                 let scenario = overridden(shipped.text, shipped.name, &[changes.as_slice(), &chosen].concat());
-                let outcome =
-                    run(&scenario, &RunOptions { seed: 0, record_events: true, ..RunOptions::default() }, &mut |_| {
-                        true
-                    });
+                let options = RunOptions { seed: 0, record_events: true, ..RunOptions::default() };
+                let outcome = run(&scenario, &options, &mut |_| true);
                 let (gap, since) = longest_gap(&outcome);
                 runs += 1;
                 let excepted =
