@@ -1,6 +1,6 @@
 """Measures chunk downloads over two paths to a kernel's client, for docs/validation/one-pipe.md.
 
-    .venv/bin/python scripts/one-pipe-live.py --keep runs.json    measures (root, Linux) and keeps what was measured
+    .venv/bin/python scripts/one-pipe-live.py --keep runs.json    measures what is not kept (root, Linux)
     .venv/bin/python scripts/one-pipe-live.py --kept runs.json    prints the table of kept runs
     .venv/bin/python scripts/one-pipe-live.py --kept runs.json --write docs/validation/one-pipe.md
 
@@ -15,7 +15,7 @@ import json
 import platform
 import sys
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -132,6 +132,20 @@ def table(kept: Sequence[Kept], kernel: str) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n\n{note}"
 
 
+def complete(file: Path | None, wanted: Sequence[Job], at_once: int) -> tuple[str, list[Kept]]:
+    """Makes the runs that are not kept in the file, and keeps each as it ends."""
+    kernel, runs = load(file) if file and file.exists() else (platform.release(), [])
+    have = {run.job for run in runs}
+    with ThreadPoolExecutor(at_once) as pool:
+        for made in as_completed([pool.submit(live, job) for job in wanted if job not in have]):
+            runs.append(made.result())
+            runs.sort(key=lambda run: wanted.index(run.job) if run.job in wanted else len(wanted))
+            if file:
+                kept = {"kernel": kernel, "runs": [asdict(run) for run in runs]}
+                file.write_text(json.dumps(kept, separators=(",", ":")) + "\n", encoding="utf-8")
+    return kernel, runs
+
+
 def load(file: Path) -> tuple[str, list[Kept]]:
     """Kept runs."""
     found = json.loads(file.read_text(encoding="utf-8"))
@@ -148,19 +162,16 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="seeds of every row (3)")
     parser.add_argument("--seconds", type=int, default=60, help="for how long chunks are requested (60)")
     parser.add_argument("--at-once", type=int, default=4, help="runs at the same time (4)")
-    parser.add_argument("--keep", metavar="FILE", type=Path, help="write what was measured into this file")
+    parser.add_argument(
+        "--keep", metavar="FILE", type=Path, help="make the runs that are not in this file, and keep them there"
+    )
     parser.add_argument("--kept", metavar="FILE", type=Path, help="make the table of this file, without runs")
     parser.add_argument("--write", metavar="PAGE", type=Path, help="replace the table in this page")
     arguments = parser.parse_args()
     if arguments.kept:
         kernel, runs = load(arguments.kept)
     else:
-        with ThreadPoolExecutor(arguments.at_once) as pool:
-            runs = list(pool.map(live, jobs(arguments.seeds, arguments.seconds)))
-        kernel = platform.release()
-    if arguments.keep:
-        kept = {"kernel": kernel, "runs": [asdict(run) for run in runs]}
-        arguments.keep.write_text(json.dumps(kept, separators=(",", ":")) + "\n", encoding="utf-8")
+        kernel, runs = complete(arguments.keep, jobs(arguments.seeds, arguments.seconds), arguments.at_once)
     text = table(runs, kernel)
     if arguments.write:
         page = arguments.write.read_text(encoding="utf-8")

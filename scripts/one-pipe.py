@@ -126,28 +126,24 @@ class Sample:
 def least_ms(case: Case) -> float:
     """No sender can deliver a chunk over these paths in less time.
 
-    The request takes half of the least round trip. From then on every path carries full packets without a gap, which
-    arrive half of its own round trip later; the last packet has only the payload that is left. Relaxed: headers of
-    HTTP, losses, acknowledgments, congestion control, and that a request may have to use the slower path.
+    The request takes half of the least round trip. From then on every path carries packets without a gap, which arrive
+    half of its own round trip later, and all paths end together: a packet may have any size, but there are no more
+    headers than those of full packets. Relaxed: headers of HTTP, losses, acknowledgments, congestion control, and that
+    a request may have to use the slower path.
     """
     request = min(case.rtts_ms) / 2
-    whole, rest = divmod(case.chunk_kb * 1000, PAYLOAD_BYTES)
-    last = (rest + HEADER_BYTES) * 8 if rest else 0
-
-    def arrivals(rate_kbps: float, rtt_ms: int) -> Iterator[float]:
-        return (request + rtt_ms / 2 + n * PACKET_BYTES * 8 / rate_kbps for n in itertools.count(1))
-
-    paths = [(rate, arrivals(rate, rtt)) for rate, rtt in zip(case.rates_kbps, case.rtts_ms, strict=True)]
-    # Greedy is optimal for equal packets; the short last one goes where it ends first.
-    free = [next(times) for _, times in paths]
-    ends = [0.0]
-    for _ in range(whole):
-        first = min(range(len(paths)), key=lambda path: free[path])
-        ends.append(free[first])
-        free[first] = next(paths[first][1])
-    if last:
-        ends.append(min(free[i] - (PACKET_BYTES * 8 - last) / rate for i, (rate, _) in enumerate(paths)))
-    return max(ends)
+    payload = case.chunk_kb * 1000
+    bits = 8 * (payload + HEADER_BYTES * math.ceil(payload / PAYLOAD_BYTES))
+    # Paths by when their first bit arrives; a path takes part if the others are not done before.
+    paths = sorted((request + rtt / 2, rate) for rate, rtt in zip(case.rates_kbps, case.rtts_ms, strict=True))
+    end, begun, rates = math.inf, 0.0, 0.0
+    for start, rate in paths:
+        if start >= end:
+            break
+        begun += rate * start
+        rates += rate
+        end = (bits + begun) / rates
+    return end
 
 
 def measured(scenario: str, overrides: Mapping[str, str], seeds: int) -> Sample:

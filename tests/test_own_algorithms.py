@@ -124,6 +124,18 @@ def test_options_numbers_and_notes(silly: str) -> None:
     assert "value" not in anabranch.run(NETWORK, events=True).events.columns
 
 
+def test_a_segment_is_as_short_as_a_scheduler_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(
+        tmp_path,
+        "mine",
+        "from anabranch.algorithms import Send\n" + scheduler_of("return Send(view.candidates[0], 500)"),
+    )
+    monkeypatch.chdir(tmp_path)
+    found = anabranch.run(with_algorithm("scheduler", "mine:Mine"), events=True)
+    sent = found.events.filter(event="segment-sent", detail="new", source="session 0/server")
+    assert sent["bytes"].max() == 500
+
+
 def test_a_decorator_registers_a_name() -> None:
     @anabranch.scheduler("the-last")
     class Last(anabranch.Scheduler):

@@ -260,7 +260,16 @@ class Subflow:
         """Window over smoothed round trip, bytes per second; 0 without a sample."""
     @property
     def delivery_rate(self) -> float | None:
-        """The measured delivery rate, bytes per second; ``None`` before the first sample."""
+        """The measured delivery rate, bytes per second; ``None`` before the first sample.
+
+        Each packet counts as a full one, as in Linux's ``tcpi_delivery_rate``.
+        """
+    @property
+    def arrival_rate(self) -> float | None:
+        """The rate at which data arrived, bytes per second; ``None`` before the first sample.
+
+        Only while there was data to send. Packets count by what they carry, and the first round trip after a pause is left out.
+        """
     @property
     def pacing_rate(self) -> float:
         """The pacing rate, by Linux's rule, bit/s; infinite before the first sample of the round trip."""
@@ -352,7 +361,10 @@ class SchedulerView:
 
 @final
 class Send:
-    """Decision to assign at most so many new bytes to a subflow; the scheduler is called again."""
+    """Decision to assign at most so many new bytes to a subflow; the scheduler is called again.
+
+    With ``commit = "at-window"`` one segment goes at a time, which is short if ``bytes`` is less than a full one.
+    """
 
     def __new__(cls, subflow: Subflow, bytes: int) -> Self: ...
     @property

@@ -106,6 +106,8 @@ pub struct SubflowView {
     pub min_rtt: Duration,
     /// How fast packets arrived at the peer lately; see [`SubflowView::delivery_rate`].
     pub delivery: Delivered,
+    /// How fast bytes arrived at the peer lately; see [`SubflowView::arrival_rate`].
+    pub arrivals: Arrivals,
     /// How fast packets may leave; see [`SubflowView::pacing_rate`].
     pub pace: Pace,
     /// Payload bytes acknowledged since the last loss (OLIA's l2).
@@ -122,6 +124,23 @@ pub struct Delivered {
     pub packets: u32,
     /// The longer of the intervals in which they were sent and acknowledged.
     pub interval: Duration,
+}
+
+/// Bytes that arrived at the peer, and the time in which they did: the latest sample that shows the path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrivals {
+    /// Bytes of payload; zero before the first sample.
+    pub bytes: u64,
+    /// The longer of the intervals in which they were sent and acknowledged.
+    pub interval: Duration,
+}
+
+impl Arrivals {
+    /// Whether the rate is larger, without dividing.
+    pub(crate) fn is_faster_than(&self, other: &Arrivals) -> bool {
+        let product = |bytes: u64, time: Duration| u128::from(bytes) * u128::from(time.as_nanos());
+        product(self.bytes, other.interval) > product(other.bytes, self.interval)
+    }
 }
 
 /// A pace as it was at the last acknowledgment: packets per round trip, or a rate that the congestion control set.
@@ -184,6 +203,7 @@ impl SubflowView {
             latest_rtt: rtt,
             min_rtt: rtt,
             delivery: Delivered::default(),
+            arrivals: Arrivals::default(),
             pace: Pace::default(),
             acked_since_loss: 0,
             acked_between_losses: 0,
@@ -229,6 +249,14 @@ impl SubflowView {
         let Delivered { packets, interval } = self.delivery;
         let measured = packets > 0 && !interval.is_zero();
         measured.then(|| f64::from(packets) * f64::from(self.mss) / interval.as_secs_f64())
+    }
+
+    /// The rate in bytes of payload per second at which data arrives at the peer while there is data to send; `None` before the first
+    /// sample. Unlike [`SubflowView::delivery_rate`] it takes a short packet for what it carries, and leaves out the first round trip after
+    /// a pause: the rate for forecasts.
+    pub fn arrival_rate(&self) -> Option<f64> {
+        let Arrivals { bytes, interval } = self.arrivals;
+        (bytes > 0 && !interval.is_zero()).then(|| bytes as f64 / interval.as_secs_f64())
     }
 
     /// Whether the window is below its threshold.

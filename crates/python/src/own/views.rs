@@ -138,6 +138,10 @@ impl Subflow {
         self.view.delivery_rate()
     }
     #[getter]
+    fn arrival_rate(&self) -> Option<f64> {
+        self.view.arrival_rate()
+    }
+    #[getter]
     fn pacing_rate(&self) -> f64 {
         bps(self.view.pacing_rate())
     }

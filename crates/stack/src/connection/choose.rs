@@ -271,7 +271,7 @@ impl Connection {
     fn place_new(&mut self, at: usize, bytes: u64) -> Option<Choice> {
         let payload = u64::from(self.subflows.latest_view(at).mss);
         let (limit, written) = match self.config.transport.commit {
-            Commit::AtWindow => (payload, self.outgoing.unsent()),
+            Commit::AtWindow => (bytes.clamp(1, payload), self.outgoing.unsent()),
             Commit::IntoBuffer => (bytes.max(1), self.outgoing.begin_write()),
         };
         let len = limit.min(written).min(self.outgoing.window_end() - self.outgoing.next);

@@ -1,7 +1,7 @@
 //! The contract of every scheduler, of the registry or from outside, checked on arbitrary sequences of views.
 
 use super::{Decision, Scheduler, SubflowSet, Trigger, View};
-use crate::view::{ConnectionView, Delivered, Pace, Packets, Phase, SubflowView};
+use crate::view::{Arrivals, ConnectionView, Delivered, Pace, Packets, Phase, SubflowView};
 use anabranch_units::{Bandwidth, Duration, Instant, PathId, SubflowId};
 use proptest::prelude::*;
 
@@ -99,7 +99,7 @@ prop_compose! {
         SubflowView {
             id: SubflowId(0), path: PathId(0), established, backup, potentially_failed, rests_in_loss, allowed, phase,
             mss, tcp_mss: mss, cwnd, ssthresh, in_flight, unrepaired: in_flight / 20, oldest_sent: None, heard_at: Instant::ZERO, queued, outstanding, memory, send_buffer, srtt, rttvar, latest_rtt, min_rtt,
-            pace: Pace::fixed(pacing_rate), delivery: Delivered::default(), acked_since_loss: 0, acked_between_losses: 0,
+            pace: Pace::fixed(pacing_rate), delivery: Delivered::default(), arrivals: Arrivals::default(), acked_since_loss: 0, acked_between_losses: 0,
         }
     }
 }

@@ -82,7 +82,9 @@ impl Linux {
         let burst = self.burst.filter(|b| self.kept || (b.chosen_at == now && !write_begins))?;
         let subflow = view.position_of(burst.subflow).filter(|position| view.candidates.contains(*position))?;
         let rest = burst.end.saturating_sub(view.connection.next);
-        (rest > 0).then_some(Decision::Send { subflow, bytes: view.connection.fragment.unwrap_or(rest) })
+        // A burst ends with the fragment, or with the segment, that exceeds it.
+        let segment = u64::from(view.subflows[subflow].mss);
+        (rest > 0).then_some(Decision::Send { subflow, bytes: view.connection.fragment.unwrap_or(rest.max(segment)) })
     }
 
     /// The subflow whose queue drains soonest; `None` if no subflow has a pacing rate.

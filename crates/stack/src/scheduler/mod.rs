@@ -288,7 +288,7 @@ impl<'a> View<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Give the next unsent bytes to a subflow, at most `bytes` of them, and ask again.
-    /// Where data commits at the window, one segment goes at a time whatever `bytes` says. A scheduler that counts
+    /// Where data commits at the window, one segment goes at a time, which is short if `bytes` is less than a full one. A scheduler that counts
     /// learns how much went from [`ConnectionView::next`] when it is asked again.
     Send {
         /// Position of a candidate.

@@ -371,6 +371,7 @@ impl Subflow {
             // The estimator's "none yet" would read as an endless round trip.
             min_rtt: if rtt.has_sample() { rtt.min() } else { Duration::ZERO },
             delivery: self.sender.delivery(),
+            arrivals: self.sender.arrivals(),
             pace: self.sender.pace(),
             acked_since_loss,
             acked_between_losses,

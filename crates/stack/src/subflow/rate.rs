@@ -2,17 +2,22 @@
 //!
 //! A sample is what was delivered between the transmission of a packet and its acknowledgment, over the longer of the two
 //! intervals in which these packets were sent and acknowledged.
+//!
+//! Two rates are kept. The delivery rate is Linux's: it counts packets. The arrival rate is ours, for forecasts: it counts bytes, because
+//! a short packet is no full one, and in the first flight after a pause it also looks at what followed the first acknowledgment. Before that
+//! nothing could arrive for a round trip, which makes the delivery rate of a short response too low.
 
 use super::scoreboard::Newest;
 use crate::congestion::RateSample;
-use crate::view::Delivered;
+use crate::view::{Arrivals, Delivered};
 use anabranch_units::{Duration, Instant};
 
 /// State when a packet was sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SendState {
-    /// Packets delivered until then.
+    /// Packets delivered until then, and their payload bytes.
     delivered: u64,
+    delivered_bytes: u64,
     /// When the last of them was delivered.
     delivered_at: Instant,
     /// When the first packet of the current flight was sent.
@@ -25,20 +30,44 @@ pub(crate) struct SendState {
     lost: u64,
 }
 
+/// Acknowledgments of a flight that arrive within less than this part of the least round trip do not show the rate: the network may have
+/// held them back and passed them on together.
+const LEAST_FLIGHT_DIVISOR: u64 = 4;
+
+/// The first acknowledgment of a flight.
+#[derive(Clone, Copy, Debug)]
+struct FirstAck {
+    at: Instant,
+    /// When the latest packet that it covers was sent.
+    sent_at: Instant,
+    /// Bytes delivered until then.
+    delivered_bytes: u64,
+}
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RateSampler {
     delivered: u64,
+    delivered_bytes: u64,
     delivered_at: Instant,
     first_sent_at: Instant,
     /// The sender lacks data until this count is delivered; zero if it does not.
     app_limited_until: u64,
     latest: Delivered,
+    arrivals: Arrivals,
+    /// Packets delivered when the flight began, before which nothing was in flight.
+    flight_began_at: u64,
+    first_ack: Option<FirstAck>,
 }
 
 impl RateSampler {
     /// The latest rate that shows the path.
     pub fn latest(&self) -> Delivered {
         self.latest
+    }
+
+    /// The latest arrival rate that shows the path.
+    pub fn arrivals(&self) -> Arrivals {
+        self.arrivals
     }
 
     /// All packets delivered so far.
@@ -51,9 +80,12 @@ impl RateSampler {
         if idle {
             self.first_sent_at = now;
             self.delivered_at = now;
+            self.flight_began_at = self.delivered;
+            self.first_ack = None;
         }
         SendState {
             delivered: self.delivered,
+            delivered_bytes: self.delivered_bytes,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
             app_limited: self.app_limited_until != 0,
@@ -67,16 +99,18 @@ impl RateSampler {
         self.app_limited_until = (self.delivered + u64::from(in_flight)).max(1);
     }
 
-    /// An acknowledgment delivered `packets`, the latest of which is `newest`. `lost` counts all packets found lost so far.
+    /// An acknowledgment delivered `packets` with `bytes` of payload, the latest of which is `newest`. `lost` counts all packets found lost so far.
     pub fn on_delivered(
         &mut self,
         now: Instant,
         packets: u32,
+        bytes: u64,
         newest: Option<Newest>,
         min_rtt: Duration,
         lost: u64,
     ) -> RateSample {
         self.delivered += u64::from(packets);
+        self.delivered_bytes += bytes;
         if self.app_limited_until != 0 && self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
@@ -102,6 +136,12 @@ impl RateSampler {
         }
         let sample = RateSample { delivered: (self.delivered - sent.delivered) as u32, interval, ..prior };
         self.keep(&sample);
+        let arrivals = Arrivals { bytes: self.delivered_bytes - sent.delivered_bytes, interval };
+        self.keep_arrivals(self.without_first_round_trip(now, &newest, min_rtt, arrivals), sample.app_limited);
+        if self.first_ack.is_none() {
+            let first = FirstAck { at: now, sent_at: newest.sent_at, delivered_bytes: self.delivered_bytes };
+            self.first_ack = Some(first);
+        }
         sample
     }
 
@@ -112,6 +152,24 @@ impl RateSampler {
         let faster = product(sample.delivered, self.latest.interval) >= product(self.latest.packets, sample.interval);
         if sample.delivered > 0 && (!sample.app_limited || faster) {
             self.latest = Delivered { packets: sample.delivered, interval: sample.interval };
+        }
+    }
+
+    /// The faster of a sample and, in the first flight after a pause, of what arrived after the first acknowledgment of that flight.
+    fn without_first_round_trip(&self, now: Instant, newest: &Newest, min_rtt: Duration, sample: Arrivals) -> Arrivals {
+        let Some(first) = self.first_ack.filter(|_| newest.send_state.delivered == self.flight_began_at) else {
+            return sample;
+        };
+        // The longer of the intervals in which they were sent and acknowledged, as above.
+        let interval = now.since(first.at).max(newest.sent_at.since(first.sent_at));
+        let later = Arrivals { bytes: self.delivered_bytes - first.delivered_bytes, interval };
+        if interval >= min_rtt / LEAST_FLIGHT_DIVISOR && later.is_faster_than(&sample) { later } else { sample }
+    }
+
+    /// As with the delivery rate.
+    fn keep_arrivals(&mut self, sample: Arrivals, app_limited: bool) {
+        if sample.bytes > 0 && (!app_limited || !self.arrivals.is_faster_than(&sample)) {
+            self.arrivals = sample;
         }
     }
 }

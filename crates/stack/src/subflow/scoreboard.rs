@@ -80,6 +80,8 @@ pub(crate) struct Newest {
 pub(crate) struct Delivery {
     /// Packets newly delivered.
     pub packets: u32,
+    /// Payload bytes newly delivered, cumulatively or selectively.
+    pub payload: u64,
     /// Payload bytes newly acknowledged cumulatively.
     pub bytes: u64,
     /// Send times of the first and the last packet newly acknowledged cumulatively that were never retransmitted.
@@ -103,6 +105,7 @@ pub(crate) struct Delivery {
 impl Delivery {
     fn note(&mut self, record: &Record, high_mark: u64) {
         self.packets += 1;
+        self.payload += u64::from(record.len);
         let newer = |n: &Newest| (record.sent_at, record.end()) > (n.sent_at, n.end);
         if self.newest.as_ref().is_none_or(newer) {
             self.newest = Some(Newest {
@@ -253,6 +256,7 @@ impl Scoreboard {
                 let cut = Self::trim(record, acked);
                 self.outstanding -= cut;
                 delivery.bytes += cut;
+                delivery.payload += if record.has(SACKED) { 0 } else { cut };
                 break;
             }
             let record = *record;

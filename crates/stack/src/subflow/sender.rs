@@ -12,7 +12,7 @@ use super::recovery::{Duplicate, Prr, Rack, TailProbe, Undo};
 use super::rtt::RttEstimator;
 use super::scoreboard::{Delivery, Record, Scoreboard};
 use crate::congestion::{Ack, CongestionControl, Siblings, Window};
-use crate::view::{Delivered, Pace, Packets, Phase};
+use crate::view::{Arrivals, Delivered, Pace, Packets, Phase};
 use anabranch_events::{LossCause, Note, SendKind};
 use anabranch_units::{Duration, Instant};
 use pacing::{Burst, BurstSize, Deferral};
@@ -230,8 +230,8 @@ impl Sender {
         self.rtt.update(now.since(delivery.first_sent_at), acked, self.next);
         self.rtt.update_min(now, latest);
         self.rack.advance_in_order(now, &delivery.last);
-        let rate =
-            self.rate.on_delivered(now, delivery.packets, Some(delivery.last), self.rtt.min(), self.board.marked());
+        let (packets, bytes, marked) = (delivery.packets, delivery.bytes, self.board.marked());
+        let rate = self.rate.on_delivered(now, packets, bytes, Some(delivery.last), self.rtt.min(), marked);
         self.rack.adapt(&rate, self.rate.delivered());
         let ack = Ack {
             now,
@@ -281,7 +281,8 @@ impl Sender {
         self.on_probe_ack(now, ack.acked, probe_was_needless, siblings, &mut outcome);
         self.repair(now, ack, advanced, &delivery, siblings, &mut outcome);
 
-        let rate = self.rate.on_delivered(now, delivery.packets, delivery.newest, self.rtt.min(), self.board.marked());
+        let (packets, bytes, marked) = (delivery.packets, delivery.payload, self.board.marked());
+        let rate = self.rate.on_delivered(now, packets, bytes, delivery.newest, self.rtt.min(), marked);
         self.rack.adapt(&rate, self.rate.delivered());
         let lost = (self.board.marked() - prior_marked) as u32;
         self.move_window(now, advanced, prior_in_flight, lost, sample, &delivery, rate, siblings);
@@ -495,6 +496,10 @@ impl Sender {
     }
 
     /// The latest delivery rate that shows the path.
+    pub fn arrivals(&self) -> Arrivals {
+        self.rate.arrivals()
+    }
+
     pub fn delivery(&self) -> Delivered {
         self.rate.latest()
     }

@@ -1,18 +1,24 @@
 //! When the next segment would arrive on a subflow, by what was delivered lately and what is in flight.
 //!
 //! ```text
-//! r = min(largest delivery rate of the last 5 to 10 round trips, cwnd · mss / m)       m: least round trip
+//! r = min(largest arrival rate of the last 5 to 10 round trips, cwnd · mss / m)        m: least round trip
 //! drain = min(max(drain, now), now + F / r) + bytes / r        at each transmission with F bytes in flight
-//! s = max(drain − now, F / r − m, 0) + unrepaired · mss / r + m / 2
+//! s = max(drain − now, F / r − m − d, 0) + unrepaired · mss / r + m / 2
+//! d = min(2 mss / r, 40 ms)                                    for how long a receiver may keep back an acknowledgment
 //! ```
 //! `drain` is when the bottleneck will have sent everything, which the bytes in flight alone do not say: just after a burst all of
-//! them wait, a round trip later only those beyond one bandwidth-delay product.
+//! them wait, a round trip later only those beyond one bandwidth-delay product. Packets that arrived but are not acknowledged yet count as
+//! in flight, but do not wait.
 
 use crate::view::SubflowView;
 use anabranch_units::{Duration, Instant};
 
 /// Round trips in each half of the window of the largest rate.
 const ROUNDS: u64 = 5;
+/// Segments for which a receiver waits before it acknowledges.
+pub(super) const ACKED_TOGETHER: f64 = 2.0;
+/// How long it waits for the second one (Linux's `TCP_DELACK_MIN`).
+pub(super) const DELAYED_ACK: Duration = Duration::from_millis(40);
 /// The round trip of a subflow that has no sample yet.
 const NOMINAL_RTT: Duration = Duration::from_millis(100);
 /// The longest round trip that a forecast believes; longer ones are those of a queue that nobody waits for.
@@ -57,7 +63,8 @@ impl Path {
         let mss = f64::from(subflow.mss);
         let least = least_rtt(subflow).as_secs_f64();
         let given = f64::from(subflow.in_flight) * mss + subflow.queued as f64;
-        let queue = self.drain.since(now).as_secs_f64().max(given / rate - least).max(0.0);
+        let unacknowledged = (ACKED_TOGETHER * mss / rate).min(DELAYED_ACK.as_secs_f64());
+        let queue = self.drain.since(now).as_secs_f64().max(given / rate - least - unacknowledged).max(0.0);
         let start = queue + f64::from(subflow.unrepaired) * mss / rate + least / 2.0;
         Arrival { start, rate, segment: mss }
     }
@@ -88,8 +95,7 @@ impl Path {
             (self.current, self.since) = (0.0, now);
         }
         let mss = f64::from(subflow.mss);
-        let delivered = subflow.delivery_rate().unwrap_or(0.0);
-        self.current = self.current.max(delivered);
+        self.current = self.current.max(subflow.arrival_rate().unwrap_or(0.0));
         let window = subflow.cwnd.as_f64().min(f64::from(u32::MAX)) * mss / least_rtt(subflow).as_secs_f64();
         let largest = self.current.max(self.previous);
         let rate = if largest > 0.0 { largest.min(window) } else { window };
@@ -107,19 +113,35 @@ fn round_trip(measured: Duration) -> Duration {
     if measured.is_zero() { NOMINAL_RTT } else { measured.min(MOST_RTT) }
 }
 
-/// T: after how many seconds these subflows would have delivered `unsent` bytes together; none if there are none.
-pub(super) fn finish(others: &mut [Arrival], unsent: u64) -> Option<f64> {
+/// When some subflows would be done together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Finish {
+    /// T, in seconds from now.
+    pub at: f64,
+    /// Bytes per second of those that have begun by then.
+    pub rate: f64,
+}
+
+impl Finish {
+    /// How many of their bytes another subflow would take so that it is done at the same time; zero if its first byte arrives later.
+    pub(super) fn share_of(&self, other: &Arrival) -> f64 {
+        (self.at - other.start).max(0.0) * other.rate * self.rate / (other.rate + self.rate)
+    }
+}
+
+/// When these subflows would have delivered `unsent` bytes together; none if there are none.
+pub(super) fn finish(others: &mut [Arrival], unsent: u64) -> Option<Finish> {
     others.sort_by(|a, b| a.start.total_cmp(&b.start));
     // The first k of them have begun by T: Σ r (T − s) = unsent.
-    let (mut rates, mut weighted) = (0.0, 0.0);
-    let mut finish = None;
+    let (mut rate, mut weighted) = (0.0, 0.0);
+    let mut finish: Option<Finish> = None;
     for other in others.iter() {
-        if finish.is_some_and(|finish| finish <= other.start) {
+        if finish.is_some_and(|finish| finish.at <= other.start) {
             break;
         }
-        rates += other.rate;
+        rate += other.rate;
         weighted += other.rate * other.start;
-        finish = Some((unsent as f64 + weighted) / rates);
+        finish = Some(Finish { at: (unsent as f64 + weighted) / rate, rate });
     }
     finish
 }
@@ -128,12 +150,12 @@ pub(super) fn finish(others: &mut [Arrival], unsent: u64) -> Option<f64> {
 mod tests {
     use super::super::super::testing::{at, ms, subflow};
     use super::*;
-    use crate::view::Delivered;
+    use crate::view::Arrivals;
 
     /// 100 kB/s at 100 ms: ten segments of 1000 bytes per round trip, a window of twice that.
     fn path() -> SubflowView {
-        let delivery = Delivered { packets: 10, interval: ms(100) };
-        SubflowView { delivery, ..subflow(0, ms(100), 20) }
+        let arrivals = Arrivals { bytes: 10_000, interval: ms(100) };
+        SubflowView { arrivals, ..subflow(0, ms(100), 20) }
     }
 
     fn near(value: f64, expected: f64) {
@@ -175,7 +197,8 @@ mod tests {
         near(forecaster.forecast(now, &burst).start, 0.150 + 0.05);
         // After 100 ms the bottleneck has 5 of them left: by its drain, and by the excess over ten in flight.
         near(forecaster.forecast(now + ms(100), &burst).start, 0.050 + 0.05);
-        near(forecaster.forecast(now + ms(200), &burst).start, 0.050 + 0.05);
+        // Of what is in flight a round trip later still, two may have arrived and wait for their acknowledgment.
+        near(forecaster.forecast(now + ms(200), &burst).start, 0.030 + 0.05);
     }
 
     #[test]
@@ -196,7 +219,7 @@ mod tests {
     fn a_rate_is_forgotten_after_five_to_ten_round_trips() {
         let mut forecaster = Path::default();
         near(forecaster.forecast(at(ms(1_000)), &path()).rate, 100_000.0);
-        let slower = SubflowView { delivery: Delivered { packets: 5, interval: ms(100) }, ..path() };
+        let slower = SubflowView { arrivals: Arrivals { bytes: 5_000, interval: ms(100) }, ..path() };
         near(forecaster.forecast(at(ms(1_499)), &slower).rate, 100_000.0);
         near(forecaster.forecast(at(ms(1_600)), &slower).rate, 100_000.0);
         near(forecaster.forecast(at(ms(2_200)), &slower).rate, 50_000.0);
@@ -206,9 +229,20 @@ mod tests {
     fn the_others_fill_up_like_water() {
         let arrival = |start: f64, rate: f64| Arrival { start, rate, segment: 1_000.0 };
         assert_eq!(finish(&mut [], 1_000), None);
-        near(finish(&mut [arrival(0.05, 1e5)], 10_000).unwrap(), 0.15);
+        let at = |others: &mut [Arrival], unsent| finish(others, unsent).unwrap().at;
+        near(at(&mut [arrival(0.05, 1e5)], 10_000), 0.15);
         // Until 0.15 s the first one alone delivers 10 kB; of the other 6 kB it brings 2/3 in 0.04 s.
-        near(finish(&mut [arrival(0.15, 5e4), arrival(0.05, 1e5)], 16_000).unwrap(), 0.19);
-        near(finish(&mut [arrival(0.15, 5e4), arrival(0.05, 1e5)], 9_000).unwrap(), 0.14);
+        near(at(&mut [arrival(0.15, 5e4), arrival(0.05, 1e5)], 16_000), 0.19);
+        near(at(&mut [arrival(0.15, 5e4), arrival(0.05, 1e5)], 9_000), 0.14);
+    }
+
+    #[test]
+    fn a_share_ends_when_the_others_end() {
+        let others = Finish { at: 0.25, rate: 1e5 };
+        let slow = Arrival { start: 0.1, rate: 2.5e4, segment: 1_000.0 };
+        // 3 kB take the slow one until 0.1 + 0.12 s, and the others without them until 0.25 - 0.03 s.
+        near(others.share_of(&slow), 3_000.0);
+        near(others.share_of(&Arrival { start: 0.25, ..slow }), 0.0);
+        near(others.share_of(&Arrival { start: 0.3, ..slow }), 0.0);
     }
 }

@@ -26,7 +26,7 @@ use super::super::{Decision, Entry, SubflowSet, View};
 use super::forecast::{Arrival, least_rtt};
 use super::{Choice, Earliest, Parts};
 use crate::options::{OptionError, Options};
-use crate::view::{Delivered, Phase, SubflowView};
+use crate::view::{Arrivals, Phase, SubflowView};
 use anabranch_units::Instant;
 
 pub(in super::super) const ENTRY: Entry = Entry {
@@ -74,7 +74,7 @@ fn read(options: &Options) -> Result<(Parts, Terms), OptionError> {
 impl Earliest {
     /// The subflow as forecasts see it.
     pub(super) fn seen(&self, subflow: &SubflowView) -> SubflowView {
-        if self.terms.rate { *subflow } else { SubflowView { delivery: Delivered::default(), ..*subflow } }
+        if self.terms.rate { *subflow } else { SubflowView { arrivals: Arrivals::default(), ..*subflow } }
     }
 
     /// Candidates without those that another one makes unnecessary: in fast recovery.
@@ -147,13 +147,13 @@ mod tests {
     use crate::options::Value;
     use crate::scheduler::Decision;
     use crate::scheduler::testing::{Bed, at, ms, send};
-    use crate::view::{Delivered, Phase};
+    use crate::view::{Arrivals, Phase};
 
     /// Two empty paths with round trips of 100 ms and 100 and 80 kB/s: a segment arrives after 60 and 62.5 ms.
     fn bed(options: &[(&str, Value)]) -> Bed {
         let mut bed = Bed::with("joined", options).subflow(ms(100), 10).subflow(ms(100), 10);
-        bed.subflows[0].delivery = Delivered { packets: 10, interval: ms(100) };
-        bed.subflows[1].delivery = Delivered { packets: 8, interval: ms(100) };
+        bed.subflows[0].arrivals = Arrivals { bytes: 10_000, interval: ms(100) };
+        bed.subflows[1].arrivals = Arrivals { bytes: 8_000, interval: ms(100) };
         bed.connection.now = at(ms(1_000));
         bed
     }
@@ -180,11 +180,11 @@ mod tests {
         let mut sticky = begun(&[]);
         assert_eq!(sticky.decide(), send(1, 1_000), "2.5 ms are less than half a round trip");
         sticky.load(1, 9);
-        // 9 kB at 80 kB/s are 112.5 ms, 12.5 ms more than the round trip: 75 against 60 ms.
+        // 9 kB at 80 kB/s are 112.5 ms, less than the round trip and 25 ms for a delayed acknowledgment: 62.5 against 60 ms.
         assert_eq!(sticky.decide(), send(1, 1_000));
-        sticky.subflows[1].queued = 3_000;
+        sticky.subflows[1].queued = 5_000;
         sticky.subflows[1].cwnd = crate::view::Packets::whole(20);
-        // 12 kB are 150 ms: 112.5 against 60 ms.
+        // 14 kB are 175 ms: 112.5 against 60 ms.
         assert_eq!(sticky.decide(), send(0, 1_000));
         assert_eq!(begun(&off("stickiness")).decide(), send(0, 1_000));
         assert_eq!(begun(&[("switch_price", Value::Number(0.0))]).decide(), send(0, 1_000));
@@ -210,7 +210,7 @@ mod tests {
         // acknowledged after 300 ms, it sends 30 kB.
         let blocking = |options: &[(&str, Value)], window: u64| {
             let mut bed = bed(options);
-            bed.subflows[1].delivery = Delivered { packets: 2, interval: ms(400) };
+            bed.subflows[1].arrivals = Arrivals { bytes: 2_000, interval: ms(400) };
             bed.fill(0);
             bed.connection.window_end = window;
             bed

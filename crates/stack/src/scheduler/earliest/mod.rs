@@ -3,12 +3,14 @@
 //! ```text
 //! A_i = s_i + min(mss, unsent) / r_i        forecast of the next segment's arrival (forecast.rs)
 //! T   : Σ over j ≠ i of r_j · max(T − s_j, 0) = unsent        the others alone would be done
+//! x   : s_i + x / r_i = T − x / R                             the share of i with which all of them are done at the same time
 //! ```
-//! Of the candidates take the one with the least A_i. It gets a segment if A_i ≤ T, or if nothing is in flight anywhere; otherwise it
-//! waits for a faster subflow, for a quarter of the least round trip at most. So while much is unsent every subflow is used, and the
-//! last bytes go where they arrive first: all subflows end together. When nothing is unsent, late data and data that another subflow
-//! would bring earlier is copied under a budget (`tail.rs`). A subflow of which nothing is heard is given up for the time being
-//! (`silence.rs`).
+//! R: the rate of the others. Of the candidates take the one with the least A_i. It gets a segment if x is at least that much, or
+//! if nothing is in flight anywhere. If x is less, it gets a full segment, x bytes or nothing, whichever is done earliest; with
+//! nothing it waits for a faster subflow, for a quarter of the least round trip at most. So while much is unsent every subflow is
+//! used, and the last bytes go where they arrive first: all subflows end together, also where a full segment takes a slow one long.
+//! When nothing is unsent, late data and data that another subflow would bring earlier is copied under a budget (`tail.rs`). A
+//! subflow of which nothing is heard is given up for the time being (`silence.rs`).
 //!
 //! Source: ours; docs/validation/one-pipe.md has its measurements. ECF (Lim et al., CoNEXT 2017) asks the same question of two
 //! subflows by their windows, STTF (Hurtig et al., IEEE/ACM ToN 27(1), 2019) forecasts times of arrival without waiting.
@@ -27,7 +29,7 @@ use super::{
 };
 use crate::view::SubflowView;
 use anabranch_units::{Duration, Instant, SubflowId};
-use forecast::{Arrival, Path, finish};
+use forecast::{Arrival, Finish, Path, finish};
 pub(super) use joined::ENTRY as JOINED;
 use joined::Terms;
 use tail::Tail;
@@ -53,6 +55,11 @@ const LONGEST_WAIT_DIVISOR: u64 = 4;
 /// The bounds of that time.
 const LEAST_WAIT: Duration = Duration::from_millis(1);
 const MOST_WAIT: Duration = Duration::from_millis(100);
+
+/// A subflow gets no less than this part of a segment: its acknowledgment costs as much as that of a full one.
+const LEAST_PORTION_DIVISOR: u64 = 4;
+/// What one more packet costs: the headers of IPv4 and TCP with timestamps and a DSS option.
+const HEADER_BYTES: f64 = 72.0;
 
 /// What can be switched off, to measure what it is worth.
 #[derive(Clone, Copy, Debug)]
@@ -128,8 +135,8 @@ impl Earliest {
         set
     }
 
-    /// After which time the contenders without the one at `position` would have delivered everything unsent.
-    fn others_finish(&mut self, view: &View<'_>, position: usize) -> Option<f64> {
+    /// When the contenders without the one at `position` would have delivered everything unsent.
+    fn others_finish(&mut self, view: &View<'_>, position: usize) -> Option<Finish> {
         let mut others = std::mem::take(&mut self.others);
         others.clear();
         for (_, subflow) in view.contenders().filter(|(at, _)| *at != position) {
@@ -148,8 +155,11 @@ impl Earliest {
         let subflow = &view.subflows[choice.position];
         let finish = self.others_finish(view, choice.position);
         let idle = view.subflows.iter().all(|s| s.in_flight == 0 && s.queued == 0);
-        let sooner_alone = finish.is_some_and(|finish| choice.arrival > finish);
-        let waits = self.parts.waiting && sooner_alone && !idle;
+        let bytes = match finish {
+            Some(finish) if self.parts.waiting && !idle => self.portion(view, &choice, finish),
+            _ => u64::from(subflow.mss),
+        };
+        let waits = bytes == 0;
         if waits != self.waits {
             self.waits = waits;
             let reason = if waits { ForecastReason::Waits } else { ForecastReason::Sends };
@@ -158,7 +168,26 @@ impl Earliest {
         if waits {
             return self.wait(view);
         }
-        Decision::Send { subflow: choice.position, bytes: u64::from(subflow.mss) }
+        Decision::Send { subflow: choice.position, bytes }
+    }
+
+    /// How many bytes the chosen subflow gets, so that it and the others are done earliest; zero if the others alone are.
+    fn portion(&mut self, view: &View<'_>, choice: &Choice, finish: Finish) -> u64 {
+        let subflow = &view.subflows[choice.position];
+        let arrival = self.forecast(view.connection.now, subflow);
+        let segment = u64::from(subflow.mss).min(view.connection.unsent);
+        let share = finish.share_of(&arrival) as u64;
+        if share >= segment {
+            return segment;
+        }
+        let done = |bytes: u64| {
+            let bytes = bytes as f64;
+            (arrival.start + bytes / arrival.rate).max(finish.at - bytes / finish.rate)
+        };
+        let whole = if choice.arrival <= finish.at { segment } else { 0 };
+        let headers = HEADER_BYTES / (arrival.rate + finish.rate);
+        let splits = share >= u64::from(subflow.mss) / LEAST_PORTION_DIVISOR && done(share) + headers < done(whole);
+        if splits { share } else { whole }
     }
 
     fn wait(&self, view: &View<'_>) -> Decision {
@@ -171,13 +200,13 @@ impl Earliest {
         &self,
         choice: &Choice,
         subflow: &SubflowView,
-        finish: Option<f64>,
+        finish: Option<Finish>,
         reason: ForecastReason,
     ) -> Forecast {
         Forecast {
             subflow: subflow.id,
             arrival: Duration::from_secs_f64(choice.arrival),
-            finish: finish.map(Duration::from_secs_f64),
+            finish: finish.map(|finish| Duration::from_secs_f64(finish.at)),
             budget: self.tail.budget(),
             reason,
         }

@@ -13,7 +13,7 @@
 //! [`MOST_SHARE`] of the data and an initial window, those of `spare` [`SPARE_SHARE`] of it. A subflow may copy its own late packet: the
 //! new packet has numbers of its own, so what is acknowledged beyond the late one shows its loss.
 
-use super::silence::DELAYED_ACK;
+use super::forecast::DELAYED_ACK;
 use super::{Choice, Decision, Earliest, ForecastReason, InFlight, Sent, SubflowSet, View};
 use crate::view::SubflowView;
 use anabranch_events::SendKind;

@@ -5,7 +5,7 @@
 use super::super::testing::{Bed, at, ms, send, wait};
 use super::super::{Decision, InFlight, Sent, Silence, SubflowSet, View};
 use crate::options::Value;
-use crate::view::{Delivered, SubflowView};
+use crate::view::{Arrivals, SubflowView};
 use anabranch_events::{ForecastReason, SendKind};
 use anabranch_units::{Duration, Instant};
 
@@ -14,8 +14,8 @@ const SLOW: usize = 1;
 
 fn with(options: &[(&str, Value)]) -> Bed {
     let mut bed = Bed::with("earliest", options).subflow(ms(100), 10).subflow(ms(100), 10);
-    bed.subflows[FAST].delivery = Delivered { packets: 10, interval: ms(100) };
-    bed.subflows[SLOW].delivery = Delivered { packets: 2, interval: ms(400) };
+    bed.subflows[FAST].arrivals = Arrivals { bytes: 10_000, interval: ms(100) };
+    bed.subflows[SLOW].arrivals = Arrivals { bytes: 2_000, interval: ms(400) };
     bed.connection.now = at(ms(1_000));
     bed
 }
@@ -56,21 +56,35 @@ fn the_fast_path_gets_data_first_and_the_slow_one_while_there_is_much() {
     let mut bed = two();
     bed.connection.unsent = 21_000;
     assert_eq!(bed.decide(), send(FAST, 1_000));
-    // Ten in flight are what the path holds, so 20 kB more take until 50 + 200 ms: as long as a segment on the slow path.
+    // Ten in flight are what the path holds, so 22 kB more take until 50 + 220 ms, and 21 kB until 260 ms; a segment on the slow path takes
+    // until 250 ms.
     bed.fill(FAST);
-    bed.connection.unsent = 20_000;
+    bed.connection.unsent = 22_000;
     assert_eq!(bed.decide(), send(SLOW, 1_000));
+}
+
+#[test]
+fn the_slow_path_gets_a_part_of_a_segment_so_that_both_end_together() {
+    let mut bed = two();
+    bed.fill(FAST);
+    // The fast path alone needs until 50 + 105 ms; with 500 bytes less, until 150 ms, as the slow one with 500 bytes.
+    bed.connection.unsent = 10_500;
+    assert_eq!(bed.decide(), send(SLOW, 500));
+    // A whole segment would end at 250 ms, as the fast path alone; 952 bytes end at 240.4 ms, as the rest does.
+    bed.connection.unsent = 20_000;
+    assert_eq!(bed.decide(), send(SLOW, 952));
 }
 
 #[test]
 fn the_slow_path_waits_where_the_fast_one_alone_is_done_earlier() {
     let mut bed = two();
     bed.fill(FAST);
-    bed.connection.unsent = 19_999;
+    // 249 bytes would end at 99.8 ms, 2.7 ms before the fast path alone, but are less than a quarter of a segment.
+    bed.connection.unsent = 5_249;
     assert_eq!(bed.decide(), wait_for(&bed, ms(25)), "it is asked again after a quarter of a round trip");
     let forecast = bed.scheduler.explanation().expect("a wait is explained");
     assert_eq!(forecast.reason, ForecastReason::Waits);
-    assert_eq!((forecast.arrival, forecast.finish), (ms(250), Some(Duration::from_nanos(249_990_000))));
+    assert_eq!((forecast.arrival, forecast.finish), (ms(250), Some(Duration::from_micros(102_490))));
     assert_eq!(bed.decide(), wait_for(&bed, ms(25)));
     assert_eq!(reason(&mut bed), None, "explained once");
     bed.connection.unsent = 30_000;
@@ -100,8 +114,8 @@ fn nobody_waits_while_nothing_is_in_flight() {
 fn a_queue_on_the_fast_path_makes_the_slow_one_the_earlier() {
     let mut bed = two();
     bed.subflows[FAST].cwnd = crate::view::Packets::whole(40);
-    // 31 in flight: 21 of them wait, 210 ms.
-    bed.load(FAST, 31);
+    // 33 in flight: 21 of them wait, 210 ms, if ten are on their way and two have arrived.
+    bed.load(FAST, 33);
     assert_eq!(bed.decide(), send(SLOW, 1_000));
     bed.load(FAST, 28);
     assert_eq!(bed.decide(), send(FAST, 1_000));
@@ -110,7 +124,7 @@ fn a_queue_on_the_fast_path_makes_the_slow_one_the_earlier() {
 #[test]
 fn a_join_without_a_round_trip_gets_data_while_there_is_much() {
     let mut bed = two();
-    bed.subflows[SLOW] = SubflowView { delivery: Delivered::default(), ..bed.subflows[SLOW] };
+    bed.subflows[SLOW] = SubflowView { arrivals: Arrivals::default(), ..bed.subflows[SLOW] };
     (bed.subflows[SLOW].srtt, bed.subflows[SLOW].min_rtt) = (Duration::ZERO, Duration::ZERO);
     bed.fill(FAST);
     assert_eq!(bed.decide(), send(SLOW, 1_000));
@@ -196,7 +210,7 @@ fn late_data_is_copied_before_its_own_probe_and_not_again_after_it() {
 fn an_idle_path_copies_what_would_be_repaired_last_for_two_percent_of_the_data() {
     let mut bed = two();
     // Both paths are fast here, so that no copy is earlier than an original.
-    bed.subflows[SLOW].delivery = bed.subflows[FAST].delivery;
+    bed.subflows[SLOW].arrivals = bed.subflows[FAST].arrivals;
     (0..50).for_each(|packet| transmit(&mut bed, FAST, packet * 1_000, SendKind::New));
     bed.connection.unsent = 0;
     bed.connection.unacked = 48_000;

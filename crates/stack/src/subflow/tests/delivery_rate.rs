@@ -134,3 +134,52 @@ fn a_tail_loss_that_its_probe_repaired_leaves_the_window_of_a_control_that_gover
     assert!(outcome.reduced.is_some(), "the probe repaired a loss");
     assert!(bed.cwnd() >= before, "{} packets, {before} before", bed.cwnd());
 }
+
+/// A burst of 15 packets after a pause, and an acknowledgment of each `spacing` ms after the one before; what arrived of the last one is
+/// `last` bytes. Returns delivery rate and arrival rate in multiples of the link's rate.
+fn rates_of_a_burst(spacing: u64, last: u32) -> (f64, f64) {
+    let mut bed = Bed::new(20);
+    bed.send(14);
+    let sender = &mut bed.subflow.sender;
+    sender.on_sent(at(bed.now), sender.next() - 1, last, false);
+    sender.note_supply(false);
+    let sent_at = bed.now;
+    for packet in 1..=15 {
+        bed.wait_until(sent_at + RTT + spacing * packet);
+        let short = if packet == 15 { u64::from(PACKET - last) } else { 0 };
+        let ack = Acknowledgment {
+            acked: start_of(packet) - short,
+            blocks: &[],
+            duplicate: None,
+            echo: None,
+            more_than_ack: false,
+        };
+        let views = bed.views();
+        bed.subflow.sender.on_ack(at(bed.now), &ack, Siblings::new(&views, 0));
+    }
+    let view = bed.subflow.view(PACKET);
+    (view.delivery_rate().unwrap() / LINK_RATE, view.arrival_rate().unwrap() / LINK_RATE)
+}
+
+#[test]
+fn the_arrival_rate_of_a_burst_leaves_out_the_round_trip_in_which_nothing_could_arrive() {
+    let (delivered, arrived) = rates_of_a_burst(SPACING, PACKET);
+    let whole = (RTT + 15 * SPACING) as f64;
+    assert!((delivered - 150.0 / whole).abs() < 1e-6, "{delivered}");
+    assert!((arrived - 1.0).abs() < 1e-6, "{arrived}");
+}
+
+#[test]
+fn a_short_packet_is_none_of_full_size_for_the_arrival_rate() {
+    let (delivered, arrived) = rates_of_a_burst(SPACING, 500);
+    let whole = (RTT + 15 * SPACING) as f64;
+    assert!((delivered - 150.0 / whole).abs() < 1e-6, "15 packets, as Linux counts: {delivered}");
+    assert!((arrived - 13.5 / 14.0).abs() < 1e-6, "13 packets and a half after the first one: {arrived}");
+}
+
+#[test]
+fn acknowledgments_that_arrive_at_once_show_no_rate() {
+    // 14 of them in 14 ms, less than a quarter of the 100 ms of the round trip: only the whole time counts.
+    let (delivered, arrived) = rates_of_a_burst(1, PACKET);
+    assert!((arrived - delivered).abs() < 1e-6, "{arrived} and {delivered}");
+}
