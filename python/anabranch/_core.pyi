@@ -268,7 +268,8 @@ class Subflow:
     def arrival_rate(self) -> float | None:
         """The rate at which data arrived, bytes per second; ``None`` before the first sample.
 
-        Only while there was data to send. Packets count by what they carry, and the first round trip after a pause is left out.
+        Only while there was data to send. Packets count by what they carry. The first round trip after a pause is left
+        out.
         """
     @property
     def pacing_rate(self) -> float:
