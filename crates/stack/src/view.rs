@@ -130,7 +130,7 @@ pub struct Delivered {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrivals {
     /// Bytes of payload; zero before the first sample.
-    pub bytes: u64,
+    pub bytes: u32,
     /// The longer of the intervals in which they were sent and acknowledged.
     pub interval: Duration,
 }
@@ -138,7 +138,7 @@ pub struct Arrivals {
 impl Arrivals {
     /// Whether the rate is larger, without dividing.
     pub(crate) fn is_faster_than(&self, other: &Arrivals) -> bool {
-        let product = |bytes: u64, time: Duration| u128::from(bytes) * u128::from(time.as_nanos());
+        let product = |bytes: u32, time: Duration| u128::from(bytes) * u128::from(time.as_nanos());
         product(self.bytes, other.interval) > product(other.bytes, self.interval)
     }
 }
@@ -256,7 +256,7 @@ impl SubflowView {
     /// a pause: the rate for forecasts.
     pub fn arrival_rate(&self) -> Option<f64> {
         let Arrivals { bytes, interval } = self.arrivals;
-        (bytes > 0 && !interval.is_zero()).then(|| bytes as f64 / interval.as_secs_f64())
+        (bytes > 0 && !interval.is_zero()).then(|| f64::from(bytes) / interval.as_secs_f64())
     }
 
     /// Whether the window is below its threshold.

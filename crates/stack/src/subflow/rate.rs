@@ -15,9 +15,8 @@ use anabranch_units::{Duration, Instant};
 /// State when a packet was sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SendState {
-    /// Packets delivered until then, and their payload bytes.
+    /// Packets delivered until then.
     delivered: u64,
-    delivered_bytes: u64,
     /// When the last of them was delivered.
     delivered_at: Instant,
     /// When the first packet of the current flight was sent.
@@ -26,8 +25,10 @@ pub(crate) struct SendState {
     app_limited: bool,
     /// Packets in flight, with this one.
     in_flight: u32,
-    /// Packets found lost until then.
-    lost: u64,
+    /// Packets found lost until then, and payload bytes delivered, both modulo 2^32: a record of each packet in flight has this state, and
+    /// a flight has less.
+    lost: u32,
+    delivered_bytes: u32,
 }
 
 /// Acknowledgments of a flight that arrive within less than this part of the least round trip do not show the rate: the network may have
@@ -40,14 +41,14 @@ struct FirstAck {
     at: Instant,
     /// When the latest packet that it covers was sent.
     sent_at: Instant,
-    /// Bytes delivered until then.
-    delivered_bytes: u64,
+    /// Bytes delivered until then, modulo 2^32.
+    delivered_bytes: u32,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RateSampler {
     delivered: u64,
-    delivered_bytes: u64,
+    delivered_bytes: u32,
     delivered_at: Instant,
     first_sent_at: Instant,
     /// The sender lacks data until this count is delivered; zero if it does not.
@@ -85,12 +86,12 @@ impl RateSampler {
         }
         SendState {
             delivered: self.delivered,
-            delivered_bytes: self.delivered_bytes,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
             app_limited: self.app_limited_until != 0,
             in_flight: in_flight + 1,
-            lost,
+            lost: lost as u32,
+            delivered_bytes: self.delivered_bytes,
         }
     }
 
@@ -100,6 +101,7 @@ impl RateSampler {
     }
 
     /// An acknowledgment delivered `packets` with `bytes` of payload, the latest of which is `newest`. `lost` counts all packets found lost so far.
+    #[inline]
     pub fn on_delivered(
         &mut self,
         now: Instant,
@@ -110,7 +112,7 @@ impl RateSampler {
         lost: u64,
     ) -> RateSample {
         self.delivered += u64::from(packets);
-        self.delivered_bytes += bytes;
+        self.delivered_bytes = self.delivered_bytes.wrapping_add(bytes as u32);
         if self.app_limited_until != 0 && self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
@@ -127,7 +129,7 @@ impl RateSampler {
             prior_delivered: sent.delivered,
             app_limited: sent.app_limited,
             sent_in_flight: sent.in_flight,
-            lost: (lost - sent.lost) as u32,
+            lost: (lost as u32).wrapping_sub(sent.lost),
             ..Default::default()
         };
         // An interval below the least round trip is an artefact of compressed acknowledgments.
@@ -136,12 +138,11 @@ impl RateSampler {
         }
         let sample = RateSample { delivered: (self.delivered - sent.delivered) as u32, interval, ..prior };
         self.keep(&sample);
-        let arrivals = Arrivals { bytes: self.delivered_bytes - sent.delivered_bytes, interval };
-        self.keep_arrivals(self.without_first_round_trip(now, &newest, min_rtt, arrivals), sample.app_limited);
-        if self.first_ack.is_none() {
-            let first = FirstAck { at: now, sent_at: newest.sent_at, delivered_bytes: self.delivered_bytes };
-            self.first_ack = Some(first);
+        let mut arrivals = Arrivals { bytes: self.delivered_bytes.wrapping_sub(sent.delivered_bytes), interval };
+        if sent.delivered == self.flight_began_at {
+            arrivals = self.without_first_round_trip(now, &newest, min_rtt, arrivals);
         }
+        self.keep_arrivals(arrivals, sample.app_limited);
         sample
     }
 
@@ -149,20 +150,30 @@ impl RateSampler {
     fn keep(&mut self, sample: &RateSample) {
         // packets / interval >= packets / interval, without dividing.
         let product = |packets: u32, time: Duration| u128::from(packets) * u128::from(time.as_nanos());
-        let faster = product(sample.delivered, self.latest.interval) >= product(self.latest.packets, sample.interval);
-        if sample.delivered > 0 && (!sample.app_limited || faster) {
+        let faster =
+            || product(sample.delivered, self.latest.interval) >= product(self.latest.packets, sample.interval);
+        if sample.delivered > 0 && (!sample.app_limited || faster()) {
             self.latest = Delivered { packets: sample.delivered, interval: sample.interval };
         }
     }
 
-    /// The faster of a sample and, in the first flight after a pause, of what arrived after the first acknowledgment of that flight.
-    fn without_first_round_trip(&self, now: Instant, newest: &Newest, min_rtt: Duration, sample: Arrivals) -> Arrivals {
-        let Some(first) = self.first_ack.filter(|_| newest.send_state.delivered == self.flight_began_at) else {
+    /// For packets of the first flight after a pause: the faster of a sample and of what arrived after the first acknowledgment of that flight.
+    #[cold]
+    fn without_first_round_trip(
+        &mut self,
+        now: Instant,
+        newest: &Newest,
+        min_rtt: Duration,
+        sample: Arrivals,
+    ) -> Arrivals {
+        let Some(first) = self.first_ack else {
+            let delivered_bytes = self.delivered_bytes;
+            self.first_ack = Some(FirstAck { at: now, sent_at: newest.sent_at, delivered_bytes });
             return sample;
         };
         // The longer of the intervals in which they were sent and acknowledged, as above.
         let interval = now.since(first.at).max(newest.sent_at.since(first.sent_at));
-        let later = Arrivals { bytes: self.delivered_bytes - first.delivered_bytes, interval };
+        let later = Arrivals { bytes: self.delivered_bytes.wrapping_sub(first.delivered_bytes), interval };
         if interval >= min_rtt / LEAST_FLIGHT_DIVISOR && later.is_faster_than(&sample) { later } else { sample }
     }
 
