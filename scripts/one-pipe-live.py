@@ -1,6 +1,6 @@
 """Measures chunk downloads over two paths to a kernel's client, for docs/validation/one-pipe.md.
 
-    .venv/bin/python scripts/one-pipe-live.py --keep runs.json    measures what is not kept (root, Linux)
+    .venv/bin/python scripts/one-pipe-live.py --keep runs.json    makes the runs that it lacks (root, Linux)
     .venv/bin/python scripts/one-pipe-live.py --kept runs.json    prints the table of kept runs
     .venv/bin/python scripts/one-pipe-live.py --kept runs.json --write docs/validation/one-pipe.md
 
@@ -11,16 +11,14 @@ scenario in simulation, with the same seeds; today's Linux is `transport.kernel 
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import sys
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from page_tables import quantiles, replaced
-from wire_runs import UPSTREAM, chunk_times_ms, in_simulation, on_the_wire
+from wire_runs import UPSTREAM, chunk_times_ms, complete, in_simulation, load_kept, on_the_wire
 
 RATES = ((667, 1333), (1333, 667), (333, 1667), (1667, 333))
 CHUNKS_KB = (100, 250)
@@ -77,6 +75,11 @@ class Kept:
     times_ms: tuple[float, ...]
     lateness_s: float
 
+    @property
+    def valid(self) -> bool:
+        """Whether its links were on time, and something arrived."""
+        return self.lateness_s <= MOST_LATENESS_S and bool(self.times_ms)
+
 
 def live(job: Job) -> Kept:
     """Makes a run in real time."""
@@ -106,7 +109,7 @@ def jobs(seeds: int, seconds: int) -> list[Job]:
 
 def table(kept: Sequence[Kept], kernel: str) -> str:
     """The runs beside simulation, without invalid ones."""
-    valid = [run for run in kept if run.lateness_s <= MOST_LATENESS_S and run.times_ms]
+    valid = [run for run in kept if run.valid]
     seeds = len({run.job.seed for run in valid})
     seconds = max(run.job.seconds for run in valid)
     head = (f"rates, kb/s; {seeds} seeds of {seconds} s", "sender")
@@ -132,28 +135,10 @@ def table(kept: Sequence[Kept], kernel: str) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n\n{note}"
 
 
-def complete(file: Path | None, wanted: Sequence[Job], at_once: int) -> tuple[str, list[Kept]]:
-    """Makes the runs that are not kept in the file, and keeps each as it ends."""
-    kernel, runs = load(file) if file and file.exists() else (platform.release(), [])
-    have = {run.job for run in runs}
-    with ThreadPoolExecutor(at_once) as pool:
-        for made in as_completed([pool.submit(live, job) for job in wanted if job not in have]):
-            runs.append(made.result())
-            runs.sort(key=lambda run: wanted.index(run.job) if run.job in wanted else len(wanted))
-            if file:
-                kept = {"kernel": kernel, "runs": [asdict(run) for run in runs]}
-                file.write_text(json.dumps(kept, separators=(",", ":")) + "\n", encoding="utf-8")
-    return kernel, runs
-
-
-def load(file: Path) -> tuple[str, list[Kept]]:
-    """Kept runs."""
-    found = json.loads(file.read_text(encoding="utf-8"))
-    runs = []
-    for run in found["runs"]:
-        job = Job(**{**run["job"], "rates_kbps": tuple(run["job"]["rates_kbps"])})
-        runs.append(Kept(job, tuple(run["times_ms"]), run["lateness_s"]))
-    return found["kernel"], runs
+def kept_run(run: Mapping[str, Any]) -> Kept:
+    """A run as it stands in a file."""
+    job = Job(**{**run["job"], "rates_kbps": tuple(run["job"]["rates_kbps"])})
+    return Kept(job, tuple(run["times_ms"]), run["lateness_s"])
 
 
 def main() -> None:
@@ -163,16 +148,27 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=60, help="for how long chunks are requested (60)")
     parser.add_argument("--at-once", type=int, default=4, help="runs at the same time (4)")
     parser.add_argument(
-        "--keep", metavar="FILE", type=Path, help="make the runs that are not in this file, and keep them there"
+        "--keep", metavar="FILE", type=Path, help="make the runs that are missing or invalid in this file"
     )
     parser.add_argument("--kept", metavar="FILE", type=Path, help="make the table of this file, without runs")
     parser.add_argument("--write", metavar="PAGE", type=Path, help="replace the table in this page")
     arguments = parser.parse_args()
-    if arguments.kept:
-        kernel, runs = load(arguments.kept)
-    else:
-        kernel, runs = complete(arguments.keep, jobs(arguments.seeds, arguments.seconds), arguments.at_once)
-    text = table(runs, kernel)
+    kept = load_kept(arguments.kept or arguments.keep)
+    if not arguments.kept:
+        wanted = jobs(arguments.seeds, arguments.seconds)
+        have = {run.job for run in map(kept_run, kept["runs"]) if run.valid}
+        missing = [job for job in wanted if job not in have]
+        places = {job: place for place, job in enumerate(wanted)}
+
+        complete(
+            kept,
+            missing,
+            lambda job: asdict(live(job)),
+            at_once=arguments.at_once,
+            order=lambda run: places.get(kept_run(run).job, len(places)),
+            file=arguments.keep,
+        )
+    text = table([kept_run(run) for run in kept["runs"]], kept["kernel"])
     if arguments.write:
         page = arguments.write.read_text(encoding="utf-8")
         arguments.write.write_text(replaced(page, "live", text), encoding="utf-8")

@@ -11,18 +11,15 @@ there.
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from page_tables import interval, markdown, quantiles, replaced
-from wire_runs import UPSTREAM, Metrics, chunk_times_ms, in_simulation, on_the_wire
+from wire_runs import UPSTREAM, Metrics, chunk_times_ms, complete, in_simulation, load_kept, on_the_wire
 
 from anabranch import _core
 
@@ -229,14 +226,6 @@ def markdown_of(name: str, runs: Runs) -> str:
     return markdown((table.network, "sender", "runs", *heads), rows, texts=2) + f"\n\n{note}"
 
 
-def load(file: Path) -> dict[str, Any]:
-    """Kept runs, and the kernel that they were made with."""
-    if file.exists():
-        kept: dict[str, Any] = json.loads(file.read_text("utf-8"))
-        return kept
-    return {"kernel": platform.release(), "runs": []}
-
-
 def rows_of(name: str, recordings: Path | None, folder: Path) -> tuple[list[Row], Path | None]:
     """The rows of a table, and the video of its players. Scenarios that are written for them are in the folder."""
     if name == "wire-cuts":
@@ -250,16 +239,19 @@ def rows_of(name: str, recordings: Path | None, folder: Path) -> tuple[list[Row]
     return dash(video, folder), video
 
 
-def complete(name: str, kept: dict[str, Any], arguments: argparse.Namespace, folder: Path) -> None:
-    """Makes the runs of a table that are not kept, and keeps each as it ends."""
+def complete_table(name: str, kept: dict[str, Any], arguments: argparse.Namespace, folder: Path) -> None:
+    """Makes the runs of a table that are not kept."""
     rows, video = rows_of(name, arguments.recordings, folder)
     have = {(run["table"], run["network"], run["sender"], run["seed"]) for run in kept["runs"] if not run["void"]}
     wanted = [(row, seed) for seed in range(1, arguments.seeds + 1) for row in rows if (*row.key, seed) not in have]
-    with ThreadPoolExecutor(min(arguments.at_once, BROWSERS_AT_ONCE) if video else arguments.at_once) as pool:
-        for made in as_completed([pool.submit(measure, row, seed, video) for row, seed in wanted]):
-            kept["runs"].append(made.result())
-            kept["runs"].sort(key=lambda run: (run["table"], *place((run["network"], run["sender"])), run["seed"]))
-            arguments.keep.write_text(json.dumps(kept, separators=(",", ":")) + "\n", encoding="utf-8")
+    complete(
+        kept,
+        wanted,
+        lambda job: measure(*job, video),
+        at_once=min(arguments.at_once, BROWSERS_AT_ONCE) if video else arguments.at_once,
+        order=lambda run: (run["table"], *place((run["network"], run["sender"])), run["seed"]),
+        file=arguments.keep,
+    )
 
 
 def main() -> None:
@@ -273,11 +265,11 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="only make the tables of the runs that are kept")
     parser.add_argument("--write", metavar="PAGE", type=Path, help="replace the tables in this page")
     arguments = parser.parse_args()
-    kept = load(arguments.keep)
+    kept = load_kept(arguments.keep)
     names = arguments.only or list(TABLES)
     with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
         for name in [] if arguments.again else names:
-            complete(name, kept, arguments, Path(folder))
+            complete_table(name, kept, arguments, Path(folder))
     for name in names:
         text = markdown_of(name, kept["runs"])
         print(f"{name}\n\n{text}\n")

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import platform
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from anabranch import _core
 from anabranch.experiments.realtime import TRIES
 
 Overrides = Mapping[str, str]
 Metrics = Mapping[str, Any]
+Job = TypeVar("Job")
 
 # What stands for the kernel's server in simulation.
 UPSTREAM = {"transport.kernel": "upstream", "transport.scheduler": "linux"}
@@ -53,6 +56,37 @@ def in_simulation(scenario: str, overrides: Overrides, seed: int) -> Metrics:
     checked = _core.load(text, name=scenario, directory=None, overrides=tuple(overrides.items()))
     metrics: Metrics = json.loads(_core.measure(checked, seed=seed, stop=_core.Stop()))["metrics"]
     return metrics
+
+
+def load_kept(file: Path | None) -> dict[str, Any]:
+    """Kept runs and the kernel that they were made with; none yet where there is no file."""
+    if file and file.exists():
+        kept: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        return kept
+    return {"kernel": platform.release(), "runs": []}
+
+
+def complete(
+    kept: dict[str, Any],
+    missing: Sequence[Job],
+    make: Callable[[Job], dict[str, Any]],
+    *,
+    at_once: int,
+    order: Callable[[dict[str, Any]], Any],
+    file: Path | None,
+) -> None:
+    """Makes missing runs, several at once, and writes all of them into the file, if there is one, as each ends."""
+    if missing and kept["kernel"] != platform.release():
+        raise SystemExit(
+            f"error: {file}: these runs were made with Linux {kept['kernel']}, and this machine has "
+            f"{platform.release()}; keep its runs in another file"
+        )
+    with ThreadPoolExecutor(at_once) as pool:
+        for made in as_completed([pool.submit(make, job) for job in missing]):
+            kept["runs"].append(made.result())
+            kept["runs"].sort(key=order)
+            if file:
+                file.write_text(json.dumps(kept, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
 def chunk_times_ms(session: Metrics) -> list[float]:

@@ -102,7 +102,7 @@ def test_the_times_of_sessions_are_joined_without_what_never_arrived() -> None:
 
 def test_the_page_has_the_times_of_the_kept_live_runs() -> None:
     live = load_script("one-pipe-live")
-    _, kept = live.load(VALIDATION / "one-pipe-runs.json")
+    kept = [live.kept_run(run) for run in live.load_kept(VALIDATION / "one-pipe-runs.json")["runs"]]
     page = (VALIDATION / "one-pipe.md").read_text(encoding="utf-8")
     assert all(run.lateness_s <= live.MOST_LATENESS_S for run in kept)
     for index, sender in enumerate(live.SENDERS):
@@ -117,7 +117,7 @@ def test_the_page_has_the_times_of_the_kept_live_runs() -> None:
 
 def test_the_page_has_the_tables_of_the_kept_viewers() -> None:
     viewers = load_script("one-pipe-viewers")
-    runs = viewers.load(viewers.KEPT)["runs"]
+    runs = viewers.load_kept(viewers.KEPT)["runs"]
     page = (VALIDATION / "one-pipe.md").read_text(encoding="utf-8")
     for name in viewers.TABLES:
         assert viewers.markdown_of(name, runs) in page, name
@@ -130,12 +130,32 @@ def test_the_bar_of_a_silent_cut_holds_on_the_wire() -> None:
     viewers = load_script("one-pipe-viewers")
     ours = [
         run
-        for run in viewers.load(viewers.KEPT)["runs"]
+        for run in viewers.load_kept(viewers.KEPT)["runs"]
         if (run["table"], run["sender"], run["void"]) == ("wire-cuts", viewers.SENDERS[0], False)
     ]
     assert {run["network"] for run in ours} == {"a video", "a download"}
     for run in ours:
         assert max(run[where]["longest_delivery_gap_s"] for where in ("wire", "simulated")) <= 0.3, run
+
+
+def test_missing_runs_are_added_in_order_and_only_by_the_same_kernel(tmp_path: Path) -> None:
+    wire_runs = load_script("wire_runs")
+    file = tmp_path / "runs.json"
+    kept = wire_runs.load_kept(file)
+
+    def make(seed: int) -> dict[str, int]:
+        return {"seed": seed}
+
+    def complete(seeds: list[int]) -> None:
+        wire_runs.complete(kept, seeds, make, at_once=2, order=lambda run: run["seed"], file=file)
+
+    complete([3, 1])
+    complete([2])
+    assert [run["seed"] for run in wire_runs.load_kept(file)["runs"]] == [1, 2, 3]
+    kept["kernel"] = "another"
+    complete([])
+    with pytest.raises(SystemExit, match="runs were made with Linux another"):
+        complete([4])
 
 
 @pytest.mark.slow

@@ -135,14 +135,6 @@ pub struct Arrivals {
     pub interval: Duration,
 }
 
-impl Arrivals {
-    /// Whether the rate is larger, without dividing.
-    pub(crate) fn is_faster_than(&self, other: &Arrivals) -> bool {
-        let product = |bytes: u32, time: Duration| u128::from(bytes) * u128::from(time.as_nanos());
-        product(self.bytes, other.interval) > product(other.bytes, self.interval)
-    }
-}
-
 /// A pace as it was at the last acknowledgment: packets per round trip, or a rate that the congestion control set.
 /// Stored undivided because most schedulers never read the rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

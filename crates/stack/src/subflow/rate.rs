@@ -146,14 +146,17 @@ impl RateSampler {
         sample
     }
 
-    /// A sender without data is slower than its path, unless it is faster than was known.
     fn keep(&mut self, sample: &RateSample) {
-        // packets / interval >= packets / interval, without dividing.
-        let product = |packets: u32, time: Duration| u128::from(packets) * u128::from(time.as_nanos());
-        let faster =
-            || product(sample.delivered, self.latest.interval) >= product(self.latest.packets, sample.interval);
-        if sample.delivered > 0 && (!sample.app_limited || faster()) {
+        let known = (self.latest.packets, self.latest.interval);
+        if replaces((sample.delivered, sample.interval), known, sample.app_limited) {
             self.latest = Delivered { packets: sample.delivered, interval: sample.interval };
+        }
+    }
+
+    fn keep_arrivals(&mut self, sample: Arrivals, app_limited: bool) {
+        let known = (self.arrivals.bytes, self.arrivals.interval);
+        if replaces((sample.bytes, sample.interval), known, app_limited) {
+            self.arrivals = sample;
         }
     }
 
@@ -174,13 +177,21 @@ impl RateSampler {
         // The longer of the intervals in which they were sent and acknowledged, as above.
         let interval = now.since(first.at).max(newest.sent_at.since(first.sent_at));
         let later = Arrivals { bytes: self.delivered_bytes.wrapping_sub(first.delivered_bytes), interval };
-        if interval >= min_rtt / LEAST_FLIGHT_DIVISOR && later.is_faster_than(&sample) { later } else { sample }
+        let faster = is_faster((later.bytes, later.interval), (sample.bytes, sample.interval));
+        if interval >= min_rtt / LEAST_FLIGHT_DIVISOR && faster { later } else { sample }
     }
+}
 
-    /// As with the delivery rate.
-    fn keep_arrivals(&mut self, sample: Arrivals, app_limited: bool) {
-        if sample.bytes > 0 && (!app_limited || !self.arrivals.is_faster_than(&sample)) {
-            self.arrivals = sample;
-        }
-    }
+/// Packets or bytes, and the time in which they arrived.
+type Counted = (u32, Duration);
+
+/// Whether one of two rates is larger than the other, without dividing.
+fn is_faster((count, time): Counted, (other_count, other_time): Counted) -> bool {
+    let product = |count: u32, time: Duration| u128::from(count) * u128::from(time.as_nanos());
+    product(count, other_time) > product(other_count, time)
+}
+
+/// Whether a sample replaces what was known: a sender without data is slower than its path, unless it is at least as fast as was known.
+fn replaces(sample: Counted, known: Counted, app_limited: bool) -> bool {
+    sample.0 > 0 && (!app_limited || !is_faster(known, sample))
 }
