@@ -60,14 +60,17 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# First, because pytest-xdist reads the marks in a hook of the same name.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Distributes tests over processes: a module's stay together, because they share what it prepares.
 
-    Live tests run one at a time, because they would disturb each other. They take longest, so they begin first.
+    Live tests run one at a time, because they would disturb each other. They take longest, so they begin first; those
+    of the kernel's programs are the last of them, because they would wait for Rust's tests of these.
     """
     if not config.pluginmanager.hasplugin("xdist"):
         return
-    items.sort(key=lambda item: item.get_closest_marker("live") is None)
+    items.sort(key=lambda item: (item.get_closest_marker("live") is None, item.path.name == "test_kernel.py"))
     for item in items:
         group = "live" if item.get_closest_marker("live") else item.nodeid.partition("::")[0]
         item.add_marker(pytest.mark.xdist_group(group))

@@ -224,14 +224,14 @@ def test_an_interval_that_reaches_to_both_sides_of_a_mark_decides_nothing() -> N
     def around(half: float) -> Interval:
         return Interval(-40.0, -40.0 - half, -40.0 + half)
 
-    assert claims.below_mark(around(318), 0) == claims.above_mark(around(318), 0) == UNDECIDED
-    assert (claims.below_mark(around(39), 0), claims.above_mark(around(39), 0)) == (HOLDS, FAILS)
-    # An end that touches the mark: "below" is strict, "at most" is not.
-    assert (claims.below_mark(around(40), 0), claims.at_most(around(40), 0)) == (UNDECIDED, HOLDS)
+    assert claims.below_threshold(around(318), 0) == claims.above_threshold(around(318), 0) == UNDECIDED
+    assert (claims.below_threshold(around(39), 0), claims.above_threshold(around(39), 0)) == (HOLDS, FAILS)
+    # An end that touches the threshold: "below" is strict, "at most" is not.
+    assert (claims.below_threshold(around(40), 0), claims.at_most(around(40), 0)) == (UNDECIDED, HOLDS)
     none = Interval(0.0, 0.0, 0.0)
-    assert (claims.below_mark(none, 0), claims.at_least(none, 0)) == (FAILS, HOLDS)
+    assert (claims.below_threshold(none, 0), claims.at_least(none, 0)) == (FAILS, HOLDS)
     unknown = Interval(-40.0, float("nan"), float("nan"))
-    assert claims.below_mark(unknown, 0) == UNDECIDED
+    assert claims.below_threshold(unknown, 0) == UNDECIDED
 
 
 def test_a_finding_of_two_comparisons_fails_with_either() -> None:

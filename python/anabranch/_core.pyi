@@ -220,7 +220,7 @@ class Subflow:
     def oldest_sent(self) -> float | None:
         """When the first unacknowledged packet was last sent, seconds; ``None`` if everything is acknowledged."""
     @property
-    def heard_at(self) -> float:
+    def last_ack_at(self) -> float:
         """When the last acknowledgment arrived, seconds."""
     @property
     def queued(self) -> int:

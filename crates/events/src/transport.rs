@@ -75,7 +75,7 @@ pub enum ForecastReason {
     Sooner,
     /// Data is sent again here because the subflow has nothing else to do, in case the original is lost.
     Spare,
-    /// Nothing was heard of this subflow for so long that the others send its data.
+    /// No acknowledgment has arrived on this subflow for so long that the others send its data.
     Silent,
 }
 

@@ -87,7 +87,7 @@ pub struct SubflowView {
     /// When the first unacknowledged packet was last sent; none where everything is acknowledged.
     pub oldest_sent: Option<Instant>,
     /// When the last acknowledgment arrived.
-    pub heard_at: Instant,
+    pub last_ack_at: Instant,
     /// Payload bytes that were given to the subflow and have not left yet.
     pub queued: u64,
     /// Payload bytes that have left and are not acknowledged on the subflow.
@@ -185,7 +185,7 @@ impl SubflowView {
             in_flight: 0,
             unrepaired: 0,
             oldest_sent: None,
-            heard_at: Instant::ZERO,
+            last_ack_at: Instant::ZERO,
             queued: 0,
             outstanding: 0,
             memory: 0,

@@ -86,7 +86,7 @@ class Child:
         channel: The parent's end.
         options: What it serves by.
         began: When it was started.
-        heard: When it last gave a sign of life.
+        last_sign: When it last gave a sign of life.
         ready: Whether it has served.
     """
 
@@ -94,7 +94,7 @@ class Child:
     channel: Channel
     options: Options
     began: float
-    heard: float
+    last_sign: float
     ready: bool = False
 
 
@@ -153,12 +153,12 @@ class Supervisor:
     def _attend(self, child: Child, waker: socket.socket) -> int:
         """Passes orders on until the child has ended; returns its exit code, which is negative after a signal."""
         while True:
-            left_s = child.heard + self._hang_s - time.monotonic()
+            left_s = child.last_sign + self._hang_s - time.monotonic()
             _sleep(max(left_s, 0.0), waker, child.channel.end)
-            if time.monotonic() - child.heard > self._hang_s:
+            if time.monotonic() - child.last_sign > self._hang_s:
                 say_warning(f"the server gave no sign of life for {self._hang_s:g} s; it is killed")
                 os.kill(child.pid, signal.SIGKILL)
-                child.heard = time.monotonic()
+                child.last_sign = time.monotonic()
             self._obey(child)
             if not self._listen(child):
                 child.channel.end.close()
@@ -211,7 +211,7 @@ class Supervisor:
         """Takes the child's reports; false once it has ended."""
         messages = child.channel.receive()
         for message in messages or ():
-            child.heard = time.monotonic()
+            child.last_sign = time.monotonic()
             self._notifier.alive()
             if "ready" in message:
                 child.ready = self._served = True

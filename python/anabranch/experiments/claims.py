@@ -38,24 +38,24 @@ class Outcome(StrEnum):
         return Outcome.HOLDS if self == other == Outcome.HOLDS else Outcome.UNDECIDED
 
 
-def above_mark(mean: Interval, mark: float) -> Outcome:
-    """The interval lies above a mark."""
-    return Outcome.of(mean.low > mark, mean.high <= mark)
+def above_threshold(mean: Interval, threshold: float) -> Outcome:
+    """The interval lies above a threshold."""
+    return Outcome.of(mean.low > threshold, mean.high <= threshold)
 
 
-def below_mark(mean: Interval, mark: float) -> Outcome:
-    """The interval lies below a mark."""
-    return Outcome.of(mean.high < mark, mean.low >= mark)
+def below_threshold(mean: Interval, threshold: float) -> Outcome:
+    """The interval lies below a threshold."""
+    return Outcome.of(mean.high < threshold, mean.low >= threshold)
 
 
-def at_most(mean: Interval, mark: float) -> Outcome:
-    """The interval lies at a mark or below it."""
-    return Outcome.of(mean.high <= mark, mean.low > mark)
+def at_most(mean: Interval, threshold: float) -> Outcome:
+    """The interval lies at a threshold or below it."""
+    return Outcome.of(mean.high <= threshold, mean.low > threshold)
 
 
-def at_least(mean: Interval, mark: float) -> Outcome:
-    """The interval lies at a mark or above it."""
-    return Outcome.of(mean.low >= mark, mean.high < mark)
+def at_least(mean: Interval, threshold: float) -> Outcome:
+    """The interval lies at a threshold or above it."""
+    return Outcome.of(mean.low >= threshold, mean.high < threshold)
 
 
 def holds(so: bool | np.bool) -> Outcome:
@@ -228,25 +228,25 @@ def quantity(study: Study, case: Case, metric: Metric, paper: str = "") -> Quant
 def lower(study: Study, first: Case, second: Case, metric: Metric) -> Finding:
     """The first is lower than the second: the interval of the paired differences lies below zero."""
     difference, text = _difference(study, first, second, metric)
-    return Finding(text, below_mark(difference, 0.0))
+    return Finding(text, below_threshold(difference, 0.0))
 
 
 def higher(study: Study, first: Case, second: Case, metric: Metric) -> Finding:
     """The first is higher than the second: the interval of the paired differences lies above zero."""
     difference, text = _difference(study, first, second, metric)
-    return Finding(text, above_mark(difference, 0.0))
+    return Finding(text, above_threshold(difference, 0.0))
 
 
-def above(study: Study, case: Case, metric: Metric, mark: float) -> Finding:
-    """A mean lies above a mark, for certain."""
+def above(study: Study, case: Case, metric: Metric, threshold: float) -> Finding:
+    """A mean lies above a threshold, for certain."""
     mean = study.mean(case, metric)
-    return Finding(f"{_words(case, metric, mean)}, mark {mark:g}", above_mark(mean, mark))
+    return Finding(f"{_words(case, metric, mean)}, threshold {threshold:g}", above_threshold(mean, threshold))
 
 
-def below(study: Study, case: Case, metric: Metric, mark: float) -> Finding:
-    """A mean lies below a mark, for certain."""
+def below(study: Study, case: Case, metric: Metric, threshold: float) -> Finding:
+    """A mean lies below a threshold, for certain."""
     mean = study.mean(case, metric)
-    return Finding(f"{_words(case, metric, mean)}, mark {mark:g}", below_mark(mean, mark))
+    return Finding(f"{_words(case, metric, mean)}, threshold {threshold:g}", below_threshold(mean, threshold))
 
 
 def near(study: Study, case: Case, metric: Metric, paper: float, distance: float) -> Finding:

@@ -85,7 +85,7 @@ pub(super) struct Slot<A> {
     pub(super) left_at: Option<Instant>,
     /// When to drop it, once it is closed but its subflows are not.
     pub(super) forget_at: Option<Instant>,
-    pub(super) last_heard: Instant,
+    pub(super) last_packet: Instant,
     /// When to check whether the client is idle.
     pub(super) idle_check: Instant,
     /// The entry in the set of timers, if there is one.
@@ -121,7 +121,7 @@ impl<A: Application> Slot<A> {
             finished: false,
             left_at: None,
             forget_at: None,
-            last_heard: now,
+            last_packet: now,
             idle_check: now + idle,
             timer: None,
             counted: false,
@@ -138,7 +138,7 @@ impl<A: Application> Slot<A> {
 
     /// Passes a segment to the endpoint and stores its payload.
     pub(super) fn handle_segment(&mut self, now: Instant, path: PathId, segment: &Segment, payload: &[u8]) {
-        self.last_heard = now;
+        self.last_packet = now;
         if segment.flags.contains(Flags::FIN)
             && let Some(record) = self.record(path, segment.destination_port, segment.source_port)
         {
@@ -346,7 +346,7 @@ impl<A: Application> Slot<A> {
             return None;
         }
         if self.idle_check <= now {
-            self.idle_check = self.last_heard + limits.idle;
+            self.idle_check = self.last_packet + limits.idle;
         }
         let forsaken = self.left_at.is_some_and(|at| at + limits.closing <= now);
         let why = if self.idle_check <= now {

@@ -4,7 +4,7 @@ use anabranch_units::{Duration, text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which of dash.js's two throughput-or-buffer rules is heard.
+/// Which of dash.js's two throughput-or-buffer rules applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {

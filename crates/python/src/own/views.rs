@@ -82,8 +82,8 @@ impl Subflow {
         self.view.oldest_sent.map(seconds)
     }
     #[getter]
-    fn heard_at(&self) -> f64 {
-        seconds(self.view.heard_at)
+    fn last_ack_at(&self) -> f64 {
+        seconds(self.view.last_ack_at)
     }
     #[getter]
     fn queued(&self) -> u64 {

@@ -1,5 +1,5 @@
-//! What schedulers that forecast arrivals ask of the connection: a list of what is in flight, subflows that are given up because nothing
-//! is heard of them, and events that explain decisions. Other schedulers ask for none of it, and it costs them nothing.
+//! What schedulers that forecast arrivals ask of the connection: a list of what is in flight, subflows that are given up because no
+//! acknowledgment arrives from them, and events that explain decisions. Other schedulers ask for none of it, and it costs them nothing.
 
 use super::deadline::Deadline;
 use super::outgoing::Outgoing;
@@ -43,7 +43,7 @@ pub(super) struct Foresight {
     pub until: Deadline,
     /// The list for the view, kept to reuse the allocation.
     flight: Vec<InFlight>,
-    /// Subflows that were given up and of which nothing was heard since.
+    /// Subflows that were given up and on which no data was acknowledged since.
     given_up: Vec<SubflowId>,
 }
 
@@ -76,7 +76,7 @@ impl Foresight {
 
     /// Data was acknowledged on a subflow: it works, and what the others have not sent again of its data need not be.
     #[inline]
-    pub fn heard(&mut self, subflow: &mut Subflow, outgoing: &mut Outgoing) {
+    pub fn answered(&mut self, subflow: &mut Subflow, outgoing: &mut Outgoing) {
         if !self.given_up.is_empty() {
             self.take_back(subflow, outgoing);
         }

@@ -219,10 +219,10 @@ impl Connection {
     #[inline]
     fn note_answer(&mut self, now: Instant, at: usize, advanced: bool) {
         let subflow = self.subflows.answered(at);
-        subflow.heard_at = now;
+        subflow.last_ack_at = now;
         if advanced || self.config.transport.failover == Failover::Upstream {
             subflow.recover();
-            self.foresight.heard(subflow, &mut self.outgoing);
+            self.foresight.answered(subflow, &mut self.outgoing);
         }
     }
 

@@ -80,9 +80,9 @@ impl Connection {
     fn check_silence(&mut self, at: usize) -> bool {
         let subflow = &mut self.subflows[at];
         if subflow.silent_periods == 0 {
-            subflow.silent_since = subflow.heard_at;
+            subflow.silent_since = subflow.last_ack_at;
             subflow.silent_periods = 1;
-        } else if subflow.heard_at == subflow.silent_since {
+        } else if subflow.last_ack_at == subflow.silent_since {
             subflow.silent_periods += 1;
             return self.check_stale(at);
         } else {

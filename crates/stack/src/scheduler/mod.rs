@@ -224,7 +224,7 @@ pub struct Sent {
     pub kind: SendKind,
 }
 
-/// A scheduler's answer about subflows from which nothing is heard.
+/// A scheduler's answer about subflows from which no acknowledgment arrives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Silence {
     /// Position of a subflow to be given up for now: the others send its data again, and it gets no new data until an

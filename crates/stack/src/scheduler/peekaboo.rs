@@ -184,8 +184,8 @@ impl Peekaboo {
                 continue;
             }
             // Nobody asks while there is nothing to send, so the acknowledgment may have come before now.
-            let heard = if subflow.heard_at > pending.at { subflow.heard_at.min(now) } else { now };
-            let reward = mbps(f64::from(pending.mss), heard.since(pending.at));
+            let acked = if subflow.last_ack_at > pending.at { subflow.last_ack_at.min(now) } else { now };
+            let reward = mbps(f64::from(pending.mss), acked.since(pending.at));
             self.arms[pending.action as usize].learn(&pending.x, reward);
         }
     }
@@ -271,7 +271,7 @@ mod tests {
         let sent = Sent { at: bed.connection.now, offset: 0, bytes: 1_000, kind: SendKind::New };
         bed.scheduler.on_sent(&sent, &subflow);
         bed.connection.now = at(ms(time_ms));
-        bed.subflows[position].heard_at = bed.connection.now;
+        bed.subflows[position].last_ack_at = bed.connection.now;
     }
 
     #[test]

@@ -136,7 +136,7 @@ pub(crate) struct Subflow {
     pub silent_periods: u32,
     pub silent_since: Instant,
     /// When the last acknowledgment arrived.
-    pub heard_at: Instant,
+    pub last_ack_at: Instant,
     /// A timeout alone keeps new data off (legacy Multipath TCP).
     pub rests_in_loss: bool,
     /// Everything before this offset was moved to other subflows already.
@@ -209,7 +209,7 @@ impl Subflow {
             potentially_failed: false,
             silent_periods: 0,
             silent_since: now,
-            heard_at: now,
+            last_ack_at: now,
             rests_in_loss: true,
             reinjected_until: 0,
             errands: Errands::default(),
@@ -360,7 +360,7 @@ impl Subflow {
             in_flight: self.sender.board().in_flight(),
             unrepaired: self.sender.board().lost().saturating_sub(self.sender.board().retransmitted()),
             oldest_sent: self.sender.board().front().map(|record| record.sent_at),
-            heard_at: self.heard_at,
+            last_ack_at: self.last_ack_at,
             queued: self.queued,
             outstanding,
             memory: self.memory.taken(payload, self.sender.board().packets_out(), self.queued_records),

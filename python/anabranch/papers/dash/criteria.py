@@ -9,7 +9,7 @@ from anabranch.experiments.claims import (
     Quantity,
     Value,
     above,
-    above_mark,
+    above_threshold,
     claim,
     digits,
     higher,
@@ -180,7 +180,7 @@ def beats(study: Study, winner: Case, loser: Case) -> Finding:
     """Better in bitrate or time on high quality, and for certain worse in neither."""
     found = [(metric, study.difference(winner, loser, metric)) for metric in (BITRATE, HIGH_QUALITY)]
     text = ", ".join(f"{metric.name} {digits(difference)} {metric.unit}" for metric, difference in found)
-    better = [above_mark(difference, 0.0) for _, difference in found]
+    better = [above_threshold(difference, 0.0) for _, difference in found]
     if any(difference.high < 0 for _, difference in found):
         outcome = Outcome.FAILS
     else:

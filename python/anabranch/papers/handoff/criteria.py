@@ -6,9 +6,9 @@ from anabranch.experiments.claims import (
     Finding,
     Quantity,
     Value,
-    above_mark,
+    above_threshold,
     at_most,
-    below_mark,
+    below_threshold,
     claim,
     digits,
     holds,
@@ -98,7 +98,7 @@ def undisturbed(study: Study, of: tuple[str, str, str]) -> Finding:
 def disturbed(study: Study, of: tuple[str, str, str]) -> Finding:
     """The lower end of the interval exceeds those limits."""
     underflows, discards, text = quality(study, of)
-    return Finding(text, above_mark(underflows, FEW_UNDERFLOWS) & above_mark(discards, FEW_DISCARDS))
+    return Finding(text, above_threshold(underflows, FEW_UNDERFLOWS) & above_threshold(discards, FEW_DISCARDS))
 
 
 @claim(
@@ -140,7 +140,8 @@ def differences(study: Study, of: Iterable[Case], more: Metric, less: Metric, te
         found = study.values(each, more) - study.values(each, less)
         difference = mean(found)
         yield Finding(
-            text.format(name=each.name, d=difference.estimate, half=difference.half_width), above_mark(difference, 0.0)
+            text.format(name=each.name, d=difference.estimate, half=difference.half_width),
+            above_threshold(difference, 0.0),
         )
 
 
@@ -177,7 +178,7 @@ def h4(study: Study) -> Found:
     for control in ("olia", "compound"):
         for flow in (0, 1):
             share, text = retransmitted_share(study, control, DFT, flow)
-            yield Finding(text, above_mark(share, SIGNIFICANT))
+            yield Finding(text, above_threshold(share, SIGNIFICANT))
     yield Value("first", retransmitted_share(study, "olia", DFT, 0)[0].estimate * 100)
 
 
@@ -192,7 +193,7 @@ def h5(study: Study) -> Found:
     for control in CONTROLS:
         for flow in (0, 1):
             share, text = retransmitted_share(study, control, GR, flow)
-            yield Finding(text, below_mark(share, VERY_FEW))
+            yield Finding(text, below_threshold(share, VERY_FEW))
 
 
 @claim(
@@ -241,7 +242,7 @@ def h8(study: Study) -> Found:
     lte, wifi = of_flow(1, "retransmissions"), of_flow(0, "retransmissions")
     for control in ("compound", "olia"):
         for scheduler in SCHEDULERS:
-            text = f"{control} {scheduler}: LTE − WiFi {{d:+.1f}} ± {{half:.1f}}"
+            text = f"{control} {scheduler}: LTE − WiFi {{d:+.1f}} ± {{half:.1f}} retransmissions"
             yield from differences(study, [case(CELLULAR, control, scheduler)], lte, wifi, text)
 
 
@@ -258,7 +259,7 @@ def h9(study: Study) -> Found:
     """Every control under DFT."""
     for scenario in (LIMITED, LARGE, CELLULAR):
         for control in CONTROLS:
-            text = f"{scenario} {control}: before − after {{d:+.1f}} ± {{half:.1f}}"
+            text = f"{scenario} {control}: before − after {{d:+.1f}} ± {{half:.1f}} retransmissions"
             yield from differences(study, [case(scenario, control, DFT)], BEFORE, AFTER, text)
 
 
@@ -281,7 +282,7 @@ def h10(study: Study) -> Found:
             for scheduler in SCHEDULERS:
                 d = study.difference(case(scenario, control, scheduler), case(scenario, "cubic", scheduler), RECOVERY)
                 words = f"{control} − cubic {d.estimate:+.2f} ± {d.half_width:.2f} s"
-                yield Finding(f"{scenario} {scheduler}: {words}", above_mark(d, 0.0))
+                yield Finding(f"{scenario} {scheduler}: {words}", above_threshold(d, 0.0))
 
 
 def added(row: Row) -> float:

@@ -10,9 +10,9 @@ from anabranch.experiments.claims import (
     Quantity,
     Value,
     above,
-    above_mark,
+    above_threshold,
     below,
-    below_mark,
+    below_threshold,
     claim,
     digits,
     higher,
@@ -216,7 +216,7 @@ def p3(study: Study) -> Found:
             yield settles(study, name, path)
         fast, slow = (study.values(pattern(name), deviation(path)) for path in (0, 1))
         d = paired(fast, slow)
-        yield Finding(f"{name}: deviation, fast − slow {digits(d)} kb/s", above_mark(d, 0.0))
+        yield Finding(f"{name}: deviation, fast − slow {digits(d)} kb/s", above_threshold(d, 0.0))
         for path, paper in enumerate(papers):
             yield quantity(study, pattern(name), sampled(path, "mean", "mean of sampled throughput"), paper)
         for path in (0, 1):
@@ -230,7 +230,7 @@ def hurts_most(study: Study, metric: Metric) -> Finding:
         return 100 - study.values(before((c2, 0.5)), metric) / study.values(alone(c2), metric) * 100
 
     d = paired(loss(500), loss(1000))
-    return Finding(f"{metric.name}, loss at 0.5, 500 − 1000: {digits(d)} points", above_mark(d, 0.0))
+    return Finding(f"{metric.name}, loss at 0.5, 500 − 1000: {digits(d)} points", above_threshold(d, 0.0))
 
 
 @claim(
@@ -341,7 +341,7 @@ def p7(study: Study) -> Found:
         (c2, ratio), most = max(gains.items(), key=lambda item: item[1].low)
         best[metric] = most.estimate
         text = f"{metric.name}: largest gain {digits(most)} %, at C2 {c2}, C1/C2 {ratio}"
-        yield Finding(text, above_mark(most, 0.0) & holds(most.estimate >= UP_TO_HALF))
+        yield Finding(text, above_threshold(most, 0.0) & holds(most.estimate >= UP_TO_HALF))
     for point in GAIN_POINTS:
         for case in (before(point), after(point)):
             yield quantity(study, case, BITRATE)
@@ -420,7 +420,7 @@ def balances_congestion(study: Study) -> Finding:
     others = [on_the_wire(f"traffic.{number}.goodput_bps", TCP_PAYLOAD) for number in (1, 2, 3, 4)]
     each = np.mean([study.values(case, other) for other in others], axis=0)
     text = f"{digits(mean(own))} kb/s, each competitor {digits(mean(each))} kb/s"
-    return Finding(f"goal 3, on the congested path: {text}", below_mark(paired(own, each), 0.0))
+    return Finding(f"goal 3, on the congested path: {text}", below_threshold(paired(own, each), 0.0))
 
 
 @claim(

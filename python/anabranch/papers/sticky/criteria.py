@@ -9,10 +9,10 @@ from anabranch.experiments.claims import (
     Outcome,
     Quantity,
     Value,
-    above_mark,
+    above_threshold,
     at_least,
     at_most,
-    below_mark,
+    below_threshold,
     claim,
     digits,
     holds,
@@ -87,7 +87,7 @@ Compare = Callable[[Study, str, Case, Case, Metric], Finding]
 def lower(study: Study, control: str, first: Case, second: Case, metric: Metric) -> Finding:
     """The interval of the differences lies below zero."""
     difference, text = compared(study, control, first, second, metric)
-    return Finding(text, below_mark(difference, 0.0))
+    return Finding(text, below_threshold(difference, 0.0))
 
 
 def alike(study: Study, control: str, first: Case, second: Case, metric: Metric) -> Finding:
@@ -232,18 +232,18 @@ def s6(study: Study) -> Found:
             difference = paired(study.values(dft, share(0)), study.values(dft, share(other)))
             favour.append(difference.estimate * 100)
             text = f"{control} under DFT, share of flow 1 − flow {other + 1}: {points(difference)}"
-            yield Finding(text, above_mark(difference, 0.0))
+            yield Finding(text, above_threshold(difference, 0.0))
         for scheduler in STICKY:
             first, third = (mean(moved(study, control, scheduler, path)) for path in (0, 2))
             text = f"{control} {scheduler}: flow 1 {points(first)}, flow 3 {points(third)}"
-            yield Finding(text, below_mark(first, 0.0) & above_mark(third, 0.0))
+            yield Finding(text, below_threshold(first, 0.0) & above_threshold(third, 0.0))
             yield lower(study, control, case(BASE, control, scheduler), dft, RETRANSMISSIONS)
     for coupled in ("lia", "olia"):
         for plain in ("cubic", "compound"):
             for scheduler in STICKY:
                 gain = paired(moved(study, coupled, scheduler, 2), moved(study, plain, scheduler, 2))
                 text = f"{scheduler}, gain of flow 3, {coupled} − {plain}: {points(gain)}"
-                yield Finding(text, above_mark(gain, 0.0))
+                yield Finding(text, above_threshold(gain, 0.0))
     yield Value("least", min(favour))
     yield Value("most", max(favour))
 
@@ -312,7 +312,7 @@ def s9(study: Study) -> Found:
             )
             d = paired(of_long, of_lossy)
             words = f"{d.estimate:.1f} ± {d.half_width:.1f}"
-            yield Finding(f"{control} {metric.name}, gain in 3p-150 − in 3p-50: {words}", below_mark(d, 0.0))
+            yield Finding(f"{control} {metric.name}, gain in 3p-150 − in 3p-50: {words}", below_threshold(d, 0.0))
     yield from coupled_alike(study, LONG)
 
 
@@ -347,7 +347,7 @@ def s10(study: Study) -> Found:
             continue
         area = mean(values)
         text = f"{metric.name}: area {area.estimate:.3f} ± {area.half_width:.3f} over {len(values)} sessions"
-        yield Finding(text, above_mark(area, USEFUL))
+        yield Finding(text, above_threshold(area, USEFUL))
 
 
 @claim(

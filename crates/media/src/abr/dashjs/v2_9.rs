@@ -90,7 +90,7 @@ impl AbrRule for DashJs29 {
             }
             Event::Seeked => self.insufficient.seeked(),
             Event::Shown { from, to } => self.dropped.shown(*from, *to, view.pictures),
-            // An aborted request leaves no trace in the metrics of 2.x; BOLA heard of it when it was abandoned.
+            // An aborted request leaves no trace in the metrics of 2.x; BOLA was informed when it was abandoned.
             Event::SegmentAborted(_) | Event::InitFinished | Event::BufferMeasured | Event::BufferState(_) => {}
         }
     }

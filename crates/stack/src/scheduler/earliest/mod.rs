@@ -10,7 +10,7 @@
 //! nothing it waits for a faster subflow, for a quarter of the least round trip at most. So while much is unsent every subflow is
 //! used, and the last bytes go where they arrive first: all subflows end together, also where a full segment takes a slow one long.
 //! When nothing is unsent, late data and data that another subflow would bring earlier is copied under a budget (`tail.rs`). A
-//! subflow of which nothing is heard is given up for the time being (`silence.rs`).
+//! subflow on which no acknowledgment arrives is given up for the time being (`silence.rs`).
 //!
 //! Source: ours; docs/validation/one-pipe.md has its measurements. ECF (Lim et al., CoNEXT 2017) asks the same question of two
 //! subflows by their windows, STTF (Hurtig et al., IEEE/ACM ToN 27(1), 2019) forecasts times of arrival without waiting.

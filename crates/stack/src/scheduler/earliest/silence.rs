@@ -1,4 +1,4 @@
-//! A subflow of which nothing is heard although something should be.
+//! A subflow on which no acknowledgment arrives although one is due.
 //!
 //! ```text
 //! expected = max(oldest transmission + srtt, drain + m, last acknowledgment)
@@ -53,7 +53,7 @@ impl Earliest {
         let subflow = &self.seen(subflow);
         let path = self.paths.of(subflow.id);
         let rate = path.rate(now, subflow);
-        let expected = (oldest + subflow.srtt).max(path.oldest_due(now, subflow)).max(subflow.heard_at);
+        let expected = (oldest + subflow.srtt).max(path.oldest_due(now, subflow)).max(subflow.last_ack_at);
         let allowance = subflow.srtt.mul_f64(OVERDUE).max(subflow.rttvar * 4).max(LEAST_OVERDUE);
         let pair = Duration::from_secs_f64(ACKED_TOGETHER * f64::from(subflow.mss) / rate);
         let lone = if subflow.outstanding <= u64::from(subflow.mss) { DELAYED_ACK } else { Duration::ZERO };

@@ -269,7 +269,7 @@ fn a_path_is_given_up_when_three_quarters_of_a_round_trip_more_bring_nothing() {
     assert_eq!(ask(&mut bed, deadline).give_up, Some(FAST));
     assert_eq!(reason(&mut bed), Some(ForecastReason::Silent));
     // A sign of life puts it off.
-    bed.subflows[FAST].heard_at = start + ms(150);
+    bed.subflows[FAST].last_ack_at = start + ms(150);
     assert_eq!(ask(&mut bed, deadline), Silence { give_up: None, until: Some(start + ms(150 + 75 + 20)) });
 }
 
