@@ -75,6 +75,32 @@ VARIANTS = {
     '`pace = "full"`': ('{ name = "cbbr", pace = "full" }', "earliest", "mptcp"),
     "both": ('{ name = "cbbr", pace = "full", ceiling = false }', "earliest", "mptcp"),
 }
+# The same bottleneck with ten times the rate, and its queues.
+FAST = {"link.bottleneck.rate": "100 Mb/s"}
+FAST_QUEUES = {"1 BDP": '"500 kB"', "2 BDP": '"1 MB"'}
+# Two links that nobody shares, with random loss.
+SEPARATE = """
+schema = 1
+duration = "120 s"
+warm_up = "20 s"
+[transport]
+scheduler = "earliest"
+congestion_control = "cbbr"
+opportunistic_retransmission = false
+penalisation = false
+receive_buffer = "8 MB"
+[link.fast]
+rtt = "40 ms"
+rate = "8 Mb/s"
+queue = "40 kB"
+[link.slow]
+rtt = "80 ms"
+rate = "4 Mb/s"
+queue = "40 kB"
+[[session]]
+start_spread = "1 s"
+"""
+RANDOM_LOSSES = ("0 %", "0.5 %", "1 %", "2 %", "5 %")
 # From seed to seed the competitors start this much later: no multiple of the round trip or of a packet's time.
 PHASE_S = 0.137
 
@@ -91,12 +117,14 @@ def goodput(flow: Mapping[str, Any], protocol: str) -> float:
     return float(flow["goodput_bps"]) * 1500 / PAYLOADS[protocol]
 
 
-def share(queue: str, competitor: tuple[str, int], sender: tuple[str, str, str], seed: int) -> tuple[float, float]:
+def share(
+    network: Mapping[str, str], competitor: tuple[str, int], sender: tuple[str, str, str], seed: int
+) -> tuple[float, float]:
     """The sender's rate over the competitors' mean, and the least competitor's over a fair share."""
     control, scheduler, protocol = sender
     others, count = competitor
     overrides = {
-        "link.bottleneck.queue": QUEUES[queue],
+        **network,
         "transport.congestion_control": control,
         "transport.scheduler": scheduler,
         "transport.protocol": protocol,
@@ -117,16 +145,19 @@ def shares_table(
     seeds: int,
     senders: Mapping[str, tuple[str, str, str]] = SENDERS,
     competitors: Sequence[tuple[str, int]] = COMPETITORS,
+    queues: Mapping[str, str] = QUEUES,
+    link: Mapping[str, str] | None = None,
 ) -> str:
-    """Shares at a common bottleneck."""
+    """Shares at a common bottleneck with these queues, and with what else its link has."""
     rows = []
-    for queue in QUEUES:
+    for queue, size in queues.items():
+        network = {**(link or {}), "link.bottleneck.queue": size}
         for competitor in competitors:
             row = [queue, f"{competitor[1]} {competitor[0]}"]
             for sender in senders.values():
                 with ThreadPoolExecutor() as pool:
                     found = list(
-                        pool.map(lambda seed, of=(queue, competitor, sender): share(*of, seed), range(1, seeds + 1))
+                        pool.map(lambda seed, of=(network, competitor, sender): share(*of, seed), range(1, seeds + 1))
                     )
                 mean, half = players.interval([ratio for ratio, _ in found])
                 least = statistics.mean(least for _, least in found)
@@ -138,6 +169,42 @@ def shares_table(
 def version_3_table(seeds: int) -> str:
     """The same for one flow of BBR version 3."""
     return shares_table(seeds, VERSION_3, (*COMPETITORS, ("bbr3", 1)))
+
+
+def fast_table(seeds: int) -> str:
+    """The same at ten times the rate."""
+    return shares_table(seeds, queues=FAST_QUEUES, link=FAST)
+
+
+def goodput_alone(overrides: Mapping[str, str], protocol: str, seed: int) -> float:
+    """The goodput over the separate links, of which plain TCP uses one."""
+    changes = {**overrides, "transport.protocol": protocol}
+    checked = _core.load(SEPARATE, name="separate", directory=None, overrides=tuple(changes.items()))
+    metrics = json.loads(_core.measure(checked, seed=seed, stop=_core.Stop()))["metrics"]
+    return goodput(metrics["sessions"][0], protocol)
+
+
+def losses_table(seeds: int) -> str:
+    """Over separate links with random loss, relative to a TCP on each."""
+    rows = []
+    for loss in RANDOM_LOSSES:
+        lossy = {
+            f"link.{name}.down.loss": f'{{ kind = "bernoulli", share = "{loss}", at = "entry" }}'
+            for name in ("fast", "slow")
+        }
+        row = [loss]
+        for control in ("bbr", "cubic"):
+            ratios = []
+            for seed in range(1, seeds + 1):
+                plain = {**lossy, "transport.congestion_control": control}
+                alone = [
+                    goodput_alone({**plain, "session.0.paths": f'["{name}"]'}, "tcp", seed) for name in ("fast", "slow")
+                ]
+                ratios.append(goodput_alone(lossy, "mptcp", seed) / sum(alone))
+            mean, half = players.interval(ratios)
+            row.append(f"{mean:.2f} ± {half:.2f}")
+        rows.append(row)
+    return markdown((f"random loss ({seeds} seeds)", "over two `bbr`", "over two `cubic`"), rows)
 
 
 def variants_table(seeds: int) -> str:
@@ -157,6 +224,8 @@ def silence_table(seeds: int) -> str:
 
 TABLES: dict[str, Callable[[int], str]] = {
     "shares": shares_table,
+    "shares-fast": fast_table,
+    "losses": losses_table,
     "bbr3": version_3_table,
     "variants": variants_table,
     "silence": silence_table,

@@ -5,7 +5,8 @@
     .venv/bin/python scripts/one-pipe.py --only grid --seeds 5 --every 7      one table, of every seventh test case
 
 The grid varies ratio, order, round trips, loss, queue and chunk. It is the part on which constants were chosen; the
-table `unseen` has the pairs of round trips on which they were not.
+table `unseen` has the pairs of round trips on which they were not. There is a chunk every second; in the tables
+`without-pauses` each one is requested as soon as the one before is complete.
 """
 
 from __future__ import annotations
@@ -74,6 +75,8 @@ class Case:
     loss: str
     queue: str
     chunk_kb: int
+    # From one request to the next, which waits until the chunk before it is complete.
+    interval: str = "1 s"
 
     @property
     def mean_rtt_ms(self) -> float:
@@ -106,8 +109,8 @@ class Case:
         return {**self.link("pipe", sum(self.rates_kbps), self.mean_rtt_ms), **self.chunk()}
 
     def chunk(self) -> dict[str, str]:
-        """The override of the chunk's size."""
-        return {"session.0.video.size": f"{self.chunk_kb} kB"}
+        """The overrides of the chunk's size and of the requests."""
+        return {"session.0.video.size": f"{self.chunk_kb} kB", "session.0.player.interval": self.interval}
 
 
 @dataclass(frozen=True)
@@ -161,14 +164,14 @@ def measured(scenario: str, overrides: Mapping[str, str], seeds: int) -> Sample:
     return Sample(tuple(sorted(times)), copied / max(total, 1))
 
 
-def cases(rtts: Sequence[tuple[int, int]]) -> Iterator[Case]:
-    """The grid over these pairs of round trips."""
+def cases(rtts: Sequence[tuple[int, int]], interval: str) -> Iterator[Case]:
+    """The grid over these pairs of round trips, with a chunk at every interval."""
     rates = []
     for ratio in RATIOS:
         slow = TOTAL_KBPS / (1 + ratio)
         rates += [(slow, TOTAL_KBPS - slow)] + ([(TOTAL_KBPS - slow, slow)] if ratio > 1 else [])
     for parts in itertools.product(rates, rtts, LOSSES, QUEUES, CHUNKS_KB):
-        yield Case(*parts)
+        yield Case(*parts, interval)
 
 
 @dataclass(frozen=True)
@@ -184,11 +187,11 @@ class Comparison:
         return self.ours.quantile(share) / self.pipe.quantile(share)
 
 
-def compare(rtts: Sequence[tuple[int, int]], seeds: int, every: int) -> list[Comparison]:
+def compare(rtts: Sequence[tuple[int, int]], interval: str, seeds: int, every: int) -> list[Comparison]:
     """Measures every n-th test case over these pairs of round trips."""
     pipes: dict[tuple[tuple[str, str], ...], Sample] = {}
     found = []
-    for case in itertools.islice(cases(rtts), 0, None, every):
+    for case in itertools.islice(cases(rtts, interval), 0, None, every):
         reference = tuple(case.one_pipe().items())
         if reference not in pipes:
             pipes[reference] = measured("pipe", dict(reference), seeds)
@@ -202,9 +205,9 @@ def share_of(found: Sequence[Comparison], quantile: float, bound: float) -> floa
     return statistics.mean(comparison.ratio(quantile) <= bound for comparison in found)
 
 
-def grid_table(rtts: Sequence[tuple[int, int]], seeds: int, every: int) -> str:
+def grid_table(rtts: Sequence[tuple[int, int]], interval: str, seeds: int, every: int) -> str:
     """What the grid comes to beside the bars, and which values are hard."""
-    found = compare(rtts, seeds, every)
+    found = compare(rtts, interval, seeds, every)
     medians = {quantile: statistics.median(c.ratio(quantile) for c in found) for quantile in (0.5, 0.9, 0.99)}
     copies = [c.ours.copied for c in found]
     possible = [least_ms(c.case) / c.ours.quantile(0.5) for c in found]
@@ -299,8 +302,10 @@ def row(rates: str, name: str, chunks: Sequence[Case], samples: Sequence[Sample]
 TABLES: dict[str, Callable[[int, int], str]] = {
     "senders": senders_table,
     "baselines": baselines_table,
-    "grid": lambda seeds, every: grid_table(TUNED_RTTS, seeds, every),
-    "unseen": lambda seeds, every: grid_table(UNSEEN_RTTS, seeds, every),
+    "grid": lambda seeds, every: grid_table(TUNED_RTTS, "1 s", seeds, every),
+    "unseen": lambda seeds, every: grid_table(UNSEEN_RTTS, "1 s", seeds, every),
+    "grid-without-pauses": lambda seeds, every: grid_table(TUNED_RTTS, "0 s", seeds, every),
+    "unseen-without-pauses": lambda seeds, every: grid_table(UNSEEN_RTTS, "0 s", seeds, every),
 }
 
 

@@ -572,6 +572,8 @@ class Player(TypedDict):
     """vlc: the largest growth of the playout delay (clock-jitter); 5 s."""
     duration: NotRequired[TimeText]
     """bulk, on-off: when to stop before the content ends; never where absent (on-off: 60 s)."""
+    interval: NotRequired[TimeText]
+    """on-off: the time from one request to the next, which waits until the response before it is complete; 1 s."""
     buffer: NotRequired[TimeText]
     """The buffered playing time at which the player pauses its requests: `stableBufferTime` (dash.js 2),
     `bufferTimeDefault` (5), or the capacity of the buffer (the others).

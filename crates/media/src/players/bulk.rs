@@ -1,7 +1,7 @@
 //! Downloads without a player's decisions: one body as fast as it comes (`bulk`), or the same one at every interval, as a player asks
 //! whose buffer is full (`on-off`). What arrives is read at once, so the receive window never limits the sender.
 
-use super::{Content, Player, PlayerSetup, SetupError, receive, refuse_dash, refuse_vlc};
+use super::{Content, FileOptions, Player, PlayerSetup, SetupError, receive, refuse, refuse_dash, refuse_vlc};
 use crate::http::{Exchange, Exchanges, HttpClient};
 use crate::stream::Stream;
 use anabranch_events::{Log, PlayerEvent};
@@ -9,7 +9,7 @@ use anabranch_units::{Duration, Instant};
 
 /// The body of an endless download: a pebibyte, a day at 100 Gb/s.
 const ENDLESS_BYTES: u64 = 1 << 50;
-/// Time from one request of `on-off` to the next.
+/// Default time from one request of `on-off` to the next.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Default duration of `on-off`.
 const ON_OFF_DURATION: Duration = Duration::from_secs(60);
@@ -35,6 +35,7 @@ pub(super) fn bulk(setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, SetupE
     let player = "bulk";
     refuse_dash(player, &setup.options)?;
     refuse_vlc(player, &setup.options)?;
+    refuse(player, &[("interval", setup.options.file.interval.is_some())])?;
     let body = match setup.content {
         Content::Bytes(bytes) => bytes,
         Content::Endless => ENDLESS_BYTES,
@@ -53,8 +54,9 @@ pub(super) fn on_off(setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, Setu
     let Content::Bytes(body) = setup.content else {
         return Err(SetupError::WrongContent { player, needs: "a number of bytes" });
     };
-    let duration = setup.options.file.duration.unwrap_or(ON_OFF_DURATION);
-    Ok(Box::new(Bulk::every(INTERVAL, body, duration, setup.exchanges.clone())))
+    let FileOptions { duration, interval, .. } = setup.options.file;
+    let (interval, duration) = (interval.unwrap_or(INTERVAL), duration.unwrap_or(ON_OFF_DURATION));
+    Ok(Box::new(Bulk::every(interval, body, duration, setup.exchanges.clone())))
 }
 
 impl Bulk {
@@ -203,6 +205,15 @@ mod tests {
         let whole = RESPONSE_HEADER_BYTES + 1_000;
         let events = watch(&mut player, &mut Pipe::default(), [(1_400, whole), (1_500, whole)], at_ms(2_500));
         assert_eq!(requests(&events), [at_ms(0), at_ms(1_400), at_ms(2_000)]);
+    }
+
+    #[test]
+    fn without_an_interval_it_asks_as_soon_as_the_response_is_complete() {
+        let mut player = Bulk::every(Duration::ZERO, 1_000, Duration::from_secs(60), Exchanges::new());
+        let whole = RESPONSE_HEADER_BYTES + 1_000;
+        let events =
+            watch(&mut player, &mut Pipe::default(), [(300, whole), (350, 900), (1_400, whole - 900)], at_ms(2_500));
+        assert_eq!(requests(&events), [at_ms(0), at_ms(300), at_ms(1_400)]);
     }
 
     #[test]

@@ -135,6 +135,8 @@ pub struct FileOptions {
     pub clock_jitter: Option<Duration>,
     /// bulk, on-off: when to stop before the content ends; never where absent (on-off: 60 s).
     pub duration: Option<Duration>,
+    /// on-off: the time from one request to the next, which waits until the response before it is complete; 1 s.
+    pub interval: Option<Duration>,
 }
 
 impl<'de> Deserialize<'de> for PlayerOptions {
@@ -226,7 +228,7 @@ pub static PLAYERS: Registry<Constructor> = Registry::new(&[
     },
     Entry {
         name: "on-off",
-        summary: "Downloads the same number of bytes every second, the next one at the earliest when the last is there.",
+        summary: "Downloads the same number of bytes at every interval, the next one at the earliest when the last is there.",
         source: "a player whose buffer is full",
         create: bulk::on_off,
     },
@@ -396,6 +398,9 @@ mod tests {
         let mut odd = setup(two_seconds());
         odd.options.file.duration = Some(Duration::from_secs(1));
         assert_eq!(build("vlc-2", &odd), Some(SetupError::UnknownOption { player: "vlc-2", option: "duration" }));
+        let mut odd = setup(Content::Endless);
+        odd.options.file.interval = Some(Duration::from_secs(1));
+        assert_eq!(build("bulk", &odd), Some(SetupError::UnknownOption { player: "bulk", option: "interval" }));
         let mut odd = setup(Content::Endless);
         odd.options.file.ring = Some(Bytes(1));
         assert_eq!(build("bulk", &odd), Some(SetupError::UnknownOption { player: "bulk", option: "ring" }));

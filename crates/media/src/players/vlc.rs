@@ -137,7 +137,10 @@ pub(super) fn build(
     setup: &PlayerSetup,
 ) -> Result<Box<dyn Player + Send>, SetupError> {
     refuse_dash(name, &setup.options)?;
-    refuse(name, &[("duration", setup.options.file.duration.is_some())])?;
+    refuse(
+        name,
+        &[("duration", setup.options.file.duration.is_some()), ("interval", setup.options.file.interval.is_some())],
+    )?;
     let Content::Progressive(frames) = &setup.content else {
         return Err(SetupError::WrongContent { player: name, needs: "a progressive video" });
     };

@@ -88,6 +88,7 @@ fn build(profile: Profile, setup: &PlayerSetup) -> Result<Box<dyn Player + Send>
         player,
         &[
             ("duration", options.file.duration.is_some()),
+            ("interval", options.file.interval.is_some()),
             ("fast_switch", options.dash.fast_switch.is_some() && !profile.can_switch_fast()),
         ],
     )?;
