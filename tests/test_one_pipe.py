@@ -45,8 +45,8 @@ def test_the_reference_has_the_sum_of_the_rates_and_the_weighted_round_trip(one_
 
 
 def test_the_grid_is_the_documented_one(one_pipe: ModuleType) -> None:
-    assert len(list(one_pipe.cases(one_pipe.TUNED_RTTS))) == 7 * 3 * 3 * 3 * 4
-    assert len(list(one_pipe.cases(one_pipe.UNSEEN_RTTS))) == 7 * 2 * 3 * 3 * 4
+    assert len(list(one_pipe.cases(one_pipe.TUNED_RTTS, "1 s"))) == 7 * 3 * 3 * 3 * 4
+    assert len(list(one_pipe.cases(one_pipe.UNSEEN_RTTS, "0 s"))) == 7 * 2 * 3 * 3 * 4
 
 
 def test_our_sender_is_near_the_pipe_on_unlike_paths(one_pipe: ModuleType) -> None:
