@@ -18,20 +18,39 @@ const volatile struct {
 
 struct mptcp_sock;
 
+static bool is_selected(struct bpf_sock_ops *context)
+{
+	switch (context->op) {
+	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
+		return !abr_selected.port;
+	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
+	case BPF_SOCK_OPS_RTT_CB:
+		return !abr_selected.port || context->local_port == abr_selected.port;
+	default:
+		return false;
+	}
+}
+
+/* A subflow gets the control when it is established. If it joins while a process is busy with its connection, the kernel takes it into the
+ * connection a little later, and then gives it the options of the connection if some were set since: its control, too. Data shows that it
+ * was taken in. So the control is set again after the first round trip with data, and not looked at any more. */
 SEC("sockops")
 int abr_select(struct bpf_sock_ops *context)
 {
-	bool accepted = context->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB;
 	struct bpf_sock *sk;
 	char name[16];
 
-	if (!accepted && context->op != BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB)
-		return 1;
-	if (abr_selected.port && (!accepted || context->local_port != abr_selected.port))
+	if (!is_selected(context))
 		return 1;
 	sk = context->sk;
 	if (!sk || !bpf_skc_to_mptcp_sock(sk))
 		return 1;
+	if (context->op != BPF_SOCK_OPS_RTT_CB)
+		bpf_sock_ops_cb_flags_set(context, context->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_RTT_CB_FLAG);
+	else if (context->data_segs_out == 0)
+		return 1;
+	else
+		bpf_sock_ops_cb_flags_set(context, context->bpf_sock_ops_cb_flags & ~BPF_SOCK_OPS_RTT_CB_FLAG);
 	for (int i = 0; i < 16; i++)
 		name[i] = abr_selected.name[i];
 	/* A control that is gone a moment later leaves the subflow with what it has. */
