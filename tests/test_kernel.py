@@ -158,18 +158,6 @@ SHIFT = {"seeds": 3, "duration_s": 180, "at_once": 3}
 SHIFT_BOUND = 0.9
 
 
-@pytest.mark.slow
-def test_each_subflow_of_a_thousand_connections_has_the_control(place: str) -> None:
-    """The kernel gives subflows that join while nginx is busy with their connection the connection's own control."""
-    load_script("kernel_clients")
-    costs = load_script("kernel_cost")
-    (sender,) = [one for one in costs.COST_SENDERS if one.control == "lia"]
-    done = run("attach", "--congestion-control", "lia", "--port", str(sender.port), "--bpf-file-system", place)
-    assert (done.returncode, done.stderr) == (0, "")
-    # It asserts the control of each subflow.
-    costs.cost(sender, 1000)
-
-
 @pytest.mark.campaign
 def test_lia_in_the_kernel_has_the_goals_of_rfc_6356(place: str) -> None:
     goals = load_script("kernel-goals")
