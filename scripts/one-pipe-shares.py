@@ -59,7 +59,9 @@ QUEUES = {
     # The thresholds of the CoNEXT'12 scenarios.
     "RED": '{ kind = "red", limit = "100 packets", min = "25 packets", max = "50 packets", max_probability = "10 %" }',
 }
-COMPETITORS = (("bbr", 1), ("cubic", 1), ("newreno", 1), ("cubic", 5))
+# The BBR of the reference is as fast as `cbbr`; Linux's is faster.
+REFERENCE = '{ name = "bbr", pace = "packets" }'
+COMPETITORS = ((REFERENCE, 1), ("bbr", 1), ("cubic", 1), ("newreno", 1), ("cubic", 5))
 # Which control, over which protocol and paths.
 SENDERS = {
     "`cbbr` over two subflows": ("cbbr", "earliest", "mptcp"),
@@ -68,12 +70,13 @@ SENDERS = {
 }
 # Beside the same and beside itself.
 VERSION_3 = {"one `bbr3`": ("bbr3", "min-rtt", "tcp")}
-# What the rules of `cbbr` that protect others cost and save.
+# What the rules of `cbbr` cost others and itself.
 VARIANTS = {
     "`cbbr`": SENDERS["`cbbr` over two subflows"],
+    "`competition = false`": ('{ name = "cbbr", competition = false }', "earliest", "mptcp"),
     "`ceiling = false`": ('{ name = "cbbr", ceiling = false }', "earliest", "mptcp"),
     '`pace = "full"`': ('{ name = "cbbr", pace = "full" }', "earliest", "mptcp"),
-    "both": ('{ name = "cbbr", pace = "full", ceiling = false }', "earliest", "mptcp"),
+    "the last two": ('{ name = "cbbr", pace = "full", ceiling = false }', "earliest", "mptcp"),
 }
 # The same bottleneck with ten times the rate, and its queues.
 FAST = {"link.bottleneck.rate": "100 Mb/s"}
@@ -153,7 +156,7 @@ def shares_table(
     for queue, size in queues.items():
         network = {**(link or {}), "link.bottleneck.queue": size}
         for competitor in competitors:
-            row = [queue, f"{competitor[1]} {competitor[0]}"]
+            row = [queue, f"{competitor[1]} {'bbr of the reference' if competitor[0] == REFERENCE else competitor[0]}"]
             for sender in senders.values():
                 with ThreadPoolExecutor() as pool:
                     found = list(

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! queue        every round trip of a round is above 1.2 r, and more than 2 packets longer than r
-//! share        w = b_i / Σ b over the subflows with data in flight, while there is a queue; 1 otherwise
+//! shared       others use the queue, or did shortly before; heedless: they pay no heed to losses (`competition.rs`)
+//! share        w = b_i / Σ b over the subflows with data in flight, while there is a queue or it is shared; 1 otherwise
 //! probing      g_p = 1 ± w²/4          window  g_w = 1 + w
 //! ceiling      h = 0.7 · the most packets in flight, after a round trip with 3 losses and more than 2 %;
-//!              h + w² after any other one; none above 3 b · r                              [packets]
+//!              h + w² after any other one; none above 3 b · r, or among heedless flows     [packets]
 //! round trip   a sample within 1.03 r + 0.5 ms keeps r; ProbeRtt keeps half of b · r in flight
-//! pace         counts the headers of packets, as links do, while there is no queue
+//! pace         counts the headers of packets, as links do, while there is no queue and none is shared, and among heedless flows
 //! Startup      ends after a round trip with 3 losses, or with no round trip below 1.5 r
 //! ```
 //! Without a queue there is nothing to share: a subflow that is alone on its link, or whose link is not full, is BBR.
@@ -15,13 +16,17 @@
 //! BBR; and they probe for bandwidth less than they would alone. The ceiling keeps a shallow queue from overflowing in each
 //! cycle. BBR paces some 5 % below the bandwidth, because its rate counts payload alone. That lets queues shrink, but where there is no
 //! queue it leaves the link idle.
+//! Both rules would leave nearly everything to a BBR beside it, which does not answer losses and fills what others leave. So they do not apply
+//! to a queue that such flows keep. And where the queue is shared with flows that heed losses, these are given time to grow again
+//! after a loss, before the subflows take what became free.
 //!
-//! Options: `pace = "full"` counts headers also while there is a queue, `ceiling = false` has no ceiling. Both are there to measure what
-//! these rules cost and save (docs/validation/one-pipe.md).
+//! Options: `pace = "full"` counts headers at all times, `ceiling = false` has no ceiling, and `competition = false` does not ask who else
+//! uses the queue. They are there to measure what these rules cost and save (docs/validation/one-pipe.md).
 //!
 //! Source: rules of our own upon BBR version 1 (`mod.rs`). The weights resemble those of RFC 6356; the ceiling follows
 //! `inflight_hi` of draft-ietf-ccwg-bbr, whose constants for losses and reductions it takes.
 
+use super::competition::Competition;
 use super::outputs::Pace;
 use super::rate::Rate;
 use super::{Bbr, MIN_WINDOW};
@@ -34,10 +39,11 @@ pub(in crate::congestion) const ENTRY: Entry = Entry {
     summary: "BBR whose subflows share one BBR's part of a common bottleneck, and heed heavy loss.",
     source: "ours, upon Cardwell et al., ACM Queue 2016, and draft-ietf-ccwg-bbr: docs/validation/one-pipe.md",
     create: |options, seed| {
-        options.expect_only(&["pace", "ceiling"])?;
+        options.expect_only(&["pace", "ceiling", "competition"])?;
         let drains = options.word("pace", &["drains", "full"])? == "drains";
         let heeds_heavy_loss = options.flag("ceiling", true)?;
-        let coupling = Coupling { drains, heeds_heavy_loss, ..Coupling::default() };
+        let competition = options.flag("competition", true)?.then(Competition::default);
+        let coupling = Coupling { drains, heeds_heavy_loss, competition, ..Coupling::default() };
         Ok(Box::new(Bbr { coupling: Some(coupling), ..Bbr::coupled(seed) }))
     },
 };
@@ -112,6 +118,8 @@ pub(super) struct Coupling {
     round: Round,
     /// The last round trip showed a queue.
     queued: bool,
+    /// Who else uses the queue; without the option `competition` nobody asks.
+    competition: Option<Competition>,
     /// Option `pace`: the pace leaves headers out while there is a queue, which drains it.
     drains: bool,
     /// Option `ceiling`: heavy loss limits the data in flight.
@@ -125,6 +133,7 @@ impl Default for Coupling {
             ceiling: None,
             round: Round::default(),
             queued: false,
+            competition: Some(Competition::default()),
             drains: true,
             heeds_heavy_loss: true,
         }
@@ -142,9 +151,17 @@ impl Coupling {
         1.0 + self.weight
     }
 
-    /// Whether the pace counts the headers of packets.
+    /// Whether the pace counts the headers of packets, as links do.
     pub(super) fn paces_whole_packets(&self) -> bool {
-        !(self.queued && self.drains)
+        !self.drains || self.is_heedless() || !(self.queued || self.is_shared())
+    }
+
+    fn is_shared(&self) -> bool {
+        self.competition.as_ref().is_some_and(Competition::is_shared)
+    }
+
+    fn is_heedless(&self) -> bool {
+        self.competition.as_ref().is_some_and(Competition::is_heedless)
     }
 
     /// Whether a sample shows that the least round trip still holds.
@@ -168,8 +185,13 @@ impl Coupling {
         let round = std::mem::take(&mut self.round);
         let stretch = round.stretch(min_rtt);
         self.queued = stretch.is_some_and(|stretch| stretch > QUEUED && (stretch - 1.0) * pipe > QUEUED_PACKETS);
-        self.weight = if self.queued { share } else { 1.0 };
-        if self.heeds_heavy_loss && round.lost_heavily() {
+        if let Some(competition) = &mut self.competition {
+            competition.end_round(stretch.filter(|_| self.queued).map(|stretch| stretch - 1.0), round.lost > 0);
+        }
+        self.weight = if self.queued || self.is_shared() { share } else { 1.0 };
+        if self.is_heedless() {
+            self.ceiling = None;
+        } else if self.heeds_heavy_loss && round.lost_heavily() {
             self.ceiling = Some(CUT * f64::from(round.peak));
         } else {
             let risen = self.ceiling.map(|ceiling| ceiling + RISE * self.weight * self.weight);
@@ -287,6 +309,32 @@ mod tests {
         coupling.drains = true;
         round(&mut coupling, 0.119, 0, 1.0);
         assert!(coupling.paces_whole_packets());
+    }
+
+    #[test]
+    fn a_shared_queue_is_remembered_and_a_heedless_one_is_answered() {
+        let mut coupling = Coupling::default();
+        (0..31).for_each(|_| assert!(round(&mut coupling, 0.2, 3, 0.5)));
+        assert_eq!(coupling.limit(1_000), 84);
+        assert!(!coupling.paces_whole_packets());
+        let mut steep = coupling;
+        // For 32 round trips the queue did not change, in spite of the losses.
+        round(&mut coupling, 0.2, 3, 0.5);
+        assert_eq!(coupling.limit(1_000), 1_000);
+        assert!(coupling.paces_whole_packets());
+        assert_eq!(coupling.window_gain(), 1.5, "the subflows share it nevertheless");
+        // It became shorter, and then there is none.
+        round(&mut steep, 0.16, 0, 0.5);
+        round(&mut steep, 0.1, 0, 0.5);
+        assert!(!steep.paces_whole_packets());
+        assert_eq!(steep.window_gain(), 1.5);
+        assert_eq!(steep.limit(1_000), 84);
+        let mut alone = Coupling { competition: None, ..Coupling::default() };
+        (0..40).for_each(|_| assert!(round(&mut alone, 0.2, 3, 0.5)));
+        assert!(!alone.paces_whole_packets());
+        round(&mut alone, 0.1, 0, 0.5);
+        assert!(alone.paces_whole_packets());
+        assert_eq!(alone.window_gain(), 2.0);
     }
 
     #[test]

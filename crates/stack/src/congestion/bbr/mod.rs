@@ -26,6 +26,7 @@
 //!   declares lost do not count for the policer.
 
 mod aggregation;
+mod competition;
 pub(super) mod coupling;
 mod outputs;
 mod policer;
