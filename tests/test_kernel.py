@@ -7,6 +7,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,7 +48,24 @@ def _place() -> Iterator[str]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         _remove_what_killed_tests_left()
         yield place
+        _wait_until_closed(place)
         _remove(place)
+
+
+# A connection whose peer is gone keeps its control until the kernel gives it up, which takes about a minute.
+CLOSED_S = 180.0
+
+
+def _wait_until_closed(place: str) -> None:
+    """Programs that connections still have would be in the way of the next test."""
+    until = time.monotonic() + CLOSED_S
+    while True:
+        status = _core.kernel_status(file_system=place)
+        left = sum(len(one["subflows"]) for one in status["attachments"]) + sum(status["draining_subflows"])
+        if left == 0:
+            return
+        assert time.monotonic() < until, f"{left} subflows are open {CLOSED_S:g} s after the test"
+        time.sleep(0.1)
 
 
 def _remove(place: str) -> None:
@@ -156,6 +174,18 @@ SHORT = {"seeds": 2, "duration_s": 120, "at_once": 4}
 # 0.12. The median of three leaves out a run that something disturbed. More than 0.9 has a probability below 0.001.
 SHIFT = {"seeds": 3, "duration_s": 180, "at_once": 3}
 SHIFT_BOUND = 0.9
+
+
+@pytest.mark.slow
+def test_each_subflow_of_a_thousand_connections_has_the_control(place: str) -> None:
+    """The kernel gives subflows that join while nginx is busy with their connection the connection's own control."""
+    load_script("kernel_clients")
+    costs = load_script("kernel_cost")
+    (sender,) = [one for one in costs.COST_SENDERS if one.control == "lia"]
+    done = run("attach", "--congestion-control", "lia", "--port", str(sender.port), "--bpf-file-system", place)
+    assert (done.returncode, done.stderr) == (0, "")
+    # It asserts the control of each subflow.
+    costs.cost(sender, 1000)
 
 
 @pytest.mark.campaign

@@ -12,7 +12,7 @@ use anabranch_kernel::{
 use anabranch_live::testnet::Family;
 use anabranch_stack::options::{Options, Value};
 use anabranch_units::PathId;
-use common::{Machine, Network, PORT, Protocol, kernel_objects, wait_until};
+use common::{LONGEST, Machine, Network, PORT, Protocol, wait_until, wait_until_freed};
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -44,9 +44,9 @@ fn wait_until_idle(machine: &Machine) -> Attachment {
     only(machine)
 }
 
-/// Nothing of ours is in the kernel any more. Programs and maps are freed a moment after their last user.
+/// Nothing of ours is in the kernel any more.
 fn assert_clean(machine: &Machine) {
-    wait_until("no program or map is left", || kernel_objects().is_empty());
+    wait_until_freed(LONGEST);
     assert!(attachments(machine.file_system()).expect("a status").is_empty());
     let names = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").expect("a list");
     assert!(!names.contains("anabranch_"), "{names}");

@@ -23,8 +23,11 @@ use std::time::Instant;
 /// A port that hardly anything else uses: outside of the tests' namespaces, a control that is attached to it would select it, too.
 pub const PORT: u16 = 7177;
 
-/// The longest that anything may take.
-const LONGEST: std::time::Duration = std::time::Duration::from_secs(30);
+/// The longest that anything else may take.
+pub const LONGEST: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// The longest that connections of an earlier test may keep its control. The kernel gives one up a minute after its peer is gone.
+const LINGERING: std::time::Duration = std::time::Duration::from_secs(180);
 
 /// One test at a time, of this process and of all (tests/test_kernel.py has the same file).
 static TURN: Mutex<()> = Mutex::new(());
@@ -56,6 +59,7 @@ impl Machine {
         let lock = File::options().create(true).append(true).open(LOCK).expect("a file");
         flock(&lock, FlockOperation::LockExclusive).expect("a lock");
         remove_what_killed_tests_left();
+        wait_until_freed(LINGERING);
         let file_system = std::env::temp_dir().join(format!("{PLACE}{}", std::process::id()));
         std::fs::create_dir_all(&file_system).expect("a directory");
         Machine { file_system, _lock: lock, _turn: turn }
@@ -99,7 +103,7 @@ impl Drop for Place {
 }
 
 /// Our programs and maps in the kernel, whoever has them.
-pub fn kernel_objects() -> Vec<String> {
+fn kernel_objects() -> Vec<String> {
     let programs = ProgInfoIter::default().map(|program| program.name.to_string_lossy().into_owned());
     let maps = MapInfoIter::default().map(|map| map.name.to_string_lossy().into_owned());
     programs.chain(maps).filter(|name| name.starts_with("abr_")).collect()
@@ -108,11 +112,26 @@ pub fn kernel_objects() -> Vec<String> {
 /// Waits for something that happens soon, and fails if it does not.
 #[track_caller]
 pub fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
+    wait_at_most(LONGEST, || if happened() { Ok(()) } else { Err(format!("it never happened that {what}")) });
+}
+
+/// Waits for a check to succeed, and fails with its last reason if that takes too long.
+#[track_caller]
+pub fn wait_at_most(limit: std::time::Duration, mut check: impl FnMut() -> Result<(), String>) {
     let began = Instant::now();
-    while !happened() {
-        assert!(began.elapsed() < LONGEST, "it never happened that {what}");
+    while let Err(reason) = check() {
+        assert!(began.elapsed() < limit, "{reason}");
         sleep(std::time::Duration::from_millis(5));
     }
+}
+
+/// Waits until nothing of ours is in the kernel; programs and maps are freed a moment after their last user.
+#[track_caller]
+pub fn wait_until_freed(limit: std::time::Duration) {
+    wait_at_most(limit, || {
+        let left = kernel_objects();
+        if left.is_empty() { Ok(()) } else { Err(format!("still in the kernel: {}", left.join(", "))) }
+    });
 }
 
 /// The lines of the kernel's log.
