@@ -43,7 +43,7 @@ class Pair:
         shell(self.client, "\n".join(client))
 
     def remove(self) -> None:
-        """Removes both, without connections: what these have still to send would keep them and their controls for minutes."""
+        """Removes both and their connections, which would keep their controls for minutes: they have data to send."""
         for name in (self.server, self.client):
             subprocess.run(inside(name, "ss", "--kill", "--tcp"), check=True, stdout=subprocess.DEVNULL)
         for name in (self.client, self.server):
