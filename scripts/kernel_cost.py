@@ -45,7 +45,8 @@ class Pair:
     def remove(self) -> None:
         """Removes both and their connections, which would keep their controls for minutes: they have data to send."""
         for name in (self.server, self.client):
-            subprocess.run(inside(name, "ss", "--kill", "--tcp"), check=True, stdout=subprocess.DEVNULL)
+            # A kernel without CONFIG_INET_DIAG_DESTROY refuses; the namespaces are removed nevertheless.
+            subprocess.run(inside(name, "ss", "--kill", "--tcp"), check=False, stdout=subprocess.DEVNULL)
         for name in (self.client, self.server):
             subprocess.run(["ip", "netns", "delete", name], check=True)
 

@@ -60,8 +60,7 @@ QUEUES = {
     "RED": '{ kind = "red", limit = "100 packets", min = "25 packets", max = "50 packets", max_probability = "10 %" }',
 }
 # The BBR of the reference is as fast as `cbbr`; Linux's is faster.
-REFERENCE = '{ name = "bbr", pace = "packets" }'
-COMPETITORS = ((REFERENCE, 1), ("bbr", 1), ("cubic", 1), ("newreno", 1), ("cubic", 5))
+COMPETITORS = ((players.REFERENCE, 1), ("bbr", 1), ("cubic", 1), ("newreno", 1), ("cubic", 5))
 # Which control, over which protocol and paths.
 SENDERS = {
     "`cbbr` over two subflows": ("cbbr", "earliest", "mptcp"),
@@ -156,7 +155,10 @@ def shares_table(
     for queue, size in queues.items():
         network = {**(link or {}), "link.bottleneck.queue": size}
         for competitor in competitors:
-            row = [queue, f"{competitor[1]} {'bbr of the reference' if competitor[0] == REFERENCE else competitor[0]}"]
+            row = [
+                queue,
+                f"{competitor[1]} {'bbr of the reference' if competitor[0] == players.REFERENCE else competitor[0]}",
+            ]
             for sender in senders.values():
                 with ThreadPoolExecutor() as pool:
                     found = list(

@@ -48,11 +48,13 @@ def _place() -> Iterator[str]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         _remove_what_killed_tests_left()
         yield place
-        _wait_until_closed(place)
-        _remove(place)
+        try:
+            _wait_until_closed(place)
+        finally:
+            _remove(place)
 
 
-# A connection whose peer is gone keeps its control until the kernel gives it up, which takes about a minute.
+# A closed connection whose peer does not answer keeps its control until the kernel gives it up, mostly for a minute.
 CLOSED_S = 180.0
 
 

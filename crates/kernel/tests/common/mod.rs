@@ -23,10 +23,10 @@ use std::time::Instant;
 /// A port that hardly anything else uses: outside of the tests' namespaces, a control that is attached to it would select it, too.
 pub const PORT: u16 = 7177;
 
-/// The longest that anything else may take.
+/// The longest that a step of a test may take.
 pub const LONGEST: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// The longest that connections of an earlier test may keep its control. The kernel gives one up a minute after its peer is gone.
+/// The longest that connections of an earlier test may keep its control. The kernel gives most of them up after a minute.
 const LINGERING: std::time::Duration = std::time::Duration::from_secs(180);
 
 /// One test at a time, of this process and of all (tests/test_kernel.py has the same file).
@@ -117,7 +117,7 @@ pub fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
 
 /// Waits for a check to succeed, and fails with its last reason if that takes too long.
 #[track_caller]
-pub fn wait_at_most(limit: std::time::Duration, mut check: impl FnMut() -> Result<(), String>) {
+fn wait_at_most(limit: std::time::Duration, mut check: impl FnMut() -> Result<(), String>) {
     let began = Instant::now();
     while let Err(reason) = check() {
         assert!(began.elapsed() < limit, "{reason}");

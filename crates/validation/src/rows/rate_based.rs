@@ -13,8 +13,10 @@ const PHASE_S: f64 = 0.137;
 const PIPE_KB: u32 = 50;
 
 /// The BBR that is as fast as `cbbr`, which is the reference of docs/validation/one-pipe.md, and Linux's.
-const REFERENCE: Competitor =
-    Competitor { name: "bbr of the reference", control: "{ name = \"bbr\", pace = \"packets\" }" };
+const REFERENCE: Competitor = Competitor {
+    name: "bbr of the reference",
+    control: "{ name = \"bbr\", pace = \"packets\", startup_losses = \"always\" }",
+};
 const LINUX: Competitor = Competitor { name: "bbr", control: "bbr" };
 const CUBIC: Competitor = Competitor { name: "cubic", control: "cubic" };
 const NEWRENO: Competitor = Competitor { name: "newreno", control: "newreno" };

@@ -4,7 +4,7 @@
 //! d         the queueing delay of a round trip: its least sample over the path's least round trip, minus 1
 //! shared    for 64 round trips after 16 in a row that had a queue
 //! heedless  the least d of the last 32 round trips, all with a queue, is above 0.7 of the largest,
-//!           unless in the last 160 of them a loss shortened the queue to less than 0.6 of the largest, for two in a row
+//!           unless in the last 160 round trips with a queue a loss shortened it, for two in a row, to less than 0.6 of the largest d
 //! ```
 //! `cbbr` sends below the bandwidth while there is a queue, so its own queue does not last: a queue that stays is kept by others.
 //! Flows that heed losses let it shrink at each loss, and their queue rises and falls. BBR fills the pipe up to a fixed number of
@@ -20,7 +20,8 @@
 const SHARED_AFTER: u32 = 16;
 /// Round trips for which this is remembered. A NewReno that halved its window at 10 Mb/s and 40 ms needs some 30 to fill the pipe again.
 const REMEMBERED: u32 = 64;
-/// Round trips over which the queue has to stay. With 16, one CUBIC got less than its bar; with 48, one BBR took more.
+/// Round trips over which the queue has to stay. With 16, `cbbr` took 1.4 of one CUBIC's rate at 10 Mb/s and 40 ms; with 48, it
+/// got 0.83 of one BBR's.
 const WINDOW: usize = 32;
 /// The least queueing delay, over the largest, of a queue that stays. BBR's probing alone makes it vary by about a tenth.
 const STEADY: f32 = 0.7;
@@ -34,7 +35,7 @@ const EFFECT: u32 = 5;
 const HEEDED: u32 = 160;
 
 /// The queue of the last round trips.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Competition {
     /// Queueing delays of the last round trips with a queue, at their number modulo the window.
     delays: [f32; WINDOW],
@@ -47,20 +48,6 @@ pub(super) struct Competition {
     heeded_for: u32,
     /// Round trips in a row with a shortened queue.
     short: u32,
-}
-
-impl Default for Competition {
-    fn default() -> Self {
-        Competition {
-            delays: [0.0; WINDOW],
-            queued: 0,
-            heedless: false,
-            shared_for: 0,
-            effect_for: 0,
-            heeded_for: 0,
-            short: 0,
-        }
-    }
 }
 
 impl Competition {
