@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -144,10 +145,12 @@ def chunks_table(records: Sequence[Record]) -> str:
                 named = (writes, sender.name, size)
                 own = [one for one in records if (one["writes"], one["sender"], one["size_kb"]) == named]
                 # The first chunk waits for the second subflow and for slow start: a viewer's manifest.
-                row.append(quantiles([1000 * time_s for one in own for time_s in one["times_s"][1:]]))
+                times_ms = [[1000 * time_s for time_s in one["times_s"][1:]] for one in own]
+                row.append(quantiles([time_ms for run in times_ms for time_ms in run]))
+                row.append(interval([statistics.median(run) for run in times_ms], 0))
             rows.append(row)
     runs = max(one["seed"] for one in records)
-    sizes = [f"{size} kB: p50 / p90 / p99, ms" for size in CHUNKS_KB]
+    sizes = [f"{size} kB: {number}" for size in CHUNKS_KB for number in ("p50 / p90 / p99, ms", "p50 of a run, ms")]
     return markdown(("nginx writes", f"sender ({runs} runs of {CHUNKS} chunks)", *sizes), rows, texts=2)
 
 
