@@ -19,6 +19,8 @@ BIN  := $(VENV)/bin
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PIP_CONSTRAINT := $(abspath requirements/constraints.txt)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Some machines forbid Python to keep what it compiles. The hundreds of processes of the tests would compile matplotlib and polars each.
+unexport PYTHONDONTWRITEBYTECODE
 
 MIN_RUST := 1.88
 
@@ -160,9 +162,10 @@ python: python-test ## Tests and checks of Python and of the documentation.
 
 RUST_TESTS = $(CARGO) test --workspace --locked $(FEATURES)
 
-# Without the flags of make, because rustdoc would look for a job server that is not for it.
+# Without the flags of make, because rustdoc would look for a job server that is not for it. Tests of the live suite wait most of the time,
+# so two of them run for each processor.
 rust-test: $(VENV)/.testable
-	env -u MAKEFLAGS -u MFLAGS $(LINTING) $(RUST_TESTS)
+	threads=$$((2 * $$(getconf _NPROCESSORS_ONLN))); env -u MAKEFLAGS -u MFLAGS RUST_TEST_THREADS=$$threads $(LINTING) $(RUST_TESTS)
 
 # Two processes, which take a module's tests at a time; live tests stay in one of them (tests/conftest.py).
 IN_PARALLEL = --numprocesses=2 --dist=loadgroup
@@ -198,7 +201,7 @@ rustdoc: ## Builds the pages of the crates; a broken link is an error. The slow 
 
 # All programs but that of the laws, and one that needs a feature of its own. They are chosen from the whole workspace, because a
 # package alone would be compiled anew, with other features.
-programs      := $(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs))))
+programs      := $(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs) $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs)))))
 SLOW_PROGRAMS  = --lib --bins --examples $(addprefix --test=,$(filter-out rows channel_model,$(programs)))
 
 # In the build of `make test`, whose debug assertions hold in ten thousand networks, too.
@@ -264,10 +267,10 @@ fuzz: ## Fuzzes the wire format and the endpoint, FUZZ_SECONDS=60 each; on a sta
 	fi
 
 matrix: ## curl from our server in every combination, and outages beside the kernel's: thirteen minutes, needs what the live suite needs.
-	ANABRANCH_MATRIX=1 $(CARGO) test --locked -p anabranch-live --test matrix --test failover -- --ignored --nocapture --test-threads=1
+	ANABRANCH_MATRIX=1 $(CARGO) test --locked -p anabranch-live --test live -- matrix:: failover:: --ignored --nocapture --test-threads=1
 
 uploads: ## 304 uploads of 1 to 50 MB through our server to nginx, each beside the kernel's own proxy: half an hour.
-	ANABRANCH_MATRIX=1 $(CARGO) test --locked -p anabranch-live --test uploads -- --include-ignored --nocapture --test-threads=1
+	ANABRANCH_MATRIX=1 $(CARGO) test --locked -p anabranch-live --test live -- uploads:: --include-ignored --nocapture --test-threads=1
 
 SOAK_MINUTES ?= 45
 

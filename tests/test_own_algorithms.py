@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -295,14 +296,20 @@ def test_a_kernel_that_serves_has_algorithms_of_its_own(silly: str, tmp_path: Pa
         run(scenario, folder=tmp_path, server="kernel")
 
 
-def test_an_edited_module_is_another_run_with_another_key(silly: str, tmp_path: Path) -> None:
+def test_an_edited_module_is_another_run_with_another_key(
+    silly: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within the second in which the file was written, and of the same length: a compiled file would look current."""
     from anabranch.experiments import keys
 
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    written_s = (tmp_path / "silly.py").stat().st_mtime_ns // 1_000_000_000
     scenario = with_algorithm("scheduler", silly)
     loaded = session.load(scenario)
     before, key = anabranch.run(scenario).outcome.metrics_json, keys.of_scenario(loaded)
     assert [name for name, _ in sources.of_scenario(loaded)] == ["silly"]
-    write(tmp_path, "silly", SILLY.replace("0.5", "0.125"))
+    write(tmp_path, "silly", SILLY.replace("0.5", "0.1"))
+    os.utime(tmp_path / "silly.py", ns=(0, written_s * 1_000_000_000))
     again = session.load(scenario)
     assert keys.of_scenario(again) != key
     assert anabranch.run(scenario).outcome.metrics_json != before

@@ -175,7 +175,7 @@ def check_options(name: str, cls: type[Algorithm], options: Mapping[str, Any]) -
 
 
 def _import(name: str, module_name: str, directory: Path | None) -> ModuleType:
-    with _looking_in(directory):
+    with _looking_in(directory), _without_bytecode():
         try:
             _forget_namesake(module_name, directory)
             module = importlib.import_module(module_name)
@@ -239,6 +239,17 @@ def _looking_in(directory: Path | None) -> Iterator[None]:
         yield
     finally:
         sys.path[:] = before
+
+
+@contextmanager
+def _without_bytecode() -> Iterator[None]:
+    """Keeps no compiled files: Python takes one for current if the source has the same second and length."""
+    before = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
 
 
 def _file_of(module: ModuleType) -> str:

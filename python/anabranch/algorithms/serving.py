@@ -7,8 +7,7 @@ that is being edited must not reach clients. Objects of the classes of before go
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -31,8 +30,7 @@ def import_anew(algorithms: Sequence[tuple[str, str]], directory: Path | None) -
     """
     forgotten = _forget([name for _, name in algorithms], directory)
     try:
-        with _without_bytecode():
-            return [_find(kind, name, directory) for kind, name in algorithms]
+        return [_find(kind, name, directory) for kind, name in algorithms]
     except BaseException:
         sys.modules.update(forgotten)
         raise
@@ -70,14 +68,3 @@ def _home(top: str) -> Path | None:
         return None
     path = Path(file).resolve()
     return path.parent.parent if path.stem == "__init__" else path.parent
-
-
-@contextmanager
-def _without_bytecode() -> Iterator[None]:
-    """Keeps no compiled files: Python takes one for current if the source has the same second and length."""
-    before = sys.dont_write_bytecode
-    sys.dont_write_bytecode = True
-    try:
-        yield
-    finally:
-        sys.dont_write_bytecode = before

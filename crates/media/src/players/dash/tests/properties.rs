@@ -162,23 +162,37 @@ fn check_metrics(session: &Session, video: &DashVideo, viewer: &crate::ViewerRep
     Ok(())
 }
 
+fn check_session(case: &Case) -> Result<(), TestCaseError> {
+    let (video, link) = (case.video(), case.link());
+    let give_up = Some(if case.drain { GiveUp::Drain } else { GiveUp::Cancel });
+    let options = DashOptions { give_up, ..DashOptions::default() };
+    let session = run(case.player, &video, options, &link, 36_000_000);
+    prop_assert!(session.finished, "not finished after ten hours");
+    check_requests(&session, &video)?;
+    check_showing(&session, &video)?;
+    check_levels(&session, &video)?;
+    let viewer = session.viewer();
+    let sum = viewer.startup_s.unwrap_or(f64::NAN) + viewer.played_s + viewer.stall_s;
+    prop_assert!((sum - session.end.as_secs_f64()).abs() < 1e-6, "{sum} s of {}", session.end);
+    check_metrics(&session, &video, &viewer)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn sessions_are_sound(case in cases()) {
-        let (video, link) = (case.video(), case.link());
-        let give_up = Some(if case.drain { GiveUp::Drain } else { GiveUp::Cancel });
-        let options = DashOptions { give_up, ..DashOptions::default() };
-        let session = run(case.player, &video, options, &link, 36_000_000);
-        prop_assert!(session.finished, "not finished after ten hours");
-        check_requests(&session, &video)?;
-        check_showing(&session, &video)?;
-        check_levels(&session, &video)?;
-        let viewer = session.viewer();
-        let sum = viewer.startup_s.unwrap_or(f64::NAN) + viewer.played_s + viewer.stall_s;
-        prop_assert!((sum - session.end.as_secs_f64()).abs() < 1e-6, "{sum} s of {}", session.end);
-        check_metrics(&session, &video, &viewer)?;
+        check_session(&case)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    #[ignore = "slow suite: two thousand sessions"]
+    fn many_sessions_are_sound(case in cases()) {
+        check_session(&case)?;
     }
 }
 

@@ -1,13 +1,10 @@
 //! Downloads that begin together get the same share.
-#![cfg(feature = "serve")]
 
-mod common;
-
+use crate::common::kernel;
+use crate::common::require;
+use crate::common::site::{Plan, Root};
 use anabranch_live::testnet::Family;
 use anabranch_units::{Bandwidth, Duration};
-use common::kernel;
-use common::require;
-use common::site::{Plan, Root};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

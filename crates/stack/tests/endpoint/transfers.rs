@@ -1,11 +1,9 @@
 //! Whole transfers: a server sends, a client reads, and the networks fail meanwhile.
 
-mod common;
-
+use crate::common::{Pair, Path, config, secs};
 use anabranch_events::{SendKind, TransportEvent};
 use anabranch_stack::connection::Protocol;
 use anabranch_units::{Duration, Instant};
-use common::{Pair, Path, config, secs};
 
 const MIB: u64 = 1 << 20;
 

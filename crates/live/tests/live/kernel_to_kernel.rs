@@ -1,16 +1,14 @@
 //! The links alone, without our endpoint: a kernel at both ends must measure the configured links.
 
-mod common;
-
+use crate::common::capture::{self, CaptureFile};
+use crate::common::kernel::{self, Download, Listener, MPTCP, TCP};
+use crate::common::{content, require, while_emulating};
 use anabranch_live::requirements::{NSTAT, TSHARK};
 use anabranch_live::{
     Clock, Emulator, EmulatorReport, End, Far, Link, NoHost, Script, Step, Tap, When, testnet, testnet::Family,
 };
 use anabranch_network::{Change, Direction, DirectionConfig, QueueConfig, Streams};
 use anabranch_units::{Bandwidth, Duration, LinkDirection, PathId, PerDirection};
-use common::capture::{self, CaptureFile};
-use common::kernel::{self, Download, Listener, MPTCP, TCP};
-use common::{content, require, while_emulating};
 
 /// Rate in Mb/s and one-way delay in ms, the same in both directions, with a queue of 64 kB.
 fn directions(path: usize, (rate, delay): (u64, u64)) -> PerDirection<Direction<anabranch_live::BytesPacket>> {

@@ -5,12 +5,10 @@
 //!
 //! A failure prints the command that replays its case.
 
-mod common;
-
+use crate::common::{Pair, Path, Pipe, Seeded, config, secs};
 use anabranch_stack::connection::{Choice, Commit, Failover, Protocol, ReceiveBuffer};
 use anabranch_stack::{Config, congestion, path_policy, scheduler};
 use anabranch_units::{Bandwidth, Bytes, Duration, Instant, PathId};
-use common::{Pair, Path, Pipe, Seeded, config, secs};
 
 /// After this the network is whole, and stays so.
 const HEALED_AT: Instant = Instant::from_nanos(40_000_000_000);
@@ -216,7 +214,7 @@ fn run_cases(cases: impl Iterator<Item = u64>) {
             Err(panic) => panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "panicked".into()),
         };
         panic!(
-            "case {case}: {failure}\nreplay: ANABRANCH_CASE={case} cargo test -p anabranch-stack --test random one_case -- --ignored --nocapture"
+            "case {case}: {failure}\nreplay: ANABRANCH_CASE={case} cargo test -p anabranch-stack --test endpoint one_case -- --ignored --nocapture"
         );
     }
 }

@@ -1,20 +1,18 @@
 //! Checks that tshark, on which the other tests rely, reports faults.
 
-mod common;
-
+use crate::common::capture::{self, CaptureFile};
+use crate::common::require;
 use anabranch_live::requirements::TSHARK;
 use anabranch_segment::{DataSeq, Dss, Flags, Segment};
 use anabranch_units::Instant;
 use anabranch_wire::capture::{Capture, PacketDirection};
-use common::capture::{self, CaptureFile};
-use common::require;
 use std::fs::File;
 use std::panic::catch_unwind;
 
 /// A capture of one acknowledgment with DSS, after `change` to its bytes; its checksum is right unless `change` comes `late`.
 fn capture_of(name: &str, late: bool, change: impl Fn(&mut [u8])) -> CaptureFile {
     let mut segment = Segment::new(Flags::ACK);
-    segment.source_port = common::kernel::PORT;
+    segment.source_port = crate::common::kernel::PORT;
     segment.dss = Some(Dss { data_ack: Some(DataSeq { value: 7, wide: true }), mapping: None, data_fin: false });
     let mut packet = [0; 128];
     let address = [10, 1, 0, 2].into();

@@ -1,15 +1,13 @@
 //! Our endpoint serves the unmodified kernel over two paths: every byte arrives, both paths are used, and neither
 //! the kernel nor tshark reports a fault in our segments.
 
-mod common;
-
+use crate::common::kernel::{self, Download, MPTCP, TCP};
+use crate::common::served::{Case, FOUR_MEGABYTES, Outcome, TEN_MEGABYTES, curl, http_head};
+use crate::common::{capture, content, require};
 use anabranch_live::requirements::{CURL, MPTCPIZE, NSTAT, TSHARK};
 use anabranch_live::{Middlebox, Netns, Step, Strip, When, testnet::Family};
 use anabranch_network::{Change, DirectionConfig, LossConfig, Probability, Reordering};
 use anabranch_units::{Duration, LinkDirection, PathId};
-use common::kernel::{self, Download, MPTCP, TCP};
-use common::served::{Case, FOUR_MEGABYTES, Outcome, TEN_MEGABYTES, curl, http_head};
-use common::{capture, content, require};
 
 fn download(namespace: &Netns) -> Download {
     kernel::download(namespace, Family::V4.server(), MPTCP)

@@ -1,11 +1,9 @@
 //! The handshake, segment by segment: MP_CAPABLE, MP_JOIN, HMACs, fallback (RFC 8684 sections 3.1, 3.2 and 3.7).
 
-mod common;
-
+use crate::common::config;
+use crate::common::talk::*;
 use anabranch_segment::{CapableFlags, Flags, MptcpOption};
 use anabranch_stack::connection::Protocol;
-use common::config;
-use common::talk::*;
 
 const NOTHING: [&str; 0] = [];
 

@@ -1,13 +1,11 @@
 //! Data, segment by segment: windows, mappings, acknowledgments at both levels, the end (RFC 8684 section 3.3).
 
-mod common;
-
+use crate::common::talk::*;
+use crate::common::{Pair, Path, config, secs};
 use anabranch_events::TransportEvent;
 use anabranch_segment::Flags;
 use anabranch_stack::connection::{Placed, Protocol};
 use anabranch_units::{Bytes, Duration, Instant, LinkDirection};
-use common::talk::*;
-use common::{Pair, Path, config, secs};
 
 const NOTHING: [&str; 0] = [];
 

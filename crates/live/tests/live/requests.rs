@@ -1,16 +1,13 @@
 //! Requests for files that are unusual or hostile: the answers stand beside nginx's, and every difference has a reason.
-#![cfg(feature = "serve")]
 
-mod common;
-
+use crate::common::kernel;
+use crate::common::nginx::Nginx;
+use crate::common::require;
+use crate::common::site::{Plan, Root};
 use anabranch_live::Netns;
 use anabranch_live::requirements::NGINX;
 use anabranch_live::serve::{Options, Visible};
 use anabranch_live::testnet::Family;
-use common::kernel;
-use common::nginx::Nginx;
-use common::require;
-use common::site::{Plan, Root};
 use std::fs::{self, FileTimes};
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -2,20 +2,17 @@
 //! kernel's Multipath TCP, with the same links and the same origin.
 //!
 //! `make uploads` runs the whole: 304 uploads of 1 to 50 MB each way. A few small ones belong to the live suite.
-#![cfg(feature = "serve")]
 
-mod common;
-
+use crate::common::kernel::PORT;
+use crate::common::nginx::Nginx;
+use crate::common::site::{Plan, Root, start};
+use crate::common::{content, require, while_emulating};
 use anabranch_live::requirements::{NGINX, NSTAT, OPENSSL, PYTHON, TC};
 use anabranch_live::serve::Content;
 use anabranch_live::testnet::{self, Family};
 use anabranch_live::{Clock, Emulator, Netns, NoHost, Script, Step, Tap, When};
 use anabranch_network::Change;
 use anabranch_units::{Bandwidth, Duration, Instant, LinkDirection, PathId};
-use common::kernel::PORT;
-use common::nginx::Nginx;
-use common::site::{Plan, Root, start};
-use common::{content, require, while_emulating};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -188,10 +185,10 @@ fn through_the_kernel<T>(trouble: Trouble, work: impl FnOnce(&Way<'_>) -> T) -> 
 struct Source(PathBuf, Vec<u8>);
 
 impl Source {
-    fn new(len: usize) -> Self {
+    fn new(name: &str, len: usize) -> Self {
         let mut bytes = vec![0; len];
         content::fill(len as u64, &mut bytes);
-        let path = std::env::temp_dir().join(format!("anabranch-{}-source-{len}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("anabranch-{}-source-{name}", std::process::id()));
         std::fs::write(&path, &bytes).expect("a file");
         Source(path, bytes)
     }
@@ -206,17 +203,35 @@ impl Drop for Source {
 /// The length of the uploads of the live suite: some seconds for all of them.
 const SMALL: usize = 1_500_000;
 
-#[test]
-fn uploads_arrive_whole_half_closed_or_not_with_loss_cuts_and_a_slow_origin() {
+/// Uploads in each manner arrive whole.
+fn assert_whole(trouble: Trouble) {
     require!(&[NSTAT, NGINX, OPENSSL, PYTHON, TC]);
-    let source = Source::new(SMALL);
-    for trouble in Trouble::ALL {
-        through_ours(trouble, |way| {
-            for manner in Manner::all() {
-                way.upload(trouble, manner, &source.0, &source.1);
-            }
-        });
-    }
+    let source = Source::new(&format!("{trouble:?}"), SMALL);
+    through_ours(trouble, |way| {
+        for manner in Manner::all() {
+            way.upload(trouble, manner, &source.0, &source.1);
+        }
+    });
+}
+
+#[test]
+fn uploads_arrive_whole_half_closed_or_not() {
+    assert_whole(Trouble::Nothing);
+}
+
+#[test]
+fn uploads_arrive_whole_with_loss() {
+    assert_whole(Trouble::Loss);
+}
+
+#[test]
+fn uploads_arrive_whole_with_cuts() {
+    assert_whole(Trouble::Cut);
+}
+
+#[test]
+fn uploads_arrive_whole_with_a_slow_origin() {
+    assert_whole(Trouble::SlowOrigin);
 }
 
 /// Uploads for each trouble and manner: 304 in all.
@@ -253,7 +268,7 @@ fn pair(ours: &Way<'_>, kernels: &Way<'_>, trouble: Trouble, manner: Manner, sou
 #[test]
 #[ignore = "`make uploads` runs it: half an hour"]
 fn no_upload_is_three_times_as_slow_as_through_the_kernel_s_proxy() {
-    if !common::asked_for() {
+    if !crate::common::asked_for() {
         return;
     }
     require!(&[NSTAT, NGINX, OPENSSL, PYTHON, TC]);
@@ -263,7 +278,7 @@ fn no_upload_is_three_times_as_slow_as_through_the_kernel_s_proxy() {
         through_ours(trouble, |ours| {
             through_the_kernel(trouble, |kernels| {
                 for (i, manner) in (0..EACH).flat_map(|i| Manner::all().map(move |manner| (i, manner))) {
-                    let source = Source::new(length(i));
+                    let source = Source::new("compared", length(i));
                     let mut tries = vec![pair(ours, kernels, trouble, manner, &source)];
                     if tries[0] > MOST_RATIO {
                         tries.extend((0..AGAIN).map(|_| pair(ours, kernels, trouble, manner, &source)));

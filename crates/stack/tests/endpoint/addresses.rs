@@ -1,11 +1,9 @@
 //! Addresses, advertised and withdrawn (RFC 8684 section 3.4).
 
-mod common;
-
+use crate::common::talk::*;
+use crate::common::{Pair, Path, secs};
 use anabranch_segment::{MptcpOption, RemovedAddresses};
 use anabranch_units::PathId;
-use common::talk::*;
-use common::{Pair, Path, secs};
 use std::net::{IpAddr, Ipv6Addr};
 
 const NOTHING: [&str; 0] = [];

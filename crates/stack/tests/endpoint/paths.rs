@@ -1,15 +1,13 @@
 //! Several subflows: priorities, removed addresses, ends of subflows and of the connection, and data that moves to
 //! another subflow.
 
-mod common;
-
+use crate::common::talk::*;
+use crate::common::{Pair, Path, Seeded, config, secs};
 use anabranch_events::{SendKind, TransportEvent};
 use anabranch_segment::{Flags, MptcpOption, RemovedAddresses};
 use anabranch_stack::Connection;
 use anabranch_stack::connection::{Commit, Protocol};
 use anabranch_units::{LinkDirection, PathId};
-use common::talk::*;
-use common::{Pair, Path, Seeded, config, secs};
 
 const NOTHING: [&str; 0] = [];
 

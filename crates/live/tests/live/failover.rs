@@ -1,16 +1,14 @@
 //! Upstream Linux's scheduler and its way with a path that goes silent: the kernel at both ends of our links, beside the
 //! simulation of the same. `docs/validation/wire.md` records the results.
 
-mod common;
-
+use crate::common::kernel::{self, Listener, MPTCP};
+use crate::common::{asked_for, content, require, while_emulating};
 use anabranch_live::requirements::NSTAT;
 use anabranch_live::{Clock, Emulator, Far, Link, NoHost, Script, Step, Tap, When, testnet, testnet::Family};
 use anabranch_network::{Change, Direction, DirectionConfig, QueueConfig, Streams};
 use anabranch_observation::{Column, EventColumns};
 use anabranch_sim::RunOptions;
 use anabranch_units::{Bandwidth, Duration, Instant, LinkDirection, PathId, PerDirection};
-use common::kernel::{self, Listener, MPTCP};
-use common::{asked_for, content, require, while_emulating};
 
 /// A silent cut of a path, and its restoration.
 #[derive(Clone, Copy)]

@@ -1,7 +1,5 @@
 //! Namespaces and devices are created and removed with their owners.
 
-mod common;
-
 use anabranch_live::{Netns, Tun};
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -12,7 +10,7 @@ fn exists(name: &str) -> bool {
 
 #[test]
 fn a_namespace_vanishes_with_its_owner_even_after_a_panic() {
-    common::require!(&[]);
+    crate::common::require!(&[]);
     let first = Netns::create("drop me!").unwrap();
     let second = Netns::create("drop me!").unwrap();
     assert_ne!(first.name(), second.name());
@@ -32,7 +30,7 @@ fn a_namespace_vanishes_with_its_owner_even_after_a_panic() {
 
 #[test]
 fn a_sweep_removes_what_a_dead_process_left_and_nothing_else() {
-    common::require!(&[]);
+    crate::common::require!(&[]);
     let alive = Netns::create("alive").unwrap();
     // A process that has ended, so that its id is unused.
     let mut child = std::process::Command::new("true").spawn().unwrap();
@@ -46,7 +44,7 @@ fn a_sweep_removes_what_a_dead_process_left_and_nothing_else() {
 
 #[test]
 fn settings_apply_inside_only() {
-    common::require!(&[]);
+    crate::common::require!(&[]);
     let read = || std::fs::read_to_string("/proc/sys/net/ipv4/ip_default_ttl").unwrap().trim().to_owned();
     let outside = read();
     let namespace = Netns::create("sysctl").unwrap();
@@ -61,7 +59,7 @@ fn settings_apply_inside_only() {
 
 #[test]
 fn packets_pass_through_a_device_both_ways() {
-    common::require!(&[]);
+    crate::common::require!(&[]);
     let namespace = Netns::create("tun").unwrap();
     assert!(Tun::create(&namespace, "a-name-that-is-too-long").is_err());
     let tun = Tun::create(&namespace, "t0").unwrap();

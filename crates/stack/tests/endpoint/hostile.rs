@@ -3,8 +3,7 @@
 //!
 //! A case is one number; a failure prints it.
 
-mod common;
-
+use crate::common::{Pair, Path, Seeded, config};
 use anabranch_segment::{
     CapableFlags, DataSeq, Dss, Flags, MAX_OPTIONS_LEN, Mapping, MptcpOption, RemovedAddresses, ResetReason, SackBlock,
     Segment, SynOptions, Timestamps,
@@ -12,7 +11,6 @@ use anabranch_segment::{
 use anabranch_stack::connection::{Commit, Failover, Protocol};
 use anabranch_stack::{Connection, Transmit};
 use anabranch_units::{Duration, Instant, LinkDirection, PathId, SeqNumber};
-use common::{Pair, Path, Seeded, config};
 
 struct Draw(Seeded);
 

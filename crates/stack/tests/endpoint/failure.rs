@@ -1,11 +1,9 @@
 //! Failures, segment by segment: forged resets, bad mappings, and silent subflows as in upstream Linux.
 
-mod common;
-
+use crate::common::talk::*;
 use anabranch_events::{SendKind, TransportEvent};
 use anabranch_segment::{Flags, MptcpOption};
 use anabranch_stack::connection::Failover;
-use common::talk::*;
 
 const NOTHING: [&str; 0] = [];
 

@@ -1,17 +1,15 @@
 //! curl under `mptcpize` fetches from our server under every scheduler and congestion control, and through every pair
 //! of disturbances: every byte arrives, every interface is used, and neither the kernel nor tshark reports a fault.
 
-mod common;
-
+use crate::common::kernel::{self, Download};
+use crate::common::served::{Case, Outcome, curl, http_head};
+use crate::common::{asked_for, capture, content, require};
 use anabranch_live::requirements::{CURL, MPTCPIZE, NSTAT, TSHARK, Tool};
 use anabranch_live::{Middlebox, Step, Strip, When, testnet::Family};
 use anabranch_network::{Change, DirectionConfig, LossConfig, Probability, Reordering};
 use anabranch_stack::connection::{Commit, Failover};
 use anabranch_stack::{congestion, scheduler};
 use anabranch_units::{Duration, LinkDirection, PathId};
-use common::kernel::{self, Download};
-use common::served::{Case, Outcome, curl, http_head};
-use common::{asked_for, capture, content, require};
 
 const TOOLS: [Tool; 4] = [NSTAT, TSHARK, CURL, MPTCPIZE];
 

@@ -1,16 +1,13 @@
 //! An origin behind our server: bytes pass in both directions, also when one side ends, waits or aborts.
-#![cfg(feature = "serve")]
 
-mod common;
-
+use crate::common::kernel::{self, PORT};
+use crate::common::nginx::Nginx;
+use crate::common::site::{LEN, Plan, Root};
+use crate::common::{content, require};
 use anabranch_live::requirements::{CURL, MPTCPIZE, NGINX, NSTAT, OPENSSL};
 use anabranch_live::serve::{Content, Options};
 use anabranch_live::testnet::Family;
 use anabranch_units::Bandwidth;
-use common::kernel::{self, PORT};
-use common::nginx::Nginx;
-use common::site::{LEN, Plan, Root};
-use common::{content, require};
 use sha2::{Digest, Sha256};
 use socket2::SockRef;
 use std::io::{ErrorKind, Read, Write};

@@ -1,0 +1,13 @@
+//! Two endpoints joined by paths, and an endpoint in dialogues, segment by segment. All in one program: each one more would be linked by itself.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod addresses;
+mod data;
+mod failure;
+mod handshake;
+mod hostile;
+mod paths;
+mod random;
+mod transfers;
