@@ -10,6 +10,7 @@ mod dash_metrics;
 mod delivery_gaps;
 mod downloads;
 mod frames;
+mod given;
 pub mod group;
 mod http;
 mod metrics;

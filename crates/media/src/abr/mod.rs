@@ -109,7 +109,7 @@ mod tests {
     fn options_of_other_rules_are_refused() {
         let fixed = AbrOptions { representation: Some(1), ..AbrOptions::default() };
         for entry in REGISTRY {
-            let expected = AbrOptionError::Unknown { rule: entry.name, option: "representation" };
+            let expected = AbrOptionError::Unknown { rule: entry.name, option: "representation".into() };
             assert_eq!((entry.create)(&fixed).err(), (entry.name != "fixed").then_some(expected));
         }
     }

@@ -1,5 +1,6 @@
 //! Options of the bitrate rules.
 
+use crate::given::first_unknown;
 use anabranch_units::{Duration, text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -88,7 +89,7 @@ pub enum AbrOptionError {
         /// Name of the rule.
         rule: &'static str,
         /// Name of the option.
-        option: &'static str,
+        option: String,
     },
     /// The value is out of range.
     #[error("bitrate rule `{rule}`: option `{option}` must be {expected}")]
@@ -103,35 +104,9 @@ pub enum AbrOptionError {
 }
 
 impl AbrOptions {
-    /// The names of the options that are set.
-    fn given(&self) -> impl Iterator<Item = &'static str> {
-        let all = [
-            ("strategy", self.strategy.is_some()),
-            ("stable_buffer", self.stable_buffer.is_some()),
-            ("dropped_frames", self.dropped_frames.is_some()),
-            ("progress_timing", self.progress_timing.is_some()),
-            ("representation", self.representation.is_some()),
-            ("capacity", self.capacity.is_some()),
-            ("finite", self.finite.is_some()),
-            ("cap", self.cap.is_some()),
-            ("abandon", self.abandon.is_some()),
-            ("samples", self.samples.is_some()),
-            ("safety", self.safety.is_some()),
-            ("horizon", self.horizon.is_some()),
-            ("stall_penalty", self.stall_penalty.is_some()),
-            ("switch_penalty", self.switch_penalty.is_some()),
-        ];
-        all.into_iter().filter(|(_, set)| *set).map(|(name, _)| name)
-    }
-
-    /// The name of the first option that is set.
-    pub(crate) fn first_given(&self) -> Option<&'static str> {
-        self.given().next()
-    }
-
     /// Refuses options that are not among `known`.
     pub(super) fn expect_only(&self, rule: &'static str, known: &[&str]) -> Result<(), AbrOptionError> {
-        match self.given().find(|name| !known.contains(name)) {
+        match first_unknown(self, known) {
             Some(option) => Err(AbrOptionError::Unknown { rule, option }),
             None => Ok(()),
         }

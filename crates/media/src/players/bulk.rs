@@ -1,7 +1,7 @@
 //! Downloads without a player's decisions: one body as fast as it comes (`bulk`), or the same one at every interval, as a player asks
 //! whose buffer is full (`on-off`). What arrives is read at once, so the receive window never limits the sender.
 
-use super::{Content, FileOptions, Player, PlayerSetup, SetupError, receive, refuse, refuse_dash, refuse_vlc};
+use super::{Content, FileOptions, Player, PlayerSetup, SetupError, receive, refuse_unknown};
 use crate::http::{Exchange, Exchanges, HttpClient};
 use crate::stream::Stream;
 use anabranch_events::{Log, PlayerEvent};
@@ -33,9 +33,7 @@ pub struct Bulk {
 /// The player `bulk`.
 pub(super) fn bulk(setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, SetupError> {
     let player = "bulk";
-    refuse_dash(player, &setup.options)?;
-    refuse_vlc(player, &setup.options)?;
-    refuse(player, &[("interval", setup.options.file.interval.is_some())])?;
+    refuse_unknown(player, &setup.options, &["duration"])?;
     let body = match setup.content {
         Content::Bytes(bytes) => bytes,
         Content::Endless => ENDLESS_BYTES,
@@ -49,8 +47,7 @@ pub(super) fn bulk(setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, SetupE
 /// The player `on-off`.
 pub(super) fn on_off(setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, SetupError> {
     let player = "on-off";
-    refuse_dash(player, &setup.options)?;
-    refuse_vlc(player, &setup.options)?;
+    refuse_unknown(player, &setup.options, &["duration", "interval"])?;
     let Content::Bytes(body) = setup.content else {
         return Err(SetupError::WrongContent { player, needs: "a number of bytes" });
     };

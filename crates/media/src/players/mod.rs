@@ -13,6 +13,7 @@ pub use vlc::{FrameCounts, Vlc, VlcOptions};
 use crate::abr::{AbrOptionError, AbrOptions, RuleChoice};
 use crate::content::DashVideo;
 use crate::frames::FrameTable;
+use crate::given::first_unknown;
 use crate::http::{Exchanges, HttpClient, Received};
 use crate::stream::Stream;
 use anabranch_events::{Log, PlayerEvent};
@@ -177,7 +178,7 @@ pub enum SetupError {
         /// Name of the player.
         player: &'static str,
         /// Name of the option.
-        option: &'static str,
+        option: String,
     },
     /// An option names a representation that the video does not have.
     #[error("`{option}` is {representation}, but the video has {have} representations, counted from 0")]
@@ -282,30 +283,10 @@ pub static PLAYERS: Registry<Constructor> = Registry::new(&[
     },
 ]);
 
-/// Refuses every option of DASH players.
-fn refuse_dash(player: &'static str, options: &PlayerOptions) -> Result<(), SetupError> {
-    match options.dash.first_given().or(options.own.rule.as_ref().map(|_| "rule")) {
+/// Refuses an option that is given and not among those that the player knows.
+fn refuse_unknown(player: &'static str, options: &impl Serialize, known: &[&str]) -> Result<(), SetupError> {
+    match first_unknown(options, known) {
         Some(option) => Err(SetupError::UnknownOption { player, option }),
-        None => Ok(()),
-    }
-}
-
-/// Refuses every option of VLC alone, by the names that scenarios give them.
-fn refuse_vlc(player: &'static str, options: &PlayerOptions) -> Result<(), SetupError> {
-    refuse(
-        player,
-        &[
-            ("caching", options.file.caching.is_some()),
-            ("ring", options.file.ring.is_some()),
-            ("clock_jitter", options.file.clock_jitter.is_some()),
-        ],
-    )
-}
-
-/// Refuses the first option of a list that is set.
-fn refuse(player: &'static str, options: &[(&'static str, bool)]) -> Result<(), SetupError> {
-    match options.iter().find(|(_, set)| *set) {
-        Some(&(option, _)) => Err(SetupError::UnknownOption { player, option }),
         None => Ok(()),
     }
 }
@@ -397,19 +378,25 @@ mod tests {
         );
         let mut odd = setup(two_seconds());
         odd.options.file.duration = Some(Duration::from_secs(1));
-        assert_eq!(build("vlc-2", &odd), Some(SetupError::UnknownOption { player: "vlc-2", option: "duration" }));
+        assert_eq!(
+            build("vlc-2", &odd),
+            Some(SetupError::UnknownOption { player: "vlc-2", option: "duration".into() })
+        );
         let mut odd = setup(Content::Endless);
         odd.options.file.interval = Some(Duration::from_secs(1));
-        assert_eq!(build("bulk", &odd), Some(SetupError::UnknownOption { player: "bulk", option: "interval" }));
+        assert_eq!(build("bulk", &odd), Some(SetupError::UnknownOption { player: "bulk", option: "interval".into() }));
         let mut odd = setup(Content::Endless);
         odd.options.file.ring = Some(Bytes(1));
-        assert_eq!(build("bulk", &odd), Some(SetupError::UnknownOption { player: "bulk", option: "ring" }));
+        assert_eq!(build("bulk", &odd), Some(SetupError::UnknownOption { player: "bulk", option: "ring".into() }));
         odd.options = PlayerOptions::default();
         odd.options.file.clock_jitter = Some(Duration::from_secs(1));
-        assert_eq!(build("bulk", &odd), Some(SetupError::UnknownOption { player: "bulk", option: "clock_jitter" }));
+        assert_eq!(
+            build("bulk", &odd),
+            Some(SetupError::UnknownOption { player: "bulk", option: "clock_jitter".into() })
+        );
         let mut odd = setup(Content::Endless);
         odd.options.dash.startup = Some(Duration::from_secs(1));
-        assert_eq!(build("bulk", &odd), Some(SetupError::UnknownOption { player: "bulk", option: "startup" }));
-        assert_eq!(build("vlc", &odd), Some(SetupError::UnknownOption { player: "vlc", option: "startup" }));
+        assert_eq!(build("bulk", &odd), Some(SetupError::UnknownOption { player: "bulk", option: "startup".into() }));
+        assert_eq!(build("vlc", &odd), Some(SetupError::UnknownOption { player: "vlc", option: "startup".into() }));
     }
 }

@@ -30,7 +30,7 @@ mod screen;
 #[cfg(test)]
 mod tests;
 
-use super::{Content, Player, PlayerSetup, SetupError, receive, refuse, refuse_dash};
+use super::{Content, Player, PlayerSetup, SetupError, receive, refuse_unknown};
 use crate::frames::FrameTable;
 use crate::http::{Exchange, Exchanges, HttpClient};
 use crate::stream::Stream;
@@ -136,11 +136,7 @@ pub(super) fn build(
     defaults: VlcOptions,
     setup: &PlayerSetup,
 ) -> Result<Box<dyn Player + Send>, SetupError> {
-    refuse_dash(name, &setup.options)?;
-    refuse(
-        name,
-        &[("duration", setup.options.file.duration.is_some()), ("interval", setup.options.file.interval.is_some())],
-    )?;
+    refuse_unknown(name, &setup.options, &["caching", "ring", "clock_jitter"])?;
     let Content::Progressive(frames) = &setup.content else {
         return Err(SetupError::WrongContent { player: name, needs: "a progressive video" });
     };

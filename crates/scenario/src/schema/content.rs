@@ -119,8 +119,10 @@ pub(super) fn check_player(player: &mut Player, video: &Video, steps: &[&str], c
         PlayerSetup { content: trial_content(video), exchanges: Exchanges::new(), options: player.options.clone() };
     let Err(error) = (entry.create)(&setup) else { return Ok(()) };
     let key = match &error {
-        SetupError::UnknownOption { option, .. }
-        | SetupError::Rule(AbrOptionError::Unknown { option, .. } | AbrOptionError::OutOfRange { option, .. })
+        SetupError::UnknownOption { option, .. } | SetupError::Rule(AbrOptionError::Unknown { option, .. }) => {
+            option.as_str()
+        }
+        SetupError::Rule(AbrOptionError::OutOfRange { option, .. })
         | SetupError::NoSuchRepresentation { option, .. } => option,
         SetupError::WrongContent { .. } => "kind",
         SetupError::External(error) => {

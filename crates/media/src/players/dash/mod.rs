@@ -34,7 +34,7 @@ mod tests;
 pub use domain::outside_domain;
 pub use options::{DashOptions, GiveUp};
 
-use super::{Content, Player, PlayerOptions, PlayerSetup, SetupError, receive, refuse, refuse_vlc};
+use super::{Content, Player, PlayerOptions, PlayerSetup, SetupError, receive, refuse_unknown};
 use crate::abr::dashjs::BufferWatch;
 use crate::abr::{self, AbrRule, BufferState, Download, Event, Pictures, Playback as Phase, View};
 use crate::content::DashVideo;
@@ -83,15 +83,10 @@ struct Core {
 fn build(profile: Profile, setup: &PlayerSetup) -> Result<Box<dyn Player + Send>, SetupError> {
     let player = profile.name;
     let options = &setup.options;
-    refuse_vlc(player, options)?;
-    refuse(
-        player,
-        &[
-            ("duration", options.file.duration.is_some()),
-            ("interval", options.file.interval.is_some()),
-            ("fast_switch", options.dash.fast_switch.is_some() && !profile.can_switch_fast()),
-        ],
-    )?;
+    refuse_unknown(player, &options.file, &[])?;
+    if options.dash.fast_switch.is_some() && !profile.can_switch_fast() {
+        return Err(SetupError::UnknownOption { player, option: "fast_switch".into() });
+    }
     let Content::Dash(video) = &setup.content else {
         return Err(SetupError::WrongContent { player, needs: "a DASH video" });
     };
@@ -105,9 +100,7 @@ fn make_rule(profile: &Profile, options: &PlayerOptions) -> Result<Box<dyn AbrRu
     let own = abr::REGISTRY.find(profile.name).expect("every profile is named like its rule");
     let Some(choice) = &options.own.rule else { return Ok((own.create)(&rule_options(profile, &options.dash))?) };
     // Its options stand in its own table; those of the rule that it replaces would have no effect.
-    if let Some(option) = options.dash.rule.first_given() {
-        return Err(SetupError::UnknownOption { player: "with `rule`", option });
-    }
+    refuse_unknown("with `rule`", &options.dash.rule, &[])?;
     let unknown = || OptionError { option: "name".into(), message: format!("nobody knows the rule `{}`", choice.name) };
     let external = choice.external().ok_or_else(unknown)?;
     Ok(external.rule(&choice.name, &choice.options)?)

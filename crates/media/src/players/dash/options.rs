@@ -56,24 +56,3 @@ pub struct DashOptions {
     /// dash.js 5: after a switch upwards, download buffered segments of a lower representation again.
     pub fast_switch: Option<bool>,
 }
-
-impl DashOptions {
-    /// The first option that is set, for players that have none of them.
-    pub(in super::super) fn first_given(&self) -> Option<&'static str> {
-        let own = [
-            ("buffer", self.buffer.is_some()),
-            ("buffer_at_top", self.buffer_at_top.is_some()),
-            ("startup", self.startup.is_some()),
-            ("resume", self.resume.is_some()),
-            ("initial_bitrate", self.initial_bitrate.is_some()),
-            ("initial_representation", self.initial_representation.is_some()),
-            ("max_bitrate", self.max_bitrate.is_some()),
-            ("max_resolution", self.max_resolution.is_some()),
-            ("audio", self.audio.is_some()),
-            ("give_up", self.give_up.is_some()),
-            ("fast_switch", self.fast_switch.is_some()),
-            ("rule", self.rule != AbrOptions::default()),
-        ];
-        own.into_iter().find(|(_, set)| *set).map(|(name, _)| name)
-    }
-}
