@@ -7,7 +7,6 @@ mod common;
 mod failover;
 #[cfg(feature = "serve")]
 mod fairness;
-mod judges;
 mod kernel_client;
 mod kernel_to_kernel;
 mod matrix;
@@ -20,5 +19,6 @@ mod requests;
 mod serve;
 mod server;
 mod trains;
+mod tshark;
 #[cfg(feature = "serve")]
 mod uploads;
