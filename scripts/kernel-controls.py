@@ -154,10 +154,6 @@ def chunks_table(records: Sequence[Record]) -> str:
     return markdown(("nginx writes", f"sender ({runs} runs of {CHUNKS} chunks)", *sizes), rows, texts=2)
 
 
-# The others of the downloads are like the last one.
-WATCHED_NETWORKS = ("dash/ratio-1-5", "mptcp-plus/ratio-0.49")
-
-
 def players(runs: int, recordings: Path | None) -> list[Spec]:
     """A minute of video in the real dash.js."""
     from anabranch.live import browsing
@@ -168,7 +164,7 @@ def players(runs: int, recordings: Path | None) -> list[Spec]:
     return [
         Spec("players", network, sender, seed, "dash.js", ladder=ladder, recordings=recordings)
         for seed in range(1, runs + 1)
-        for network in (*WATCHED_NETWORKS, *(tuple(RECORDED)[:1] if recordings else ()))
+        for network in (*NETWORKS, *(tuple(RECORDED)[:1] if recordings else ()))
         for sender in SENDERS
     ]
 
@@ -176,7 +172,7 @@ def players(runs: int, recordings: Path | None) -> list[Spec]:
 def players_table(records: Sequence[Record]) -> str:
     """What a viewer of the real dash.js sees."""
     rows = []
-    for network, sender, own in rows_of(records, (*WATCHED_NETWORKS, *RECORDED)):
+    for network, sender, own in rows_of(records, (*NETWORKS, *RECORDED)):
         seen = [one["session"] for one in own]
         rows.append(
             [

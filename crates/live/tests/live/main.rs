@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod answer;
 mod failover;
 #[cfg(feature = "serve")]
 mod fairness;

@@ -1,5 +1,6 @@
 //! Dialogues with the server, packet by packet, without the operating system.
 
+use crate::answer::Answer;
 use anabranch_live::{Application, Host, Limits, Opened, Progress, Reply, Server};
 use anabranch_segment::{Flags, MptcpOption, Segment, SynOptions};
 use anabranch_stack::Config;
@@ -21,29 +22,9 @@ const PATH: PathId = PathId(0);
 const PORT: u16 = 7000;
 const CLIENT_PORT: u16 = 40_000;
 
-/// Answers the first bytes with `len` bytes.
-struct Answer {
-    len: u64,
-    asked: bool,
-    answered: bool,
-}
-
-impl Application for Answer {
-    fn receive(&mut self, _: &[u8]) {
-        self.asked = true;
-    }
-
-    fn poll(&mut self, _: Progress) -> Reply {
-        if !self.asked || self.answered {
-            return Reply::default();
-        }
-        self.answered = true;
-        Reply { bytes: self.len, finish: true, ..Reply::default() }
-    }
-
-    fn fill(&self, offset: u64, buffer: &mut [u8]) {
-        buffer.iter_mut().zip(offset..).for_each(|(byte, at)| *byte = at as u8);
-    }
+/// The byte of the answer at an offset.
+fn byte(at: u64) -> u8 {
+    at as u8
 }
 
 fn ms(n: u64) -> Instant {
@@ -58,7 +39,7 @@ fn server_with(limits: Limits, len: u64) -> Server<impl FnMut(Opened) -> Answer,
     let path = PathConfig { id: PATH, local: SERVER, remote: CLIENT, mtu: 1500, backup: false };
     let mut config = Config::new(Protocol::Mptcp, vec![path]);
     config.local_port = PORT;
-    Server::new(config, limits, move |_| Answer { len, asked: false, answered: false }).expect("a valid configuration")
+    Server::new(config, limits, move |_| Answer::new(len, byte)).expect("a valid configuration")
 }
 
 /// A segment of the client.
@@ -545,7 +526,7 @@ fn server_of(authors: &Arc<Authors>) -> Server<impl FnMut(Opened) -> Answer, Ans
     config.local_port = PORT;
     config.transport.scheduler = Choice::of("authors:Fails");
     config.transport.scheduler.attach(authors.clone());
-    let open = |_| Answer { len: 100_000, asked: false, answered: false };
+    let open = |_| Answer::new(100_000, byte);
     Server::new(config, Limits::default(), open).expect("a scheduler can be made")
 }
 

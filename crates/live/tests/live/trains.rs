@@ -1,6 +1,7 @@
 //! The server beside a network that cuts up its packets, as the kernel does, and loses some of what they become.
 
-use anabranch_live::{Application, Finish, Host, Limits, Outgoing, Progress, Reply, Server, SystemEntropy};
+use crate::answer::Answer;
+use anabranch_live::{Finish, Host, Limits, Outgoing, Server, SystemEntropy};
 use anabranch_segment::{Flags, Mapping, Segment};
 use anabranch_stack::connection::{PathConfig, Protocol};
 use anabranch_stack::{Config, Connection};
@@ -42,28 +43,6 @@ impl Family {
             true => Ipv6Addr::new(0xfd00, number, 0, 0, 0, 0, 0, 2).into(),
             false => Ipv4Addr::new(10, number as u8, 0, 2).into(),
         }
-    }
-}
-
-/// Answers the first bytes with a stream.
-struct Bulk {
-    asked: bool,
-    answered: bool,
-}
-
-impl Application for Bulk {
-    fn receive(&mut self, _: &[u8]) {
-        self.asked = true;
-    }
-
-    fn poll(&mut self, _: Progress) -> Reply {
-        let begins = self.asked && !self.answered;
-        self.answered |= begins;
-        if begins { Reply { bytes: LEN, finish: true, ..Reply::default() } } else { Reply::default() }
-    }
-
-    fn fill(&self, offset: u64, buffer: &mut [u8]) {
-        buffer.iter_mut().zip(offset..).for_each(|(byte, at)| *byte = content(at));
     }
 }
 
@@ -146,7 +125,7 @@ fn due(queue: &mut Packets, now: Instant) -> Option<(Instant, PathId, Vec<u8>)> 
 struct World<F> {
     family: Family,
     now: Instant,
-    server: Server<F, Bulk>,
+    server: Server<F, Answer>,
     client: Connection,
     up: Packets,
     down: Packets,
@@ -162,7 +141,7 @@ fn config(family: Family, protocol: Protocol, ours: impl Fn(PathId) -> IpAddr) -
     Config::new(protocol, (0..PATHS).map(path).collect())
 }
 
-fn world(family: Family, protocol: Protocol, seed: u64) -> World<impl FnMut(anabranch_live::Opened) -> Bulk> {
+fn world(family: Family, protocol: Protocol, seed: u64) -> World<impl FnMut(anabranch_live::Opened) -> Answer> {
     let mut ours = config(family, Protocol::Mptcp, |_| family.server());
     ours.local_port = PORT;
     let mut theirs = config(family, protocol, |path| family.client(path));
@@ -170,7 +149,7 @@ fn world(family: Family, protocol: Protocol, seed: u64) -> World<impl FnMut(anab
     World {
         family,
         now: Instant::ZERO + STEP,
-        server: Server::new(ours, Limits::default(), |_| Bulk { asked: false, answered: false }).unwrap(),
+        server: Server::new(ours, Limits::default(), |_| Answer::new(LEN, content)).unwrap(),
         client: Connection::client(theirs, Box::new(SystemEntropy)).unwrap(),
         up: VecDeque::new(),
         down: VecDeque::new(),
@@ -180,7 +159,7 @@ fn world(family: Family, protocol: Protocol, seed: u64) -> World<impl FnMut(anab
     }
 }
 
-impl<F: FnMut(anabranch_live::Opened) -> Bulk> World<F> {
+impl<F: FnMut(anabranch_live::Opened) -> Answer> World<F> {
     fn step(&mut self) {
         self.now += STEP;
         while let Some((_, path, packet)) = due(&mut self.up, self.now) {

@@ -21,6 +21,19 @@ impl Seeded {
         z ^ (z >> 31)
     }
 
+    /// A number below `n`.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    pub fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize]
+    }
+
     pub fn chance(&mut self, probability: f64) -> bool {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64 <= probability && probability > 0.0
     }

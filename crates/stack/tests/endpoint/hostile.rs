@@ -12,17 +12,7 @@ use anabranch_stack::connection::{Commit, Failover, Protocol};
 use anabranch_stack::{Connection, Transmit};
 use anabranch_units::{Duration, Instant, LinkDirection, PathId, SeqNumber};
 
-struct Draw(Seeded);
-
-impl Draw {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0.next() % n
-    }
-
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-
+impl Seeded {
     /// A number at, near or far from `n`.
     fn near(&mut self, n: u32) -> u32 {
         match self.below(24) {
@@ -30,7 +20,7 @@ impl Draw {
             20 => n.wrapping_add(self.below(3000) as u32),
             21 => n.wrapping_sub(self.below(3000) as u32),
             22 => n.wrapping_add(1 << (20 + self.below(12))),
-            _ => self.0.next() as u32,
+            _ => self.next() as u32,
         }
     }
 
@@ -39,7 +29,7 @@ impl Draw {
             0..=12 => n,
             13 => n.wrapping_add(self.below(5000)),
             14 => n.wrapping_sub(self.below(5000)),
-            _ => self.0.next(),
+            _ => self.next(),
         }
     }
 
@@ -73,7 +63,7 @@ impl Wire {
         self.target.log().drain().for_each(drop);
     }
 
-    fn step(&mut self, draw: &mut Draw) {
+    fn step(&mut self, draw: &mut Seeded) {
         if draw.one_in(6) {
             let wake = self.target.poll_timeout().map_or(self.now, |at| at.max(self.now));
             self.now = wake.min(self.now + Duration::from_secs(100));
@@ -101,7 +91,7 @@ impl Wire {
     }
 
     /// A segment that mostly makes sense.
-    fn invent(&mut self, draw: &mut Draw) -> (PathId, Segment) {
+    fn invent(&mut self, draw: &mut Seeded) -> (PathId, Segment) {
         let at = draw.below(self.seen.len().max(1) as u64) as usize;
         let Some((path, last)) = self.seen.get(at).cloned() else { return (PathId(0), Segment::new(Flags::SYN)) };
         let flags = match draw.below(40) {
@@ -116,7 +106,7 @@ impl Wire {
         (segment.source_port, segment.destination_port) = (last.destination_port, last.source_port);
         segment.seq = SeqNumber(draw.near(last.ack.0));
         segment.ack = SeqNumber(draw.near(last.seq.0.wrapping_add(last.sequence_len())));
-        segment.window = draw.0.next() as u16;
+        segment.window = draw.next() as u16;
         if draw.one_in(2) {
             segment.payload_len = [1, 100, 1428, 1460, 9000][draw.below(5) as usize];
         }
@@ -127,21 +117,21 @@ impl Wire {
         }
         if flags.contains(Flags::SYN) {
             let window_scale = (!draw.one_in(3)).then(|| draw.below(20) as u8);
-            segment.syn = Some(SynOptions { mss: draw.0.next() as u16, window_scale, sack_permitted: !draw.one_in(3) });
+            segment.syn = Some(SynOptions { mss: draw.next() as u16, window_scale, sack_permitted: !draw.one_in(3) });
         }
         let first = self.first[path.index()];
         self.invent_options(draw, first, &last, &mut segment);
         (path, segment)
     }
 
-    fn invent_options(&mut self, draw: &mut Draw, first: SeqNumber, last: &Segment, segment: &mut Segment) {
+    fn invent_options(&mut self, draw: &mut Seeded, first: SeqNumber, last: &Segment, segment: &mut Segment) {
         let (theirs, ours) = last.dss.map_or((0, 0), |dss| {
             let ours = dss.mapping.map_or(0, |m| m.dsn.value.wrapping_add(u64::from(m.len)));
             (dss.data_ack.map_or(0, |ack| ack.value), ours)
         });
         if !draw.one_in(20) {
             let len = match draw.below(5) {
-                0 => draw.0.next() as u16,
+                0 => draw.next() as u16,
                 1 if draw.one_in(8) => 0,
                 _ => segment.payload_len as u16,
             };
@@ -163,9 +153,9 @@ impl Wire {
         }
     }
 
-    fn invent_option(&mut self, draw: &mut Draw, ours: u64) -> MptcpOption {
+    fn invent_option(&mut self, draw: &mut Seeded, ours: u64) -> MptcpOption {
         let token = if draw.one_in(2) { self.target.token() } else { 7 };
-        let key = draw.one_in(2).then(|| draw.0.next());
+        let key = draw.one_in(2).then(|| draw.next());
         let flags = CapableFlags { checksum_required: false, deny_join_initial: false, hmac_sha256: true };
         match draw.below(12) {
             0 => MptcpOption::Capable {
@@ -173,30 +163,30 @@ impl Wire {
                 flags,
                 sender_key: key,
                 receiver_key: key,
-                data_len: draw.one_in(2).then(|| draw.0.next() as u16),
+                data_len: draw.one_in(2).then(|| draw.next() as u16),
                 checksum: None,
             },
             1 => MptcpOption::JoinSyn { backup: draw.one_in(2), address_id: 1, token, nonce: 5 },
-            2 => MptcpOption::JoinSynAck { backup: false, address_id: 1, hmac: draw.0.next(), nonce: 5 },
+            2 => MptcpOption::JoinSynAck { backup: false, address_id: 1, hmac: draw.next(), nonce: 5 },
             3 => MptcpOption::JoinAck { hmac: [3; 20] },
             4..=6 => MptcpOption::AddAddress {
                 echo: draw.one_in(2),
                 address_id: draw.below(256) as u8,
                 address: if draw.one_in(2) { [10, 9, 9, 9].into() } else { [9u16; 8].into() },
                 port: draw.one_in(2).then_some(80),
-                hmac: draw.0.next(),
+                hmac: draw.next(),
             },
             7 => MptcpOption::RemoveAddress(RemovedAddresses::new(&[draw.below(4) as u8]).unwrap()),
             8 => MptcpOption::Priority { backup: draw.one_in(2) },
             9 if draw.one_in(8) => MptcpOption::Fail { dsn: ours },
-            10 => MptcpOption::FastClose { receiver_key: draw.0.next() },
+            10 => MptcpOption::FastClose { receiver_key: draw.next() },
             _ => MptcpOption::Reset { transient: false, reason: ResetReason::Unspecified },
         }
     }
 }
 
 /// A connection during a transfer, taken off its network.
-fn established(case: u64, draw: &mut Draw) -> Wire {
+fn established(case: u64, draw: &mut Seeded) -> Wire {
     let protocol = if draw.one_in(5) { Protocol::Tcp } else { Protocol::Mptcp };
     let mut ours = config(protocol, 2);
     ours.transport.wide_data_seq = draw.one_in(2);
@@ -230,7 +220,7 @@ fn established(case: u64, draw: &mut Draw) -> Wire {
 }
 
 fn run_case(case: u64) {
-    let mut draw = Draw(Seeded(case));
+    let mut draw = Seeded(case);
     let mut wire = established(case, &mut draw);
     wire.flush();
     for _ in 0..200 {

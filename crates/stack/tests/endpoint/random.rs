@@ -15,21 +15,7 @@ const HEALED_AT: Instant = Instant::from_nanos(40_000_000_000);
 /// Back-off after an outage reaches a minute or two; then the rest must flow.
 const MUST_END_BY: u64 = 1_500;
 
-struct Draw(Seeded);
-
-impl Draw {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0.next() % n
-    }
-
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
-    }
-
+impl Seeded {
     fn pipe(&mut self) -> Pipe {
         let rate = Bandwidth::from_bps(self.pick(&[200_000, 1_000_000, 2_000_000, 10_000_000, 50_000_000]));
         let mut pipe = Pipe::new(rate, Duration::from_micros(200 + self.below(150_000)));
@@ -46,7 +32,7 @@ impl Draw {
         let protocol = if self.one_in(8) { Protocol::Tcp } else { Protocol::Mptcp };
         let mut config = config(protocol, paths);
         config.transport.scheduler = Choice::of(self.pick(&scheduler::REGISTRY).name);
-        let control = |draw: &mut Draw| {
+        let control = |draw: &mut Seeded| {
             Choice::of(congestion::REGISTRY[draw.below(congestion::REGISTRY.len() as u64) as usize].name)
         };
         config.transport.congestion_control = control(self);
@@ -70,7 +56,7 @@ impl Draw {
 }
 
 fn run_case(case: u64) -> Result<(), String> {
-    let mut draw = Draw(Seeded(case));
+    let mut draw = Seeded(case);
     let paths = 1 + draw.below(4) as usize;
     let server = draw.transport(paths);
     let mut client = server.clone();
@@ -135,7 +121,7 @@ fn close(net: &mut Pair) -> Result<(), String> {
 
 /// One end aborts. The other one learns of it unless every segment with the reset is lost; in any case nothing panics,
 /// and the end that aborted sends nothing more.
-fn abort(net: &mut Pair, draw: &mut Draw) -> Result<(), String> {
+fn abort(net: &mut Pair, draw: &mut Seeded) -> Result<(), String> {
     heal(net);
     let now = net.now;
     let client_aborts = net.server.is_none() || draw.one_in(2);
@@ -174,7 +160,7 @@ fn run_checked(net: &mut Pair, until: Instant, bytes: u64) -> Result<bool, Strin
     Ok(ended)
 }
 
-fn disturb(net: &mut Pair, draw: &mut Draw) {
+fn disturb(net: &mut Pair, draw: &mut Seeded) {
     let at = draw.below(net.paths.len() as u64) as usize;
     let now = net.now;
     match draw.below(6) {
