@@ -1,5 +1,7 @@
 //! Hostile input: nothing panics, no other client is affected, memory stays bounded.
 
+#[path = "../common/answer.rs"]
+mod answer;
 mod heap;
 mod rogue;
 mod slow;
@@ -11,11 +13,12 @@ use anabranch_segment::{
     DataSeq, Dss, Flags, Mapping, MptcpOption, MptcpOptions, ResetReason, SackBlock, Segment, SynOptions,
 };
 use anabranch_units::{Duration, PathId, SeqNumber};
+use answer::Answer;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rogue::{PATH, Rogue};
 use std::net::{IpAddr, Ipv4Addr};
-use world::{Bulk, PATHS, PORT, SERVER, World, honest_address, segment, world};
+use world::{PATHS, PORT, SERVER, World, honest_address, segment, world};
 
 #[global_allocator]
 static HEAP: heap::Counting = heap::Counting;
@@ -37,7 +40,7 @@ fn undisturbed() -> Duration {
 }
 
 /// An honest client downloads during the attack, and it takes no longer than without. Then it closes in order.
-fn disturb<F: FnMut(Opened) -> Bulk>(world: &mut World<F>, attack: impl FnMut(&mut World<F>)) {
+fn disturb<F: FnMut(Opened) -> Answer>(world: &mut World<F>, attack: impl FnMut(&mut World<F>)) {
     world.add_honest();
     let took = world.run(LEN, attack);
     // Keys are random, and with them the last digits of times; a timeout of 200 ms would be noticed.
@@ -251,7 +254,7 @@ fn a_join_with_the_right_token_and_a_wrong_proof() {
 }
 
 /// Tries to join a connection whose keys are not known.
-fn join_without_proof<F: FnMut(Opened) -> Bulk>(world: &mut World<F>, port: u16, token: u32) {
+fn join_without_proof<F: FnMut(Opened) -> Answer>(world: &mut World<F>, port: u16, token: u32) {
     let join = MptcpOption::JoinSyn { backup: false, address_id: 3, token, nonce: 5 };
     world.forge(PathId(1), EVIL, &Segment { mptcp: [join].into(), ..rogue::syn(port) });
     let answer = world.emitted(EVIL, port).pop().expect("an answer to the SYN");
@@ -281,14 +284,14 @@ fn joins_without_proof_keep_no_later_join_out() {
 }
 
 /// A rogue without other clients; the server's answer is `len` bytes long.
-fn alone(len: u64) -> (World<impl FnMut(Opened) -> Bulk>, Rogue) {
+fn alone(len: u64) -> (World<impl FnMut(Opened) -> Answer>, Rogue) {
     let mut world = world(Limits::default(), len);
     let rogue = Rogue::connect(&mut world, EVIL, 666);
     assert!(world.server.connections().next().expect("it was accepted").0.is_multipath());
     (world, rogue)
 }
 
-fn wait<F: FnMut(Opened) -> Bulk>(world: &mut World<F>, ms: u64) {
+fn wait<F: FnMut(Opened) -> Answer>(world: &mut World<F>, ms: u64) {
     for _ in 0..ms {
         world.step();
     }

@@ -1,6 +1,7 @@
 //! A hostile client with a full implementation of Multipath TCP.
 
-use crate::world::{Bulk, PORT, World, segment};
+use crate::answer::Answer;
+use crate::world::{PORT, World, segment};
 use anabranch_live::Opened;
 use anabranch_segment::{CapableFlags, DataSeq, Dss, Flags, Mapping, MptcpOption, Segment, SynOptions};
 use anabranch_units::{PathId, SeqNumber};
@@ -37,12 +38,12 @@ pub struct Rogue {
 }
 
 impl Rogue {
-    pub fn connect<F: FnMut(Opened) -> Bulk>(world: &mut World<F>, address: IpAddr, port: u16) -> Self {
+    pub fn connect<F: FnMut(Opened) -> Answer>(world: &mut World<F>, address: IpAddr, port: u16) -> Self {
         Rogue::connect_with(world, address, port, u16::MAX)
     }
 
     /// [`Rogue::connect`] with a given window in all its segments.
-    pub fn connect_with<F: FnMut(Opened) -> Bulk>(
+    pub fn connect_with<F: FnMut(Opened) -> Answer>(
         world: &mut World<F>,
         address: IpAddr,
         port: u16,
@@ -65,11 +66,11 @@ impl Rogue {
     }
 
     /// Sends the first byte as a request, so that the server answers.
-    pub fn ask<F: FnMut(Opened) -> Bulk>(&self, world: &mut World<F>) {
+    pub fn ask<F: FnMut(Opened) -> Answer>(&self, world: &mut World<F>) {
         self.say(world, &self.data(0, 0, 10));
     }
 
-    pub fn say<F: FnMut(Opened) -> Bulk>(&self, world: &mut World<F>, segment: &Segment) {
+    pub fn say<F: FnMut(Opened) -> Answer>(&self, world: &mut World<F>, segment: &Segment) {
         world.forge(PATH, self.address, segment);
     }
 

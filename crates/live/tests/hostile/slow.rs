@@ -1,7 +1,8 @@
 //! Clients that request and do not read.
 
+use crate::answer::Answer;
 use crate::rogue::Rogue;
-use crate::world::{Bulk, World, world};
+use crate::world::{World, world};
 use crate::{EVIL, LEN, disturb, heap, wait};
 use anabranch_live::{Limits, Opened};
 use anabranch_segment::{Flags, Segment};
@@ -44,7 +45,7 @@ fn a_window_that_stays_closed() {
 }
 
 /// Acknowledges the data that the server has sent to a rogue, or a part of it; returns the number of bytes.
-fn acknowledge<F: FnMut(Opened) -> Bulk>(world: &mut World<F>, rogue: &mut Rogue, taken: &mut u64, most: u64) -> u64 {
+fn acknowledge<F: FnMut(Opened) -> Answer>(world: &mut World<F>, rogue: &mut Rogue, taken: &mut u64, most: u64) -> u64 {
     let emitted = world.emitted(EVIL, rogue.port);
     let new = emitted.iter().map(|segment| u64::from(segment.payload_len)).sum::<u64>().min(most);
     *taken += new;

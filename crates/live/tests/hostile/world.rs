@@ -1,6 +1,7 @@
 //! A server, honest clients made of our endpoint, and an attacker, in virtual time, without the operating system.
 
-use anabranch_live::{Application, Host, Limits, Opened, Progress, Reply, Server};
+use crate::answer::{Answer, content};
+use anabranch_live::{Host, Limits, Opened, Server};
 use anabranch_segment::{Flags, Segment};
 use anabranch_stack::connection::{Entropy, PathConfig, Protocol};
 use anabranch_stack::{Config, Connection};
@@ -20,37 +21,6 @@ pub fn honest_address(path: PathId) -> IpAddr {
 }
 const ONE_WAY: Duration = Duration::from_millis(10);
 const STEP: Duration = Duration::from_millis(1);
-
-/// The byte of every stream at an offset.
-fn content(at: u64) -> u8 {
-    (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
-}
-
-/// Answers the first bytes with a long stream.
-pub struct Bulk {
-    len: u64,
-    asked: bool,
-    answered: bool,
-}
-
-impl Application for Bulk {
-    fn receive(&mut self, _: &[u8]) {
-        self.asked = true;
-    }
-
-    fn poll(&mut self, _: Progress) -> Reply {
-        if !self.asked || self.answered {
-            return Reply::default();
-        }
-        self.answered = true;
-        Reply { bytes: self.len, finish: true, ..Reply::default() }
-    }
-
-    fn fill(&self, offset: u64, buffer: &mut [u8]) {
-        assert!(offset + buffer.len() as u64 <= self.len, "only announced bytes are requested");
-        buffer.iter_mut().zip(offset..).for_each(|(byte, at)| *byte = content(at));
-    }
-}
 
 /// Seeded numbers, except that the initial sequence numbers are about to wrap.
 struct Seeded(ChaCha8Rng);
@@ -119,7 +89,7 @@ type Packet = (Instant, PathId, Vec<u8>);
 
 pub struct World<F> {
     pub now: Instant,
-    pub server: Server<F, Bulk>,
+    pub server: Server<F, Answer>,
     pub honest: Vec<Honest>,
     up: VecDeque<Packet>,
     down: VecDeque<Packet>,
@@ -129,11 +99,11 @@ pub struct World<F> {
     pub to_attackers: Vec<(PathId, IpAddr, Segment)>,
 }
 
-pub fn world(limits: Limits, len: u64) -> World<impl FnMut(Opened) -> Bulk> {
+pub fn world(limits: Limits, len: u64) -> World<impl FnMut(Opened) -> Answer> {
     let path = |i| PathConfig { id: PathId(i), local: SERVER, remote: SERVER, mtu: 1500, backup: false };
     let mut config = Config::new(Protocol::Mptcp, (0..PATHS).map(path).collect());
     config.local_port = PORT;
-    let open = move |_| Bulk { len, asked: false, answered: false };
+    let open = move |_| Answer::new(len);
     let server = Server::new(config, limits, open).expect("a valid configuration");
     let now = Instant::ZERO + STEP;
     World {
@@ -147,7 +117,7 @@ pub fn world(limits: Limits, len: u64) -> World<impl FnMut(Opened) -> Bulk> {
     }
 }
 
-impl<F: FnMut(Opened) -> Bulk> World<F> {
+impl<F: FnMut(Opened) -> Answer> World<F> {
     pub fn add_honest(&mut self) {
         self.honest.push(Honest::new(self.honest.len() as u16));
     }

@@ -1,14 +1,15 @@
 //! Upstream Linux's scheduler and its way with a path that goes silent: the kernel at both ends of our links, beside the
 //! simulation of the same. `docs/validation/wire.md` records the results.
 
-use crate::common::kernel::{self, Listener, MPTCP};
-use crate::common::{asked_for, content, require, while_emulating};
+use crate::common::kernel::{self, MPTCP};
+use crate::common::{asked_for, require};
+use crate::kernel_to_kernel::{Outcome, assert_intact, transfer_to};
 use anabranch_live::requirements::NSTAT;
-use anabranch_live::{Clock, Emulator, Far, Link, NoHost, Script, Step, Tap, When, testnet, testnet::Family};
-use anabranch_network::{Change, Direction, DirectionConfig, QueueConfig, Streams};
+use anabranch_live::{Script, Step, Tap, When, testnet::Family};
+use anabranch_network::Change;
 use anabranch_observation::{Column, EventColumns};
 use anabranch_sim::RunOptions;
-use anabranch_units::{Bandwidth, Duration, Instant, LinkDirection, PathId, PerDirection};
+use anabranch_units::{Duration, Instant, LinkDirection, PathId};
 
 /// A silent cut of a path, and its restoration.
 #[derive(Clone, Copy)]
@@ -64,12 +65,6 @@ impl Seen {
     }
 }
 
-fn directions(path: usize, (rate, delay): (u64, u64)) -> PerDirection<Direction<anabranch_live::BytesPacket>> {
-    let mut config = DirectionConfig::new(Bandwidth::from_mbps(rate), QueueConfig::drop_tail_bytes(64_000));
-    config.delay = Duration::from_millis(delay).into();
-    PerDirection::from_fn(|direction| Direction::new(&config, Streams::new(1, format!("link/{path}/{direction}"))))
-}
-
 impl Case {
     fn bytes(&self) -> u64 {
         self.megabytes * 1_000_000
@@ -89,28 +84,12 @@ impl Case {
 
     /// Kernel to kernel.
     fn live(&self) -> Seen {
-        let n = self.paths.len() as u16;
-        let client = testnet::client(Family::V4, n, "reno").unwrap();
-        let server = testnet::server(Family::V4, n, "reno").unwrap();
-        let devices = client.devices.into_iter().zip(server.devices);
-        let links = devices.zip(self.paths).enumerate().map(|(i, ((client, far), path))| {
-            let PerDirection { up, down } = directions(i, *path);
-            Link { client, far: Far::Device(far), up, down, middlebox: Default::default() }
-        });
-        let listener = Listener::bind(&server.namespace, MPTCP);
-        let emulator = Emulator::new(Clock::new(), links.collect(), NoHost, self.script(), Tap::none()).unwrap();
         let len = self.bytes();
-        let serving = std::thread::spawn(move || listener.serve(len));
-        let ((traced, by_path), NoHost, report) = while_emulating(emulator, || {
-            let traced = kernel::download_traced(&client.namespace, Family::V4.server(), MPTCP);
-            let devices = (1..=n).map(|i| format!("ct{i}"));
-            (traced, devices.map(|device| kernel::interface_bytes(&client.namespace, &device).0).collect())
-        });
-        serving.join().unwrap();
-        kernel::assert_mptcp_held(&client.namespace);
-        let (download, deliveries) = traced;
-        assert_eq!((download.bytes, download.error), (len, None));
-        assert_eq!(download.sha256, content::digest(&[], len));
+        let Outcome { download: (download, deliveries), report, received: by_path } =
+            transfer_to(MPTCP, self.paths, len, self.script(), Tap::none(), |client| {
+                kernel::download_traced(client, Family::V4.server(), MPTCP)
+            });
+        assert_intact(&download, len);
         let late = report.lateness.quantile(0.99);
         if late.is_some_and(|late| late > MOST_LATE) {
             println!("{}: the machine is too busy, the next line is invalid: late by {late:?}", self.name);

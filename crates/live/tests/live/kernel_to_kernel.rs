@@ -5,7 +5,7 @@ use crate::common::kernel::{self, Download, Listener, MPTCP, TCP};
 use crate::common::{content, require, while_emulating};
 use anabranch_live::requirements::{NSTAT, TSHARK};
 use anabranch_live::{
-    Clock, Emulator, EmulatorReport, End, Far, Link, NoHost, Script, Step, Tap, When, testnet, testnet::Family,
+    Clock, Emulator, EmulatorReport, End, Far, Link, Netns, NoHost, Script, Step, Tap, When, testnet, testnet::Family,
 };
 use anabranch_network::{Change, Direction, DirectionConfig, QueueConfig, Streams};
 use anabranch_units::{Bandwidth, Duration, LinkDirection, PathId, PerDirection};
@@ -18,15 +18,22 @@ fn directions(path: usize, (rate, delay): (u64, u64)) -> PerDirection<Direction<
 }
 
 /// Results of one transfer between two kernels.
-struct Outcome {
-    download: Download,
-    report: EmulatorReport,
+pub struct Outcome<T> {
+    pub download: T,
+    pub report: EmulatorReport,
     /// Bytes that the client's interfaces received.
-    received: Vec<u64>,
+    pub received: Vec<u64>,
 }
 
-/// Sends `len` bytes from a kernel to a kernel.
-fn transfer(protocol: i32, paths: &[(u64, u64)], len: u64, script: Script, tap: Tap) -> Outcome {
+/// Sends `len` bytes from a kernel to a kernel; `fetch` downloads them in the client's namespace.
+pub fn transfer_to<T>(
+    protocol: i32,
+    paths: &[(u64, u64)],
+    len: u64,
+    script: Script,
+    tap: Tap,
+    fetch: impl FnOnce(&Netns) -> T,
+) -> Outcome<T> {
     let n = paths.len() as u16;
     let client = testnet::client(Family::V4, n, "reno").unwrap();
     let server = testnet::server(Family::V4, n, "reno").unwrap();
@@ -39,7 +46,7 @@ fn transfer(protocol: i32, paths: &[(u64, u64)], len: u64, script: Script, tap: 
     let listener = Listener::bind(&server.namespace, protocol);
     let serving = std::thread::spawn(move || listener.serve(len));
     let ((download, received), NoHost, report) = while_emulating(emulator, || {
-        let download = kernel::download(&client.namespace, Family::V4.server(), protocol);
+        let download = fetch(&client.namespace);
         let devices = (1..=n).map(|i| format!("ct{i}"));
         (download, devices.map(|device| kernel::interface_bytes(&client.namespace, &device).0).collect())
     });
@@ -48,17 +55,28 @@ fn transfer(protocol: i32, paths: &[(u64, u64)], len: u64, script: Script, tap: 
         kernel::assert_mptcp_held(&client.namespace);
         kernel::assert_mptcp_held(&server.namespace);
     }
-    eprintln!(
-        "{:.2} Mb/s, received {received:?}, late by {:?} in the middle, {:?} at the 99th percentile, {:?} at most",
-        download.bits_per_second() / 1e6,
-        report.lateness.quantile(0.5),
-        report.lateness.quantile(0.99),
-        report.lateness.max(),
-    );
     Outcome { download, report, received }
 }
 
-fn assert_intact(download: &Download, len: u64) {
+/// The same with a plain download.
+fn transfer(protocol: i32, paths: &[(u64, u64)], len: u64, script: Script, tap: Tap) -> Outcome<Download> {
+    let outcome = transfer_to(protocol, paths, len, script, tap, |client| {
+        kernel::download(client, Family::V4.server(), protocol)
+    });
+    let lateness = &outcome.report.lateness;
+    eprintln!(
+        "{:.2} Mb/s, received {:?}, late by {:?} in the middle, {:?} at the 99th percentile, {:?} at most",
+        outcome.download.bits_per_second() / 1e6,
+        outcome.received,
+        lateness.quantile(0.5),
+        lateness.quantile(0.99),
+        lateness.max(),
+    );
+    outcome
+}
+
+/// Every byte arrived, and none was changed.
+pub fn assert_intact(download: &Download, len: u64) {
     assert_eq!((download.bytes, download.error), (len, None));
     assert_eq!(download.sha256, content::digest(&[], len));
 }

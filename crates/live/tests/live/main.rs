@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+#[path = "../common/answer.rs"]
 mod answer;
 mod failover;
 #[cfg(feature = "serve")]

@@ -1,6 +1,6 @@
 //! Dialogues with the server, packet by packet, without the operating system.
 
-use crate::answer::Answer;
+use crate::answer::{Answer, content};
 use anabranch_live::{Application, Host, Limits, Opened, Progress, Reply, Server};
 use anabranch_segment::{Flags, MptcpOption, Segment, SynOptions};
 use anabranch_stack::Config;
@@ -22,11 +22,6 @@ const PATH: PathId = PathId(0);
 const PORT: u16 = 7000;
 const CLIENT_PORT: u16 = 40_000;
 
-/// The byte of the answer at an offset.
-fn byte(at: u64) -> u8 {
-    at as u8
-}
-
 fn ms(n: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(n)
 }
@@ -39,7 +34,7 @@ fn server_with(limits: Limits, len: u64) -> Server<impl FnMut(Opened) -> Answer,
     let path = PathConfig { id: PATH, local: SERVER, remote: CLIENT, mtu: 1500, backup: false };
     let mut config = Config::new(Protocol::Mptcp, vec![path]);
     config.local_port = PORT;
-    Server::new(config, limits, move |_| Answer::new(len, byte)).expect("a valid configuration")
+    Server::new(config, limits, move |_| Answer::new(len)).expect("a valid configuration")
 }
 
 /// A segment of the client.
@@ -98,7 +93,7 @@ fn a_request_is_answered_with_the_bytes_of_the_application() {
     say(&mut server, ms(21), &request(first));
     let segments = emitted(&mut server, ms(21));
     let bytes: Vec<u8> = segments.iter().flat_map(|(_, payload)| payload.clone()).collect();
-    assert_eq!(bytes, (0..3000u32).map(|at| at as u8).collect::<Vec<_>>());
+    assert_eq!(bytes, (0..3000).map(content).collect::<Vec<_>>());
     assert_eq!(segments[0].0.seq, first);
     assert!(segments.iter().all(|(segment, _)| segment.ack == SeqNumber(111)));
     assert_eq!(server.counters().accepted, 1);
@@ -526,7 +521,7 @@ fn server_of(authors: &Arc<Authors>) -> Server<impl FnMut(Opened) -> Answer, Ans
     config.local_port = PORT;
     config.transport.scheduler = Choice::of("authors:Fails");
     config.transport.scheduler.attach(authors.clone());
-    let open = |_| Answer::new(100_000, byte);
+    let open = |_| Answer::new(100_000);
     Server::new(config, Limits::default(), open).expect("a scheduler can be made")
 }
 

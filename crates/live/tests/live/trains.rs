@@ -1,6 +1,6 @@
 //! The server beside a network that cuts up its packets, as the kernel does, and loses some of what they become.
 
-use crate::answer::Answer;
+use crate::answer::{Answer, content};
 use anabranch_live::{Finish, Host, Limits, Outgoing, Server, SystemEntropy};
 use anabranch_segment::{Flags, Mapping, Segment};
 use anabranch_stack::connection::{PathConfig, Protocol};
@@ -19,10 +19,6 @@ const STEP: Duration = Duration::from_millis(1);
 const LEN: u64 = 3_000_000;
 /// One of this many packets is lost.
 const LOSS: u32 = 50;
-
-fn content(at: u64) -> u8 {
-    (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
-}
 
 #[derive(Clone, Copy)]
 struct Family {
@@ -149,7 +145,7 @@ fn world(family: Family, protocol: Protocol, seed: u64) -> World<impl FnMut(anab
     World {
         family,
         now: Instant::ZERO + STEP,
-        server: Server::new(ours, Limits::default(), |_| Answer::new(LEN, content)).unwrap(),
+        server: Server::new(ours, Limits::default(), |_| Answer::new(LEN)).unwrap(),
         client: Connection::client(theirs, Box::new(SystemEntropy)).unwrap(),
         up: VecDeque::new(),
         down: VecDeque::new(),

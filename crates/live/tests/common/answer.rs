@@ -1,19 +1,22 @@
-//! What the servers of dialogues have for their clients.
+//! What servers without the operating system have for their clients.
 
 use anabranch_live::{Application, Progress, Reply};
+
+/// The byte of every stream at an offset.
+pub fn content(at: u64) -> u8 {
+    (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
+}
 
 /// Answers the first bytes with a stream.
 pub struct Answer {
     len: u64,
-    /// The byte of the stream at an offset.
-    byte: fn(u64) -> u8,
     asked: bool,
     answered: bool,
 }
 
 impl Answer {
-    pub fn new(len: u64, byte: fn(u64) -> u8) -> Self {
-        Answer { len, byte, asked: false, answered: false }
+    pub fn new(len: u64) -> Self {
+        Answer { len, asked: false, answered: false }
     }
 }
 
@@ -31,6 +34,7 @@ impl Application for Answer {
     }
 
     fn fill(&self, offset: u64, buffer: &mut [u8]) {
-        buffer.iter_mut().zip(offset..).for_each(|(byte, at)| *byte = (self.byte)(at));
+        assert!(offset + buffer.len() as u64 <= self.len, "only announced bytes are requested");
+        buffer.iter_mut().zip(offset..).for_each(|(byte, at)| *byte = content(at));
     }
 }
