@@ -84,7 +84,7 @@ $(VENV)/.development: $(VENV)/.runtime
 
 # What the documentation site is made with, and its notebooks; `make test` needs neither.
 $(VENV)/.site: $(VENV)/.runtime
-	$(INSTALL) ipykernel mkdocs-material nbclient nbformat
+	$(INSTALL) ipykernel mkdocs-material 'mkdocstrings[python]' nbclient nbformat
 	@touch $@
 
 # Python sources are used in place; only Rust has to be built.
@@ -237,7 +237,6 @@ bench-live: ## Measures the server beside the kernel's own, as root on an idle m
 docs: $(VENV)/.testable $(VENV)/.development ## Regenerates the pages and the Python types that follow from the code.
 	$(LINTING) $(CARGO) run --quiet --locked -p anabranch-scenario --example scenario_page > docs/reference/scenario.md
 	$(BIN)/python scripts/python-types.py
-	$(BIN)/python scripts/python-reference.py
 	$(BIN)/python scripts/algorithm-pages.py
 
 site: build $(VENV)/.site ## Builds the documentation site into site/, with the notebooks executed; a broken link is an error.

@@ -90,6 +90,15 @@ def test_notebooks_are_shown_with_their_output(site: Path) -> None:
         assert "is the reference of" in page, name
 
 
+def test_the_reference_of_the_package_has_signatures_and_docstrings(site: Path) -> None:
+    page = (site / "reference" / "python.html").read_text("utf-8")
+    asked = re.findall(r"^::: (\S+)$", (ROOT / "docs" / "reference" / "python.md").read_text("utf-8"), re.MULTILINE)
+    assert len(asked) > 40
+    for name in asked:
+        assert f'id="{name}"' in page, name
+    assert "Keys to override, dotted" in page
+
+
 @pytest.fixture
 def open_page(site: Path) -> Iterator[Any]:
     """Opens a page of the site as a file; whatever it would load from elsewhere is noted and refused."""

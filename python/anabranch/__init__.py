@@ -5,10 +5,10 @@
 >>> run.metrics.sessions[0].stalls  # doctest: +SKIP
 0
 
-Runs: :func:`run`, :class:`Scenario`. Many of them: :func:`sweep`, :func:`compare`. What can be named:
-:func:`schedulers`, :func:`congestion_controls`, :func:`path_policies`, :func:`players`, :func:`abr_rules`,
-:func:`queues`, :func:`loss_models`, :func:`ladders`, :func:`synthetic_rates`, :func:`reducers`, :func:`scenarios`,
-:func:`plans`, :func:`papers`. Rates of links: :mod:`anabranch.traces`. Times are in seconds, rates in bit/s, sizes in
+Runs: `run`, `Scenario`. Many of them: `sweep`, `compare`. What can be named:
+`schedulers`, `congestion_controls`, `path_policies`, `players`, `abr_rules`,
+`queues`, `loss_models`, `ladders`, `synthetic_rates`, `reducers`, `scenarios`,
+`plans`, `papers`. Rates of links: `anabranch.traces`. Times are in seconds, rates in bit/s, sizes in
 bytes; every number's name ends in its unit.
 """
 

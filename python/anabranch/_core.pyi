@@ -161,7 +161,7 @@ class Context:
         ``tanh`` and ``pow``, as the built-in algorithms use them.
         """
     def after(self, delay: float) -> float:
-        """The time ``delay`` seconds from now, rounded as the engine rounds times: :attr:`now` can equal it."""
+        """The time ``delay`` seconds from now, rounded as the engine rounds times: `now` can equal it."""
     def emit(self, name: str, value: float | None = None, /, *, subflow: int | None = None, **values: float) -> None:
         """Writes numbers into the table of events: rows with the event ``noted``.
 
@@ -233,7 +233,7 @@ class Subflow:
         """Memory that queued and outstanding bytes take in Linux's send buffer, bytes."""
     @property
     def send_buffer(self) -> int:
-        """With ``commit = "into-buffer"``: the subflow takes more data while :attr:`memory` is below this, bytes."""
+        """With ``commit = "into-buffer"``: the subflow takes more data while `memory` is below this, bytes."""
     @property
     def srtt(self) -> float:
         """Smoothed round trip, seconds; 0 before the first sample."""
@@ -896,7 +896,7 @@ def measure(scenario: Scenario, *, seed: int, stop: Stop, reducers: Sequence[str
     """
 
 def metrics_outline(scenario: Scenario, *, reducers: Sequence[str] = ...) -> str:
-    """What :func:`measure` gives of a run that is stopped at its first sample: the keys that this scenario has."""
+    """What `measure` gives of a run that is stopped at its first sample: the keys that this scenario has."""
 
 def toml_lines(text: str, *, name: str) -> list[tuple[list[str], int]]:
     """Where the keys, and the items of lists, of a TOML text stand: the way to each, and its line.

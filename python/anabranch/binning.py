@@ -66,7 +66,7 @@ def mean_over_time(
         recording: The samples, whose intervals are used.
         times_s: When each value holds, in seconds since the run began.
         values: The values, at any instants.
-        width: As for :func:`binned`.
+        width: As for `binned`.
     """
     middles, rows = binned(recording, np.zeros(len(recording.times_s)), width)
     if not len(middles) or recording.interval_s == 0.0:

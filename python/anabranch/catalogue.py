@@ -1,4 +1,4 @@
-"""What can be named in a scenario, and what is shipped: each a dictionary from names to :class:`Entry`."""
+"""What can be named in a scenario, and what is shipped: each a dictionary from names to `Entry`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def kinds() -> list[str]:
 
 
 def of_kind(kind: str) -> Catalogue:
-    """All of one of :func:`kinds`. Plans and papers are files, which are read only where they are asked for."""
+    """All of one of `kinds`. Plans and papers are files, which are read only where they are asked for."""
     return _FILES[kind]() if kind in _FILES else _of(kind)
 
 
@@ -118,7 +118,7 @@ def ladders() -> Catalogue:
 
 
 def synthetic_rates() -> Catalogue:
-    """Kinds of networks whose rates can be synthesised: ``link.NAME.rate``, and :func:`anabranch.traces.synthesize`."""
+    """Kinds of networks whose rates can be synthesised: ``link.NAME.rate``, and `anabranch.traces.synthesize`."""
     return _of("synthetic-rates")
 
 
@@ -128,12 +128,12 @@ def reducers() -> Catalogue:
 
 
 def scenarios() -> Catalogue:
-    """The shipped scenarios, which :func:`anabranch.run` takes by name."""
+    """The shipped scenarios, which `anabranch.run` takes by name."""
     return _of("scenarios")
 
 
 def plans() -> Catalogue:
-    """The shipped plans, which :func:`anabranch.sweep` takes by name."""
+    """The shipped plans, which `anabranch.sweep` takes by name."""
     from anabranch.experiments import plan
 
     return Catalogue("plans", {name: Entry(name, plan.load(name).question, "") for name in plan.shipped()})

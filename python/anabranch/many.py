@@ -103,7 +103,7 @@ def sweep(
     second call continues where the first was interrupted. Notebooks show a progress bar.
 
     Args:
-        plan: A file, the name of a shipped plan (:func:`anabranch.plans`), or a plan as a dictionary with the keys of
+        plan: A file, the name of a shipped plan (`anabranch.plans`), or a plan as a dictionary with the keys of
             the file.
         store: The folder for runs and tables; ``runs/PLAN`` where absent.
         jobs: The number of simulations at a time; one per core where absent.

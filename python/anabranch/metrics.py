@@ -1,7 +1,7 @@
-"""The numbers of a run, typed: ``metrics.json``, ``run --json`` and :attr:`anabranch.Run.metrics`.
+"""The numbers of a run, typed: ``metrics.json``, ``run --json`` and `anabranch.Run.metrics`.
 
 The contract itself is in Rust: what reads a file here checks it there, so every key is declared once with its meaning,
-and the classes of :mod:`anabranch.contract` are generated from it. ``None`` means that nobody observed the number, or
+and the classes of `anabranch.contract` are generated from it. ``None`` means that nobody observed the number, or
 that there is nothing to say. ``docs/reference/metrics.md`` explains every key.
 """
 

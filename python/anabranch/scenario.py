@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Scenario(dict[str, Any]):
-    """A scenario as a dictionary, for :func:`anabranch.run`.
+    """A scenario as a dictionary, for `anabranch.run`.
 
     >>> from anabranch import Scenario
     >>> from anabranch.tables import BulkVideo, Link, Session
@@ -27,7 +27,7 @@ class Scenario(dict[str, Any]):
     <Scenario of 10 s: links wifi, lte; 1 session>
 
     The keys are those of a scenario's file; ``docs/reference/scenario.md`` explains them. Each table is a dictionary,
-    too: :mod:`anabranch.tables` has its type. Values are checked when the scenario runs, or by :meth:`check`.
+    too: `anabranch.tables` has its type. Values are checked when the scenario runs, or by `check`.
     """
 
     if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Scenario(dict[str, Any]):
 
         Args:
             scenario: A file, the name of a shipped scenario, or a dictionary.
-            set: Keys to override, as :func:`anabranch.run` takes them.
+            set: Keys to override, as `anabranch.run` takes them.
 
         Raises:
             InputError: The scenario, a key or a value is wrong.

@@ -41,7 +41,7 @@ _STANDARD_INPUT_NAME = "stdin"
 class Run:
     """The result of a run.
 
-    It can be copied, pickled and sent to another process, with everything but :attr:`outcome`.
+    It can be copied, pickled and sent to another process, with everything but `outcome`.
 
     Attributes:
         scenario: The resolved scenario as TOML: every key, with its default where the author left it out.
@@ -65,7 +65,7 @@ class Run:
     warnings: tuple[RunWarning, ...] = field(default=(), kw_only=True)
 
     def __repr__(self) -> str:
-        """One line: which run it is, and what its first viewer saw. The rest is in :attr:`metrics`."""
+        """One line: which run it is, and what its first viewer saw. The rest is in `metrics`."""
         from anabranch import summary
 
         sessions = self.metrics["sessions"]
@@ -99,7 +99,7 @@ class Run:
 
     @property
     def has_events(self) -> bool:
-        """Whether :attr:`events` were recorded."""
+        """Whether `events` were recorded."""
         return "events" in self.__dict__ if self._outcome is None else self._outcome.has_events
 
     @property
@@ -185,7 +185,7 @@ class Run:
         requests. Only the first 16 sessions are kept.
 
         Args:
-            name: The name that was given to :meth:`Context.emit`, such as ``"cost"``; ``"name.keyword"`` for values
+            name: The name that was given to `Context.emit`, such as ``"cost"``; ``"name.keyword"`` for values
                 by keyword. Where absent, everything that was emitted.
 
         Raises:
@@ -237,12 +237,12 @@ def run(
 
     Args:
         scenario: A file, the name of a shipped scenario (see ``anabranch list scenarios``), ``"-"`` for standard
-            input, or a scenario as a dictionary with the keys of the file, such as a :class:`anabranch.Scenario`.
+            input, or a scenario as a dictionary with the keys of the file, such as a `anabranch.Scenario`.
         seed: The seed of all randomness in the run; at least 0, below 2**64.
         set: Keys to override, dotted, such as ``{"transport.scheduler": "gr-sty", "link.wifi.loss": "2 %"}``, or
             nested, such as ``{"transport": {"scheduler": "gr-sty"}}``. A dictionary is merged into the present table,
             and replaces a table of another kind (``{"session.0.video": {"kind": "bulk"}}``). A list replaces a list.
-        events: Whether to record every event, for :attr:`Run.events`. Costs some hundred bytes of memory per packet.
+        events: Whether to record every event, for `Run.events`. Costs some hundred bytes of memory per packet.
         progress: Called from time to time with the fraction of the scenario's duration that has passed, between 0
             and 1. Where absent, a notebook shows a progress bar for a run that takes longer than a moment.
         captures: A directory for packet captures of both ends, ``client.pcapng`` and ``server.pcapng``: headers only,
@@ -277,7 +277,7 @@ def simulate(
     progress: Callable[[float], object] | None = None,
     captures: str | Path | None = None,
 ) -> Run:
-    """As :func:`run`, but gives its warnings only with the run."""
+    """As `run`, but gives its warnings only with the run."""
     if not 0 <= seed < 2**64:
         raise _core.InputError(f"seed {seed}: expected a whole number from 0 to 2**64 - 1")
     overrides = overrides_of(set)
@@ -306,7 +306,7 @@ def as_given(overrides: Sequence[tuple[str, str]]) -> tuple[str, ...]:
 
 
 def load(scenario: str | Path | Mapping[str, Any], overrides: Sequence[tuple[str, str]] = ()) -> _core.Scenario:
-    """Reads and checks a scenario; arguments and errors as those of :func:`run`, overrides as text."""
+    """Reads and checks a scenario; arguments and errors as those of `run`, overrides as text."""
     if isinstance(scenario, Mapping):
         return _core.load_dictionary(scenario, name=_DICTIONARY_NAME, overrides=overrides)
     path, name = Path(scenario), str(scenario)

@@ -125,7 +125,7 @@ def synthesize(kind: str, *, mean: str, duration: str = "600 s", seed: int = 1, 
     """Synthesises a rate that has the statistics of recorded ones.
 
     Args:
-        kind: A name of :func:`anabranch.synthetic_rates`.
+        kind: A name of `anabranch.synthetic_rates`.
         mean: The mean rate in the long run, such as ``"12 Mb/s"``.
         duration: Its length, such as ``"600 s"``.
         seed: Which of the possible ones.

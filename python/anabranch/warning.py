@@ -1,7 +1,7 @@
 """What is legal in a run and probably not meant: shown, and kept with the run, but no error.
 
-A module that notices such a thing appends a :class:`RunWarning` to :attr:`anabranch.Run.warnings`. The command line
-prints them on standard error, :func:`anabranch.run` gives them to Python's :mod:`warnings`, and ``run.json`` keeps
+A module that notices such a thing appends a `RunWarning` to `anabranch.Run.warnings`. The command line
+prints them on standard error, `anabranch.run` gives them to Python's `warnings`, and ``run.json`` keeps
 them.
 """
 

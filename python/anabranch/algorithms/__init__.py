@@ -13,7 +13,7 @@ A class with one of the four bases of this module is used like a built-in algori
 
 The engine makes one object per connection end (schedulers and path policies), per subflow (congestion controls) or
 per session (bitrate rules), with the options of the scenario as keyword arguments of the constructor. From the first
-call of a method on, ``self.ctx`` has the time, random numbers, the engine's mathematics and :meth:`Context.emit`.
+call of a method on, ``self.ctx`` has the time, random numbers, the engine's mathematics and `Context.emit`.
 
 Units are the same everywhere: times in seconds, data in bytes, windows in packets. Names of rates have their unit or
 state it.

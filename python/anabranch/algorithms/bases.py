@@ -45,7 +45,7 @@ class Scheduler(Algorithm):
     """Decides which subflow carries the next data. One object for each end of a connection.
 
     Attributes:
-        duplicates: Whether :meth:`decide` is also called while no new data can be sent, so that it can duplicate data
+        duplicates: Whether `decide` is also called while no new data can be sent, so that it can duplicate data
             in flight.
         watches_flight: Whether ``view.flight`` lists the packets in flight while no new data can be sent.
     """
@@ -141,7 +141,7 @@ class PathPolicy(Algorithm):
     def decide(self, subflows: tuple[Subflow, ...]) -> Iterable[Subflow] | None:
         """Returns the subflows that may carry new data, at least one; ``None`` for all.
 
-        Called when a subflow has opened or closed, and at the time of :meth:`poll_timeout`.
+        Called when a subflow has opened or closed, and at the time of `poll_timeout`.
         """
 
     def poll_timeout(self) -> float | None:

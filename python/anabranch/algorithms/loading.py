@@ -49,12 +49,12 @@ def scheduler(name: str) -> Callable[[_A], _A]:
 
 
 def congestion_control(name: str) -> Callable[[_A], _A]:
-    """Registers a congestion control, as :func:`scheduler` does."""
+    """Registers a congestion control, as `scheduler` does."""
     return _registration("congestion_control", name)
 
 
 def path_policy(name: str) -> Callable[[_A], _A]:
-    """Registers a path policy, as :func:`scheduler` does."""
+    """Registers a path policy, as `scheduler` does."""
     return _registration("path_policy", name)
 
 

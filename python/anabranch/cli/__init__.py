@@ -1,4 +1,4 @@
-"""The command line: one module for each of its commands (:mod:`anabranch.cli.commands`)."""
+"""The command line: one module for each of its commands (`anabranch.cli.commands`)."""
 
 from __future__ import annotations
 

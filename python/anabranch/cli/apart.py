@@ -28,7 +28,7 @@ def check_serving(options: Mapping[str, Any], goes_on: Callable[[], bool] = lamb
     """Checks the options of a server, in a process of its own if they name own algorithms.
 
     Args:
-        options: What :class:`anabranch._core.Serving` takes.
+        options: What `anabranch._core.Serving` takes.
         goes_on: Called several times a second while another process works; false breaks it off.
 
     Raises:

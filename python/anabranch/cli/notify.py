@@ -43,7 +43,7 @@ class Notifier:
                 return
 
     def ready(self, status: str) -> None:
-        """Clients are served, for the first time or after :meth:`reloading`."""
+        """Clients are served, for the first time or after `reloading`."""
         self._send("READY=1", f"STATUS={status}")
 
     def reloading(self) -> None:

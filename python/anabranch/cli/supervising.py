@@ -32,7 +32,7 @@ from anabranch.cli.console import Exit, say, say_error, say_warning
 from anabranch.cli.notify import Notifier
 
 Options = Mapping[str, Any]
-"""The arguments of :class:`anabranch._core.Serving`."""
+"""The arguments of `anabranch._core.Serving`."""
 
 # A child without a sign of life for so long is killed; systemd may want a shorter time.
 _HANG_S = 15.0

@@ -1,6 +1,6 @@
 """What `anabranch serve --setup`, `--check` and `--teardown` print and do.
 
-:mod:`anabranch.cli.wiring` knows what is wanted.
+`anabranch.cli.wiring` knows what is wanted.
 """
 
 from __future__ import annotations

@@ -213,7 +213,7 @@ def _rule(path: WiredPath, name: str, selector: tuple[str, ...], table: str) -> 
 
 
 def obstacles(paths: Sequence[WiredPath], user: str) -> Iterator[Finding]:
-    """What no command of :func:`wanted` changes."""
+    """What no command of `wanted` changes."""
     if shutil.which("ip") is None:
         yield Finding("there is no program `ip`", "install iproute2")
         return

@@ -46,7 +46,7 @@ class Measured:
 
     @property
     def is_off(self) -> bool:
-        """Whether that is more than :data:`TOLERANCE`."""
+        """Whether that is more than `TOLERANCE`."""
         return abs(self.deviation) > TOLERANCE
 
 
@@ -100,7 +100,7 @@ def make(plans: list[Ladder | Film], directory: Path, progress: Progress = lambd
 
 
 def cached(plan: Ladder | Film, progress: Progress = lambda _fraction: None) -> Path:
-    """The folder with this video, encoded the first time and kept; errors as those of :func:`make`."""
+    """The folder with this video, encoded the first time and kept; errors as those of `make`."""
     digest = hashlib.sha256(repr(plan).encode()).hexdigest()[:16]
     folder = places.cache() / f"content-{digest}"
     if not folder.is_dir():

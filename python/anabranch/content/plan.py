@@ -122,7 +122,7 @@ def film(
     fps: Fraction = FPS,
     container: Container = Container.MP4,
 ) -> Film:
-    """Checks a progressive video; arguments and errors as those of :func:`ladder`."""
+    """Checks a progressive video; arguments and errors as those of `ladder`."""
     return Film(_rendition(rate_bps, resolution), _playable(duration_s), fps, container)
 
 

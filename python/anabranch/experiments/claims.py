@@ -1,6 +1,6 @@
 """Claims of a paper, and verdicts that follow from written criteria.
 
-A claim is a function over a :class:`Study`. It yields findings, comparisons that hold, fail or are undecided, and the
+A claim is a function over a `Study`. It yields findings, comparisons that hold, fail or are undecided, and the
 quantities and values that belong to them. The verdict is counted from the findings, never written.
 """
 
@@ -165,7 +165,7 @@ def claim(
     why: Mapping[str, str] | None = None,
     plan: str | None = None,
 ) -> Callable[[Criterion], Claim]:
-    """Makes a claim of the function that measures it; see :class:`Claim`."""
+    """Makes a claim of the function that measures it; see `Claim`."""
     for verdict in why or {}:
         if verdict not in tuple(Verdict):
             raise InputError(f"{id}: `{verdict}` is no verdict{alternatives(verdict, Verdict)}")

@@ -1,6 +1,6 @@
 """Makes runs on the workers of a Dask cluster, and keeps them here.
 
-Runs travel in parcels (:mod:`anabranch.experiments.parcels`). Dask gives the parcels of a worker that died to another
+Runs travel in parcels (`anabranch.experiments.parcels`). Dask gives the parcels of a worker that died to another
 one. Dask counts a death against everything that the worker had, so a parcel that it gives up may be innocent. Its runs
 are sent again one at a time, with nothing else under way: then the run that ends every process is known.
 """
@@ -114,10 +114,10 @@ def _check_build(worker: str, found: Any) -> None:
 
 
 class Cluster:
-    """Makes runs on a cluster: an :class:`~anabranch.experiments.executor.Executor`."""
+    """Makes runs on a cluster: an `anabranch.experiments.executor.Executor`."""
 
     def __init__(self, client: Client) -> None:
-        """Uses a connection; :func:`connect` makes one."""
+        """Uses a connection; `connect` makes one."""
         self._client = client
 
     def __call__(

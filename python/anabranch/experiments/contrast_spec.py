@@ -1,4 +1,4 @@
-"""What a plan wants compared. How it is compared stands in :mod:`anabranch.experiments.contrast`.
+"""What a plan wants compared. How it is compared stands in `anabranch.experiments.contrast`.
 
 Whoever only reads a plan, as the command line does for its lists, needs no library of tables or numbers for it.
 """

@@ -84,7 +84,7 @@ class Executor(Protocol):
         finished: Callable[[Finished], object],
         wanted: Callable[[], bool],
     ) -> None:
-        """Makes runs; arguments and errors as those of :func:`execute`."""
+        """Makes runs; arguments and errors as those of `execute`."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Threads:
         finished: Callable[[Finished], object],
         wanted: Callable[[], bool],
     ) -> None:
-        """As :func:`execute`."""
+        """As `execute`."""
         execute(runs, store, jobs=self.jobs, finished=finished, work=self.work, wanted=wanted)
 
 

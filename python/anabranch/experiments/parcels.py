@@ -23,7 +23,7 @@ class Portable:
 
     Attributes:
         name: What it is called in messages and metrics.
-        digest: That of :func:`anabranch.experiments.keys.of_scenario`.
+        digest: That of `anabranch.experiments.keys.of_scenario`.
         text: The resolved scenario, naming its files relative to itself.
         files: These files.
     """

@@ -164,7 +164,7 @@ def of_document(document: Document) -> Plan:
     """Reads and checks a text.
 
     Raises:
-        InputError: It has a mistake, as :func:`load` says it.
+        InputError: It has a mistake, as `load` says it.
     """
     data = document.data
     document.check_keys((), data, KEYS)

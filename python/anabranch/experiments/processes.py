@@ -29,7 +29,7 @@ _EXIT_S = 5.0
 
 
 class Wanted(Protocol):
-    """Whether runs are still wanted: :attr:`is_set` if not."""
+    """Whether runs are still wanted: `is_set` if not."""
 
     is_set: bool
 

@@ -194,7 +194,7 @@ _TABLE_DIGITS = 3
 def equivalence(first: Array, second: Array, margin: float) -> float:
     """The p-value of two one-sided tests (TOST): that the mean difference of paired values is beyond ± the margin.
 
-    It is below 5 % where the interval of :func:`mean_difference` is inside the margin.
+    It is below 5 % where the interval of `mean_difference` is inside the margin.
     """
     differences = first - second
     return max(_p_value(differences, "greater", -margin), _p_value(differences, "less", margin))

@@ -88,13 +88,13 @@ def run(
     """Runs a scenario in network namespaces of this machine, as long as it says; what nobody can observe is ``None``.
 
     Args:
-        scenario: As for :func:`anabranch.run`.
+        scenario: As for `anabranch.run`.
         folder: An existing folder for captures and for what a real player leaves.
         seed: Where the links' randomness comes from. Kernels and programs have their own, so no two runs are alike.
         set: Keys to override.
         events: Whether to record every event that an endpoint, a link or a player emits.
         server: ``anabranch`` (our endpoint) or ``kernel`` (Linux's).
-        client: ``model`` (the scenario's player on a kernel's socket) or a program: see :func:`clients`.
+        client: ``model`` (the scenario's player on a kernel's socket) or a program: see `clients`.
         pcap: Whether to capture the packets of each path.
         content: A folder of ``anabranch content make`` for a program that plays; encoded if need be where absent.
         progress: Called now and then with the fraction of the scenario's time that has passed.

@@ -1,6 +1,6 @@
 """Reports: one self-contained HTML page of sections, charts, sessions and their timelines.
 
-What a report says is a :class:`Report`, made of plain data; :func:`write` makes the page. Two modules fill one in: from
+What a report says is a `Report`, made of plain data; `write` makes the page. Two modules fill one in: from
 a store of a sweep (``stored``) and from run folders (``folders``). Others, such as those of papers, make their own
 sections and use the same page.
 """

@@ -281,7 +281,7 @@ class Sessions:
         labels: The columns that say which session it is, and their values, row by row within each.
         numbers: The columns of metrics, likewise.
         commands: For each row the arguments of the command that repeats it, quoted for a shell; empty if unknown.
-        timelines: For each row the position in :attr:`Report.timelines`; ``None`` without one.
+        timelines: For each row the position in `Report.timelines`; ``None`` without one.
         errors: For each row why its run failed; ``None`` if it did not.
         opened: The rows that are open from the beginning.
         note: What should be known of it.

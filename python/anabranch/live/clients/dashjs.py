@@ -170,7 +170,7 @@ def play(
         before: The command that runs Chromium where it should run, such as ``ip netns exec NAME mptcpize run``.
         folder: Where the screenshot and Chromium's own log go.
         limit_s: The session is cut off after this time.
-        configuration: From :func:`configuration`; dash.js's own defaults where absent.
+        configuration: From `configuration`; dash.js's own defaults where absent.
         progress: Called now and then with the fraction of ``limit_s`` that has passed.
 
     Raises:

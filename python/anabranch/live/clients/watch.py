@@ -149,7 +149,7 @@ def content_for(scenario: _core.Scenario, given: Path | None, *, wanted: str, pr
 
 
 def _watch_dashjs(place: Place, progress: Progress) -> Watched:
-    """The real dash.js in Chromium; errors as those of :func:`dashjs.play`."""
+    """The real dash.js in Chromium; errors as those of `dashjs.play`."""
     configuration = dashjs.configuration(place.player)
     log = dashjs.play(
         f"{place.url}/{MANIFEST}",
@@ -172,7 +172,7 @@ def _watch_dashjs(place: Place, progress: Progress) -> Watched:
 
 
 def _watch_vlc(place: Place, progress: Progress) -> Watched:
-    """The real VLC; errors as those of :func:`vlc.play`."""
+    """The real VLC; errors as those of `vlc.play`."""
     caching = place.player.get("caching")
     log = vlc.play(
         f"{place.url}/{_films(place.content)[0].name}",
@@ -187,7 +187,7 @@ def _watch_vlc(place: Place, progress: Progress) -> Watched:
 
 
 def _watch_curl(place: Place, progress: Progress) -> Watched:
-    """The real curl; errors as those of :func:`curl.fetch`."""
+    """The real curl; errors as those of `curl.fetch`."""
     video = place.scenario.videos()[0]
     if video["kind"] == "dash":
         raise InputError(f"{place.scenario.name}: its video is DASH; expected a client that plays it, not curl")
@@ -213,8 +213,8 @@ class Client:
 
     Attributes:
         sentence: What it is.
-        content: What it plays: ``dash``, ``progressive``, or :data:`BYTES`.
-        watch: Plays; raises what :func:`dashjs.play`, :func:`vlc.play` or :func:`curl.fetch` raise.
+        content: What it plays: ``dash``, ``progressive``, or `BYTES`.
+        watch: Plays; raises what `dashjs.play`, `vlc.play` or `curl.fetch` raise.
         programs: The programs that it runs, with their packages on Debian and Ubuntu.
         fetch: Gets what is no program and needed before time runs; raises ToolError.
     """
