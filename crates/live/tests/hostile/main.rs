@@ -3,6 +3,7 @@
 #[path = "../common/answer.rs"]
 mod answer;
 mod heap;
+mod plain;
 mod rogue;
 mod slow;
 mod world;

@@ -8,7 +8,7 @@ use super::deadline::Deadline;
 use super::predict::is_off;
 use super::{Commit, Connection, Failover, Mode};
 use crate::scheduler::{Decision, SubflowSet, Trigger, View};
-use crate::subflow::{Chunk, Closing, Reinjection, Subflow};
+use crate::subflow::{Chunk, Closing, Record, Reinjection, Subflow};
 use crate::view::SubflowView;
 use anabranch_events::{SendKind, TransportEvent};
 use anabranch_units::{Instant, SubflowId};
@@ -108,7 +108,9 @@ impl Connection {
             if !self.may_send_now(now, at) || !self.subflows[at].sender.may_retransmit() {
                 continue;
             }
-            if let Some((position, _, kind)) = self.subflows[at].sender.next_retransmission() {
+            if let Some((position, record, kind)) = self.subflows[at].sender.next_retransmission()
+                && self.window_allows(at, position, &record)
+            {
                 return Some(Choice::Retransmit { at, position, kind });
             }
         }
@@ -162,7 +164,8 @@ impl Connection {
             }
             self.drop_acknowledged(at, u64::from(payload));
             let subflow = &self.subflows[at];
-            if let Some(chunk) = subflow.peek(u64::from(payload)).filter(|_| subflow.sender.has_room()) {
+            let next = subflow.peek(u64::from(payload)).filter(|_| subflow.sender.has_room());
+            if let Some(chunk) = next.and_then(|chunk| self.within_window(chunk)) {
                 return Some(Choice::Data { at, chunk, source: Source::Queue });
             }
         }
@@ -342,11 +345,32 @@ impl Connection {
     fn window_blocks(&mut self, unsent: u64) -> bool {
         let space = self.outgoing.window_end().saturating_sub(self.outgoing.next);
         let under_way = self.outgoing.next > self.outgoing.unacked();
-        if space == 0 || !under_way || space >= unsent || self.config.transport.commit == Commit::IntoBuffer {
+        if space == 0 || space >= unsent || self.config.transport.commit == Commit::IntoBuffer {
             return space == 0;
+        }
+        // The window of plain TCP may shrink to less than a segment.
+        if !under_way && (self.mode() != Mode::Plain || !self.outgoing.avoids_silly_window(space)) {
+            return false;
         }
         // Mostly the first subflow's segment fits.
         self.subflows.views().iter().all(|view| space < u64::from(view.mss))
+    }
+
+    /// Whether the window of plain TCP allows a packet that was sent before to be sent again: one that begins in it, or the first one,
+    /// which probes a closed window (RFC 9293 section 3.8.6, SHLD-16; Linux's `tcp_retransmit_skb`).
+    fn window_allows(&self, at: usize, position: u64, record: &Record) -> bool {
+        let first = self.subflows[at].sender.board().first_position();
+        let within = record.stream_offset < self.outgoing.window_end() + u64::from(record.fin);
+        self.mode() != Mode::Plain || position == first || within
+    }
+
+    /// The part of a queued chunk that the window allows. What was queued lay within it, but that of plain TCP may shrink.
+    fn within_window(&self, chunk: Chunk) -> Option<Chunk> {
+        if self.mode() != Mode::Plain {
+            return Some(chunk);
+        }
+        let space = self.outgoing.window_end().saturating_sub(chunk.stream_offset);
+        (space > 0).then_some(Chunk { len: chunk.len.min(space), ..chunk })
     }
 
     /// Opportunistic retransmission and penalisation (Raiciu et al., NSDI 2012; legacy `mptcp_rcv_buf_optimization`): the

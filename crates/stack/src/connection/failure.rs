@@ -7,6 +7,9 @@ use anabranch_events::{CloseReason, TransportEvent};
 use anabranch_segment::ResetReason;
 use anabranch_units::{Duration, Instant, PathId};
 
+/// How long a peer with a closed window may be silent: probes are at most half as far apart (Linux's
+/// `tcp_rtx_probe0_timed_out`, twice `TCP_RTO_MAX`).
+const CLOSED_WINDOW_SILENCE: Duration = Duration::from_secs(240);
 /// A connection without any subflow is given up after this long (Linux's close timeout).
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -16,7 +19,7 @@ impl Connection {
     pub(super) fn on_subflow_timeout(&mut self, now: Instant, at: usize, timeout: Duration) {
         let (subflow, in_a_row) = (self.subflows[at].id, self.subflows[at].sender.timeouts());
         self.log.emit(now, TransportEvent::TimeoutFired { subflow, in_a_row, timeout });
-        if self.subflows[at].timed_out() {
+        if self.subflows[at].timed_out() && !self.keeps_window_closed(now, at) {
             self.subflows[at].state = State::Closed(CloseReason::TimedOut);
             return;
         }
@@ -26,6 +29,19 @@ impl Connection {
             self.reinject_from(at);
             self.subflows[at].potentially_failed = true;
         }
+    }
+
+    /// Whether a plain TCP has queued data, but nothing in flight: its peer shrank the window.
+    fn window_holds_queue(&self) -> bool {
+        let mut subflows = self.subflows.iter();
+        self.mode() == Mode::Plain && subflows.any(|s| s.queued > 0 && s.sender.board().is_empty())
+    }
+
+    /// Whether the peer of a plain TCP shrank its window to nothing and answers what probes it: then the connection does not
+    /// time out (RFC 9293 section 3.8.6, SHLD-17).
+    fn keeps_window_closed(&self, now: Instant, at: usize) -> bool {
+        let closed = self.mode() == Mode::Plain && self.outgoing.window_end() <= self.outgoing.unacked();
+        closed && now.since(self.subflows[at].last_ack_at) <= CLOSED_WINDOW_SILENCE
     }
 
     /// Moves all data of the subflow to the others, once.
@@ -61,9 +77,13 @@ impl Connection {
         let idle = |s: &crate::subflow::Subflow| {
             s.is_established() && s.sender.board().is_empty() && s.queue.is_empty() && !s.errands.fin_sent()
         };
-        if head == next && self.outgoing.unsent() > 0 {
-            // Nothing is in flight, so the window must be closed: probe on every subflow.
-            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.errands.probe_window());
+        if (head == next && self.outgoing.unsent() > 0) || self.window_holds_queue() {
+            // Nothing is in flight, so the window must be closed, or too small for a segment: probe on every subflow.
+            if self.mode() == Mode::Plain && self.outgoing.window_end() > next {
+                self.outgoing.override_silly_window();
+            } else {
+                self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.errands.probe_window());
+            }
         } else if self.looks_for_stale() {
             self.retransmit_first_unacked(now);
         } else if self.mode() == Mode::Multipath

@@ -13,6 +13,17 @@ const FRAGMENT: u64 = 32_768 - 40;
 /// before the next write begins.
 const WRITE: u64 = 65_536;
 
+/// Which segment of a plain TCP set the window last, and what follows from its history.
+#[derive(Clone, Copy, Debug, Default)]
+struct PlainWindow {
+    /// The peer's offset of that segment (RFC 9293's SND.WL1).
+    seq: u64,
+    /// The largest window so far (MAX.SND.WND).
+    largest: u64,
+    /// A window of less than a segment is used from this byte on although it is small.
+    overridden_at: Option<u64>,
+}
+
 /// Offsets count bytes of this end's stream from zero.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
@@ -26,8 +37,9 @@ pub(crate) struct Outgoing {
     finished: bool,
     /// The peer acknowledged the end of data.
     pub end_acked: bool,
-    /// One past the last byte that the peer allows; never moves back.
+    /// One past the last byte that the peer allows.
     window_end: u64,
+    plain_window: PlainWindow,
     reinjections: VecDeque<Reinjection>,
     /// The most bytes that may be written and not acknowledged.
     send_buffer: u64,
@@ -194,12 +206,30 @@ impl Outgoing {
         self.window_end = self.window_end.max(end);
     }
 
-    /// A window of TCP. The peer may close that of its SYN before anything was sent, and then gets probes only.
-    pub fn on_plain_window(&mut self, end: u64) {
-        if self.next == 0 && end == 0 {
-            self.window_end = 0;
+    /// A window of plain TCP, from a segment at the peer's offset `seq` that acknowledges everything before `acked`; to be called
+    /// before that is processed. Unlike that of Multipath TCP it may shrink (RFC 9293 section 3.8.6, MUST-34). The
+    /// segment counts if it is newer than the one before. Of two equal ones that are not in order the larger window
+    /// counts, or a closed one (Linux's `tcp_may_update_window`).
+    pub fn on_plain_window(&mut self, seq: u64, acked: u64, window: u64) {
+        let known = self.window_end.saturating_sub(self.unacked);
+        let newer = acked > self.unacked || seq > self.plain_window.seq;
+        let same = seq == self.plain_window.seq && (window > known || window == 0);
+        if acked >= self.unacked && (newer || same) {
+            self.plain_window.seq = seq;
+            self.plain_window.largest = self.plain_window.largest.max(window);
+            self.window_end = acked + window;
         }
-        self.on_window(end);
+    }
+
+    /// Whether plain TCP holds back the last bytes of a window although nothing is in flight: `space` is less than half of the largest
+    /// window so far (sender-side silly-window avoidance, RFC 9293 section 3.8.6.2.1, with Fs = 1/2).
+    pub fn avoids_silly_window(&self, space: u64) -> bool {
+        2 * space < self.plain_window.largest && self.plain_window.overridden_at != Some(self.next)
+    }
+
+    /// A small window has not opened for a timeout: the next segment uses what there is (that section's override).
+    pub fn override_silly_window(&mut self) {
+        self.plain_window.overridden_at = Some(self.next);
     }
 
     /// Bytes of a failed subflow: those not acknowledged must be sent again.

@@ -191,8 +191,8 @@ impl Connection {
             self.process_acknowledgment(now, at, acked, segment);
         }
         if self.mode() == Mode::Plain && acked <= self.subflows[at].sender.next() {
+            self.take_plain_window(at, acked, segment);
             self.on_plain_ack(now, at, acked);
-            self.outgoing.on_plain_window(acked.saturating_sub(1) + self.window_of(at, segment));
         }
     }
 
@@ -248,6 +248,14 @@ impl Connection {
         if subflow.errands.fin_sent() && acked == subflow.sender.next() {
             self.outgoing.on_ack(self.outgoing.end() + 1);
         }
+    }
+
+    /// Without MPTCP the window counts from the subflow's acknowledgment. That of data may count one number for the FIN.
+    fn take_plain_window(&mut self, at: usize, acked: u64, segment: &Segment) {
+        let subflow = &self.subflows[at];
+        let seq = segment.seq.expand(subflow.peer_isn, subflow.receiver.next());
+        let acked = acked.saturating_sub(1).min(self.outgoing.next);
+        self.outgoing.on_plain_window(seq, acked, self.window_of(at, segment));
     }
 
     fn window_of(&self, at: usize, segment: &Segment) -> u64 {

@@ -16,7 +16,7 @@ pub(crate) use memory::SendMemory;
 pub use memory::packet_memory;
 pub(crate) use receiver::{Arrival, Receiver, max_pieces};
 pub(crate) use recovery::TimerOutcome;
-pub(crate) use scoreboard::Reinjection;
+pub(crate) use scoreboard::{Record, Reinjection};
 pub(crate) use sender::{AckOutcome, Acknowledgment, Sender, SenderOptions, timestamp};
 
 use crate::congestion::CongestionControl;

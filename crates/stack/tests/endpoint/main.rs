@@ -11,3 +11,4 @@ mod hostile;
 mod paths;
 mod random;
 mod transfers;
+mod windows;
