@@ -11,8 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from anabranch import series
 from anabranch.figures import labels, panels, style
 from anabranch.recording import Mark, SessionRecording
+from anabranch.series import SessionSeries
 
 # The width of a figure with several columns: 1800 pixels at the resolution of `style`, so that it fits on a screen.
 _WIDTH_IN = 9.0
@@ -66,7 +68,7 @@ class _Row:
 
     title: str
     height: float
-    draw: Callable[[Axes, SessionRecording], object]
+    draw: Callable[[Axes, SessionSeries], object]
     from_zero: bool = True
 
 
@@ -76,6 +78,7 @@ class _Sheet:
 
     Attributes:
         columns: In order; up to three stand beside each other.
+        sessions: What is drawn in each column.
         rows: The panels of each column.
         strips: The labels of each column's events.
         explained: What numbered labels stand for.
@@ -84,6 +87,7 @@ class _Sheet:
     """
 
     columns: Sequence[Column]
+    sessions: Sequence[SessionSeries]
     rows: Sequence[_Row]
     strips: Sequence[labels.Strip]
     explained: Sequence[str]
@@ -131,31 +135,30 @@ def compare(columns: Sequence[Column], *, title: str) -> Figure:
         return _draw(columns, title)
 
 
-def _rows(columns: Sequence[Column]) -> list[_Row]:
-    recordings = [column.recording for column in columns]
+def _rows(columns: Sequence[Column], sessions: Sequence[SessionSeries]) -> list[_Row]:
     styles = style.path_styles(_path_names(columns))
     rows = []
-    if any(r.shown for r in recordings):
+    if any(session.recording.shown for session in sessions):
         rows.append(_Row("Bitrate on screen (Mb/s); the darker, the more pixels", 2.2, panels.bitrate))
-    if any(r.plays for r in recordings):
+    if any(session.recording.plays for session in sessions):
         rows.append(_Row("Playout buffer (s)", 2.0, _buffer_if_any))
-    tops = panels.path_tops(recordings, styles)
-    titles = panels.path_titles(recordings, tops)
+    tops = panels.path_tops(sessions, styles)
+    titles = panels.path_titles(sessions, tops)
     rows += [_Row(titles[path], 1.5, _path_panel(path, styles[path], tops[path])) for path in tops]
-    if any(r.plays and not r.shown for r in recordings):
+    if any(session.has_discards for session in sessions):
         rows.append(
-            _Row("Discarded pictures per second", 1.2, lambda a, r: panels.counts(a, r, r.discards, "discards"))
+            _Row("Discarded pictures per second", 1.2, lambda a, s: panels.counts(a, s, s.discards_per_s, "discards"))
         )
-    if any(len(r.paths) > 1 for r in recordings):
+    if any(session.has_switches for session in sessions):
         rows.append(
-            _Row("Path switches per second", 1.2, lambda a, r: panels.counts(a, r, r.path_switches, "path-switches"))
+            _Row("Path switches per second", 1.2, lambda a, s: panels.counts(a, s, s.switches_per_s, "path-switches"))
         )
-    names = panels.note_names(recordings)
+    names = panels.note_names(sessions)
     return rows + [_Row(panels.note_title(name), 1.4, _note_panel(name, styles), from_zero=False) for name in names]
 
 
-def _note_panel(name: str, styles: Mapping[str, style.PathStyle]) -> Callable[[Axes, SessionRecording], object]:
-    return lambda axes, recording: panels.notes(axes, recording, name, styles)
+def _note_panel(name: str, styles: Mapping[str, style.PathStyle]) -> Callable[[Axes, SessionSeries], object]:
+    return lambda axes, session: panels.notes(axes, session, name, styles)
 
 
 def _path_names(columns: Sequence[Column]) -> list[str]:
@@ -163,8 +166,8 @@ def _path_names(columns: Sequence[Column]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _path_panel(path: str, path_style: style.PathStyle, top: float) -> Callable[[Axes, SessionRecording], None]:
-    return lambda axes, recording: panels.throughput(axes, recording, path, path_style, top)
+def _path_panel(path: str, path_style: style.PathStyle, top: float) -> Callable[[Axes, SessionSeries], None]:
+    return lambda axes, session: panels.throughput(axes, session, path, path_style, top)
 
 
 def _beside(columns: int) -> int:
@@ -172,9 +175,9 @@ def _beside(columns: int) -> int:
     return 2 if columns == 4 else min(columns, _BESIDE)
 
 
-def _buffer_if_any(axes: Axes, recording: SessionRecording) -> None:
-    if recording.plays:
-        panels.playout_buffer(axes, recording)
+def _buffer_if_any(axes: Axes, session: SessionSeries) -> None:
+    if session.recording.plays:
+        panels.playout_buffer(axes, session)
 
 
 def _sheet(columns: Sequence[Column], width_in: float) -> _Sheet:
@@ -183,7 +186,8 @@ def _sheet(columns: Sequence[Column], width_in: float) -> _Sheet:
     span = max((float(c.recording.times_s[-1]) for c in columns if len(c.recording.times_s)), default=1.0)
     strips = labels.strips([(column.marks, column.ending) for column in columns], span, column_in)
     explained = labels.explanation([column.marks for column in columns], strips, width_in - _LEFT_IN - _RIGHT_IN)
-    return _Sheet(columns, _rows(columns), strips, explained, column_in, span)
+    sessions = [series.of_session(column.recording) for column in columns]
+    return _Sheet(columns, sessions, _rows(columns, sessions), strips, explained, column_in, span)
 
 
 def _draw(columns: Sequence[Column], title: str) -> Figure:
@@ -236,8 +240,8 @@ def _column(figure: Figure, sheet: _Sheet, number: int, above_in: float) -> list
         box = (left_in / width_in, 1.0 - (top_in + panel_in) / height_in)
         axes = figure.add_axes((*box, sheet.column_in / width_in, panel_in / height_in))
         axes.set_xlim(0.0, sheet.span_s)
-        row.draw(axes, column.recording)
-        panels.stalls(axes, column.recording)
+        row.draw(axes, sheet.sessions[number])
+        panels.stalls(axes, sheet.sessions[number])
         panels.scenario_marks(axes, column.marks)
         panels.ending(axes, column.ending)
         _dress(axes, row, first=number % sheet.beside == 0, last=position == len(sheet.rows) - 1)

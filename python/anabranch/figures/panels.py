@@ -9,11 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.transforms import blended_transform_factory
 
-from anabranch import binning
-from anabranch.binning import binned as _binned
-from anabranch.binning import mean as _mean
 from anabranch.figures import labels, style
-from anabranch.recording import Array, Mark, SessionRecording
+from anabranch.recording import Array, Mark
+from anabranch.series import SessionSeries
 
 # Capacity is drawn up to so many times what was carried, without the burst of the start.
 _MOST_HEADROOM = 2.0
@@ -29,11 +27,6 @@ Label = tuple[float, str, str]
 """What stands beside the end of a line: its height in data units, the text, the colour."""
 
 
-def _per_second(recording: SessionRecording, counts: Array) -> tuple[Array, Array]:
-    middles, rows = _binned(recording, counts)
-    return middles, _mean(rows) / (recording.interval_s or 1.0)
-
-
 def _end_height(line: Array, end: int) -> float | None:
     """Where the eye sees a line end: the mean of its last bins before `end`, since a single one scatters."""
     tail = line[max(end - _END_BINS, 0) : end]
@@ -41,12 +34,12 @@ def _end_height(line: Array, end: int) -> float | None:
     return float(tail.mean()) if len(tail) else None
 
 
-def path_titles(recordings: Sequence[SessionRecording], tops: Mapping[str, float]) -> dict[str, str]:
+def path_titles(sessions: Sequence[SessionSeries], tops: Mapping[str, float]) -> dict[str, str]:
     """What the throughput panel of each path is called, with its capacity where that lies above the axis."""
-    averaged = max(binning.width_s(recording) for recording in recordings)
+    averaged = max(session.width_s for session in sessions)
     titles: dict[str, str] = {}
     for path, top in tops.items():
-        highest = max((_peak(r, p.capacity_bps) for r in recordings for p in r.paths if p.path == path), default=0.0)
+        highest = max((_peak(p.capacity_bps) for each in sessions for p in each.paths if p.name == path), default=0.0)
         above = f" up to {highest:.3g}" if highest > top else ""
         if not titles:
             note = f", mean over {averaged:.3g} s; shaded: link capacity{above}"
@@ -56,40 +49,37 @@ def path_titles(recordings: Sequence[SessionRecording], tops: Mapping[str, float
     return titles
 
 
-def path_tops(recordings: Sequence[SessionRecording], names: Iterable[str]) -> dict[str, float]:
+def path_tops(sessions: Sequence[SessionSeries], names: Iterable[str]) -> dict[str, float]:
     """Where the axis of each path's throughput ends, in Mb/s: the same for all paths, unless one would be too flat.
 
     Capacity far above what was carried is cut off: the throughput is what the panel is about.
 
     Args:
-        recordings: The sessions.
+        sessions: The sessions.
         names: The order of the paths; those that no session has are left out.
     """
     tops: dict[str, float] = {}
-    for recording in recordings:
-        for path in recording.paths:
-            carried = _peak(recording, path.throughput_bps)
-            usual = _peak(recording, path.throughput_bps, _WITHOUT_BURSTS)
-            capacity = _peak(recording, path.capacity_bps)
-            top = max(carried, min(capacity, usual * _MOST_HEADROOM if carried else capacity))
-            tops[path.path] = max(tops.get(path.path, 0.0), top * 1.06)
+    for path in (path for session in sessions for path in session.paths):
+        carried = _peak(path.throughput_bps)
+        usual = _peak(path.throughput_bps, _WITHOUT_BURSTS)
+        capacity = _peak(path.capacity_bps)
+        top = max(carried, min(capacity, usual * _MOST_HEADROOM if carried else capacity))
+        tops[path.name] = max(tops.get(path.name, 0.0), top * 1.06)
     highest = max(tops.values(), default=1.0) or 1.0
     ordered = {path: tops[path] for path in names if path in tops}
     return {path: highest if top * _FLATTEST >= highest else top or highest for path, top in ordered.items()}
 
 
-def _peak(recording: SessionRecording, bps: Array, quantile: float = 1.0) -> float:
-    """The highest mean of a bin in Mb/s, or a quantile; zero where nothing is known or there is no limit."""
-    _, rows = _binned(recording, np.where(np.isfinite(bps), bps, np.nan))
-    means = _mean(rows)
-    means = means[~np.isnan(means)]
-    return float(np.quantile(means, quantile)) / 1e6 if len(means) else 0.0
+def _peak(bps: Array, quantile: float = 1.0) -> float:
+    """The highest value in Mb/s, or a quantile; zero where nothing is known or there is no limit."""
+    known = bps[~np.isnan(bps)]
+    return float(np.quantile(known, quantile)) / 1e6 if len(known) else 0.0
 
 
-def throughput(axes: Axes, recording: SessionRecording, name: str, path_style: style.PathStyle, top: float) -> None:
+def throughput(axes: Axes, session: SessionSeries, name: str, path_style: style.PathStyle, top: float) -> None:
     """Throughput of a path in Mb/s over the capacity of its slowest link; a session without the path says so."""
     axes.set_ylim(0.0, top)
-    path = next((path for path in recording.paths if path.path == name), None)
+    path = next((path for path in session.paths if path.name == name), None)
     if path is None:
         axes.text(
             0.5,
@@ -102,8 +92,7 @@ def throughput(axes: Axes, recording: SessionRecording, name: str, path_style: s
             bbox={"facecolor": "white", "linewidth": 0, "pad": 2.0},
         )
         return
-    middles, rows = _binned(recording, path.capacity_bps / 1e6)
-    capacity = _mean(np.where(np.isfinite(rows), rows, np.nan))
+    middles, capacity = session.middles_s, path.capacity_bps / 1e6
     colour = path_style.colour
     axes.fill_between(middles, 0.0, capacity, step="mid", color=colour, alpha=0.16, linewidth=0, zorder=0.8)
     axes.plot(
@@ -116,16 +105,15 @@ def throughput(axes: Axes, recording: SessionRecording, name: str, path_style: s
         zorder=0.9,
         gid=f"capacity-{name}",
     )
-    middles, rows = _binned(recording, path.throughput_bps / 1e6)
-    axes.plot(middles, _mean(rows), color=colour, gid=f"throughput-{name}")
+    axes.plot(middles, path.throughput_bps / 1e6, color=colour, gid=f"throughput-{name}")
 
 
-def bitrate(axes: Axes, recording: SessionRecording) -> list[Label]:
+def bitrate(axes: Axes, session: SessionSeries) -> list[Label]:
     """The bitrate on screen in Mb/s as steps, shaded by resolution; returns labels that name the resolutions."""
     edges: list[float] = []
     heights: list[float] = []
     by_resolution: dict[str, list[float]] = {}
-    for shown in recording.shown:
+    for shown in session.recording.shown:
         height = shown.bitrate_bps / 1e6
         axes.fill_between(
             [shown.begin_s, shown.end_s], 0.0, height, color=style.resolution_shade(shown.resolution), linewidth=0
@@ -146,9 +134,9 @@ def _middle(values: Sequence[float]) -> float:
     return (min(values) + max(values)) / 2.0
 
 
-def paths_in_use(axes: Axes, recording: SessionRecording, styles: Mapping[str, style.PathStyle]) -> list[Label]:
+def paths_in_use(axes: Axes, session: SessionSeries, styles: Mapping[str, style.PathStyle]) -> list[Label]:
     """A bar per path, with gaps where the path policy forbids new data on it; returns labels that name the paths."""
-    named = []
+    named, recording = [], session.recording
     for row, path in enumerate(reversed(recording.paths)):
         known = np.flatnonzero(~np.isnan(path.cwnd_packets))
         if not len(known):
@@ -164,30 +152,21 @@ def paths_in_use(axes: Axes, recording: SessionRecording, styles: Mapping[str, s
     return named
 
 
-def window(axes: Axes, recording: SessionRecording, styles: Mapping[str, style.PathStyle]) -> list[Label]:
-    """Congestion window per path in packets, with its range within each bin; returns labels for the lines' ends."""
+def window(axes: Axes, session: SessionSeries, styles: Mapping[str, style.PathStyle]) -> list[Label]:
+    """Congestion window per path in packets, with its range in each interval; returns labels for the lines' ends."""
     named = []
-    for path in recording.paths:
-        middles, rows = _binned(recording, path.cwnd_packets)
-        line = _mean(rows)
-        seen = ~np.isnan(line)
-        if not seen.any():
+    middles = session.middles_s
+    for path in session.paths:
+        line, lowest, highest = path.window_packets
+        if np.isnan(line).all():
             continue
         # Where no subflow uses the path the range has a gap, as the line has.
-        axes.fill_between(
-            middles,
-            np.where(seen, np.where(np.isnan(rows), np.inf, rows).min(axis=1), np.nan),
-            np.where(seen, np.where(np.isnan(rows), -np.inf, rows).max(axis=1), np.nan),
-            color=styles[path.path].colour,
-            alpha=0.18,
-            linewidth=0,
-        )
-        axes.plot(middles, line, **styles[path.path].line, gid=f"window-{path.path}")
+        axes.fill_between(middles, lowest, highest, color=styles[path.name].colour, alpha=0.18, linewidth=0)
+        axes.plot(middles, line, **styles[path.name].line, gid=f"window-{path.name}")
         height = _end_height(line, len(line))
-        named.append((height or 0.0, path.path, styles[path.path].colour))
+        named.append((height or 0.0, path.name, styles[path.name].colour))
     if len(named) > 1:
-        middles, rows = _binned(recording, recording.total_window_packets)
-        line = _mean(rows)
+        line = session.total_window_packets
         # Below the paths' lines: where one path carries all, its own line must be seen.
         axes.plot(middles, line, color=style.INK, linewidth=1.0, zorder=1.9, gid="window-total")
         named.append((_end_height(line, len(line)) or 0.0, "total", style.INK))
@@ -195,17 +174,16 @@ def window(axes: Axes, recording: SessionRecording, styles: Mapping[str, style.P
     return named
 
 
-def playout_buffer(axes: Axes, recording: SessionRecording) -> None:
+def playout_buffer(axes: Axes, session: SessionSeries) -> None:
     """Playing time ahead of the viewer, in seconds, with the buffer underflows as ticks above it."""
-    middles, rows = _binned(recording, recording.buffer_s)
-    level = _mean(rows)
+    middles, level, underflows = session.middles_s, session.buffer_s, session.recording.underflows_s
     axes.fill_between(middles, 0.0, level, color=style.BUFFER, alpha=0.16, linewidth=0)
     axes.plot(middles, level, color=style.BUFFER, gid="buffer")
     axes.set_ylim(bottom=0.0)
-    if len(recording.underflows_s):
+    if len(underflows):
         axes.plot(
-            recording.underflows_s,
-            np.full(len(recording.underflows_s), 0.98),
+            underflows,
+            np.full(len(underflows), 0.98),
             linestyle="none",
             marker="v",
             markersize=4.5,
@@ -216,9 +194,9 @@ def playout_buffer(axes: Axes, recording: SessionRecording) -> None:
         )
 
 
-def note_names(recordings: Iterable[SessionRecording]) -> list[str]:
+def note_names(sessions: Iterable[SessionSeries]) -> list[str]:
     """The names under which algorithms emitted finite numbers, in order."""
-    series = (series for recording in recordings for series in recording.notes)
+    series = (series for session in sessions for series in session.recording.notes)
     return sorted({one.name for one in series if np.isfinite(one.values).any()})
 
 
@@ -227,39 +205,38 @@ def note_title(name: str) -> str:
     return f"{name} (emitted, mean of each interval)"
 
 
-def notes(axes: Axes, recording: SessionRecording, name: str, styles: Mapping[str, style.PathStyle]) -> list[Label]:
+def notes(axes: Axes, session: SessionSeries, name: str, styles: Mapping[str, style.PathStyle]) -> list[Label]:
     """What an algorithm emitted under a name, a line per path; returns labels for the lines' ends.
 
     A line is the mean of what was emitted in each interval of time. It goes on where in some nothing was emitted.
     """
     named = []
-    for series in recording.notes:
-        if series.name != name:
+    for emitted in session.emitted:
+        known = ~np.isnan(emitted.values)
+        if emitted.name != name or not known.any():
             continue
-        middles, line = binning.mean_over_time(recording, series.times_s, series.values)
-        known = ~np.isnan(line)
-        if not known.any():
-            continue
-        drawn = {"color": style.INK} if series.path is None else styles[series.path].line
-        axes.plot(middles[known], line[known], **drawn, gid=f"note-{name}-{series.path or 'connection'}")
-        if series.path is not None:
-            height = _end_height(line[known], int(known.sum()))
-            named.append((height or 0.0, series.path, styles[series.path].colour))
+        middles, line = session.middles_s[known], emitted.values[known]
+        drawn = {"color": style.INK} if emitted.path is None else styles[emitted.path].line
+        axes.plot(middles, line, **drawn, gid=f"note-{name}-{emitted.path or 'connection'}")
+        if emitted.path is not None:
+            named.append((_end_height(line, len(line)) or 0.0, emitted.path, styles[emitted.path].colour))
     return named
 
 
-def counts(axes: Axes, recording: SessionRecording, values: Array, name: str) -> None:
+def counts(axes: Axes, session: SessionSeries, per_second: Array, name: str) -> None:
     """Something countable, per second, as filled steps."""
-    middles, rate = _per_second(recording, values)
-    axes.fill_between(middles, 0.0, rate, step="mid", color=style.COUNTS, alpha=0.6, linewidth=0, gid=name)
-    axes.set_ylim(0.0, max(float(np.nanmax(rate, initial=0.0)) * 1.08, 1.0))
+    axes.fill_between(
+        session.middles_s, 0.0, per_second, step="mid", color=style.COUNTS, alpha=0.6, linewidth=0, gid=name
+    )
+    axes.set_ylim(0.0, max(float(np.nanmax(per_second, initial=0.0)) * 1.08, 1.0))
 
 
-def stalls(axes: Axes, recording: SessionRecording) -> None:
+def stalls(axes: Axes, session: SessionSeries) -> None:
     """The stalls as shaded spans behind everything else."""
-    if not len(recording.stalls_s):
+    spans_s = session.recording.stalls_s
+    if not len(spans_s):
         return
-    corners = [[(a, 0.0), (a, 1.0), (b, 1.0), (b, 0.0)] for a, b in recording.stalls_s.tolist()]
+    corners = [[(a, 0.0), (a, 1.0), (b, 1.0), (b, 0.0)] for a, b in spans_s.tolist()]
     spans = PolyCollection(
         corners,
         facecolor=style.STALL,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -11,8 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from anabranch import series
 from anabranch.figures import labels, panels, style
 from anabranch.recording import Mark, SessionRecording
+from anabranch.series import SessionSeries
 
 # The width of a page's text, so that letters keep their size in print.
 _WIDTH_IN = 7.2
@@ -57,69 +60,51 @@ def draw_session(
     """
     with style.applied():
         styles = style.path_styles(paths or [path.path for path in recording.paths])
-        return _draw(recording, title, subtitle, (marks, ending), styles)
+        return _draw(series.of_session(recording), title, subtitle, (marks, ending), styles)
 
 
-def _panels(recording: SessionRecording, styles: Mapping[str, style.PathStyle]) -> list[_Panel]:
-    found = []
+def _panels(session: SessionSeries, styles: Mapping[str, style.PathStyle]) -> list[_Panel]:
+    found, recording = [], session.recording
     if recording.shown:
-        found.append(
-            _Panel("Bitrate on screen (Mb/s) and resolution", 2.6, lambda axes: panels.bitrate(axes, recording))
-        )
+        found.append(_Panel("Bitrate on screen (Mb/s) and resolution", 2.6, lambda axes: panels.bitrate(axes, session)))
     if recording.plays:
-        found.append(_Panel("Playout buffer (s)", 2.0, lambda axes: panels.playout_buffer(axes, recording)))
-    found += _throughput_panels(recording, styles)
-    if any(len(path.disabled_s) for path in recording.paths):
-        rows = 0.35 * len(recording.paths)
-        found.append(_Panel("Paths in use", rows, lambda axes: panels.paths_in_use(axes, recording, styles)))
-    found.append(_Panel("Congestion window (packets)", 2.4, lambda axes: panels.window(axes, recording, styles)))
-    # A DASH player decodes nothing here, so it has no pictures to discard.
-    if recording.plays and not recording.shown:
-        found.append(
-            _Panel(
-                "Discarded pictures per second",
-                1.2,
-                lambda axes: panels.counts(axes, recording, recording.discards, "discards"),
-            )
-        )
-    if len(recording.paths) > 1:
-        found.append(
-            _Panel(
-                "Path switches per second",
-                1.2,
-                lambda axes: panels.counts(axes, recording, recording.path_switches, "path-switches"),
-            )
-        )
-    return found + _note_panels(recording, styles)
+        found.append(_Panel("Playout buffer (s)", 2.0, lambda axes: panels.playout_buffer(axes, session)))
+    found += _throughput_panels(session, styles)
+    if any(len(path.disabled_s) for path in session.paths):
+        rows = 0.35 * len(session.paths)
+        found.append(_Panel("Paths in use", rows, lambda axes: panels.paths_in_use(axes, session, styles)))
+    found.append(_Panel("Congestion window (packets)", 2.4, lambda axes: panels.window(axes, session, styles)))
+    for title, has, per_second, name in (
+        ("Discarded pictures per second", session.has_discards, session.discards_per_s, "discards"),
+        ("Path switches per second", session.has_switches, session.switches_per_s, "path-switches"),
+    ):
+        if has:
+            found.append(_Panel(title, 1.2, partial(panels.counts, session=session, per_second=per_second, name=name)))
+    names = panels.note_names([session])
+    return found + [
+        _Panel(panels.note_title(name), 1.5, partial(panels.notes, session=session, name=name, styles=styles))
+        for name in names
+    ]
 
 
-def _note_panels(recording: SessionRecording, styles: Mapping[str, style.PathStyle]) -> list[_Panel]:
-    """A panel for each name under which an algorithm emitted numbers."""
-
-    def drawn(name: str) -> Callable[[Axes], list[panels.Label]]:
-        return lambda axes: panels.notes(axes, recording, name, styles)
-
-    return [_Panel(panels.note_title(name), 1.5, drawn(name)) for name in panels.note_names([recording])]
-
-
-def _throughput_panels(recording: SessionRecording, styles: Mapping[str, style.PathStyle]) -> list[_Panel]:
-    tops = panels.path_tops([recording], styles)
-    titles = panels.path_titles([recording], tops)
+def _throughput_panels(session: SessionSeries, styles: Mapping[str, style.PathStyle]) -> list[_Panel]:
+    tops = panels.path_tops([session], styles)
+    titles = panels.path_titles([session], tops)
 
     def drawn(path: str) -> Callable[[Axes], None]:
-        return lambda axes: panels.throughput(axes, recording, path, styles[path], tops[path])
+        return lambda axes: panels.throughput(axes, session, path, styles[path], tops[path])
 
     return [_Panel(titles[path], 1.3, drawn(path)) for path in tops]
 
 
 def _draw(
-    recording: SessionRecording,
+    session: SessionSeries,
     title: str,
     subtitle: str,
     happened: tuple[Sequence[Mark], labels.Ending | None],
     styles: Mapping[str, style.PathStyle],
 ) -> Figure:
-    content = _panels(recording, styles)
+    content, recording = _panels(session, styles), session.recording
     gap = 0.62  # Between panels, in units: room for the next panel's title.
     units = sum(p.height for p in content) + gap * (len(content) - 1)
     width_in = _WIDTH_IN - _LEFT_IN - _RIGHT_IN
@@ -145,7 +130,7 @@ def _draw(
     for row, panel in enumerate(content):
         axes = figure.add_subplot(grid[row], sharex=first)
         axes.set_xlim(0.0, span)
-        _fill(axes, panel, recording, happened)
+        _fill(axes, panel, session, happened)
         # The labels of events stand between the first panel and its title.
         axes.set_title(panel.title, pad=_TITLE_PAD_POINTS + (strip.height_in * 72.0 if first is None else 0.0))
         last = row == len(content) - 1
@@ -160,10 +145,10 @@ def _draw(
 
 
 def _fill(
-    axes: Axes, panel: _Panel, recording: SessionRecording, happened: tuple[Sequence[Mark], labels.Ending | None]
+    axes: Axes, panel: _Panel, session: SessionSeries, happened: tuple[Sequence[Mark], labels.Ending | None]
 ) -> None:
     ends = panel.draw(axes)
-    panels.stalls(axes, recording)
+    panels.stalls(axes, session)
     panels.scenario_marks(axes, happened[0])
     panels.ending(axes, happened[1])
     style.place_end_labels(axes, ends or [])

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from anabranch import binning, summary
+from anabranch import series, summary
 from anabranch.metrics import Metrics
-from anabranch.recording import Array, NoteSeries, PathRecording, Recording, SessionRecording
+from anabranch.recording import Array, Recording
+from anabranch.series import PathSeries
 
 # A page shows more than a figure in print, because it zooms; and sixty timelines of this size stay below a megabyte.
 _POINTS = 480
@@ -52,59 +51,41 @@ def of_session(
     """
     from anabranch.figures import ending, style
 
-    session = recording.sessions[number]
-    width = binning.width_s(session, _POINTS, _SHORTEST_S)
-    styles = style.path_styles(list(paths) or [path.path for path in session.paths])
+    recorded = recording.sessions[number]
+    session = series.of_session(recorded, points=_POINTS, shortest_s=_SHORTEST_S)
+    styles = style.path_styles(list(paths) or [path.name for path in session.paths])
     end = ending.of_session(metrics, number)
-    middles, _ = binning.binned(session, session.buffer_s, width)
-    per_second = 1.0 / (session.interval_s or 1.0)
     data = {
-        "first_s": _time(float(middles[0])) if len(middles) else 0.0,
-        "width_s": _time(width),
-        "points": len(middles),
-        "paths": [_path(session, p, width, style.PATHS.index(styles[p.path])) for p in session.paths],
-        "total": _series(session, session.total_window_packets, width) if len(session.paths) > 1 else None,
-        "buffer": _series(session, session.buffer_s, width) if session.plays else None,
-        "switches": _series(session, session.path_switches, width, per_second) if len(session.paths) > 1 else None,
-        # A DASH player decodes nothing here, so it has no pictures to discard.
-        "discards": _series(session, session.discards, width, per_second)
-        if session.plays and not session.shown
-        else None,
+        "first_s": _time(float(session.middles_s[0])) if len(session.middles_s) else 0.0,
+        "width_s": _time(session.width_s),
+        "points": len(session.middles_s),
+        "paths": [_path(path, style.PATHS.index(styles[path.name])) for path in session.paths],
+        "total": _numbers(session.total_window_packets) if len(session.paths) > 1 else None,
+        "buffer": _numbers(session.buffer_s) if recorded.plays else None,
+        "switches": _numbers(session.switches_per_s) if session.has_switches else None,
+        "discards": _numbers(session.discards_per_s) if session.has_discards else None,
         "shown": [
-            [_time(s.begin_s), _time(s.end_s), _rounded(s.bitrate_bps * _MBPS), s.resolution] for s in session.shown
+            [_time(s.begin_s), _time(s.end_s), _rounded(s.bitrate_bps * _MBPS), s.resolution] for s in recorded.shown
         ],
-        "notes": [
-            {"name": series.name, "path": series.path, "values": _notes(session, series, width)}
-            for series in session.notes
-        ],
-        "stalls": _spans(session.stalls_s),
-        "underflows": [_time(at) for at in session.underflows_s.tolist()],
+        "notes": [{"name": each.name, "path": each.path, "values": _numbers(each.values)} for each in session.emitted],
+        "stalls": _spans(recorded.stalls_s),
+        "underflows": [_time(at) for at in recorded.underflows_s.tolist()],
         "marks": [[_time(mark.at_s), mark.text] for mark in recording.marks],
         "ending": None if end is None else [_time(end.at_s), end.text],
     }
     return Timeline(title, summary.in_short(metrics["sessions"][number]), data)
 
 
-def _path(session: SessionRecording, path: PathRecording, width: float, colour: int) -> dict[str, Any]:
-    capacity = np.where(np.isfinite(path.capacity_bps), path.capacity_bps, np.nan)
+def _path(path: PathSeries, colour: int) -> dict[str, Any]:
     return {
-        "name": path.path,
+        "name": path.name,
         "colour": colour,
-        "throughput": _series(session, path.throughput_bps, width, _MBPS),
-        "capacity": _series(session, capacity, width, _MBPS),
-        "window": _series(session, path.cwnd_packets, width),
-        "srtt": _series(session, path.srtt_s, width, _MS),
+        "throughput": _numbers(path.throughput_bps * _MBPS),
+        "capacity": _numbers(path.capacity_bps * _MBPS),
+        "window": _numbers(path.window_packets[0]),
+        "srtt": _numbers(path.srtt_s * _MS),
         "disabled": _spans(path.disabled_s),
     }
-
-
-def _series(session: SessionRecording, values: Array, width: float, scale: float = 1.0) -> Numbers:
-    _, rows = binning.binned(session, values, width)
-    return _numbers(binning.mean(rows) * scale)
-
-
-def _notes(session: SessionRecording, series: NoteSeries, width: float) -> Numbers:
-    return _numbers(binning.mean_over_time(session, series.times_s, series.values, width)[1])
 
 
 def _numbers(values: Array) -> Numbers:
