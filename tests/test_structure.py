@@ -80,6 +80,21 @@ def test_simulated_code_asks_neither_the_clock_nor_the_environment(crate: str) -
     assert not found
 
 
+def test_a_loss_model_is_named_in_its_file_and_in_its_line_of_the_registry() -> None:
+    """A model that needs a line elsewhere (a second type, a table, a check) would be named there."""
+    folder = ROOT / "crates" / "network" / "src" / "loss"
+    lines = re.findall(r'"([\w-]+)" => (\w+)\((\w+)::', (folder / "mod.rs").read_text())
+    assert sorted(file for _, _, file in lines) == sorted(
+        path.stem for path in folder.glob("*.rs") if path.stem not in {"mod", "tests"}
+    )
+    # Scenarios have a short form of independent losses, so these are named there as well.
+    for kind, variant, file in [line for line in lines if line[0] != "bernoulli"]:
+        name = re.compile(rf'"{kind}"|\b{variant}\b')
+        sources = (path for path in ROOT.glob("crates/*/src/**/*.rs") if "test" not in path.stem)
+        found = {path for path in sources if name.search(path.read_text())}
+        assert found == {folder / "mod.rs", folder / f"{file}.rs"}, kind
+
+
 # As `too-many-lines-threshold` in clippy.toml; here with documentation and empty lines.
 LONGEST_FUNCTION = 60
 

@@ -205,7 +205,7 @@ Queue = DropTailQueue | RedQueue | CodelQueue
 
 
 class BernoulliLoss(TypedDict):
-    """Each packet with the same probability, independently."""
+    """Loses each packet with the same probability, independently."""
 
     kind: Literal["bernoulli"]
     share: ShareText
@@ -217,7 +217,7 @@ class BernoulliLoss(TypedDict):
 
 
 class GilbertElliottLoss(TypedDict):
-    """In bursts: a good and a bad state, which change from packet to packet."""
+    """Loses packets in bursts: a good and a bad state alternate, each with its own loss probability."""
 
     kind: Literal["gilbert-elliott"]
     good_to_bad: ShareText
@@ -235,7 +235,7 @@ class GilbertElliottLoss(TypedDict):
 
 
 class EveryNthLoss(TypedDict):
-    """Every n-th packet."""
+    """Loses every n-th packet."""
 
     kind: Literal["every-nth"]
     n: int
@@ -247,7 +247,7 @@ class EveryNthLoss(TypedDict):
 
 
 class GilbertElliottTimeLoss(TypedDict):
-    """In bursts that last for a time, whatever is sent, as the fades of a radio."""
+    """Loses packets in bursts that last for a time: a good and a bad state alternate, whatever is sent."""
 
     kind: Literal["gilbert-elliott-time"]
     good: TimeText

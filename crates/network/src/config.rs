@@ -1,8 +1,9 @@
 //! Configuration of one direction of a link, and the changes possible while it runs.
 
 use crate::draws::Probability;
+use crate::error::ConfigError;
 use crate::jitter::{Jitter, JitterConfig};
-use crate::loss::LossConfig;
+use crate::loss::Loss;
 use crate::queue::QueueConfig;
 use crate::server::RateConfig;
 use crate::trace::Steps;
@@ -45,25 +46,13 @@ impl DelayConfig {
     }
 }
 
-/// Some packets take longer, and later ones overtake them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Packets that are held back, so that others overtake them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reordering {
-    /// Probability with which a packet is held back.
-    pub probability: Probability,
-    /// Additional delay of these packets.
-    pub extra: Duration,
-}
-
-/// Where the loss model stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum LossAt {
-    /// Before the queue, as netem at the ingress does: lost packets cost the link nothing.
-    Entry,
-    /// After the server, like a radio. Lost packets have waited in the queue and used the link's time, so loss does not
-    /// relieve a bottleneck. The default, because random loss is mostly a radio's.
-    #[default]
-    Exit,
+    /// The share of packets that is delayed.
+    pub share: Probability,
+    /// The additional delay of these packets.
+    pub by: Duration,
 }
 
 /// One direction of a link.
@@ -83,31 +72,13 @@ pub struct DirectionConfig {
     /// as when a radio's acknowledgment is lost. Default: never.
     pub duplication: Probability,
     /// Loss model. Default: no loss.
-    pub loss: LossConfig,
-    /// Position of the loss model. Default: after the server.
-    pub loss_at: LossAt,
+    pub loss: Loss,
     /// Bytes at the network layer; larger packets are dropped. Default: 1500.
     pub mtu: u32,
     /// Bytes below the network layer that the rate counts with every packet, such as 14 for Ethernet. Default: 0.
     pub overhead: u32,
     /// Whether the link works at the start. Default: true.
     pub up: bool,
-}
-
-/// A wrong field of a configuration, with the reason.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {problem}")]
-pub struct ConfigError {
-    /// Name of the field, with the parts of a nested one separated by dots.
-    pub field: &'static str,
-    /// The fault, worded to follow the field's name.
-    pub problem: String,
-}
-
-impl ConfigError {
-    pub(crate) fn new(field: &'static str, problem: impl Into<String>) -> Self {
-        ConfigError { field, problem: problem.into() }
-    }
 }
 
 impl DirectionConfig {
@@ -120,8 +91,7 @@ impl DirectionConfig {
             jitter: None,
             reordering: None,
             duplication: Probability::ZERO,
-            loss: LossConfig::None,
-            loss_at: LossAt::default(),
+            loss: Loss::NONE,
             mtu: 1500,
             overhead: 0,
             up: true,
@@ -139,6 +109,7 @@ impl DirectionConfig {
             return Err(ConfigError::new("overhead", problem));
         }
         self.queue.validate(self.mtu)?;
+        self.loss.check()?;
         self.validate_rate()?;
         self.validate_jitter()
     }
@@ -222,7 +193,7 @@ pub enum Change {
     /// For packets whose transmission begins from now on.
     Duplication(Probability),
     /// For packets that enter (loss at entry), or whose transmission begins (loss at exit), from now on.
-    Loss(LossConfig),
+    Loss(Loss),
     /// For packets that enter from now on. CoDel's threshold of one full packet stays what it was.
     Mtu(u32),
     /// For packets whose transmission begins from now on.

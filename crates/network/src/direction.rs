@@ -187,7 +187,7 @@ impl<P: Packet> Direction<P> {
             Change::Jitter(jitter) => self.effects.change_jitter(jitter),
             Change::Reordering(reordering) => self.effects.change_reordering(reordering),
             Change::Duplication(probability) => self.effects.change_duplication(probability),
-            Change::Loss(loss) => self.effects.change_loss(loss),
+            Change::Loss(loss) => self.effects.change_loss(&loss),
             Change::Mtu(mtu) => self.mtu = mtu,
             Change::Overhead(overhead) => self.overhead = overhead,
             Change::Up(up) => self.switch(now, up),

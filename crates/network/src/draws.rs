@@ -1,7 +1,11 @@
 //! Named streams of random numbers, and probabilities that are compared as integers.
 
+use anabranch_units::Ratio;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// Source of random numbers for one direction: the run's seed, split by name.
 ///
@@ -42,8 +46,9 @@ fn fnv1a<'a>(bytes: impl Iterator<Item = &'a u8>) -> u64 {
     bytes.fold(OFFSET_BASIS, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME))
 }
 
-/// A probability, stored in units of 2^-64 so that a draw is one integer comparison.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A probability, stored in units of 2^-64 so that a draw is one integer comparison. Scenarios write it as a share, `"2 %"`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "Ratio", into = "Ratio")]
 pub struct Probability(u64);
 
 impl Probability {
@@ -51,6 +56,11 @@ impl Probability {
     pub const ZERO: Probability = Probability(0);
     /// Probability 1.
     pub const ONE: Probability = Probability(u64::MAX);
+
+    /// Probability 1, as the default of a key.
+    pub(crate) fn one() -> Self {
+        Probability::ONE
+    }
 
     /// The probability `p`; `None` unless it is between 0 and 1.
     pub fn new(p: f64) -> Option<Self> {
@@ -78,9 +88,43 @@ impl Probability {
     }
 }
 
+impl From<Ratio> for Probability {
+    fn from(share: Ratio) -> Self {
+        Probability::clamped(share.as_f64())
+    }
+}
+
+impl From<Probability> for Ratio {
+    /// The nearest share: exactly the one that the probability was made from, if it was.
+    fn from(probability: Probability) -> Self {
+        Ratio((probability.as_f64() * 1e9).round() as u64)
+    }
+}
+
+impl JsonSchema for Probability {
+    fn schema_name() -> Cow<'static, str> {
+        Ratio::schema_name()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Ratio::json_schema(generator)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_is_written_as_it_was_read() {
+        for parts in (0..=1_000_000_000).step_by(999_983).chain([1, 2, 3, 999_999_999, 1_000_000_000]) {
+            assert_eq!(Ratio::from(Probability::from(Ratio(parts))), Ratio(parts));
+        }
+    }
 
     #[test]
     fn streams_repeat_by_name_and_differ_between_names_and_seeds() {

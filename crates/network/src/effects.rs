@@ -1,25 +1,25 @@
 //! Effects after the server: random loss, duplication, and variation of the delay.
 
-use crate::config::{DirectionConfig, LossAt, Reordering};
+use crate::config::{DirectionConfig, Reordering};
 use crate::draws::{Probability, Streams};
 use crate::jitter::JitterConfig;
-use crate::loss::{LossConfig, LossModel};
+use crate::loss::{Loss, LossAt, LossModel};
 use anabranch_units::{Duration, Instant};
 use rand_chacha::ChaCha8Rng;
 
 /// A loss model with its stream.
-pub(crate) struct Loss {
+pub(crate) struct Losses {
     model: Option<Box<dyn LossModel>>,
     rng: Box<ChaCha8Rng>,
 }
 
-impl Loss {
-    pub(crate) fn new(config: LossConfig, streams: &Streams) -> Self {
-        Loss { model: config.build(), rng: Box::new(streams.stream("loss")) }
+impl Losses {
+    pub(crate) fn new(config: &Loss, streams: &Streams) -> Self {
+        Losses { model: config.build(), rng: Box::new(streams.stream("loss")) }
     }
 
     /// Sets another model, which continues in the same stream.
-    pub(crate) fn change(&mut self, config: LossConfig) {
+    pub(crate) fn change(&mut self, config: &Loss) {
         self.model = config.build();
     }
 
@@ -43,7 +43,8 @@ pub(crate) struct Fate {
 
 /// All effects at the exit, apart from the constant delay.
 pub(crate) struct Effects {
-    loss: Loss,
+    loss: Losses,
+    /// Stays where it was when the model changes.
     loss_at: LossAt,
     duplication: Probability,
     jitter: Option<JitterConfig>,
@@ -59,8 +60,8 @@ impl Effects {
     pub(crate) fn new(config: &DirectionConfig, streams: &Streams) -> Self {
         let stream = |effect| Box::new(streams.stream(effect));
         let mut effects = Effects {
-            loss: Loss::new(config.loss, streams),
-            loss_at: config.loss_at,
+            loss: Losses::new(&config.loss, streams),
+            loss_at: config.loss.at(),
             duplication: config.duplication,
             jitter: config.jitter,
             reordering: config.reordering,
@@ -79,7 +80,7 @@ impl Effects {
             !loses && self.duplication == Probability::ZERO && self.jitter.is_none() && self.reordering.is_none();
     }
 
-    pub(crate) fn change_loss(&mut self, config: LossConfig) {
+    pub(crate) fn change_loss(&mut self, config: &Loss) {
         self.loss.change(config);
         self.note_idleness();
     }
@@ -132,9 +133,9 @@ impl Effects {
             fate.unordered = config.reorders;
         }
         if let Some(reordering) = self.reordering
-            && reordering.probability.draw(&mut self.reordering_rng)
+            && reordering.share.draw(&mut self.reordering_rng)
         {
-            fate.wander = fate.wander.saturating_add_unsigned(reordering.extra.as_nanos());
+            fate.wander = fate.wander.saturating_add_unsigned(reordering.by.as_nanos());
             fate.unordered = true;
         }
         fate

@@ -42,21 +42,23 @@ mod config;
 mod direction;
 mod draws;
 mod effects;
+mod error;
 mod histogram;
 mod jitter;
-mod loss;
+pub mod loss;
 mod queue;
 mod ring;
 mod server;
 mod stats;
 mod trace;
 
-pub use config::{Change, ConfigError, DelayConfig, DirectionConfig, LossAt, MAX_PACKET_BYTES, Reordering};
+pub use config::{Change, DelayConfig, DirectionConfig, MAX_PACKET_BYTES, Reordering};
 pub use direction::{Direction, Packet};
 pub use draws::{Probability, Streams};
+pub use error::ConfigError;
 pub use histogram::Histogram;
 pub use jitter::{Jitter, JitterConfig};
-pub use loss::{LOSS_MODELS, LossConfig, LossEntry, LossModel};
+pub use loss::{LOSS_MODELS, Loss, LossAt};
 pub use queue::{
     Backlog, CoDelConfig, Departure, DropTailConfig, QUEUES, Queue, QueueConfig, QueueEntry, QueueLimit, QueuedPacket,
     RedConfig,

@@ -5,12 +5,12 @@
 mod support;
 
 use anabranch_events::{DropCause, LinkEvent};
+use anabranch_network::loss::{Bernoulli, EveryNth};
 use anabranch_network::{
-    AtEnd, Backlog, Change, DelayConfig, DirectionConfig, Jitter, JitterConfig, LossAt, LossConfig, Opportunities,
+    AtEnd, Backlog, Change, DelayConfig, DirectionConfig, Jitter, JitterConfig, Loss, LossAt, Opportunities,
     Probability, QueueConfig, RateConfig, Reordering, Steps, TokenBucketConfig,
 };
 use anabranch_units::{Bandwidth, Duration, Instant};
-use std::num::NonZeroU32;
 use support::{Bench, at, ms, probability};
 
 /// 2 Mb/s, 20 ms, 64 kB.
@@ -20,8 +20,12 @@ fn plain() -> DirectionConfig {
     config
 }
 
-fn every(n: u32) -> LossConfig {
-    LossConfig::EveryNth(NonZeroU32::new(n).unwrap())
+fn every(n: u32) -> Loss {
+    every_at(n, LossAt::Exit)
+}
+
+fn every_at(n: u32, at: LossAt) -> Loss {
+    Loss::EveryNth(EveryNth { n, at })
 }
 
 fn dropped(at: Instant, cause: DropCause, bytes: u32) -> (Instant, LinkEvent) {
@@ -147,7 +151,7 @@ fn a_recorded_delay_begins_when_the_link_gets_it() {
 
 #[test]
 fn effects_can_begin_while_the_link_runs() {
-    let reordering = Reordering { probability: Probability::ONE, extra: ms(9) };
+    let reordering = Reordering { share: Probability::ONE, by: ms(9) };
     let jitter = JitterConfig::in_order(Jitter::Gamma { mean: ms(3), shape: 9.0 });
     let arrivals = |change| {
         let mut bench = Bench::new(&plain());
@@ -211,8 +215,7 @@ fn packets_lost_on_the_air_have_used_the_link() {
 #[test]
 fn packets_lost_at_the_entry_cost_nothing() {
     let mut config = plain();
-    config.loss = every(2);
-    config.loss_at = LossAt::Entry;
+    config.loss = every_at(2, LossAt::Entry);
     let mut bench = Bench::new(&config);
     bench.send(at(0), 1500).send(at(1), 1500).send(at(2), 1500).run_until(at(100));
     let seen = bench.seen();
@@ -225,7 +228,7 @@ fn a_lost_packet_on_an_empty_pipe_does_not_hide_the_next_one() {
     let mut config = plain();
     config.loss = every(1);
     let mut bench = Bench::new(&config);
-    bench.send(at(0), 1500).send(at(0), 1500).change(at(6), Change::Loss(LossConfig::None)).send(at(7), 500);
+    bench.send(at(0), 1500).send(at(0), 1500).change(at(6), Change::Loss(Loss::NONE)).send(at(7), 500);
     // The second packet's transmission had begun at 6 ms, so it was lost as well; and no timeout was missed.
     assert_eq!(bench.run_until(at(100)).arrivals_ms(), [(34, 2)]);
 }
@@ -243,7 +246,7 @@ fn a_copy_arrives_right_after_its_original_and_uses_no_link_time() {
 #[test]
 fn a_packet_held_back_is_overtaken() {
     let mut config = plain();
-    config.reordering = Some(Reordering { probability: Probability::ONE, extra: ms(9) });
+    config.reordering = Some(Reordering { share: Probability::ONE, by: ms(9) });
     let mut bench = Bench::new(&config);
     bench.send(at(0), 1500).send(at(0), 1500).send(at(0), 1500);
     // Only the first packet's transmission began before reordering ended.
@@ -318,7 +321,7 @@ fn a_link_that_starts_down_drops_until_it_comes_up() {
 fn the_same_packets_are_lost_whatever_else_happens() {
     let lost = |seed, gap_us: u64, change: &dyn Fn(&mut DirectionConfig)| {
         let mut config = plain();
-        config.loss = LossConfig::Bernoulli(probability(0.1));
+        config.loss = Loss::independent(probability(0.1));
         change(&mut config);
         let mut bench = Bench::seeded(&config, seed);
         for n in 0..500 {
@@ -329,9 +332,10 @@ fn the_same_packets_are_lost_whatever_else_happens() {
         (0..500).filter(|number| !order.contains(number)).collect::<Vec<_>>()
     };
     let reference = lost(1, 8000, &|_| {});
+    let at_entry = Loss::Bernoulli(Bernoulli { share: probability(0.1), at: LossAt::Entry });
     assert!((20..80).contains(&reference.len()));
     assert_eq!(lost(1, 6001, &|c| c.rate = Bandwidth::from_mbps(50).into()), reference);
-    assert_eq!(lost(1, 7000, &|c| c.loss_at = LossAt::Entry), reference);
+    assert_eq!(lost(1, 7000, &|c| c.loss = at_entry.clone()), reference);
     let jitter = JitterConfig { jitter: Jitter::Normal { deviation: ms(5) }, reorders: true };
     assert_eq!(lost(1, 8000, &|c| c.jitter = Some(jitter)), reference);
     assert_eq!(lost(1, 8000, &|c| c.duplication = probability(0.3)), reference);

@@ -2,15 +2,15 @@
 
 mod support;
 
+use anabranch_network::loss::{Bernoulli, EveryNth, GilbertElliott, GilbertElliottTime};
 use anabranch_network::{
-    AtEnd, Change, CoDelConfig, DelayConfig, DirectionConfig, Jitter, JitterConfig, LossAt, LossConfig, Opportunities,
+    AtEnd, Change, CoDelConfig, DelayConfig, DirectionConfig, Jitter, JitterConfig, Loss, LossAt, Opportunities,
     Probability, QUEUES, QueueConfig, QueueLimit, RateConfig, RedConfig, Reordering, Steps, TokenBucketConfig,
 };
 use anabranch_units::{Bandwidth, Duration, Instant};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use std::num::NonZeroU32;
 use support::{Bench, Seen, Step};
 
 const MTU: u32 = 1500;
@@ -78,20 +78,20 @@ fn chance() -> impl Strategy<Value = Probability> {
     (0..=100u32).prop_map(|percent| support::probability(f64::from(percent) / 100.0))
 }
 
-fn loss() -> impl Strategy<Value = LossConfig> {
+fn loss() -> impl Strategy<Value = Loss> {
+    let at = || prop_oneof![Just(LossAt::Entry), Just(LossAt::Exit)];
     prop_oneof![
-        Just(LossConfig::None),
-        chance().prop_map(LossConfig::Bernoulli),
-        (chance(), chance(), chance(), chance()).prop_map(|(p, r, good, bad)| LossConfig::GilbertElliott {
-            good_to_bad: p,
-            bad_to_good: r,
-            loss_in_good: good,
-            loss_in_bad: bad
-        }),
-        (1..5u32).prop_map(|n| LossConfig::EveryNth(NonZeroU32::new(n).unwrap())),
-        (micros(1..20_000), micros(1..20_000), chance(), chance()).prop_map(
-            |(good, bad, loss_in_good, loss_in_bad)| {
-                LossConfig::GilbertElliottTime { good, bad, loss_in_good, loss_in_bad }
+        Just(Loss::NONE),
+        (chance(), at()).prop_map(|(share, at)| Loss::Bernoulli(Bernoulli { share, at })),
+        (chance(), chance(), chance(), chance(), at()).prop_map(
+            |(good_to_bad, bad_to_good, loss_in_good, loss_in_bad, at)| {
+                Loss::GilbertElliott(GilbertElliott { good_to_bad, bad_to_good, loss_in_good, loss_in_bad, at })
+            }
+        ),
+        (1..5u32, at()).prop_map(|(n, at)| Loss::EveryNth(EveryNth { n, at })),
+        (micros(1..20_000), micros(1..20_000), chance(), chance(), at()).prop_map(
+            |(good, bad, loss_in_good, loss_in_bad, at)| {
+                Loss::GilbertElliottTime(GilbertElliottTime { good, bad, loss_in_good, loss_in_bad, at })
             }
         ),
     ]
@@ -120,17 +120,16 @@ fn jitter() -> impl Strategy<Value = JitterConfig> {
 }
 
 fn reordering() -> impl Strategy<Value = Reordering> {
-    (chance(), micros(0..20_000)).prop_map(|(probability, extra)| Reordering { probability, extra })
+    (chance(), micros(0..20_000)).prop_map(|(share, by)| Reordering { share, by })
 }
 
 prop_compose! {
     fn config()(
         rate in rate(), queue in queue(), delay in delay(), jitter in option::of(jitter()),
         reordering in option::of(reordering()), duplication in chance(), loss in loss(),
-        at_entry in any::<bool>(), overhead in 0..60u32, up in prop::bool::weighted(0.9),
+        overhead in 0..60u32, up in prop::bool::weighted(0.9),
     ) -> DirectionConfig {
-        let loss_at = if at_entry { LossAt::Entry } else { LossAt::Exit };
-        DirectionConfig { rate, queue, delay, jitter, reordering, duplication, loss, loss_at, mtu: MTU, overhead, up }
+        DirectionConfig { rate, queue, delay, jitter, reordering, duplication, loss, mtu: MTU, overhead, up }
     }
 }
 

@@ -3,8 +3,9 @@
 mod support;
 
 use anabranch_events::DropCause;
+use anabranch_network::loss::GilbertElliott;
 use anabranch_network::{
-    AtEnd, CoDelConfig, ColumnFormat, DirectionConfig, LossConfig, Opportunities, QueueConfig, QueueLimit,
+    AtEnd, CoDelConfig, ColumnFormat, DirectionConfig, Loss, LossAt, Opportunities, QueueConfig, QueueLimit,
     RateAndLatency, RateConfig, RateUnit, RedConfig, Steps,
 };
 use anabranch_units::{Bandwidth, Duration, Instant};
@@ -27,14 +28,15 @@ fn eight_megabits(queue: QueueConfig) -> DirectionConfig {
 
 #[test]
 fn the_loss_on_a_link_is_the_models() {
-    let burst = LossConfig::GilbertElliott {
+    let burst = Loss::GilbertElliott(GilbertElliott {
         good_to_bad: probability(0.01),
         bad_to_good: probability(0.25),
         loss_in_good: probability(0.001),
         loss_in_bad: probability(0.6),
-    };
-    for loss in [LossConfig::Bernoulli(probability(0.02)), burst] {
-        let config = DirectionConfig { loss, ..eight_megabits(QueueConfig::drop_tail_packets(10)) };
+        at: LossAt::Exit,
+    });
+    for loss in [Loss::independent(probability(0.02)), burst] {
+        let config = DirectionConfig { loss: loss.clone(), ..eight_megabits(QueueConfig::drop_tail_packets(10)) };
         let bench = load(&config, 1_000, 1000);
         let stats = bench.link.stats();
         let share = stats.dropped(DropCause::Random).packets as f64 / stats.sent.packets as f64;

@@ -1,8 +1,8 @@
 //! The scenario's events in a few words, for figures: which link or path, and what it changes from and to.
 
 use crate::recording::Mark;
-use anabranch_network::RateConfig;
-use anabranch_scenario::{Action, DirectionSpec, Link, Loss, Scenario};
+use anabranch_network::{Loss, RateConfig};
+use anabranch_scenario::{Action, DirectionSpec, Link, Scenario};
 use anabranch_units::{Duration, Instant};
 
 /// The events until `end`, such as "wifi cut" or "wifi 2 \u{2192} 0.5 Mb/s".

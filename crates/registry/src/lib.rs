@@ -4,8 +4,10 @@
 //! [`Entry`]s, in the order in which help and documentation show them. Whoever needs a part finds its entry by name and calls its
 //! constructor, so a new part is a file and a line in its registry.
 //!
-//! A [`Choice`] names a part and gives its [options](options::Options).
+//! A [`Choice`] names a part and gives its [options](options::Options). [`by_kind`] declares the table of a part whose options are
+//! keys of their own.
 
+mod by_kind;
 mod choice;
 pub mod options;
 

@@ -5,7 +5,7 @@ use super::{content, while_emulating};
 use anabranch_live::serve::{Content, Listen, Options, Serving};
 use anabranch_live::testnet::{self, Family};
 use anabranch_live::{Clock, Emulator, Far, Link, Netns, NoHost, Script, Tap};
-use anabranch_network::{Direction, DirectionConfig, LossConfig, Probability, QueueConfig, Reordering, Streams};
+use anabranch_network::{Direction, DirectionConfig, Loss, Probability, QueueConfig, Reordering, Streams};
 use anabranch_units::{Bandwidth, Duration, LinkDirection};
 use std::fs;
 use std::path::PathBuf;
@@ -90,9 +90,9 @@ impl Plan {
             let mut config = DirectionConfig::new(self.rate, QueueConfig::drop_tail_bytes(self.queue));
             config.delay = Duration::from_nanos(self.delay.as_nanos() * (path as u64 + 1)).into();
             let share = |percent: u8| Probability::new(f64::from(percent) / 100.0).expect("a share");
-            config.loss = LossConfig::Bernoulli(share(self.loss));
+            config.loss = Loss::independent(share(self.loss));
             if self.reordering > 0 {
-                config.reordering = Some(Reordering { probability: share(self.reordering), extra: OVERTAKEN_BY });
+                config.reordering = Some(Reordering { share: share(self.reordering), by: OVERTAKEN_BY });
             }
             Direction::new(&config, Streams::new(1, format!("link/{path}/{to}")))
         };

@@ -6,7 +6,7 @@ use crate::common::served::{Case, FOUR_MEGABYTES, Outcome, TEN_MEGABYTES, curl, 
 use crate::common::{capture, content, require};
 use anabranch_live::requirements::{CURL, MPTCPIZE, NSTAT, TSHARK};
 use anabranch_live::{Middlebox, Netns, Step, Strip, When, testnet::Family};
-use anabranch_network::{Change, DirectionConfig, LossConfig, Probability, Reordering};
+use anabranch_network::{Change, DirectionConfig, Loss, Probability, Reordering};
 use anabranch_units::{Duration, LinkDirection, PathId};
 
 fn download(namespace: &Netns) -> Download {
@@ -54,7 +54,7 @@ fn wide_data_sequence_numbers() {
 #[test]
 fn one_percent_of_all_packets_lost() {
     require!(&[NSTAT, TSHARK]);
-    let lossy = |link: &mut DirectionConfig| link.loss = LossConfig::Bernoulli(Probability::new(0.01).unwrap());
+    let lossy = |link: &mut DirectionConfig| link.loss = Loss::independent(Probability::new(0.01).unwrap());
     let outcome = Case { links: Box::new(lossy), ..Case::new("loss") }.run(download);
     outcome.assert_intact(TEN_MEGABYTES);
     outcome.assert_all_paths_used(0.2);
@@ -69,7 +69,7 @@ fn packets_out_of_order() {
     require!(&[NSTAT, TSHARK]);
     let reordering = |link: &mut DirectionConfig| {
         let probability = Probability::new(0.05).unwrap();
-        link.reordering = Some(Reordering { probability, extra: Duration::from_millis(8) });
+        link.reordering = Some(Reordering { share: probability, by: Duration::from_millis(8) });
     };
     let outcome = Case { links: Box::new(reordering), len: FOUR_MEGABYTES, ..Case::new("reordering") }.run(download);
     outcome.assert_intact(FOUR_MEGABYTES);
@@ -165,10 +165,9 @@ fn options_stripped_on_the_second_path_only() {
 fn everything_at_once_over_three_paths() {
     require!(&[NSTAT, TSHARK]);
     let bad = |link: &mut DirectionConfig| {
-        link.loss = LossConfig::Bernoulli(Probability::new(0.03).unwrap());
+        link.loss = Loss::independent(Probability::new(0.03).unwrap());
         link.duplication = Probability::new(0.02).unwrap();
-        link.reordering =
-            Some(Reordering { probability: Probability::new(0.02).unwrap(), extra: Duration::from_millis(6) });
+        link.reordering = Some(Reordering { share: Probability::new(0.02).unwrap(), by: Duration::from_millis(6) });
     };
     let len = 4_000_000;
     let case = Case { links: Box::new(bad), delays: vec![5, 10, 30], len, ..Case::new("everything") };

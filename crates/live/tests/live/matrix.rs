@@ -6,7 +6,7 @@ use crate::common::served::{Case, Outcome, curl, http_head};
 use crate::common::{asked_for, capture, content, require};
 use anabranch_live::requirements::{CURL, MPTCPIZE, NSTAT, TSHARK, Tool};
 use anabranch_live::{Middlebox, Step, Strip, When, testnet::Family};
-use anabranch_network::{Change, DirectionConfig, LossConfig, Probability, Reordering};
+use anabranch_network::{Change, DirectionConfig, Loss, Probability, Reordering};
 use anabranch_stack::connection::{Commit, Failover};
 use anabranch_stack::{congestion, scheduler};
 use anabranch_units::{Duration, LinkDirection, PathId};
@@ -209,10 +209,10 @@ fn disturbed(row: Row, len: u64, capture: bool) -> Case {
     let [loss, reordering, duplication, corruption, cut, ipv6, strip, paths, transport, scheduler] = row;
     let links = move |link: &mut DirectionConfig| {
         if loss == 1 {
-            link.loss = LossConfig::Bernoulli(probability(0.01));
+            link.loss = Loss::independent(probability(0.01));
         }
         if reordering == 1 {
-            link.reordering = Some(Reordering { probability: probability(0.03), extra: Duration::from_millis(6) });
+            link.reordering = Some(Reordering { share: probability(0.03), by: Duration::from_millis(6) });
         }
         if duplication == 1 {
             link.duplication = probability(0.03);

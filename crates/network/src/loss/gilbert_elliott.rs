@@ -8,61 +8,89 @@
 //! Gilbert, BSTJ 39, 1960; Elliott, BSTJ 42, 1963; notation of Hasslinger and Hohlfeld, MMB 2008, and tc-netem(8).
 //! The chain moves before every packet, and starts in the good state.
 
-use super::{LossConfig, LossEntry, LossModel};
+use super::{LossAt, LossModel, LossParameters};
 use crate::draws::Probability;
 use anabranch_units::Instant;
 use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The mean burst, in packets, of a model that is made from a loss rate alone: the smallest whole number that differs
 /// from independent losses.
 const DEFAULT_BURST: f64 = 2.0;
 
-pub(super) const ENTRY: LossEntry = LossEntry {
-    name: "gilbert-elliott",
-    summary: "Loses packets in bursts: a good and a bad state alternate, each with its own loss probability.",
-    source: "Gilbert 1960, Elliott 1963; Hasslinger, Hohlfeld, MMB 2008",
-    create: simple_gilbert,
-};
+/// Losses in bursts of packets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GilbertElliott {
+    /// The probability, per packet, of a change from the good state to the bad one.
+    pub good_to_bad: Probability,
+    /// The probability, per packet, of a change from the bad state to the good one.
+    pub bad_to_good: Probability,
+    /// The probability of loss in the good state.
+    #[serde(default)]
+    pub loss_in_good: Probability,
+    /// The probability of loss in the bad state.
+    #[serde(default = "Probability::one")]
+    pub loss_in_bad: Probability,
+    /// Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the transmission, as on a
+    /// radio link, so that a lost packet has used the link).
+    #[serde(default)]
+    pub at: LossAt,
+}
 
-/// The simple Gilbert model (no loss in the good state, nothing passes in the bad one) with this long-run loss rate.
-fn simple_gilbert(rate: Probability) -> LossConfig {
-    let r = 1.0 / DEFAULT_BURST;
-    let share = rate.as_f64();
-    // From share = p / (p + r). High shares would need p above one, which is capped.
-    let p = r * share / (1.0 - share);
-    LossConfig::GilbertElliott {
-        good_to_bad: Probability::clamped(p),
-        bad_to_good: Probability::clamped(r),
-        loss_in_good: Probability::ZERO,
-        loss_in_bad: Probability::ONE,
+impl LossParameters for GilbertElliott {
+    const SUMMARY: &'static str =
+        "Loses packets in bursts: a good and a bad state alternate, each with its own loss probability.";
+    const SOURCE: &'static str = "Gilbert 1960, Elliott 1963; Hasslinger, Hohlfeld, MMB 2008";
+
+    /// The simple Gilbert model (no loss in the good state, nothing passes in the bad one) with this long-run loss rate.
+    fn with_rate(rate: Probability) -> Self {
+        let r = 1.0 / DEFAULT_BURST;
+        let share = rate.as_f64();
+        // From share = p / (p + r). High shares would need p above one, which is capped.
+        let p = r * share / (1.0 - share);
+        GilbertElliott {
+            good_to_bad: Probability::clamped(p),
+            bad_to_good: Probability::clamped(r),
+            loss_in_good: Probability::ZERO,
+            loss_in_bad: Probability::ONE,
+            at: LossAt::default(),
+        }
+    }
+
+    fn long_run_rate(&self) -> f64 {
+        let (p, r) = (self.good_to_bad.as_f64(), self.bad_to_good.as_f64());
+        // A link that never changes its state stays in the good one.
+        let bad = if p == 0.0 { 0.0 } else { p / (p + r) };
+        (1.0 - bad) * self.loss_in_good.as_f64() + bad * self.loss_in_bad.as_f64()
+    }
+
+    fn is_random(&self) -> bool {
+        let chance = |share| share > Probability::ZERO;
+        chance(self.loss_in_good) || (chance(self.loss_in_bad) && chance(self.good_to_bad))
+    }
+
+    fn at(&self) -> LossAt {
+        self.at
+    }
+
+    fn build(&self) -> Option<Box<dyn LossModel>> {
+        Some(Box::new(Chain { bad: false, parameters: self.clone() }))
     }
 }
 
-pub(super) struct GilbertElliott {
+struct Chain {
     bad: bool,
-    good_to_bad: Probability,
-    bad_to_good: Probability,
-    loss_in_good: Probability,
-    loss_in_bad: Probability,
+    parameters: GilbertElliott,
 }
 
-impl GilbertElliott {
-    pub(super) fn new(
-        good_to_bad: Probability,
-        bad_to_good: Probability,
-        loss_in_good: Probability,
-        loss_in_bad: Probability,
-    ) -> Self {
-        GilbertElliott { bad: false, good_to_bad, bad_to_good, loss_in_good, loss_in_bad }
-    }
-}
-
-impl LossModel for GilbertElliott {
+impl LossModel for Chain {
     #[inline]
     fn lost(&mut self, _: Instant, rng: &mut ChaCha8Rng) -> bool {
-        let change = if self.bad { self.bad_to_good } else { self.good_to_bad };
+        let parameters = &self.parameters;
+        let change = if self.bad { parameters.bad_to_good } else { parameters.good_to_bad };
         self.bad ^= change.draw(rng);
-        let loss = if self.bad { self.loss_in_bad } else { self.loss_in_good };
+        let loss = if self.bad { parameters.loss_in_bad } else { parameters.loss_in_good };
         loss.draw(rng)
     }
 }
@@ -72,9 +100,14 @@ mod tests {
     use super::*;
     use crate::Streams;
 
+    fn parameters(p: f64, r: f64, good: f64, bad: f64) -> GilbertElliott {
+        let [good_to_bad, bad_to_good, loss_in_good, loss_in_bad] =
+            [p, r, good, bad].map(|p| Probability::new(p).unwrap());
+        GilbertElliott { good_to_bad, bad_to_good, loss_in_good, loss_in_bad, at: LossAt::Exit }
+    }
+
     fn fates(p: f64, r: f64, good: f64, bad: f64, packets: usize) -> Vec<bool> {
-        let [p, r, good, bad] = [p, r, good, bad].map(|p| Probability::new(p).unwrap());
-        let mut model = GilbertElliott::new(p, r, good, bad);
+        let mut model = parameters(p, r, good, bad).build().unwrap();
         let mut rng = Streams::new(5, "test").stream("loss");
         (0..packets).map(|_| model.lost(Instant::ZERO, &mut rng)).collect()
     }
@@ -83,9 +116,7 @@ mod tests {
     fn the_long_run_rate_is_that_of_the_formula() {
         for (p, r, good, bad) in [(0.01, 0.25, 0.0, 1.0), (0.02, 0.1, 0.001, 0.5), (0.3, 0.2, 0.1, 0.9)] {
             let lost = fates(p, r, good, bad, 2_000_000).iter().filter(|lost| **lost).count() as f64 / 2e6;
-            let [p, r, loss_in_good, loss_in_bad] = [p, r, good, bad].map(|p| Probability::new(p).unwrap());
-            let config = LossConfig::GilbertElliott { good_to_bad: p, bad_to_good: r, loss_in_good, loss_in_bad };
-            let theory = config.long_run_rate();
+            let theory = parameters(p, r, good, bad).long_run_rate();
             assert!((lost / theory - 1.0).abs() < 0.03, "{lost} {theory}");
         }
     }

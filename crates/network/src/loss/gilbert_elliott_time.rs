@@ -13,35 +13,83 @@
 //! (or, at the entry, when it enters), and starts in the good state. Two packets sent at the same time see the same
 //! state.
 
-use super::{LossConfig, LossEntry, LossModel};
+use super::{LossAt, LossModel, LossParameters};
 use crate::draws::Probability;
+use crate::error::ConfigError;
 use anabranch_units::{Duration, Instant};
 use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The mean length of a bad state of a model that is made from a loss rate alone: about that of a fade at walking speed, where
 /// half a wave of 2.4 GHz, 6 cm, passes in 40 ms at 1.5 m/s, half of it in a fade.
 const DEFAULT_BAD: Duration = Duration::from_millis(20);
 
-pub(super) const ENTRY: LossEntry = LossEntry {
-    name: "gilbert-elliott-time",
-    summary: "Loses packets in bursts that last for a time: a good and a bad state alternate, whatever is sent.",
-    source: "Yajnik, Moon, Kurose, Towsley, INFOCOM 1999",
-    create: simple_gilbert,
-};
+/// Losses in bursts of time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GilbertElliottTime {
+    /// The mean duration of a good state.
+    pub good: Duration,
+    /// The mean duration of a bad state.
+    pub bad: Duration,
+    /// The probability of loss in the good state.
+    #[serde(default)]
+    pub loss_in_good: Probability,
+    /// The probability of loss in the bad state.
+    #[serde(default = "Probability::one")]
+    pub loss_in_bad: Probability,
+    /// Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the transmission, as on a
+    /// radio link, so that a lost packet has used the link).
+    #[serde(default)]
+    pub at: LossAt,
+}
 
-/// No loss in the good state, nothing passes in the bad one, and this long-run share of time in the bad one.
-fn simple_gilbert(rate: Probability) -> LossConfig {
-    let share = rate.as_f64();
-    LossConfig::GilbertElliottTime {
-        // Without loss the good state is as long as possible; at a loss of 1 it has no length.
-        good: DEFAULT_BAD.mul_f64((1.0 - share) / share),
-        bad: DEFAULT_BAD,
-        loss_in_good: Probability::ZERO,
-        loss_in_bad: Probability::ONE,
+impl LossParameters for GilbertElliottTime {
+    const SUMMARY: &'static str =
+        "Loses packets in bursts that last for a time: a good and a bad state alternate, whatever is sent.";
+    const SOURCE: &'static str = "Yajnik, Moon, Kurose, Towsley, INFOCOM 1999";
+
+    /// No loss in the good state, nothing passes in the bad one, and this long-run share of time in the bad one.
+    fn with_rate(rate: Probability) -> Self {
+        let share = rate.as_f64();
+        GilbertElliottTime {
+            // Without loss the good state is as long as possible; at a loss of 1 it has no length.
+            good: DEFAULT_BAD.mul_f64((1.0 - share) / share),
+            bad: DEFAULT_BAD,
+            loss_in_good: Probability::ZERO,
+            loss_in_bad: Probability::ONE,
+            at: LossAt::default(),
+        }
+    }
+
+    fn long_run_rate(&self) -> f64 {
+        let (good, bad) = (self.good.as_secs_f64(), self.bad.as_secs_f64());
+        let share = if bad == 0.0 { 0.0 } else { bad / (good + bad) };
+        (1.0 - share) * self.loss_in_good.as_f64() + share * self.loss_in_bad.as_f64()
+    }
+
+    fn is_random(&self) -> bool {
+        self.loss_in_good > Probability::ZERO || self.loss_in_bad > Probability::ZERO
+    }
+
+    fn at(&self) -> LossAt {
+        self.at
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let zero = [("loss.good", self.good), ("loss.bad", self.bad)].into_iter().find(|(_, time)| time.is_zero());
+        zero.map_or(Ok(()), |(field, _)| {
+            let expected = "the mean length of the state, such as \"100 ms\"";
+            Err(ConfigError::new(field, "must be above zero").expecting(expected))
+        })
+    }
+
+    fn build(&self) -> Option<Box<dyn LossModel>> {
+        Some(Box::new(Fading::new(self)))
     }
 }
 
-pub(super) struct GilbertElliottTime {
+struct Fading {
     bad: bool,
     seen: Instant,
     /// 1 / good + 1 / bad, per second.
@@ -51,13 +99,14 @@ pub(super) struct GilbertElliottTime {
     loss_in_bad: Probability,
 }
 
-impl GilbertElliottTime {
-    pub(super) fn new(good: Duration, bad: Duration, loss_in_good: Probability, loss_in_bad: Probability) -> Self {
-        let (good, bad) = (good.as_secs_f64(), bad.as_secs_f64());
+impl Fading {
+    fn new(parameters: &GilbertElliottTime) -> Self {
+        let &GilbertElliottTime { loss_in_good, loss_in_bad, .. } = parameters;
+        let (good, bad) = (parameters.good.as_secs_f64(), parameters.bad.as_secs_f64());
         let share_of_bad = if bad == 0.0 { 0.0 } else { bad / (good + bad) };
         // A state without length is left at once: the correlation time is zero.
         let rate = if good == 0.0 || bad == 0.0 { f64::INFINITY } else { 1.0 / good + 1.0 / bad };
-        GilbertElliottTime { bad: false, seen: Instant::ZERO, rate, share_of_bad, loss_in_good, loss_in_bad }
+        Fading { bad: false, seen: Instant::ZERO, rate, share_of_bad, loss_in_good, loss_in_bad }
     }
 
     /// The probability of the bad state at `now`.
@@ -72,7 +121,7 @@ impl GilbertElliottTime {
     }
 }
 
-impl LossModel for GilbertElliottTime {
+impl LossModel for Fading {
     #[inline]
     fn lost(&mut self, now: Instant, rng: &mut ChaCha8Rng) -> bool {
         self.bad = Probability::clamped(self.chance_of_bad(now)).draw(rng);
@@ -87,9 +136,15 @@ mod tests {
     use super::*;
     use crate::Streams;
 
+    /// Nothing is lost in the good state, and nothing passes in the bad one.
+    fn fading(good: Duration, bad: Duration) -> Fading {
+        let [loss_in_good, loss_in_bad] = [Probability::ZERO, Probability::ONE];
+        Fading::new(&GilbertElliottTime { good, bad, loss_in_good, loss_in_bad, at: LossAt::Exit })
+    }
+
     fn fates(good_ms: u64, bad_ms: u64, gap_us: u64, packets: u64) -> Vec<bool> {
         let [good, bad] = [good_ms, bad_ms].map(Duration::from_millis);
-        let mut model = GilbertElliottTime::new(good, bad, Probability::ZERO, Probability::ONE);
+        let mut model = fading(good, bad);
         let mut rng = Streams::new(5, "test").stream("loss");
         (1..=packets).map(|n| model.lost(Instant::ZERO + Duration::from_micros(n * gap_us), &mut rng)).collect()
     }
@@ -123,7 +178,7 @@ mod tests {
 
     #[test]
     fn packets_of_one_moment_share_their_state() {
-        let mut model = GilbertElliottTime::new(DEFAULT_BAD, DEFAULT_BAD, Probability::ZERO, Probability::ONE);
+        let mut model = fading(DEFAULT_BAD, DEFAULT_BAD);
         let mut rng = Streams::new(1, "test").stream("loss");
         for second in 1..200 {
             let now = Instant::ZERO + Duration::from_secs(second);

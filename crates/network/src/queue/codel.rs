@@ -6,7 +6,7 @@
 //! Nothing is dropped while at most one full packet waits. Arrivals beyond the limit are dropped at the tail.
 
 use super::{Backlog, Departure, Queue, QueueConfig, QueueEntry, QueueLimit, QueuedPacket};
-use crate::config::ConfigError;
+use crate::error::ConfigError;
 use anabranch_units::{Duration, Instant};
 
 /// Parameters of CoDel.

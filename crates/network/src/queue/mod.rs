@@ -16,7 +16,7 @@ pub use codel::CoDelConfig;
 pub use drop_tail::DropTailConfig;
 pub use red::RedConfig;
 
-use crate::config::ConfigError;
+use crate::error::ConfigError;
 use anabranch_registry::{Entry, Registry};
 use anabranch_units::{Bandwidth, Instant};
 use rand_chacha::ChaCha8Rng;

@@ -20,8 +20,8 @@
 //! The average is kept as an integer in 2^-24 of a unit; floating point appears in the formulas only.
 
 use super::{Backlog, Queue, QueueConfig, QueueEntry, QueueLimit};
-use crate::config::ConfigError;
 use crate::draws::Probability;
+use crate::error::ConfigError;
 use crate::server::Work;
 use anabranch_units::{Bandwidth, Duration, Instant};
 use rand_chacha::ChaCha8Rng;

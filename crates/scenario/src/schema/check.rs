@@ -7,6 +7,7 @@ use super::mistake::Mistake;
 use super::tables::{DirectionSpec, Event, Link, Offset, Path, Rate, SCHEMA, Scenario, Session, Traffic};
 use super::{External, algorithms, content};
 use crate::warning::WarningKind;
+use anabranch_network::Loss;
 use anabranch_stack::scheduler::SubflowSet;
 use anabranch_units::Duration;
 use anabranch_units::text::write_time;
@@ -210,10 +211,9 @@ fn check_direction(
         }
         queue.complete();
     }
-    if let Some(key) = direction.loss.as_ref().and_then(|loss| loss.zero_time()) {
-        let steps = [&under("loss")[..], &[key]].concat();
-        let expected = "the mean length of the state, such as \"100 ms\"";
-        return checker.wrong(&steps, format!("loss has no `{key}` above zero"), expected);
+    if let Some(Err(error)) = direction.loss.as_ref().map(Loss::check) {
+        let keys: Vec<&str> = error.field.split('.').collect();
+        return checker.wrong(&[steps, &keys].concat(), error.to_string(), error.expected);
     }
     if direction.jitter.as_ref().is_some_and(|jitter| !jitter.is_in_order()) {
         return checker.wrong(&under("jitter"), "the percentiles of jitter are out of order", "p50 <= p99 <= p999");

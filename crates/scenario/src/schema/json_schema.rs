@@ -50,6 +50,26 @@ pub(super) fn reference(type_name: &str) -> Vec<Key> {
     keys.collect()
 }
 
+/// One of the tables that a key may have, by its `kind`.
+pub(super) struct Kind {
+    pub name: &'static str,
+    /// What it means, in one sentence.
+    pub meaning: String,
+    /// The type that has its keys.
+    pub table: &'static str,
+}
+
+/// The kinds of a type that is one of several tables.
+pub(super) fn kinds(type_name: &str) -> Vec<Kind> {
+    let variants = type_schema(type_name).and_then(|schema| schema.get("oneOf")?.as_array());
+    let kind = |variant: &'static Value| {
+        let name = variant["properties"]["kind"]["const"].as_str()?;
+        let table = variant["$ref"].as_str()?.rsplit('/').next()?;
+        Some(Kind { name, meaning: meaning_of(variant), table })
+    };
+    variants.into_iter().flatten().filter_map(kind).collect()
+}
+
 /// A link's defaults are one value, because an event has none.
 fn usual_direction(type_name: &str) -> Map<String, Value> {
     if type_name != "DirectionSpec" {

@@ -31,10 +31,9 @@ pub use check::MOST_RECORDED;
 pub use json_schema::json_schema;
 pub use page::page;
 pub use tables::{
-    Action, Bernoulli, Bulk, CoDel, Constant, Dash, DirectionSpec, DropTail, Event, EveryNth, Fps, Gamma,
-    GilbertElliott, GilbertElliottTime, Jitter, LatencyUse, Limit, Link, Loss, Normal, Offset, Path, Percentiles,
-    Player, Progressive, Queue, Rate, Red, Reordering, SCHEMA, Scenario, Session, Starts, Statistics, Synthetic,
-    TokenBucket, Trace, Traffic, TrafficKind, Uniform, Video,
+    Action, Bulk, CoDel, Constant, Dash, DirectionSpec, DropTail, Event, Fps, Gamma, Jitter, LatencyUse, Limit, Link,
+    Normal, Offset, Path, Percentiles, Player, Progressive, Queue, Rate, Red, SCHEMA, Scenario, Session, Starts,
+    Statistics, Synthetic, TokenBucket, Trace, Traffic, TrafficKind, Uniform, Video,
 };
 
 use crate::error::Error;

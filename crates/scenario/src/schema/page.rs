@@ -1,6 +1,6 @@
 //! `docs/reference/scenario.md`: every key with its default and meaning, from the tables' structs.
 
-use super::json_schema::{Key, reference};
+use super::json_schema::{Key, kinds, reference};
 use super::short_forms::{FILLED_IN, LONG_KEYS, SHORT_KEYS};
 use std::fmt::Write;
 
@@ -21,65 +21,67 @@ The column *default* is empty where a key is required, where the meaning states 
 This page is generated from the doc comments of the schema (`make docs`). A test compares it with them.
 ";
 
-/// The titles of the kinds of table and the types that have their keys, in the page's order.
-const SECTIONS: &[(&str, &[&str])] = &[
-    ("The top level", &["Scenario"]),
-    ("`[transport]`", &["Transport"]),
-    ("`[transport] receive_buffer = { ... }`", &["ReceiveBuffer"]),
-    ("`[link.NAME]`, and `down = { ... }`, `up = { ... }` in it", &["DirectionSpec", "Link"]),
-    ("`rate = { ... }`: a token bucket", &["TokenBucket"]),
-    ("`rate = { trace = ... }`: a recorded rate", &["Trace"]),
-    ("`rate = { synthetic = ... }`: a synthetic rate", &["Synthetic"]),
-    ("`queue = { kind = \"drop-tail\" }`", &["DropTail"]),
-    ("`queue = { kind = \"red\" }`", &["Red"]),
-    ("`queue = { kind = \"codel\" }`", &["CoDel"]),
-    ("`loss = { kind = \"bernoulli\" }`: each packet with the same probability, independently", &["Bernoulli"]),
-    ("`loss = { kind = \"gilbert-elliott\" }`: in bursts of packets", &["GilbertElliott"]),
-    ("`loss = { kind = \"every-nth\" }`: every n-th packet", &["EveryNth"]),
-    (
-        "`loss = { kind = \"gilbert-elliott-time\" }`: in bursts that last for a time, as the fades of a radio",
-        &["GilbertElliottTime"],
-    ),
-    ("`jitter = { kind = \"uniform\" }`: uniformly distributed around the delay", &["Uniform"]),
-    (
-        "`jitter = { kind = \"normal\" }`: normally distributed around the delay, truncated at three standard deviations",
-        &["Normal"],
-    ),
-    ("`jitter = { kind = \"gamma\" }`: a gamma-distributed addition to the delay", &["Gamma"]),
-    ("`jitter = { kind = \"percentiles\" }`: an addition to the delay with measured percentiles", &["Percentiles"]),
-    ("`reordering = { ... }`", &["Reordering"]),
-    ("`[path.NAME]`", &["Path"]),
-    ("`[[session]]`", &["Session"]),
-    ("`video = { kind = \"progressive\" }`: one file that is played while it is downloaded", &["Progressive"]),
-    ("`video = { kind = \"dash\" }`: media segments in several representations", &["Dash"]),
-    ("`video = { kind = \"bulk\" }`: a download of bytes", &["Bulk"]),
-    ("`player = { ... }`", &["Player"]),
-    ("`statistics = { ... }`", &["Statistics"]),
-    ("`[[traffic]]`", &["Traffic"]),
-    ("`[[event]]`", &["Event"]),
+/// A part of the page.
+enum Section {
+    /// The keys of these types, under this title.
+    Tables(&'static str, &'static [&'static str]),
+    /// The kinds of table that may stand under this key, which are the variants of this type.
+    Kinds(&'static str, &'static str),
+}
+use Section::{Kinds, Tables};
+
+/// The page's order.
+const SECTIONS: &[Section] = &[
+    Tables("The top level", &["Scenario"]),
+    Tables("`[transport]`", &["Transport"]),
+    Tables("`[transport] receive_buffer = { ... }`", &["ReceiveBuffer"]),
+    Tables("`[link.NAME]`, and `down = { ... }`, `up = { ... }` in it", &["DirectionSpec", "Link"]),
+    Tables("`rate = { ... }`: a token bucket", &["TokenBucket"]),
+    Tables("`rate = { trace = ... }`: a recorded rate", &["Trace"]),
+    Tables("`rate = { synthetic = ... }`: a synthetic rate", &["Synthetic"]),
+    Kinds("queue", "Queue"),
+    Kinds("loss", "Loss"),
+    Kinds("jitter", "Jitter"),
+    Tables("`reordering = { ... }`", &["Reordering"]),
+    Tables("`[path.NAME]`", &["Path"]),
+    Tables("`[[session]]`", &["Session"]),
+    Kinds("video", "Video"),
+    Tables("`player = { ... }`", &["Player"]),
+    Tables("`statistics = { ... }`", &["Statistics"]),
+    Tables("`[[traffic]]`", &["Traffic"]),
+    Tables("`[[event]]`", &["Event"]),
 ];
 
-/// Types whose keys are not those of a table of their own on the page: variants of what has a title of its own, and the
-/// constant rate, which is written as a single value.
+/// Types whose keys are not those of a table of their own on the page: the constant rate, which is written as a single value.
 #[cfg(test)]
 const WITHOUT_TITLE: [&str; 1] = ["Constant"];
 
 /// The page in Markdown.
 pub fn page() -> String {
     let mut page = OPENING.to_string();
-    for (title, types) in SECTIONS {
-        let _ = write!(page, "\n## {title}\n\n| key | default | meaning |\n|---|---|---|\n");
-        for type_name in *types {
-            for short in SHORT_KEYS.iter().filter(|short| short.table == *type_name) {
-                write_row(&mut page, short.key, None, short.meaning);
+    for section in SECTIONS {
+        match section {
+            Tables(title, types) => write_section(&mut page, title, types),
+            Kinds(key, type_name) => {
+                for kind in kinds(type_name) {
+                    let title = format!("`{key} = {{ kind = \"{}\" }}`\n\n{}", kind.name, kind.meaning);
+                    write_section(&mut page, &title, &[kind.table]);
+                }
             }
-            let keys = reference(type_name);
-            keys.iter()
-                .filter(|key| !LONG_KEYS.contains(&key.name))
-                .for_each(|key| write_key(&mut page, type_name, key));
         }
     }
     page
+}
+
+fn write_section(page: &mut String, title: &str, types: &[&str]) {
+    let _ = write!(page, "\n## {title}\n\n| key | default | meaning |\n|---|---|---|\n");
+    for type_name in types {
+        for short in SHORT_KEYS.iter().filter(|short| short.table == *type_name) {
+            write_row(page, short.key, None, short.meaning);
+        }
+        let keys = reference(type_name);
+        keys.iter().filter(|key| !LONG_KEYS.contains(&key.name)).for_each(|key| write_key(page, type_name, key));
+    }
 }
 
 fn write_key(page: &mut String, type_name: &str, key: &Key) {
@@ -103,7 +105,10 @@ mod tests {
         let schema = crate::json_schema();
         for (name, definition) in schema["$defs"].as_object().expect("there are tables") {
             let has_keys = definition.get("properties").is_some();
-            let titled = SECTIONS.iter().any(|(_, types)| types.contains(&name.as_str()));
+            let titled = SECTIONS.iter().any(|section| match section {
+                Tables(_, types) => types.contains(&name.as_str()),
+                Kinds(_, type_name) => kinds(type_name).iter().any(|kind| kind.table == name),
+            });
             assert_eq!(has_keys && !WITHOUT_TITLE.contains(&name.as_str()), titled, "{name}");
             for key in reference(name) {
                 assert!(key.meaning.contains(['.', ':']), "{name}.{}: {:?}", key.name, key.meaning);

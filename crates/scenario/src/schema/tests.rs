@@ -1,6 +1,7 @@
 use super::*;
 use crate::Error;
-use anabranch_network::{LossAt, QueueConfig};
+use anabranch_network::loss::Bernoulli;
+use anabranch_network::{Loss, LossAt, QueueConfig};
 use anabranch_stack::connection::{Commit, Failover, Protocol};
 use anabranch_units::{Bandwidth, Bytes, Duration, Ratio};
 use proptest::prelude::*;
@@ -85,7 +86,7 @@ fn mbps(n: u64) -> Option<Rate> {
 }
 
 fn bernoulli(share: u64, at: LossAt) -> Option<Loss> {
-    Some(Loss::Bernoulli(Bernoulli { share: Ratio(share), at }))
+    Some(Loss::Bernoulli(Bernoulli { share: Ratio(share).into(), at }))
 }
 
 fn queue_of(direction: &DirectionSpec) -> QueueConfig {

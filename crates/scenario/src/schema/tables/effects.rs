@@ -1,178 +1,26 @@
-//! What else happens to packets: loss, jitter, reordering.
+//! A random change of the delay.
 
-use super::kinds::by_kind;
-use anabranch_network::{JitterConfig, LossAt, LossConfig, Probability};
-use anabranch_units::{Duration, Ratio, text};
-use core::num::NonZeroU32;
+use anabranch_network::JitterConfig;
+use anabranch_registry::by_kind;
+use anabranch_units::{Duration, text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A share as the network takes it.
-pub(super) fn probability(share: Ratio) -> Probability {
-    Probability::new(share.as_f64()).expect("a share lies between 0 and 1")
-}
-
-/// Which packets are lost. A share alone stands for independent losses at the exit of the link.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Loss {
-    /// Each packet with the same probability, independently.
-    Bernoulli(Bernoulli),
-    /// In bursts: a good and a bad state, which change from packet to packet.
-    GilbertElliott(GilbertElliott),
-    /// Every n-th packet.
-    EveryNth(EveryNth),
-    /// In bursts that last for a time, whatever is sent, as the fades of a radio.
-    GilbertElliottTime(GilbertElliottTime),
-}
-
-by_kind!(Loss, "loss model", {
-    "bernoulli" => Bernoulli(Bernoulli),
-    "gilbert-elliott" => GilbertElliott(GilbertElliott),
-    "every-nth" => EveryNth(EveryNth),
-    "gilbert-elliott-time" => GilbertElliottTime(GilbertElliottTime),
-});
-
-/// Independent losses.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Bernoulli {
-    /// The probability that a packet is lost.
-    pub share: Ratio,
-    /// Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the transmission, as on a
-    /// radio link, so that a lost packet has used the link).
-    #[serde(default)]
-    pub at: LossAt,
-}
-
-/// Losses in bursts of packets.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct GilbertElliott {
-    /// The probability, per packet, of a change from the good state to the bad one.
-    pub good_to_bad: Ratio,
-    /// The probability, per packet, of a change from the bad state to the good one.
-    pub bad_to_good: Ratio,
-    /// The probability of loss in the good state.
-    #[serde(default)]
-    pub loss_in_good: Ratio,
-    /// The probability of loss in the bad state.
-    #[serde(default = "all")]
-    pub loss_in_bad: Ratio,
-    /// Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the transmission, as on a
-    /// radio link, so that a lost packet has used the link).
-    #[serde(default)]
-    pub at: LossAt,
-}
-
-/// Periodic losses.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct EveryNth {
-    /// The number n: of n packets, the last is lost.
-    #[serde(deserialize_with = "text::whole::<1, 4294967295, _, _>")]
-    #[schemars(range(min = 1, max = 4_294_967_295u64))]
-    pub n: u32,
-    /// Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the transmission, as on a
-    /// radio link, so that a lost packet has used the link).
-    #[serde(default)]
-    pub at: LossAt,
-}
-
-/// Losses in bursts of time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct GilbertElliottTime {
-    /// The mean duration of a good state.
-    pub good: Duration,
-    /// The mean duration of a bad state.
-    pub bad: Duration,
-    /// The probability of loss in the good state.
-    #[serde(default)]
-    pub loss_in_good: Ratio,
-    /// The probability of loss in the bad state.
-    #[serde(default = "all")]
-    pub loss_in_bad: Ratio,
-    /// Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the transmission, as on a
-    /// radio link, so that a lost packet has used the link).
-    #[serde(default)]
-    pub at: LossAt,
-}
-
-fn all() -> Ratio {
-    Ratio::ONE
-}
-
-impl Loss {
-    /// No packet is lost.
-    pub const NONE: Loss = Loss::Bernoulli(Bernoulli { share: Ratio::ZERO, at: LossAt::Exit });
-
-    /// As the network takes it.
-    pub fn config(&self) -> LossConfig {
-        match self {
-            Loss::Bernoulli(Bernoulli { share: Ratio::ZERO, .. }) => LossConfig::None,
-            Loss::Bernoulli(Bernoulli { share, .. }) => LossConfig::Bernoulli(probability(*share)),
-            Loss::GilbertElliott(l) => LossConfig::GilbertElliott {
-                good_to_bad: probability(l.good_to_bad),
-                bad_to_good: probability(l.bad_to_good),
-                loss_in_good: probability(l.loss_in_good),
-                loss_in_bad: probability(l.loss_in_bad),
-            },
-            Loss::EveryNth(l) => LossConfig::EveryNth(NonZeroU32::new(l.n).expect("n is at least 1")),
-            Loss::GilbertElliottTime(l) => LossConfig::GilbertElliottTime {
-                good: l.good,
-                bad: l.bad,
-                loss_in_good: probability(l.loss_in_good),
-                loss_in_bad: probability(l.loss_in_bad),
-            },
-        }
-    }
-
-    /// Whether the run's seed decides which packets are lost.
-    pub(super) fn is_random(&self) -> bool {
-        let chance = |share: &Ratio| *share > Ratio::ZERO;
-        match self {
-            Loss::Bernoulli(l) => chance(&l.share),
-            Loss::GilbertElliott(l) => chance(&l.loss_in_good) || (chance(&l.loss_in_bad) && chance(&l.good_to_bad)),
-            Loss::EveryNth(_) => false,
-            Loss::GilbertElliottTime(l) => chance(&l.loss_in_good) || chance(&l.loss_in_bad),
-        }
-    }
-
-    /// Where packets are lost.
-    pub fn at(&self) -> LossAt {
-        match self {
-            Loss::Bernoulli(l) => l.at,
-            Loss::GilbertElliott(l) => l.at,
-            Loss::EveryNth(l) => l.at,
-            Loss::GilbertElliottTime(l) => l.at,
-        }
-    }
-
-    /// The key of a state that takes no time.
-    pub(in super::super) fn zero_time(&self) -> Option<&'static str> {
-        let Loss::GilbertElliottTime(l) = self else { return None };
-        [("good", l.good), ("bad", l.bad)].into_iter().find(|(_, time)| time.is_zero()).map(|(key, _)| key)
+by_kind! {
+    /// A random addition to the delay.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Jitter: "jitter" {
+        /// Uniformly distributed around the delay.
+        "uniform" => Uniform(Uniform),
+        /// Normally distributed around the delay, truncated at three standard deviations.
+        "normal" => Normal(Normal),
+        /// A gamma-distributed addition; the delay is the minimum.
+        "gamma" => Gamma(Gamma),
+        /// An addition with measured percentiles, such as those of a busy computer: the delay is the minimum, and the distribution is
+        /// exponential between and beyond these percentiles.
+        "percentiles" => Percentiles(Percentiles),
     }
 }
-
-/// A random addition to the delay.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Jitter {
-    /// Uniformly distributed around the delay.
-    Uniform(Uniform),
-    /// Normally distributed around the delay, truncated at three standard deviations.
-    Normal(Normal),
-    /// A gamma-distributed addition; the delay is the minimum.
-    Gamma(Gamma),
-    /// An addition with measured percentiles, such as those of a busy computer: the delay is the minimum, and the distribution is
-    /// exponential between and beyond these percentiles.
-    Percentiles(Percentiles),
-}
-
-by_kind!(Jitter, "jitter", {
-    "uniform" => Uniform(Uniform),
-    "normal" => Normal(Normal),
-    "gamma" => Gamma(Gamma),
-    "percentiles" => Percentiles(Percentiles),
-});
 
 /// Evenly distributed jitter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -237,21 +85,5 @@ impl Jitter {
 
     pub(in super::super) fn is_in_order(&self) -> bool {
         !matches!(self, Jitter::Percentiles(j) if !(j.p50 <= j.p99 && j.p99 <= j.p999))
-    }
-}
-
-/// Packets that are held back, so that others overtake them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Reordering {
-    /// The share of packets that is delayed.
-    pub share: Ratio,
-    /// The additional delay of these packets.
-    pub by: Duration,
-}
-
-impl Reordering {
-    /// As the network takes it.
-    pub fn config(&self) -> anabranch_network::Reordering {
-        anabranch_network::Reordering { probability: probability(self.share), extra: self.by }
     }
 }

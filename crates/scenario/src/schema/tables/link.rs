@@ -1,11 +1,11 @@
 //! `[link.NAME]`: two directions, and what they do to packets.
 
-use super::effects::{Jitter, Loss, Reordering, probability};
+use super::effects::Jitter;
 use super::named::Named;
 use super::queue::Queue;
 use super::rate::{Rate, Trace};
-use anabranch_network::{DelayConfig, DirectionConfig};
-use anabranch_units::{Bytes, Duration, LinkDirection, Ratio, text};
+use anabranch_network::{DelayConfig, DirectionConfig, Loss, Probability, Reordering};
+use anabranch_units::{Bytes, Duration, LinkDirection, text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -61,7 +61,7 @@ pub struct DirectionSpec {
     /// Packets that are delayed so that others overtake them: { share, by }; none where absent.
     pub reordering: Option<Reordering>,
     /// The share of packets that arrive twice.
-    pub duplication: Option<Ratio>,
+    pub duplication: Option<Probability>,
     /// The largest IP packet, in bytes; 1500 is Ethernet's.
     #[serde(deserialize_with = "packet_bytes")]
     #[schemars(schema_with = "packet_bytes_schema")]
@@ -89,7 +89,7 @@ impl DirectionSpec {
             delay: Some(Duration::ZERO),
             queue: Some(Queue::drop_tail_bytes(64_000)),
             loss: Some(Loss::NONE),
-            duplication: Some(Ratio::ZERO),
+            duplication: Some(Probability::ZERO),
             mtu: Some(1500),
             overhead: Some(0),
             ..DirectionSpec::default()
@@ -121,11 +121,9 @@ impl DirectionSpec {
         let mut config = DirectionConfig::new(rate, self.queue.as_ref().expect("a link has a queue").config());
         config.delay = self.delay_config().unwrap_or(DelayConfig::Constant(Duration::ZERO));
         config.jitter = self.jitter.as_ref().map(Jitter::config);
-        if let Some(loss) = &self.loss {
-            (config.loss, config.loss_at) = (loss.config(), loss.at());
-        }
-        config.reordering = self.reordering.as_ref().map(Reordering::config);
-        config.duplication = probability(self.duplication.unwrap_or_default());
+        config.loss = self.loss.clone().unwrap_or(config.loss);
+        config.reordering = self.reordering;
+        config.duplication = self.duplication.unwrap_or_default();
         config.mtu = self.mtu.unwrap_or(config.mtu);
         config.overhead = self.overhead.unwrap_or(config.overhead);
         config
@@ -146,8 +144,8 @@ impl DirectionSpec {
         rate || self.jitter.is_some()
             || matches!(self.queue, Some(Queue::Red(_)))
             || self.loss.as_ref().is_some_and(Loss::is_random)
-            || self.reordering.as_ref().is_some_and(|reordering| reordering.share > Ratio::ZERO)
-            || self.duplication.is_some_and(|share| share > Ratio::ZERO)
+            || self.reordering.is_some_and(|reordering| reordering.share > Probability::ZERO)
+            || self.duplication.is_some_and(|share| share > Probability::ZERO)
     }
 
     /// As the network takes what an event changes, one change after the other.
@@ -158,9 +156,9 @@ impl DirectionSpec {
         list.extend(self.delay_config().map(C::Delay));
         list.extend(self.jitter.as_ref().map(|jitter| C::Jitter(Some(jitter.config()))));
         list.extend(self.queue.as_ref().map(|queue| C::Queue(queue.config())));
-        list.extend(self.loss.as_ref().map(|loss| C::Loss(loss.config())));
-        list.extend(self.reordering.as_ref().map(|r| C::Reordering(Some(r.config()))));
-        list.extend(self.duplication.map(|share| C::Duplication(probability(share))));
+        list.extend(self.loss.clone().map(C::Loss));
+        list.extend(self.reordering.map(|reordering| C::Reordering(Some(reordering))));
+        list.extend(self.duplication.map(C::Duplication));
         list.extend(self.mtu.map(C::Mtu));
         list.extend(self.overhead.map(C::Overhead));
         list

@@ -6,7 +6,6 @@
 
 mod effects;
 mod event;
-mod kinds;
 mod link;
 mod named;
 mod offset;
@@ -17,10 +16,7 @@ mod session;
 mod starts;
 mod video;
 
-pub use effects::{
-    Bernoulli, EveryNth, Gamma, GilbertElliott, GilbertElliottTime, Jitter, Loss, Normal, Percentiles, Reordering,
-    Uniform,
-};
+pub use effects::{Gamma, Jitter, Normal, Percentiles, Uniform};
 pub use event::{Action, Event};
 pub use link::{DirectionSpec, Link};
 pub use offset::Offset;

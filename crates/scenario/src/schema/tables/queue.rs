@@ -1,28 +1,25 @@
 //! `queue = { ... }`: which packets may wait.
 
-use super::effects::probability;
-use super::kinds::by_kind;
-use anabranch_network::{CoDelConfig, DropTailConfig, QUEUES, QueueConfig, QueueLimit, RedConfig};
+use anabranch_network::{CoDelConfig, DropTailConfig, Probability, QUEUES, QueueConfig, QueueLimit, RedConfig};
+use anabranch_registry::by_kind;
 use anabranch_units::{Duration, Ratio, text};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Which packets may wait. A size or a number of packets alone is a drop-tail queue of that limit.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Queue {
-    /// Packets that do not fit are dropped.
-    DropTail(DropTail),
-    /// Random early detection.
-    Red(Red),
-    /// Packets that have waited for too long are dropped.
-    #[serde(rename = "codel")]
-    CoDel(CoDel),
+by_kind! {
+    /// Which packets may wait. A size or a number of packets alone is a drop-tail queue of that limit.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Queue: "queue" {
+        /// Packets that do not fit are dropped.
+        "drop-tail" => DropTail(DropTail),
+        /// Random early detection.
+        "red" => Red(Red),
+        /// Packets that have waited for too long are dropped.
+        "codel" => CoDel(CoDel),
+    }
 }
-
-by_kind!(Queue, "queue", { "drop-tail" => DropTail(DropTail), "red" => Red(Red), "codel" => CoDel(CoDel) });
 
 /// A queue that drops packets that do not fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -95,7 +92,7 @@ impl Queue {
                     limit: red.limit,
                     min: Some(red.limit.with(config.min)),
                     max: Some(red.limit.with(config.max)),
-                    max_probability: Some(share_of(config.max_probability)),
+                    max_probability: Some(config.max_probability.into()),
                     gentle: Some(config.gentle),
                     weight_exponent: Some(config.weight_exponent),
                     mean_packet: Some(config.mean_packet),
@@ -130,7 +127,7 @@ impl Red {
             limit: self.limit.0,
             min: self.min.map_or(usual.min, |min| min.0.value()),
             max: self.max.map_or(usual.max, |max| max.0.value()),
-            max_probability: self.max_probability.map_or(usual.max_probability, probability),
+            max_probability: self.max_probability.map_or(usual.max_probability, Probability::from),
             gentle: self.gentle.unwrap_or(usual.gentle),
             weight_exponent: self.weight_exponent.unwrap_or(usual.weight_exponent),
             mean_packet: self.mean_packet.unwrap_or(usual.mean_packet),
@@ -147,11 +144,6 @@ impl CoDel {
             interval: self.interval.unwrap_or(usual.interval),
         }
     }
-}
-
-/// A probability as a share, exactly for whatever came from a share.
-fn share_of(probability: anabranch_network::Probability) -> Ratio {
-    Ratio((probability.as_f64() * 1e9).round() as u64)
 }
 
 /// How much may wait: `"64 kB"` or `"100 packets"`.

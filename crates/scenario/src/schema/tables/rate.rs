@@ -1,35 +1,29 @@
 //! `rate`: a constant, a token bucket, a recorded trace, or a synthetic rate.
 
-use super::kinds::by_kind;
 use super::offset::Offset;
 use anabranch_network::{
     AtEnd, RateConfig, RateUnit, SYNTHETIC_KINDS, Steps, SyntheticConfig, SyntheticModel, TokenBucketConfig, TraceKind,
 };
+use anabranch_registry::by_kind;
 use anabranch_units::{Bandwidth, Bytes, Duration, text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// How fast a direction sends. The kind follows from the other keys where it is not written.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Rate {
-    /// Always the same.
-    Constant(Constant),
-    /// A shaper that lets bursts pass.
-    TokenBucket(TokenBucket),
-    /// As recorded.
-    Trace(Trace),
-    /// Synthetic, with the statistics of recorded rates.
-    Synthetic(Synthetic),
+by_kind! {
+    /// How fast a direction sends. The kind follows from the other keys where it is not written.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Rate: "kind of rate" {
+        /// Always the same.
+        "constant" => Constant(Constant),
+        /// A shaper that lets bursts pass.
+        "token-bucket" => TokenBucket(TokenBucket),
+        /// As recorded.
+        "trace" => Trace(Trace),
+        /// Synthetic, with the statistics of recorded rates.
+        "synthetic" => Synthetic(Synthetic),
+    }
 }
-
-by_kind!(Rate, "kind of rate", {
-    "constant" => Constant(Constant),
-    "token-bucket" => TokenBucket(TokenBucket),
-    "trace" => Trace(Trace),
-    "synthetic" => Synthetic(Synthetic),
-});
 
 /// A constant rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

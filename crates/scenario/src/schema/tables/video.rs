@@ -1,8 +1,8 @@
 //! `video = { ... }`: what a session transfers.
 
-use super::kinds::by_kind;
 use anabranch_media::content::{DashVideo, LADDERS, SegmentVariation};
 use anabranch_media::{Content, FrameRate, FrameTable, Variation, VideoError, VideoSpec};
+use anabranch_registry::by_kind;
 use anabranch_units::{Bandwidth, Bytes, Duration, text};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -12,19 +12,18 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-/// What is transferred.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Video {
-    /// One file that is played while it is downloaded.
-    Progressive(Progressive),
-    /// Media segments in several representations.
-    Dash(Dash),
-    /// A download of bytes.
-    Bulk(Bulk),
+by_kind! {
+    /// What is transferred.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Video: "kind of video" {
+        /// One file that is played while it is downloaded.
+        "progressive" => Progressive(Progressive),
+        /// Media segments in several representations.
+        "dash" => Dash(Dash),
+        /// A download of bytes.
+        "bulk" => Bulk(Bulk),
+    }
 }
-
-by_kind!(Video, "kind of video", { "progressive" => Progressive(Progressive), "dash" => Dash(Dash), "bulk" => Bulk(Bulk) });
 
 /// One file that is played while it is downloaded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
