@@ -2,7 +2,7 @@
 
 use crate::draws::Probability;
 use crate::error::ConfigError;
-use crate::jitter::{Jitter, JitterConfig};
+use crate::jitter::Jitter;
 use crate::loss::Loss;
 use crate::queue::QueueConfig;
 use crate::server::RateConfig;
@@ -65,7 +65,7 @@ pub struct DirectionConfig {
     /// Propagation delay. Default: zero.
     pub delay: DelayConfig,
     /// Variation of the delay. Default: none.
-    pub jitter: Option<JitterConfig>,
+    pub jitter: Option<Jitter>,
     /// Packets held back for a while. Default: none.
     pub reordering: Option<Reordering>,
     /// Probability that a packet arrives twice. The copy uses no link time and arrives right after the original,
@@ -139,18 +139,9 @@ impl DirectionConfig {
     }
 
     fn validate_jitter(&self) -> Result<(), ConfigError> {
-        let Some(config) = self.jitter else { return Ok(()) };
-        if let Jitter::Gamma { shape, .. } = config.jitter
-            && !(shape.is_finite() && shape >= 1.0)
-        {
-            return Err(ConfigError::new("jitter.shape", format!("{shape} is not a number of 1 or more")));
-        }
-        if let Jitter::Percentiles { p50, p99, p999 } = config.jitter
-            && !(p50 <= p99 && p99 <= p999)
-        {
-            return Err(ConfigError::new("jitter", "p50 <= p99 <= p999 does not hold".to_string()));
-        }
-        let (reach, delay) = (config.jitter.reach_below(), self.delay.shortest());
+        let Some(jitter) = self.jitter else { return Ok(()) };
+        jitter.check()?;
+        let (reach, delay) = (jitter.reach_below(), self.delay.shortest());
         if reach > delay {
             let problem = format!("reaches {reach} below the delay, which is only {delay}");
             return Err(ConfigError::new("jitter", problem));
@@ -187,7 +178,7 @@ pub enum Change {
     /// Packets that leave the server from now on take the new delay, but do not overtake earlier ones.
     Delay(DelayConfig),
     /// For packets whose transmission begins from now on.
-    Jitter(Option<JitterConfig>),
+    Jitter(Option<Jitter>),
     /// For packets whose transmission begins from now on.
     Reordering(Option<Reordering>),
     /// For packets whose transmission begins from now on.
@@ -207,6 +198,7 @@ pub enum Change {
 mod tests {
     use super::*;
     use crate::TokenBucketConfig;
+    use crate::jitter::{Gamma, Normal};
 
     fn good() -> DirectionConfig {
         DirectionConfig::new(Bandwidth::from_mbps(2), QueueConfig::drop_tail_bytes(64_000))
@@ -230,16 +222,16 @@ mod tests {
         assert_eq!(bad_field(|c| c.rate = RateConfig::TokenBucket(bucket(1499))), "rate.burst");
         let slow_peak = TokenBucketConfig { peak: Bandwidth::from_mbps(1), ..bucket(3000) };
         assert_eq!(bad_field(|c| c.rate = RateConfig::TokenBucket(slow_peak)), "rate.peak");
-        let gamma = Jitter::Gamma { mean: Duration::from_millis(1), shape: 0.5 };
-        assert_eq!(bad_field(|c| c.jitter = Some(JitterConfig::in_order(gamma))), "jitter.shape");
+        let gamma = Jitter::Gamma(Gamma { mean: Duration::from_millis(1), shape: 0.5, reorders: false });
+        assert_eq!(bad_field(|c| c.jitter = Some(gamma)), "jitter.shape");
     }
 
     #[test]
     fn jitter_may_not_reach_below_zero() {
-        let jitter = Jitter::Normal { deviation: Duration::from_millis(2) };
+        let jitter = Jitter::Normal(Normal { deviation: Duration::from_millis(2), reorders: false });
         let mut config = good();
         config.delay = Duration::from_millis(6).into();
-        config.jitter = Some(JitterConfig::in_order(jitter));
+        config.jitter = Some(jitter);
         assert_eq!(config.validate(), Ok(()));
         let later = config.after(Change::Delay(Duration::from_millis(5).into()));
         assert_eq!(

@@ -2,7 +2,7 @@
 
 use crate::config::{DirectionConfig, Reordering};
 use crate::draws::{Probability, Streams};
-use crate::jitter::JitterConfig;
+use crate::jitter::Jitter;
 use crate::loss::{Loss, LossAt, LossModel};
 use anabranch_units::{Duration, Instant};
 use rand_chacha::ChaCha8Rng;
@@ -47,7 +47,7 @@ pub(crate) struct Effects {
     /// Stays where it was when the model changes.
     loss_at: LossAt,
     duplication: Probability,
-    jitter: Option<JitterConfig>,
+    jitter: Option<Jitter>,
     reordering: Option<Reordering>,
     /// No effect is configured: the common case, which should cost nothing.
     idle: bool,
@@ -90,7 +90,7 @@ impl Effects {
         self.note_idleness();
     }
 
-    pub(crate) fn change_jitter(&mut self, jitter: Option<JitterConfig>) {
+    pub(crate) fn change_jitter(&mut self, jitter: Option<Jitter>) {
         self.jitter = jitter;
         self.note_idleness();
     }
@@ -109,12 +109,12 @@ impl Effects {
     /// Whether a packet may overtake an earlier one.
     #[inline]
     pub(crate) fn may_reorder(&self) -> bool {
-        !self.idle && (self.reordering.is_some() || self.jitter.is_some_and(|jitter| jitter.reorders))
+        !self.idle && (self.reordering.is_some() || self.jitter.is_some_and(|jitter| jitter.reorders()))
     }
 
     /// How far a packet's delay can be below the link's delay.
     pub(crate) fn reach_below(&self) -> Duration {
-        self.jitter.map_or(Duration::ZERO, |config| config.jitter.reach_below())
+        self.jitter.map_or(Duration::ZERO, |jitter| jitter.reach_below())
     }
 
     /// Draws the effects on the packet whose transmission begins.
@@ -128,9 +128,9 @@ impl Effects {
         let lost = self.loss_at == LossAt::Exit && self.loss.decide(now);
         let duplicated = self.duplication != Probability::ZERO && self.duplication.draw(&mut self.duplication_rng);
         let mut fate = Fate { lost, duplicated, unordered: false, wander: 0 };
-        if let Some(config) = self.jitter {
-            fate.wander = config.jitter.draw(&mut self.jitter_rng);
-            fate.unordered = config.reorders;
+        if let Some(jitter) = self.jitter {
+            fate.wander = jitter.draw(&mut self.jitter_rng);
+            fate.unordered = jitter.reorders();
         }
         if let Some(reordering) = self.reordering
             && reordering.share.draw(&mut self.reordering_rng)

@@ -3,58 +3,78 @@
 //! Draws are independent from packet to packet. By default the order of packets is kept: a packet that would
 //! overtake another arrives together with it, so on a busy link short delays are rarer than in the distribution.
 
-use anabranch_units::Duration;
+use crate::error::ConfigError;
+use anabranch_registry::by_kind;
+use anabranch_units::{Duration, text};
 use core::f64::consts::{LN_2, LN_10};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// The distribution of a delay around, or above, the link's.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Jitter {
-    /// Evenly between `half_width` less and `half_width` more; tc-netem's default.
-    Uniform {
-        /// The largest deviation.
-        half_width: Duration,
-    },
-    /// Normal around the link's delay, truncated at three standard deviations on both sides.
-    Normal {
-        /// The standard deviation before truncation; after it, 1.3 % less.
-        deviation: Duration,
-    },
-    /// The link's delay is the minimum; the added delay has a gamma distribution, as measured on Internet
-    /// paths (Mukherjee, "On the dynamics and significance of low frequency components of Internet load", 1994).
-    Gamma {
-        /// Mean of the added delay.
-        mean: Duration,
-        /// Shape parameter, at least 1, which is the exponential distribution; the larger, the narrower.
-        shape: f64,
-    },
-    /// The link's delay is the minimum; the added delay has these percentiles, and an exponential distribution between
-    /// and beyond them. For measured delays, such as those of a busy computer: mostly short, at times long.
-    Percentiles {
-        /// Median of the added delay.
-        p50: Duration,
-        /// 99th percentile, at least the median.
-        p99: Duration,
-        /// 99.9th percentile, at least the 99th.
-        p999: Duration,
-    },
+by_kind! {
+    /// A random addition to the delay.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub enum Jitter: "jitter" {
+        /// Uniformly distributed around the delay.
+        "uniform" => Uniform(Uniform),
+        /// Normally distributed around the delay, truncated at three standard deviations.
+        "normal" => Normal(Normal),
+        /// A gamma-distributed addition; the delay is the minimum.
+        "gamma" => Gamma(Gamma),
+        /// An addition with measured percentiles, such as those of a busy computer: the delay is the minimum, and the distribution is
+        /// exponential between and beyond these percentiles.
+        "percentiles" => Percentiles(Percentiles),
+    }
 }
 
-/// Jitter and its effect on the order of packets.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct JitterConfig {
-    /// Distribution of the deviation.
-    pub jitter: Jitter,
+/// Evenly distributed jitter; tc-netem's default.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Uniform {
+    /// The largest deviation from the delay.
+    pub half_width: Duration,
     /// Whether packets may overtake each other.
+    #[serde(default)]
     pub reorders: bool,
 }
 
-impl JitterConfig {
-    /// Jitter that keeps the order of packets.
-    pub fn in_order(jitter: Jitter) -> Self {
-        JitterConfig { jitter, reorders: false }
-    }
+/// Normally distributed jitter. Its standard deviation is 1.3 % less after truncation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Normal {
+    /// The standard deviation.
+    pub deviation: Duration,
+    /// Whether packets may overtake each other.
+    #[serde(default)]
+    pub reorders: bool,
+}
+
+/// Gamma distributed jitter, as measured on Internet paths (Mukherjee, "On the dynamics and significance of low frequency
+/// components of Internet load", 1994).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Gamma {
+    /// The mean of the addition.
+    pub mean: Duration,
+    /// The shape of the distribution, at least 1; 1 is the exponential distribution.
+    #[serde(deserialize_with = "text::number::<1, 1000000, _>")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub shape: f64,
+    /// Whether packets may overtake each other.
+    #[serde(default)]
+    pub reorders: bool,
+}
+
+/// Jitter by its percentiles, for measured delays: mostly short, at times long.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Percentiles {
+    /// The median of the addition.
+    pub p50: Duration,
+    /// Its 99th percentile: one addition in a hundred exceeds this.
+    pub p99: Duration,
+    /// Its 99.9th percentile: one addition in a thousand exceeds this.
+    pub p999: Duration,
+    /// Whether packets may overtake each other.
+    #[serde(default)]
+    pub reorders: bool,
 }
 
 /// Where the normal distribution is cut, in standard deviations: it keeps 99.7 %.
@@ -63,20 +83,48 @@ const NORMAL_REACH: f64 = 3.0;
 impl Jitter {
     /// How far a packet's delay can be below the link's delay.
     pub fn reach_below(&self) -> Duration {
+        match self {
+            Jitter::Uniform(uniform) => uniform.half_width,
+            Jitter::Normal(normal) => normal.deviation.mul_f64(NORMAL_REACH),
+            Jitter::Gamma(_) | Jitter::Percentiles(_) => Duration::ZERO,
+        }
+    }
+
+    /// Whether packets may overtake each other.
+    pub fn reorders(&self) -> bool {
+        match self {
+            Jitter::Uniform(jitter) => jitter.reorders,
+            Jitter::Normal(jitter) => jitter.reorders,
+            Jitter::Gamma(jitter) => jitter.reorders,
+            Jitter::Percentiles(jitter) => jitter.reorders,
+        }
+    }
+
+    /// Whether the parameters make sense together.
+    ///
+    /// # Errors
+    /// Names the field.
+    pub fn check(&self) -> Result<(), ConfigError> {
         match *self {
-            Jitter::Uniform { half_width } => half_width,
-            Jitter::Normal { deviation } => deviation.mul_f64(NORMAL_REACH),
-            Jitter::Gamma { .. } | Jitter::Percentiles { .. } => Duration::ZERO,
+            Jitter::Gamma(Gamma { shape, .. }) if !(shape.is_finite() && shape >= 1.0) => {
+                Err(ConfigError::new("jitter.shape", format!("{shape} is not a number of 1 or more")))
+            }
+            Jitter::Percentiles(Percentiles { p50, p99, p999, .. }) if !(p50 <= p99 && p99 <= p999) => {
+                Err(ConfigError::new("jitter", "the percentiles are out of order").expecting("p50 <= p99 <= p999"))
+            }
+            _ => Ok(()),
         }
     }
 
     /// The next packet's deviation from the link's delay, in nanoseconds.
     pub(crate) fn draw(&self, rng: &mut ChaCha8Rng) -> i64 {
         match *self {
-            Jitter::Uniform { half_width } => uniform(rng, half_width.as_nanos()),
-            Jitter::Normal { deviation } => (truncated_normal(rng) * deviation.as_nanos() as f64) as i64,
-            Jitter::Gamma { mean, shape } => (gamma(rng, shape) * (mean.as_nanos() as f64 / shape)) as i64,
-            Jitter::Percentiles { p50, p99, p999 } => between(exponential(rng), [p50, p99, p999]) as i64,
+            Jitter::Uniform(Uniform { half_width, .. }) => uniform(rng, half_width.as_nanos()),
+            Jitter::Normal(Normal { deviation, .. }) => (truncated_normal(rng) * deviation.as_nanos() as f64) as i64,
+            Jitter::Gamma(Gamma { mean, shape, .. }) => (gamma(rng, shape) * (mean.as_nanos() as f64 / shape)) as i64,
+            Jitter::Percentiles(Percentiles { p50, p99, p999, .. }) => {
+                between(exponential(rng), [p50, p99, p999]) as i64
+            }
         }
     }
 }
@@ -172,14 +220,14 @@ mod tests {
 
     #[test]
     fn uniform_jitter_fills_its_width() {
-        let [mean, deviation, low, high] = moments(Jitter::Uniform { half_width: MS(10) });
+        let [mean, deviation, low, high] = moments(Jitter::Uniform(Uniform { half_width: MS(10), reorders: false }));
         assert!(mean.abs() < 0.05 && (deviation - 10.0 / 3f64.sqrt()).abs() < 0.05, "{mean} {deviation}");
         assert!((-10.0..-9.99).contains(&low) && (9.99..=10.0).contains(&high), "{low} {high}");
     }
 
     #[test]
     fn normal_jitter_is_truncated_at_three_deviations() {
-        let [mean, deviation, low, high] = moments(Jitter::Normal { deviation: MS(10) });
+        let [mean, deviation, low, high] = moments(Jitter::Normal(Normal { deviation: MS(10), reorders: false }));
         assert!(mean.abs() < 0.08 && (deviation - 9.866).abs() < 0.05, "{mean} {deviation}");
         assert!((-30.0..-29.5).contains(&low) && (29.5..=30.0).contains(&high), "{low} {high}");
     }
@@ -187,7 +235,7 @@ mod tests {
     #[test]
     fn gamma_jitter_has_its_mean_and_deviation() {
         for shape in [1.0, 2.5, 9.0] {
-            let [mean, deviation, low, _] = moments(Jitter::Gamma { mean: MS(10), shape });
+            let [mean, deviation, low, _] = moments(Jitter::Gamma(Gamma { mean: MS(10), shape, reorders: false }));
             // The deviation of a gamma distribution is its mean over the root of its shape.
             assert!((mean - 10.0).abs() < 0.1 && (deviation * shape.sqrt() - 10.0).abs() < 0.2, "{mean} {deviation}");
             assert!(low >= 0.0);
@@ -198,7 +246,8 @@ mod tests {
     fn percentiles_are_what_they_say() {
         let [p50, p99, p999] = [MS(1), MS(5), MS(20)];
         let mut rng = Streams::new(9, "test").stream("jitter");
-        let mut drawn: Vec<i64> = (0..400_000).map(|_| Jitter::Percentiles { p50, p99, p999 }.draw(&mut rng)).collect();
+        let jitter = Jitter::Percentiles(Percentiles { p50, p99, p999, reorders: false });
+        let mut drawn: Vec<i64> = (0..400_000).map(|_| jitter.draw(&mut rng)).collect();
         drawn.sort_unstable();
         for (share, wanted) in [(0.25, 0.415), (0.5, 1.0), (0.99, 5.0), (0.999, 20.0), (0.9999, 35.0)] {
             let found = drawn[(share * drawn.len() as f64) as usize] as f64 / 1e6;

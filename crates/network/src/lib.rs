@@ -44,7 +44,7 @@ mod draws;
 mod effects;
 mod error;
 mod histogram;
-mod jitter;
+pub mod jitter;
 pub mod loss;
 mod queue;
 mod ring;
@@ -57,7 +57,7 @@ pub use direction::{Direction, Packet};
 pub use draws::{Probability, Streams};
 pub use error::ConfigError;
 pub use histogram::Histogram;
-pub use jitter::{Jitter, JitterConfig};
+pub use jitter::Jitter;
 pub use loss::{LOSS_MODELS, Loss, LossAt};
 pub use queue::{
     Backlog, CoDelConfig, Departure, DropTailConfig, QUEUES, Queue, QueueConfig, QueueEntry, QueueLimit, QueuedPacket,

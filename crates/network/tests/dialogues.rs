@@ -5,10 +5,11 @@
 mod support;
 
 use anabranch_events::{DropCause, LinkEvent};
+use anabranch_network::jitter::{Gamma, Normal, Uniform};
 use anabranch_network::loss::{Bernoulli, EveryNth};
 use anabranch_network::{
-    AtEnd, Backlog, Change, DelayConfig, DirectionConfig, Jitter, JitterConfig, Loss, LossAt, Opportunities,
-    Probability, QueueConfig, RateConfig, Reordering, Steps, TokenBucketConfig,
+    AtEnd, Backlog, Change, DelayConfig, DirectionConfig, Jitter, Loss, LossAt, Opportunities, Probability,
+    QueueConfig, RateConfig, Reordering, Steps, TokenBucketConfig,
 };
 use anabranch_units::{Bandwidth, Duration, Instant};
 use support::{Bench, at, ms, probability};
@@ -152,7 +153,7 @@ fn a_recorded_delay_begins_when_the_link_gets_it() {
 #[test]
 fn effects_can_begin_while_the_link_runs() {
     let reordering = Reordering { share: Probability::ONE, by: ms(9) };
-    let jitter = JitterConfig::in_order(Jitter::Gamma { mean: ms(3), shape: 9.0 });
+    let jitter = Jitter::Gamma(Gamma { mean: ms(3), shape: 9.0, reorders: false });
     let arrivals = |change| {
         let mut bench = Bench::new(&plain());
         bench.change(at(0), change).send(at(0), 1500).run_until(at(100));
@@ -171,7 +172,7 @@ fn a_packet_that_drew_a_short_delay_is_on_time_after_jitter_ends() {
     let mut early = 0;
     for seed in 0..20 {
         let mut config = plain();
-        config.jitter = Some(JitterConfig { jitter: Jitter::Uniform { half_width: ms(10) }, reorders: true });
+        config.jitter = Some(Jitter::Uniform(Uniform { half_width: ms(10), reorders: true }));
         let mut bench = Bench::seeded(&config, seed);
         bench.send(at(0), 1500).change(at(1), Change::Jitter(None));
         // The host calls only at times that the link returned.
@@ -258,7 +259,7 @@ fn a_packet_held_back_is_overtaken() {
 fn jitter_keeps_the_order_by_default() {
     let arrivals = |reorders| {
         let mut config = plain();
-        config.jitter = Some(JitterConfig { jitter: Jitter::Uniform { half_width: ms(20) }, reorders });
+        config.jitter = Some(Jitter::Uniform(Uniform { half_width: ms(20), reorders }));
         let mut bench = Bench::new(&config);
         for n in 0..200 {
             bench.send(at(n), 100);
@@ -336,7 +337,7 @@ fn the_same_packets_are_lost_whatever_else_happens() {
     assert!((20..80).contains(&reference.len()));
     assert_eq!(lost(1, 6001, &|c| c.rate = Bandwidth::from_mbps(50).into()), reference);
     assert_eq!(lost(1, 7000, &|c| c.loss = at_entry.clone()), reference);
-    let jitter = JitterConfig { jitter: Jitter::Normal { deviation: ms(5) }, reorders: true };
+    let jitter = Jitter::Normal(Normal { deviation: ms(5), reorders: true });
     assert_eq!(lost(1, 8000, &|c| c.jitter = Some(jitter)), reference);
     assert_eq!(lost(1, 8000, &|c| c.duplication = probability(0.3)), reference);
     assert_ne!(lost(2, 8000, &|_| {}), reference);

@@ -2,10 +2,11 @@
 
 mod support;
 
+use anabranch_network::jitter::{Gamma, Normal, Uniform};
 use anabranch_network::loss::{Bernoulli, EveryNth, GilbertElliott, GilbertElliottTime};
 use anabranch_network::{
-    AtEnd, Change, CoDelConfig, DelayConfig, DirectionConfig, Jitter, JitterConfig, Loss, LossAt, Opportunities,
-    Probability, QUEUES, QueueConfig, QueueLimit, RateConfig, RedConfig, Reordering, Steps, TokenBucketConfig,
+    AtEnd, Change, CoDelConfig, DelayConfig, DirectionConfig, Jitter, Loss, LossAt, Opportunities, Probability, QUEUES,
+    QueueConfig, QueueLimit, RateConfig, RedConfig, Reordering, Steps, TokenBucketConfig,
 };
 use anabranch_units::{Bandwidth, Duration, Instant};
 use proptest::collection::vec;
@@ -109,14 +110,19 @@ fn delay() -> impl Strategy<Value = DelayConfig> {
     ]
 }
 
-fn jitter() -> impl Strategy<Value = JitterConfig> {
-    let kind = prop_oneof![
-        micros(0..LEAST_DELAY).prop_map(|half_width| Jitter::Uniform { half_width }),
-        micros(0..LEAST_DELAY / 3).prop_map(|deviation| Jitter::Normal { deviation }),
-        (micros(0..9_000), 10..50u32)
-            .prop_map(|(mean, tenths)| Jitter::Gamma { mean, shape: f64::from(tenths) / 10.0 }),
-    ];
-    (kind, any::<bool>()).prop_map(|(jitter, reorders)| JitterConfig { jitter, reorders })
+fn jitter() -> impl Strategy<Value = Jitter> {
+    any::<bool>().prop_flat_map(jitter_that)
+}
+
+/// Jitter with which packets may overtake each other, or not.
+fn jitter_that(reorders: bool) -> impl Strategy<Value = Jitter> {
+    prop_oneof![
+        micros(0..LEAST_DELAY).prop_map(move |half_width| Jitter::Uniform(Uniform { half_width, reorders })),
+        micros(0..LEAST_DELAY / 3).prop_map(move |deviation| Jitter::Normal(Normal { deviation, reorders })),
+        (micros(0..9_000), 10..50u32).prop_map(move |(mean, tenths)| {
+            Jitter::Gamma(Gamma { mean, shape: f64::from(tenths) / 10.0, reorders })
+        }),
+    ]
 }
 
 fn reordering() -> impl Strategy<Value = Reordering> {
@@ -230,10 +236,10 @@ proptest! {
     }
 
     #[test]
-    fn without_reordering_packets_stay_in_order(config in config(), script in script()) {
-        let mut config = config;
-        config.reordering = None;
-        config.jitter = config.jitter.map(|jitter| JitterConfig { reorders: false, ..jitter });
+    fn without_reordering_packets_stay_in_order(
+        config in config(), jitter in option::of(jitter_that(false)), script in script(),
+    ) {
+        let config = DirectionConfig { reordering: None, jitter, ..config };
         let ordered = |step: &Step| !matches!(step, Step::Change(Change::Jitter(_) | Change::Reordering(_)));
         let script: Vec<_> = script.into_iter().filter(|(_, step)| ordered(step)).collect();
         prop_assert!(attentive(&config, &script).order().is_sorted());

@@ -7,7 +7,7 @@ use super::mistake::Mistake;
 use super::tables::{DirectionSpec, Event, Link, Offset, Path, Rate, SCHEMA, Scenario, Session, Traffic};
 use super::{External, algorithms, content};
 use crate::warning::WarningKind;
-use anabranch_network::Loss;
+use anabranch_network::{Jitter, Loss};
 use anabranch_stack::scheduler::SubflowSet;
 use anabranch_units::Duration;
 use anabranch_units::text::write_time;
@@ -211,14 +211,12 @@ fn check_direction(
         }
         queue.complete();
     }
-    if let Some(Err(error)) = direction.loss.as_ref().map(Loss::check) {
+    let loss = direction.loss.as_ref().map_or(Ok(()), Loss::check);
+    let jitter = direction.jitter.as_ref().map_or(Ok(()), Jitter::check);
+    loss.and(jitter).or_else(|error| {
         let keys: Vec<&str> = error.field.split('.').collect();
-        return checker.wrong(&[steps, &keys].concat(), error.to_string(), error.expected);
-    }
-    if direction.jitter.as_ref().is_some_and(|jitter| !jitter.is_in_order()) {
-        return checker.wrong(&under("jitter"), "the percentiles of jitter are out of order", "p50 <= p99 <= p999");
-    }
-    Ok(())
+        checker.wrong(&[steps, &keys].concat(), error.to_string(), error.expected)
+    })
 }
 
 fn check_path(path: &mut Path, links: &[String], checker: &Checker<'_>) -> Result<()> {

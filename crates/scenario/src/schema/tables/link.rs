@@ -1,10 +1,9 @@
 //! `[link.NAME]`: two directions, and what they do to packets.
 
-use super::effects::Jitter;
 use super::named::Named;
 use super::queue::Queue;
 use super::rate::{Rate, Trace};
-use anabranch_network::{DelayConfig, DirectionConfig, Loss, Probability, Reordering};
+use anabranch_network::{DelayConfig, DirectionConfig, Jitter, Loss, Probability, Reordering};
 use anabranch_units::{Bytes, Duration, LinkDirection, text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -120,7 +119,7 @@ impl DirectionSpec {
         let rate = self.rate.as_ref().expect("a link has a rate").config();
         let mut config = DirectionConfig::new(rate, self.queue.as_ref().expect("a link has a queue").config());
         config.delay = self.delay_config().unwrap_or(DelayConfig::Constant(Duration::ZERO));
-        config.jitter = self.jitter.as_ref().map(Jitter::config);
+        config.jitter = self.jitter;
         config.loss = self.loss.clone().unwrap_or(config.loss);
         config.reordering = self.reordering;
         config.duplication = self.duplication.unwrap_or_default();
@@ -154,7 +153,7 @@ impl DirectionSpec {
         let mut list = Vec::new();
         list.extend(self.rate.as_ref().map(|rate| C::Rate(rate.config())));
         list.extend(self.delay_config().map(C::Delay));
-        list.extend(self.jitter.as_ref().map(|jitter| C::Jitter(Some(jitter.config()))));
+        list.extend(self.jitter.map(|jitter| C::Jitter(Some(jitter))));
         list.extend(self.queue.as_ref().map(|queue| C::Queue(queue.config())));
         list.extend(self.loss.clone().map(C::Loss));
         list.extend(self.reordering.map(|reordering| C::Reordering(Some(reordering))));

@@ -4,7 +4,6 @@
 //!
 //! The structs are the *long form*: what [`super::expand`] makes of what an author writes short.
 
-mod effects;
 mod event;
 mod link;
 mod named;
@@ -16,7 +15,6 @@ mod session;
 mod starts;
 mod video;
 
-pub use effects::{Gamma, Jitter, Normal, Percentiles, Uniform};
 pub use event::{Action, Event};
 pub use link::{DirectionSpec, Link};
 pub use offset::Offset;
