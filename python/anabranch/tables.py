@@ -155,7 +155,7 @@ Jitter = UniformJitter | NormalJitter | GammaJitter | PercentilesJitter
 
 
 class DropTailQueue(TypedDict):
-    """Packets that do not fit are dropped."""
+    """Drops packets that arrive when the queue is full."""
 
     kind: Literal["drop-tail"]
     limit: str
@@ -163,7 +163,7 @@ class DropTailQueue(TypedDict):
 
 
 class RedQueue(TypedDict):
-    """Random early detection."""
+    """Drops packets at random, more often the longer the queue is on average."""
 
     kind: Literal["red"]
     limit: str
@@ -177,27 +177,25 @@ class RedQueue(TypedDict):
     the limit's unit.
     """
     max_probability: NotRequired[ShareText]
-    """The probability of a drop at `max`: 10 % where absent."""
+    """The probability of a drop at `max` (p_b)."""
     gentle: NotRequired[bool]
-    """Whether the probability rises from `max_probability` at `max` to 1 at twice `max`, or jumps to 1 at `max`:
-    true where absent.
-    """
+    """Whether the probability rises from `max_probability` at `max` to 1 at twice `max`, or jumps to 1 at `max`."""
     weight_exponent: NotRequired[int]
-    """The weight of the newest sample in the average is 2 to the power of minus this: 9 where absent."""
+    """The weight of the newest sample in the average is 2 to the power of minus this."""
     mean_packet: NotRequired[int]
-    """Bytes of a typical packet: 1000 where absent."""
+    """Bytes of a typical packet, from which the number of departures during an idle time is estimated."""
 
 
 class CodelQueue(TypedDict):
-    """Packets that have waited for too long are dropped."""
+    """Drops packets from the head while all of them have waited too long for an interval."""
 
     kind: Literal["codel"]
     limit: str
     """The capacity: a size such as "64 kB", or "100 packets"."""
     target: NotRequired[TimeText]
-    """The acceptable queueing delay: 5 ms where absent."""
+    """The acceptable queueing delay."""
     interval: NotRequired[TimeText]
-    """How long the delay may exceed the target before a packet is dropped: 100 ms where absent."""
+    """How long the delay may exceed the target before a packet is dropped: about the longest usual round trip."""
 
 
 Queue = DropTailQueue | RedQueue | CodelQueue

@@ -60,8 +60,8 @@ pub use histogram::Histogram;
 pub use jitter::Jitter;
 pub use loss::{LOSS_MODELS, Loss, LossAt};
 pub use queue::{
-    Backlog, CoDelConfig, Departure, DropTailConfig, QUEUES, Queue, QueueConfig, QueueEntry, QueueLimit, QueuedPacket,
-    RedConfig,
+    Backlog, CoDelConfig, Departure, DropTailConfig, QUEUES, Queue, QueueConfig, QueueLimit, QueueParameters,
+    QueuedPacket, RedConfig,
 };
 pub use server::{RateConfig, TokenBucketConfig};
 pub use stats::{Count, Imbalance, Stats};

@@ -6,7 +6,7 @@ use anabranch_events::DropCause;
 use anabranch_network::loss::GilbertElliott;
 use anabranch_network::{
     AtEnd, CoDelConfig, ColumnFormat, DirectionConfig, Loss, LossAt, Opportunities, QueueConfig, QueueLimit,
-    RateAndLatency, RateConfig, RateUnit, RedConfig, Steps,
+    QueueParameters, RateAndLatency, RateConfig, RateUnit, RedConfig, Steps,
 };
 use anabranch_units::{Bandwidth, Duration, Instant};
 use std::path::PathBuf;
@@ -48,12 +48,16 @@ fn the_loss_on_a_link_is_the_models() {
 /// Spaced drops are 1 to 1/p apart, (1 + 1/p) / 2 on average: a share f of drops needs p = f / (2 - f).
 #[test]
 fn red_settles_where_its_probability_equals_the_excess() {
-    let red = RedConfig { min: 20, max: 120, ..RedConfig::new(QueueLimit::Packets(1000)) };
+    let red = RedConfig {
+        min: Some(QueueLimit::Packets(20)),
+        max: Some(QueueLimit::Packets(120)),
+        ..RedConfig::with_limit(QueueLimit::Packets(1000))
+    };
     for gap_us in [990, 950, 920] {
         let bench = load(&eight_megabits(QueueConfig::Red(red)), gap_us, 400);
         let excess = 1.0 - gap_us as f64 / 1000.0;
         let p = excess / (2.0 - excess);
-        let queue = red.min as f64 + p / red.max_probability.as_f64() * (red.max - red.min) as f64;
+        let queue = 20.0 + p / red.max_probability.as_f64() * 100.0;
         // Each waiting packet costs a millisecond.
         let waited = bench.link.stats().queue_delay.mean().unwrap().as_secs_f64() * 1e3;
         assert!((waited / queue - 1.0).abs() < 0.05, "gap {gap_us}: {waited} ms instead of {queue}");
@@ -67,7 +71,7 @@ fn codel_shortens_a_standing_queue_that_drop_tail_keeps() {
     let waiting = |queue| load(&eight_megabits(queue), 980, 120).link.backlog().packets;
     // 2 % of excess, 20 packets per second, need a pause of 50 ms between drops, reached at the fourth drop.
     let (tail, codel) =
-        (waiting(QueueConfig::drop_tail_packets(200)), waiting(QueueConfig::CoDel(CoDelConfig::new(limit))));
+        (waiting(QueueConfig::drop_tail_packets(200)), waiting(QueueConfig::CoDel(CoDelConfig::with_limit(limit))));
     assert!(tail >= 199, "{tail}");
     assert!(codel < 20, "{codel}");
 }

@@ -23,9 +23,9 @@ macro_rules! by_kind {
             $($(#[$of_kind:meta])* $kind:literal => $variant:ident($content:ty)),* $(,)?
         }
     ) => {
-        $(#[$attribute])*
         #[derive(serde::Serialize, schemars::JsonSchema)]
         #[serde(tag = "kind")]
+        $(#[$attribute])*
         $visibility enum $type {
             $($(#[$of_kind])* #[serde(rename = $kind)] $variant($content)),*
         }

@@ -33,8 +33,8 @@ pub use links::{DirectedLink, directed_links};
 pub use plan::{FlowPlan, addresses, plan};
 pub use portable::Portable;
 pub use schema::{
-    Action, Bulk, CoDel, Constant, Dash, DirectionSpec, DropTail, Event, External, Fps, LatencyUse, Limit, Link,
-    MOST_RECORDED, Offset, Path, Player, Progressive, Queue, Rate, Red, SCHEMA, Scenario, Session, Starts, Statistics,
-    Synthetic, TokenBucket, Trace, Traffic, TrafficKind, Video, json_schema, load, load_dictionary, load_with, page,
+    Action, Bulk, Constant, Dash, DirectionSpec, Event, External, Fps, LatencyUse, Link, MOST_RECORDED, Offset, Path,
+    Player, Progressive, Rate, SCHEMA, Scenario, Session, Starts, Statistics, Synthetic, TokenBucket, Trace, Traffic,
+    TrafficKind, Video, json_schema, load, load_dictionary, load_with, page,
 };
 pub use warning::{Warning, WarningKind};

@@ -5,28 +5,50 @@
 //! RFC 8289; the pseudocode of its section 5 decides here packet by packet instead of in a loop over the queue.
 //! Nothing is dropped while at most one full packet waits. Arrivals beyond the limit are dropped at the tail.
 
-use super::{Backlog, Departure, Queue, QueueConfig, QueueEntry, QueueLimit, QueuedPacket};
+use super::{Backlog, Departure, Queue, QueueLimit, QueueParameters, QueuedPacket};
 use crate::error::ConfigError;
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Bandwidth, Duration, Instant};
+use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// Parameters of CoDel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Controlled delay (RFC 8289).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename = "CoDel")]
 pub struct CoDelConfig {
-    /// The largest queue.
+    /// The capacity: a size such as "64 kB", or "100 packets".
     pub limit: QueueLimit,
-    /// The acceptable waiting time.
+    /// The acceptable queueing delay.
+    #[serde(default = "target")]
     pub target: Duration,
-    /// How long a longer waiting time is tolerated: about the longest usual round trip.
+    /// How long the delay may exceed the target before a packet is dropped: about the longest usual round trip.
+    #[serde(default = "interval")]
     pub interval: Duration,
 }
 
-impl CoDelConfig {
-    /// The RFC's parameters (section 4.2 and 4.3): 5 ms within 100 ms.
-    pub fn new(limit: QueueLimit) -> Self {
-        CoDelConfig { limit, target: Duration::from_millis(5), interval: Duration::from_millis(100) }
+/// RFC 8289, section 4.3.
+fn target() -> Duration {
+    Duration::from_millis(5)
+}
+
+/// RFC 8289, section 4.2.
+fn interval() -> Duration {
+    Duration::from_millis(100)
+}
+
+impl QueueParameters for CoDelConfig {
+    const SUMMARY: &'static str = "Drops packets from the head while all of them have waited too long for an interval.";
+    const SOURCE: &'static str = "RFC 8289";
+
+    fn with_limit(limit: QueueLimit) -> Self {
+        CoDelConfig { limit, target: target(), interval: interval() }
     }
 
-    pub(super) fn validate(&self) -> Result<(), ConfigError> {
+    fn limit(&self) -> QueueLimit {
+        self.limit
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
         if self.target.is_zero() {
             return Err(ConfigError::new("queue.target", "must be positive"));
         }
@@ -36,14 +58,11 @@ impl CoDelConfig {
         }
         Ok(())
     }
-}
 
-pub(super) const ENTRY: QueueEntry = QueueEntry {
-    name: "codel",
-    summary: "Drops packets from the head while all of them have waited too long for an interval.",
-    source: "RFC 8289",
-    create: |limit| QueueConfig::CoDel(CoDelConfig::new(limit)),
-};
+    fn build(&self, mtu: u32, _: Bandwidth, _: ChaCha8Rng) -> Box<dyn Queue> {
+        Box::new(CoDel::new(*self, mtu))
+    }
+}
 
 /// State of the control loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +77,7 @@ enum State {
     Dropped,
 }
 
-pub(super) struct CoDel {
+struct CoDel {
     config: CoDelConfig,
     max_packet: u64,
     state: State,
@@ -72,7 +91,7 @@ pub(super) struct CoDel {
 }
 
 impl CoDel {
-    pub(super) fn new(config: CoDelConfig, mtu: u32) -> Self {
+    fn new(config: CoDelConfig, mtu: u32) -> Self {
         CoDel {
             config,
             max_packet: u64::from(mtu),
@@ -165,7 +184,7 @@ mod tests {
     }
 
     fn codel() -> CoDel {
-        CoDel::new(CoDelConfig::new(QueueLimit::Packets(1000)), 1500)
+        CoDel::new(CoDelConfig::with_limit(QueueLimit::Packets(1000)), 1500)
     }
 
     /// Packets depart every 100 us from `from` to `to` after this waiting time; the times of the drops.
@@ -240,7 +259,8 @@ mod tests {
 
     #[test]
     fn intervals_must_exceed_the_target() {
-        let config = CoDelConfig { interval: Duration::from_millis(5), ..CoDelConfig::new(QueueLimit::Packets(9)) };
-        assert_eq!(config.validate().unwrap_err().field, "queue.interval");
+        let config =
+            CoDelConfig { interval: Duration::from_millis(5), ..CoDelConfig::with_limit(QueueLimit::Packets(9)) };
+        assert_eq!(config.check().unwrap_err().field, "queue.interval");
     }
 }

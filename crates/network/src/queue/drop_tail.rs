@@ -1,35 +1,41 @@
 //! Drop-tail: packets that fit may wait, others are dropped on arrival.
 
-use super::{Backlog, Queue, QueueConfig, QueueEntry, QueueLimit};
-use anabranch_units::Instant;
+use super::{Backlog, Queue, QueueLimit, QueueParameters};
+use anabranch_units::{Bandwidth, Instant};
+use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// A queue that drops what does not fit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A queue that drops packets that do not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename = "DropTail")]
 pub struct DropTailConfig {
-    /// The largest queue.
+    /// The capacity: a size such as "64 kB", or "100 packets".
     pub limit: QueueLimit,
 }
 
-pub(super) const ENTRY: QueueEntry = QueueEntry {
-    name: "drop-tail",
-    summary: "Drops packets that arrive when the queue is full.",
-    source: "RFC 7567 section 2; tc-bfifo(8), tc-pfifo(8)",
-    create: |limit| QueueConfig::DropTail(DropTailConfig { limit }),
-};
+impl QueueParameters for DropTailConfig {
+    const SUMMARY: &'static str = "Drops packets that arrive when the queue is full.";
+    const SOURCE: &'static str = "RFC 7567 section 2; tc-bfifo(8), tc-pfifo(8)";
 
-pub(super) struct DropTail {
-    limit: QueueLimit,
-}
+    fn with_limit(limit: QueueLimit) -> Self {
+        DropTailConfig { limit }
+    }
 
-impl DropTail {
-    pub(super) fn new(config: DropTailConfig) -> Self {
-        DropTail { limit: config.limit }
+    fn limit(&self) -> QueueLimit {
+        self.limit
+    }
+
+    fn build(&self, _: u32, _: Bandwidth, _: ChaCha8Rng) -> Box<dyn Queue> {
+        Box::new(DropTail(self.limit))
     }
 }
+
+struct DropTail(QueueLimit);
 
 impl Queue for DropTail {
     #[inline]
     fn admit(&mut self, _: Instant, waiting: Backlog, bytes: u32) -> bool {
-        self.limit.admits(waiting, bytes)
+        self.0.admits(waiting, bytes)
     }
 }

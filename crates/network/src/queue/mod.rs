@@ -10,16 +10,21 @@
 
 mod codel;
 mod drop_tail;
+mod limit;
 mod red;
 
 pub use codel::CoDelConfig;
 pub use drop_tail::DropTailConfig;
+pub use limit::QueueLimit;
 pub use red::RedConfig;
 
 use crate::error::ConfigError;
 use anabranch_registry::{Entry, Registry};
 use anabranch_units::{Bandwidth, Instant};
 use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// Size of the waiting packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,53 +46,6 @@ impl Backlog {
     pub(crate) fn remove(&mut self, bytes: u32) {
         self.packets -= 1;
         self.bytes -= u64::from(bytes);
-    }
-}
-
-/// The largest queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueLimit {
-    /// Limit in bytes at the network layer.
-    Bytes(u64),
-    /// Limit in packets of any size.
-    Packets(u64),
-}
-
-impl QueueLimit {
-    /// Whether a packet of this size fits behind `backlog`.
-    #[inline]
-    pub fn admits(self, backlog: Backlog, bytes: u32) -> bool {
-        match self {
-            QueueLimit::Bytes(limit) => backlog.bytes + u64::from(bytes) <= limit,
-            QueueLimit::Packets(limit) => backlog.packets < limit,
-        }
-    }
-
-    /// The backlog in the unit of this limit.
-    pub fn measure(self, backlog: Backlog) -> u64 {
-        match self {
-            QueueLimit::Bytes(_) => backlog.bytes,
-            QueueLimit::Packets(_) => backlog.packets,
-        }
-    }
-
-    /// The limit itself, in its unit.
-    pub fn value(self) -> u64 {
-        match self {
-            QueueLimit::Bytes(limit) | QueueLimit::Packets(limit) => limit,
-        }
-    }
-
-    /// A queue that cannot hold a single packet would drop everything.
-    fn validate(self, mtu: u32) -> Result<(), ConfigError> {
-        match self {
-            QueueLimit::Bytes(limit) if limit < u64::from(mtu) => Err(ConfigError::new(
-                "queue.limit",
-                format!("{limit} bytes cannot hold one packet of the MTU, {mtu} bytes"),
-            )),
-            QueueLimit::Packets(0) => Err(ConfigError::new("queue.limit", "must hold at least one packet")),
-            _ => Ok(()),
-        }
     }
 }
 
@@ -132,15 +90,107 @@ pub trait Queue: Send {
     }
 }
 
-/// The queue of a link and its limit. The limit has no default because it has a large effect.
-#[derive(Clone, Debug, PartialEq)]
-pub enum QueueConfig {
-    /// Drops packets that do not fit.
-    DropTail(DropTailConfig),
-    /// Random early detection.
-    Red(RedConfig),
-    /// Controlled delay.
-    CoDel(CoDelConfig),
+/// The parameters of a queue: the keys of `queue = { kind = ... }`, as their type derives them.
+pub trait QueueParameters: Serialize + DeserializeOwned + JsonSchema {
+    /// What the queue does, in one sentence.
+    const SUMMARY: &'static str;
+    /// Where it is defined.
+    const SOURCE: &'static str;
+
+    /// The queue of this size, with the source's recommended parameters.
+    fn with_limit(limit: QueueLimit) -> Self;
+
+    /// The largest queue.
+    fn limit(&self) -> QueueLimit;
+
+    /// Whether the run's seed decides which packets are dropped.
+    fn is_random(&self) -> bool {
+        false
+    }
+
+    /// Writes out what follows from the limit.
+    fn complete(&mut self) {}
+
+    /// Whether the parameters make sense together; their ranges are those of their types.
+    ///
+    /// # Errors
+    /// Names the field, as in `queue.min`.
+    fn check(&self) -> Result<(), ConfigError> {
+        Ok(())
+    }
+
+    /// The empty queue of a link with this MTU and mean rate. Random decisions draw from `rng`.
+    fn build(&self, mtu: u32, rate: Bandwidth, rng: ChaCha8Rng) -> Box<dyn Queue>;
+}
+
+/// Declares the type that is one of several queues, and their registry.
+macro_rules! queues {
+    (
+        $(#[$attribute:meta])*
+        $type:ident in $registry:ident { $($kind:literal => $variant:ident($parameters:ty)),* $(,)? }
+    ) => {
+        anabranch_registry::by_kind! {
+            $(#[$attribute])*
+            #[derive(Clone, Debug, PartialEq)]
+            pub enum $type: "queue" {
+                $(
+                    #[doc = concat!("`", $kind, "`")]
+                    #[schemars(description = <$parameters as QueueParameters>::SUMMARY)]
+                    $kind => $variant($parameters),
+                )*
+            }
+        }
+
+        impl $type {
+            /// The largest queue.
+            pub fn limit(&self) -> QueueLimit {
+                match self { $($type::$variant(queue) => queue.limit()),* }
+            }
+
+            /// Whether the run's seed decides which packets are dropped.
+            pub fn is_random(&self) -> bool {
+                match self { $($type::$variant(queue) => queue.is_random()),* }
+            }
+
+            /// Writes out what follows from the limit.
+            pub fn complete(&mut self) {
+                match self { $($type::$variant(queue) => queue.complete()),* }
+            }
+
+            /// Whether the parameters make sense together.
+            ///
+            /// # Errors
+            /// Names the field, as in `queue.min`.
+            pub fn check(&self) -> Result<(), ConfigError> {
+                match self { $($type::$variant(queue) => queue.check()),* }
+            }
+
+            /// The empty queue of a link with this MTU and mean rate. Random decisions draw from `rng`.
+            pub fn build(&self, mtu: u32, rate: Bandwidth, rng: ChaCha8Rng) -> Box<dyn Queue> {
+                match self { $($type::$variant(queue) => queue.build(mtu, rate, rng)),* }
+            }
+        }
+
+        /// Every queue that can be chosen by name. A constructor makes one of a size.
+        pub static $registry: Registry<fn(QueueLimit) -> $type> = Registry::new(&[$(
+            Entry {
+                name: $kind,
+                summary: <$parameters as QueueParameters>::SUMMARY,
+                source: <$parameters as QueueParameters>::SOURCE,
+                create: |limit| $type::$variant(QueueParameters::with_limit(limit)),
+            },
+        )*]);
+    };
+}
+
+queues! {
+    /// Which packets may wait. A size or a number of packets alone is a drop-tail queue of that limit.
+    #[schemars(rename = "Queue")]
+    QueueConfig in QUEUES {
+        "drop-tail" => DropTail(drop_tail::DropTailConfig),
+        "red" => Red(red::RedConfig),
+        "codel" => CoDel(codel::CoDelConfig),
+    }
 }
 
 impl QueueConfig {
@@ -154,55 +204,17 @@ impl QueueConfig {
         QueueConfig::DropTail(DropTailConfig { limit: QueueLimit::Packets(packets) })
     }
 
-    /// The largest queue.
-    pub fn limit(&self) -> QueueLimit {
-        match self {
-            QueueConfig::DropTail(config) => config.limit,
-            QueueConfig::Red(config) => config.limit,
-            QueueConfig::CoDel(config) => config.limit,
-        }
-    }
-
+    /// Checks the parameters, also against the largest packet.
     pub(crate) fn validate(&self, mtu: u32) -> Result<(), ConfigError> {
-        self.limit().validate(mtu)?;
-        match self {
-            QueueConfig::DropTail(_) => Ok(()),
-            QueueConfig::Red(config) => config.validate(),
-            QueueConfig::CoDel(config) => config.validate(),
-        }
-    }
-
-    /// The empty queue of a link with this MTU and mean rate. Random decisions draw from `rng`.
-    pub fn build(&self, mtu: u32, rate: Bandwidth, rng: ChaCha8Rng) -> Box<dyn Queue> {
-        match self {
-            QueueConfig::DropTail(config) => Box::new(drop_tail::DropTail::new(*config)),
-            QueueConfig::Red(config) => Box::new(red::Red::new(*config, rate, rng)),
-            QueueConfig::CoDel(config) => Box::new(codel::CoDel::new(*config, mtu)),
-        }
+        self.limit().check(mtu)?;
+        self.check()
     }
 }
-
-/// A queue's line in the registry. Its constructor makes one of a size, with the source's recommended parameters.
-pub type QueueEntry = Entry<fn(QueueLimit) -> QueueConfig>;
-
-/// Every queue that can be chosen by name.
-pub static QUEUES: Registry<fn(QueueLimit) -> QueueConfig> =
-    Registry::new(&[drop_tail::ENTRY, red::ENTRY, codel::ENTRY]);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Streams;
-
-    #[test]
-    fn limits_measure_in_their_own_unit() {
-        let backlog = Backlog { packets: 2, bytes: 3000 };
-        assert!(QueueLimit::Bytes(4500).admits(backlog, 1500));
-        assert!(!QueueLimit::Bytes(4499).admits(backlog, 1500));
-        assert!(QueueLimit::Packets(3).admits(backlog, 1500));
-        assert!(!QueueLimit::Packets(2).admits(backlog, 1));
-        assert_eq!([QueueLimit::Bytes(9), QueueLimit::Packets(9)].map(|limit| limit.measure(backlog)), [3000, 2]);
-    }
 
     #[test]
     fn every_registered_queue_is_valid_has_its_limit_and_admits_into_emptiness() {

@@ -19,74 +19,72 @@
 //!
 //! The average is kept as an integer in 2^-24 of a unit; floating point appears in the formulas only.
 
-use super::{Backlog, Queue, QueueConfig, QueueEntry, QueueLimit};
+use super::{Backlog, Queue, QueueLimit, QueueParameters};
 use crate::draws::Probability;
 use crate::error::ConfigError;
 use crate::server::Work;
-use anabranch_units::{Bandwidth, Duration, Instant};
+use anabranch_units::{Bandwidth, Duration, Instant, text};
 use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// Parameters of RED.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Random early detection (Floyd and Jacobson, 1993).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename = "Red")]
 pub struct RedConfig {
-    /// The largest queue; its unit is also that of the thresholds.
+    /// The capacity: a size such as "64 kB", or "100 packets".
     pub limit: QueueLimit,
-    /// Below this average nothing is dropped.
-    pub min: u64,
-    /// At this average packets are dropped with `max_probability`.
-    pub max: u64,
-    /// The probability (p_b) at `max`.
+    /// Nothing is dropped while the average queue is below this: a third of `max` where absent. In the limit's unit.
+    pub min: Option<QueueLimit>,
+    /// The average queue at which packets are dropped with `max_probability`: half of the limit where absent. In the limit's
+    /// unit.
+    pub max: Option<QueueLimit>,
+    /// The probability of a drop at `max` (p_b).
+    #[serde(default = "max_probability")]
     pub max_probability: Probability,
-    /// Whether the probability grows on from `max` to twice `max`, instead of jumping to one at `max`.
+    /// Whether the probability rises from `max_probability` at `max` to 1 at twice `max`, or jumps to 1 at `max`.
+    #[serde(default = "gentle")]
     pub gentle: bool,
-    /// Exponent e of the average's weight 2^-e.
+    /// The weight of the newest sample in the average is 2 to the power of minus this.
+    #[serde(default = "weight_exponent", deserialize_with = "text::whole::<0, 24, _, _>")]
+    #[schemars(range(max = 24))]
     pub weight_exponent: u32,
-    /// The size of a typical packet in bytes, from which the number of departures during an idle time is estimated.
+    /// Bytes of a typical packet, from which the number of departures during an idle time is estimated.
+    #[serde(default = "mean_packet", deserialize_with = "text::whole::<1, 65535, _, _>")]
+    #[schemars(range(min = 1, max = 65535))]
     pub mean_packet: u32,
 }
 
-impl RedConfig {
-    /// The recommended parameters for a queue of this size: Floyd's weight of about 0.002, `max` three times `min`
-    /// (RED parameters, 1997), `max_probability` 0.1, gentle. `max` is half of the limit, so that twice `max` fits.
-    pub fn new(limit: QueueLimit) -> Self {
-        let max = (limit.value() / 2).max(2);
-        RedConfig {
-            limit,
-            min: (max / 3).max(1),
-            max,
-            max_probability: Probability::clamped(0.1),
-            gentle: true,
-            weight_exponent: 9,
-            mean_packet: 1000,
-        }
-    }
+fn max_probability() -> Probability {
+    Probability::clamped(0.1)
+}
 
-    pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        let wrong = |field, problem: String| Err(ConfigError::new(field, problem));
-        // An average within 2^38 units leaves room for 24 fractional bits and the sums in 64 bits.
-        const HIGHEST: u64 = 1 << 38;
-        match self {
-            RedConfig { min: 0, .. } => wrong("queue.min", "must be positive".into()),
-            RedConfig { min, max, .. } if min >= max => {
-                wrong("queue.max", format!("{max} must exceed queue.min, {min}"))
-            }
-            RedConfig { max, .. } if *max > HIGHEST => wrong("queue.max", format!("{max} is more than 2^38")),
-            RedConfig { limit, .. } if limit.value() > HIGHEST => wrong("queue.limit", "is more than 2^38".into()),
-            RedConfig { max_probability: Probability::ZERO, .. } => {
-                wrong("queue.max_probability", "must be positive".into())
-            }
-            RedConfig { weight_exponent, .. } if *weight_exponent > 24 => wrong(
-                "queue.weight_exponent",
-                format!("{weight_exponent} is more than 24: the average would never move"),
-            ),
-            RedConfig { mean_packet: 0, .. } => wrong("queue.mean_packet", "must be positive".into()),
-            _ => Ok(()),
-        }
+fn gentle() -> bool {
+    true
+}
+
+/// Floyd's weight of about 0.002 (RED parameters, 1997).
+fn weight_exponent() -> u32 {
+    9
+}
+
+fn mean_packet() -> u32 {
+    1000
+}
+
+impl RedConfig {
+    /// Both thresholds, in the limit's unit. Where they are absent, `max` is half of the limit, so that twice `max` fits, and
+    /// three times `min` (Floyd, RED parameters, 1997).
+    fn thresholds(&self) -> Thresholds {
+        let usual_max = (self.limit.value() / 2).max(2);
+        let usual_min = (usual_max / 3).max(1);
+        let value = |limit: Option<QueueLimit>, usual| limit.map_or(usual, QueueLimit::value);
+        Thresholds { min: value(self.min, usual_min), max: value(self.max, usual_max) }
     }
 
     /// The drop probability p_b at an average queue, before drops are spaced.
-    fn probability_at(&self, average: f64) -> f64 {
-        let (min, max, highest) = (self.min as f64, self.max as f64, self.max_probability.as_f64());
+    fn probability_at(&self, average: f64, thresholds: Thresholds) -> f64 {
+        let (min, max, highest) = (thresholds.min as f64, thresholds.max as f64, self.max_probability.as_f64());
         if average < min {
             0.0
         } else if average < max {
@@ -99,18 +97,81 @@ impl RedConfig {
     }
 }
 
-pub(super) const ENTRY: QueueEntry = QueueEntry {
-    name: "red",
-    summary: "Drops packets at random, more often the longer the queue is on average.",
-    source: "Floyd, Jacobson, IEEE/ACM ToN 1(4), 1993; gentle: Floyd 2000",
-    create: |limit| QueueConfig::Red(RedConfig::new(limit)),
-};
+/// Average queues between which the drop probability rises.
+#[derive(Clone, Copy, Debug)]
+struct Thresholds {
+    min: u64,
+    max: u64,
+}
+
+impl QueueParameters for RedConfig {
+    const SUMMARY: &'static str = "Drops packets at random, more often the longer the queue is on average.";
+    const SOURCE: &'static str = "Floyd, Jacobson, IEEE/ACM ToN 1(4), 1993; gentle: Floyd 2000";
+
+    fn with_limit(limit: QueueLimit) -> Self {
+        RedConfig {
+            limit,
+            min: None,
+            max: None,
+            max_probability: max_probability(),
+            gentle: gentle(),
+            weight_exponent: weight_exponent(),
+            mean_packet: mean_packet(),
+        }
+    }
+
+    fn limit(&self) -> QueueLimit {
+        self.limit
+    }
+
+    fn is_random(&self) -> bool {
+        true
+    }
+
+    fn complete(&mut self) {
+        let Thresholds { min, max } = self.thresholds();
+        (self.min, self.max) = (Some(self.limit.with(min)), Some(self.limit.with(max)));
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let wrong = |field, problem: String| Err(ConfigError::new(field, problem));
+        for (field, threshold) in [("queue.min", self.min), ("queue.max", self.max)] {
+            if threshold.is_some_and(|threshold| self.limit.with(0) != threshold.with(0)) {
+                let error = ConfigError::new(field, "has another unit than queue.limit");
+                return Err(error.expecting("the same unit"));
+            }
+        }
+        // An average within 2^38 units leaves room for 24 fractional bits and the sums in 64 bits.
+        const HIGHEST: u64 = 1 << 38;
+        let Thresholds { min, max } = self.thresholds();
+        match self {
+            _ if min == 0 => wrong("queue.min", "must be positive".into()),
+            _ if min >= max => wrong("queue.max", format!("{max} must exceed queue.min, {min}")),
+            _ if max > HIGHEST => wrong("queue.max", format!("{max} is more than 2^38")),
+            _ if self.limit.value() > HIGHEST => wrong("queue.limit", "is more than 2^38".into()),
+            RedConfig { max_probability: Probability::ZERO, .. } => {
+                wrong("queue.max_probability", "must be positive".into())
+            }
+            RedConfig { weight_exponent, .. } if *weight_exponent > 24 => wrong(
+                "queue.weight_exponent",
+                format!("{weight_exponent} is more than 24: the average would never move"),
+            ),
+            RedConfig { mean_packet: 0, .. } => wrong("queue.mean_packet", "must be positive".into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn build(&self, _: u32, rate: Bandwidth, rng: ChaCha8Rng) -> Box<dyn Queue> {
+        Box::new(Red::new(*self, rate, rng))
+    }
+}
 
 /// Binary digits of the average after the point.
 const FRACTION_BITS: u32 = 24;
 
-pub(super) struct Red {
+struct Red {
     config: RedConfig,
+    thresholds: Thresholds,
     rng: ChaCha8Rng,
     average: u64,
     /// Packets admitted since the last drop, while the average has been above `min`.
@@ -121,9 +182,11 @@ pub(super) struct Red {
 }
 
 impl Red {
-    pub(super) fn new(config: RedConfig, rate: Bandwidth, rng: ChaCha8Rng) -> Self {
+    fn new(config: RedConfig, rate: Bandwidth, rng: ChaCha8Rng) -> Self {
         let empty_since = Some(Instant::ZERO);
-        let mut red = Red { config, rng, average: 0, count: 0, empty_since, time_per_packet: Duration::ZERO };
+        let thresholds = config.thresholds();
+        let mut red =
+            Red { config, thresholds, rng, average: 0, count: 0, empty_since, time_per_packet: Duration::ZERO };
         red.rate_changed(rate);
         red
     }
@@ -154,7 +217,7 @@ impl Red {
 
     fn drops(&mut self) -> bool {
         let average = self.average as f64 / f64::from(1 << FRACTION_BITS);
-        let base = self.config.probability_at(average);
+        let base = self.config.probability_at(average, self.thresholds);
         if base == 0.0 {
             self.count = 0;
             return false;
@@ -214,7 +277,7 @@ mod tests {
 
     #[test]
     fn the_average_follows_the_formula() {
-        let mut red = red(RedConfig { weight_exponent: 2, ..RedConfig::new(LIMIT) });
+        let mut red = red(RedConfig { weight_exponent: 2, ..RedConfig::with_limit(LIMIT) });
         let mut expected = 0.0;
         for packets in [4, 8, 8, 2, 30, 1] {
             red.admit(Instant::ZERO, backlog(packets), 1000);
@@ -225,7 +288,7 @@ mod tests {
 
     #[test]
     fn the_average_decays_while_the_queue_is_empty() {
-        let mut red = red(RedConfig { weight_exponent: 2, ..RedConfig::new(LIMIT) });
+        let mut red = red(RedConfig { weight_exponent: 2, ..RedConfig::with_limit(LIMIT) });
         red.average = 8 << FRACTION_BITS;
         let packet = super::super::QueuedPacket { entered: Instant::ZERO, bytes: 1000 };
         let emptied = Instant::from_nanos(77);
@@ -241,7 +304,11 @@ mod tests {
 
     #[test]
     fn a_full_queue_restarts_the_spacing() {
-        let mut red = red(RedConfig { min: 5, max: 15, ..RedConfig::new(QueueLimit::Packets(10)) });
+        let mut red = red(RedConfig {
+            min: Some(QueueLimit::Packets(5)),
+            max: Some(QueueLimit::Packets(15)),
+            ..RedConfig::with_limit(QueueLimit::Packets(10))
+        });
         red.average = 10 << FRACTION_BITS;
         red.count = 7;
         assert!(!red.admit(Instant::ZERO, backlog(10), 1000));
@@ -250,8 +317,13 @@ mod tests {
 
     #[test]
     fn the_probability_is_linear_and_then_gentle() {
-        let mut config = RedConfig { min: 5, max: 15, ..RedConfig::new(LIMIT) };
-        let at = |config: &RedConfig, average| (config.probability_at(average) * 1e6).round() / 1e6;
+        let mut config = RedConfig {
+            min: Some(QueueLimit::Packets(5)),
+            max: Some(QueueLimit::Packets(15)),
+            ..RedConfig::with_limit(LIMIT)
+        };
+        let at =
+            |config: &RedConfig, average| (config.probability_at(average, config.thresholds()) * 1e6).round() / 1e6;
         assert_eq!(
             [4.9, 5.0, 10.0, 15.0, 22.5, 30.0, 99.0].map(|q| at(&config, q)),
             [0.0, 0.0, 0.05, 0.1, 0.55, 1.0, 1.0]
@@ -263,7 +335,11 @@ mod tests {
     /// Spaced drops lie 1 to 1/p_b packets apart, each distance equally likely (the paper's section 7, method 2).
     #[test]
     fn drops_are_spaced_uniformly() {
-        let mut red = red(RedConfig { min: 5, max: 15, ..RedConfig::new(LIMIT) });
+        let mut red = red(RedConfig {
+            min: Some(QueueLimit::Packets(5)),
+            max: Some(QueueLimit::Packets(15)),
+            ..RedConfig::with_limit(LIMIT)
+        });
         red.average = 10 << FRACTION_BITS;
         let mut distances = [0u32; 21];
         let mut distance = 0;
@@ -283,11 +359,12 @@ mod tests {
 
     #[test]
     fn parameters_that_make_no_sense_are_named() {
-        let good = RedConfig::new(LIMIT);
-        let field = |config: RedConfig| config.validate().unwrap_err().field;
-        assert_eq!(good.validate(), Ok(()));
-        assert_eq!(field(RedConfig { min: 0, ..good }), "queue.min");
-        assert_eq!(field(RedConfig { max: good.min, ..good }), "queue.max");
+        let good = RedConfig::with_limit(LIMIT);
+        let field = |config: RedConfig| config.check().unwrap_err().field;
+        assert_eq!(good.check(), Ok(()));
+        assert_eq!(field(RedConfig { min: Some(QueueLimit::Packets(0)), ..good }), "queue.min");
+        assert_eq!(field(RedConfig { min: Some(QueueLimit::Bytes(5)), ..good }), "queue.min");
+        assert_eq!(field(RedConfig { max: Some(QueueLimit::Packets(1)), ..good }), "queue.max");
         assert_eq!(field(RedConfig { max_probability: Probability::ZERO, ..good }), "queue.max_probability");
         assert_eq!(field(RedConfig { weight_exponent: 25, ..good }), "queue.weight_exponent");
         assert_eq!(field(RedConfig { mean_packet: 0, ..good }), "queue.mean_packet");

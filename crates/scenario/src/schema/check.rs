@@ -7,7 +7,7 @@ use super::mistake::Mistake;
 use super::tables::{DirectionSpec, Event, Link, Offset, Path, Rate, SCHEMA, Scenario, Session, Traffic};
 use super::{External, algorithms, content};
 use crate::warning::WarningKind;
-use anabranch_network::{Jitter, Loss};
+use anabranch_network::{Jitter, Loss, QueueConfig};
 use anabranch_stack::scheduler::SubflowSet;
 use anabranch_units::Duration;
 use anabranch_units::text::write_time;
@@ -204,19 +204,17 @@ fn check_direction(
     if let Some(rate) = &mut direction.rate {
         checker.complete_rate(rate, link, trace_offset, &under("rate"))?;
     }
-    if let Some(queue) = &mut direction.queue {
-        if let Some(key) = queue.threshold_of_another_unit() {
-            let steps = [&under("queue")[..], &[key]].concat();
-            return checker.wrong(&steps, format!("`{key}` has another unit than `limit`"), "the same unit");
-        }
-        queue.complete();
-    }
+    let queue = direction.queue.as_ref().map_or(Ok(()), QueueConfig::check);
     let loss = direction.loss.as_ref().map_or(Ok(()), Loss::check);
     let jitter = direction.jitter.as_ref().map_or(Ok(()), Jitter::check);
-    loss.and(jitter).or_else(|error| {
+    if let Err(error) = queue.and(loss).and(jitter) {
         let keys: Vec<&str> = error.field.split('.').collect();
-        checker.wrong(&[steps, &keys].concat(), error.to_string(), error.expected)
-    })
+        return checker.wrong(&[steps, &keys].concat(), error.to_string(), error.expected);
+    }
+    if let Some(queue) = &mut direction.queue {
+        queue.complete();
+    }
+    Ok(())
 }
 
 fn check_path(path: &mut Path, links: &[String], checker: &Checker<'_>) -> Result<()> {

@@ -31,9 +31,8 @@ pub use check::MOST_RECORDED;
 pub use json_schema::json_schema;
 pub use page::page;
 pub use tables::{
-    Action, Bulk, CoDel, Constant, Dash, DirectionSpec, DropTail, Event, Fps, LatencyUse, Limit, Link, Offset, Path,
-    Player, Progressive, Queue, Rate, Red, SCHEMA, Scenario, Session, Starts, Statistics, Synthetic, TokenBucket,
-    Trace, Traffic, TrafficKind, Video,
+    Action, Bulk, Constant, Dash, DirectionSpec, Event, Fps, LatencyUse, Link, Offset, Path, Player, Progressive, Rate,
+    SCHEMA, Scenario, Session, Starts, Statistics, Synthetic, TokenBucket, Trace, Traffic, TrafficKind, Video,
 };
 
 use crate::error::Error;

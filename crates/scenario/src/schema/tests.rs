@@ -90,7 +90,7 @@ fn bernoulli(share: u64, at: LossAt) -> Option<Loss> {
 }
 
 fn queue_of(direction: &DirectionSpec) -> QueueConfig {
-    direction.queue.as_ref().expect("a link has a queue").config()
+    direction.queue.clone().expect("a link has a queue")
 }
 
 #[test]

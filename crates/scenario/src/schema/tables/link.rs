@@ -1,9 +1,8 @@
 //! `[link.NAME]`: two directions, and what they do to packets.
 
 use super::named::Named;
-use super::queue::Queue;
 use super::rate::{Rate, Trace};
-use anabranch_network::{DelayConfig, DirectionConfig, Jitter, Loss, Probability, Reordering};
+use anabranch_network::{DelayConfig, DirectionConfig, Jitter, Loss, Probability, QueueConfig, Reordering};
 use anabranch_units::{Bytes, Duration, LinkDirection, text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,7 +53,7 @@ pub struct DirectionSpec {
     pub jitter: Option<Jitter>,
     /// The queue: a size or a number of packets (drop-tail), or { kind, limit, ... }. The default of 64 kB, about 43 full
     /// packets, is that of a home router: 256 ms at 2 Mb/s.
-    pub queue: Option<Queue>,
+    pub queue: Option<QueueConfig>,
     /// Random loss: a share, or { kind, ... }. Where it is a key of the link itself, it concerns the downlink only.
     pub loss: Option<Loss>,
     /// Packets that are delayed so that others overtake them: { share, by }; none where absent.
@@ -86,7 +85,7 @@ impl DirectionSpec {
     pub fn usual() -> Self {
         DirectionSpec {
             delay: Some(Duration::ZERO),
-            queue: Some(Queue::drop_tail_bytes(64_000)),
+            queue: Some(QueueConfig::drop_tail_bytes(64_000)),
             loss: Some(Loss::NONE),
             duplication: Some(Probability::ZERO),
             mtu: Some(1500),
@@ -117,7 +116,7 @@ impl DirectionSpec {
     /// If it has no rate or no queue, as only an event's has not.
     pub fn config(&self) -> DirectionConfig {
         let rate = self.rate.as_ref().expect("a link has a rate").config();
-        let mut config = DirectionConfig::new(rate, self.queue.as_ref().expect("a link has a queue").config());
+        let mut config = DirectionConfig::new(rate, self.queue.clone().expect("a link has a queue"));
         config.delay = self.delay_config().unwrap_or(DelayConfig::Constant(Duration::ZERO));
         config.jitter = self.jitter;
         config.loss = self.loss.clone().unwrap_or(config.loss);
@@ -141,7 +140,7 @@ impl DirectionSpec {
             Some(Rate::Constant(_) | Rate::TokenBucket(_)) | None => false,
         };
         rate || self.jitter.is_some()
-            || matches!(self.queue, Some(Queue::Red(_)))
+            || self.queue.as_ref().is_some_and(QueueConfig::is_random)
             || self.loss.as_ref().is_some_and(Loss::is_random)
             || self.reordering.is_some_and(|reordering| reordering.share > Probability::ZERO)
             || self.duplication.is_some_and(|share| share > Probability::ZERO)
@@ -154,7 +153,7 @@ impl DirectionSpec {
         list.extend(self.rate.as_ref().map(|rate| C::Rate(rate.config())));
         list.extend(self.delay_config().map(C::Delay));
         list.extend(self.jitter.map(|jitter| C::Jitter(Some(jitter))));
-        list.extend(self.queue.as_ref().map(|queue| C::Queue(queue.config())));
+        list.extend(self.queue.clone().map(C::Queue));
         list.extend(self.loss.clone().map(C::Loss));
         list.extend(self.reordering.map(|reordering| C::Reordering(Some(reordering))));
         list.extend(self.duplication.map(C::Duplication));
