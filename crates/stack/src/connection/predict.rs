@@ -48,7 +48,8 @@ impl Connection {
         let flags_are_plain = segment.flags == Flags::ACK || segment.flags == Flags::ACK | Flags::PSH;
         let peer_is_known = self.mode() == Mode::Multipath && self.confirmed() && subflow.is_established();
         let in_order = segment.seq == subflow.peer_isn.at(receiver.next()) && receiver.has_no_hole();
-        if !(flags_are_plain && peer_is_known && in_order && segment.mptcp.is_empty()) {
+        let in_time = subflow.peer().timestamps == segment.timestamps.is_some_and(|t| receiver.is_recent(t));
+        if !(flags_are_plain && peer_is_known && in_order && in_time && segment.mptcp.is_empty()) {
             return None;
         }
         let acked = segment.ack.expand(subflow.isn, sender.acked());

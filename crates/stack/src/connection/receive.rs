@@ -14,6 +14,9 @@ use anabranch_units::{Duration, Instant, PathId};
 /// A segment that starts this far from the expected number is outside every window that either end could have
 /// advertised (RFC 7323 section 2.3).
 pub(super) const MAX_WINDOW: u64 = 1 << 30;
+/// A timestamp that is older than this may have wrapped: half the numbers of a clock of one tick per millisecond, rounded down to days
+/// (RFC 7323 section 5.5).
+const TIMESTAMP_LIFETIME: Duration = Duration::from_secs(24 * 86_400);
 
 impl Connection {
     /// Processes a segment that arrived on `path`. Returns where its payload belongs, if it is new.
@@ -61,7 +64,7 @@ impl Connection {
         if !self.check_sequence(at, start, segment) {
             return None;
         }
-        if !segment.flags.contains(Flags::ACK) {
+        if !segment.flags.contains(Flags::ACK) || !self.check_timestamp(now, at, start, segment) {
             return None;
         }
         self.subflows.receiver(at).note_timestamp(start, segment.timestamps);
@@ -112,6 +115,43 @@ impl Connection {
             subflow.receiver.acknowledge_now();
         }
         true
+    }
+
+    /// Protection against wrapped sequence numbers (PAWS, RFC 7323 section 5): where timestamps were agreed on, a segment with an older
+    /// one than the latest in order is answered but not accepted, nor is one without any. RST and SYN are handled before.
+    fn check_timestamp(&mut self, now: Instant, at: usize, start: u64, segment: &Segment) -> bool {
+        let subflow = &mut self.subflows[at];
+        if !subflow.peer().timestamps {
+            return true;
+        }
+        // ADD_ADDR may leave no room for timestamps.
+        let announces = || segment.mptcp.iter().any(|option| matches!(option, MptcpOption::AddAddress { .. }));
+        let accepted = match segment.timestamps {
+            Some(t) if subflow.receiver.is_recent(t) => true,
+            // After so long a pause the peer's clock may have wrapped (section 5.5).
+            Some(t) if now.since(subflow.last_ack_at) > TIMESTAMP_LIFETIME || subflow.receiver.lacks_timestamp() => {
+                subflow.receiver.replace_timestamp(t);
+                true
+            }
+            Some(_) => false,
+            None => segment.payload_len == 0 && announces(),
+        };
+        if !accepted {
+            self.answer_untimely(now, at, start, segment);
+        }
+        accepted
+    }
+
+    /// Answers a segment that is not accepted for its timestamp. Data that arrived before was sent again and is late: the answer says
+    /// so by a duplicate SACK, as Linux's (`tcp_send_dupack`).
+    fn answer_untimely(&mut self, now: Instant, at: usize, start: u64, segment: &Segment) {
+        let subflow = &mut self.subflows[at];
+        let (next, end) = (subflow.receiver.next(), start + u64::from(segment.payload_len));
+        if segment.payload_len > 0 && start < next {
+            subflow.receiver.on_duplicate_data(start, end.min(next));
+        } else if segment.payload_len > 0 || subflow.may_challenge(now) {
+            subflow.receiver.acknowledge_now();
+        }
     }
 
     /// An acknowledgment of data that was never sent, or of data older than every window, is not accepted but answered

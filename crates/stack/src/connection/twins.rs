@@ -5,7 +5,7 @@
 use super::predict::PREDICTION;
 use super::wraps::common::{Seeded, config};
 use super::{Commit, Connection, Failover, Protocol};
-use anabranch_segment::{Flags, MptcpOption, SackBlock, Segment};
+use anabranch_segment::{Flags, MptcpOption, SackBlock, Segment, Timestamps};
 use anabranch_units::{Duration, Instant, PathId};
 
 /// Bytes in either direction.
@@ -131,7 +131,7 @@ impl Twins {
     fn change(&mut self, segment: &mut Segment) {
         let by = 1 + self.below(3_000) as u32;
         let mapping = segment.dss.as_mut().and_then(|dss| dss.mapping.as_mut());
-        match (self.draw.next() % 14, mapping) {
+        match (self.draw.next() % 15, mapping) {
             (0, _) => segment.seq.0 = segment.seq.0.wrapping_add(by),
             (1, _) => segment.seq.0 = segment.seq.0.wrapping_sub(by),
             (2, _) => segment.ack.0 = segment.ack.0.wrapping_add(by),
@@ -145,6 +145,10 @@ impl Twins {
             (10, _) => segment.mptcp.push(MptcpOption::Priority { backup: by & 1 == 0 }),
             (11, Some(mapping)) => mapping.len = by as u16,
             (12, Some(mapping)) => mapping.dsn.value = mapping.dsn.value.wrapping_add(u64::from(by)) & 0xffff_ffff,
+            (14, _) => {
+                let older = |t: Timestamps| Timestamps { value: t.value.wrapping_sub(by), ..t };
+                segment.timestamps = segment.timestamps.map(older);
+            }
             (13, Some(mapping)) => mapping.subflow_offset = mapping.subflow_offset.wrapping_add(by),
             _ => segment.flags = segment.flags | Flags::FIN,
         }

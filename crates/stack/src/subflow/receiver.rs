@@ -193,15 +193,30 @@ impl Receiver {
         self.ahead.end().saturating_sub(self.next)
     }
 
+    /// Whether the timestamp is not older than the one to echo (the comparison of PAWS, RFC 7323 section 5.3).
+    pub fn is_recent(&self, timestamps: Timestamps) -> bool {
+        (timestamps.value.wrapping_sub(self.recent_timestamp) as i32) >= 0
+    }
+
     /// Remembers the timestamp to echo: that of the earliest segment not yet acknowledged, so that the sender's round trip
     /// counts the delay of the acknowledgment.
     pub fn note_timestamp(&mut self, start: u64, timestamps: Option<Timestamps>) {
         if let Some(t) = timestamps
             && start <= self.last_acknowledged
-            && (t.value.wrapping_sub(self.recent_timestamp) as i32) >= 0
+            && self.is_recent(t)
         {
             self.recent_timestamp = t.value;
         }
+    }
+
+    /// Whether the timestamp to echo says nothing: some hosts put zero into their SYN only (Linux's `tcp_paws_check`).
+    pub fn lacks_timestamp(&self) -> bool {
+        self.recent_timestamp == 0
+    }
+
+    /// The timestamp to echo is no longer valid: this one takes its place, whichever is older.
+    pub fn replace_timestamp(&mut self, timestamps: Timestamps) {
+        self.recent_timestamp = timestamps.value;
     }
 
     /// The timestamps of a segment that is sent now.

@@ -88,12 +88,34 @@ pub struct PeerSegment {
     map: Option<(u64, u32, u16)>,
     data_fin: bool,
     echo: Option<u64>,
+    clock: Clock,
+}
+
+/// The timestamp of a peer's segment.
+#[derive(Clone, Copy)]
+enum Clock {
+    /// The time in milliseconds and one, if timestamps were agreed on.
+    Agreed,
+    /// None.
+    Absent,
+    /// This one.
+    Reads(u32),
 }
 
 /// A segment with an acknowledgment of everything before `ack` at the peer's `seq`.
 pub fn peer(seq: u64, ack: u64) -> PeerSegment {
     let segment = Segment::new(Flags::ACK);
-    PeerSegment { segment, seq, ack, blocks: Vec::new(), data_ack: None, map: None, data_fin: false, echo: None }
+    PeerSegment {
+        segment,
+        seq,
+        ack,
+        blocks: Vec::new(),
+        data_ack: None,
+        map: None,
+        data_fin: false,
+        echo: None,
+        clock: Clock::Agreed,
+    }
 }
 
 impl PeerSegment {
@@ -141,6 +163,18 @@ impl PeerSegment {
 
     pub fn echo(mut self, ms: u64) -> Self {
         self.echo = Some(ms);
+        self
+    }
+
+    /// Its timestamp.
+    pub fn stamped(mut self, value: u32) -> Self {
+        self.clock = Clock::Reads(value);
+        self
+    }
+
+    /// It has no timestamp.
+    pub fn unstamped(mut self) -> Self {
+        self.clock = Clock::Absent;
         self
     }
 }
@@ -246,10 +280,13 @@ impl Talk {
         segment.seq = SeqNumber(PEER_ISN[path]).at(peer.seq);
         segment.ack = isn.at(peer.ack);
         segment.window = self.window;
-        if self.timestamps {
-            segment.timestamps =
-                Some(Timestamps { value: self.now as u32, echo: peer.echo.unwrap_or(self.now) as u32 });
-        }
+        let stamp = |value: u32| Timestamps { value, echo: peer.echo.unwrap_or(self.now) as u32 };
+        segment.timestamps = match peer.clock {
+            // Its SYN has the first number.
+            Clock::Agreed => self.timestamps.then(|| stamp(1 + self.now as u32)),
+            Clock::Absent => None,
+            Clock::Reads(value) => Some(stamp(value)),
+        };
         for (start, end) in peer.blocks {
             segment.sack.push(SackBlock { start: isn.at(start), end: isn.at(end) });
         }

@@ -10,5 +10,6 @@ mod handshake;
 mod hostile;
 mod paths;
 mod random;
+mod timestamps;
 mod transfers;
 mod windows;
