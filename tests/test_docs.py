@@ -259,7 +259,7 @@ def test_the_plan_of_the_guide_is_the_shipped_one() -> None:
     shipped = tomllib.loads(plan.shipped()["schedulers"].read_text("utf-8"))
     ours = ("question", "metrics")
     assert {k: v for k, v in shown.items() if k not in ours} == {k: v for k, v in shipped.items() if k not in ours}
-    assert set(recorded) == {"traces"}
+    assert set(recorded) == {"set", "traces"}
     assert both_engines == tomllib.loads(plan.shipped()["kernel"].read_text("utf-8"))
 
 

@@ -78,7 +78,7 @@ def test_the_page_has_findings_figures_sessions_and_provenance(copied: Path, ana
     page = (copied / "s" / "small.html").read_text("utf-8")
     assert "min-rtt is the reference of goodput_bps" in page
     assert "48 simulated runs: 6 conditions \N{MULTIPLICATION SIGN} 8 seeds." in page
-    assert '<p class="caption">goodput_bps, 8 pairs</p>' in page
+    assert '<p class="caption">goodput_bps, 8 pairs from 8 seeds</p>' in page
     data = data_of(page)
     kinds = [chart["kind"] for chart in data["charts"]]
     # Two values of the round trip: differences and distributions for each, and the means over it.

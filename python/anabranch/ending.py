@@ -15,7 +15,7 @@ _WHY: Mapping[str, str] = {
 
 SEED_WITHOUT_EFFECT = (
     "the seed changes nothing in this scenario: no loss, delay, queue, rate or beginning is random, so runs with other "
-    'seeds are the same run; start_spread = "1 s" of a session or offset = "random" of a trace gives each seed its own'
+    'seeds are the same run; start_spread = "1 s" of a session or trace_offset = "random" gives each seed its own'
 )
 """What is said where somebody chose a seed that has no effect."""
 

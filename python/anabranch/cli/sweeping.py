@@ -177,6 +177,9 @@ def _say(question: str, experiment: Any, result: Result, until: str | None) -> N
             answer(sentence)
         answer("")
         answer(summary.comparison_table(comparison))
+        if comparison.effects:
+            answer("")
+            answer(summary.effects_table(comparison))
     if (more := len(result.comparisons) - _MOST_TABLES) > 0:
         answer(Text(f"\nand {plural(more, 'comparison')} more, in the file", style="dim"))
     if result.comparisons:
@@ -187,7 +190,8 @@ def _say(question: str, experiment: Any, result: Result, until: str | None) -> N
         answer("")
         answer(means)
     if until is not None:
-        what = "reached" if result.goal_reached else "not reached within the budget"
+        limit = "without more networks, however many seeds" if result.needs_networks else "within the budget"
+        what = "reached" if result.goal_reached else f"not reached {limit}"
         answer(f"\n{until}: {what}, with {plural(len(result.seeds), 'seed')}")
     rate = f", {result.made / result.seconds:.1f} runs/s" if result.made and result.seconds else ""
     answer(f"\n{plural(result.made, 'run')} made, {result.kept} were there; {result.seconds:.1f} s{rate}")
@@ -210,7 +214,13 @@ def _object(question: str, result: Result) -> dict[str, Any]:
         "seconds": result.seconds,
         "goal_reached": result.goal_reached,
         "comparisons": [
-            {"tests": each.tests, "notes": list(each.notes), "entries": list(contrast.rows(each))}
+            {
+                "tests": each.tests,
+                "counted": each.family.counted,
+                "notes": list(each.notes),
+                "entries": list(contrast.rows(each)),
+                "effects": list(contrast.effect_rows(each)),
+            }
             for each in result.comparisons
         ],
         "files": [str(file) for file in result.files],

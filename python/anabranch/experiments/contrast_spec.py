@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from anabranch.experiments.document import Way
@@ -32,6 +33,15 @@ class Margin:
         return self.size * abs(reference) if self.relative else self.size
 
 
+class Unfinished(StrEnum):
+    """What sessions count for that never started or were cut off."""
+
+    TO_THE_END = "to the end"
+    WORST = "worst"
+    EXCLUDE = "exclude"
+    ERROR = "error"
+
+
 @dataclass(frozen=True)
 class Contrast:
     """What is compared.
@@ -44,6 +54,9 @@ class Contrast:
         reference: What all others are compared with; the best where absent.
         margin: What counts as equivalent.
         quantiles: Quantiles that are compared, too.
+        networks: Those of the units whose values were sampled: a network each, if there are several.
+        unfinished: What sessions count for that never started or were cut off.
+        family: The tests that are corrected together are those of all comparisons of the same family.
         way: Where in the plan it is written.
     """
 
@@ -54,4 +67,7 @@ class Contrast:
     reference: Labels | None = None
     margin: Margin | None = None
     quantiles: tuple[float, ...] = ()
+    networks: tuple[str, ...] = ()
+    unfinished: Unfinished = Unfinished.TO_THE_END
+    family: str = ""
     way: Way = ()

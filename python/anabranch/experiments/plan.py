@@ -14,7 +14,7 @@ from typing import Any
 
 from anabranch import InputError, _core
 from anabranch.experiments import engines, variation
-from anabranch.experiments.contrast_spec import Contrast, Margin
+from anabranch.experiments.contrast_spec import Contrast, Margin, Unfinished
 from anabranch.experiments.document import Document, Way, alternatives, read
 from anabranch.experiments.engines import SIMULATION, Engine
 from anabranch.experiments.variation import MOST_POINTS, Axis, Draw
@@ -38,6 +38,8 @@ KEYS: Mapping[str, str] = {
     "sample": "Random points: `method` (`random`, `latin-hypercube`), `points`, `seed`, and `keys`, each with a range.",
     "traces": "Recordings: a pattern of files per rate of a link. Files belong together if `*` is the same text.",
     "compare": "`[compare]`, or a list `[[compare]]`: what is compared.",
+    "never_started": "What a session counts for that never started or was cut off: `worst`, as the worst session; "
+    "`exclude`, not at all; `error`, nothing is compared. Until the end of what should have played where absent.",
     "figures": "A list, `[[figures]]`: what the report draws besides the differences of the comparisons.",
 }
 """The keys of a plan and what they mean."""
@@ -49,7 +51,8 @@ COMPARE_KEYS: Mapping[str, str] = {
     "reference": "The values that all others are compared with; the best ones where absent.",
     "equivalent": 'The largest difference without practical meaning: `"5 %"` of the reference\'s mean, or a number.',
     "quantiles": 'Quantiles whose differences the file of comparisons has, too: `["10 %", "90 %"]`.',
-    "over": "Axes besides those of traces and samples whose values count as pairs, as seeds do.",
+    "over": "Axes besides those of traces and samples whose values are paired, and are networks where those are not.",
+    "family": "A name: p-values are corrected for the tests of all comparisons of this name; of all that have none.",
 }
 """The keys of ``[compare]`` and what they mean."""
 
@@ -357,19 +360,32 @@ def _contrast(document: Document, way: Way, table: Any, axes: Sequence[Axis]) ->
     if not between:
         raise document.mistake((*way, "between"), "nothing is compared; expected the name of an axis")
     over = _axis_names(document, (*way, "over"), table.get("over", []), axes)
-    drawn = [column for axis in axes if axis.drawn for column in axis.columns if column not in between]
     # What belongs to one axis changes together.
-    whole = [column for axis in axes if set(axis.columns) & set(over) for column in axis.columns]
+    drawn = [axis for axis in axes if axis.drawn and not set(axis.columns) & set(between)]
+    chosen = [axis for axis in axes if set(axis.columns) & set(over)]
     return Contrast(
         metric=document.typed((*way, "metric"), table["metric"], str, "the name of a column"),
         higher_is_better=table["better"] == "higher",
         between=between,
-        units=tuple(dict.fromkeys([*drawn, *whole])),
+        units=tuple(dict.fromkeys(column for axis in (*drawn, *chosen) for column in axis.columns)),
+        networks=tuple(axis.columns[0] for axis in drawn or chosen),
         reference=_reference(document, (*way, "reference"), table.get("reference"), between, axes),
         margin=_margin(document, (*way, "equivalent"), table.get("equivalent")),
         quantiles=_quantiles(document, (*way, "quantiles"), table.get("quantiles", [])),
+        unfinished=_unfinished(document),
+        family=document.typed((*way, "family"), table.get("family", ""), str, "the name of a family of comparisons"),
         way=way,
     )
+
+
+def _unfinished(document: Document) -> Unfinished:
+    value = document.data.get("never_started", Unfinished.TO_THE_END)
+    known = [each for each in Unfinished if each is not Unfinished.TO_THE_END]
+    if value is not Unfinished.TO_THE_END and value not in known:
+        raise document.mistake(
+            ("never_started",), f"`never_started` is {value!r}; expected one of {', '.join(known)}, or no such key"
+        )
+    return Unfinished(value)
 
 
 def _figures(document: Document, axes: Sequence[Axis], contrasts: Sequence[Contrast]) -> tuple[Figure, ...]:

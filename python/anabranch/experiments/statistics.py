@@ -1,4 +1,4 @@
-"""Intervals and tests, all by scipy and statsmodels; here they get names, and answers for what has no variance.
+"""Intervals and tests, nearly all by scipy; here they get names, and answers for what has no variance.
 
 Importing them takes a second, so it waits until something is computed.
 """
@@ -8,10 +8,9 @@ from __future__ import annotations
 import bisect
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +31,8 @@ _RESAMPLES = 2000
 _BATCH = 250
 # The same table has the same intervals.
 _BOOTSTRAP_SEED = 1
-# What would need more pairs is of no practical meaning.
-_MOST_PAIRS = 1_000_000
+# What would need more is of no practical meaning.
+_MOST_UNITS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -50,85 +49,43 @@ class Interval:
         return (self.high - self.low) / 2
 
 
-@dataclass(frozen=True)
-class Paired:
-    """The differences of paired values.
-
-    Attributes:
-        pairs: Their number.
-        mean: The mean difference, with the interval of Student's t.
-        bootstrap: The same with a bootstrap interval (BCa), which assumes no distribution.
-        median: The median difference, likewise.
-        p_value: Of the paired t-test, that the mean is zero.
-        wilcoxon_p_value: Of Wilcoxon's signed-rank test; NaN where all differences are zero.
-        effect_size: The mean difference over the standard deviation of the differences (Cohen's d of paired values).
-    """
-
-    pairs: int
-    mean: Interval
-    bootstrap: Interval
-    median: Interval
-    p_value: float
-    wilcoxon_p_value: float
-    effect_size: float
-
-
-def mean(values: Array) -> Interval:
+def mean(values: Array, confidence: float = CONFIDENCE) -> Interval:
     """The mean, with the interval of Student's t."""
     # Claims and tables of a paper ask for the same means, and scipy takes a third of a millisecond for each.
-    return _mean(np.ascontiguousarray(values, dtype=np.float64).tobytes())
+    return _mean(np.ascontiguousarray(values, dtype=np.float64).tobytes(), confidence)
 
 
 @lru_cache(maxsize=16384)
-def _mean(content: bytes) -> Interval:
+def _mean(content: bytes, confidence: float) -> Interval:
     from scipy import stats
 
     values = np.frombuffer(content, dtype=np.float64)
     centre = float(np.mean(values)) if len(values) else math.nan
     if len(values) < 2:
         return Interval(centre, math.nan, math.nan)
-    if not _varies(values):
+    if not varies(values):
         return Interval(centre, centre, centre)
-    found = stats.ttest_1samp(values, 0.0).confidence_interval(CONFIDENCE)
+    found = stats.ttest_1samp(values, 0.0).confidence_interval(confidence)
     return Interval(centre, float(found.low), float(found.high))
 
 
-def bootstrap(values: Array, statistic: Callable[..., Any] = np.mean) -> Interval:
-    """A statistic of values with its bootstrap interval (BCa)."""
-    return _bootstrap((values,), statistic)
-
-
-def median(values: Array) -> Interval:
-    """The median, with a bootstrap interval (BCa)."""
-    return bootstrap(values, np.median)
-
-
-def paired_p_value(first: Array, second: Array) -> float:
-    """Of the paired t-test, that the mean difference is zero."""
-    return _p_value(first - second, "two-sided", 0.0)
-
-
-def paired(first: Array, second: Array) -> Paired:
-    """What the differences ``first - second`` say."""
+def bootstrap(values: Array) -> Interval:
+    """The mean with its bootstrap interval (BCa), which assumes no distribution."""
     from scipy import stats
 
-    differences = first - second
-    wilcoxon = effect = math.nan
-    if np.any(differences != 0):
-        wilcoxon = float(stats.wilcoxon(differences).pvalue)
-    if len(differences) > 1:
-        spread = float(np.std(differences, ddof=1))
-        centre = float(np.mean(differences))
-        effect = centre / spread if _varies(differences) else math.copysign(math.inf, centre) if centre else 0.0
-    return Paired(
-        pairs=len(differences),
-        mean=mean(differences),
-        bootstrap=bootstrap(differences),
-        median=median(differences),
-        p_value=paired_p_value(first, second),
-        wilcoxon_p_value=wilcoxon,
-        effect_size=effect,
-    )
+    centre = float(np.mean(values)) if len(values) else math.nan
+    if len(values) < 2:
+        return Interval(centre, math.nan, math.nan)
+    if not varies(values):
+        return Interval(centre, centre, centre)
+    random = np.random.default_rng(_BOOTSTRAP_SEED)
+    with np.errstate(invalid="ignore", divide="ignore"), warnings.catch_warnings():
+        # Its interval is NaN then, which says so.
+        warnings.simplefilter("ignore", stats.DegenerateDataWarning)
+        found = stats.bootstrap(
+            (values,), np.mean, n_resamples=_RESAMPLES, confidence_level=CONFIDENCE, rng=random, batch=_BATCH
+        ).confidence_interval
+    return Interval(centre, float(found.low), float(found.high))
 
 
 @dataclass(frozen=True)
@@ -154,14 +111,17 @@ class Mean:
 
 def mean_difference(first: Array, second: Array, *, paired: bool) -> Mean:
     """The difference of two means: of paired values, or of independent ones whose variances may differ (Welch 1947)."""
+    from scipy import stats
+
+    def half(degrees: float, variance: float) -> float:
+        return float(stats.t.ppf(CONFIDENCE, degrees)) * math.sqrt(variance)
+
     if paired:
         differences = first - second
         estimate = float(np.mean(differences))
         if len(differences) < 2:
             return Mean(estimate, math.inf)
-        return Mean(
-            estimate, _student(len(differences) - 1) * math.sqrt(np.var(differences, ddof=1) / len(differences))
-        )
+        return Mean(estimate, half(len(differences) - 1, float(np.var(differences, ddof=1)) / len(differences)))
     estimate = float(np.mean(first)) - float(np.mean(second))
     if min(len(first), len(second)) < 2:
         return Mean(estimate, math.inf)
@@ -170,44 +130,53 @@ def mean_difference(first: Array, second: Array, *, paired: bool) -> Mean:
     if variance == 0.0:
         return Mean(estimate, 0.0)
     degrees = variance**2 / (of_first**2 / (len(first) - 1) + of_second**2 / (len(second) - 1))
-    return Mean(estimate, _student(degrees) * math.sqrt(variance))
+    return Mean(estimate, half(degrees, variance))
 
 
-@lru_cache
-def _student(degrees: float) -> float:
-    """Student's t at 95 %, as printed tables have it.
+def p_values(differences: Array, expected: float | Array = 0.0, alternative: str = "two-sided") -> Array:
+    """Of one-sample t-tests, one for each column: that the mean is as expected. Where nothing varies, 0 or 1.
 
-    Degrees of freedom are rounded down, because fewer make a wider interval; beyond thirty the normal distribution's
-    value is taken. The tables of the comparison with the kernel were made so.
+    Args:
+        differences: A row per value and a column per test.
+        expected: The mean that is tested, one or one for each column.
+        alternative: ``two-sided``, ``greater`` or ``less``.
     """
+    from scipy import special
+
+    count = len(differences)
+    if count < 2:
+        return np.full(differences.shape[1], math.nan)
+    excess = np.mean(differences, axis=0) - expected
+    rejected = {"two-sided": excess != 0, "greater": excess > 0, "less": excess < 0}[alternative]
+    varying = np.ptp(differences, axis=0) > np.max(np.abs(differences), axis=0) * _ROUNDING
+    with np.errstate(invalid="ignore", divide="ignore"):
+        t = excess / (np.std(differences, axis=0, ddof=1) / math.sqrt(count))
+    tails = {"two-sided": (2.0, -np.abs(t)), "greater": (1.0, -t), "less": (1.0, t)}
+    factor, tail = tails[alternative]
+    return np.where(varying, factor * special.stdtr(count - 1, tail), np.where(rejected, 0.0, 1.0))
+
+
+def wilcoxon_p_values(differences: Array) -> Array:
+    """Of Wilcoxon's signed-rank tests, one for each column; NaN where all differences are zero."""
     from scipy import stats
 
-    whole = max(1, math.floor(degrees))
-    value = stats.t.ppf(CONFIDENCE, whole) if whole <= _STUDENT_ROWS else stats.norm.ppf(CONFIDENCE)
-    return round(float(value), _TABLE_DIGITS)
+    found = np.full(differences.shape[1], math.nan)
+    some = np.any(differences != 0, axis=0)
+    if len(differences) and np.any(some):
+        with warnings.catch_warnings():
+            # With ties it takes the normal distribution, and says so each time.
+            warnings.simplefilter("ignore", UserWarning)
+            found[some] = stats.wilcoxon(differences[:, some], axis=0).pvalue
+    return found
 
 
-_STUDENT_ROWS = 30
-_TABLE_DIGITS = 3
+def equivalence(differences: Array, margins: float | Array) -> Array:
+    """The p-values of two one-sided tests (TOST), one for each column: that the mean is beyond ± the margin.
 
-
-def equivalence(first: Array, second: Array, margin: float) -> float:
-    """The p-value of two one-sided tests (TOST): that the mean difference of paired values is beyond ± the margin.
-
-    It is below 5 % where the interval of `mean_difference` is inside the margin.
+    One is below 5 % where the interval of `mean_difference` is inside the margin.
     """
-    differences = first - second
-    return max(_p_value(differences, "greater", -margin), _p_value(differences, "less", margin))
-
-
-def quantile_difference(first: Array, second: Array, share: float) -> Interval:
-    """How much a quantile of the first differs from that of the second, of paired values, with a bootstrap interval."""
-
-    def difference(a: Array, b: Array, axis: int = -1) -> Any:
-        return np.quantile(a, share, axis=axis) - np.quantile(b, share, axis=axis)
-
-    # BCa of a quantile that many resamples share has no acceleration, so percentiles are taken.
-    return _bootstrap((first, second), difference, paired=True, method="percentile")
+    margins = np.asarray(margins)
+    return np.maximum(p_values(differences, -margins, "greater"), p_values(differences, margins, "less"))
 
 
 def distribution(values: Array) -> tuple[Array, Array]:
@@ -222,26 +191,28 @@ def correlation(first: Sequence[float], second: Sequence[float]) -> float:
     """Pearson's coefficient of correlation; zero where one of them does not vary."""
     from scipy import stats
 
-    if not (_varies(np.asarray(first)) and _varies(np.asarray(second))):
+    if not (varies(np.asarray(first)) and varies(np.asarray(second))):
         return 0.0
     return float(stats.pearsonr(first, second).statistic)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values corrected for their number (Holm); what is NaN stays so, and does not count."""
-    from statsmodels.stats.multitest import multipletests
+    """P-values corrected for their number (Holm 1979); what is NaN stays so, and does not count.
 
-    known = [position for position, p in enumerate(p_values) if not math.isnan(p)]
-    corrected = [math.nan] * len(p_values)
-    if known:
-        adjusted = multipletests([p_values[position] for position in known], method="holm")[1]
-        for position, p in zip(known, adjusted, strict=True):
-            corrected[position] = float(p)
-    return corrected
+    statsmodels has this, too, and collects garbage with each call, which takes longer than all else of a comparison.
+    """
+    given = np.asarray(p_values, dtype=np.float64)
+    known = np.flatnonzero(~np.isnan(given))
+    ascending = known[np.argsort(given[known], kind="stable")]
+    steps = given[ascending] * np.arange(len(known), 0, -1)
+    corrected = np.full(len(given), math.nan)
+    corrected[ascending] = np.minimum(1.0, np.maximum.accumulate(steps))
+    found: list[float] = corrected.tolist()
+    return found
 
 
-def pairs_for(effect_size: float, *, tests: int = 1) -> int | None:
-    """How many pairs find a difference of this effect size with a probability of 80 %; ``None``: more than a million.
+def units_for(effect_size: float, *, tests: int = 1) -> int | None:
+    """How many values find a difference of this effect size with a probability of 80 %; ``None``: more than a million.
 
     Args:
         effect_size: The expected difference over the standard deviation of differences.
@@ -252,70 +223,48 @@ def pairs_for(effect_size: float, *, tests: int = 1) -> int | None:
     if math.isinf(effect_size):
         return 2
 
-    def enough(pairs: int) -> bool:
-        return _power(abs(effect_size), pairs, SIGNIFICANCE / tests) >= POWER
+    def enough(units: int) -> bool:
+        return power(effect_size, units, tests=tests) >= POWER
 
     high = 2
     while not enough(high):
         high *= 2
-        if high > _MOST_PAIRS:
+        if high > _MOST_UNITS:
             return None
     return bisect.bisect_left(range(high + 1), True, lo=2, key=enough)
 
 
-def _power(effect_size: float, pairs: int, level: float) -> float:
+@lru_cache
+def effect_for(units: int, *, tests: int = 1) -> float:
+    """The effect size that so many values find with a probability of 80 %; infinite for fewer than two."""
+    from scipy import optimize
+
+    if units < 2:
+        return math.inf
+    high = 1.0
+    while power(high, units, tests=tests) < POWER:
+        high *= 2
+    return float(optimize.brentq(lambda effect: power(effect, units, tests=tests) - POWER, 0.0, high))
+
+
+def power(effect_size: float, units: int, *, tests: int = 1) -> float:
     """The probability that a two-sided paired t-test finds an effect.
 
     The square of a noncentral t is a noncentral F. Of that one scipy knows the distribution everywhere. Of the
     noncentral t, which statsmodels takes, it gives NaN here and there, which would count as too few pairs.
+
+    Args:
+        effect_size: The difference over the standard deviation of differences.
+        units: The number of values.
+        tests: The number of tests that are corrected for (Bonferroni, which Holm never falls below).
     """
-    from scipy import stats
+    from scipy import special
 
-    critical = float(stats.t.isf(level / 2, pairs - 1))
-    return float(stats.ncf.sf(critical**2, 1, pairs - 1, effect_size**2 * pairs))
-
-
-def _p_value(differences: Array, alternative: str, expected: float) -> float:
-    """Of a one-sample t-test; where nothing varies, 0 or 1."""
-    from scipy import stats
-
-    if len(differences) < 2:
-        return math.nan
-    if not _varies(differences):
-        excess = float(differences[0]) - expected
-        rejected = {"two-sided": excess != 0, "greater": excess > 0, "less": excess < 0}[alternative]
-        return 0.0 if rejected else 1.0
-    return float(stats.ttest_1samp(differences, expected, alternative=alternative).pvalue)
+    critical = float(special.stdtrit(units - 1, 1 - SIGNIFICANCE / tests / 2))
+    return 1.0 - float(special.ncfdtr(1, units - 1, effect_size**2 * units, critical**2))
 
 
-def _bootstrap(
-    values: tuple[Array, ...], statistic: Callable[..., Any], *, paired: bool = False, method: str = "BCa"
-) -> Interval:
-    from scipy import stats
-
-    estimate = float(statistic(*values)) if len(values[0]) else math.nan
-    if len(values[0]) < 2:
-        return Interval(estimate, math.nan, math.nan)
-    if not any(map(_varies, values)):
-        return Interval(estimate, estimate, estimate)
-    random = np.random.default_rng(_BOOTSTRAP_SEED)
-    with np.errstate(invalid="ignore", divide="ignore"), warnings.catch_warnings():
-        # Its interval is NaN then, which says so.
-        warnings.simplefilter("ignore", stats.DegenerateDataWarning)
-        found = stats.bootstrap(
-            values,
-            statistic,
-            n_resamples=_RESAMPLES,
-            confidence_level=CONFIDENCE,
-            method=method,
-            paired=paired,
-            rng=random,
-            batch=_BATCH,
-        ).confidence_interval
-    return Interval(estimate, float(found.low), float(found.high))
-
-
-def _varies(values: Array) -> bool:
+def varies(values: Array) -> bool:
     """Whether values differ by more than rounding does, which a test would take for a certain difference."""
     largest = float(np.max(np.abs(values)))
     return float(np.ptp(values)) > largest * _ROUNDING

@@ -43,6 +43,10 @@ class Goal:
         """Whether all intervals are narrow."""
         return all(comparison.width < self.share for comparison in comparisons)
 
+    def needs_networks(self, comparisons: Sequence[Comparison]) -> bool:
+        """Whether no number of seeds on the same networks reaches it, as far as can be known."""
+        return any(comparison.least_width >= self.share for comparison in comparisons)
+
     def seeds(self, comparisons: Sequence[Comparison], now: int) -> int:
         """How many seeds to have next, more than now."""
         width = max((comparison.width for comparison in comparisons), default=math.inf)

@@ -13,6 +13,8 @@ from rich.text import Text
 from anabranch import numerals
 from anabranch.experiments import statistics, versions
 from anabranch.experiments.contrast import Comparison, Entry, Verdict
+from anabranch.experiments.effects import Effect
+from anabranch.experiments.sampling import Unit
 from anabranch.experiments.statistics import SIGNIFICANCE
 from anabranch.summary import plural
 
@@ -48,6 +50,7 @@ def sentences(comparison: Comparison) -> Iterator[str]:
     """What a comparison says."""
     where = f"{_facet(comparison)}: " if comparison.facet else ""
     yield from (f"{where if verdict is Verdict.REFERENCE else ''}{sentence}" for verdict, sentence in said(comparison))
+    yield from effect_sentences(comparison)
     yield from (f"Note: {note}." for note in comparison.notes)
 
 
@@ -56,14 +59,52 @@ def said(comparison: Comparison) -> Iterator[tuple[Verdict, str]]:
     contrast, reference = comparison.contrast, comparison.reference
     mean = _interval(reference.mean.estimate, reference.mean.half_width)
     chosen = "has the best mean of" if contrast.reference is None else "is the reference of"
-    of = f"{plural(comparison.pairs, 'pair')} from {plural(comparison.seeds, 'seed')}"
-    yield Verdict.REFERENCE, f"{named(reference.labels)} {chosen} {contrast.metric}, {mean} ({of})."
+    yield Verdict.REFERENCE, f"{named(reference.labels)} {chosen} {contrast.metric}, {mean} ({sampled(comparison)})."
     counts = {verdict: [e for e in comparison.entries if e.verdict is verdict] for verdict in Verdict}
     for word, entries in counts.items():
         if entries and word in _PHRASES:
             yield word, f"{_listed(entries)} {_is(entries)} {_PHRASES[word]}."
     if undecided := counts[Verdict.UNDECIDED]:
         yield Verdict.UNDECIDED, _undecided(undecided)
+
+
+def sampled(comparison: Comparison) -> str:
+    """From what a comparison is: pairs, networks, seeds."""
+    seeds = plural(comparison.seeds, "seed")
+    networks = f"{plural(comparison.units, 'network')} with " if comparison.unit is Unit.NETWORK else ""
+    return f"{plural(comparison.pairs, 'pair')} from {networks}{seeds}"
+
+
+def effect_sentences(comparison: Comparison) -> Iterator[str]:
+    """What two factors change on average, and whether one changes what the other does."""
+    for effect in comparison.effects:
+        first, *others = effect.factors
+        p = f"p {_p_phrase(effect)}"
+        if others:
+            depends = "depends" if effect.is_certain else "does not certainly depend"
+            yield f"What {first} changes in {comparison.contrast.metric} {depends} on {others[0]} ({p})."
+        else:
+            matters = "matters" if effect.is_certain else "makes no certain difference"
+            yield f"On average over the other factor, {first} {matters} ({p})."
+
+
+def _p_phrase(effect: Effect) -> str:
+    text = p_value(effect.p_value)
+    return text if text.startswith("<") else f"= {text}"
+
+
+def effects_table(comparison: Comparison) -> Table:
+    """The main effects: a row per value of a factor, with its mean over the other factor."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("on average", overflow="fold")
+    for head in ("mean ± 95 %", "difference ± 95 %"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for effect in comparison.effects:
+        means = aligned([(level.mean.estimate, level.mean.half_width) for level in effect.levels])
+        for level, mean in zip(effect.levels, means, strict=True):
+            found = level.difference
+            table.add_row(str(level.label), mean, "" if found is None else _interval(found.estimate, found.half_width))
+    return table
 
 
 _PHRASES = {
@@ -86,14 +127,13 @@ def _listed(entries: Sequence[Entry]) -> str:
 
 
 def _undecided(entries: Sequence[Entry]) -> str:
-    known = [(entry.more_seeds, named(entry.labels)) for entry in entries if entry.more_seeds is not None]
+    known = [(entry.more, named(entry.labels)) for entry in entries if entry.more is not None]
     if not known:
-        settle = "no practical number of seeds would settle it"
-    elif len(entries) == 1:
-        settle = f"about {plural(known[0][0], 'more seed')} would settle it"
+        settle = "no practical number of runs would settle it"
     else:
-        seeds, first = min(known)
-        settle = f"about {plural(seeds, 'more seed')} would settle {first}"
+        more, first = min(known, key=lambda each: each[0].number)
+        what = "it" if len(entries) == 1 else first
+        settle = f"about {plural(more.number, f'more {more.of}')} would settle {what}"
     return f"{_listed(entries)} {_is(entries)} undecided: {settle}."
 
 
@@ -106,8 +146,9 @@ def comparison_table(comparison: Comparison) -> Table:
         table.add_column(names[column], overflow="fold")
     for head in ("mean ± 95 %", "difference ± 95 %", "p (Holm)"):
         table.add_column(head, justify="right", no_wrap=True)
-    seeds = any(entry.verdict is Verdict.UNDECIDED for entry in comparison.entries)
-    table.add_column("verdict, + seeds" if seeds else "verdict", no_wrap=True)
+    wanted = {entry.more.of for entry in comparison.entries if entry.more is not None}
+    (unit,) = wanted if len(wanted) == 1 else (None,)
+    table.add_column(f"verdict, + {unit}s" if unit else "verdict", no_wrap=True)
     means = aligned([(entry.mean.estimate, entry.mean.half_width) for entry in comparison.entries])
     others = [entry for entry in comparison.entries if entry.difference is not None]
     shown = aligned([(e.difference.mean.estimate, e.difference.mean.half_width) for e in others if e.difference])
@@ -116,7 +157,8 @@ def comparison_table(comparison: Comparison) -> Table:
         difference = next(differences) if entry.difference is not None else ""
         shown_p = p_value(entry.p_value) if entry.difference is not None else ""
         texts = [str(value) for value in entry.labels.values()]
-        table.add_row(*texts, mean, difference, shown_p, Text(verdict(entry), style=_STYLES[entry.verdict]))
+        found = Text(verdict(entry, named_unit=unit is None), style=_STYLES[entry.verdict])
+        table.add_row(*texts, mean, difference, shown_p, found)
     return table
 
 
@@ -146,11 +188,12 @@ def versions_table(comparisons: Sequence[Comparison]) -> Table:
 _HIGHER = {Verdict.BETTER: "higher", Verdict.WORSE: "lower"}
 
 
-def verdict(entry: Entry) -> str:
-    """The verdict, and how many more seeds would decide it."""
-    if entry.verdict is not Verdict.UNDECIDED:
+def verdict(entry: Entry, *, named_unit: bool = True) -> str:
+    """The verdict, and how many more seeds or networks would decide it."""
+    if entry.more is None:
         return str(entry.verdict)
-    return "undecided" if entry.more_seeds is None else f"undecided, +{entry.more_seeds}"
+    unit = f" {entry.more.of}{'' if entry.more.number == 1 else 's'}" if named_unit else ""
+    return f"undecided, +{entry.more.number}{unit}"
 
 
 def p_value(value: float) -> str:
@@ -180,12 +223,20 @@ def _interval(mean: float, half_width: float) -> str:
 
 
 def method(comparisons: Sequence[Comparison]) -> str:
-    """How the verdicts came about, in a sentence."""
-    tests = max(comparison.tests for comparison in comparisons)
-    pairs = "all pairs of conditions" if comparisons[0].contrast.reference is None else "comparisons with the reference"
+    """How the verdicts came about, and which tests were counted."""
+    units = {comparison.unit for comparison in comparisons}
+    if units == {Unit.SEED}:
+        one = "a seed"
+    else:
+        one = "a network" if units == {Unit.NETWORK} else "a network, or a seed where there is one network,"
+    families = list({comparison.family: None for comparison in comparisons})
+    parts = [
+        f"{f'family {family.name}: ' if family.name else ''}{plural(family.tests, 'test')} ({family.counted})"
+        for family in families
+    ]
     return (
-        "Differences are paired, intervals are Student's at 95 %, each for itself; p-values of paired t-tests, "
-        f"corrected for {plural(tests, 'test')} ({pairs}) by Holm; certain: p < {SIGNIFICANCE}."
+        f"Differences are paired, and {one} is one value. Intervals are Student's at 95 %, each for itself. P-values "
+        f"are of paired t-tests, corrected by Holm for {'; '.join(parts)}; certain: p < {SIGNIFICANCE}."
     )
 
 

@@ -133,6 +133,7 @@ class Result:
         seconds: How long it took.
         files: What was written.
         goal_reached: Whether the goal was reached, if there was one.
+        needs_networks: Whether it was given up, because no number of seeds on these networks reaches it.
     """
 
     sessions: pl.DataFrame
@@ -145,6 +146,7 @@ class Result:
     seconds: float = 0.0
     files: list[Path] = field(default_factory=list)
     goal_reached: bool | None = None
+    needs_networks: bool = False
 
 
 def sweep(
@@ -166,6 +168,9 @@ def sweep(
     in_time: Callable[[], bool] = lambda: goal is None or time.monotonic() - began < budget_s  # noqa: E731
     result = _round(experiment, store, seeds, execute=execute, progress=progress, in_time=lambda: True)
     while goal is not None and not goal.reached(result.comparisons) and in_time():
+        if goal.needs_networks(result.comparisons):
+            result.needs_networks = True
+            break
         seeds = more_seeds(seeds, goal.seeds(result.comparisons, len(seeds)))
         latest = _round(experiment, store, seeds, execute=execute, progress=progress, in_time=in_time)
         latest.made, latest.kept = latest.made + result.made, result.kept
@@ -201,16 +206,14 @@ def _round(
     runs = [run for run in runs if run.seed not in absent]
     sessions, segments = table.tables(runs, store)
     axes = experiment.plan.columns
-    comparisons = [found for each in experiment.plan.contrasts for found in compare(sessions, each, axes)]
+    comparisons = compare(sessions, experiment.plan.contrasts, axes)
     failed = sessions.filter(pl.col("error").is_not_null()).height if sessions.height else 0
     return Result(sessions, segments, comparisons, seeds, made=made, kept=kept, failed=failed)
 
 
-def compare(sessions: pl.DataFrame, each: Contrast, axes: Sequence[str]) -> list[Comparison]:
-    """What a contrast of a plan says; nothing where all runs failed."""
-    if each.metric not in sessions.columns:
-        return []
-    return contrast.compare(sessions, each, axes)
+def compare(sessions: pl.DataFrame, contrasts: Sequence[Contrast], axes: Sequence[str]) -> list[Comparison]:
+    """What the contrasts of a plan say; nothing of a metric that no run has, because all failed."""
+    return contrast.compare_all(sessions, [each for each in contrasts if each.metric in sessions.columns], axes)
 
 
 def make_runs(
@@ -238,6 +241,9 @@ def _write(experiment: Experiment, store: Store, result: Result) -> Result:
     if result.comparisons:
         found = [row for comparison in result.comparisons for row in contrast.rows(comparison)]
         tables["-comparisons"] = pl.DataFrame(found, infer_schema_length=None)
+    if effects := [row for comparison in result.comparisons for row in contrast.effect_rows(comparison)]:
+        levels = [{**row, "level": None if row["level"] is None else str(row["level"])} for row in effects]
+        tables["-effects"] = pl.DataFrame(levels, infer_schema_length=None)
     for ending, content in tables.items():
         if content.width:
             file = store.folder / f"{plan.name}{ending}.parquet"

@@ -173,6 +173,9 @@ def _shares(method: str, points: int, dimensions: int, seed: int) -> Any:
 _TRACE_KEYS = ("glob", "format", "unit", "column", "at_end", "offset", "duration", "latency", "scale")
 _TRACE_COLUMN = "trace"
 
+SAMPLED_COLUMNS = (_TRACE_COLUMN, _SAMPLE_COLUMN)
+"""The columns whose values are networks that were sampled."""
+
 
 def of_traces(document: Document, way: Way, table: Mapping[str, Any]) -> tuple[Axis, tuple[Draw, ...]]:
     """An axis of recordings, a pattern per link: files belong together if their `*` is the same text."""

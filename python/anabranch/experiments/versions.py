@@ -12,11 +12,13 @@ from anabranch.experiments import contrast, table
 from anabranch.experiments.contrast import Comparison
 from anabranch.experiments.contrast_spec import Contrast
 from anabranch.experiments.table import About
+from anabranch.experiments.variation import SAMPLED_COLUMNS
 
 _TABLE = "table"
 _METRIC = "metric"
 _VALUE = "value"
-_DERIVED = ("-segments", "-comparisons")
+DERIVED = ("-segments", "-comparisons", "-effects")
+"""The endings of tables that are made of the table of sessions."""
 
 METRICS = ("startup_s", "stalls", "stall_s", "mean_bitrate_bps", "qoe_linear", "goodput_bps")
 """What is compared where nobody says, as far as the tables have it."""
@@ -49,7 +51,14 @@ def compare(paths: Sequence[Path], metrics: Sequence[str]) -> list[Comparison]:
     parts = [_long(frame, name, axes, wanted) for frame, name in zip(frames, names, strict=True)]
     found = contrast.compare(
         pl.concat(parts, how="diagonal_relaxed"),
-        Contrast(_VALUE, higher_is_better=True, between=(_TABLE,), units=axes, reference={_TABLE: names[0]}),
+        Contrast(
+            _VALUE,
+            higher_is_better=True,
+            between=(_TABLE,),
+            units=axes,
+            networks=tuple(axis for axis in axes if axis in SAMPLED_COLUMNS),
+            reference={_TABLE: names[0]},
+        ),
         (_TABLE, _METRIC, *axes),
     )
     if not found:
@@ -65,7 +74,7 @@ def metric_of(comparison: Comparison) -> str:
 def _file(path: Path) -> Path:
     if not path.is_dir():
         return path
-    files = [file for file in sorted(path.glob("*.parquet")) if not file.stem.endswith(_DERIVED)]
+    files = [file for file in sorted(path.glob("*.parquet")) if not file.stem.endswith(DERIVED)]
     if len(files) == 1:
         return files[0]
     if not files:

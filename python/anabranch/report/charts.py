@@ -12,6 +12,7 @@ import polars as pl
 
 from anabranch import numerals
 from anabranch.experiments import statistics, summary
+from anabranch.experiments.blocks import mean_of_condition
 from anabranch.experiments.contrast import Comparison, Entry, Verdict
 from anabranch.experiments.plan import Figure
 from anabranch.experiments.statistics import Array
@@ -252,10 +253,8 @@ def _means(rows: pl.DataFrame, figure: Figure, categories: Sequence[str]) -> dic
     scale = unit_of(figure.y)[1]
     found: dict[float, statistics.Interval] = {}
     for (value,), part in rows.partition_by(figure.x, maintain_order=True, as_dict=True).items():
-        # Sessions of one run share its network, so their mean is one value.
-        runs = part.group_by("run", maintain_order=True).agg(pl.col(figure.y).mean())[figure.y]
         at = float(categories.index(str(value))) if categories else float(value)
-        found[at] = statistics.mean(runs.to_numpy())
+        found[at] = mean_of_condition(part, figure.y)
     places = sorted(found)
     return {
         "x": places,

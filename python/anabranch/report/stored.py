@@ -14,7 +14,8 @@ from typing import Any
 import polars as pl
 
 from anabranch import InputError, _core, metrics, numerals, provenance, recording
-from anabranch.experiments import columns, origin, statistics, store, summary, sweep, table
+from anabranch.experiments import columns, origin, store, summary, sweep, table, versions
+from anabranch.experiments.blocks import mean_of_condition
 from anabranch.experiments.conditions import Run
 from anabranch.experiments.contrast import Comparison, Entry, Verdict
 from anabranch.experiments.contrast_spec import Contrast
@@ -57,7 +58,7 @@ _MOST_DETAILS = 4
 _KEY_DIGITS = 16
 _WHERE = "Commands are for a shell in the plan's folder."
 _TIMES = " \N{MULTIPLICATION SIGN} "
-_LIBRARIES = ("numpy", "polars", "scipy", "statsmodels")
+_LIBRARIES = ("numpy", "polars", "scipy")
 
 Progress = Callable[[float], object]
 
@@ -138,7 +139,7 @@ def _read(path: Path) -> _Swept:
     found = origin.read(folder, file.stem)
     plan = found.plan()
     experiment = sweep.Experiment.of(plan)
-    comparisons = [each for c in plan.contrasts for each in sweep.compare(sessions, c, plan.columns)]
+    comparisons = sweep.compare(sessions, plan.contrasts, plan.columns)
     runs = {run.key.hex()[:_KEY_DIGITS]: run for run in experiment.runs(found.seeds)}
     missing = set(sessions["run"].unique()) - set(runs)
     if missing:
@@ -155,7 +156,7 @@ def table_of(path: Path) -> tuple[Path, Path]:
         if not path.is_file():
             raise InputError(f"{path}: there is no such table; expected a store, or a table of one")
         return path.parent, path
-    files = [file for file in sorted(path.glob("*.parquet")) if not file.stem.endswith(("-segments", "-comparisons"))]
+    files = [file for file in sorted(path.glob("*.parquet")) if not file.stem.endswith(versions.DERIVED)]
     if not files:
         raise InputError(f"{path}: this store has no table yet; `anabranch sweep PLAN --store {path}` writes it")
     if len(files) > 1:
@@ -207,7 +208,30 @@ def _comparison(comparison: Comparison, number: int) -> Section:
     ]
     title = charts.facet(comparison.facet) or comparison.contrast.metric
     name = f"comparison-{number}"
-    return Section(title, [Findings(found), charts.differences(comparison, name), _entries(comparison, name)])
+    blocks: list[Block] = [Findings(found), charts.differences(comparison, name), _entries(comparison, name)]
+    if comparison.effects:
+        blocks += [Text([" ".join(summary.effect_sentences(comparison))]), _effects(comparison, f"effects-{number}")]
+    return Section(title, blocks)
+
+
+def _effects(comparison: Comparison, name: str) -> Grid:
+    """The main effects of two factors, and their interaction."""
+    unit, scale = charts.unit_of(comparison.contrast.metric)
+    heads = [Column("factor"), Column("value")]
+    heads += [Column(head, unit, number=True) for head in ("mean ± 95 %", "difference ± 95 %")]
+    heads.append(Column("p (Holm)", number=True))
+    rows: list[list[str | Mark]] = []
+    for effect in comparison.effects:
+        p, factors = summary.p_value(effect.p_value), _TIMES.join(effect.factors)
+        if not effect.levels:
+            rows.append([factors, "", "", "", p])
+        for level in effect.levels:
+            mean, difference = (
+                "" if each is None else numerals.plus_minus(each.estimate * scale, each.half_width * scale)
+                for each in (level.mean, level.difference)
+            )
+            rows.append([factors, str(level.label), mean, difference, p])
+    return Grid(heads, rows, caption=f"{_EFFECTS}; {comparison.contrast.metric}", name=name)
 
 
 def _detail(comparison: Comparison, verdict: Verdict) -> str:
@@ -242,6 +266,7 @@ def _word(comparison: Comparison, verdict: Verdict) -> str:
 
 
 _UNCORRECTED = "Wilcoxon's p is not corrected."
+_EFFECTS = "Means over the other factor, as differences from the best, or from the reference where there is one"
 
 _SIGNS = {"good": "▲ ", "bad": "▼ ", "same": "= ", "open": "? ", "plain": ""}
 
@@ -281,7 +306,7 @@ def _entries(comparison: Comparison, name: str) -> Grid:
             ]
         texts = [str(value) for value in entry.labels.values()]
         rows.append([*texts, mean, median, *tests, _mark(entry, summary.verdict(entry))])
-    return Grid(heads, rows, caption=f"{contrast.metric}, {plural(comparison.pairs, 'pair')}", name=name)
+    return Grid(heads, rows, caption=f"{contrast.metric}, {summary.sampled(comparison)}", name=name)
 
 
 def _overview(each: Contrast, found: Sequence[Comparison], name: str) -> Grid:
@@ -349,14 +374,12 @@ def _conditions(swept: _Swept) -> Section:
     groups = rows.partition_by(axes, maintain_order=True, as_dict=True)
     texts = [summary.aligned([_mean(part, metric) for part in groups.values()]) for metric in wanted]
     body = [[*map(str, labels), *own] for labels, *own in zip(groups, *texts, strict=True)]
-    caption = "Mean of each condition with its 95 % interval (Student's t over runs)"
+    caption = "Mean of each condition with its 95 % interval (Student's t over networks, or over seeds of one network)"
     return Section("Conditions", [Grid(heads, body, caption=caption, name="conditions")])
 
 
 def _mean(part: pl.DataFrame, metric: str) -> tuple[float, float]:
-    # Sessions of one run share its network, so their mean is one value.
-    runs = part.group_by("run", maintain_order=True).agg(pl.col(metric).cast(pl.Float64, strict=False).mean())
-    found = statistics.mean(runs[metric].drop_nulls().to_numpy())
+    found = mean_of_condition(part, metric)
     scale = charts.unit_of(metric)[1]
     return found.estimate * scale, found.half_width * scale
 
