@@ -143,7 +143,7 @@ class _Kind:
 _CONTROLS = ("newreno", "cubic")
 # The kernel's control by rate, which some kernels lack: no quick test case has it.
 _BBR = "bbr"
-# Queues from a quarter of the bandwidth-delay product to four times that, and losses that a control by loss would heed.
+# Queues from a quarter of the bandwidth-delay product to four times that, and losses that loss-based controls react to.
 _BBR_OVER_ONE = (
     _Link(10, 60, 0, 25),
     _Link(10, 50, 0, 100),

@@ -3,11 +3,11 @@
 //! ```text
 //! d         the queueing delay of a round trip: its least sample over the path's least round trip, minus 1
 //! shared    for 64 round trips after 16 in a row that had a queue
-//! heedless  the least d of the last 32 round trips, all with a queue, is above 0.7 of the largest,
+//! agnostic  the least d of the last 32 round trips, all with a queue, is above 0.7 of the largest,
 //!           unless in the last 160 round trips with a queue a loss shortened it, for two in a row, to less than 0.6 of the largest d
 //! ```
 //! `cbbr` sends below the bandwidth while there is a queue, so its own queue does not last: a queue that stays is kept by others.
-//! Flows that heed losses let it shrink at each loss, and their queue rises and falls. BBR fills the pipe up to a fixed number of
+//! Loss-based flows let it shrink at each loss, and their queue rises and falls. BBR fills the pipe up to a fixed number of
 //! packets, whether or not some are lost, and its queue stays as long as it is until BBR looks for its least round trip.
 //! CUBIC grows slowly over the middle of its cycle, and its queue may then look like BBR's where the bandwidth-delay product is large. The
 //! next loss tells them apart.
@@ -25,14 +25,14 @@ const REMEMBERED: u32 = 64;
 const WINDOW: usize = 32;
 /// The least queueing delay, over the largest, of a queue that stays. BBR's probing alone makes it vary by about a tenth.
 const STEADY: f32 = 0.7;
-/// What losses leave of a queue to which their flows pay heed: less than this. When `cbbr` alone reduces its data in flight, more is left.
+/// What losses leave of a queue of loss-based flows: less than this. When `cbbr` alone reduces its data in flight, more is left.
 const SHORTENED: f32 = 0.6;
 /// Round trips in a row with a shortened queue; one alone may be BBR's short visit to its least round trip.
 const SHORT_ROUNDS: u32 = 2;
 /// Losses show their effect within so many round trips.
 const EFFECT: u32 = 5;
-/// Round trips with a queue for which a heeded loss is remembered: longer than the middle of a cycle of CUBIC at 100 Mb/s and 40 ms.
-const HEEDED: u32 = 160;
+/// Round trips with a queue for which a loss that shortened it is remembered: longer than the middle of a cycle of CUBIC at 100 Mb/s and 40 ms.
+const LOSS_REMEMBERED: u32 = 160;
 
 /// The queue of the last round trips.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,11 +41,11 @@ pub(super) struct Competition {
     delays: [f32; WINDOW],
     /// Round trips in a row that had a queue.
     queued: u32,
-    heedless: bool,
-    /// Round trips for which the queue still counts as shared, losses may still show their effect, and a heeded loss is remembered.
+    loss_agnostic: bool,
+    /// Round trips for which the queue still counts as shared, losses may still show their effect, and such a loss is remembered.
     shared_for: u32,
     effect_for: u32,
-    heeded_for: u32,
+    shortened_for: u32,
     /// Round trips in a row with a shortened queue.
     short: u32,
 }
@@ -56,30 +56,30 @@ impl Competition {
         self.shared_for > 0
     }
 
-    /// Others keep the queue as it is and pay no heed to losses, as BBR does.
-    pub(super) fn is_heedless(&self) -> bool {
-        self.heedless
+    /// Others keep the queue as it is and do not react to losses, as BBR.
+    pub(super) fn is_loss_agnostic(&self) -> bool {
+        self.loss_agnostic
     }
 
     /// A round trip ended: its queueing delay over the path's least round trip, if there was a queue, and whether it showed losses.
     pub(super) fn end_round(&mut self, delay: Option<f64>, lossy: bool) {
         self.shared_for = self.shared_for.saturating_sub(1);
         let Some(delay) = delay.map(|delay| delay as f32) else {
-            (self.queued, self.short, self.heedless) = (0, 0, false);
+            (self.queued, self.short, self.loss_agnostic) = (0, 0, false);
             return;
         };
         self.effect_for = if lossy { EFFECT } else { self.effect_for.saturating_sub(1) };
-        self.heeded_for = self.heeded_for.saturating_sub(1);
+        self.shortened_for = self.shortened_for.saturating_sub(1);
         self.short = if delay < SHORTENED * self.largest() { self.short + 1 } else { 0 };
         if self.short == SHORT_ROUNDS && self.effect_for > 0 {
-            self.heeded_for = HEEDED;
+            self.shortened_for = LOSS_REMEMBERED;
         }
         self.delays[self.queued as usize % WINDOW] = delay;
         self.queued = self.queued.saturating_add(1);
         if self.queued >= SHARED_AFTER {
             self.shared_for = REMEMBERED;
         }
-        self.heedless = self.heeded_for == 0 && self.stays();
+        self.loss_agnostic = self.shortened_for == 0 && self.stays();
     }
 
     /// The delays since there was no queue, the window's at most.
@@ -106,25 +106,25 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_stays_for_32_round_trips_is_kept_by_flows_that_heed_no_loss() {
+    fn a_queue_that_stays_for_32_round_trips_is_kept_by_loss_agnostic_flows() {
         let mut competition = Competition::default();
         for round in 0..31 {
             // Losses change nothing while the queue stays.
             competition.end_round(Some(if round % 8 == 0 { 0.71 } else { 1.0 }), round % 10 == 0);
-            assert!(!competition.is_heedless());
+            assert!(!competition.is_loss_agnostic());
         }
         competition.end_round(Some(0.9), false);
-        assert!(competition.is_heedless());
+        assert!(competition.is_loss_agnostic());
         competition.end_round(Some(0.69), false);
-        assert!(!competition.is_heedless(), "0.69 is below 0.7 of the largest");
+        assert!(!competition.is_loss_agnostic(), "0.69 is below 0.7 of the largest");
         rounds(&mut competition, 31, 1.0);
-        assert!(!competition.is_heedless());
+        assert!(!competition.is_loss_agnostic());
         rounds(&mut competition, 1, 1.0);
-        assert!(competition.is_heedless(), "that round trip is no longer among the last 32");
+        assert!(competition.is_loss_agnostic(), "that round trip is no longer among the last 32");
         competition.end_round(None, false);
-        assert!(!competition.is_heedless());
+        assert!(!competition.is_loss_agnostic());
         rounds(&mut competition, 31, 0.9);
-        assert!(!competition.is_heedless(), "without a queue all begins anew");
+        assert!(!competition.is_loss_agnostic(), "without a queue all begins anew");
     }
 
     #[test]
@@ -137,14 +137,14 @@ mod tests {
             rounds(&mut competition, 32, 1.0);
             competition
         };
-        assert!(shortened(false, 2).is_heedless(), "without a loss the queue may shrink");
-        assert!(shortened(true, 1).is_heedless(), "one round trip is too little");
+        assert!(shortened(false, 2).is_loss_agnostic(), "without a loss the queue may shrink");
+        assert!(shortened(true, 1).is_loss_agnostic(), "one round trip is too little");
         let mut competition = shortened(true, 2);
-        assert!(!competition.is_heedless());
+        assert!(!competition.is_loss_agnostic());
         rounds(&mut competition, 127, 1.0);
-        assert!(!competition.is_heedless());
+        assert!(!competition.is_loss_agnostic());
         rounds(&mut competition, 1, 1.0);
-        assert!(competition.is_heedless(), "160 round trips after the second one with a shortened queue");
+        assert!(competition.is_loss_agnostic(), "160 round trips after the second one with a shortened queue");
     }
 
     #[test]

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! queue        every round trip of a round is above 1.2 r, and more than 2 packets longer than r
-//! shared       others use the queue, or did shortly before; heedless: they pay no heed to losses (`competition.rs`)
+//! shared       others use the queue, or did shortly before; agnostic: they do not react to losses (`competition.rs`)
 //! share        w = b_i / Σ b over the subflows with data in flight, while there is a queue or it is shared; 1 otherwise
 //! probing      g_p = 1 ± w²/4          window  g_w = 1 + w
 //! ceiling      h = 0.7 · the most packets in flight, after a round trip with 3 losses and more than 2 %;
-//!              h + w² after any other one; none above 3 b · r, or among heedless flows     [packets]
+//!              h + w² after any other one; none above 3 b · r, or among loss-agnostic flows     [packets]
 //! round trip   a sample within 1.03 r + 0.5 ms keeps r; ProbeRtt keeps half of b · r in flight
-//! pace         counts the headers of packets, as links do, while there is no queue and none is shared, and among heedless flows
+//! pace         counts the headers of packets, as links do, while there is no queue and none is shared, and among loss-agnostic flows
 //! Startup      ends after a round trip with 3 losses, or with no round trip below 1.5 r
 //! ```
 //! Without a queue there is nothing to share: a subflow that is alone on its link, or whose link is not full, is BBR.
@@ -17,7 +17,7 @@
 //! cycle. BBR paces some 5 % below the bandwidth, because its rate counts payload alone. That lets queues shrink, but where there is no
 //! queue it leaves the link idle.
 //! Both rules would leave nearly everything to a BBR beside it, which does not answer losses and fills what others leave. So they do not apply
-//! to a queue that such flows keep. And where the queue is shared with flows that heed losses, these are given time to grow again
+//! to a queue that such flows keep. And where the queue is shared with loss-based flows, these are given time to grow again
 //! after a loss, before the subflows take what became free.
 //!
 //! Options: `pace = "full"` counts headers at all times, `ceiling = false` has no ceiling, and `competition = false` does not ask who else
@@ -36,14 +36,14 @@ use anabranch_units::Duration;
 
 pub(in crate::congestion) const ENTRY: Entry = Entry {
     name: "cbbr",
-    summary: "BBR whose subflows share one BBR's part of a common bottleneck, and heed heavy loss.",
+    summary: "BBR whose subflows share one BBR's part of a common bottleneck, and react to heavy loss.",
     source: "ours, upon Cardwell et al., ACM Queue 2016, and draft-ietf-ccwg-bbr: docs/validation/one-pipe.md",
     create: |options, seed| {
         options.expect_only(&["pace", "ceiling", "competition"])?;
         let drains = options.word("pace", &["drains", "full"])? == "drains";
-        let heeds_heavy_loss = options.flag("ceiling", true)?;
+        let reacts_to_heavy_loss = options.flag("ceiling", true)?;
         let competition = options.flag("competition", true)?.then(Competition::default);
-        let coupling = Coupling { drains, heeds_heavy_loss, competition, ..Coupling::default() };
+        let coupling = Coupling { drains, reacts_to_heavy_loss, competition, ..Coupling::default() };
         Ok(Box::new(Bbr { coupling: Some(coupling), ..Bbr::coupled(seed) }))
     },
 };
@@ -51,7 +51,7 @@ pub(in crate::congestion) const ENTRY: Entry = Entry {
 impl Bbr {
     pub(super) fn coupled(seed: u64) -> Self {
         let coupling = Some(Coupling::default());
-        Bbr { coupling, paced: Pace::Packets, heeds_losses: true, ..Bbr::new(seed) }
+        Bbr { coupling, paced: Pace::Packets, reacts_to_losses: true, ..Bbr::new(seed) }
     }
 }
 
@@ -123,7 +123,7 @@ pub(super) struct Coupling {
     /// Option `pace`: the pace leaves headers out while there is a queue, which drains it.
     drains: bool,
     /// Option `ceiling`: heavy loss limits the data in flight.
-    heeds_heavy_loss: bool,
+    reacts_to_heavy_loss: bool,
 }
 
 impl Default for Coupling {
@@ -135,7 +135,7 @@ impl Default for Coupling {
             queued: false,
             competition: Some(Competition::default()),
             drains: true,
-            heeds_heavy_loss: true,
+            reacts_to_heavy_loss: true,
         }
     }
 }
@@ -153,15 +153,15 @@ impl Coupling {
 
     /// Whether the pace counts the headers of packets, as links do.
     pub(super) fn paces_whole_packets(&self) -> bool {
-        !self.drains || self.is_heedless() || !(self.queued || self.is_shared())
+        !self.drains || self.is_loss_agnostic() || !(self.queued || self.is_shared())
     }
 
     fn is_shared(&self) -> bool {
         self.competition.as_ref().is_some_and(Competition::is_shared)
     }
 
-    fn is_heedless(&self) -> bool {
-        self.competition.as_ref().is_some_and(Competition::is_heedless)
+    fn is_loss_agnostic(&self) -> bool {
+        self.competition.as_ref().is_some_and(Competition::is_loss_agnostic)
     }
 
     /// Whether a sample shows that the least round trip still holds.
@@ -189,9 +189,9 @@ impl Coupling {
             competition.end_round(stretch.filter(|_| self.queued).map(|stretch| stretch - 1.0), round.lost > 0);
         }
         self.weight = if self.queued || self.is_shared() { share } else { 1.0 };
-        if self.is_heedless() {
+        if self.is_loss_agnostic() {
             self.ceiling = None;
-        } else if self.heeds_heavy_loss && round.lost_heavily() {
+        } else if self.reacts_to_heavy_loss && round.lost_heavily() {
             self.ceiling = Some(CUT * f64::from(round.peak));
         } else {
             let risen = self.ceiling.map(|ceiling| ceiling + RISE * self.weight * self.weight);
@@ -285,9 +285,9 @@ mod tests {
         round(&mut coupling, 0.2, 3, 0.5);
         // 0.7 of the 120 packets in flight.
         assert_eq!(coupling.limit(1_000), 84);
-        let mut heedless = Coupling { heeds_heavy_loss: false, ..Coupling::default() };
-        round(&mut heedless, 0.2, 3, 0.5);
-        assert_eq!(heedless.limit(1_000), 1_000);
+        let mut loss_agnostic = Coupling { reacts_to_heavy_loss: false, ..Coupling::default() };
+        round(&mut loss_agnostic, 0.2, 3, 0.5);
+        assert_eq!(loss_agnostic.limit(1_000), 1_000);
         (0..4).for_each(|_| assert!(round(&mut coupling, 0.2, 0, 0.5)));
         assert_eq!(coupling.limit(1_000), 85, "the square of one half, four times");
         round(&mut coupling, 0.1, 0, 0.5);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_queue_is_remembered_and_a_heedless_one_is_answered() {
+    fn a_shared_queue_is_remembered_and_a_loss_agnostic_one_is_answered() {
         let mut coupling = Coupling::default();
         (0..31).for_each(|_| assert!(round(&mut coupling, 0.2, 3, 0.5)));
         assert_eq!(coupling.limit(1_000), 84);

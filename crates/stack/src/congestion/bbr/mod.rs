@@ -56,8 +56,8 @@ pub(super) const ENTRY: Entry = Entry {
             "packets" => Pace::Packets,
             _ => Pace::Linux,
         };
-        let heeds_losses = options.word("startup_losses", &["held-back", "always"])? == "always";
-        Ok(Box::new(Bbr { paced, heeds_losses, ..Bbr::new(seed) }))
+        let reacts_to_losses = options.word("startup_losses", &["held-back", "always"])? == "always";
+        Ok(Box::new(Bbr { paced, reacts_to_losses, ..Bbr::new(seed) }))
     },
 };
 
@@ -143,7 +143,7 @@ struct Bbr {
     tcp_mss: u32,
     paced: Pace,
     /// Losses end Startup whether or not the sender was held back.
-    heeds_losses: bool,
+    reacts_to_losses: bool,
     random: ChaCha8Rng,
     /// Present in `cbbr` only.
     coupling: Option<Coupling>,
@@ -172,7 +172,7 @@ impl Bbr {
             mss: 0,
             tcp_mss: 0,
             paced: Pace::Linux,
-            heeds_losses: false,
+            reacts_to_losses: false,
             random: ChaCha8Rng::seed_from_u64(seed),
             coupling: None,
         }
@@ -274,8 +274,8 @@ impl Bbr {
         if self.round_start && !app_limited {
             self.full_pipe.on_round(self.bandwidth.max());
         }
-        let heeded = self.repair != Repair::None && (app_limited || self.heeds_losses);
-        self.full_pipe.on_ack(ack.delivered, ack.lost, self.round_start, heeded);
+        let reacts = self.repair != Repair::None && (app_limited || self.reacts_to_losses);
+        self.full_pipe.on_ack(ack.delivered, ack.lost, self.round_start, reacts);
     }
 
     fn check_drain(&mut self, ack: &Ack, window: &mut Window) {

@@ -61,9 +61,9 @@ impl FullPipe {
         }
     }
 
-    /// An acknowledgment delivered packets and showed others to be lost; it may end a round trip. `heeded`: whether its losses count, in a
+    /// An acknowledgment delivered packets and showed others to be lost; it may end a round trip. `reacts`: whether its losses count, in a
     /// loss recovery of a sender that lacked data, or of any.
-    pub(super) fn on_ack(&mut self, delivered: u32, lost: u32, round_start: bool, heeded: bool) {
+    pub(super) fn on_ack(&mut self, delivered: u32, lost: u32, round_start: bool, reacts: bool) {
         self.loss_events += u32::from(lost > 0);
         self.lost += u64::from(lost);
         self.delivered += u64::from(delivered);
@@ -71,7 +71,7 @@ impl FullPipe {
             return;
         }
         let heavy = self.lost as f64 > LOSS_SHARE * (self.lost + self.delivered) as f64;
-        self.reached |= heeded && heavy && self.loss_events >= LOSS_EVENTS;
+        self.reached |= reacts && heavy && self.loss_events >= LOSS_EVENTS;
         (self.loss_events, self.lost, self.delivered) = (0, 0, 0);
     }
 }

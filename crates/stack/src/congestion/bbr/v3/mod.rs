@@ -253,7 +253,7 @@ impl Bbr3 {
             self.signals.observe(sample, rate_of(sample), self.delivered);
             self.update_round(sample);
             self.update_bandwidth(sample);
-            self.heed_losses(window);
+            self.react_to_losses(window);
             let cwnd = window.cwnd.floor();
             self.aggregation.observe(ack.now, ack.delivered, cwnd, self.rate(), self.round_start);
         }
@@ -285,7 +285,7 @@ impl Bbr3 {
     }
 
     /// At the end of a round trip without a probe, losses lower the short-term bounds.
-    fn heed_losses(&mut self, window: &Window) {
+    fn react_to_losses(&mut self, window: &Window) {
         if self.signals.round_start && self.signals.take_lost() && !self.phase.accelerates() {
             self.bounds.lower(&self.signals, self.bandwidth.max(), window.cwnd.floor());
         }

@@ -50,7 +50,7 @@ impl Bbr3 {
     }
 
     pub(super) fn update_phase(&mut self, ack: &Ack, sample: &RateSample, window: &Window) {
-        if !self.filled.reached() || self.heed_feedback(ack, sample, window) {
+        if !self.filled.reached() || self.react_to_feedback(ack, sample, window) {
             return;
         }
         match self.phase {
@@ -67,7 +67,7 @@ impl Bbr3 {
     }
 
     /// What comes back of a probe (`AdaptLongTermModel`). True if it decided the phase.
-    fn heed_feedback(&mut self, ack: &Ack, sample: &RateSample, window: &Window) -> bool {
+    fn react_to_feedback(&mut self, ack: &Ack, sample: &RateSample, window: &Window) -> bool {
         if self.round_start && self.feedback == Feedback::Starting {
             self.feedback = Feedback::Arriving;
         }
