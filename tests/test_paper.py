@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,10 +13,11 @@ import numpy as np
 import pytest
 
 from anabranch import InputError, _core, provenance
-from anabranch.experiments import claims, paper, paper_new, paper_text, reproduction
-from anabranch.experiments.claims import Finding, Outcome, Verdict
+from anabranch.experiments import claims, paper, paper_new, paper_text, reproduction, statistics
+from anabranch.experiments.claims import Decision, Finding, Outcome, Relation, Verdict
 from anabranch.experiments.executor import Finished, Threads
 from anabranch.experiments.statistics import Interval
+from anabranch.experiments.stopping import CONFIDENCE_OF_LOOKS, LOOKS
 from anabranch.experiments.store import Store
 from anabranch.experiments.study import Case, Metric, Study
 from conftest import Run
@@ -195,7 +198,7 @@ def test_runs_that_two_plans_need_are_made_once(mine: Path) -> None:
 
 
 def outcomes(*found: Outcome) -> list[Finding]:
-    return [Finding("", each) for each in found]
+    return [Finding("", Decision(each)) for each in found]
 
 
 HOLDS, FAILS, UNDECIDED = Outcome.HOLDS, Outcome.FAILS, Outcome.UNDECIDED
@@ -222,20 +225,161 @@ def test_a_verdict_counts_the_findings(found: Sequence[Outcome], verdict: str) -
 
 def test_an_interval_that_reaches_to_both_sides_of_a_mark_decides_nothing() -> None:
     def around(half: float) -> Interval:
-        return Interval(-40.0, -40.0 - half, -40.0 + half)
+        return Interval(-40.0, -40.0 - half, -40.0 + half, 10)
 
-    assert claims.below_threshold(around(318), 0) == claims.above_threshold(around(318), 0) == UNDECIDED
-    assert (claims.below_threshold(around(39), 0), claims.above_threshold(around(39), 0)) == (HOLDS, FAILS)
+    def below(mean: Interval) -> Outcome:
+        return claims.below_threshold(mean, 0).outcome
+
+    assert below(around(318)) == claims.above_threshold(around(318), 0).outcome == UNDECIDED
+    assert (below(around(39)), claims.above_threshold(around(39), 0).outcome) == (HOLDS, FAILS)
     # An end that touches the threshold: "below" is strict, "at most" is not.
-    assert (claims.below_threshold(around(40), 0), claims.at_most(around(40), 0)) == (UNDECIDED, HOLDS)
+    assert (below(around(40)), claims.at_most(around(40), 0).outcome) == (UNDECIDED, HOLDS)
     none = Interval(0.0, 0.0, 0.0)
-    assert (claims.below_threshold(none, 0), claims.at_least(none, 0)) == (FAILS, HOLDS)
-    unknown = Interval(-40.0, float("nan"), float("nan"))
-    assert claims.below_threshold(unknown, 0) == UNDECIDED
+    assert (below(none), claims.at_least(none, 0).outcome) == (FAILS, HOLDS)
+    unknown = claims.below_threshold(Interval(-40.0, float("nan"), float("nan"), 1), 0)
+    assert (unknown.outcome, unknown.needs) == (UNDECIDED, math.inf)
+    # Half of the interval has to shrink from 80 to 40: four times as many seeds.
+    assert claims.below_threshold(around(80), 0).needs == 40
 
 
 def test_a_finding_of_two_comparisons_fails_with_either() -> None:
-    assert (HOLDS & HOLDS, HOLDS & UNDECIDED, UNDECIDED & FAILS) == (HOLDS, UNDECIDED, FAILS)
+    holds, fails, undecided = (Decision(each) for each in (HOLDS, FAILS, UNDECIDED))
+    assert [each.outcome for each in (holds & holds, holds & undecided, undecided & fails)] == [HOLDS, UNDECIDED, FAILS]
+    assert [each.outcome for each in (fails | fails, fails | undecided, undecided | holds)] == [FAILS, UNDECIDED, HOLDS]
+    assert [(~each).outcome for each in (holds, fails, undecided)] == [FAILS, HOLDS, UNDECIDED]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "relation", "lower", "higher", "like"),
+    [
+        # The margin is 10.
+        (-30, -15, Relation.LOWER, HOLDS, FAILS, FAILS),
+        (-30, -5, Relation.LOWER, HOLDS, FAILS, UNDECIDED),
+        (15, 30, Relation.HIGHER, FAILS, HOLDS, FAILS),
+        # It is certain, and it does not matter.
+        (-8, -2, Relation.SAME, FAILS, FAILS, HOLDS),
+        (-9, 9, Relation.SAME, FAILS, FAILS, HOLDS),
+        (-10, 10, Relation.SAME, FAILS, FAILS, HOLDS),
+        (-12, 12, Relation.UNDECIDED, UNDECIDED, UNDECIDED, UNDECIDED),
+        # Whatever it is, it is not lower by what matters.
+        (-5, 40, Relation.UNDECIDED, FAILS, UNDECIDED, UNDECIDED),
+    ],
+)
+def test_a_difference_is_lower_higher_none_that_matters_or_undecided(
+    low: float, high: float, relation: Relation, lower: Outcome, higher: Outcome, like: Outcome
+) -> None:
+    difference = Interval((low + high) / 2, low, high, 10)
+    assert Relation.of(difference, 10.0) is relation
+    found = (claims.is_lower(difference, 10.0), claims.is_higher(difference, 10.0), claims.is_like(difference, 10.0))
+    assert [each.outcome for each in found] == [lower, higher, like]
+    assert {each.relation for each in found} == {relation}
+
+
+def test_margins_are_those_of_like_and_never_wider() -> None:
+    assert claims.SHARE == 0.1
+    assert claims.margin_of(np.array([-90.0, -110.0])) == pytest.approx(10.0)
+    assert claims.margin_of(np.array([1.0, 3.0]), negligible=1.0) == 1.0
+    given = {
+        metric.negligible
+        for name in paper.shipped()
+        for metric in vars(sys.modules[f"criteria of {paper.load(name).document.path.parent.name}"]).values()
+        if isinstance(metric, Metric)
+    }
+    # One underflow, and a second of pictures.
+    assert given == {0.0, 1.0, 24.0}
+
+
+def test_a_difference_about_zero_is_decided_with_more_seeds() -> None:
+    """With the interval alone it never was: more seeds make an interval around zero narrower, and it stays there."""
+    random = np.random.default_rng(1)
+
+    def outcome(seeds: int) -> Outcome:
+        return claims.is_lower(statistics.mean(random.normal(0, 10, seeds)), 5.0).outcome
+
+    assert outcome(5) == UNDECIDED
+    assert outcome(300) == FAILS
+
+
+def test_looks_together_find_what_is_not_there_no_more_often_than_one_would() -> None:
+    random, false, tried = np.random.default_rng(2), 0, 2000
+    for _ in range(tried):
+        values = random.normal(0, 1, LOOKS[-1])
+        intervals = (statistics.mean(values[:seeds], CONFIDENCE_OF_LOOKS) for seeds in LOOKS)
+        false += any(Relation.of(each, 0.0) in (Relation.LOWER, Relation.HIGHER) for each in intervals)
+    assert false <= 0.05 * tried
+    # Intervals of 95 % at each look would be wrong twice as often.
+    assert pytest.approx(0.9875) == CONFIDENCE_OF_LOOKS
+
+
+def test_more_than_a_number_is_counted_whatever_the_undecided_turn_out_to_be() -> None:
+    found = [Decision(HOLDS), Decision(HOLDS), Decision(UNDECIDED, 50.0), Decision(FAILS)]
+    assert [claims.more_than(found, number).outcome for number in (1, 2, 3)] == [HOLDS, UNDECIDED, FAILS]
+    assert claims.more_than(found, 2).needs == 50.0
+
+
+@pytest.mark.parametrize("name", paper.shipped())
+def test_no_sentence_has_a_number_that_nobody_counted(name: str) -> None:
+    read = paper.load(name)
+    for claim in read.claims:
+        for verdict, sentence in claim.why.items():
+            assert claims.uncounted(sentence, read.given) == [], f"{claim.id}, {verdict}"
+
+
+def test_numbers_that_nobody_counted_are_found() -> None:
+    given = "flow 1 and flow 2 with 10 s segments at 1:5, twice what chance gives"
+    right = "flow 1's part with 10 s segments at 1:5 is {part:.0f} % in {count} of {findings}, twice what chance gives"
+    assert claims.uncounted(right, given) == []
+    wrong = "one comparison of twenty-four holds, by 3 s, and two thirds of 12 others, twice as many, 5.6 Mb/s"
+    found = ["one", "twenty-four", "3", "two", "thirds", "12", "twice", "5.6"]
+    assert claims.uncounted(wrong, given) == found
+
+
+def test_until_decided_adds_seeds_to_what_is_undecided_alone(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reproduction, "LOOKS", (3, 5, 8))
+    # A second claim about what the same runs cannot decide, and a condition that neither reads.
+    change(mine / "sessions.toml", '"transport.scheduler" = [', '"transport.scheduler" = ["ecf", ')
+    with (mine / "criteria.py").open("a", encoding="utf-8") as file:
+        file.write(_OPEN)
+    counted = Counted()
+    with Store(mine.parent / "store", provenance.build()) as store:
+        (found,) = reproduction.reproduce(
+            [paper.load(mine)],
+            store,
+            seeds=None,
+            sensitivity=False,
+            execute=Threads(2),
+            progress=counted,
+            until_decided_s=60.0,
+        )
+    rows = {row.claim.id: row for row in found.rows}
+    # C2 is decided at once; C3 stays open to the last look, and reads two conditions of three.
+    assert (rows["C2"].seeds, rows["C2"].verdict) == (3, Verdict.REPRODUCED)
+    assert (rows["C3"].seeds, rows["C3"].verdict) == (8, Verdict.UNDECIDED)
+    assert counted.runs == 3 * 3 + 2 * 5
+    assert {row.confidence for row in found.rows} == {CONFIDENCE_OF_LOOKS}
+    assert "1 of 1 finding undecided with 8 seeds; no number of seeds" in rows["C3"].why
+    assert all(finding.decision.needs == math.inf for finding in rows["C3"].findings)
+
+
+_OPEN = """
+
+@claim("C2", "A constant is above zero", criterion="its mean is above zero")
+def c2(study):
+    from anabranch.experiments.claims import above
+
+    yield above(study, scheduler("min-rtt"), Metric("a constant", lambda _: 1.0), 0.0)
+
+
+@claim("C3", "Seeds alternate", criterion="the difference, made up, is lower than zero")
+def c3(study):
+    import numpy as np
+
+    from anabranch.experiments.claims import is_lower
+
+    values = study.values(scheduler("min-rtt"), WAIT) * 0 + study.values(scheduler("blest"), WAIT) * 0
+    signs = np.where(np.arange(len(values)) % 2, 10.0, -10.0)
+    yield Finding("made up", is_lower(study.interval(values + signs - signs.mean()), 0.0))
+"""
 
 
 def test_digits_follow_the_interval() -> None:

@@ -77,7 +77,7 @@ def test_two_seeds_leave_something_undecided_and_the_table_says_so(
     rows = json.loads(dash[0].stdout)["rows"]
     undecided = [row for row in rows if row["verdict"] == "undecided"]
     assert undecided, "an interval from two seeds is wide"
-    assert all("more seeds" in row["why"] for row in undecided)
+    assert all("undecided with 2 seeds; " in row["why"] for row in undecided)
     document = (dash[1] / "report.md").read_text(encoding="utf-8")
     assert "| undecided |" in document
     assert "  - undecided: " in document
@@ -117,3 +117,11 @@ def test_wrong_input_names_the_remedy() -> None:
     assert done.returncode == 2
     assert "did you mean `dash`" in done.stderr
     assert run("dash", "--seeds", "1").returncode == 2
+    for arguments, remedy in (
+        (("--until", "certain"), 'expected "decided"'),
+        (("--until", "decided", "--seeds", "4"), "no --seeds beside it"),
+        (("--until", "decided", "--budget", "soon"), "soon"),
+    ):
+        done = run("dash", *arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert remedy in done.stderr

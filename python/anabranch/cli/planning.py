@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import numerals, provenance
+from anabranch import _core, numerals, provenance
 from anabranch.cli import completing
 from anabranch.cli.console import answer
 from anabranch.experiments import conditions
@@ -61,6 +61,22 @@ BUILD_DIGITS = 12
 def cores() -> int:
     """How many threads can work at the same time."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def duration_s(text: str) -> float:
+    """A time in seconds; minutes and hours, too, which scenarios write in seconds.
+
+    Raises:
+        InputError: It is no time.
+    """
+    number, _, unit = text.strip().partition(" ")
+    factor = {"min": 60, "h": 3600}.get(unit)
+    if factor is None:
+        return _core.time_s(text)
+    try:
+        return _core.time_s(f"{float(number) * factor:g} s")
+    except ValueError:
+        return _core.time_s(text)
 
 
 @app.command("show", epilog=EXAMPLES)

@@ -11,10 +11,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import __version__, numerals, outputs, provenance
+from anabranch import InputError, __version__, numerals, outputs, provenance
 from anabranch.cli import completing
 from anabranch.cli.console import Exit, answer, err, fail, out, say_warning
-from anabranch.cli.planning import BUILD_DIGITS, JobsOption, cores
+from anabranch.cli.planning import BUILD_DIGITS, JobsOption, cores, duration_s
 from anabranch.summary import plural
 
 if TYPE_CHECKING:
@@ -24,12 +24,16 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "Example: anabranch reproduce mptcp-plus --seeds 4\n\n"
     "Verdicts: reproduced (every finding is as claimed), partly, not reproduced, undecided (an "
-    "interval is too wide: more seeds would tell), not testable. Four seeds of dash take "
-    "ten seconds; ten seeds of all four papers, with --sensitivity, four to six minutes of two cores.\n\n"
+    "interval is too wide), not testable. With more seeds until no claim is undecided, or the time is over: "
+    'anabranch reproduce sticky --until decided --budget "20 min". '
+    "Four seeds of dash take ten seconds; ten seeds of all four papers, with --sensitivity, four to six "
+    "minutes of two cores.\n\n"
     "A paper of one's own is a folder: anabranch paper new mine; anabranch reproduce mine"
 )
 
 _ALL = "all"
+_GOAL = "decided"
+_BUDGET = "20 min"
 _STYLES = {
     "reproduced": "green",
     "partly": "yellow",
@@ -64,6 +68,15 @@ _Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write r
 _Pages = Annotated[
     Path | None, typer.Option("--pages", metavar="DIR", help="Write each paper's text there, claims-NAME.md.")
 ]
+_Until = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GOAL",
+        help='"decided": add seeds to undecided claims, tested with 10, 30, 100 and 300.',
+        show_default=False,
+    ),
+]
+_Budget = Annotated[str, typer.Option(metavar="TIME", help="With --until, for how long to add seeds.")]
 _Store = Annotated[
     Path | None,
     typer.Option("--store", metavar="DIR", help="Where runs are kept; runs/papers/BUILD where absent."),
@@ -79,6 +92,8 @@ def reproduce(
     directory: _Out = None,
     pages: _Pages = None,
     store: _Store = None,
+    until: _Until = None,
+    budget: _Budget = _BUDGET,
     as_json: _AsJson = False,
 ) -> None:
     """Measure the claims of papers, and test them by written criteria."""
@@ -87,6 +102,7 @@ def reproduce(
     from anabranch.experiments.progress import Bar
     from anabranch.experiments.store import Store
 
+    until_s = _until(until, budget, seeds)
     chosen = _chosen(paper)
     folder = store or Path("runs") / "papers" / provenance.library_sha256()[:BUILD_DIGITS]
     for place in filter(None, (directory, pages, folder)):
@@ -94,7 +110,13 @@ def reproduce(
     try:
         with Store(folder, provenance.build()) as kept, Bar(err()) as bar:
             found = reproduction.reproduce(
-                chosen, kept, seeds=seeds, sensitivity=sensitivity, execute=Threads(jobs or cores()), progress=bar
+                chosen,
+                kept,
+                seeds=seeds,
+                sensitivity=sensitivity,
+                execute=Threads(jobs or cores()),
+                progress=bar,
+                until_decided_s=until_s,
             )
     except KeyboardInterrupt:
         fail(f"interrupted; finished runs are kept in {folder}, and the same command continues", Exit.INTERRUPTED)
@@ -117,6 +139,18 @@ def reproduce(
     if pages is not None:
         _write_pages(pages, found)
     _warn(found)
+
+
+def _until(goal: str | None, budget: str, seeds: int | None) -> float | None:
+    """For how many seconds seeds are added; ``None`` where none are."""
+    seconds = duration_s(budget)
+    if goal is None:
+        return None
+    if goal != _GOAL:
+        raise InputError(f'--until {goal}: expected "{_GOAL}", which adds seeds to the claims that are undecided')
+    if seeds is not None:
+        raise InputError("--until says with how many seeds claims are tested: expected no --seeds beside it")
+    return seconds
 
 
 def _chosen(name: str) -> list[Paper]:
@@ -197,7 +231,8 @@ def _write(directory: Path, report: Mapping[str, Any], found: Sequence[Reproduct
 
     head = (
         "# The papers' claims, measured\n\n"
-        f"Anabranch {report['version']}, {report['seeds']} seeds of each condition; intervals are Student's, at 95 %. "
+        f"Anabranch {report['version']}, {report['seeds']} seeds of each condition, unless a claim has more; intervals "
+        "are Student's, at 95 % where nothing else is said. "
         "docs/validation/claims.md explains the verdicts.\n"
     )
     with outputs.writing(directory):

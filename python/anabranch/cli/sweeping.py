@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from anabranch import InputError, _core, outputs, provenance
+from anabranch import InputError, outputs, provenance
 from anabranch.cli.console import Exit, answer, err, fail
-from anabranch.cli.planning import AtOnceOption, JobsOption, PlanArgument, StoreOption, cores
+from anabranch.cli.planning import AtOnceOption, JobsOption, PlanArgument, StoreOption, cores, duration_s
 from anabranch.summary import plural
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def sweep(
 
     goal = None if until is None else Goal.of(until)
     part = None if shard is None else engine.Shard.parse(shard)
-    seconds = _core.time_s(_time(budget))
+    seconds = duration_s(budget)
     if goal is not None and part is not None:
         raise InputError("--until decides by all runs, and --shard has a part of them: expected one of the two")
     if cluster is not None and jobs is not None:
@@ -153,18 +153,6 @@ def _take(store: Store, others: Sequence[Path]) -> None:
     """Takes the runs of other stores."""
     for other in others:
         err().print(f"{plural(store.merge(other), 'run')} taken from {other}", soft_wrap=True)
-
-
-def _time(text: str) -> str:
-    """A time; minutes and hours, too, which scenarios write in seconds."""
-    number, _, unit = text.strip().partition(" ")
-    factor = {"min": 60, "h": 3600}.get(unit)
-    if factor is None:
-        return text
-    try:
-        return f"{float(number) * factor:g} s"
-    except ValueError:
-        return text
 
 
 def _say(question: str, experiment: Any, result: Result, until: str | None) -> None:

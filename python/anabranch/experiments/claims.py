@@ -6,8 +6,10 @@ quantities and values that belong to them. The verdict is counted from the findi
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -18,6 +20,9 @@ from anabranch.experiments.document import alternatives
 from anabranch.experiments.statistics import Array, Interval
 from anabranch.experiments.study import Case, Metric, Study
 
+# Nobody makes more runs than this of a condition.
+_MOST_SEEDS = 1e6
+
 
 class Outcome(StrEnum):
     """How a comparison came out."""
@@ -26,41 +31,151 @@ class Outcome(StrEnum):
     FAILS = "does not hold"
     UNDECIDED = "undecided"
 
+
+class Relation(StrEnum):
+    """What a difference is."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+    SAME = "no difference that matters"
+    UNDECIDED = "undecided"
+
     @staticmethod
-    def of(meets: bool, misses: bool) -> Outcome:
-        """From whether the whole interval meets the criterion, and whether the whole interval misses it."""
-        return Outcome.HOLDS if meets else Outcome.FAILS if misses else Outcome.UNDECIDED
+    def of(difference: Interval, margin: float) -> Relation:
+        """From the interval of a mean difference, and the largest difference that does not matter.
 
-    def __and__(self, other: Outcome) -> Outcome:
+        Two one-sided tests find that no difference matters (Schuirmann 1987), each at half of what the interval leaves
+        to chance. That comes first: a difference may be certain and not matter.
+        """
+        if -margin <= difference.low and difference.high <= margin:
+            return Relation.SAME
+        if difference.high < 0:
+            return Relation.LOWER
+        return Relation.HIGHER if difference.low > 0 else Relation.UNDECIDED
+
+
+@dataclass(frozen=True)
+class Decision:
+    """How a comparison came out, and what it would take where it is undecided.
+
+    Attributes:
+        outcome: How it came out.
+        needs: With about how many seeds an undecided one would be decided, if the mean is as measured; infinite if
+            never, and zero where it is decided.
+        relation: What the difference is; ``None`` of a comparison with a threshold.
+    """
+
+    outcome: Outcome
+    needs: float = 0.0
+    relation: Relation | None = None
+
+    @staticmethod
+    def of(
+        meets: bool, misses: bool, interval: Interval, distance: float, relation: Relation | None = None
+    ) -> Decision:
+        """From an interval.
+
+        Args:
+            meets: Whether all of it meets the criterion.
+            misses: Whether all of it misses the criterion.
+            interval: The interval.
+            distance: From its middle to the nearest value at which the criterion changes.
+            relation: What the difference is.
+        """
+        if meets or misses:
+            return Decision(Outcome.HOLDS if meets else Outcome.FAILS, 0.0, relation)
+        # An interval shrinks with the root of the number of seeds.
+        known = math.isfinite(interval.half_width) and distance > 0
+        needs = interval.count * (interval.half_width / distance) ** 2 if known else math.inf
+        needs = float(max(math.ceil(needs), interval.count + 1)) if needs < _MOST_SEEDS else math.inf
+        return Decision(Outcome.UNDECIDED, needs, relation)
+
+    def __and__(self, other: Decision) -> Decision:
         """Both hold."""
-        if Outcome.FAILS in (self, other):
-            return Outcome.FAILS
-        return Outcome.HOLDS if self == other == Outcome.HOLDS else Outcome.UNDECIDED
+        return _together((self, other), Outcome.FAILS)
+
+    def __or__(self, other: Decision) -> Decision:
+        """One of them holds, or both."""
+        return _together((self, other), Outcome.HOLDS)
+
+    def __invert__(self) -> Decision:
+        """It does not hold."""
+        turned = {Outcome.HOLDS: Outcome.FAILS, Outcome.FAILS: Outcome.HOLDS}
+        return replace(self, outcome=turned.get(self.outcome, self.outcome))
 
 
-def above_threshold(mean: Interval, threshold: float) -> Outcome:
+def _together(decisions: Sequence[Decision], deciding: Outcome) -> Decision:
+    """Decided by any with this outcome, else undecided by any that is."""
+    outcomes = [each.outcome for each in decisions]
+    if deciding in outcomes:
+        return Decision(deciding)
+    if Outcome.UNDECIDED in outcomes:
+        return Decision(Outcome.UNDECIDED, max(each.needs for each in decisions))
+    return Decision(outcomes[0])
+
+
+def more_than(decisions: Sequence[Decision], number: float) -> Decision:
+    """More than so many of these hold, whatever the undecided ones turn out to be."""
+    certain = sum(each.outcome is Outcome.HOLDS for each in decisions)
+    undecided = [each.needs for each in decisions if each.outcome is Outcome.UNDECIDED]
+    if certain > number:
+        return Decision(Outcome.HOLDS)
+    if certain + len(undecided) <= number:
+        return Decision(Outcome.FAILS)
+    return Decision(Outcome.UNDECIDED, max(undecided))
+
+
+def is_lower(difference: Interval, margin: float) -> Decision:
+    """The interval of the differences lies below zero, and some of it matters.
+
+    Args:
+        difference: The mean difference.
+        margin: The largest difference that does not matter.
+    """
+    relation = Relation.of(difference, margin)
+    # Where none of it is lower by more than the margin, it is no difference that matters or a higher value.
+    missed = relation in (Relation.SAME, Relation.HIGHER) or difference.low >= -margin
+    distance = max(-difference.estimate, difference.estimate + margin)
+    return Decision.of(relation is Relation.LOWER, missed, difference, distance, relation)
+
+
+def is_higher(difference: Interval, margin: float) -> Decision:
+    """The interval of the differences lies above zero, and some of it matters."""
+    mirrored = Interval(-difference.estimate, -difference.high, -difference.low, difference.count)
+    return replace(is_lower(mirrored, margin), relation=Relation.of(difference, margin))
+
+
+def is_like(difference: Interval, margin: float) -> Decision:
+    """No difference matters: the interval of the differences lies within the margin around zero."""
+    relation = Relation.of(difference, margin)
+    missed = difference.low > margin or difference.high < -margin
+    distance = abs(margin - abs(difference.estimate))
+    return Decision.of(relation is Relation.SAME, missed, difference, distance, relation)
+
+
+def above_threshold(mean: Interval, threshold: float) -> Decision:
     """The interval lies above a threshold."""
-    return Outcome.of(mean.low > threshold, mean.high <= threshold)
+    return Decision.of(mean.low > threshold, mean.high <= threshold, mean, abs(mean.estimate - threshold))
 
 
-def below_threshold(mean: Interval, threshold: float) -> Outcome:
+def below_threshold(mean: Interval, threshold: float) -> Decision:
     """The interval lies below a threshold."""
-    return Outcome.of(mean.high < threshold, mean.low >= threshold)
+    return Decision.of(mean.high < threshold, mean.low >= threshold, mean, abs(mean.estimate - threshold))
 
 
-def at_most(mean: Interval, threshold: float) -> Outcome:
+def at_most(mean: Interval, threshold: float) -> Decision:
     """The interval lies at a threshold or below it."""
-    return Outcome.of(mean.high <= threshold, mean.low > threshold)
+    return Decision.of(mean.high <= threshold, mean.low > threshold, mean, abs(mean.estimate - threshold))
 
 
-def at_least(mean: Interval, threshold: float) -> Outcome:
+def at_least(mean: Interval, threshold: float) -> Decision:
     """The interval lies at a threshold or above it."""
-    return Outcome.of(mean.low >= threshold, mean.high < threshold)
+    return Decision.of(mean.low >= threshold, mean.high < threshold, mean, abs(mean.estimate - threshold))
 
 
-def holds(so: bool | np.bool) -> Outcome:
+def holds(so: bool | np.bool) -> Decision:
     """Of a comparison without an interval."""
-    return Outcome.HOLDS if so else Outcome.FAILS
+    return Decision(Outcome.HOLDS if so else Outcome.FAILS)
 
 
 @dataclass(frozen=True)
@@ -69,11 +184,16 @@ class Finding:
 
     Attributes:
         text: The comparison in words, with what was measured.
-        outcome: How it came out.
+        decision: How it came out.
     """
 
     text: str
-    outcome: Outcome
+    decision: Decision
+
+    @property
+    def outcome(self) -> Outcome:
+        """How it came out, in a word."""
+        return self.decision.outcome
 
 
 @dataclass(frozen=True)
@@ -144,7 +264,8 @@ class Claim:
         claim: The paper's sentence.
         criterion: What has to come out, in words.
         why: One sentence per verdict, which explains it. It belongs to the verdict: where another one comes out, it is
-            not shown, and a new one has to be found.
+            not shown, and a new one has to be found. What was counted or measured stands in it as ``{name}``: a value
+            of the claim, or a count of its findings (`counts`).
         plan: The plan whose seeds and variants count; all where absent.
         measure: The criterion itself.
     """
@@ -220,21 +341,42 @@ def significant(value: float) -> str:
 
 
 def quantity(study: Study, case: Case, metric: Metric, paper: str = "") -> Quantity:
-    """A mean to be shown, beside the paper's value."""
+    """A mean to be shown, beside the paper's value; its interval is that of 95 %, whatever findings need."""
     unit = f", {metric.unit}" if metric.unit else ""
-    return Quantity(f"{case.name}: {metric.name}{unit}", study.mean(case, metric), len(study.rows(case)), paper)
+    mean = statistics.mean(study.values(case, metric))
+    return Quantity(f"{case.name}: {metric.name}{unit}", mean, len(study.rows(case)), paper)
 
 
 def lower(study: Study, first: Case, second: Case, metric: Metric) -> Finding:
-    """The first is lower than the second: the interval of the paired differences lies below zero."""
+    """The first is lower than the second: the interval of the paired differences lies below zero, and it matters."""
     difference, text = _difference(study, first, second, metric)
-    return Finding(text, below_threshold(difference, 0.0))
+    return Finding(text, is_lower(difference, margin(study, second, metric)))
 
 
 def higher(study: Study, first: Case, second: Case, metric: Metric) -> Finding:
-    """The first is higher than the second: the interval of the paired differences lies above zero."""
+    """The first is higher than the second: the interval of the paired differences lies above zero, and it matters."""
     difference, text = _difference(study, first, second, metric)
-    return Finding(text, above_threshold(difference, 0.0))
+    return Finding(text, is_higher(difference, margin(study, second, metric)))
+
+
+def like(study: Study, first: Case, second: Case, metric: Metric) -> Finding:
+    """The first is like the second: no difference matters."""
+    difference, text = _difference(study, first, second, metric)
+    return Finding(text, is_like(difference, margin(study, second, metric)))
+
+
+SHARE = 0.1
+"""Means are alike that differ by no more than this part of the reference's mean."""
+
+
+def margin(study: Study, reference: Case, metric: Metric) -> float:
+    """The largest difference from a condition that does not matter."""
+    return margin_of(study.values(reference, metric), metric.negligible)
+
+
+def margin_of(reference: Array, negligible: float = 0.0) -> float:
+    """The same of values: a tenth of their mean, or what is negligible if that is more."""
+    return max(SHARE * abs(float(np.mean(reference))), negligible)
 
 
 def above(study: Study, case: Case, metric: Metric, threshold: float) -> Finding:
@@ -250,14 +392,10 @@ def below(study: Study, case: Case, metric: Metric, threshold: float) -> Finding
 
 
 def near(study: Study, case: Case, metric: Metric, paper: float, distance: float) -> Finding:
-    """A mean lies within a distance of the paper's value."""
+    """A mean lies within a distance of the paper's value, for certain."""
     mean = study.mean(case, metric)
-    return Finding(f"{_words(case, metric, mean)}, paper {paper:g}", holds(abs(mean.estimate - paper) <= distance))
-
-
-def paired(first: Array, second: Array) -> Interval:
-    """The mean of the differences of values that belong together, seed by seed."""
-    return statistics.mean(first - second)
+    text = f"{_words(case, metric, mean)}, paper {paper:g}"
+    return Finding(text, at_least(mean, paper - distance) & at_most(mean, paper + distance))
 
 
 def _difference(study: Study, first: Case, second: Case, metric: Metric) -> tuple[Interval, str]:
@@ -271,3 +409,101 @@ def _words(case: Case, metric: Metric, mean: Interval) -> str:
 
 def _unit(metric: Metric) -> str:
     return f" {metric.unit}" if metric.unit else ""
+
+
+def tally(name: str, total: str, findings: Sequence[Finding]) -> list[Value]:
+    """How many of some findings hold, and how many there are, for sentences to quote."""
+    held = sum(finding.outcome is Outcome.HOLDS for finding in findings)
+    return [Value(name, held), Value(total, len(findings))]
+
+
+def counts(findings: Sequence[Finding]) -> dict[str, float]:
+    """What every sentence can quote of its findings: how many there are, by outcome, and by what a difference is."""
+    outcomes = [finding.outcome for finding in findings]
+    relations = [finding.decision.relation for finding in findings]
+    return {
+        "findings": len(findings),
+        "hold": outcomes.count(Outcome.HOLDS),
+        "fail": outcomes.count(Outcome.FAILS),
+        "undecided": outcomes.count(Outcome.UNDECIDED),
+        "lower": relations.count(Relation.LOWER),
+        "higher": relations.count(Relation.HIGHER),
+        "same": relations.count(Relation.SAME),
+    }
+
+
+def uncounted(sentence: str, given: str) -> list[str]:
+    """The numbers of a sentence, as digits or words, that are neither filled in nor given.
+
+    What was measured or counted stands in a sentence as ``{name}``. Another number is allowed where it belongs to a
+    name, such as "10 s segments" or "path 1": it stands in the given texts with the word before or behind it.
+
+    Args:
+        sentence: With its placeholders.
+        given: The claims and their criteria, and what else has names.
+    """
+    words = [word.strip("(),;:.") for word in re.sub(r"\{[^}]*\}", "…", sentence).replace("'s", "").split()]
+    found = []
+    for position, word in enumerate(words):
+        has_digit = any(character.isdigit() for character in word)
+        if not has_digit and not {word.lower(), *word.lower().split("-")} & _NUMBER_WORDS:
+            continue
+        phrases = [" ".join(words[max(0, position - 1) : position + 1]), " ".join(words[position : position + 2])]
+        # A name such as 3p-50 or 1:5 needs no word beside it.
+        is_name = has_digit and re.search(r"[A-Za-z:]", word)
+        if not any(phrase in given for phrase in ([word] if is_name else phrases) if is_name or " " in phrase):
+            found.append(word)
+    return found
+
+
+_NUMBER_WORDS = frozenset(
+    [
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "fifteen",
+        "twenty",
+        "thirty",
+        "forty",
+        "fifty",
+        "sixty",
+        "seventy",
+        "eighty",
+        "ninety",
+        "hundred",
+        "hundreds",
+        "thousand",
+        "thousands",
+        "dozen",
+        "half",
+        "halves",
+        "third",
+        "thirds",
+        "quarter",
+        "quarters",
+        "fifth",
+        "fifths",
+        "sixth",
+        "sixths",
+        "seventh",
+        "eighth",
+        "ninth",
+        "ninths",
+        "tenth",
+        "tenths",
+        "twice",
+        "thrice",
+        "double",
+        "triple",
+        "none",
+    ]
+)

@@ -9,7 +9,7 @@ import tomllib
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib import resources
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +22,7 @@ from anabranch.experiments.claims import Claim, TableOf
 from anabranch.experiments.conditions import Condition, Overrides
 from anabranch.experiments.document import Document, Way, alternatives, read
 from anabranch.experiments.plan import Plan
+from anabranch.experiments.sweep import Experiment
 
 SCHEMA = 1
 """The version of ``paper.toml``."""
@@ -84,6 +85,15 @@ class PaperPlan:
     most_seeds: int | None
     varied: bool
     unvaried: tuple[Mapping[str, Sequence[Any]], ...] = ()
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """The plan with its conditions, all checked.
+
+        Raises:
+            InputError: The plan has a mistake.
+        """
+        return Experiment.of(self.plan)
 
     def varies(self, condition: Condition) -> bool:
         """Whether variants concern a condition of the plan."""
@@ -185,6 +195,12 @@ class Paper:
     tables: tuple[TableOf, ...]
     text: str
     text_path: Path
+
+    @property
+    def given(self) -> str:
+        """All texts that have names of conditions: claims, criteria, plans and variants."""
+        claims = [f"{claim.id} {claim.claim} {claim.criterion}" for claim in self.claims]
+        return "\n".join([*claims, self.document.text, *(each.plan.document.text for each in self.plans)])
 
 
 def shipped() -> dict[str, Path]:

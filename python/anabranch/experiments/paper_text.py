@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from anabranch import InputError
-from anabranch.experiments.claims import Finding, Outcome, Quantity, Table, digits
+from anabranch.experiments.claims import Finding, Outcome, Quantity, Relation, Table, digits
 from anabranch.experiments.document import alternatives
 from anabranch.experiments.reproduction import Reproduction, Tested, Under
 from anabranch.summary import plural
@@ -28,6 +29,7 @@ def _row(found: Reproduction, row: Tested) -> dict[str, Any]:
         "claim": row.claim.claim,
         "criterion": row.claim.criterion,
         "seeds": row.seeds,
+        "confidence": row.confidence,
         "verdict": row.verdict.value,
         "findings_that_hold": row.holding,
         "why": row.why,
@@ -43,6 +45,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "text": finding.text,
         "holds": finding.outcome == Outcome.HOLDS,
         "decided": finding.outcome != Outcome.UNDECIDED,
+        "difference": finding.decision.relation,
+        "seeds_needed": _finite(finding.decision.needs) if finding.outcome == Outcome.UNDECIDED else None,
     }
 
 
@@ -148,8 +152,16 @@ def findings(found: Reproduction) -> str:
     lines = []
     for row in found.rows:
         lines.append(f"- **{row.claim.id}** ({row.verdict})")
-        lines += [f"  - {finding.outcome}: {finding.text}" for finding in row.findings]
+        lines += [f"  - {finding.outcome}: {finding.text}{_is(finding)}" for finding in row.findings]
     return "\n".join(lines)
+
+
+def _is(finding: Finding) -> str:
+    """What a decided difference is, and what an undecided one needs."""
+    relation, needs = finding.decision.relation, finding.decision.needs
+    if finding.outcome is not Outcome.UNDECIDED:
+        return f" ({relation})" if relation not in (None, Relation.UNDECIDED) else ""
+    return f" (about {needs:.0f} seeds would decide)" if math.isfinite(needs) else " (no number of seeds would decide)"
 
 
 def text(found: Reproduction) -> str:
@@ -180,6 +192,7 @@ def _placeholders(found: Reproduction) -> dict[str, Callable[[Sequence[str]], st
     """What a text may have between double braces: words after the name are its arguments."""
     places: dict[str, Callable[[Sequence[str]], str]] = {
         "seeds": lambda _: str(found.seeds),
+        "seeds_of_claims": lambda _: _seeds(found),
         "verdicts": lambda _: markdown(verdicts(found)),
         "quantities": lambda _: markdown(quantities(found)),
         "variants": lambda _: _varied(found),
@@ -192,6 +205,14 @@ def _placeholders(found: Reproduction) -> dict[str, Callable[[Sequence[str]], st
         for name, value in row.values.items():
             places[f"{row.claim.id}.{name}"] = lambda form, value=value: format(value, form[0] if form else "g")  # type: ignore[misc]
     return places
+
+
+def _seeds(found: Reproduction) -> str:
+    """With how many seeds the claims were decided, and at which level."""
+    counts = Counter(row.seeds for row in found.rows if row.findings)
+    parts = [f"{plural(number, 'claim')} with {seeds} seeds" for seeds, number in sorted(counts.items())]
+    level = f"{found.rows[0].confidence * 100:g} %"
+    return f"Tested: {', '.join(parts)}. Findings rest on intervals of {level}."
 
 
 def _varied(found: Reproduction) -> str:

@@ -6,23 +6,24 @@ All runs of all papers are gathered first, so that a run which several plans, va
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from anabranch import InputError, __version__
 from anabranch.experiments import conditions, table
-from anabranch.experiments.claims import Claim, Finding, Outcome, Quantity, Table, TableOf, Value, Verdict
+from anabranch.experiments.claims import Claim, Finding, Outcome, Quantity, Table, TableOf, Value, Verdict, counts
 from anabranch.experiments.conditions import Condition, Run
 from anabranch.experiments.executor import Executor
 from anabranch.experiments.paper import AS_SHIPPED, CRITERIA, Paper, PaperPlan, Variant, concerned, place_of
-from anabranch.experiments.stopping import more_seeds
+from anabranch.experiments.statistics import CONFIDENCE
+from anabranch.experiments.stopping import CONFIDENCE_OF_LOOKS, LOOKS, more_seeds
 from anabranch.experiments.store import Store
-from anabranch.experiments.study import Row, Study
-from anabranch.experiments.sweep import Experiment, Progress, make_runs
-
-UNDECIDED = "an interval has values that meet the criterion and values that miss it; more seeds make it narrower"
-"""Why a claim is undecided, whichever it is."""
+from anabranch.experiments.study import AbsentError, Case, Row, Study
+from anabranch.experiments.sweep import Progress, make_runs
+from anabranch.summary import plural
 
 UNEXPLAINED = "(not yet explained)"
 """Where a verdict comes out for which nobody has found a reason yet."""
@@ -52,19 +53,23 @@ class Tested:
     Attributes:
         claim: The claim.
         seeds: The number of seeds.
+        confidence: The level of the intervals that its findings rest on.
         findings: The comparisons of its criterion.
         quantities: Measured values.
         values: What sentences quote.
         under: The verdicts under variants, behind that of the plans themselves with as many seeds; empty where nothing
             was varied.
+        read: The conditions that its criterion reads.
     """
 
     claim: Claim
     seeds: int
+    confidence: float
     findings: list[Finding] = field(default_factory=list)
     quantities: list[Quantity] = field(default_factory=list)
     values: dict[str, float] = field(default_factory=dict)
     under: list[Under] = field(default_factory=list)
+    read: list[Case] = field(default_factory=list)
 
     @property
     def verdict(self) -> Verdict:
@@ -78,11 +83,22 @@ class Tested:
 
     @cached_property
     def why(self) -> str:
-        """The sentence that explains the verdict, with the values that it quotes."""
+        """The sentence that explains the verdict, with the values that it quotes and the counts of its findings."""
         if self.verdict == Verdict.UNDECIDED:
-            return UNDECIDED
+            return self._undecided
         sentence = self.claim.why.get(self.verdict)
-        return UNEXPLAINED if sentence is None else sentence.format_map(self.values)
+        return UNEXPLAINED if sentence is None else sentence.format_map({**counts(self.findings), **self.values})
+
+    @property
+    def _undecided(self) -> str:
+        """How much is undecided, and what it would take."""
+        undecided = [each.decision.needs for each in self.findings if each.outcome == Outcome.UNDECIDED]
+        needs = max(undecided)
+        of = plural(len(self.findings), "finding")
+        text = f"{len(undecided)} of {of} undecided with {plural(self.seeds, 'seed')}"
+        if math.isinf(needs):
+            return f"{text}; no number of seeds would decide all of them if means are as measured"
+        return f"{text}; if means are as measured, about {needs:.0f} would decide all of them"
 
     @property
     def flips(self) -> list[Under]:
@@ -129,6 +145,7 @@ def reproduce(
     sensitivity: bool,
     execute: Executor,
     progress: Progress,
+    until_decided_s: float | None = None,
 ) -> list[Reproduction]:
     """Makes what is missing, and tests every claim.
 
@@ -137,6 +154,7 @@ def reproduce(
         store: Where runs are kept.
         seeds: The seeds of every condition; what its plan says where absent.
         sensitivity: Whether to test every claim under every variant, too.
+        until_decided_s: For how many seconds to add seeds to undecided claims; none are added where absent.
         execute: What makes runs.
         progress: Gets told how far it is.
 
@@ -145,19 +163,89 @@ def reproduce(
         OSError: A run could not be kept.
         KeyboardInterrupt: The user interrupted; what was finished is in the store.
     """
+    began = time.monotonic()
+    confidence = CONFIDENCE if until_decided_s is None else CONFIDENCE_OF_LOOKS
+    seeds = seeds if until_decided_s is None else LOOKS[0]
     parts = [part for paper in papers for part in _shared(list(_parts(paper, seeds, sensitivity)))]
     make_runs([run for part in parts for run in part.runs], store, execute=execute, progress=progress)
-    return [_result(paper, [part for part in parts if part.paper is paper], store) for paper in papers]
+    found = [_result(paper, [part for part in parts if part.paper is paper], store, confidence) for paper in papers]
+    if until_decided_s is not None:
+        deadline = began + until_decided_s
+        add_seeds(found, Making(store, execute, progress, lambda: time.monotonic() < deadline))
+    return found
+
+
+@dataclass(frozen=True)
+class Making:
+    """How runs are made.
+
+    Attributes:
+        store: Where they are kept.
+        execute: What makes them.
+        progress: Gets told how far it is.
+        in_time: Whether there is time for more.
+    """
+
+    store: Store
+    execute: Executor
+    progress: Progress
+    in_time: Callable[[], bool]
+
+    def __call__(self, runs: Sequence[Run]) -> bool:
+        """Makes what is missing; whether all are there in the end."""
+        make_runs(runs, self.store, execute=self.execute, progress=self.progress, in_time=self.in_time)
+        return all(run.key in self.store for run in runs)
+
+
+def add_seeds(found: Sequence[Reproduction], make: Making) -> None:
+    """Tests undecided claims again with more seeds, look by look, until all are decided or time is up."""
+    for seeds in LOOKS[1:]:
+        for reproduction in found:
+            for position, row in enumerate(reproduction.rows):
+                if row.verdict is not Verdict.UNDECIDED:
+                    continue
+                if not make.in_time():
+                    return
+                again = _look(reproduction.paper, row, seeds, make)
+                if again is not None:
+                    reproduction.rows[position] = replace(again, under=row.under)
+
+
+def _look(paper: Paper, row: Tested, seeds: int, make: Making) -> Tested | None:
+    """A claim with more seeds of the conditions that it reads; ``None`` without time, or where plans allow no more."""
+    read = list(row.read)
+    while True:
+        parts = _shared([part for each in paper.plans if (part := _read_part(paper, each, read, seeds)).runs])
+        if max(len({run.seed for run in part.runs}) for part in parts) <= row.seeds:
+            return None
+        if not make([run for part in parts for run in part.runs]):
+            return None
+        try:
+            return _test(paper, row.claim, _study(parts, make.store, row.confidence, whole=False))
+        except AbsentError as error:
+            # It reads a condition now that it did not read before.
+            read.append(error.case)
+
+
+def _read_part(paper: Paper, each: PaperPlan, read: Sequence[Case], seeds: int) -> Part:
+    """The runs of the conditions of a plan that were read."""
+    cases = [case for case in read if case.plan == each.plan.name]
+
+    def is_read(condition: Condition) -> bool:
+        labels = condition.labels
+        return any(all(labels.get(key, value) == value for key, value in case.labels.items()) for case in cases)
+
+    chosen = [condition for condition in each.experiment.conditions if is_read(condition)]
+    return Part(paper, AS_SHIPPED, each, _runs(each, chosen, _seeds(each, seeds)))
 
 
 def _parts(paper: Paper, seeds: int | None, sensitivity: bool) -> Iterator[Part]:
     """The runs that a paper needs."""
     varied: list[Condition] = []
     for each in paper.plans:
-        experiment = Experiment.of(each.plan)
         wanted = _seeds(each, seeds)
-        yield Part(paper, AS_SHIPPED, each, _runs(each, experiment.conditions, wanted))
-        own = [condition for condition in experiment.conditions if each.varies(condition)]
+        yield Part(paper, AS_SHIPPED, each, _runs(each, each.experiment.conditions, wanted))
+        own = [condition for condition in each.experiment.conditions if each.varies(condition)]
         varied += own
         if sensitivity and own:
             for variant in paper.variants:
@@ -200,9 +288,9 @@ def _shared(parts: Sequence[Part]) -> list[Part]:
     return [replace(part, runs=[whole(run) for run in part.runs]) for part in parts]
 
 
-def _result(paper: Paper, parts: Sequence[Part], store: Store) -> Reproduction:
+def _result(paper: Paper, parts: Sequence[Part], store: Store, confidence: float) -> Reproduction:
     shipped = [part for part in parts if part.variant == AS_SHIPPED]
-    study = _study(shipped, store)
+    study = _study(shipped, store, confidence)
     rows = [_test(paper, claim, study) for claim in paper.claims]
     errors = [row["error"] for plan in shipped for row in study.sessions([plan.plan.plan.name]) if row["error"]]
     if len(parts) > len(shipped):
@@ -218,15 +306,16 @@ def _vary(paper: Paper, parts: Sequence[Part], study: Study, rows: Sequence[Test
     varied = [row for row in rows if row.claim.plan not in fixed]
     seeds = min(paper.variant_seeds, max(study.seeds.values()))
     studies = {AS_SHIPPED: study.first(seeds)}
+    confidence = study.confidence
     for name in (AS_SHIPPED, *(variant.name for variant in paper.variants)):
-        under = studies.get(name) or _study([part for part in parts if part.variant == name], store)
+        under = studies.get(name) or _study([part for part in parts if part.variant == name], store, confidence)
         for row in varied:
             found = _test(paper, row.claim, under)
             row.under.append(Under(name, seeds, found.verdict, found.holding))
 
 
-def _study(parts: Sequence[Part], store: Store) -> Study:
-    return Study({part.plan.plan.name: list(_rows(part.runs, store)) for part in parts})
+def _study(parts: Sequence[Part], store: Store, confidence: float, *, whole: bool = True) -> Study:
+    return Study({part.plan.plan.name: list(_rows(part.runs, store)) for part in parts}, confidence, whole=whole)
 
 
 def _rows(runs: Sequence[Run], store: Store) -> Iterator[Row]:
@@ -239,7 +328,8 @@ def _rows(runs: Sequence[Run], store: Store) -> Iterator[Row]:
 
 def _test(paper: Paper, claim: Claim, study: Study) -> Tested:
     seeds = study.seeds[claim.plan] if claim.plan in study.seeds else max(study.seeds.values())
-    tested = Tested(claim, seeds)
+    tested = Tested(claim, seeds, study.confidence)
+    study.read.clear()
     path = paper.document.path.parent / CRITERIA
     try:
         for found in claim.measure(study):
@@ -250,7 +340,10 @@ def _test(paper: Paper, claim: Claim, study: Study) -> Tested:
                     tested.quantities.append(found)
                 case Value():
                     tested.values[found.name] = found.value
+        tested.read = list(study.read.values())
         tested.why  # noqa: B018 (a sentence that quotes an unknown value is refused here)
+    except AbsentError:
+        raise
     except InputError as error:
         raise InputError(f"{path}: {claim.id}: {error}") from error
     except Exception as error:

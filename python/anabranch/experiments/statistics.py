@@ -9,7 +9,7 @@ import bisect
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -37,11 +37,19 @@ _MOST_UNITS = 1_000_000
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its 95 % interval; ends are NaN where there are too few values to know them."""
+    """An estimate with its interval, of 95 % where nothing else is said.
+
+    Attributes:
+        estimate: The estimate.
+        low: The lower end; NaN where there are too few values to know it.
+        high: The upper end, likewise.
+        count: Of how many values it is, where that is known.
+    """
 
     estimate: float
     low: float
     high: float
+    count: int = field(default=0, compare=False)
 
     @property
     def half_width(self) -> float:
@@ -62,11 +70,11 @@ def _mean(content: bytes, confidence: float) -> Interval:
     values = np.frombuffer(content, dtype=np.float64)
     centre = float(np.mean(values)) if len(values) else math.nan
     if len(values) < 2:
-        return Interval(centre, math.nan, math.nan)
+        return Interval(centre, math.nan, math.nan, len(values))
     if not varies(values):
-        return Interval(centre, centre, centre)
+        return Interval(centre, centre, centre, len(values))
     found = stats.ttest_1samp(values, 0.0).confidence_interval(confidence)
-    return Interval(centre, float(found.low), float(found.high))
+    return Interval(centre, float(found.low), float(found.high), len(values))
 
 
 def bootstrap(values: Array) -> Interval:

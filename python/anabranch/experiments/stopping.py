@@ -1,4 +1,4 @@
-"""How many seeds are enough: ``--until "interval < 5 %"``."""
+"""How many seeds are enough: ``--until "interval < 5 %"`` of sweeps, and ``--until decided`` of papers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from anabranch import InputError
 from anabranch.experiments.contrast import Comparison
+from anabranch.experiments.statistics import CONFIDENCE
 
 _TEXT = re.compile(r"interval\s*<\s*(\d+(?:\.\d*)?)\s*%")
 # An interval shrinks with the root of the number of seeds. More at once would trust the spread of few seeds.
@@ -54,6 +55,19 @@ class Goal:
             return _FEWEST
         growth = min((width / self.share) ** 2, _MOST_GROWTH) if math.isfinite(width) else _MOST_GROWTH
         return max(now + 1, math.ceil(now * growth))
+
+
+LOOKS = (10, 30, 100, 300)
+"""With how many seeds ``--until decided`` tests what is undecided: fixed, so that nobody stops when it suits."""
+
+CONFIDENCE_OF_LOOKS = 1 - (1 - CONFIDENCE) / len(LOOKS)
+"""The level of intervals at each of these looks.
+
+Whoever looks several times finds more by chance. Each look gets an equal part of the 5 %, so that all intervals of a
+mean together cover it with 95 % (Bonferroni), however the looks depend on each other. They are repeated confidence
+intervals in the sense of Jennison and Turnbull ("Interim analyses: the repeated confidence interval approach", Journal
+of the Royal Statistical Society B 51, 1989), who have narrower ones where values are normal.
+"""
 
 
 def more_seeds(seeds: Sequence[int], number: int) -> tuple[int, ...]:

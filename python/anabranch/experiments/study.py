@@ -45,12 +45,14 @@ class Metric:
         of: The column, or a function that computes it from a row; ``None`` where a session has no such number.
         unit: Its unit in sentences.
         scale: What a value is multiplied with, such as 1e-3 for kb/s from bit/s.
+        negligible: A difference of means that does not matter, however large it is beside them.
     """
 
     name: str
     of: str | Callable[[Row], float | None]
     unit: str = ""
     scale: float = 1.0
+    negligible: float = 0.0
 
     def value(self, row: Row) -> float:
         """That of a session; NaN where it has none, which every mean over sessions shows."""
@@ -79,17 +81,33 @@ def number(row: Row, column: str, *, absent: float | None = None) -> float | Non
     return absent
 
 
+class AbsentError(Exception):
+    """A condition of the plan has no runs yet."""
+
+    def __init__(self, case: Case) -> None:
+        """Of a condition."""
+        super().__init__(f"{case.name}: the condition has no runs yet")
+        self.case = case
+
+
 class Study:
     """The sessions of plans.
 
     Attributes:
         seeds: How many seeds every condition has, by plan.
+        confidence: The level of the intervals that findings rest on.
+        read: The conditions that were read.
     """
 
-    def __init__(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        """From the rows of every plan, whose axes and seeds are columns of them."""
+    def __init__(
+        self, rows: Mapping[str, Sequence[Row]], confidence: float = statistics.CONFIDENCE, *, whole: bool = True
+    ) -> None:
+        """From the rows of every plan, whose axes and seeds are columns of them; of some conditions if not whole."""
+        self._whole = whole
         self._rows = {plan: list(found) for plan, found in rows.items()}
         self.seeds = {plan: len({row["seed"] for row in found}) for plan, found in self._rows.items()}
+        self.confidence = confidence
+        self.read: dict[tuple[str, tuple[tuple[str, Any], ...]], Case] = {}
         self._cases: dict[tuple[str, tuple[tuple[str, Any], ...]], list[Row]] = {}
 
     def first(self, seeds: int) -> Study:
@@ -98,20 +116,24 @@ class Study:
         for plan, found in self._rows.items():
             some = set(list(dict.fromkeys(row["seed"] for row in found))[:seeds])
             kept[plan] = [row for row in found if row["seed"] in some]
-        return Study(kept)
+        return Study(kept, self.confidence, whole=self._whole)
 
     def rows(self, case: Case) -> list[Row]:
         """The sessions of a condition, a row per seed.
 
         Raises:
             InputError: There is no such plan or condition, or it is several.
+            AbsentError: It has no runs yet.
         """
         key = (case.plan, tuple(sorted(case.labels.items())))
+        self.read[key] = case
         if key not in self._cases:
             self._cases[key] = self._find(case)
         return self._cases[key]
 
     def _find(self, case: Case) -> list[Row]:
+        if case.plan not in self._rows and not self._whole:
+            raise AbsentError(case)
         if case.plan not in self._rows:
             raise InputError(f"{case.name}: the paper has no plan `{case.plan}`{alternatives(case.plan, self._rows)}")
         labels = {"session": 0, **case.labels}
@@ -121,9 +143,11 @@ class Study:
             for row in self._rows[case.plan]
             if all(row.get(key, 0 if key == "session" else None) == value for key, value in labels.items())
         ]
+        if not found and not self._whole:
+            raise AbsentError(case)
         if not found:
             raise InputError(f"{case.name}: the plan `{case.plan}` has no condition with {dict(case.labels)}")
-        if len(found) > self.seeds[case.plan]:
+        if len(found) > len({row["seed"] for row in found}):
             raise InputError(f"{case.name}: several conditions of `{case.plan}` have {dict(case.labels)}")
         return found
 
@@ -132,12 +156,16 @@ class Study:
         return np.array([metric.value(row) for row in self.rows(case)], dtype=np.float64)
 
     def mean(self, case: Case, metric: Metric) -> Interval:
-        """Its mean with the 95 % interval of Student's t."""
-        return statistics.mean(self.values(case, metric))
+        """Its mean with the interval of Student's t."""
+        return self.interval(self.values(case, metric))
 
     def difference(self, first: Case, second: Case, metric: Metric) -> Interval:
         """The mean of the differences ``first - second``, taken seed by seed, with its interval."""
-        return statistics.mean(self.values(first, metric) - self.values(second, metric))
+        return self.interval(self.values(first, metric) - self.values(second, metric))
+
+    def interval(self, values: Array) -> Interval:
+        """The mean of values, a value per seed, with the interval that findings rest on."""
+        return statistics.mean(values, self.confidence)
 
     def sessions(self, plans: Sequence[str]) -> list[Row]:
         """All rows of some plans."""

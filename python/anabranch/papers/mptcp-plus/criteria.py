@@ -11,17 +11,21 @@ from anabranch.experiments.claims import (
     Value,
     above,
     above_threshold,
+    at_least,
+    at_most,
     below,
-    below_threshold,
     claim,
     digits,
     higher,
     holds,
+    is_higher,
+    is_lower,
     lower,
-    paired,
+    margin_of,
     quantity,
+    tally,
 )
-from anabranch.experiments.statistics import Array, Interval, mean
+from anabranch.experiments.statistics import Array, Interval
 from anabranch.experiments.study import Case, Metric, Row, Study, number
 
 Found = Iterator[Finding | Quantity | Value]
@@ -119,9 +123,10 @@ def alone(c2: int) -> Case:
     criterion="at 0.49 the mean bitrate is below half of the pair's rate, and lower than over the fast path alone; "
     "at 0.87 it is higher than over the fast path alone, with more than one switch in ten media segments",
     why={
-        "partly": "the mechanism exists: with a deep queue a window outgrows a media segment, so min-RTT puts whole "
-        "segments on one path, and on the slow one whenever the smoothed round trip of the fast one, measured while "
-        "its queue was full, is longer; for the same reason the pair is no better than one path at 0.87"
+        "partly": "the bitrate is {far:.0f} kb/s at 0.49, {alone:.0f} over the fast path alone and {near:.0f} at "
+        "0.87: with a deep queue a window outgrows a media segment, so min-RTT puts whole segments on a single path, "
+        "and on the slow path whenever the smoothed round trip of the fast path, measured while its queue was full, "
+        "is longer"
     },
 )
 def p1(study: Study) -> Found:
@@ -130,9 +135,10 @@ def p1(study: Study) -> Found:
     yield lower(study, FAR, FAST_ALONE, BITRATE)
     yield higher(study, NEAR, FAST_ALONE, BITRATE)
     yield above(study, NEAR, SWITCHES, FREQUENT)
-    for case in (FAR, FAST_ALONE, NEAR):
+    for name, case in (("far", FAR), ("alone", FAST_ALONE), ("near", NEAR)):
         yield quantity(study, case, BITRATE)
         yield quantity(study, case, SWITCHES)
+        yield Value(name, study.mean(case, BITRATE).estimate)
 
 
 # P8's networks: the plan, the scenario, and their name.
@@ -204,23 +210,27 @@ def settles(study: Study, name: str, path: int) -> Finding:
     criterion="for each path of both patterns the mean deviation of the first 150 samples is within 20 % of that of "
     "all; the faster path's is higher",
     why={
-        "partly": "it settles over 3250 and 670 kb/s; over 900 and 480 kb/s it goes on changing as the player moves "
-        "between representations; the faster path's is the larger one throughout; PUD's own estimate, window over "
-        "round trip, is several times the real throughput, because the windows are not full"
+        "partly": "it settles on {settled} of {paths} paths, and goes on changing elsewhere as the player moves "
+        "between representations; the faster path's is certainly the larger in {larger} of {patterns} patterns"
     },
 )
 def p3(study: Study) -> Found:
     """Both paths of both patterns."""
+    settled, larger = list[Finding](), list[Finding]()
     for name, papers in PATTERNS.items():
         for path in (0, 1):
-            yield settles(study, name, path)
+            settled.append(settles(study, name, path))
+            yield settled[-1]
         fast, slow = (study.values(pattern(name), deviation(path)) for path in (0, 1))
-        d = paired(fast, slow)
-        yield Finding(f"{name}: deviation, fast − slow {digits(d)} kb/s", above_threshold(d, 0.0))
+        d = study.interval(fast - slow)
+        larger.append(Finding(f"{name}: deviation, fast − slow {digits(d)} kb/s", is_higher(d, margin_of(slow))))
+        yield larger[-1]
         for path, paper in enumerate(papers):
             yield quantity(study, pattern(name), sampled(path, "mean", "mean of sampled throughput"), paper)
         for path in (0, 1):
             yield quantity(study, pattern(name), sampled(path, "window_over_rtt", "window over round trip"))
+    yield from tally("settled", "paths", settled)
+    yield from tally("larger", "patterns", larger)
 
 
 def hurts_most(study: Study, metric: Metric) -> Finding:
@@ -229,8 +239,9 @@ def hurts_most(study: Study, metric: Metric) -> Finding:
     def loss(c2: int) -> Array:
         return 100 - study.values(before((c2, 0.5)), metric) / study.values(alone(c2), metric) * 100
 
-    d = paired(loss(500), loss(1000))
-    return Finding(f"{metric.name}, loss at 0.5, 500 − 1000: {digits(d)} points", above_threshold(d, 0.0))
+    d = study.interval(loss(500) - loss(1000))
+    text = f"{metric.name}, loss at 0.5, 500 − 1000: {digits(d)} points"
+    return Finding(text, is_higher(d, margin_of(loss(1000))))
 
 
 @claim(
@@ -241,19 +252,24 @@ def hurts_most(study: Study, metric: Metric) -> Finding:
     "lower than C2's path alone at 0.5 and 0.6, and not at 0.7 and 0.8; at 0.5 the loss relative to that path is "
     "higher with C2 = 500 than with 1000",
     why={
-        "partly": "as a mean over distinct bitrates it is as the paper says at every point; as a mean over time the "
-        "slow path hurts above 0.6, too, by {least:.0f} to {most:.0f} %; the loss at 0.5 is not certainly larger with "
-        "500 than with 1000 kb/s, in either reading"
+        "partly": "as the paper says at {distinct} of {points} points in a mean over distinct bitrates, and at "
+        "{timed} in a mean over time, where the pair carries {least:.0f} to {most:.0f} % less than the path alone "
+        "at 0.7 and 0.8"
     },
 )
 def p4(study: Study) -> Found:
     """Both readings."""
-    for metric in (BITRATE, USED_BITRATE):
+    for name, metric in (("timed", BITRATE), ("distinct", USED_BITRATE)):
+        agreeing = 0
         for point in QUALITY_POINTS:
             found = lower(study, before(point), alone(point[0]), metric)
-            hurts = point[1] <= HURTING
-            yield found if hurts else Finding(found.text, holds(found.outcome != Outcome.HOLDS))
+            if point[1] > HURTING:
+                found = Finding(found.text, ~found.decision)
+            agreeing += found.outcome is Outcome.HOLDS
+            yield found
         yield hurts_most(study, metric)
+        yield Value(name, agreeing)
+    yield Value("points", len(QUALITY_POINTS))
     for c2 in QUALITY_RATES:
         yield quantity(study, alone(c2), BITRATE)
     for point in QUALITY_POINTS:
@@ -280,11 +296,11 @@ def both_at_each_point(study: Study, metric: Metric) -> Found:
     "MPTCP+ lowers media-segment download delay against MPTCP",
     criterion="for C2 = 500, 1000, 1500 kb/s and C1/C2 = 0.3, 0.5, 0.8 the mean and the 90th percentile are lower",
     why={
-        "not reproduced": "the player turns what MPTCP+ gains into bitrate: it chooses larger segments, whose delay "
-        "stays at four fifths of a second; only at equal bitrates could the delay fall",
-        "partly": "the player turns what MPTCP+ gains into bitrate: it chooses larger segments, whose delay stays at "
-        "four fifths of a second, and where PUD does not act there is nothing to gain; where the delay falls, at 1500 "
-        "kb/s and 0.8, the bitrate falls, too",
+        "not reproduced": "{lower} of {findings} delays are certainly lower, {higher} certainly higher, and {same} "
+        "do not differ by what matters: the player turns what MPTCP+ gains into bitrate and chooses larger segments",
+        "partly": "{lower} of {findings} delays are certainly lower, {higher} certainly higher, and {same} do not "
+        "differ by what matters: the player turns what MPTCP+ gains into bitrate and chooses larger segments, and "
+        "where PUD does not act there is nothing to gain",
     },
 )
 def p5(study: Study) -> Found:
@@ -298,7 +314,7 @@ def p5(study: Study) -> Found:
 def gain(study: Study, point: Point, metric: Metric, *, less_is_better: bool = False) -> Interval:
     """The relative gain, per cent, seed by seed."""
     new, old = (study.values(case(point), metric) for case in (after, before))
-    return mean((old / new - 1 if less_is_better else (new - old) / np.abs(old)) * 100)
+    return study.interval((old / new - 1 if less_is_better else (new - old) / np.abs(old)) * 100)
 
 
 @claim(
@@ -306,8 +322,9 @@ def gain(study: Study, point: Point, metric: Metric, *, less_is_better: bool = F
     "MPTCP+ raises media-segment download speed against MPTCP, most at 1500 kb/s and a large inter-path difference",
     criterion="at the same nine points the mean is higher, and the relative gain is largest at 1500 kb/s and 0.3",
     why={
-        "partly": "speed rises by up to {most:.0f} % where PUD acts, but at 1500 kb/s and 0.3 it hardly acts: traffic "
-        "stays on the slow path, the fast one has nothing in flight, and a path without samples cannot be compared"
+        "partly": "speed rises by up to {most:.0f} % where PUD acts, and by {here:.0f} % at 1500 kb/s and 0.3, where "
+        "it hardly acts if traffic stays on the slow path: the fast path has nothing in flight then, and a path "
+        "without samples cannot be compared"
     },
 )
 def p6(study: Study) -> Found:
@@ -320,6 +337,7 @@ def p6(study: Study) -> Found:
     largest = all(each.estimate <= here.estimate for each in gains.values())
     yield Finding(f"gain of speed at {after((1500, 0.3)).name}: {digits(here)} %", holds(largest))
     yield Value("most", most)
+    yield Value("here", here.estimate)
     yield from both_at_each_point(study, SPEED)
 
 
@@ -329,8 +347,8 @@ def p6(study: Study) -> Found:
     criterion="at the best of the nine points delay, speed, bitrate, linear and log QoE each gain 40 % or more, for "
     "certain more than nothing",
     why={
-        "partly": "speed, bitrate and linear QoE gain {least:.0f} to {most:.0f} % at the best point and log QoE "
-        "{log:.0f} %, by PUD alone: MCC equals LIA, because nothing is lost; delay gains nothing (P5)"
+        "partly": "speed, bitrate and linear QoE gain {least:.0f} to {most:.0f} % at the best point, log QoE "
+        "{log:.0f} % and delay {delay:.0f} %"
     },
 )
 def p7(study: Study) -> Found:
@@ -355,6 +373,7 @@ def p7(study: Study) -> Found:
     yield Value("least", min(gained))
     yield Value("most", max(gained))
     yield Value("log", best[QOE_LOG])
+    yield Value("delay", best[DELAY])
 
 
 @claim(
@@ -363,8 +382,11 @@ def p7(study: Study) -> Found:
     criterion="its coefficient of variation is lower than each of theirs, for the video over 500 + 500 and 1000 + "
     "870 kb/s and for an endless download over 500 + 500 kb/s",
     why={
-        "not reproduced": "with the video no window is ever in congestion avoidance, so all controls are alike; in a "
-        "download MCC parks on one path after the other (it is OLIA without its rebalancing) and fluctuates more"
+        "not reproduced": "{lower} of {findings} variations are certainly lower than another control's, {higher} "
+        "certainly higher, and {same} do not differ by what matters: with the video windows hardly leave slow start, "
+        "and in a download MCC parks on a path after the other (it is OLIA without its rebalancing)",
+        "partly": "{lower} of {findings} variations are certainly lower than another control's, {higher} certainly "
+        "higher, and {same} do not differ by what matters",
     },
 )
 def p8(study: Study) -> Found:
@@ -388,8 +410,8 @@ def on_the_wire(column: str, payload: float) -> Metric:
     "shared bottleneck; goal 3: with PUD, on the path with four competitors it takes less than each of them, for "
     "certain",
     why={
-        "reproduced": "MCC is fully coupled, so it stays within RFC 6356's bounds; PUD does not use the path with four "
-        "competitors at all"
+        "reproduced": "MCC is fully coupled, so it stays within RFC 6356's bounds; PUD hardly uses the path with the "
+        "competitors, on which it takes {own:.0f} kb/s"
     },
 )
 def p9(study: Study) -> Found:
@@ -400,27 +422,28 @@ def p9(study: Study) -> Found:
         return Case(of, "friendly-two-links", {"connection": of})
 
     best = np.maximum(*(study.values(over_links(f"TCP on the {link} link"), single) for link in ("fast", "slow")))
-    total = mean(study.values(over_links("mcc"), multipath) / best)
+    total = study.interval(study.values(over_links("mcc"), multipath) / best)
     text = f"total over the best path's TCP {digits(total)}, at least 0.9"
-    yield Finding(f"mcc over 20 Mb/s and 10 Mb/s, one NewReno on each (RED): {text}", holds(total.estimate >= 0.9))
+    yield Finding(f"mcc over 20 Mb/s and 10 Mb/s, one NewReno on each (RED): {text}", at_least(total, 0.9))
     for queue in ("RED", "drop-tail"):
         case = Case(queue, "friendly-bottleneck", {"queue": queue})
-        share = mean(
-            study.values(case, multipath) / study.values(case, on_the_wire("traffic.0.goodput_bps", TCP_PAYLOAD))
-        )
+        tcp = study.values(case, on_the_wire("traffic.0.goodput_bps", TCP_PAYLOAD))
+        share = study.interval(study.values(case, multipath) / tcp)
         where = f"mcc with both paths through one bottleneck ({queue}), one NewReno beside it"
-        yield Finding(f"{where}: share over the TCP's {digits(share)}, at most 1.15", holds(share.estimate <= 1.15))
-    yield balances_congestion(study)
+        yield Finding(f"{where}: share over the TCP's {digits(share)}, at most 1.15", at_most(share, 1.15))
+    yield from balances_congestion(study)
 
 
-def balances_congestion(study: Study) -> Finding:
+def balances_congestion(study: Study) -> Found:
     """On the path with four competitors it takes less than each of them."""
     case = Case("both links", "friendly-balance")
     own = study.values(case, on_the_wire("subflows.busy.goodput_bps", MPTCP_PAYLOAD))
     others = [on_the_wire(f"traffic.{number}.goodput_bps", TCP_PAYLOAD) for number in (1, 2, 3, 4)]
     each = np.mean([study.values(case, other) for other in others], axis=0)
-    text = f"{digits(mean(own))} kb/s, each competitor {digits(mean(each))} kb/s"
-    return Finding(f"goal 3, on the congested path: {text}", below_threshold(paired(own, each), 0.0))
+    text = f"{digits(study.interval(own))} kb/s, each competitor {digits(study.interval(each))} kb/s"
+    less = is_lower(study.interval(own - each), margin_of(each))
+    yield Finding(f"goal 3, on the congested path: {text}", less)
+    yield Value("own", float(np.mean(own)))
 
 
 @claim(
@@ -449,8 +472,8 @@ def one_segment(player: str, paths: str) -> Case:
     "wait for earlier ones, and there are more stalls; after a first segment at 4 Mb/s dash.js's next choice is "
     "lower",
     why={
-        "reproduced": "min-RTT sends part of each segment over the 1 Mb/s path as soon as the fast path's round trip "
-        "has grown past the slow one's, and the segment waits for that part for {wait:.1f} s",
+        "reproduced": "min-RTT sends part of each segment over the slow path as soon as the fast path's round trip "
+        "has grown past the other's, and the segment waits for that part for {wait:.1f} s",
         "partly": "the segment waits for the part on the slow path, and stalls follow, as claimed; the next choice "
         "is lower only in some of the videos",
     },

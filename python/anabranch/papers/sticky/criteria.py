@@ -1,24 +1,28 @@
 """S1 to S11: the sticky schedulers' paper. DFT is its name for min-rtt."""
 
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from anabranch.experiments.claims import (
+    Decision,
     Finding,
     Outcome,
     Quantity,
+    Relation,
     Value,
     above_threshold,
-    at_least,
-    at_most,
-    below_threshold,
     claim,
     digits,
-    holds,
-    paired,
+    is_higher,
+    is_like,
+    is_lower,
+    margin,
+    more_than,
     significant,
     table,
+    tally,
 )
 from anabranch.experiments.statistics import Array, Interval, mean
 from anabranch.experiments.study import Case, Metric, Row, Study, number
@@ -33,8 +37,6 @@ STICKY = (GR, TP, TR)
 SCHEDULERS = (DFT, *STICKY)
 PATHS = ("path1", "path2", "path3")
 
-# How far means may lie apart and be alike.
-ALIKE = 0.1
 # The share of comparisons that may come out by chance: an interval has a fortieth of its probability on either side.
 BY_CHANCE = 0.05
 # Above this area a condition predicts (Hosmer and Lemeshow call it acceptable discrimination).
@@ -53,13 +55,12 @@ def throughput(path: int) -> Metric:
     return Metric("throughput", lambda row: number(row, f"subflows.{PATHS[path]}.goodput_bps", absent=0.0), scale=1e-6)
 
 
-UNDERFLOWS = Metric("underflows", "buffer_underflows")
-DISCARDS = Metric("discards", "picture_discards")
+# One pause of a second or two, and a second of pictures: a difference this small is none.
+UNDERFLOWS = Metric("underflows", "buffer_underflows", negligible=1.0)
+DISCARDS = Metric("discards", "picture_discards", negligible=24.0)
 QUALITY = (UNDERFLOWS, DISCARDS)
 SWITCHES = Metric("switches", "path_switches")
 RETRANSMISSIONS = Metric("retransmissions", added)
-# One pause of a second or two, and a second of pictures: a difference this small is none.
-NEGLIGIBLE = {UNDERFLOWS: 1.0, DISCARDS: 24.0}
 
 
 def share(path: int) -> Metric:
@@ -85,16 +86,15 @@ Compare = Callable[[Study, str, Case, Case, Metric], Finding]
 
 
 def lower(study: Study, control: str, first: Case, second: Case, metric: Metric) -> Finding:
-    """The interval of the differences lies below zero."""
+    """The interval of the differences lies below zero, and it matters."""
     difference, text = compared(study, control, first, second, metric)
-    return Finding(text, below_threshold(difference, 0.0))
+    return Finding(text, is_lower(difference, margin(study, second, metric)))
 
 
 def alike(study: Study, control: str, first: Case, second: Case, metric: Metric) -> Finding:
     """That interval lies within 10 % of the second's mean around zero, or within what is negligible if that is more."""
     difference, text = compared(study, control, first, second, metric)
-    margin = max(ALIKE * abs(study.mean(second, metric).estimate), NEGLIGIBLE.get(metric, 0.0))
-    return Finding(text, at_least(difference, -margin) & at_most(difference, margin))
+    return Finding(text, is_like(difference, margin(study, second, metric)))
 
 
 def both(compare: Compare, study: Study, control: str, first: Case, second: Case) -> Iterator[Finding]:
@@ -107,9 +107,11 @@ def both(compare: Compare, study: Study, control: str, first: Case, second: Case
     "base, Cubic: GR-STY and TP-STY lower both underflows and discards against DFT",
     criterion="each of the two is lower than DFT in both",
     why={
-        "not reproduced": "no scheduler differs from DFT for certain: the file is fetched at nine tenths of the "
-        "capacity, so nearly always only one path has room, and a scheduler with one path to choose from has no "
-        "choice"
+        "not reproduced": "{lower} of {findings} differences are certainly lower, {higher} certainly higher, and "
+        "{same} do not matter: the file is fetched at nearly the capacity, so mostly a single path has room, and a "
+        "scheduler with a single path to choose from has no choice",
+        "partly": "{lower} of {findings} differences are certainly lower and {higher} certainly higher, and {same} "
+        "do not matter: mostly a single path has room, which leaves a scheduler no choice",
     },
 )
 def s1(study: Study) -> Found:
@@ -122,11 +124,7 @@ def s1(study: Study) -> Found:
     "S2",
     "base, Cubic: TR-STY performs like DFT",
     criterion="TR-STY is like DFT in underflows and in discards",
-    why={
-        "partly": "nearly always only one path has room, so TR-STY can only choose what DFT chooses; the interval of "
-        "the difference in underflows is wider than one underflow",
-        "reproduced": "nearly always only one path has room, so TR-STY can only choose what DFT chooses",
-    },
+    why={"reproduced": "mostly a single path has room, so TR-STY can only choose what DFT chooses"},
 )
 def s2(study: Study) -> Found:
     """One scheduler."""
@@ -138,10 +136,10 @@ def s2(study: Study) -> Found:
     'base, LIA, OLIA, Compound: best video under DFT and TR-STY (the conclusion is weaker: "not impacted")',
     criterion="for each control DFT and TR-STY are lower than GR-STY and TP-STY in both",
     why={
-        "not reproduced": "no scheduler differs from another for certain; the weaker sentence of the conclusion, "
-        "that these controls are not impacted, agrees with that",
-        "partly": "one comparison of twenty-four holds, about what chance gives; with OLIA the same comparison has the "
-        "opposite sign",
+        "not reproduced": "of {findings} differences {lower} are certainly lower, {higher} certainly higher, and "
+        "{same} do not matter, as the weaker sentence of the conclusion says: these controls are not impacted",
+        "partly": "of {findings} differences {lower} are certainly lower, {higher} certainly higher, and {same} do not "
+        "matter",
     },
 )
 def s3(study: Study) -> Found:
@@ -158,19 +156,22 @@ def s3(study: Study) -> Found:
     criterion="in every scenario and for every control GR-STY is lower than TP-STY, TP-STY lower than TR-STY, TR-STY "
     "like DFT",
     why={
-        "partly": "TR-STY is like DFT everywhere, but so are GR-STY and TP-STY: with every window full, data goes "
-        "where the last acknowledgment made room, and the path changes at almost every second packet whatever the "
-        "scheduler"
+        "partly": "TR-STY is like DFT in {alike} of {conditions} conditions, and GR-STY has certainly fewer switches "
+        "than TP-STY in {fewer}: with every window full, data goes where the last acknowledgment made room, whatever "
+        "the scheduler"
     },
 )
 def s4(study: Study) -> Found:
     """In the order of the claim."""
+    fewest, close = list[Finding](), list[Finding]()
     for scenario in SCENARIOS:
         for control in CONTROLS:
             gr, tp, tr, dft = (case(scenario, control, scheduler) for scheduler in (GR, TP, TR, DFT))
-            yield lower(study, control, gr, tp, SWITCHES)
-            yield lower(study, control, tp, tr, SWITCHES)
-            yield alike(study, control, tr, dft, SWITCHES)
+            fewest.append(lower(study, control, gr, tp, SWITCHES))
+            close.append(alike(study, control, tr, dft, SWITCHES))
+            yield from (fewest[-1], lower(study, control, tp, tr, SWITCHES), close[-1])
+    yield from tally("alike", "conditions", close)
+    yield from tally("fewer", "conditions", fewest)
 
 
 @claim(
@@ -179,9 +180,9 @@ def s4(study: Study) -> Found:
     criterion="in more than 5 % of the comparisons another scheduler is lower than it in underflows or discards, "
     "twice what chance gives",
     why={
-        "reproduced": "four comparisons of seventy-two, hardly more than chance gives, and with no other variant of "
-        "the assumptions",
-        "not reproduced": "neither switches nor quality differ between schedulers by more than chance",
+        "reproduced": "{better} of {comparisons} comparisons, more than {chance:.1f}, which is twice what chance gives",
+        "not reproduced": "{better} of {comparisons} comparisons, no more than {chance:.1f}, which is twice what "
+        "chance gives",
     },
 )
 def s5(study: Study) -> Found:
@@ -198,7 +199,11 @@ def s5(study: Study) -> Found:
     better = [each for each in comparisons if each.outcome == Outcome.HOLDS]
     example = f", such as {better[0].text}" if better else ""
     text = f"{len(better)} of {len(comparisons)} comparisons{example}"
-    yield Finding(text, holds(len(better) > BY_CHANCE * len(comparisons)))
+    chance = BY_CHANCE * len(comparisons)
+    yield Finding(text, more_than([each.decision for each in comparisons], chance))
+    yield Value("better", len(better))
+    yield Value("comparisons", len(comparisons))
+    yield Value("chance", chance)
 
 
 def points(difference: Interval) -> str:
@@ -219,31 +224,36 @@ def moved(study: Study, control: str, scheduler: str, path: int) -> Array:
     criterion="flow 1's share is the largest under DFT; under each sticky scheduler it is lower and flow 3's higher, "
     "more so for LIA and OLIA than for Cubic and Compound; retransmissions are lower than under DFT",
     why={
-        "partly": "flow 1 is favoured under DFT, by {least:.0f} to {most:.0f} points, but no sticky scheduler moves "
-        "traffic, for the reason given for S4"
+        "partly": "under DFT flow 1 has {least:.0f} to {most:.0f} points more than the others; sticky schedulers move "
+        "traffic from flow 1 to flow 3 in {moved} of {places} conditions, for the reason given for S4"
     },
 )
 def s6(study: Study) -> Found:
     """The shares under DFT, what moves, and where it moves more."""
-    favour: list[float] = []
+    favour, shifts = list[float](), list[Decision]()
     for control in CONTROLS:
         dft = case(BASE, control, DFT)
         for other in (1, 2):
-            difference = paired(study.values(dft, share(0)), study.values(dft, share(other)))
+            difference = study.interval(study.values(dft, share(0)) - study.values(dft, share(other)))
             favour.append(difference.estimate * 100)
             text = f"{control} under DFT, share of flow 1 − flow {other + 1}: {points(difference)}"
-            yield Finding(text, above_threshold(difference, 0.0))
+            yield Finding(text, is_higher(difference, margin(study, dft, share(other))))
         for scheduler in STICKY:
-            first, third = (mean(moved(study, control, scheduler, path)) for path in (0, 2))
+            first, third = (study.interval(moved(study, control, scheduler, path)) for path in (0, 2))
             text = f"{control} {scheduler}: flow 1 {points(first)}, flow 3 {points(third)}"
-            yield Finding(text, below_threshold(first, 0.0) & above_threshold(third, 0.0))
+            away = is_lower(first, margin(study, dft, share(0)))
+            shifts.append(away & is_higher(third, margin(study, dft, share(2))))
+            yield Finding(text, shifts[-1])
             yield lower(study, control, case(BASE, control, scheduler), dft, RETRANSMISSIONS)
     for coupled in ("lia", "olia"):
         for plain in ("cubic", "compound"):
             for scheduler in STICKY:
-                gain = paired(moved(study, coupled, scheduler, 2), moved(study, plain, scheduler, 2))
+                gain = study.interval(moved(study, coupled, scheduler, 2) - moved(study, plain, scheduler, 2))
                 text = f"{scheduler}, gain of flow 3, {coupled} − {plain}: {points(gain)}"
-                yield Finding(text, above_threshold(gain, 0.0))
+                # A gain may be nothing; what it is a part of is the flow's share.
+                yield Finding(text, is_higher(gain, margin(study, case(BASE, plain, DFT), share(2))))
+    yield Value("moved", sum(each.outcome is Outcome.HOLDS for each in shifts))
+    yield Value("places", len(shifts))
     yield Value("least", min(favour))
     yield Value("most", max(favour))
 
@@ -284,13 +294,19 @@ def coupled_alike(study: Study, scenario: str) -> Iterator[Finding]:
     "3p-50: Cubic and Compound improve under TR-STY; LIA and OLIA are alike under all schedulers",
     criterion="TR-STY is lower than DFT in both for the first two; each sticky scheduler is like DFT in both for the "
     "others",
-    why={"partly": "LIA and OLIA are alike under all schedulers, but so are Cubic and Compound"},
+    why={
+        "partly": "LIA and OLIA are alike under all schedulers in {alike} of {coupled} comparisons; Cubic and "
+        "Compound improve under TR-STY in {better} of {uncoupled}"
+    },
 )
 def s8(study: Study) -> Found:
     """Two that improve, two that do not change."""
-    for control in ("cubic", "compound"):
-        yield from both(lower, study, control, case(LOSSY, control, TR), case(LOSSY, control, DFT))
-    yield from coupled_alike(study, LOSSY)
+    controls = ("cubic", "compound")
+    gains = [f for c in controls for f in both(lower, study, c, case(LOSSY, c, TR), case(LOSSY, c, DFT))]
+    coupled = list(coupled_alike(study, LOSSY))
+    yield from (*gains, *coupled)
+    yield from tally("alike", "coupled", coupled)
+    yield from tally("better", "uncoupled", gains)
 
 
 @claim(
@@ -298,22 +314,26 @@ def s8(study: Study) -> Found:
     "3p-150: the improvement is smaller than in 3p-50; LIA and OLIA alike under all schedulers",
     criterion="DFT − TR-STY of Cubic and Compound is lower than in 3p-50 in both; LIA and OLIA as in S8",
     why={
-        "partly": "LIA and OLIA are alike under all schedulers; Cubic and Compound do not improve in 3p-50, so the "
-        "improvement cannot be smaller in 3p-150"
+        "partly": "LIA and OLIA are alike under all schedulers in {alike} of {coupled} comparisons; the improvement "
+        "of Cubic and Compound is certainly smaller in {better} of {uncoupled}"
     },
 )
 def s9(study: Study) -> Found:
     """The gains of two networks."""
+    gains = list[Finding]()
     for control in ("cubic", "compound"):
         for metric in QUALITY:
             of_long, of_lossy = (
                 study.values(case(scenario, control, DFT), metric) - study.values(case(scenario, control, TR), metric)
                 for scenario in (LONG, LOSSY)
             )
-            d = paired(of_long, of_lossy)
-            words = f"{d.estimate:.1f} ± {d.half_width:.1f}"
-            yield Finding(f"{control} {metric.name}, gain in 3p-150 − in 3p-50: {words}", below_threshold(d, 0.0))
-    yield from coupled_alike(study, LONG)
+            d = study.interval(of_long - of_lossy)
+            text = f"{control} {metric.name}, gain in 3p-150 − in 3p-50: {d.estimate:.1f} ± {d.half_width:.1f}"
+            gains.append(Finding(text, is_lower(d, margin(study, case(LOSSY, control, DFT), metric))))
+    coupled = list(coupled_alike(study, LONG))
+    yield from (*gains, *coupled)
+    yield from tally("alike", "coupled", coupled)
+    yield from tally("better", "uncoupled", gains)
 
 
 UNDERFLOW_AREA = Metric("underflow", "switch_areas.underflow")
@@ -332,9 +352,9 @@ def areas(study: Study, metric: Metric, scenario: str, control: str) -> Array:
     "switch i→j: underflow is likelier when rtt_i λ_i < rtt_j λ_r; discard when F_i < (F − F_i) λ_i/λ_j + rtt_j λ_i",
     criterion="the mean area under the ROC curve of each condition is above 0.7 for certain",
     why={
-        "not reproduced": "an underflow is caused by seconds in which the video needs more than all paths carry, and "
-        "there are some two hundred switches in each second; the discard condition predicts a little, because it "
-        "counts the bytes that are left of the picture"
+        "not reproduced": "the areas are {underflow:.2f} and {discard:.2f}: an underflow is caused by seconds in "
+        "which the video needs more than all paths carry, and each such second has many switches; the condition for "
+        "discards counts the bytes that are left of the picture"
     },
     plan="switches",
 )
@@ -343,9 +363,10 @@ def s10(study: Study) -> Found:
     for metric in (UNDERFLOW_AREA, DISCARD_AREA):
         values = np.concatenate([areas(study, metric, scenario, c) for scenario in SCENARIOS for c in CONTROLS])
         if not len(values):
-            yield Finding(f"{metric.name}: no case", Outcome.UNDECIDED)
+            yield Finding(f"{metric.name}: no case", Decision(Outcome.UNDECIDED, math.inf))
             continue
-        area = mean(values)
+        area = study.interval(values)
+        yield Value(metric.name, area.estimate)
         text = f"{metric.name}: area {area.estimate:.3f} ± {area.half_width:.3f} over {len(values)} sessions"
         yield Finding(text, above_threshold(area, USEFUL))
 
@@ -356,26 +377,37 @@ def s10(study: Study) -> Found:
     criterion="in every scenario, for more than half of the controls, some sticky scheduler is lower than DFT in "
     "underflows or discards and not higher in the other",
     why={
-        "not reproduced": "in these three scenarios the paths are the bottleneck, and then a scheduler decides little"
+        "not reproduced": "in {improving} of {conditions} conditions some sticky scheduler improves for certain: the "
+        "paths are the bottleneck, and then a scheduler decides little"
     },
 )
 def s11(study: Study) -> Found:
     """Every scenario."""
+    improving = 0
     for scenario in SCENARIOS:
-        improved = [
-            control
-            for control in CONTROLS
-            if any(improves(study, case(scenario, control, s), case(scenario, control, DFT)) for s in STICKY)
-        ]
+        found = {control: improves(study, scenario, control) for control in CONTROLS}
+        improved = [control for control, each in found.items() if each.outcome is Outcome.HOLDS]
+        improving += len(improved)
         which = f" ({', '.join(improved)})" if improved else ""
         text = f"{scenario}: {len(improved)} of {len(CONTROLS)} controls improve{which}"
-        yield Finding(text, holds(len(improved) > len(CONTROLS) / 2))
+        yield Finding(text, more_than(list(found.values()), len(CONTROLS) / 2))
+    yield Value("improving", improving)
+    yield Value("conditions", len(SCENARIOS) * len(CONTROLS))
 
 
-def improves(study: Study, first: Case, second: Case) -> bool:
-    """Lower in one measure, and not certainly higher in the other."""
-    underflows, discards = (study.difference(first, second, metric) for metric in QUALITY)
-    return (underflows.high < 0 and discards.low <= 0) or (discards.high < 0 and underflows.low <= 0)
+def improves(study: Study, scenario: str, control: str) -> Decision:
+    """Some sticky scheduler is lower than DFT in one measure, and not certainly higher in the other."""
+    dft = case(scenario, control, DFT)
+    some = Decision(Outcome.FAILS)
+    for scheduler in STICKY:
+        found = []
+        for metric in QUALITY:
+            difference = study.difference(case(scenario, control, scheduler), dft, metric)
+            found.append(is_lower(difference, margin(study, dft, metric)))
+        for less, other in (found, found[::-1]):
+            if other.relation is not Relation.HIGHER:
+                some |= less
+    return some
 
 
 @table("switches", "The conditions of S10 as predictors")
