@@ -99,6 +99,19 @@ def test_a_part_of_a_link_is_named_in_its_file_and_in_its_line_of_the_registry(p
         assert found - {ROOT / "crates/network/src/lib.rs"} == {folder / "mod.rs", folder / f"{file}.rs"}, kind
 
 
+def test_metrics_are_folded_in_one_crate() -> None:
+    """Below `observation` a type of metrics would be a second place where events become numbers."""
+    metrics = re.compile(r"pub struct \w+(?:Metrics|Report)\b")
+    having = {
+        crate
+        for crate in CRATES
+        for path in (ROOT / "crates" / crate / "src").rglob("*.rs")
+        if metrics.search(path.read_text())
+    }
+    assert "observation" in having
+    assert not {crate for crate in having if layer(crate) < layer("observation")}
+
+
 # As `too-many-lines-threshold` in clippy.toml; here with documentation and empty lines.
 LONGEST_FUNCTION = 60
 

@@ -1,7 +1,6 @@
 //! A stream and a host for tests: bytes arrive at given times, timeouts are handled when due.
 
-use crate::players::Player;
-use crate::stream::Stream;
+use crate::{Player, Stream};
 use anabranch_events::PlayerEvent;
 use anabranch_units::{Duration, Instant};
 

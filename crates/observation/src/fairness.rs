@@ -1,7 +1,7 @@
 //! How evenly viewers fared who watched at the same time.
 
+use crate::folds::DashReport;
 use crate::metrics::SessionMetrics;
-use anabranch_media::DashReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

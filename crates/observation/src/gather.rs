@@ -2,13 +2,13 @@
 
 use crate::capacity;
 use crate::fairness::Fairness;
+use crate::folds::PathLabel;
 use crate::marks::marks;
 use crate::metrics::{Ended, Engine, LinkMetrics, Metrics, Outcome, QueueDelay, SCHEMA};
 use crate::observer::{Ending, Observer};
 use crate::recording::Recording;
 use crate::table::{EventRow, tabulate};
 use anabranch_events::DropCause;
-use anabranch_media::PathLabel;
 use anabranch_network::{Count, Histogram, Stats};
 use anabranch_scenario::{Path, Scenario};
 use anabranch_units::{Duration, Instant, LinkDirection};

@@ -2,10 +2,11 @@
 
 use crate::fairness::Fairness;
 use crate::finite;
+use crate::folds::{DashReport, DownloadReport, ForecastCounts, TransportReport, ViewerReport};
+use crate::group;
 use crate::live::LiveFacts;
 use crate::recording::Recording;
 use crate::table::EventColumns;
-use anabranch_media::{DashReport, DownloadReport, ForecastCounts, TransportReport, ViewerReport, group};
 use anabranch_units::LinkDirection;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};

@@ -1,13 +1,15 @@
 //! What one session says, folded into metrics while it is said, and stored only where somebody asked for it.
 
+use crate::folds::{
+    DashMetrics, DeliveryGaps, Downloads, PathLabel, SenderCounts, SwitchPredictor, TransportMetrics, TransportReport,
+    ViewerMetrics,
+};
 use crate::metrics::{Ended, SessionMetrics};
+use crate::observed::Observed;
 use crate::recording::{Recorder, SessionRecording};
 use crate::table::EventRow;
 use anabranch_events::{Log, Note, PlayerEvent, TransportEvent};
-use anabranch_media::{
-    Content, DashMetrics, DeliveryGaps, Downloads, Observed, PathLabel, RESPONSE_HEADER_BYTES, SenderCounts,
-    SwitchPredictor, TransportMetrics, TransportReport, ViewerMetrics,
-};
+use anabranch_media::{Content, RESPONSE_HEADER_BYTES};
 use anabranch_scenario::MOST_RECORDED;
 use anabranch_scenario::{FlowPlan, Scenario};
 use anabranch_units::{Duration, Instant, LinkDirection, PathId, SubflowId};
@@ -134,8 +136,8 @@ impl Observer {
             downloads: flow.content.playing_time().is_none().then(Downloads::default),
             gaps: DeliveryGaps::default(),
             goal: Goal::of(flow),
-            dash: video.clone().map(|video| DashMetrics::new(flow.start, video, flow.statistics)),
-            transport: TransportMetrics::new(flow.start, &events).observing(observed).within(flow.statistics.window),
+            dash: video.clone().map(|video| DashMetrics::new(flow.start, video, flow.statistics.clone())),
+            transport: TransportMetrics::new(flow.start, &events).observing(observed).within(flow.statistics.window()),
             predictor,
             recorder: recorded.then(|| recorder().of(video)),
             subflow_paths: Vec::new(),

@@ -1,6 +1,6 @@
 //! What a picture of the run needs: columns sampled at the scenario's interval, and lists of what happened when.
 
-use anabranch_media::SwitchForecast;
+use crate::folds::SwitchForecast;
 use anabranch_media::content::DashVideo;
 use anabranch_units::{Duration, Instant};
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! Events as a table of columns, for files and for analysis.
 
+use crate::folds::SwitchForecast;
 use anabranch_events::{DropCause, Forecast, LinkEvent, Note, PlayerEvent, TransportEvent};
-use anabranch_media::SwitchForecast;
 use anabranch_units::{Duration, Instant};
 use serde::Serialize;
 

@@ -4,8 +4,8 @@ use crate::InputError;
 use crate::scenario::Scenario;
 use anabranch_events::PlayerEvent;
 use anabranch_media::content::{DashVideo, Mpd, MpdSelection};
-use anabranch_media::{DashMetrics, DashMetricsOptions, DashReport, ViewerMetrics, ViewerReport};
 use anabranch_observation::check_finite;
+use anabranch_observation::{DashMetrics, DashReport, ViewerMetrics, ViewerReport};
 use anabranch_scenario::Statistics;
 use anabranch_units::{Duration, Instant};
 use pyo3::prelude::*;
@@ -46,12 +46,10 @@ pub fn viewer_report(
 ) -> PyResult<Viewed> {
     let video = mpd.map(|(file, text)| read_video(&file, &text)).transpose()?;
     let sessions = scenario.as_ref().map_or(&[][..], |scenario| &scenario.0.sessions);
-    let options = sessions.first().map_or_else(DashMetricsOptions::default, |session| {
-        session.statistics.as_ref().map(Statistics::options).unwrap_or_default()
-    });
+    let statistics: Statistics = sessions.first().and_then(|session| session.statistics.clone()).unwrap_or_default();
     let mut viewer = ViewerMetrics::new(Instant::ZERO);
     let representations = video.as_ref().map_or(usize::MAX, |video| video.representations().len());
-    let mut dash = video.map(|video| DashMetrics::new(Instant::ZERO, Arc::new(video), options));
+    let mut dash = video.map(|video| DashMetrics::new(Instant::ZERO, Arc::new(video), statistics));
     let mut last = Instant::ZERO;
     for (at_s, kind, numbers) in &events {
         let at = instant(*at_s)?;

@@ -1,9 +1,7 @@
 //! The connections of a scenario with their endpoints' configurations and players, for whatever engine runs them.
 
 use crate::schema::{Bulk, Player as PlayerSpec, Scenario, Session, Statistics, Traffic, Video};
-use anabranch_media::{
-    Content, DashMetricsOptions, Exchanges, FileOptions, PLAYERS, Player, PlayerOptions, PlayerSetup,
-};
+use anabranch_media::{Content, Exchanges, FileOptions, PLAYERS, Player, PlayerOptions, PlayerSetup};
 use anabranch_network::Streams;
 use anabranch_segment::{BASE_HEADER_LEN, DataSeq, Dss, Mapping, TIMESTAMPS_LEN};
 use anabranch_stack::connection::{Config, PathConfig, Protocol, Transport};
@@ -35,7 +33,7 @@ pub struct FlowPlan {
     /// What the server knows about its application.
     pub hints: Hints,
     /// What is measured of a DASH video, and when.
-    pub statistics: DashMetricsOptions,
+    pub statistics: Statistics,
     /// Payload of a full segment on the first path, in bytes.
     pub full_payload: u32,
     /// Whether the run waits for its end; cross traffic is not waited for.
@@ -69,13 +67,13 @@ impl Planner<'_> {
     fn add_session(&mut self, session: &Session) {
         let content = session.video.content();
         let (paths, transport) = (self.scenario.paths_of(session), self.scenario.transport_of(session));
-        let statistics = session.statistics.as_ref().map(Statistics::options).unwrap_or_default();
+        let statistics = session.statistics.clone().unwrap_or_default();
         for start in session.starts.earliest() {
             let name = format!("session {}", self.flows.len());
             let start = self.begin(&name, start, session.starts.start_spread);
             let hints = Hints { consumption_rate: session.video.rate(), message_end: None };
             let part = Part { name, start, paths: &paths, transport, hints, awaited: true };
-            self.add(&part, &session.player, content.clone(), statistics);
+            self.add(&part, &session.player, content.clone(), statistics.clone());
         }
     }
 
@@ -96,7 +94,7 @@ impl Planner<'_> {
             let paths = [self.scenario.path_position(&traffic.path)];
             let hints = Hints::default();
             let part = Part { name, start, paths: &paths, transport: &transport, hints, awaited: false };
-            self.add(&part, &player, content, DashMetricsOptions::default());
+            self.add(&part, &player, content, Statistics::default());
         }
     }
 
@@ -106,7 +104,7 @@ impl Planner<'_> {
         Instant::ZERO + start + Duration::from_nanos(draws.random_range(0..=spread.as_nanos()))
     }
 
-    fn add(&mut self, part: &Part<'_>, player: &PlayerSpec, content: Content, statistics: DashMetricsOptions) {
+    fn add(&mut self, part: &Part<'_>, player: &PlayerSpec, content: Content, statistics: Statistics) {
         let exchanges = Exchanges::new();
         let entry = PLAYERS.find(&player.kind).expect("the scenario's players were checked");
         let setup = PlayerSetup { content, exchanges: exchanges.clone(), options: player.options.clone() };

@@ -10,7 +10,7 @@ use crate::sockopt::unacknowledged;
 use anabranch_events::{Log, TransportEvent};
 use anabranch_live::testnet::Family;
 use anabranch_live::{Application, Netns, Progress};
-use anabranch_media::SenderCounts;
+use anabranch_observation::SenderCounts;
 use anabranch_units::{Duration, Instant, PathId, SubflowId};
 use socket2::{SockAddr, Socket};
 use std::io::{self, Read, Write};

@@ -1,6 +1,6 @@
 //! Runs of scenarios, and their results in the terms of the laws.
 
-use anabranch_media::SubflowReport;
+use anabranch_observation::SubflowReport;
 use anabranch_observation::{Column, EventColumns, Metrics, Outcome, PathRecording, SessionMetrics};
 use anabranch_scenario::load;
 use anabranch_sim::{RunOptions, run};

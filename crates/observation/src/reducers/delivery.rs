@@ -1,7 +1,7 @@
 //! How media segments were delivered.
 
 use super::{Number, Observed, mean};
-use anabranch_media::MediaSegmentReport;
+use crate::folds::MediaSegmentReport;
 use anabranch_scenario::Video;
 
 /// Of a DASH video; none where no media segment came.

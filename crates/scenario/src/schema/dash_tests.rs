@@ -1,9 +1,9 @@
 use super::tables::{Dash, Scenario, Statistics, Video};
 use crate::error::Error;
 use crate::load;
+use anabranch_media::PlayerOptions;
 use anabranch_media::abr::Strategy;
 use anabranch_media::content::{Resolution, SegmentVariation, find_ladder};
-use anabranch_media::{DashMetricsOptions, PlayerOptions};
 use anabranch_units::Duration;
 
 /// A scenario whose session has these lines; they begin in line 6.
@@ -128,10 +128,10 @@ fn what_a_player_is_told_is_written_and_read_again() {
     let options: &PlayerOptions = &session.player.options;
     assert_eq!(options.dash.max_resolution, Some(Resolution { width: 854, height: 480 }));
     assert_eq!(options.dash.rule.strategy, Some(Strategy::Throughput));
-    let statistics = session.statistics.as_ref().map(Statistics::options).unwrap();
-    assert_eq!(statistics.window, Some((Duration::from_secs(10), Duration::from_secs(90))));
-    assert_eq!((statistics.linear.switch, statistics.linear.stall), (3.0, 3_000.0));
-    assert_eq!((statistics.log.stall, statistics.log.startup), (1.5, 0.0));
+    let statistics = session.statistics.as_ref().unwrap();
+    assert_eq!(statistics.window(), Some((Duration::from_secs(10), Duration::from_secs(90))));
+    assert_eq!((statistics.switch_penalty, statistics.stall_penalty), (3.0, 3_000.0));
+    assert_eq!((statistics.log_stall_penalty, statistics.log_startup_penalty), (1.5, 0.0));
     let others = [
         "kind = \"bba-0\", buffer = \"100 s\"",
         "kind = \"bola\", finite = false, buffer = \"20 s\"",
@@ -152,5 +152,5 @@ fn without_a_word_dash_js_5_plays() {
     assert_eq!(scenario.sessions[0].player.kind, "dash.js-5");
     assert_eq!(scenario.sessions[0].statistics, None, "nothing is said of them");
     let spelt = with("video = { kind = \"dash\", ladder = \"bbb-1s\" }\nstatistics = { }").unwrap();
-    assert_eq!(spelt.sessions[0].statistics.as_ref().map(Statistics::options), Some(DashMetricsOptions::default()));
+    assert_eq!(spelt.sessions[0].statistics, Some(Statistics::default()));
 }

@@ -116,7 +116,7 @@ fn shipped(name: &str, overrides: &[(&str, &str)]) -> Metrics {
 /// Means over the media segments of the total wait, and of that for other subflows.
 fn waits(session: &SessionMetrics) -> (f64, f64) {
     let list = &session.dash().unwrap().media_segments;
-    let mean = |of: fn(&anabranch_media::MediaSegmentReport) -> Option<f64>| {
+    let mean = |of: fn(&anabranch_observation::MediaSegmentReport) -> Option<f64>| {
         list.iter().map(|segment| of(segment).unwrap()).sum::<f64>() / list.len() as f64
     };
     (mean(|s| s.reorder_wait_s), mean(|s| s.reorder_wait_across_s))

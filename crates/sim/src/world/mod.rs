@@ -18,8 +18,8 @@ mod tests;
 
 use agenda::Agenda;
 use anabranch_events::{Log, TransportEvent};
-use anabranch_media::Observed;
 use anabranch_network::Change;
+use anabranch_observation::Observed;
 use anabranch_observation::{
     Ended, Engine, EventRow, Facts, Keep, Outcome, Over, Waiting, gather, is_stuck, link_metrics, observers,
 };

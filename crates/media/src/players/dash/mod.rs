@@ -28,8 +28,6 @@ mod playback;
 mod profile;
 mod request;
 mod scheduler;
-#[cfg(test)]
-mod tests;
 
 pub use domain::outside_domain;
 pub use options::{DashOptions, GiveUp};

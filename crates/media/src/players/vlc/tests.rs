@@ -6,8 +6,8 @@
 use super::*;
 use crate::frames::FrameRate;
 use crate::http::RESPONSE_HEADER_BYTES;
-use crate::metrics::{ViewerMetrics, ViewerReport};
 use crate::testing::{Pipe, at_ms, ms, steady, watch};
+use anabranch_observation::{ViewerMetrics, ViewerReport};
 use proptest::prelude::*;
 
 /// Everything before the first picture.

@@ -4,7 +4,6 @@ use super::named::Named;
 use super::player::Player;
 use super::starts::{Started, Starts};
 use super::video::Video;
-use anabranch_media::{DashMetricsOptions, QoeWeights};
 use anabranch_stack::connection::{Choice, Transport, congestion_control_schema};
 use anabranch_units::{Bytes, Duration, text};
 use schemars::JsonSchema;
@@ -115,36 +114,25 @@ fn price<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Er
 
 impl Default for Statistics {
     fn default() -> Self {
-        let DashMetricsOptions { linear, log, .. } = DashMetricsOptions::default();
         Statistics {
             from: Duration::ZERO,
             to: None,
-            switch_penalty: linear.switch,
-            stall_penalty: linear.stall,
-            startup_penalty: linear.startup,
-            log_switch_penalty: log.switch,
-            log_stall_penalty: log.stall,
-            log_startup_penalty: log.startup,
+            // Yin et al., SIGCOMM 2015, section 7.1, "balanced": for a quality in kbit/s.
+            switch_penalty: 1.0,
+            stall_penalty: 3_000.0,
+            startup_penalty: 3_000.0,
+            // QoE_log of Pensieve (SIGCOMM 2017), which has no price of the start-up.
+            log_switch_penalty: 1.0,
+            log_stall_penalty: 2.66,
+            log_startup_penalty: 0.0,
         }
     }
 }
 
 impl Statistics {
-    /// As the metrics take it.
-    pub fn options(&self) -> DashMetricsOptions {
-        DashMetricsOptions {
-            window: self.to.map(|to| (self.from, to)),
-            linear: QoeWeights {
-                switch: self.switch_penalty,
-                stall: self.stall_penalty,
-                startup: self.startup_penalty,
-            },
-            log: QoeWeights {
-                switch: self.log_switch_penalty,
-                stall: self.log_stall_penalty,
-                startup: self.log_startup_penalty,
-            },
-        }
+    /// From when until when, since the session's start; none: all of it.
+    pub fn window(&self) -> Option<(Duration, Duration)> {
+        self.to.map(|to| (self.from, to))
     }
 }
 

@@ -1,8 +1,9 @@
 //! Invariants of every session, on every network.
 
 use super::*;
-use crate::players::GiveUp;
-use crate::{DashMetrics, DashMetricsOptions};
+use anabranch_media::GiveUp;
+use anabranch_observation::DashMetrics;
+use anabranch_scenario::Statistics;
 use anabranch_units::Bandwidth;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -143,8 +144,8 @@ fn check_levels(session: &Session, video: &DashVideo) -> Result<(), TestCaseErro
 }
 
 /// Two folds of the same events agree.
-fn check_metrics(session: &Session, video: &DashVideo, viewer: &crate::ViewerReport) -> Result<(), TestCaseError> {
-    let mut metrics = DashMetrics::new(Instant::ZERO, Arc::new(video.clone()), DashMetricsOptions::default());
+fn check_metrics(session: &Session, video: &DashVideo, viewer: &ViewerReport) -> Result<(), TestCaseError> {
+    let mut metrics = DashMetrics::new(Instant::ZERO, Arc::new(video.clone()), Statistics::default());
     session.events.iter().for_each(|(at, event)| metrics.observe(*at, event));
     let report = metrics.finish(session.end);
     let ratio = viewer.stall_s / (viewer.stall_s + viewer.played_s);
@@ -198,7 +199,7 @@ proptest! {
 
 #[test]
 fn the_same_session_emits_the_same_events() {
-    let video = crate::content::find_ladder("bbb-2s").unwrap().video(Some(Duration::from_secs(100))).unwrap();
+    let video = anabranch_media::content::find_ladder("bbb-2s").unwrap().video(Some(Duration::from_secs(100))).unwrap();
     let link = Link::constant(3_000_000, 20).then(20_000, 200_000).then(50_000, 2_000_000);
     for name in DASH_PLAYERS {
         let events = || run(name, &video, DashOptions::default(), &link, 400_000).events;

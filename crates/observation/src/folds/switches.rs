@@ -14,8 +14,8 @@
 //! Ours: F_i counts back to the picture's begin or to the previous switch of new data, whichever is later; with three
 //! paths a picture may have begun on a third one.
 
-use crate::frames::FrameTable;
 use anabranch_events::TransportEvent;
+use anabranch_media::FrameTable;
 use anabranch_units::{Bandwidth, Duration, Instant, SubflowId};
 use std::sync::Arc;
 
@@ -160,8 +160,8 @@ fn bits(time: Duration, rate: Bandwidth) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frames::FrameRate;
     use crate::testing::{at_ms, ms};
+    use anabranch_media::FrameRate;
 
     /// 25 pictures a second of ten 1000-byte packets: 2 Mb/s, 250 packets a second; the file begins at 300.
     fn predictor() -> SwitchPredictor {

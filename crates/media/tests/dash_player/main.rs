@@ -1,20 +1,21 @@
-//! Whole sessions on an ideal network.
+//! Whole sessions of DASH players on an ideal network.
 
 mod audio;
 mod dialogues;
 mod link;
 mod properties;
+#[allow(dead_code, reason = "other tests use the rest of it")]
+#[path = "../../src/testing.rs"]
+mod testing;
 
-use super::super::{Content, PLAYERS, Player, PlayerOptions, PlayerSetup};
-use super::DashOptions;
-use crate::content::{DashVideo, Representation, Resolution};
-use crate::http::Exchanges;
-use crate::metrics::ViewerMetrics;
-use crate::testing::at_ms;
 use anabranch_events::PlayerEvent;
+use anabranch_media::content::{DashVideo, Representation, Resolution};
+use anabranch_media::{Content, DashOptions, Exchanges, PLAYERS, Player, PlayerOptions, PlayerSetup, Stream};
+use anabranch_observation::{ViewerMetrics, ViewerReport};
 use anabranch_units::{Duration, Instant};
 use link::{Link, play};
 use std::sync::Arc;
+use testing::at_ms;
 
 const DASH_PLAYERS: [&str; 8] =
     ["dash.js-2.2", "dash.js-2.9", "dash.js-5", "bba-0", "bola", "robust-mpc", "rate", "fixed"];
@@ -96,7 +97,7 @@ impl Session {
         })
     }
 
-    fn viewer(&self) -> crate::metrics::ViewerReport {
+    fn viewer(&self) -> ViewerReport {
         let mut metrics = ViewerMetrics::new(Instant::ZERO);
         self.events.iter().for_each(|(at, event)| metrics.observe(*at, event));
         metrics.finish(self.end)

@@ -1,8 +1,8 @@
 //! Audio beside the video.
 
 use super::*;
-use crate::content::find_ladder;
-use crate::players::GiveUp;
+use anabranch_media::GiveUp;
+use anabranch_media::content::find_ladder;
 use anabranch_units::Bandwidth;
 
 const INIT: u64 = 672;

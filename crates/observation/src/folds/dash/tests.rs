@@ -1,6 +1,6 @@
 use super::*;
-use crate::content::Representation;
 use crate::testing::{at_ms, ms};
+use anabranch_media::content::Representation;
 
 /// 1 s segments at 100 and 500 kbit/s (320x240), 2000 kbit/s (1280x720).
 fn video(known: bool) -> Arc<DashVideo> {
@@ -29,14 +29,14 @@ const STORY: [(u64, PlayerEvent); 8] = [
     (8_000, PlayerEvent::PlaybackEnded),
 ];
 
-fn fold(events: &[(u64, PlayerEvent)], options: DashMetricsOptions, known: bool) -> DashMetrics {
-    let mut metrics = DashMetrics::new(at_ms(1_000), video(known), options);
+fn fold(events: &[(u64, PlayerEvent)], statistics: Statistics, known: bool) -> DashMetrics {
+    let mut metrics = DashMetrics::new(at_ms(1_000), video(known), statistics);
     events.iter().for_each(|(at, event)| metrics.observe(at_ms(*at), event));
     metrics
 }
 
 fn report(events: &[(u64, PlayerEvent)]) -> DashReport {
-    fold(events, DashMetricsOptions::default(), true).finish(at_ms(60_000))
+    fold(events, Statistics::default(), true).finish(at_ms(60_000))
 }
 
 #[test]
@@ -60,8 +60,8 @@ fn the_whole_session_is_measured() {
 #[test]
 fn a_window_cuts_pieces_switches_and_the_start() {
     // From 3.5 s to 7.5 s of the clock.
-    let options = DashMetricsOptions { window: Some((ms(2_500), ms(6_500))), ..DashMetricsOptions::default() };
-    let report = fold(&STORY, options, true).finish(at_ms(60_000));
+    let statistics = Statistics { from: ms(2_500), to: Some(ms(6_500)), ..Statistics::default() };
+    let report = fold(&STORY, statistics, true).finish(at_ms(60_000));
     assert_eq!(report.statistics_window_s, Some((2.5, 6.5)));
     // 500 for 1.5 s, 2000 for 0.5 s.
     assert_eq!(report.mean_bitrate_bps, Some(875_000.0));
@@ -74,16 +74,16 @@ fn a_window_cuts_pieces_switches_and_the_start() {
 
 #[test]
 fn weights_are_prices() {
-    let linear = QoeWeights { switch: 3.0, stall: 10.0, startup: 7.0 };
-    let options = DashMetricsOptions { linear, ..DashMetricsOptions::default() };
-    assert_eq!(fold(&STORY, options, true).finish(at_ms(9_000)).qoe_linear, 3_100.0 - 5_700.0 - 20.0 - 7.0);
+    let statistics =
+        Statistics { switch_penalty: 3.0, stall_penalty: 10.0, startup_penalty: 7.0, ..Statistics::default() };
+    assert_eq!(fold(&STORY, statistics, true).finish(at_ms(9_000)).qoe_linear, 3_100.0 - 5_700.0 - 20.0 - 7.0);
 }
 
 #[test]
 fn a_run_may_be_cut_off_anywhere() {
     let cut = |until: u64| {
         let seen: Vec<_> = STORY.into_iter().filter(|(at, _)| *at <= until).collect();
-        fold(&seen, DashMetricsOptions::default(), true).finish(at_ms(until))
+        fold(&seen, Statistics::default(), true).finish(at_ms(until))
     };
     let before = cut(1_500);
     assert_eq!((before.mean_bitrate_bps, before.time_on_high_quality, before.qoe_linear), (None, None, 0.0));
@@ -92,13 +92,13 @@ fn a_run_may_be_cut_off_anywhere() {
     let stalled = cut(6_000);
     assert_eq!(stalled.stall_ratio, 0.25);
     assert_eq!(stalled.mean_bitrate_bps, Some(1_100_000.0 / 3.0));
-    let open = fold(&STORY[..5], DashMetricsOptions::default(), true);
+    let open = fold(&STORY[..5], Statistics::default(), true);
     assert_eq!(open.finish(at_ms(6_000)), open.finish(at_ms(6_000)), "asking changes nothing");
 }
 
 #[test]
 fn unknown_resolutions_are_not_guessed() {
-    let report = fold(&STORY, DashMetricsOptions::default(), false).finish(at_ms(9_000));
+    let report = fold(&STORY, Statistics::default(), false).finish(at_ms(9_000));
     assert_eq!((report.switches, report.impactful_switches, report.time_on_high_quality), (2, None, None));
 }
 
@@ -131,7 +131,7 @@ fn requests_become_downloads_with_times_since_the_start() {
 
 #[test]
 fn a_media_segment_is_charged_with_what_its_own_bytes_waited() {
-    let mut metrics = fold(&[], DashMetricsOptions::default(), true);
+    let mut metrics = fold(&[], Statistics::default(), true);
     let delivered = |bytes, waited, across| TransportEvent::Delivered { bytes, waited: ms(waited), across: ms(across) };
     let complete = |request, bytes, end| PlayerEvent::ResponseComplete { request, bytes, end };
     // The manifest, whose waits are nobody's.

@@ -21,49 +21,15 @@ mod waits;
 
 pub use segments::MediaSegmentReport;
 
-use crate::content::{DashVideo, Resolution};
 use anabranch_events::{PlayerEvent, TransportEvent};
+use anabranch_media::content::{DashVideo, Resolution};
+use anabranch_scenario::Statistics;
 use anabranch_units::{Duration, Instant};
 use levels::Levels;
 use schemars::JsonSchema;
 use segments::Requests;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-
-/// Prices in a sum of qualities; the units are those of the quality.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct QoeWeights {
-    /// lambda: a change of quality by one.
-    pub switch: f64,
-    /// mu: a second of stall.
-    pub stall: f64,
-    /// mu_s: a second of start-up.
-    pub startup: f64,
-}
-
-impl QoeWeights {
-    /// Yin et al., section 7.1, "balanced": 1, 3000, 3000 for a quality in kbit/s.
-    pub const BALANCED: QoeWeights = QoeWeights { switch: 1.0, stall: 3_000.0, startup: 3_000.0 };
-    /// Pensieve's QoE_log: 1, 2.66, and no price of the start-up.
-    pub const LOG: QoeWeights = QoeWeights { switch: 1.0, stall: 2.66, startup: 0.0 };
-}
-
-/// What is to be measured.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DashMetricsOptions {
-    /// From when until when, since the session's start; none: all of it.
-    pub window: Option<(Duration, Duration)>,
-    /// Of the linear QoE.
-    pub linear: QoeWeights,
-    /// Of the logarithmic one.
-    pub log: QoeWeights,
-}
-
-impl Default for DashMetricsOptions {
-    fn default() -> Self {
-        DashMetricsOptions { window: None, linear: QoeWeights::BALANCED, log: QoeWeights::LOG }
-    }
-}
 
 /// Pictures of one representation that moved without a break.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +44,7 @@ struct Piece {
 pub struct DashMetrics {
     start: Instant,
     video: Arc<DashVideo>,
-    options: DashMetricsOptions,
+    statistics: Statistics,
     began: Option<Instant>,
     ended: Option<Instant>,
     /// Media segments as they came on screen.
@@ -132,11 +98,11 @@ pub struct DashReport {
 
 impl DashMetrics {
     /// For a session that begins at `start`.
-    pub fn new(start: Instant, video: Arc<DashVideo>, options: DashMetricsOptions) -> Self {
+    pub fn new(start: Instant, video: Arc<DashVideo>, statistics: Statistics) -> Self {
         DashMetrics {
             start,
             video,
-            options,
+            statistics,
             began: None,
             ended: None,
             shown: Vec::new(),
@@ -213,9 +179,9 @@ impl DashMetrics {
         let quality = |rank: usize| self.bitrate(rank) / 1_000.0;
         let utility = |rank: usize| libm::log(self.bitrate(rank) / self.bitrate(0));
         let seconds = |(from, to): (Duration, Duration)| (from.as_secs_f64(), to.as_secs_f64());
-        let qoe_linear = self.qoe(&window, &ranks, stall, &self.options.linear, quality);
+        let qoe_linear = self.qoe(&window, &ranks, stall, &Prices::linear(&self.statistics), quality);
         DashReport {
-            statistics_window_s: self.options.window.map(seconds),
+            statistics_window_s: self.statistics.window().map(seconds),
             mean_bitrate_bps: self.weighted(&window, moved, |rank| Some(self.bitrate(rank))),
             mean_used_bitrate_bps: self.mean_used(&ranks),
             switches: self.changes(&window, |a, b| Some(a != b)).unwrap_or(0),
@@ -229,7 +195,7 @@ impl DashMetrics {
             stall_ratio: if moved + stall > 0.0 { 0.0 + stall / (moved + stall) } else { 0.0 },
             qoe_linear,
             qoe_linear_per_segment: (!ranks.is_empty()).then(|| qoe_linear / ranks.len() as f64),
-            qoe_log: self.qoe(&window, &ranks, stall, &self.options.log, utility),
+            qoe_log: self.qoe(&window, &ranks, stall, &Prices::log(&self.statistics), utility),
             wasted_bytes,
             abandoned_requests,
             media_segments: self.requests.reports(self.start),
@@ -237,7 +203,7 @@ impl DashMetrics {
     }
 
     fn window(&self, end: Instant) -> Window {
-        match self.options.window {
+        match self.statistics.window() {
             None => Window { from: self.start, to: end },
             Some((from, to)) => Window { from: self.start + from, to: (self.start + to).min(end) },
         }
@@ -296,7 +262,7 @@ impl DashMetrics {
         window: &Window,
         ranks: &[usize],
         stall_s: f64,
-        weights: &QoeWeights,
+        prices: &Prices,
         quality: impl Fn(usize) -> f64,
     ) -> f64 {
         let startup_s = match self.began.filter(|at| window.contains(*at)) {
@@ -305,7 +271,26 @@ impl DashMetrics {
         };
         let gained: f64 = ranks.iter().map(|&rank| quality(rank)).sum();
         let changed: f64 = ranks.windows(2).map(|pair| (quality(pair[1]) - quality(pair[0])).abs()).sum();
-        gained - weights.switch * changed - weights.stall * stall_s - weights.startup * startup_s
+        gained - prices.switch * changed - prices.stall * stall_s - prices.startup * startup_s
+    }
+}
+
+/// Prices in a sum of qualities: of a change of quality by one, of a second of stall and of one of start-up.
+struct Prices {
+    switch: f64,
+    stall: f64,
+    startup: f64,
+}
+
+impl Prices {
+    fn linear(statistics: &Statistics) -> Self {
+        let &Statistics { switch_penalty: switch, stall_penalty: stall, startup_penalty: startup, .. } = statistics;
+        Prices { switch, stall, startup }
+    }
+
+    fn log(statistics: &Statistics) -> Self {
+        let &Statistics { log_switch_penalty, log_stall_penalty, log_startup_penalty, .. } = statistics;
+        Prices { switch: log_switch_penalty, stall: log_stall_penalty, startup: log_startup_penalty }
     }
 }
 

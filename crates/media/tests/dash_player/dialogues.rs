@@ -1,8 +1,8 @@
 //! Behaviour of each player over time.
 
 use super::*;
-use crate::content::find_ladder;
-use crate::players::GiveUp;
+use anabranch_media::GiveUp;
+use anabranch_media::content::find_ladder;
 
 const INIT: u64 = 672;
 const MANIFEST: u64 = 9_321;
@@ -18,7 +18,7 @@ fn none() -> DashOptions {
 /// Without BOLA, which asks for pauses of its own. 2.2 has none.
 fn by_throughput(name: &str) -> DashOptions {
     let mut options = none();
-    options.rule.strategy = (name != "dash.js-2.2").then_some(crate::abr::Strategy::Throughput);
+    options.rule.strategy = (name != "dash.js-2.2").then_some(anabranch_media::abr::Strategy::Throughput);
     options
 }
 

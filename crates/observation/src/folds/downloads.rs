@@ -1,7 +1,7 @@
 //! The downloads of players that only fetch (`bulk`, `on-off`), folded from what the player said.
 
-use crate::http::RESPONSE_HEADER_BYTES;
 use anabranch_events::PlayerEvent;
+use anabranch_media::RESPONSE_HEADER_BYTES;
 use anabranch_units::Instant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

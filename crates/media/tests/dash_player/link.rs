@@ -1,10 +1,8 @@
 //! An ideal network for players: a delay, and a rate that changes at given times.
 
-use crate::http::HttpServer;
-use crate::players::Player;
-use crate::stream::Stream;
 use crate::testing::Pipe;
 use anabranch_events::PlayerEvent;
+use anabranch_media::{Exchanges, HttpServer, Player, Stream};
 use anabranch_units::{Bandwidth, Duration, Instant};
 use std::collections::VecDeque;
 
@@ -52,7 +50,7 @@ impl Link {
 /// Runs a player until it has finished or `until`; returns its events in order.
 pub(super) fn play(
     player: &mut dyn Player,
-    exchanges: &crate::http::Exchanges,
+    exchanges: &Exchanges,
     link: &Link,
     until: Instant,
 ) -> Vec<(Instant, PlayerEvent)> {
@@ -147,11 +145,16 @@ struct Run {
     events: Vec<(Instant, PlayerEvent)>,
 }
 
+/// The first of a queue, if its time has come.
+fn due(queue: &mut VecDeque<(Instant, u64)>, now: Instant) -> Option<(Instant, u64)> {
+    queue.front().is_some_and(|first| first.0 == now).then(|| queue.pop_front())?
+}
+
 impl Run {
     fn step(&mut self, now: Instant, player: &mut dyn Player, link: &Link) {
         if player.poll_timeout() == Some(now) {
             player.handle_timeout(now, &mut self.near);
-        } else if let Some((_, bytes)) = self.requests.pop_front_if(|r| r.0 == now) {
+        } else if let Some((_, bytes)) = due(&mut self.requests, now) {
             self.far.arrive(bytes);
             let mut far =
                 Far { pipe: &mut self.far, responses: &mut self.responses, now, delay: link.delay, withdrawn: 0 };
@@ -161,7 +164,7 @@ impl Run {
                 self.free = self.responses.back().map_or(now, |last| last.0 - link.delay);
             }
             self.answer(now, link);
-        } else if let Some((_, bytes)) = self.responses.pop_front_if(|r| r.0 == now) {
+        } else if let Some((_, bytes)) = due(&mut self.responses, now) {
             self.near.arrive(bytes);
             player.on_readable(now, &mut self.near);
         } else {
