@@ -1,7 +1,6 @@
 //! How evenly viewers fared who watched at the same time.
 
 use crate::folds::DashReport;
-use crate::metrics::SessionMetrics;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,14 +24,13 @@ pub struct Fairness {
 }
 
 impl Fairness {
-    /// Of a run's sessions; none if fewer than two of them watched DASH videos.
-    pub(crate) fn of(sessions: &[SessionMetrics]) -> Option<Self> {
-        let viewers: Vec<_> = sessions.iter().filter_map(|session| Some((session, session.dash.as_ref()?))).collect();
+    /// Of the viewers of DASH videos, each with goodput and, if it was observed, what was seen; none if there are fewer than two.
+    pub(crate) fn of(viewers: &[(f64, Option<&DashReport>)]) -> Option<Self> {
         let of_viewers = |share: fn(&DashReport) -> f64| {
-            let shares: Option<Vec<f64>> = viewers.iter().map(|(_, dash)| dash.as_ref().map(share)).collect();
+            let shares: Option<Vec<f64>> = viewers.iter().map(|(_, dash)| dash.map(share)).collect();
             jain(&shares?)
         };
-        let goodputs: Vec<f64> = viewers.iter().map(|(session, _)| session.transport.goodput_bps).collect();
+        let goodputs: Vec<f64> = viewers.iter().map(|(goodput, _)| *goodput).collect();
         (viewers.len() > 1).then(|| Fairness {
             viewers: viewers.len(),
             // Nothing on screen is a share of nothing.

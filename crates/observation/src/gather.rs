@@ -4,7 +4,7 @@ use crate::capacity;
 use crate::fairness::Fairness;
 use crate::folds::PathLabel;
 use crate::marks::marks;
-use crate::metrics::{Ended, Engine, LinkMetrics, Metrics, Outcome, QueueDelay, SCHEMA};
+use crate::metrics::{Ended, Engine, LinkMetrics, Metrics, Outcome, QueueDelay, SCHEMA, SessionMetrics};
 use crate::observer::{Ending, Observer};
 use crate::recording::Recording;
 use crate::table::{EventRow, tabulate};
@@ -67,12 +67,14 @@ pub fn gather(
     let now = facts.end;
     let path_names: Vec<String> = scenario.paths.iter().map(|path| path.name.clone()).collect();
     let labels: Vec<PathLabel> = scenario.paths.iter().map(label).collect();
-    let (mut sessions, mut traffic) = (Vec::new(), Vec::new());
+    let (mut sessions, mut traffic): (Vec<SessionMetrics>, Vec<_>) = (Vec::new(), Vec::new());
     for flow in &flows {
         let ending = Ending { at: flow.finished.unwrap_or(now), finished: flow.finished, how: flow.ended(facts.ended) };
         let metrics = flow.observer.metrics(&ending, flow.bytes, &labels);
         if flow.awaited { sessions.push(metrics) } else { traffic.push(metrics) }
     }
+    let viewers = sessions.iter().filter_map(|session| Some((session.transport.goodput_bps, session.dash.as_ref()?)));
+    let viewers: Vec<_> = viewers.map(|(goodput, dash)| (goodput, dash.as_ref())).collect();
     let metrics = Metrics {
         schema: SCHEMA,
         scenario: scenario.name.clone(),
@@ -84,7 +86,7 @@ pub fn gather(
         sim_seconds: now.as_secs_f64(),
         packets: facts.packets,
         links: facts.links,
-        fairness: Fairness::of(&sessions),
+        fairness: Fairness::of(&viewers),
         sessions,
         traffic,
         live: None,

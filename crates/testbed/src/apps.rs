@@ -1,7 +1,7 @@
 //! Applications of the servers: the same ones on our endpoint and on the kernel's sockets.
 
 use crate::flow::Flow;
-use crate::http::Web;
+use crate::http::{FILLER, Web};
 use anabranch_events::{Log, TransportEvent};
 use anabranch_live::{Application, Progress, Reply};
 use anabranch_media::{Exchanges, HttpServer, Stream};
@@ -167,9 +167,6 @@ impl Application for Counted {
         buffer.fill(FILLER);
     }
 }
-
-/// Content of bytes that are never read.
-pub(crate) const FILLER: u8 = b'.';
 
 #[cfg(test)]
 mod tests {

@@ -3,13 +3,15 @@
 //!
 //! `GET` and `HEAD`, single ranges, connections that stay open (RFC 9110, RFC 9112). `/bytes/N` is N bytes; the rest are names of files.
 
-use crate::apps::FILLER;
 use anabranch_live::{Application, Progress, Reply};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
+
+/// Content of bytes that are never read.
+pub(crate) const FILLER: u8 = b'.';
 
 /// A request whose header is longer is refused.
 const MOST_REQUEST: usize = 1 << 16;

@@ -1,7 +1,7 @@
 //! A kernel's socket behind the player's stream interface.
 
-use crate::apps::FILLER;
 use crate::flow::Flow;
+use crate::http::FILLER;
 use anabranch_media::{Exchanges, HttpServer, Stream};
 use anabranch_units::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

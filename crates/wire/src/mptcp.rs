@@ -1,8 +1,7 @@
 //! MPTCP version 1 options (RFC 8684 section 3), which all share one option kind and differ in their subtype.
 
-use crate::options::NOP;
 use crate::reader::Reader;
-use crate::writer::Writer;
+use crate::writer::{NOP, Writer};
 use anabranch_segment::{CapableFlags, DataSeq, Dss, Mapping, MptcpOption, RemovedAddresses, ResetReason};
 use core::net::IpAddr;
 

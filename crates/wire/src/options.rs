@@ -2,14 +2,12 @@
 
 use crate::mptcp::{self, Decoded};
 use crate::reader::Reader;
-use crate::writer::Writer;
+use crate::writer::{NOP, Writer};
 use anabranch_segment::{Flags, SackBlock, Segment, SynOptions, Timestamps};
 use anabranch_units::SeqNumber;
 
 /// End of the list.
 pub(crate) const END: u8 = 0;
-/// No operation: one byte of padding.
-pub(crate) const NOP: u8 = 1;
 /// Maximum segment size (RFC 9293 section 3.7.1).
 const MSS: u8 = 2;
 /// Window scale (RFC 7323 section 2).

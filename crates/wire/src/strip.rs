@@ -1,5 +1,6 @@
 //! Removal of Multipath TCP options, as by a middlebox.
 
+use crate::writer::NOP;
 use crate::{checksum, ip, mptcp, options};
 
 /// Offsets of the parts of a TCP header.
@@ -39,15 +40,15 @@ fn overwrite(list: &mut [u8]) -> bool {
     while let Some(&kind) = list.get(at) {
         let len = match kind {
             options::END => return found,
-            options::NOP => 1,
+            NOP => 1,
             _ => list.get(at + 1).map_or(0, |len| usize::from(*len)),
         };
-        if len == 0 || (len == 1 && kind != options::NOP) {
+        if len == 0 || (len == 1 && kind != NOP) {
             return found;
         }
         let Some(option) = list.get_mut(at..at + len) else { return found };
         if kind == mptcp::KIND {
-            option.fill(options::NOP);
+            option.fill(NOP);
             found = true;
         }
         at += len;

@@ -1,5 +1,8 @@
 //! Writing big-endian fields into a buffer whose size was checked beforehand.
 
+/// The option that says nothing: one byte of padding (RFC 9293 section 3.2).
+pub(crate) const NOP: u8 = 1;
+
 /// A cursor over the caller's buffer.
 ///
 /// Its methods panic at the buffer's end: the encoder computes the length of all headers first and refuses a

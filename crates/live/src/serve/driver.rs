@@ -2,6 +2,7 @@
 //! [`Wakes`].
 
 use super::Listen;
+use super::bell::LoopBell;
 use super::channel::{Bell, Ready};
 use super::meter::Meter;
 use super::state::Writer;
@@ -11,9 +12,8 @@ use crate::wait::{Waiter, sharpen_timers};
 use crate::{Clock, ConnectionId, Counters, Finish, Host, Limits, Opened, Outgoing, Server, Tap, Tun};
 use anabranch_stack::Config;
 use anabranch_units::{Duration, Instant, LinkDirection, PathId};
-use rustix::event::{EventfdFlags, eventfd};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -41,28 +41,6 @@ pub(super) enum Order {
     Finish = 2,
     /// Abort all connections with RST and return.
     Abort = 3,
-}
-
-/// Wakes the loop from its sleep.
-#[derive(Debug)]
-pub(super) struct LoopBell(OwnedFd);
-
-impl LoopBell {
-    fn new() -> io::Result<Self> {
-        Ok(LoopBell(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?))
-    }
-
-    /// Ringing before this is forgotten.
-    fn silence(&self) {
-        let _ = rustix::io::read(&self.0, &mut [0u8; 8]);
-    }
-}
-
-impl Bell for LoopBell {
-    fn ring(&self) {
-        // It fails only if the counter is full, and then the loop wakes up anyway.
-        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
-    }
 }
 
 /// Messages to the loop.
@@ -106,7 +84,7 @@ impl Wakes {
     }
 
     fn event(&self) -> BorrowedFd<'_> {
-        self.ready.bell().0.as_fd()
+        self.ready.bell().as_fd()
     }
 
     fn ordered(&self, order: Order) -> bool {

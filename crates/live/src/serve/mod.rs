@@ -7,6 +7,7 @@
 //! namespace.
 
 mod access;
+mod bell;
 mod channel;
 mod devices;
 mod driver;

@@ -1,8 +1,8 @@
 //! A connection's two streams of bytes, shared between the real-time loop and asynchronous code.
 
 use super::access::{Ledger, Log, Visitor};
+use super::bell::LoopBell;
 use super::channel::{self, Allowance, LoopEnd, Ready, Report, TaskEnd};
-use super::driver::LoopBell;
 use super::room::Room;
 use super::sync::Arc;
 use crate::{Application, ConnectionId, Opened, Progress, Reply};

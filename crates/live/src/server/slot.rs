@@ -2,7 +2,7 @@
 
 use super::receive_pool::ReceivePool;
 use super::time_wait::FinalNumbers;
-use super::train::{Mappings, Train, is_before};
+use super::train::{Mappings, TURN, Train, is_before};
 use super::{Application, Finish, Flow, Limits, Outgoing, Parts, PathCounters, Progress};
 use crate::buffer::ReceiveBuffer;
 use crate::tun::Offload;
@@ -57,10 +57,6 @@ pub(super) enum AbortCause {
     /// The client acknowledged no data for too long.
     Stalled,
 }
-
-/// Bytes that a connection sends before the next one's turn, IP headers included: some ten full packets. Fewer would be
-/// no fairer to clients, and a connection's state would leave the processor's cache more often.
-pub(super) const TURN: usize = 16 << 10;
 
 /// See the module's description.
 pub(super) struct Slot<A> {

@@ -5,11 +5,14 @@
 //! sender has the same effect. A receiver that knows this mapping from one segment refuses another one for bytes within it (Linux:
 //! `MPTcpExtDSSNoMatching`, and a reset), so a retransmission has to repeat it: [`Mappings`] keeps it until its bytes are acknowledged.
 
-use super::slot::TURN;
 use anabranch_segment::{Flags, Mapping, Segment};
 use anabranch_stack::Transmit;
 use anabranch_units::SeqNumber;
 use std::collections::VecDeque;
+
+/// Bytes that a connection sends before the next one's turn, IP headers included: some ten full packets. Fewer would be
+/// no fairer to clients, and a connection's state would leave the processor's cache more often.
+pub(super) const TURN: usize = 16 << 10;
 
 /// Payload of a train at most, by which a packet stays within the 65 535 bytes of its length field. It is a connection's turn: more
 /// would make others wait for longer.

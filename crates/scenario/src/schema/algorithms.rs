@@ -1,6 +1,6 @@
 //! Checks the algorithms that a scenario names, with their options, and the buffers of `[transport]`.
 
-use super::check::{Checker, Result};
+use super::checker::{Checker, Result};
 use super::mistake::Mistake;
 use anabranch_stack::connection::{Choice, Transport};
 use anabranch_stack::external::Kind;

@@ -1,6 +1,6 @@
 //! Checks what a session transfers and who watches it, and reads the descriptions of DASH videos.
 
-use super::check::{Checker, Result};
+use super::checker::{Checker, Result};
 use super::mistake::Mistake;
 use super::tables::{Dash, Player, Session, Video};
 use crate::warning::WarningKind;

@@ -6,12 +6,9 @@
 
 use super::document::{Entry, Node, Table, Value, parse_value};
 use super::mistake::Mistake;
-use super::short_forms::open_in;
+use super::short_forms::{KERNELS, open_in};
 use super::tables::DirectionSpec;
 use anabranch_units::{keys_of, text};
-
-/// The words of `kernel`, which stands for other keys of `[transport]`.
-pub(super) const KERNELS: [&str; 2] = ["legacy", "upstream"];
 
 /// Where upstream Linux differs from the defaults, which are legacy Multipath TCP's: keys and values as a scenario would
 /// write them. It never had a remedy for a window that one subflow blocks.

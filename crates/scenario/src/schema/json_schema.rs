@@ -3,8 +3,7 @@
 //! [`json_schema`] describes what an author may write, for completion and underlines in editors; messages and the
 //! reference page take their keys, defaults and meanings from the same source.
 
-use super::expand::KERNELS;
-use super::short_forms::{FILLED_IN, SHORT_FORMS, SHORT_KEYS, ShortForm};
+use super::short_forms::{FILLED_IN, KERNELS, SHORT_FORMS, SHORT_KEYS, ShortForm};
 use super::tables::{DirectionSpec, Scenario};
 use anabranch_stack::connection::EXTERNAL_NAME;
 use serde_json::{Map, Value, json};

@@ -6,6 +6,7 @@
 
 mod algorithms;
 mod check;
+mod checker;
 mod content;
 mod deserialize;
 mod document;
@@ -15,6 +16,7 @@ mod json_schema;
 mod mistake;
 mod overrides;
 mod page;
+mod rates;
 mod short_forms;
 mod tables;
 
@@ -39,7 +41,7 @@ use crate::error::Error;
 use crate::warning::{Warning, WarningKind};
 use anabranch_media::abr::ExternalRules;
 use anabranch_stack::external::ExternalParts;
-use check::Checker;
+use checker::Checker;
 use document::Node;
 use files::Files;
 use mistake::Mistake;

@@ -47,6 +47,9 @@ pub(super) struct ShortKey {
     pub meaning: &'static str,
 }
 
+/// The words of `kernel`, which stands for other keys of `[transport]`.
+pub(super) const KERNELS: [&str; 2] = ["legacy", "upstream"];
+
 /// Every key that the structs do not have.
 pub(super) const SHORT_KEYS: [ShortKey; 3] = [
     ShortKey {

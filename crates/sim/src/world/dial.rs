@@ -4,7 +4,7 @@
 //! arrives the server continues to send. So both of its ends stay until they are closed, and data in flight still uses
 //! the links. Connections of one session differ in the client's ports.
 
-use super::flow::Side;
+use super::side::Side;
 use anabranch_events::{Log, TransportEvent};
 use anabranch_network::Streams;
 use anabranch_observation::Observer;

@@ -1,6 +1,7 @@
 //! A session: a connection with both its endpoints, the player and the server.
 
 use super::dial::{Dialer, Listener, Retired, see};
+use super::side::Side;
 use anabranch_events::{Log, TransportEvent};
 use anabranch_media::{HttpServer, Player, Stream};
 use anabranch_observation::Observer;
@@ -8,7 +9,8 @@ use anabranch_scenario::FlowPlan;
 use anabranch_segment::{Flags, Segment};
 use anabranch_stack::connection::{Connection, Transmit};
 use anabranch_stack::view::Hints;
-use anabranch_units::{Instant, LinkDirection, PathId};
+use anabranch_units::{Instant, PathId};
+
 /// One end of a connection with the byte count of its application.
 struct End {
     connection: Connection,
@@ -21,38 +23,6 @@ enum Server {
     Accepted(Box<End>),
     /// The SYN was refused.
     Failed,
-}
-
-/// An end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// The end that connects.
-    Client,
-    /// The end that accepts.
-    Server,
-}
-
-impl Side {
-    /// The position among a flow's two components.
-    pub(super) fn index(self) -> usize {
-        usize::from(self == Side::Server)
-    }
-
-    /// The direction of the packets that this end sends.
-    pub(super) fn sends(self) -> LinkDirection {
-        match self {
-            Side::Client => LinkDirection::Up,
-            Side::Server => LinkDirection::Down,
-        }
-    }
-
-    /// The end that packets of this direction reach.
-    pub(super) fn receiver(direction: LinkDirection) -> Side {
-        match direction {
-            LinkDirection::Down => Side::Client,
-            LinkDirection::Up => Side::Server,
-        }
-    }
 }
 
 /// A connection with its applications.

@@ -13,6 +13,7 @@ mod flow;
 mod packet;
 #[cfg(test)]
 mod random;
+mod side;
 #[cfg(test)]
 mod tests;
 
@@ -30,7 +31,7 @@ use anabranch_units::{Duration, Instant, LinkDirection, PathId};
 use flow::Flow;
 use packet::{Network, Packet};
 
-pub use flow::Side;
+pub use side::Side;
 
 /// Options of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,35 @@
+//! The two ends of a connection.
+
+use anabranch_units::LinkDirection;
+
+/// An end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The end that connects.
+    Client,
+    /// The end that accepts.
+    Server,
+}
+
+impl Side {
+    /// The position among a flow's two components.
+    pub(super) fn index(self) -> usize {
+        usize::from(self == Side::Server)
+    }
+
+    /// The direction of the packets that this end sends.
+    pub(super) fn sends(self) -> LinkDirection {
+        match self {
+            Side::Client => LinkDirection::Up,
+            Side::Server => LinkDirection::Down,
+        }
+    }
+
+    /// The end that packets of this direction reach.
+    pub(super) fn receiver(direction: LinkDirection) -> Side {
+        match direction {
+            LinkDirection::Down => Side::Client,
+            LinkDirection::Up => Side::Server,
+        }
+    }
+}
