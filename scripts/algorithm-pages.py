@@ -17,7 +17,7 @@ from typing import Any
 import page_tables
 
 import anabranch
-from anabranch.catalogue import Catalogue, Entry
+from anabranch.library.catalogue import Catalogue, Entry
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGES = DOCS / "algorithms"

@@ -313,7 +313,7 @@ CONCEPTS: Mapping[str, Callable[[], Figure]] = {
 
 def figures() -> dict[str, Callable[[], Figure]]:
     """How each figure is drawn, by its path below the folder of images: one per algorithm, and the concepts'."""
-    kinds: dict[Callable[[str], Figure], anabranch.catalogue.Catalogue] = {
+    kinds: dict[Callable[[str], Figure], anabranch.library.catalogue.Catalogue] = {
         scheduler: anabranch.schedulers(),
         congestion_control: anabranch.congestion_controls(),
         path_policy: anabranch.path_policies(),

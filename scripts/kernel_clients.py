@@ -20,7 +20,7 @@ from typing import Any
 
 from anabranch import _core
 from anabranch.live import counters
-from anabranch.programs import ToolError
+from anabranch.system.programs import ToolError
 
 CONTROLS = ("lia", "olia", "balia", "mcc")
 # `ip netns exec` and a pin below /sys do not go together: it mounts another /sys.

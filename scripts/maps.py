@@ -18,7 +18,6 @@ from pathlib import Path
 from page_tables import replaced
 from rich.console import Console
 
-from anabranch import numerals, provenance
 from anabranch.cli.planning import cores
 from anabranch.experiments import plan as plans
 from anabranch.experiments import summary
@@ -30,6 +29,8 @@ from anabranch.experiments.store import Store
 from anabranch.experiments.sweep import Experiment, sweep
 from anabranch.figures import style
 from anabranch.report import charts, paper
+from anabranch.system import provenance
+from anabranch.wording import numerals
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"

@@ -4,8 +4,8 @@
     make docs                                       # writes them, with the other generated pages
     .venv/bin/python scripts/python-types.py        # the same alone, with the package that is installed
 
-`python/anabranch/tables.py` has a `TypedDict` for each table of a scenario, `python/anabranch/contract.py` a class for
-each object of `metrics.json`. A test compares both with the schemas.
+`python/anabranch/tables.py` has a `TypedDict` for each table of a scenario, `python/anabranch/results/contract.py` a
+class for each object of `metrics.json`. A test compares both with the schemas.
 """
 
 from __future__ import annotations
@@ -305,7 +305,7 @@ class Contract:
             "",
             "from typing import TYPE_CHECKING, Any, Literal, overload",
             "",
-            "from anabranch.record import Record",
+            "from anabranch.results.record import Record",
             "",
         ]
         done = set[str]()
@@ -337,7 +337,7 @@ def modules() -> dict[Path, str]:
     """The generated modules with their content."""
     return {
         PACKAGE / "tables.py": formatted(Tables(json.loads(_core.scenario_schema())).write()),
-        PACKAGE / "contract.py": formatted(Contract(json.loads(_core.metrics_schema())).write()),
+        PACKAGE / "results" / "contract.py": formatted(Contract(json.loads(_core.metrics_schema())).write()),
     }
 
 

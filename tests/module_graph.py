@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,34 @@ def rust_uses(source: Path) -> Graph:
         name: {other for other in _used(name, path.read_text(), files) if not _nested(name, other)}
         for name, path in files.items()
     }
+
+
+def python_uses(package: Path) -> Graph:
+    """Which modules of a package use which others of it, also within functions; imports for types alone aside."""
+    files = {_dotted(package, path): path for path in package.rglob("*.py") if "papers" not in path.parts}
+    return {
+        module: {used for used in _imported(ast.parse(path.read_text("utf-8")), files) if used != module}
+        for module, path in files.items()
+    }
+
+
+def _dotted(package: Path, path: Path) -> str:
+    parts = path.relative_to(package.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _imported(tree: ast.AST, files: dict[str, Path]) -> Iterator[str]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            continue
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names if name.name in files)
+        elif isinstance(node, ast.ImportFrom) and node.module in files:
+            names = {f"{node.module}.{name.name}" for name in node.names}
+            yield from names & files.keys()
+            if {name for name in names - files.keys() if name != "anabranch._core"}:
+                yield node.module
+        yield from _imported(node, files)
 
 
 def circles(graph: Graph) -> list[set[str]]:

@@ -98,7 +98,7 @@ def test_the_recording_agrees_with_the_metrics(recorded: anabranch.Run) -> None:
 
 
 def test_a_run_folder_is_read_back_as_it_was_written(recorded: anabranch.Run, tmp_path: Path) -> None:
-    from anabranch import runfolder
+    from anabranch.runs import runfolder
 
     stored = runfolder.read(recorded.save(tmp_path / "run"))
     assert stored.metrics == recorded.metrics
@@ -114,7 +114,7 @@ def test_a_run_folder_is_read_back_as_it_was_written(recorded: anabranch.Run, tm
 
 
 def test_what_was_on_screen_and_which_paths_were_forbidden_is_read_back(tmp_path: Path) -> None:
-    from anabranch import runfolder
+    from anabranch.runs import runfolder
 
     changes = {"transport.path_policy": "pud", "duration": "100 s"}
     run = anabranch.run("dash/ratio-1-5", set=changes)
@@ -206,7 +206,7 @@ def test_a_run_is_shown_in_a_line(recorded: anabranch.Run) -> None:
 
 
 def test_a_run_is_copied_and_pickled_whole(recorded: anabranch.Run, tmp_path: Path) -> None:
-    from anabranch import runfolder
+    from anabranch.runs import runfolder
 
     for again in (pickle.loads(pickle.dumps(recorded)), copy.copy(recorded), copy.deepcopy(recorded)):
         assert again.metrics == recorded.metrics

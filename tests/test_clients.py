@@ -8,8 +8,8 @@ import pytest
 
 from anabranch import InputError
 from anabranch.live.clients import dashjs, vlc, watch
-from anabranch.recording import PathRecording, SessionRecording, Shown
-from anabranch.session import load
+from anabranch.results.recording import PathRecording, SessionRecording, Shown
+from anabranch.runs.reading import load
 
 MPD = """\
 <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT6S">

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from anabranch import InputError, provenance
+from anabranch import InputError
 from anabranch.experiments import cluster, parcels, plan, sweep
 from anabranch.experiments.executor import Executor, Finished, Threads
 from anabranch.experiments.store import Store
+from anabranch.system import provenance
 from conftest import Run
 
 distributed = pytest.importorskip("distributed") if not os.environ.get("CI") else __import__("distributed")

@@ -12,7 +12,7 @@ import pytest
 
 import anabranch
 from anabranch import content
-from anabranch.metrics import Session
+from anabranch.results.metrics import Session
 from conftest import Run, require
 
 SCENARIO = """\

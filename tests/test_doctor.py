@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from anabranch import _core, abilities
+from anabranch import _core
+from anabranch.live import abilities
 from anabranch.live.run import clients
 from conftest import Run
 

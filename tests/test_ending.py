@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 import anabranch as package
-from anabranch import _core, ending, naming, runfolder
+from anabranch import _core
+from anabranch.runs import naming, runfolder
+from anabranch.wording import ending
 from conftest import SCENARIO, Run
 
 # The video of the scenario plays for 24 s.

@@ -15,12 +15,13 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 import anabranch
-from anabranch import _core, figures, recording
+from anabranch import _core, figures
 from anabranch.figures import compare, draw_session, ending, labels, style
 from anabranch.figures.comparison import Column
 from anabranch.figures.labels import Ending
 from anabranch.figures.style import _spread
-from anabranch.recording import Mark, PathRecording, SessionRecording, Shown
+from anabranch.results import recording
+from anabranch.results.recording import Mark, PathRecording, SessionRecording, Shown
 
 # At which figures are saved.
 SAVED_DPI = 200.0

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import anabranch
-from anabranch import display, traces
+from anabranch import traces
+from anabranch.runs import display
 
 SHORT = {"duration": "3 s"}
 PLAN: dict[str, Any] = {

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 import anabranch
-from anabranch import InputError, comparison, metrics, runfolder, summary
+from anabranch import InputError
+from anabranch.results import metrics
+from anabranch.runs import comparison, runfolder
+from anabranch.wording import summary
 from conftest import Run
 
 # Two viewers of a DASH video over two paths, one of them cut, and cross traffic: every key of a simulation is there.

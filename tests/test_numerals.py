@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from anabranch import numerals, summary
+from anabranch.wording import numerals, summary
 
 
 @pytest.mark.parametrize(

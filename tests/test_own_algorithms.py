@@ -17,11 +17,12 @@ import pytest
 from matplotlib.figure import Figure
 
 import anabranch
-from anabranch import AlgorithmError, InputError, _core, runfolder, session
+from anabranch import AlgorithmError, InputError, _core
 from anabranch.algorithms import checking, sources
 from anabranch.figures import compare
 from anabranch.figures.comparison import Column
 from anabranch.report import timelines
+from anabranch.runs import reading, runfolder, session
 from conftest import Run
 
 EXAMPLES = "anabranch.algorithms.examples"
@@ -164,7 +165,7 @@ BROKEN: dict[str, tuple[str | dict[str, Any], str]] = {
 def test_what_is_wrong_with_a_name_is_said_with_its_line(name: str, silly: str, anabranch: Run, tmp_path: Path) -> None:
     assert silly
     value, expected = BROKEN[name]
-    loaded = session.load(NETWORK).resolved
+    loaded = reading.load(NETWORK).resolved
     text = tomllib.loads(loaded)
     assert text["transport"]["scheduler"] == {"name": "min-rtt"}
     old = '[transport.scheduler]\nname = "min-rtt"'
@@ -233,7 +234,7 @@ def test_a_fault_of_the_algorithm_ends_the_run(
     body, expected = FAILS[name]
     write(tmp_path, "mine", scheduler_of(body))
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "own.toml").write_text(session.load(with_algorithm("scheduler", "mine:Mine")).resolved, "utf-8")
+    (tmp_path / "own.toml").write_text(reading.load(with_algorithm("scheduler", "mine:Mine")).resolved, "utf-8")
     done = anabranch("run", "own.toml")
     assert done.returncode == 1
     assert re.search(expected, done.stderr)
@@ -305,12 +306,12 @@ def test_an_edited_module_is_another_run_with_another_key(
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     written_s = (tmp_path / "silly.py").stat().st_mtime_ns // 1_000_000_000
     scenario = with_algorithm("scheduler", silly)
-    loaded = session.load(scenario)
+    loaded = reading.load(scenario)
     before, key = anabranch.run(scenario).outcome.metrics_json, keys.of_scenario(loaded)
     assert [name for name, _ in sources.of_scenario(loaded)] == ["silly"]
     write(tmp_path, "silly", SILLY.replace("0.5", "0.1"))
     os.utime(tmp_path / "silly.py", ns=(0, written_s * 1_000_000_000))
-    again = session.load(scenario)
+    again = reading.load(scenario)
     assert keys.of_scenario(again) != key
     assert anabranch.run(scenario).outcome.metrics_json != before
 
@@ -321,14 +322,14 @@ def test_what_a_module_imports_from_its_folder_belongs_to_its_source(
     write(tmp_path, "helping", "def pick(candidates):\n    return candidates[0]\n")
     write(tmp_path, "helped", "from helping import pick\n" + scheduler_of("return pick(view.candidates)"))
     monkeypatch.chdir(tmp_path)
-    loaded = session.load(with_algorithm("scheduler", "helped:Mine"))
+    loaded = reading.load(with_algorithm("scheduler", "helped:Mine"))
     assert [name for name, _ in sources.of_scenario(loaded)] == ["helped", "helping"]
 
 
 def test_a_sweep_uses_worker_processes(silly: str, anabranch: Run, tmp_path: Path) -> None:
     """The numbers are those of this process, and a run that fails is one of several."""
     write(tmp_path, "failing", scheduler_of("raise RuntimeError('no')"))
-    (tmp_path / "base.toml").write_text(session.load(NETWORK).resolved, "utf-8")
+    (tmp_path / "base.toml").write_text(reading.load(NETWORK).resolved, "utf-8")
     plan = 'schema = 1\nquestion = "?"\nscenario = "base.toml"\nseeds = 1\n[vary]\n"transport.scheduler" = [{}]\n'
     (tmp_path / "good.toml").write_text(plan.format(f'"min-rtt", "{silly}"'), "utf-8")
     done = anabranch("sweep", "good.toml", "--jobs", 2)
@@ -350,7 +351,7 @@ def test_a_sweep_uses_worker_processes(silly: str, anabranch: Run, tmp_path: Pat
 
 @pytest.mark.slow
 def test_a_program_that_sweeps_without_a_guard_is_told_so(silly: str, tmp_path: Path) -> None:
-    (tmp_path / "base.toml").write_text(session.load(NETWORK).resolved, "utf-8")
+    (tmp_path / "base.toml").write_text(reading.load(NETWORK).resolved, "utf-8")
     program = f"""
 import anabranch
 
@@ -450,10 +451,10 @@ def test_every_snippet_of_the_guide_works(anabranch: Run, tmp_path: Path, monkey
                 exec(content, {})
             assert ("print" not in content) or "<Run of bulk/two-paths" in printed.getvalue()
         elif "[transport]" in content:
-            session.load({**NETWORK, **tomllib.loads(content)})
+            reading.load({**NETWORK, **tomllib.loads(content)})
         else:
             player = tomllib.loads(content)["player"]
-            session.load({**NETWORK, "session": [{**NETWORK["session"][0], "player": player}]})
+            reading.load({**NETWORK, "session": [{**NETWORK["session"][0], "player": player}]})
     assert ran == 6
     assert (tmp_path / "cost.png").is_file()
     assert sum(len(content.splitlines()) for file, _, content in snippets() if file == "weighted.py") <= 20

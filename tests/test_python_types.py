@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import anabranch
-from anabranch import contract, metrics, record, tables
+from anabranch import tables
+from anabranch.results import contract, metrics, record
 from conftest import load_script
 
 # Lines of use without a fault, and five in which something is misspelt or of the wrong kind.

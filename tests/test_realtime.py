@@ -11,13 +11,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from anabranch import provenance, session
 from anabranch.experiments import plan, realtime, sweep
 from anabranch.experiments.conditions import Run as PlannedRun
 from anabranch.experiments.executor import Finished, Stop, Threads
 from anabranch.experiments.realtime import ByEngine
 from anabranch.experiments.store import Store
 from anabranch.live import run as live
+from anabranch.runs import session
+from anabranch.system import provenance
 from conftest import Run, require_live
 
 pytestmark = pytest.mark.live

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from anabranch import InputError, _core, runfolder
+from anabranch import InputError, _core
+from anabranch.runs import runfolder
 from conftest import Run
 
 # Both links follow recordings, one of them begins anywhere; the video is described by a table of sizes.

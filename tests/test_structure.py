@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from module_graph import circles, rust_uses
+from module_graph import circles, python_uses, rust_uses
 
 ROOT = Path(__file__).parent.parent
 CRATES = sorted(path.name for path in (ROOT / "crates").iterdir())
@@ -140,6 +140,46 @@ def test_a_circle_of_rust_files_is_found(tmp_path: Path) -> None:
     (tmp_path / "b.rs").write_text("pub fn second() -> crate::a::First {}\n")
     (tmp_path / "c.rs").write_text("// use crate::a;\n#[cfg(test)]\nmod tests {\n    use crate::a;\n}\n")
     assert circles(rust_uses(tmp_path)) == [{"a", "b"}]
+
+
+# The parts of the Python package from the lowest layer to the highest; each uses those before it, and no others.
+PARTS = [
+    *("errors", "tables", "system", "results", "wording", "figures", "runs", "traces", "algorithms", "content", "live"),
+    *("experiments", "validation", "report", "library", "cli", "__main__"),
+]
+
+
+def part(module: str) -> str:
+    return module.split(".")[1]
+
+
+def test_a_part_of_the_python_package_uses_only_those_before_it() -> None:
+    graph = python_uses(ROOT / "python" / "anabranch")
+    assert {part(module) for module in graph if module != "anabranch"} == set(PARTS)
+    upwards = {
+        (module, other)
+        for module, used in graph.items()
+        for other in used
+        if module != "anabranch"
+        # The package itself has the public names of its parts, so none of them can ask it for one. `_core` is compiled.
+        if other == "anabranch" or PARTS.index(part(other)) > PARTS.index(part(module))
+    }
+    assert upwards == set()
+
+
+def test_no_files_of_the_python_package_use_each_other() -> None:
+    assert circles(python_uses(ROOT / "python" / "anabranch")) == []
+
+
+def test_a_circle_of_python_files_is_found(tmp_path: Path) -> None:
+    package = tmp_path / "p"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "a.py").write_text("def f():\n    from p.b import g\n")
+    (package / "b.py").write_text("from p import c\n")
+    (package / "c.py").write_text("import p.a\nif TYPE_CHECKING:\n    import p.d\n")
+    (package / "d.py").write_text("import p.a\n")
+    assert circles(python_uses(package)) == [{"p.a", "p.b", "p.c"}]
 
 
 # As `too-many-lines-threshold` in clippy.toml; here with documentation and empty lines.

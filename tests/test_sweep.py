@@ -15,10 +15,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from anabranch import InputError, provenance
+from anabranch import InputError
 from anabranch.experiments import conditions, plan, store, sweep, table
 from anabranch.experiments.executor import Finished, Stop, Threads, Work, execute, simulate
 from anabranch.experiments.store import Store
+from anabranch.system import provenance
 from conftest import Run
 
 PLAN = """\

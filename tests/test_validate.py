@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from anabranch import provenance
 from anabranch.experiments.progress import Bar
 from anabranch.experiments.store import Store
+from anabranch.system import provenance
 from anabranch.validation import cases
 from anabranch.validation.campaign import Campaign
 from anabranch.validation.cases import TestCase

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anabranch import InputError, _core, provenance, run
+from anabranch import InputError, _core, run
 from anabranch.experiments import realtime, statistics
 from anabranch.experiments.conditions import Run
 from anabranch.experiments.executor import Finished, Stop
 from anabranch.experiments.store import Store
+from anabranch.system import provenance
 from anabranch.validation import cases, criteria, recorded
 from anabranch.validation.campaign import Campaign
 from anabranch.validation.cases import TestCase

@@ -24,7 +24,7 @@ from anabranch.algorithms import (
     path_policy,
     scheduler,
 )
-from anabranch.catalogue import (
+from anabranch.library.catalogue import (
     abr_rules,
     congestion_controls,
     ladders,
@@ -39,10 +39,10 @@ from anabranch.catalogue import (
     schedulers,
     synthetic_rates,
 )
-from anabranch.many import Compared, Swept, compare, sweep
-from anabranch.scenario import Scenario
-from anabranch.session import Run, run
-from anabranch.warning import RunWarning
+from anabranch.library.many import Compared, Swept, compare, sweep
+from anabranch.runs.scenario import Scenario
+from anabranch.runs.session import Run, run
+from anabranch.runs.warning import RunWarning
 
 __all__ = [
     "AbrRule",

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch import InputError, _core, outputs
+from anabranch import _core
+from anabranch.errors import InputError
+from anabranch.system import outputs
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anabranch import InputError, _core, session
+from anabranch import _core
 from anabranch.algorithms import loading
 from anabranch.algorithms.bases import BASES
-from anabranch.metrics import Session
+from anabranch.errors import InputError
+from anabranch.results.metrics import Session
+from anabranch.runs import reading, session
 
 CASES = 200
 """Arbitrary inputs on which a contract is tried. The same ones each time."""
@@ -165,14 +167,14 @@ def _finishes(scenario: dict[str, Any]) -> str | None:
 
 
 _AGAIN = (
-    "import sys; from anabranch import _core, session; s = session.load(sys.argv[1]);"
+    "import sys; from anabranch import _core; from anabranch.runs import reading; s = reading.load(sys.argv[1]);"
     "print(_core.measure(s, seed=1, stop=_core.Stop()))"
 )
 
 
 def _repeats(scenario: dict[str, Any]) -> str | None:
     """Runs twice in this process, where state of the module would be left over, and once in one with other hashes."""
-    loaded = session.load(scenario)
+    loaded = reading.load(scenario)
     first, second = (_core.measure(loaded, seed=1, stop=_core.Stop()) for _ in range(2))
     if first != second:
         return f"two runs in one process differ: {_difference(first, second)}"

@@ -10,11 +10,13 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from anabranch import AlgorithmError, InputError, __version__, _core
+from anabranch import _core
+from anabranch._core import AlgorithmError, __version__
 from anabranch.cli import completing
 from anabranch.cli.commands import Commands
 from anabranch.cli.console import Exit, err, say_error
-from anabranch.programs import ToolError
+from anabranch.errors import InputError
+from anabranch.system.programs import ToolError
 
 app = typer.Typer(
     cls=Commands,

@@ -9,7 +9,8 @@ import signal
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from anabranch import InputError, _core
+from anabranch import _core
+from anabranch.errors import InputError
 
 # A module that takes longer to import hangs.
 _LONGEST_S = 30

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from anabranch import InputError, _core
+from anabranch import _core
 from anabranch.cli.console import Exit, answer, fail
+from anabranch.errors import InputError
 
 if TYPE_CHECKING:
     from anabranch._core import _KernelAttachment, _KernelStatus

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from rich.live import Live
 from rich.text import Text
 
-from anabranch import InputError, _core
+from anabranch import _core
 from anabranch.cli.console import err, say, say_error
+from anabranch.errors import InputError
 
 if TYPE_CHECKING:
     from anabranch._core import _Facts

@@ -11,8 +11,11 @@ import typer
 from rich.console import RenderableType
 from rich.measure import Measurement
 
-from anabranch import InputError, comparison, ending, naming, outputs, runfolder
 from anabranch.cli.console import Exit, answer, err, fail, out
+from anabranch.errors import InputError
+from anabranch.runs import comparison, naming, runfolder
+from anabranch.system import outputs
+from anabranch.wording import ending
 
 EXAMPLES = (
     "Example: anabranch compare runs/sticky-base-1-1 runs/sticky-base-1-2\n\n"

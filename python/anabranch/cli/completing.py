@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from anabranch import _core, catalogue
+from anabranch import _core
+from anabranch.library import catalogue
 
 EXAMPLES = (
     "Example: anabranch completion bash\n\n"

@@ -11,9 +11,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import InputError, _core, content
+from anabranch import _core, content
 from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar
-from anabranch.session import load
+from anabranch.errors import InputError
+from anabranch.runs.reading import load
 
 EXAMPLES = (
     'Example: anabranch content make --scenario dash/ratio-1-1 --duration "60 s" --out ladder\n\n'

@@ -10,8 +10,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import abilities
 from anabranch.cli.console import answer
+from anabranch.live import abilities
 
 EXAMPLES = "Example: anabranch doctor\n\nIn a report of a fault: anabranch doctor --json"
 

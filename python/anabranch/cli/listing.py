@@ -9,9 +9,11 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import InputError, _core, catalogue
+from anabranch import _core
 from anabranch.cli import completing
 from anabranch.cli.console import answer
+from anabranch.errors import InputError
+from anabranch.library import catalogue
 
 EXAMPLES = "Example: anabranch list schedulers"
 

@@ -12,11 +12,13 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import _core, numerals, provenance
+from anabranch import _core
 from anabranch.cli import completing
 from anabranch.cli.console import answer
 from anabranch.experiments import conditions
-from anabranch.summary import plural
+from anabranch.system import provenance
+from anabranch.wording import numerals
+from anabranch.wording.summary import plural
 
 EXAMPLES = "Example: anabranch plan show schedulers"
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anabranch import InputError, outputs
 from anabranch.cli.console import Exit, err, fail, out, progress_bar
-from anabranch.summary import plural
+from anabranch.errors import InputError
+from anabranch.system import outputs
+from anabranch.wording.summary import plural
 
 if TYPE_CHECKING:
     from anabranch.report import Report

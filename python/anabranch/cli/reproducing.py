@@ -11,11 +11,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import InputError, __version__, numerals, outputs, provenance
+from anabranch._core import __version__
 from anabranch.cli import completing
 from anabranch.cli.console import Exit, answer, err, fail, out, say_warning
 from anabranch.cli.planning import BUILD_DIGITS, JobsOption, cores, duration_s
-from anabranch.summary import plural
+from anabranch.errors import InputError
+from anabranch.system import outputs, provenance
+from anabranch.wording import numerals
+from anabranch.wording.summary import plural
 
 if TYPE_CHECKING:
     from anabranch.experiments.paper import Paper

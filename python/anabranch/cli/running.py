@@ -14,13 +14,16 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from anabranch import InputError, ending, outputs, runfolder, summary
 from anabranch.cli import completing
 from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar, say_warning
+from anabranch.errors import InputError
 from anabranch.live.run import MODEL, SERVERS
 from anabranch.live.run import run as run_live
-from anabranch.metrics import DecisionLatency
-from anabranch.session import Run, simulate
+from anabranch.results.metrics import DecisionLatency
+from anabranch.runs import runfolder
+from anabranch.runs.session import Run, simulate
+from anabranch.system import outputs
+from anabranch.wording import ending, summary
 
 EXAMPLES = (
     'Example: anabranch run sticky/base --seed 7 --set transport.scheduler=gr-sty --set link.path1.loss="1 %"\n\n'

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from anabranch import _core, outputs
+from anabranch import _core
 from anabranch.cli.console import answer
+from anabranch.system import outputs
 
 EXAMPLES = "Example: anabranch schema --out anabranch.schema.json"
 

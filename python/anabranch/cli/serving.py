@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from anabranch import InputError, _core
+from anabranch import _core
 from anabranch.algorithms.serving import import_anew
 from anabranch.cli import apart, configuration, unit
 from anabranch.cli.attending import attend
@@ -23,6 +23,7 @@ from anabranch.cli.supervising import pid_file as _pid_file
 from anabranch.cli.supervising import reload as _order_reload
 from anabranch.cli.wire import chosen, wire
 from anabranch.cli.wiring import paths_of
+from anabranch.errors import InputError
 
 EXAMPLES = (
     "Example: anabranch serve --root videos --listen srv1=10.99.0.1 --listen srv2=10.99.0.1\n\n"

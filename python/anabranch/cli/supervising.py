@@ -26,10 +26,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from anabranch import InputError, _core
+from anabranch import _core
 from anabranch.cli.apart import check_serving
 from anabranch.cli.console import Exit, say, say_error, say_warning
 from anabranch.cli.notify import Notifier
+from anabranch.errors import InputError
 
 Options = Mapping[str, Any]
 """The arguments of `anabranch._core.Serving`."""

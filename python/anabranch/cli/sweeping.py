@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from anabranch import InputError, outputs, provenance
 from anabranch.cli.console import Exit, answer, err, fail
 from anabranch.cli.planning import AtOnceOption, JobsOption, PlanArgument, StoreOption, cores, duration_s
-from anabranch.summary import plural
+from anabranch.errors import InputError
+from anabranch.system import outputs, provenance
+from anabranch.wording.summary import plural
 
 if TYPE_CHECKING:
     from anabranch.experiments.executor import Executor

@@ -12,8 +12,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from anabranch import InputError, _core, outputs
+from anabranch import _core
 from anabranch.cli.console import answer, err, out
+from anabranch.errors import InputError
+from anabranch.system import outputs
 
 app = typer.Typer(
     help="Look at recorded rates, convert them, and synthesise new ones.",

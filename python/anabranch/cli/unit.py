@@ -11,8 +11,8 @@ from pathlib import Path
 
 import typer
 
-from anabranch import InputError
 from anabranch.cli.console import Exit, fail
+from anabranch.errors import InputError
 
 NAME = "anabranch.service"
 PLACE = Path("/etc/systemd/system") / NAME

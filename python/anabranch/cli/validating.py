@@ -13,10 +13,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import InputError, _core, outputs, provenance
+from anabranch import _core
 from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar
 from anabranch.cli.planning import BUILD_DIGITS, JobsOption, cores
-from anabranch.programs import ToolError
+from anabranch.errors import InputError
+from anabranch.system import outputs, provenance
+from anabranch.system.programs import ToolError
 from anabranch.validation import cases
 
 if TYPE_CHECKING:

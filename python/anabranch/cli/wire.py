@@ -15,9 +15,9 @@ from enum import StrEnum
 
 import typer
 
-from anabranch import InputError
 from anabranch.cli.console import Exit, fail
 from anabranch.cli.wiring import Finding, Item, WiredPath, client_commands, obstacles, text_of, wanted
+from anabranch.errors import InputError
 
 # A server that was just ended closes its devices a moment after its process is gone; until then they are busy.
 _BUSY = "Device or resource busy"

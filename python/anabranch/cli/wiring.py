@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anabranch import InputError
+from anabranch.errors import InputError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from anabranch.content.plan import Rendition
-from anabranch.programs import ToolError, find
+from anabranch.system.programs import ToolError, find
 
 # The fastest of x264: the look of the pictures does not matter, their rate does, and encodes shall be short.
 _PRESET = "ultrafast"

@@ -12,9 +12,10 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from anabranch import InputError, places
 from anabranch.content import ffmpeg, manifest
 from anabranch.content.plan import Film, Ladder, Rendition
+from anabranch.errors import InputError
+from anabranch.system import places
 
 TOLERANCE = 0.10
 """A measured rate may be off its target by this part; beyond, the encoder gets one other aim, then a message."""

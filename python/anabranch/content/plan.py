@@ -8,7 +8,8 @@ from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
 
-from anabranch import InputError, _core
+from anabranch import _core
+from anabranch.errors import InputError
 
 FPS = Fraction(24)
 """Pictures per second by default: those of Big Buck Bunny, and the default of progressive videos."""

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from anabranch.experiments import columns, statistics, unfinished
+from anabranch.experiments import statistics, unfinished
 from anabranch.experiments.contrast_spec import Contrast, Labels
 from anabranch.experiments.sampling import Indices, Unit
 from anabranch.experiments.statistics import Array, Interval
 from anabranch.experiments.variation import SAMPLED_COLUMNS
+from anabranch.results import columns
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from anabranch import InputError
+from anabranch.errors import InputError
 from anabranch.experiments import statistics
 from anabranch.experiments.document import alternatives
 from anabranch.experiments.statistics import Array, Interval

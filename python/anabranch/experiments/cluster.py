@@ -16,12 +16,13 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from anabranch import InputError, provenance
+from anabranch.errors import InputError
 from anabranch.experiments import parcels
 from anabranch.experiments.conditions import Run
 from anabranch.experiments.executor import Finished, Interruption
 from anabranch.experiments.parcels import Made, Parcel
 from anabranch.experiments.store import Store
+from anabranch.system import provenance
 
 if TYPE_CHECKING:
     from distributed import Client, Future

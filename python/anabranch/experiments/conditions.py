@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from anabranch import InputError, _core, session
+from anabranch import _core
+from anabranch.errors import InputError
 from anabranch.experiments import keys, variation
 from anabranch.experiments.engines import SIMULATION, Engine
 from anabranch.experiments.plan import Plan
 from anabranch.experiments.variation import Label, Point, with_seed
-from anabranch.session import overrides_of
+from anabranch.runs import reading
+from anabranch.runs.reading import overrides_of
 
 # A scenario with long recordings takes megabytes.
 _LOADED = 64
@@ -108,7 +110,7 @@ class Run:
 @lru_cache(maxsize=_LOADED)
 def _load(scenario: str, overrides: Overrides) -> tuple[_core.Scenario, str]:
     """A scenario with its digest."""
-    loaded = session.load(scenario, overrides)
+    loaded = reading.load(scenario, overrides)
     return loaded, keys.of_scenario(loaded)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anabranch import InputError
+from anabranch.errors import InputError
 from anabranch.experiments import effects, sampling, statistics
 from anabranch.experiments.blocks import Block, blocks
 from anabranch.experiments.contrast_spec import Contrast, Labels

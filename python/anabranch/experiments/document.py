@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from anabranch import InputError, _core
+from anabranch import _core
+from anabranch.errors import InputError
 
 _T = TypeVar("_T")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass
 
-from anabranch import InputError
+from anabranch.errors import InputError
 from anabranch.experiments.document import alternatives
 from anabranch.live.run import MODEL, SERVERS, clients
 

@@ -11,7 +11,8 @@ from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from anabranch import InputError, _core
+from anabranch import _core
+from anabranch.errors import InputError
 from anabranch.experiments import processes
 from anabranch.experiments.conditions import Run
 from anabranch.experiments.store import Store

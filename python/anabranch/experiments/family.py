@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from anabranch.experiments.blocks import Block
-from anabranch.summary import plural
+from anabranch.wording.summary import plural
 
 
 @dataclass(frozen=True)

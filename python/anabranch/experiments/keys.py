@@ -6,8 +6,9 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from anabranch import _core, provenance
+from anabranch import _core
 from anabranch.algorithms import sources
+from anabranch.system import provenance
 
 # A change of what the key is made of, or of what is kept under it.
 _SCHEMA = 1

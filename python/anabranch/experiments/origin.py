@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anabranch import InputError, outputs
+from anabranch.errors import InputError
 from anabranch.experiments import plan as plans
 from anabranch.experiments.document import Document
 from anabranch.experiments.plan import Plan
+from anabranch.system import outputs
 
 SCHEMA = 1
 """The version of the file."""

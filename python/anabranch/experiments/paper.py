@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from anabranch import InputError
+from anabranch.errors import InputError
 from anabranch.experiments import plan as plans
 from anabranch.experiments import variation
 from anabranch.experiments.claims import Claim, TableOf

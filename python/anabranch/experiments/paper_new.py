@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from anabranch import InputError, outputs
+from anabranch.errors import InputError
 from anabranch.experiments.paper import CRITERIA, FILE, TEXT
+from anabranch.system import outputs
 
 _PAPER = """\
 schema = 1

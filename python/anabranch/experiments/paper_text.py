@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from anabranch import InputError
+from anabranch.errors import InputError
 from anabranch.experiments.claims import Finding, Outcome, Quantity, Relation, Table, digits
 from anabranch.experiments.document import alternatives
 from anabranch.experiments.reproduction import Reproduction, Tested, Under
-from anabranch.summary import plural
+from anabranch.wording.summary import plural
 
 _NOT_VARIED = "The assumptions were not varied; `anabranch reproduce --sensitivity` does."
 

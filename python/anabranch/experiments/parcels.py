@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from anabranch import _core, provenance
+from anabranch import _core
 from anabranch.experiments import keys
 from anabranch.experiments.conditions import Run
 from anabranch.experiments.executor import failure
+from anabranch.system import provenance
 
 # Runs of one condition follow each other, and a process has a few threads.
 _LOADED = 16

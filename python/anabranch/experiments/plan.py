@@ -12,7 +12,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from anabranch import InputError, _core
+from anabranch import _core
+from anabranch.errors import InputError
 from anabranch.experiments import engines, variation
 from anabranch.experiments.contrast_spec import Contrast, Margin, Unfinished
 from anabranch.experiments.document import Document, Way, alternatives, read

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Protocol
 
-from anabranch import InputError, _core
+from anabranch import _core
+from anabranch.errors import InputError
 from anabranch.experiments.conditions import Run
 
 # The exit code of a worker that found itself sweeping while it imported the program that started it.

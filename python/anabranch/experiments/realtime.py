@@ -13,7 +13,7 @@ from anabranch.experiments.conditions import Run
 from anabranch.experiments.executor import Executor, Finished, Stop, Threads
 from anabranch.experiments.store import Store
 from anabranch.live import run as live
-from anabranch.metrics import Lateness
+from anabranch.results.metrics import Lateness
 
 TRIES = 3
 """How often a run is made at most, until one is valid."""

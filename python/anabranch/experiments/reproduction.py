@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from anabranch import InputError, __version__
+from anabranch._core import __version__
+from anabranch.errors import InputError
 from anabranch.experiments import conditions, table
 from anabranch.experiments.claims import Claim, Finding, Outcome, Quantity, Table, TableOf, Value, Verdict, counts
 from anabranch.experiments.conditions import Condition, Run
@@ -23,7 +24,7 @@ from anabranch.experiments.stopping import CONFIDENCE_OF_LOOKS, LOOKS, more_seed
 from anabranch.experiments.store import Store
 from anabranch.experiments.study import AbsentError, Case, Row, Study
 from anabranch.experiments.sweep import Progress, make_runs
-from anabranch.summary import plural
+from anabranch.wording.summary import plural
 
 UNEXPLAINED = "(not yet explained)"
 """Where a verdict comes out for which nobody has found a reason yet."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from anabranch import InputError
+from anabranch.errors import InputError
 from anabranch.experiments.contrast import Comparison
 from anabranch.experiments.statistics import CONFIDENCE
 

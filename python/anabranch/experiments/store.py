@@ -22,8 +22,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
-from anabranch import InputError, outputs
+from anabranch.errors import InputError
 from anabranch.experiments.keys import KEY_BYTES
+from anabranch.system import outputs
 
 SCHEMA = 1
 """The version of the files."""

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anabranch import InputError
-from anabranch.experiments import statistics, table
+from anabranch.errors import InputError
+from anabranch.experiments import statistics
 from anabranch.experiments.document import alternatives
 from anabranch.experiments.statistics import Array, Interval
+from anabranch.results.frames import frame
 
 if TYPE_CHECKING:
     import polars as pl
@@ -173,4 +174,4 @@ class Study:
 
     def table(self, plan: str) -> pl.DataFrame:
         """The rows of a plan as a table."""
-        return table.frame(self._rows[plan])
+        return frame(self._rows[plan])

@@ -10,13 +10,13 @@ import polars as pl
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import numerals
 from anabranch.experiments import statistics, versions
 from anabranch.experiments.contrast import Comparison, Entry, Verdict
 from anabranch.experiments.effects import Effect
 from anabranch.experiments.sampling import Unit
 from anabranch.experiments.statistics import SIGNIFICANCE
-from anabranch.summary import plural
+from anabranch.wording import numerals
+from anabranch.wording.summary import plural
 
 _STYLES = {
     Verdict.REFERENCE: "bold",

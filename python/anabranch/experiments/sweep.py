@@ -13,8 +13,9 @@ from typing import Protocol
 
 import polars as pl
 
-from anabranch import InputError, _core
-from anabranch.experiments import columns, conditions, contrast, origin, table
+from anabranch import _core
+from anabranch.errors import InputError
+from anabranch.experiments import conditions, contrast, origin, table
 from anabranch.experiments.conditions import Condition, Run
 from anabranch.experiments.contrast import Comparison
 from anabranch.experiments.contrast_spec import Contrast
@@ -23,6 +24,7 @@ from anabranch.experiments.executor import Executor, Finished
 from anabranch.experiments.plan import Plan
 from anabranch.experiments.stopping import Goal, more_seeds
 from anabranch.experiments.store import Store
+from anabranch.results import columns
 
 
 class Progress(Protocol):

@@ -10,10 +10,13 @@ from typing import Any
 
 import polars as pl
 
-from anabranch import InputError, __version__, outputs, provenance
-from anabranch.experiments import columns
+from anabranch._core import __version__
+from anabranch.errors import InputError
 from anabranch.experiments.conditions import Run
 from anabranch.experiments.store import Store
+from anabranch.results import columns
+from anabranch.results.frames import frame
+from anabranch.system import outputs, provenance
 
 _ABOUT = "anabranch"
 _KEY_DIGITS = 16
@@ -87,23 +90,6 @@ class _Rows:
         if not self._rows:
             return pl.DataFrame()
         return heads[self._runs].hstack(frame(self._rows))
-
-
-def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Rows as a table, with the columns in the order in which they first appear."""
-    names = dict.fromkeys(key for row in rows for key in row)
-    series = [_column(name, [row.get(name) for row in rows]) for name in names]
-    return pl.DataFrame(series)
-
-
-def _column(name: str, values: list[Any]) -> pl.Series:
-    kinds = set(map(type, values)) - {type(None)}
-    if not kinds or (float in kinds and kinds <= {float, int}):
-        # A column without a value is one of numbers that nobody observed.
-        return pl.Series(name, values, dtype=pl.String if name == "error" else pl.Float64, strict=False)
-    if len(kinds) > 1:
-        values = [None if value is None else str(value) for value in values]
-    return pl.Series(name, values, dtype=pl.UInt64 if name == "seed" else None)
 
 
 def write(table: pl.DataFrame, path: Path, about: About) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from anabranch import InputError
+from anabranch.errors import InputError
 from anabranch.experiments.contrast_spec import Contrast, Unfinished
-from anabranch.summary import plural
+from anabranch.wording.summary import plural
 
 _CUT_OFF = "cut_off"
 # The part of the video that was not seen counts as frozen. Of these columns the rest is known.

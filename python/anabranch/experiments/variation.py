@@ -17,7 +17,7 @@ from typing import Any
 from anabranch import _core
 from anabranch.experiments.document import Document, Way, alternatives
 from anabranch.experiments.engines import Engine
-from anabranch.session import overrides_of
+from anabranch.runs.reading import overrides_of
 
 Label = str | int | float | bool
 """A value of an axis as it stands in the table."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from anabranch import InputError
+from anabranch.errors import InputError
 from anabranch.experiments import contrast, table
 from anabranch.experiments.contrast import Comparison
 from anabranch.experiments.contrast_spec import Contrast

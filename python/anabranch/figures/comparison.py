@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from anabranch import series
 from anabranch.figures import labels, panels, style
-from anabranch.recording import Mark, SessionRecording
-from anabranch.series import SessionSeries
+from anabranch.results import series
+from anabranch.results.recording import Mark, SessionRecording
+from anabranch.results.series import SessionSeries
 
 # The width of a figure with several columns: 1800 pixels at the resolution of `style`, so that it fits on a screen.
 _WIDTH_IN = 9.0

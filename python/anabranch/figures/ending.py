@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anabranch.figures.labels import Ending
-from anabranch.metrics import Metrics
+from anabranch.results.metrics import Metrics
 
 _TEXTS = {"stuck": "stuck", "duration": "cut off", "stopped": "interrupted"}
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from anabranch.figures import style
-from anabranch.recording import Mark
+from anabranch.results.recording import Mark
 
 SIZE = 8.0
 """Of the letters, in points."""

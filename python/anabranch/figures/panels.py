@@ -10,8 +10,8 @@ from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.transforms import blended_transform_factory
 
 from anabranch.figures import labels, style
-from anabranch.recording import Array, Mark
-from anabranch.series import SessionSeries
+from anabranch.results.recording import Array, Mark
+from anabranch.results.series import SessionSeries
 
 # Capacity is drawn up to so many times what was carried, without the burst of the start.
 _MOST_HEADROOM = 2.0

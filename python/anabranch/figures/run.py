@@ -7,12 +7,12 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from anabranch import summary
 from anabranch.figures.comparison import Column, compare
 from anabranch.figures.ending import of_session
 from anabranch.figures.session import draw_session
-from anabranch.metrics import Metrics
-from anabranch.recording import Recording
+from anabranch.results.metrics import Metrics
+from anabranch.results.recording import Recording
+from anabranch.wording import summary
 
 MOST_SESSIONS = 6
 """More sessions than this are not drawn side by side."""

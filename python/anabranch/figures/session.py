@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from anabranch import series
 from anabranch.figures import labels, panels, style
-from anabranch.recording import Mark, SessionRecording
-from anabranch.series import SessionSeries
+from anabranch.results import series
+from anabranch.results.recording import Mark, SessionRecording
+from anabranch.results.series import SessionSeries
 
 # The width of a page's text, so that letters keep their size in print.
 _WIDTH_IN = 7.2

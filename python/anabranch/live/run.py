@@ -12,12 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch import InputError, _core, metrics, session, warning
+from anabranch import _core
+from anabranch.errors import InputError
 from anabranch.live import counters
+from anabranch.results import metrics
+from anabranch.runs import reading, session, warning
 
 if TYPE_CHECKING:
     from anabranch.live.clients.watch import Client, Watched
-    from anabranch.recording import Recording
+    from anabranch.results.recording import Recording
 
 SERVERS = ("anabranch", "kernel")
 """Who can serve."""
@@ -105,8 +108,8 @@ def run(
         LiveError: This machine cannot do it, or something failed; the message says what is missing.
         ToolError: A program is missing or failed.
     """
-    overrides = session.overrides_of(set)
-    loaded = session.load(scenario, overrides)
+    overrides = reading.overrides_of(set)
+    loaded = reading.load(scenario, overrides)
     return run_loaded(
         loaded,
         folder=folder,
@@ -165,7 +168,7 @@ def run_loaded(
         cpu_seconds=time.process_time() - cpu,
         wall_seconds=time.perf_counter() - wall,
         _outcome=outcome,
-        overrides=session.as_given(overrides),
+        overrides=reading.as_given(overrides),
         warnings=warning.of_run(loaded, found),
         _portable=loaded.portable(),
         folder=folder,

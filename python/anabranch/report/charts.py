@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anabranch import numerals
 from anabranch.experiments import statistics, summary
 from anabranch.experiments.blocks import mean_of_condition
 from anabranch.experiments.contrast import Comparison, Entry, Verdict
 from anabranch.experiments.plan import Figure
 from anabranch.experiments.statistics import Array
 from anabranch.report.document import IntervalChart, Item, Line, LineChart, MapChart, Tile, Tone
+from anabranch.wording import numerals
 
 TONES: Mapping[Verdict, Tone] = {
     Verdict.REFERENCE: "plain",

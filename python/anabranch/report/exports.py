@@ -7,7 +7,6 @@ import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from anabranch import outputs
 from anabranch.report.document import (
     Block,
     Column,
@@ -20,6 +19,7 @@ from anabranch.report.document import (
     Section,
     Sessions,
 )
+from anabranch.system import outputs
 
 
 def write(report: Report, folder: Path) -> list[Path]:

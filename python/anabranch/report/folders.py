@@ -7,14 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from anabranch import InputError, _core, comparison, ending, naming, runfolder, summary
-from anabranch.experiments import columns, store
+from anabranch import _core
+from anabranch.errors import InputError
+from anabranch.experiments import store
 from anabranch.report import charts
 from anabranch.report.document import Block, Column, Finding, Findings, Grid, Report, Section, Sessions, Text
 from anabranch.report.stored import DEFAULT_METRICS
 from anabranch.report.timelines import Timeline, of_session
-from anabranch.runfolder import StoredRun
-from anabranch.summary import plural
+from anabranch.results import columns
+from anabranch.runs import comparison, naming, runfolder
+from anabranch.runs.runfolder import StoredRun
+from anabranch.wording import ending, summary
+from anabranch.wording.summary import plural
 
 MOST_TIMELINES = 60
 """More sessions than this have no timeline in the page."""

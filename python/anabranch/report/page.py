@@ -17,7 +17,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from anabranch import outputs
 from anabranch.report.document import (
     Block,
     Code,
@@ -37,6 +36,7 @@ from anabranch.report.document import (
     Tile,
     Value,
 )
+from anabranch.system import outputs
 
 _STYLES = ("uPlot.min.css", "page.css")
 # Where page.css needs the dark colours: where the system asks for them, and where the reader does.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from anabranch.summary import plural
+from anabranch.wording.summary import plural
 
 KNOWN = "_known"
 """The column that says whether a row's run can be made again."""

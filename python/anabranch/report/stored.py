@@ -13,8 +13,9 @@ from typing import Any
 
 import polars as pl
 
-from anabranch import InputError, _core, metrics, numerals, provenance, recording
-from anabranch.experiments import columns, origin, store, summary, sweep, table, versions
+from anabranch import _core
+from anabranch.errors import InputError
+from anabranch.experiments import origin, store, summary, sweep, table, versions
 from anabranch.experiments.blocks import mean_of_condition
 from anabranch.experiments.conditions import Run
 from anabranch.experiments.contrast import Comparison, Entry, Verdict
@@ -36,7 +37,10 @@ from anabranch.report.document import (
     Text,
 )
 from anabranch.report.timelines import Timeline, of_session
-from anabranch.summary import plural
+from anabranch.results import columns, metrics, recording
+from anabranch.system import provenance
+from anabranch.wording import numerals
+from anabranch.wording.summary import plural
 
 DEFAULT_METRICS = (
     "startup_s",

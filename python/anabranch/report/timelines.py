@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from anabranch import series, summary
-from anabranch.metrics import Metrics
-from anabranch.recording import Array, Recording
-from anabranch.series import PathSeries
+from anabranch.results import series
+from anabranch.results.metrics import Metrics
+from anabranch.results.recording import Array, Recording
+from anabranch.results.series import PathSeries
+from anabranch.wording import summary
 
 # A page shows more than a figure in print, because it zooms; and sixty timelines of this size stay below a megabyte.
 _POINTS = 480

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from anabranch import _core, session
+from anabranch import _core
 from anabranch.content.make import MANIFEST
 from anabranch.experiments import engines, keys, realtime
 from anabranch.experiments.conditions import Condition, Run
@@ -23,6 +23,7 @@ from anabranch.experiments.engines import SIMULATION, Engine
 from anabranch.experiments.executor import Executor, Finished, Stop, Threads
 from anabranch.experiments.store import Store
 from anabranch.experiments.sweep import Progress, make_runs
+from anabranch.runs import reading
 from anabranch.validation.cases import TestCase
 from anabranch.validation.criteria import Part
 from anabranch.validation.judgement import Judgement
@@ -115,7 +116,7 @@ class Campaign:
         self, case: TestCase, engine: Engine, overrides: tuple[tuple[str, str], ...], seeds: Iterable[int]
     ) -> list[Run]:
         file = str(self._file(case))
-        digest = keys.of_scenario(session.load(file, overrides))
+        digest = keys.of_scenario(reading.load(file, overrides))
         condition = Condition({"test_case": case.name}, file, overrides, digest, engine)
         return [Run(condition, seed, overrides, {}, digest, segments=False) for seed in seeds]
 

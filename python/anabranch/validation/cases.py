@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from anabranch import InputError
+from anabranch.errors import InputError
 from anabranch.validation import criteria
 from anabranch.validation.criteria import OF_PART, USUAL_PARTS, Criteria, Part
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from anabranch import InputError
+from anabranch.errors import InputError
 from anabranch.validation.cases import TestCase
 from anabranch.validation.criteria import Part
 from anabranch.validation.measurement import Lateness, Measurement, UnobservedError

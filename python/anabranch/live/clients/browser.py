@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from anabranch.programs import ToolError
+from anabranch.system.programs import ToolError
 
 # Chromium starts within seconds on an idle machine, and much later on a busy one.
 _TIMEOUT_S = 120.0

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from anabranch.programs import ToolError, find
+from anabranch.system.programs import ToolError, find
 
 _ASK_EVERY_S = 0.1
 _STOP_TIMEOUT_S = 5.0

@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from anabranch import InputError, _core, places
+from anabranch import _core
+from anabranch.errors import InputError
 from anabranch.live.clients.browser import Browser, BrowserError
-from anabranch.programs import ToolError, find
-from anabranch.recording import Shown
+from anabranch.results.recording import Shown
+from anabranch.system import places
+from anabranch.system.programs import ToolError, find
 
 VERSION = "5.2.1"
 """The release of dash.js that plays."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from anabranch import _core
-from anabranch.programs import ToolError, find
+from anabranch.system.programs import ToolError, find
 
 USER = "nobody"
 """Who runs VLC, which refuses to be run by root."""

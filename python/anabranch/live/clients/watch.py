@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from anabranch import InputError, _core, content
+from anabranch import _core, content
 from anabranch.content.make import MANIFEST
+from anabranch.errors import InputError
 from anabranch.live.clients import curl, dashjs, vlc
-from anabranch.programs import find
-from anabranch.recording import SessionRecording, Shown
+from anabranch.results.recording import SessionRecording, Shown
+from anabranch.system.programs import find
 
 BYTES = "bytes"
 """The content of clients that want no file: so many bytes of whatever."""

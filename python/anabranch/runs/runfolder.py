@@ -24,12 +24,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from anabranch import InputError, metrics, outputs, provenance, recording
-from anabranch.metrics import Metrics
-from anabranch.recording import Recording
-from anabranch.session import Run
+from anabranch.errors import InputError
+from anabranch.results import metrics, recording
+from anabranch.results.metrics import Metrics
+from anabranch.results.recording import Recording
+from anabranch.system import outputs, provenance
+
+if TYPE_CHECKING:
+    from anabranch.runs.session import Run
 
 SCHEMA = 1
 """The version of ``run.json``."""

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch import _core, display, metrics, warning
-from anabranch.metrics import Metrics
-from anabranch.warning import RunWarning
+from anabranch import _core
+from anabranch.results import metrics
+from anabranch.results.metrics import Metrics
+from anabranch.runs import display, reading, warning
+from anabranch.runs.warning import RunWarning
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-    from anabranch.recording import Recording
+    from anabranch.results.recording import Recording
 
 # Sessions that a notebook shows in full, and the heads of their tables.
 _MOST_SHOWN = 4
@@ -27,14 +28,6 @@ _PATH_COLUMNS = (
     *("path", "goodput, Mb/s", "segments", "retransmitted", "reinjected", "timeouts", "mean window, packets"),
     "mean RTT, ms",
 )
-
-# What a scenario given as a dictionary is called in messages and metrics.
-_DICTIONARY_NAME = "scenario"
-
-STANDARD_INPUT = "-"
-"""What stands for standard input in the place of a file."""
-
-_STANDARD_INPUT_NAME = "stdin"
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,7 +59,7 @@ class Run:
 
     def __repr__(self) -> str:
         """One line: which run it is, and what its first viewer saw. The rest is in `metrics`."""
-        from anabranch import summary
+        from anabranch.wording import summary
 
         sessions = self.metrics["sessions"]
         found = f": {summary.in_short(sessions[0])}" if sessions else ""
@@ -114,16 +107,18 @@ class Run:
         The subflows of a path are one: ``subflows.wifi.goodput_bps`` is the sum of theirs. Units are those of the
         names: ``_s`` seconds, ``_bps`` bit/s; ``docs/reference/metrics.md`` explains every one.
         """
-        from anabranch.experiments import columns, table
+        from anabranch.results import columns
+        from anabranch.results.frames import frame
 
-        return table.frame(list(columns.sessions(self.metrics)))
+        return frame(list(columns.sessions(self.metrics)))
 
     @cached_property
     def media_segments(self) -> pl.DataFrame:
         """A row per media segment of DASH sessions, with the number of its ``session``; without rows where none is."""
-        from anabranch.experiments import columns, table
+        from anabranch.results import columns
+        from anabranch.results.frames import frame
 
-        return table.frame(list(columns.segments(self.metrics)))
+        return frame(list(columns.segments(self.metrics)))
 
     def plot(self, *, session: int | None = None) -> Figure:
         """The figure of the run, as notebooks show it: playback and every path over time.
@@ -135,15 +130,16 @@ class Run:
         Raises:
             InputError: There is no such session.
         """
-        from anabranch import runfolder
         from anabranch.figures import draw_run
+        from anabranch.runs import runfolder
 
         runfolder.check_session(session or 0, self.name, len(self.recording.sessions))
         return draw_run(self.recording, self.metrics, tomllib.loads(self.scenario), self.seed, session)
 
     def _repr_html_(self) -> str:
         """The summary, the paths and the figure, for notebooks."""
-        from anabranch import display, summary
+        from anabranch.runs import display
+        from anabranch.wording import summary
 
         parts = [display.paragraph(f"{self.name}, seed {self.seed}", bold=True)]
         for session in self.metrics["sessions"][:_MOST_SHOWN]:
@@ -158,7 +154,7 @@ class Run:
     @cached_property
     def recording(self) -> Recording:
         """The samples over time that the figures show."""
-        from anabranch import recording
+        from anabranch.results import recording
 
         return recording.of_outcome(self.outcome)
 
@@ -169,7 +165,7 @@ class Run:
         Raises:
             ValueError: The run was made without ``events=True``.
         """
-        from anabranch import events
+        from anabranch.results import events
 
         frame = events.frame(self.outcome) if self.has_events else None
         if frame is None:
@@ -193,7 +189,7 @@ class Run:
         """
         import polars as pl
 
-        from anabranch import recording
+        from anabranch.results import recording
 
         frame = recording.notes_frame(self.recording)
         if name is None:
@@ -217,7 +213,7 @@ class Run:
             InputError: There is no such session.
             OSError: The folder cannot be written.
         """
-        from anabranch import runfolder
+        from anabranch.runs import runfolder
 
         return runfolder.write(self, None if directory is None else Path(directory), session=session)
 
@@ -280,8 +276,8 @@ def simulate(
     """As `run`, but gives its warnings only with the run."""
     if not 0 <= seed < 2**64:
         raise _core.InputError(f"seed {seed}: expected a whole number from 0 to 2**64 - 1")
-    overrides = overrides_of(set)
-    loaded = load(scenario, overrides)
+    overrides = reading.overrides_of(set)
+    loaded = reading.load(scenario, overrides)
     if captures is not None:
         Path(captures).mkdir(parents=True, exist_ok=True)
     wall, cpu = time.perf_counter(), time.process_time()
@@ -294,56 +290,7 @@ def simulate(
         cpu_seconds=time.process_time() - cpu,
         wall_seconds=time.perf_counter() - wall,
         _outcome=outcome,
-        overrides=as_given(overrides),
+        overrides=reading.as_given(overrides),
         warnings=warning.of_run(loaded, found),
         _portable=loaded.portable(),
     )
-
-
-def as_given(overrides: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """Overrides as ``--set`` takes them."""
-    return tuple(f"{key}={value}" for key, value in overrides)
-
-
-def load(scenario: str | Path | Mapping[str, Any], overrides: Sequence[tuple[str, str]] = ()) -> _core.Scenario:
-    """Reads and checks a scenario; arguments and errors as those of `run`, overrides as text."""
-    if isinstance(scenario, Mapping):
-        return _core.load_dictionary(scenario, name=_DICTIONARY_NAME, overrides=overrides)
-    path, name = Path(scenario), str(scenario)
-    if name == STANDARD_INPUT:
-        text = _text(sys.stdin.buffer.read(), _STANDARD_INPUT_NAME)
-        return _core.load(text, name=_STANDARD_INPUT_NAME, directory=None, overrides=overrides)
-    if path.is_file():
-        text = _text(path.read_bytes(), name)
-        return _core.load(text, name=str(path), directory=path.parent, overrides=overrides)
-    shipped = _core.shipped(name)
-    if shipped is None:
-        raise _core.InputError(_folder(path) if path.is_dir() else _unknown(name))
-    return _core.load(shipped, name=name, directory=None, overrides=overrides)
-
-
-def overrides_of(changes: Mapping[str, Any] | None) -> list[tuple[str, str]]:
-    """Overrides as text. An empty dictionary merges nothing."""
-    items = (changes or {}).items()
-    return [(k, _core.value_text(v, k)) for k, v in items if not (isinstance(v, Mapping) and not v)]
-
-
-def _text(content: bytes, name: str) -> str:
-    try:
-        # Windows' line ends count as one, as they do in a file that is opened as text.
-        return content.decode("utf-8").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        raise _core.InputError(f"{name}: this is no text in UTF-8; expected a scenario in TOML") from error
-
-
-def _folder(path: Path) -> str:
-    inside = path / "scenario.toml"
-    hint = f"; did you mean `{inside}`?" if inside.is_file() else ""
-    return f"{path}: this is a directory; expected a scenario's file or the name of a shipped scenario{hint}"
-
-
-def _unknown(name: str) -> str:
-    names = [entry[1] for entry in _core.registry() if entry[0] == "scenarios"]
-    nearest = _core.nearest(name, names)
-    hint = f"; did you mean `{nearest}`?" if nearest else "; `anabranch list scenarios` names them"
-    return f"{name}: there is no such file and no shipped scenario of that name{hint}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from anabranch.metrics import Metrics, Session, viewer_of
+from anabranch.results.metrics import Metrics, Session, viewer_of
 
 _WHY: Mapping[str, str] = {
     "finished": "its connection ended too early",

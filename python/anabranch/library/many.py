@@ -11,8 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch import _core, display, provenance
+from anabranch import _core
 from anabranch._core import InputError
+from anabranch.runs import display
+from anabranch.system import provenance
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
 
     from anabranch.experiments.executor import Finished
     from anabranch.experiments.sweep import Result
-    from anabranch.runfolder import StoredRun
-    from anabranch.session import Run
+    from anabranch.runs.runfolder import StoredRun
+    from anabranch.runs.session import Run
 
 # A figure of more columns would be illegible.
 _MOST_RUNS = 6
@@ -187,7 +189,7 @@ class Compared:
     @property
     def names(self) -> list[str]:
         """A name for each run, with the keys in which it differs from the others."""
-        from anabranch import naming
+        from anabranch.runs import naming
 
         return naming.names(self._runs)
 
@@ -196,7 +198,7 @@ class Compared:
         """A row per metric: its ``path`` if it concerns one, its name with the unit, and a column of texts per run."""
         import polars as pl
 
-        from anabranch import comparison
+        from anabranch.runs import comparison
 
         columns = [f"{number}: {name}" for number, name in enumerate(self.names)]
         found = [
@@ -207,7 +209,7 @@ class Compared:
 
     def plot(self) -> Figure:
         """The figure: a column per run, a row per path."""
-        from anabranch import comparison
+        from anabranch.runs import comparison
 
         return comparison.figure(self._runs, self._session)
 
@@ -217,7 +219,7 @@ class Compared:
         Raises:
             OSError: They cannot be written.
         """
-        from anabranch import comparison
+        from anabranch.runs import comparison
 
         return comparison.save_figure(self._runs, Path(directory), self._session)
 
@@ -225,7 +227,7 @@ class Compared:
         return f"<Compared: {'; '.join(self.names)}>"
 
     def _repr_html_(self) -> str:
-        from anabranch import comparison
+        from anabranch.runs import comparison
 
         rows = [
             [f"{path} {label}".strip(), *texts] for path, label, texts in comparison.rows(self._runs, self._session)
@@ -245,7 +247,7 @@ def compare(*runs: Run | str | Path, session: int = 0) -> Compared:
     Raises:
         InputError: There are too few or too many, one has no such session, or a folder has no finished run.
     """
-    from anabranch import runfolder
+    from anabranch.runs import runfolder
 
     if not 2 <= len(runs) <= _MOST_RUNS:
         raise InputError(f"{len(runs)} run(s) given; expected two to {_MOST_RUNS}")
@@ -257,7 +259,7 @@ def compare(*runs: Run | str | Path, session: int = 0) -> Compared:
 
 def _stored(run: Run | str | Path, number: int) -> StoredRun:
     """A run as its folder would have it."""
-    from anabranch import runfolder
+    from anabranch.runs import runfolder
 
     if isinstance(run, str | Path):
         return runfolder.read(Path(run))

@@ -10,8 +10,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 
-from anabranch import _core, ending
-from anabranch.metrics import Metrics
+from anabranch import _core
+from anabranch.results.metrics import Metrics
+from anabranch.wording import ending
 
 _CUT_OFF = "cut-off"
 

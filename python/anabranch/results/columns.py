@@ -105,7 +105,7 @@ def _flatten(name: str, value: Any, row: Row) -> None:
 
 def known(measured: Mapping[str, Any], paths: Sequence[str]) -> Names:
     """The names of columns that a scenario has, from what was measured of a run that was stopped at once."""
-    from anabranch.metrics import Subflow
+    from anabranch.results.metrics import Subflow
 
     outline = measured["metrics"]
     names = dict.fromkeys(key for row in sessions(outline, measured.get("reduced", ())) for key in row)

@@ -10,9 +10,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import ending, naming, numerals, outputs, summary
-from anabranch.metrics import Metrics, Quality, Session, Subflow, Viewer, quality_of, viewer_of
-from anabranch.runfolder import StoredRun
+from anabranch.results.metrics import Metrics, Quality, Session, Subflow, Viewer, quality_of, viewer_of
+from anabranch.runs import naming
+from anabranch.runs.runfolder import StoredRun
+from anabranch.system import outputs
+from anabranch.wording import ending, numerals, summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

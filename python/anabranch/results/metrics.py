@@ -1,8 +1,8 @@
 """The numbers of a run, typed: ``metrics.json``, ``run --json`` and `anabranch.Run.metrics`.
 
 The contract itself is in Rust: what reads a file here checks it there, so every key is declared once with its meaning,
-and the classes of `anabranch.contract` are generated from it. ``None`` means that nobody observed the number, or
-that there is nothing to say. ``docs/reference/metrics.md`` explains every key.
+and the classes of `anabranch.results.contract` are generated from it. ``None`` means that nobody observed the number,
+or that there is nothing to say. ``docs/reference/metrics.md`` explains every key.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict, cast
 
-from anabranch import InputError, _core
-from anabranch.contract import (
+from anabranch import _core
+from anabranch.errors import InputError
+from anabranch.results.contract import (
     NESTED,
     DecisionLatency,
     Download,
@@ -27,7 +28,7 @@ from anabranch.contract import (
     Session,
     Subflow,
 )
-from anabranch.record import Record
+from anabranch.results.record import Record
 
 __all__ = [
     "DecisionLatency",

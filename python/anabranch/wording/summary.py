@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from anabranch import ending, numerals
-from anabranch.metrics import Metrics, Session, Subflow, quality_of, viewer_of
+from anabranch.results.metrics import Metrics, Session, Subflow, quality_of, viewer_of
+from anabranch.wording import ending, numerals
 
 # What is said of many like sessions in full; the rest is counted.
 _MOST_SESSIONS = 4

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anabranch import __version__, _core
+from anabranch import _core
+from anabranch._core import __version__
 from anabranch.live.run import clients
 
 if TYPE_CHECKING:

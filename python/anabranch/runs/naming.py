@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anabranch.runfolder import StoredRun
+from anabranch.runs.runfolder import StoredRun
 
 # A longer name says less than a shorter one: what exceeds this is only counted.
 _MOST_DIFFERENCES = 3

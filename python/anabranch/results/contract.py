@@ -7,7 +7,7 @@ What is None was not observed, or does not exist; docs/reference/metrics.md says
 
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from anabranch.record import Record
+from anabranch.results.record import Record
 
 
 class QueueDelay(Record):

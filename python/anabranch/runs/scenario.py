@@ -51,9 +51,9 @@ class Scenario(dict[str, Any]):
             InputError: The scenario, a key or a value is wrong.
             OSError: The file cannot be read.
         """
-        from anabranch import session
+        from anabranch.runs import reading
 
-        loaded = session.load(scenario, session.overrides_of(set))
+        loaded = reading.load(scenario, reading.overrides_of(set))
         return cls(**tomllib.loads(loaded.resolved))
 
     def check(self) -> Self:
@@ -62,9 +62,9 @@ class Scenario(dict[str, Any]):
         Raises:
             InputError: A key or a value is wrong; the message names it and, where there is one, the nearest valid name.
         """
-        from anabranch import session
+        from anabranch.runs import reading
 
-        session.load(self)
+        reading.load(self)
         return self
 
     @property
@@ -74,9 +74,9 @@ class Scenario(dict[str, Any]):
         Raises:
             InputError: A key or a value is wrong.
         """
-        from anabranch import session
+        from anabranch.runs import reading
 
-        return session.load(self).resolved
+        return reading.load(self).resolved
 
     def __repr__(self) -> str:
         links, sessions = list(self.get("link", {})), len(self.get("session", []))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anabranch.recording import Array, NoteSeries, PathRecording, SessionRecording
+from anabranch.results.recording import Array, NoteSeries, PathRecording, SessionRecording
 
 FIGURE_POINTS = 320
 """Points that a line of a figure about 1000 pixels wide can show; more would only be noise on noise."""

@@ -1,0 +1,1 @@
+"""What a run gives: metrics, recordings and events, with their types."""

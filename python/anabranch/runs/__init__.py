@@ -1,0 +1,1 @@
+"""Scenarios that are run, and the folders in which runs are kept."""

@@ -1,0 +1,1 @@
+"""Numbers and endings of runs in words."""
