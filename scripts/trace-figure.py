@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from anabranch import _core
+from anabranch import _core, traces
 
 MOST_LAG_S = 40
 SHOWN_COURSES = 3
@@ -28,9 +28,10 @@ RECORDED, MADE_UP = "tab:blue", "tab:orange"
 Samples = NDArray[np.float64]
 
 
-def read(content: bytes, name: str, unit: str | None, column: int | None) -> Samples:
+def read(content: bytes, name: str, unit: str | None, column: str | None) -> Samples:
     """The mean rates of a trace's seconds in Mb/s."""
-    return _core.trace_info(content, name=name, file_format=None, unit=unit, column=column)[1] / 1e6
+    known = traces.read_as(unit=unit, rate_column=column)
+    return _core.trace_info(content, name=name, read_as=known)[1] / 1e6
 
 
 def make_up(kind: str, like: Samples, seed: int) -> Samples:
@@ -60,7 +61,7 @@ def main() -> None:
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--kind", required=True)
     parser.add_argument("--unit")
-    parser.add_argument("--column", type=int)
+    parser.add_argument("--column")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     recorded = [read(file.read_bytes(), str(file), arguments.unit, arguments.column) for file in arguments.files]
@@ -70,21 +71,21 @@ def main() -> None:
     figure = plt.figure(figsize=(11, 8), layout="constrained")
     grid = figure.add_gridspec(3, 2)
     groups = (("recorded", recorded, RECORDED), ("made up", made, MADE_UP))
-    for row, (name, traces, colour) in enumerate(groups):
+    for row, (name, of_group, colour) in enumerate(groups):
         axes = figure.add_subplot(grid[row, :])
-        for samples, style in zip(traces[:SHOWN_COURSES], ("-", "--", ":"), strict=False):
+        for samples, style in zip(of_group[:SHOWN_COURSES], ("-", "--", ":"), strict=False):
             axes.plot(samples, style, color=colour, linewidth=1)
         axes.set(
-            title=f"{name}: the first {min(SHOWN_COURSES, len(traces))}",
+            title=f"{name}: the first {min(SHOWN_COURSES, len(of_group))}",
             xlabel="time (s)",
             ylabel="rate (Mb/s)",
             ylim=(0, None),
         )
     distribution, correlation = figure.add_subplot(grid[2, 0]), figure.add_subplot(grid[2, 1])
-    for name, traces, colour in groups:
-        pooled = np.sort(np.concatenate([samples / samples.mean() for samples in traces]))
+    for name, of_group, colour in groups:
+        pooled = np.sort(np.concatenate([samples / samples.mean() for samples in of_group]))
         distribution.plot(pooled, np.linspace(0, 1, len(pooled)), color=colour, label=name)
-        curves = [autocorrelation(samples) for samples in traces]
+        curves = [autocorrelation(samples) for samples in of_group]
         shortest = min(len(curve) for curve in curves)
         correlation.plot(np.mean([curve[:shortest] for curve in curves], axis=0), color=colour, label=name)
     distribution.set(xlabel="rate / mean of the trace", ylabel="share of seconds", xlim=(0, 4), ylim=(0, 1))

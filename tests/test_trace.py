@@ -20,7 +20,15 @@ def test_the_information_is_printed_for_people_and_programs(anabranch: Run, tabl
     done = anabranch("trace", "info", str(table))
     assert done.returncode == 0
     lines = dict(line.split("  ", 1) for line in done.stdout.splitlines())
-    assert lines["format"].strip() == "columns, column 1 in Mb/s"
+    assert lines["format"].strip() == "columns, UTF-8"
+    assert lines["separator"].strip() == "comma, heading in line 1"
+    assert lines["times"].strip() == "column 0 (t_s) in s"
+    assert lines["rates"].strip() == "column 1 (mbps) in Mb/s"
+    assert lines["first rows"].strip().startswith("0 s: 12 Mb/s (from 0 12); 1 s: 12 Mb/s (from 1 12); 2 s")
+    assert lines["span"].strip() == "60 s"
+    assert lines["step"].strip() == "1 s (median), 60 rows"
+    assert lines["gaps"].strip() == "none"
+    assert lines["zero"].strip() == "3.33 % of the time"
     assert lines["mean"].strip() == "9.6 Mb/s"
     assert lines["outages"].strip().startswith("3.33 % of the time below 480 kb/s, 1 of them, 2 s on average")
     assert "▁" not in done.stdout, "sparklines are for terminals"
@@ -57,9 +65,9 @@ def test_a_trace_is_synthesised(anabranch: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "arguments", "expected"),
     [
-        (b"", ["info", "FILE"], "FILE: nothing says in which unit"),
-        (b"0,1\n1,x\n", ["info", "FILE", "--unit", "Mb/s"], 'FILE:2: "x" is no rate in Mb/s'),
-        (b"0,1\n1,-1\n", ["info", "FILE", "--unit", "Mb/s"], "FILE:2: the rate in Mb/s is -1"),
+        (b"", ["info", "FILE"], "FILE: no line holds numbers"),
+        (b"0,1\n1,x\n", ["info", "FILE", "--unit", "Mb/s"], 'FILE:2: column 1: "x" is no rate in Mb/s'),
+        (b"0,1\n1,-1\n", ["info", "FILE", "--unit", "Mb/s"], "FILE:2: column 1: the rate in Mb/s is -1"),
         (b"5\n4\n", ["info", "FILE"], "FILE:2: the time lies before"),
         (b"\x1f\x8b\x08", ["info", "FILE"], "FILE:1: this is no text"),
         (b"5\n6\n", ["info", "FILE", "--from", "jsn"], "did you mean `json`?"),
@@ -101,5 +109,7 @@ def test_a_scenario_with_a_broken_trace_is_refused_with_its_line(anabranch: Run,
     done = anabranch("run", str(scenario))
     assert (done.returncode, done.stdout) == (2, "")
     assert "broken.toml:4:" in done.stderr
-    assert "bad.csv:3: the rate in Mb/s is -3; expected a finite number that is not negative" in done.stderr
+    assert (
+        "bad.csv:3: column mbps: the rate in Mb/s is -3; expected a finite number that is not negative" in done.stderr
+    )
     assert len(done.stderr.splitlines()) == 1

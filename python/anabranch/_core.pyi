@@ -830,26 +830,36 @@ def rate_bps(text: str) -> int:
 def time_s(text: str) -> float:
     """A time with its unit, such as ``60 s``, in seconds."""
 
-def trace_info(
-    content: bytes, *, name: str, file_format: str | None, unit: str | None, column: int | None
-) -> tuple[str, NDArray[np.float64]]:
+class ReadAs(TypedDict):
+    """What is known about a trace's file; what is None is recognised."""
+
+    format: str | None
+    unit: str | None
+    rate_column: str | None
+    time_column: str | None
+    time_unit: str | None
+    interval: str | None
+    gap: str | None
+
+def trace_info(content: bytes, *, name: str, read_as: ReadAs) -> tuple[str, NDArray[np.float64]]:
     """What characterises a trace file, as JSON, and the mean rate of each of its seconds in bits per second."""
 
 def trace_convert(
     content: bytes,
     *,
     name: str,
-    file_format: str | None,
-    unit: str | None,
-    column: int | None,
+    read_as: ReadAs,
     scale: float,
     offset: str,
     duration: str | None,
     target: str,
     target_format: str | None,
     step: str,
-) -> str:
-    """A trace, or a part of it, as the text of another file; the target's name says the format if nothing else."""
+) -> tuple[str, str]:
+    """A trace, or a part of it, as the text of another file; the target's name says the format if nothing else.
+
+    Also returns what was understood of the file, as JSON.
+    """
 
 def trace_synthesize(
     kind: str, *, mean: str, duration: str, seed: int, target: str, target_format: str | None, step: str

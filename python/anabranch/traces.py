@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch import _core
 from anabranch.errors import InputError
+from anabranch.runs import warning
 from anabranch.system import outputs
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Trace:
     about: dict[str, Any] = field(repr=False)
     _content: bytes = field(repr=False)
     _seconds: tuple[float, ...] = field(repr=False)
-    _read_as: dict[str, Any] = field(repr=False)
+    _read_as: _core.ReadAs = field(repr=False)
 
     @property
     def duration_s(self) -> float:
@@ -81,10 +82,10 @@ class Trace:
             OSError: The file cannot be written.
         """
         path = Path(file)
-        text = _core.trace_convert(
+        text, _ = _core.trace_convert(
             self._content,
             name=self.name,
-            **self._read_as,
+            read_as=self._read_as,
             scale=scale,
             offset=offset,
             duration=duration,
@@ -97,20 +98,52 @@ class Trace:
         return path
 
 
+def read_as(
+    *,
+    format: str | None = None,  # noqa: A002 (the command line's word)
+    unit: str | None = None,
+    rate_column: str | int | None = None,
+    time_column: str | int | None = None,
+    time_unit: str | None = None,
+    interval: str | None = None,
+    gap: str | None = None,
+) -> _core.ReadAs:
+    """What is known about a trace's file, as the compiled part takes it; see :func:`read`."""
+    return {
+        "format": format,
+        "unit": unit,
+        "rate_column": None if rate_column is None else str(rate_column),
+        "time_column": None if time_column is None else str(time_column),
+        "time_unit": time_unit,
+        "interval": interval,
+        "gap": gap,
+    }
+
+
 def read(
     file: str | Path,
     *,
     format: str | None = None,  # noqa: A002 (the command line's word)
     unit: str | None = None,
     column: int | None = None,
+    rate_column: str | int | None = None,
+    time_column: str | int | None = None,
+    time_unit: str | None = None,
+    interval: str | None = None,
+    gap: str | None = None,
 ) -> Trace:
-    """Reads a recorded rate.
+    """Reads a recorded rate. What is probably not meant is a Python warning.
 
     Args:
         file: The file.
         format: ``mahimahi``, ``columns`` or ``json``; recognised where absent.
-        unit: The unit of a table's rates, if its heading does not say it.
-        column: Which column of a table holds the rates; times, in seconds, are column 0.
+        unit: The unit of a table's rates, such as ``Mb/s`` or ``MB/s``, if its heading does not say it.
+        column: The former name of ``rate_column``.
+        rate_column: Which column of a table holds the rates: its heading, or its number counted from 0.
+        time_column: Which column of a table holds the times, likewise.
+        time_unit: The unit of a table's times, if its heading does not say it: ``s``, ``ms``, ``us`` or ``ns``.
+        interval: The length of each row of a table without times, such as ``"1 s"``.
+        gap: What happens in gaps: ``hold``, ``zero`` or ``error``.
 
     Raises:
         InputError: The file cannot be read or is no trace.
@@ -120,7 +153,19 @@ def read(
         content = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
-    return _trace(content, str(path), {"file_format": format, "unit": unit, "column": column})
+    known = read_as(
+        format=format,
+        unit=unit,
+        rate_column=column if rate_column is None else rate_column,
+        time_column=time_column,
+        time_unit=time_unit,
+        interval=interval,
+        gap=gap,
+    )
+    found = _trace(content, str(path), known)
+    odd = found.about["understood"]["warnings"]
+    warning.give((warning.RunWarning("trace", f"{path}: {each}") for each in odd), stacklevel=2)
+    return found
 
 
 def synthesize(kind: str, *, mean: str, duration: str = "600 s", seed: int = 1, step: str = "1 s") -> Trace:
@@ -139,9 +184,9 @@ def synthesize(kind: str, *, mean: str, duration: str = "600 s", seed: int = 1, 
     text = _core.trace_synthesize(
         kind, mean=mean, duration=duration, seed=seed, target=_NAME, target_format="json", step=step
     )
-    return _trace(text.encode(), kind, {"file_format": "json", "unit": None, "column": None})
+    return _trace(text.encode(), kind, read_as(format="json"))
 
 
-def _trace(content: bytes, name: str, read_as: dict[str, Any]) -> Trace:
-    text, seconds = _core.trace_info(content, name=name, **read_as)
-    return Trace(name, json.loads(text), content, tuple(seconds.tolist()), read_as)
+def _trace(content: bytes, name: str, known: _core.ReadAs) -> Trace:
+    text, seconds = _core.trace_info(content, name=name, read_as=known)
+    return Trace(name, json.loads(text), content, tuple(seconds.tolist()), known)

@@ -66,7 +66,8 @@ pub use queue::{
 pub use server::{RateConfig, TokenBucketConfig};
 pub use stats::{Count, Imbalance, Stats};
 pub use trace::{
-    AtEnd, ColumnFormat, Latency, OPPORTUNITY_BYTES, OUTAGE_SHARE_OF_MEAN, Opportunities, RateAndLatency, RateUnit,
-    RecordedRate, Recording, SYNTHETIC_KINDS, Steps, Summary, SyntheticConfig, SyntheticEntry, SyntheticModel,
-    TraceError, TraceFormat, TraceHints, TraceKind,
+    AtEnd, Column, ColumnName, FirstRow, Gap, Gaps, Latency, OPPORTUNITY_BYTES, OUTAGE_SHARE_OF_MEAN, Opportunities,
+    RateAndLatency, RateUnit, Reading, RecordedRate, Recording, SYNTHETIC_KINDS, Separator, Steps, Summary,
+    SyntheticConfig, SyntheticEntry, SyntheticModel, TableFormat, TableHints, TimeUnit, TraceError, TraceHints,
+    TraceKind, Understood,
 };

@@ -5,8 +5,9 @@ mod support;
 use anabranch_events::DropCause;
 use anabranch_network::loss::GilbertElliott;
 use anabranch_network::{
-    AtEnd, CoDelConfig, ColumnFormat, DirectionConfig, Loss, LossAt, Opportunities, QueueConfig, QueueLimit,
-    QueueParameters, RateAndLatency, RateConfig, RateUnit, RedConfig, Steps,
+    AtEnd, CoDelConfig, ColumnName, DirectionConfig, Loss, LossAt, Opportunities, QueueConfig, QueueLimit,
+    QueueParameters, RateAndLatency, RateConfig, RateUnit, Reading, RecordedRate, RedConfig, Steps, TableHints,
+    TraceError, TraceHints,
 };
 use anabranch_units::{Bandwidth, Duration, Instant};
 use std::path::PathBuf;
@@ -125,7 +126,8 @@ fn goodput(rate: RateConfig, seconds: u64) -> f64 {
 fn recorded_wifi_and_cellular_pairs_are_read_and_followed() {
     for (name, first, rows) in [("7_1_wifi", 5_471_526, 100), ("7_1_cellular", 2_459_130, 100)] {
         let Some(text) = recorded(&format!("paired_wifi_cellular/{name}.csv")) else { return };
-        let steps = Steps::parse_columns(&text, ColumnFormat::new(RateUnit::BytesPerSecond)).unwrap();
+        let steps =
+            table(&text, TableHints { unit: Some(RateUnit::BYTES_PER_SECOND), ..TableHints::default() }).unwrap();
         assert_eq!(steps.period(), Duration::from_secs(rows));
         assert_eq!(steps.value_at(Duration::ZERO), Bandwidth::from_bps(first * 8));
         let mean = steps.mean_rate().as_bps() as f64;
@@ -150,6 +152,15 @@ fn recorded_mahimahi_traces_are_read_and_followed() {
     }
 }
 
+/// A table of time and rate.
+fn table(text: &str, table: TableHints) -> Result<Steps<Bandwidth>, TraceError> {
+    let read = Reading::of(text.as_bytes(), &TraceHints { table, ..TraceHints::default() })?;
+    match read.recording.rate {
+        RecordedRate::Table(steps) => Ok(steps),
+        RecordedRate::Opportunities(_) => panic!("{:?}", read.understood),
+    }
+}
+
 /// Every recorded trace in this folder whose name ends like this.
 fn all_recorded(folder: &str, extension: &str) -> Vec<(PathBuf, String)> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/traces").join(folder);
@@ -168,23 +179,24 @@ fn all_recorded(folder: &str, extension: &str) -> Vec<(PathBuf, String)> {
 #[test]
 fn every_recorded_table_is_read() {
     let folders = [
-        ("paired_wifi_cellular", ".csv", RateUnit::BytesPerSecond),
-        ("solis_wifi", ".txt", RateUnit::MegabitsPerSecond),
-        ("lumos_4g5g", ".txt", RateUnit::MegabitsPerSecond),
-        ("starlink_cellular", ".csv", RateUnit::MegabitsPerSecond),
+        ("paired_wifi_cellular", ".csv", Some(RateUnit::BYTES_PER_SECOND), None),
+        ("solis_wifi", ".txt", Some(RateUnit::MEGABITS_PER_SECOND), None),
+        ("lumos_4g5g", ".txt", Some(RateUnit::MEGABITS_PER_SECOND), None),
+        ("starlink_cellular", ".csv", None, Some(ColumnName::Number(1))),
     ];
-    for (folder, extension, unit) in folders {
+    for (folder, extension, unit, rate_column) in folders {
         for (path, text) in all_recorded(folder, extension) {
-            let steps = Steps::parse_columns(&text, ColumnFormat::new(unit));
+            let rate_column = rate_column.clone();
+            let steps = table(&text, TableHints { unit, rate_column, ..TableHints::default() });
             let steps = steps.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             assert!(steps.period() >= Duration::from_secs(10), "{}: {}", path.display(), steps.period());
             let mean = steps.mean_rate().as_bps();
             assert!((100_000..4_000_000_000).contains(&mean), "{}: {mean}", path.display());
         }
     }
-    let format = ColumnFormat { column: 3, ..ColumnFormat::new(RateUnit::MegabitsPerSecond) };
+    let third = TableHints { rate_column: Some(ColumnName::Name("tmobile_mbps".into())), ..TableHints::default() };
     if let Some(text) = recorded("starlink_cellular/drive_00.csv") {
-        assert_eq!(Steps::parse_columns(&text, format).unwrap().value_at(Duration::ZERO), Bandwidth::from_mbps(190));
+        assert_eq!(table(&text, third).unwrap().value_at(Duration::ZERO), Bandwidth::from_mbps(190));
     }
 }
 

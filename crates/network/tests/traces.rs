@@ -1,6 +1,8 @@
 //! Recordings written in another format and read again.
 
-use anabranch_network::{AtEnd, RateUnit, RecordedRate, Recording, Steps, Summary, TraceFormat, TraceHints, TraceKind};
+use anabranch_network::{
+    AtEnd, RateUnit, Reading, RecordedRate, Recording, Steps, Summary, TableHints, TraceHints, TraceKind,
+};
 use anabranch_units::{Bandwidth, Duration};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -16,7 +18,7 @@ fn table() -> impl Strategy<Value = Recording> {
     vec((length, rate), 1..12).prop_map(|steps| {
         let steps = steps.into_iter().map(|(ns, bps)| (Duration::from_nanos(ns), Bandwidth::from_bps(bps)));
         let rate = RecordedRate::Table(Steps::new(steps, AtEnd::Loop).unwrap());
-        Recording { format: TraceFormat::Json, rate, latency: None }
+        Recording { rate, latency: None }
     })
 }
 
@@ -31,7 +33,7 @@ fn opportunities() -> impl Strategy<Value = Recording> {
 }
 
 fn read(text: &str) -> Recording {
-    Recording::read(text.as_bytes(), &TraceHints::default()).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    Reading::of(text.as_bytes(), &TraceHints::default()).unwrap_or_else(|error| panic!("{error}\n{text}")).recording
 }
 
 fn rewritten(recording: &Recording, kind: TraceKind) -> Recording {
@@ -86,8 +88,9 @@ proptest! {
     #[test]
     fn whatever_a_file_holds_it_is_read_or_refused(bytes in prop_oneof![scribble(), vec(any::<u8>(), 0..60)], kind in 0usize..4) {
         let kind = TraceKind::NAMES.get(kind).map(|(_, kind)| *kind);
-        let unit = (kind == Some(TraceKind::Columns)).then_some(RateUnit::KilobitsPerSecond);
-        let Ok(recording) = Recording::read(&bytes, &TraceHints { kind, unit, ..TraceHints::default() }) else { return Ok(()) };
+        let unit = (kind == Some(TraceKind::Columns)).then_some(RateUnit::KILOBITS_PER_SECOND);
+        let table = TableHints { unit, ..TableHints::default() };
+        let Ok(Reading { recording, .. }) = Reading::of(&bytes, &TraceHints { kind, table, ..TraceHints::default() }) else { return Ok(()) };
         if let Ok(summary) = Summary::of(&recording) {
             prop_assert!(summary.variation.is_finite() && (0.0..=1.0).contains(&summary.outage_share));
             prop_assert!(summary.autocorrelation(1).is_none_or(|r| (-1.000_001..=1.000_001).contains(&r)));

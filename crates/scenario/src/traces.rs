@@ -4,10 +4,10 @@
 
 use crate::error::Error;
 use anabranch_network::{
-    AtEnd, OUTAGE_SHARE_OF_MEAN, RateUnit, Recording, SYNTHETIC_KINDS, Summary, SyntheticConfig, TraceError,
-    TraceFormat, TraceHints, TraceKind,
+    AtEnd, Column, ColumnName, Gap, Gaps, OUTAGE_SHARE_OF_MEAN, RateUnit, Reading, RecordedRate, SYNTHETIC_KINDS,
+    Summary, SyntheticConfig, TableFormat, TableHints, TimeUnit, TraceError, TraceHints, TraceKind,
 };
-use anabranch_units::text::{Problem, read_rate, read_time};
+use anabranch_units::text::{Problem, read_rate, read_time, write_time};
 use anabranch_units::{Duration, nearest};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -21,10 +21,13 @@ const PERCENTILES: [u32; 7] = [5, 10, 25, 50, 75, 90, 95];
 /// The distances in seconds at which the autocorrelation is told.
 const LAGS: [usize; 3] = [1, 5, 20];
 
+/// A link that sends nothing at first for longer is worth a warning: connections are given up sooner.
+const LONG_SILENCE: Duration = Duration::from_secs(10);
+
 /// A file, and what is known about it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct TraceFile<'a> {
-    /// Its name, for messages.
+    /// Its name, for messages; its ending counts where the content suits two formats.
     pub name: &'a str,
     /// What it holds.
     pub content: &'a [u8],
@@ -32,8 +35,16 @@ pub struct TraceFile<'a> {
     pub format: Option<&'a str>,
     /// The unit of a table's rates; that of its heading where absent.
     pub unit: Option<&'a str>,
-    /// The column of a table's rates, counted from zero; 1 where absent.
-    pub column: Option<usize>,
+    /// The column of a table's rates: its heading, or its number counted from zero.
+    pub rate_column: Option<&'a str>,
+    /// The column of a table's times, likewise.
+    pub time_column: Option<&'a str>,
+    /// The unit of a table's times.
+    pub time_unit: Option<&'a str>,
+    /// The length of each row of a table without times.
+    pub interval: Option<&'a str>,
+    /// What happens in a table's gaps.
+    pub gap: Option<&'a str>,
 }
 
 /// How a trace is to be written.
@@ -58,6 +69,55 @@ pub struct TraceChange<'a> {
     pub duration: Option<&'a str>,
 }
 
+/// What was understood of a file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Understood {
+    format: &'static str,
+    encoding: &'static str,
+    /// Of a table, as all that is optional here.
+    separator: Option<&'static str>,
+    decimal: Option<char>,
+    /// From one; absent where the table has no heading.
+    heading_line: Option<usize>,
+    time_column: Option<ColumnInfo>,
+    /// A unit of times, or how else they are written; the length of a row where there is no column of times.
+    times: Option<String>,
+    rate_column: Option<ColumnInfo>,
+    unit: Option<String>,
+    rows: Option<usize>,
+    first_rows: Vec<FirstRow>,
+    /// The usual step: the median.
+    step_s: Option<f64>,
+    gaps: Option<GapInfo>,
+    /// What is legal and probably not meant.
+    warnings: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct ColumnInfo {
+    number: usize,
+    heading: String,
+}
+
+/// What is written, where it is a table, and how it was read.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct FirstRow {
+    time: Option<String>,
+    rate: Option<String>,
+    time_s: f64,
+    /// Absent of an opportunity of Mahimahi's.
+    rate_bps: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct GapInfo {
+    count: usize,
+    longest_s: f64,
+    /// The line in front of the longest one.
+    after_line: u32,
+    total_s: f64,
+}
+
 /// What characterises a trace. But for the mean, it is said of the mean rates of whole seconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TraceInfo {
@@ -65,9 +125,10 @@ pub struct TraceInfo {
     file: String,
     format: &'static str,
     /// Of a table.
-    unit: Option<&'static str>,
-    /// Of a table.
+    unit: Option<String>,
+    /// Of a table: the column of the rates.
     column: Option<usize>,
+    understood: Understood,
     duration_s: f64,
     mean_bps: f64,
     min_bps: f64,
@@ -77,6 +138,8 @@ pub struct TraceInfo {
     coefficient_of_variation: f64,
     /// By the distance in seconds; absent where the trace is not three times as long, or never varies.
     autocorrelation: BTreeMap<String, f64>,
+    /// The share of time in which a table's rate is zero, or of seconds without an opportunity.
+    zero_share: f64,
     outage_threshold_bps: f64,
     outage_share: f64,
     outages: usize,
@@ -90,6 +153,89 @@ struct LatencyInfo {
     mean: f64,
     min: f64,
     max: f64,
+}
+
+/// A file in another format.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Converted {
+    /// The text of the new file.
+    pub text: String,
+    /// What was understood of the old one.
+    pub understood: Understood,
+}
+
+impl Understood {
+    fn of(reading: &Reading) -> Self {
+        let understood = &reading.understood;
+        let table = understood.table.as_ref();
+        let column = |column: &Column| ColumnInfo { number: column.number, heading: column.heading.clone() };
+        let silence = reading.recording.first_packet_after();
+        let silence = match silence {
+            None => Some("not a single packet can be sent".to_string()),
+            Some(after) => (after > LONG_SILENCE).then(|| {
+                let whole = Duration::from_millis(after.as_millis());
+                format!("nothing can be sent before {}", write_time(whole))
+            }),
+        };
+        Understood {
+            format: understood.kind.name(),
+            encoding: understood.encoding,
+            separator: table.map(|table| table.separator.name()),
+            decimal: table.and_then(|table| table.decimal),
+            heading_line: table.and_then(|table| table.heading_line),
+            time_column: table.and_then(|table| table.time_column.as_ref()).map(column),
+            times: table.map(|table| table.times.clone()),
+            rate_column: table.map(|table| column(&table.rate_column)),
+            unit: table.map(|table| table.unit.name()),
+            rows: table.map(|table| table.rows),
+            first_rows: first_rows(&reading.recording.rate, table),
+            step_s: table.map(|table| table.step.as_secs_f64()),
+            gaps: table.and_then(|table| table.gaps.as_ref()).map(GapInfo::of),
+            warnings: understood.warnings.iter().cloned().chain(silence).collect(),
+        }
+    }
+
+    /// As one JSON object.
+    ///
+    /// # Panics
+    /// Never: the object holds numbers and texts only.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("numbers and texts can be written")
+    }
+}
+
+impl GapInfo {
+    fn of(gaps: &Gaps) -> Self {
+        let Gaps { count, longest, line, total } = *gaps;
+        GapInfo { count, longest_s: longest.as_secs_f64(), after_line: line, total_s: total.as_secs_f64() }
+    }
+}
+
+fn first_rows(rate: &RecordedRate, table: Option<&TableFormat>) -> Vec<FirstRow> {
+    const SHOWN: usize = 3;
+    let plain = |time_s, rate_bps| FirstRow { time: None, rate: None, time_s, rate_bps };
+    match (table, rate) {
+        (Some(table), _) => {
+            let row = |row: &anabranch_network::FirstRow| FirstRow {
+                time: Some(row.time.clone()),
+                rate: Some(row.rate.clone()),
+                time_s: row.at.as_secs_f64(),
+                rate_bps: Some(row.bandwidth.as_bps()),
+            };
+            table.first_rows.iter().map(row).collect()
+        }
+        (None, RecordedRate::Opportunities(trace)) => {
+            trace.iter().take(SHOWN).map(|at| plain(at.as_secs_f64(), None)).collect()
+        }
+        (None, RecordedRate::Table(steps)) => {
+            let starts = steps.iter().scan(Duration::ZERO, |at, (length, rate)| {
+                let start = *at;
+                *at += length;
+                Some(plain(start.as_secs_f64(), Some(rate.as_bps())))
+            });
+            starts.take(SHOWN).collect()
+        }
+    }
 }
 
 impl TraceInfo {
@@ -107,11 +253,15 @@ impl TraceInfo {
 /// # Errors
 /// The first mistake in the file, with its line, or in what is said about it.
 pub fn info(file: &TraceFile<'_>) -> Result<(TraceInfo, Vec<f64>), Error> {
-    let recording = file.read()?;
-    let summary = Summary::of(&recording).map_err(|error| complain(file.name, error))?;
-    let (unit, column) = match recording.format {
-        TraceFormat::Columns { unit, column } => (Some(unit.name()), Some(column)),
-        TraceFormat::Mahimahi | TraceFormat::Json => (None, None),
+    let reading = file.read()?;
+    let recording = &reading.recording;
+    let summary = Summary::of(recording).map_err(|error| complain(file.name, error))?;
+    let understood = Understood::of(&reading);
+    let zero_share = match &recording.rate {
+        RecordedRate::Table(steps) => steps.zero_share(),
+        RecordedRate::Opportunities(_) => {
+            summary.samples_bps.iter().filter(|rate| **rate == 0.0).count() as f64 / summary.samples_bps.len() as f64
+        }
     };
     let percentile = |n: &u32| (format!("p{n:02}"), summary.quantile_bps(f64::from(*n) / 100.0));
     let autocorrelation = |lag: &usize| Some((lag.to_string(), summary.autocorrelation(*lag)?));
@@ -119,9 +269,10 @@ pub fn info(file: &TraceFile<'_>) -> Result<(TraceInfo, Vec<f64>), Error> {
     let info = TraceInfo {
         schema: SCHEMA,
         file: file.name.to_string(),
-        format: recording.format.name(),
-        unit,
-        column,
+        format: understood.format,
+        unit: understood.unit.clone(),
+        column: understood.rate_column.as_ref().map(|column| column.number),
+        understood,
         duration_s: recording.period().as_secs_f64(),
         mean_bps: summary.mean_bps,
         min_bps: summary.quantile_bps(0.0),
@@ -130,6 +281,7 @@ pub fn info(file: &TraceFile<'_>) -> Result<(TraceInfo, Vec<f64>), Error> {
         percentiles_bps: PERCENTILES.iter().map(percentile).collect(),
         coefficient_of_variation: summary.variation,
         autocorrelation: LAGS.iter().filter_map(autocorrelation).collect(),
+        zero_share,
         outage_threshold_bps: OUTAGE_SHARE_OF_MEAN * summary.mean_bps,
         outage_share: summary.outage_share,
         outages: summary.outages,
@@ -144,7 +296,7 @@ pub fn info(file: &TraceFile<'_>) -> Result<(TraceInfo, Vec<f64>), Error> {
 ///
 /// # Errors
 /// As for [`info`], and what cannot be written: a factor of zero, no packet, too many entries.
-pub fn convert(file: &TraceFile<'_>, change: &TraceChange<'_>, target: &TraceTarget<'_>) -> Result<String, Error> {
+pub fn convert(file: &TraceFile<'_>, change: &TraceChange<'_>, target: &TraceTarget<'_>) -> Result<Converted, Error> {
     let kind = target.kind()?;
     let step = time("--step", target.step)?;
     let offset = time("--offset", change.offset)?;
@@ -155,14 +307,16 @@ pub fn convert(file: &TraceFile<'_>, change: &TraceChange<'_>, target: &TraceTar
         return Err(option("--scale", &change.scale.to_string(), problem));
     }
     let wrong = |error| complain(file.name, error);
-    let mut part = file.read()?.shifted(offset);
+    let reading = file.read()?;
+    let mut part = reading.recording.shifted(offset);
     if let Some(duration) = duration {
         part = part.lasting(duration).map_err(wrong)?;
     }
     if change.scale != 1.0 {
         part = part.scaled(change.scale).map_err(wrong)?;
     }
-    part.write(kind, step).map_err(wrong)
+    let text = part.write(kind, step).map_err(wrong)?;
+    Ok(Converted { text, understood: Understood::of(&reading) })
 }
 
 /// A synthetic trace of this kind, mean rate and duration.
@@ -192,14 +346,24 @@ pub fn synthesize(
 }
 
 impl TraceFile<'_> {
-    fn read(&self) -> Result<Recording, Error> {
+    fn read(&self) -> Result<Reading, Error> {
+        let column = |name: &str| ColumnName::Name(name.to_string());
+        let unit = |name: &str| RateUnit::read(name).map_err(|problem| option("--unit", name, problem));
+        let table = TableHints {
+            unit: self.unit.map(unit).transpose()?,
+            rate_column: self.rate_column.map(column),
+            time_column: self.time_column.map(column),
+            time_unit: self.time_unit.map(|name| named("--time-unit", name, &TimeUnit::NAMES)).transpose()?,
+            interval: self.interval.map(|text| time("--interval", text)).transpose()?,
+            gap: self.gap.map(|name| named("--gap", name, &Gap::NAMES)).transpose()?,
+        };
         let hints = TraceHints {
-            kind: self.format.map(|name| named("--format", name, &TraceKind::NAMES)).transpose()?,
-            unit: self.unit.map(|name| named("--unit", name, &RateUnit::NAMES)).transpose()?,
-            column: self.column,
+            kind: self.format.map(|name| named("--from", name, &TraceKind::NAMES)).transpose()?,
+            suggested: TraceKind::of_name(self.name),
+            table,
             at_end: AtEnd::Loop,
         };
-        Recording::read(self.content, &hints).map_err(|error| complain(self.name, error))
+        Reading::of(self.content, &hints).map_err(|error| complain(self.name, error))
     }
 }
 
@@ -250,8 +414,9 @@ fn option(name: &str, text: &str, problem: Problem) -> Error {
 }
 
 fn complain(name: &str, error: TraceError) -> Error {
-    let TraceError { line, problem, expected } = error;
-    Error { file: name.to_string(), line: line.unwrap_or(0), column: 0, message: problem, expected, nearest: None }
+    let TraceError { line, column, problem, expected } = error;
+    let message = if column.is_empty() { problem } else { format!("column {column}: {problem}") };
+    Error { file: name.to_string(), line: line.unwrap_or(0), column: 0, message, expected, nearest: None }
 }
 
 #[cfg(test)]
@@ -259,7 +424,7 @@ mod tests {
     use super::*;
 
     fn file<'a>(name: &'a str, text: &'a str) -> TraceFile<'a> {
-        TraceFile { name, content: text.as_bytes(), format: None, unit: None, column: None }
+        TraceFile { name, content: text.as_bytes(), ..TraceFile::default() }
     }
 
     const ALL: TraceChange<'static> = TraceChange { scale: 1.0, offset: "0 s", duration: None };
@@ -272,7 +437,7 @@ mod tests {
     fn the_information_is_that_of_the_summary() {
         let text: String = (0..60).map(|t| format!("{t},{}\n", if t % 20 == 3 { 0 } else { 10 })).collect();
         let (found, samples) = info(&file("a.csv", &format!("t,mbps\n{text}"))).unwrap();
-        assert_eq!((found.format, found.unit, found.column), ("columns", Some("Mb/s"), Some(1)));
+        assert_eq!((found.format, found.unit.as_deref(), found.column), ("columns", Some("Mb/s"), Some(1)));
         assert_eq!((found.duration_s, samples.len()), (60.0, 60));
         assert_eq!((found.mean_bps, found.median_bps, found.min_bps), (9.5e6, 1e7, 0.0));
         assert_eq!((found.outages, found.mean_outage_s, found.longest_outage_s), (3, 1.0, 1));
@@ -286,14 +451,14 @@ mod tests {
     fn parts_of_files_are_converted() {
         let table = file("a.csv", "t,mbps\n0,12\n1,24\n2,36\n");
         let change = TraceChange { scale: 0.5, offset: "1 s", duration: Some("2 s") };
-        let text = convert(&table, &change, &target("b.csv")).unwrap();
+        let text = convert(&table, &change, &target("b.csv")).unwrap().text;
         assert_eq!(text, "time_s,rate_bps\n0,12000000\n1,18000000\n");
-        let packets = convert(&table, &change, &target("b.down")).unwrap();
+        let packets = convert(&table, &change, &target("b.down")).unwrap().text;
         assert_eq!(packets.lines().count(), 1000 + 1500);
-        let again = convert(&file("b.down", &packets), &ALL, &target("c.csv")).unwrap();
+        let again = convert(&file("b.down", &packets), &ALL, &target("c.csv")).unwrap().text;
         assert_eq!(again, "time_s,rate_bps\n0,11988000\n1,18012000\n");
         let latency = file("a.json", "[{\"duration_ms\": 5, \"bandwidth_kbps\": 2, \"latency_ms\": 7}]");
-        assert!(convert(&latency, &ALL, &target("b.json")).unwrap().contains("\"latency_ms\": 7"));
+        assert!(convert(&latency, &ALL, &target("b.json")).unwrap().text.contains("\"latency_ms\": 7"));
     }
 
     #[test]
@@ -315,7 +480,7 @@ mod tests {
         };
         assert!(
             error(&file("bad.csv", "t,mbps\n0,1\n1,x\n"), &ALL, &target("b.csv"))
-                .starts_with("bad.csv:3: \"x\" is no rate")
+                .starts_with("bad.csv:3: column mbps: \"x\" is no rate")
         );
         assert!(error(&good, &ALL, &target("b.xyz")).starts_with("b.xyz: the name does not say the format"));
         let format = TraceTarget { format: Some("jsom"), ..target("b") };
@@ -331,7 +496,7 @@ mod tests {
         assert!(
             error(&file("zero.csv", "t,mbps\n0,0\n"), &ALL, &target("b.up")).starts_with("zero.csv: the rate is zero")
         );
-        let unit = TraceFile { unit: Some("Mbps"), ..good };
+        let unit = TraceFile { unit: Some("Mbs"), ..good };
         assert!(error(&unit, &ALL, &target("b.csv")).contains("did you mean `Mb/s`?"));
     }
 }

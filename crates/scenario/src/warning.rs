@@ -23,6 +23,10 @@ pub enum WarningKind {
     StartAfterEnd,
     /// A player whose bitrate rule was not made for such a video or buffer.
     OutsideDomain,
+    /// Something in a trace's file that was probably not meant: a gap, an implausible unit.
+    Trace,
+    /// A trace that lets nothing through within the run.
+    NothingPasses,
 }
 
 impl WarningKind {
@@ -32,6 +36,8 @@ impl WarningKind {
             WarningKind::EventAfterEnd => "event-after-end",
             WarningKind::StartAfterEnd => "start-after-end",
             WarningKind::OutsideDomain => "outside-domain",
+            WarningKind::Trace => "trace",
+            WarningKind::NothingPasses => "nothing-passes",
         }
     }
 }

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from anabranch import _core
-from anabranch.cli.console import answer, err, out
+from anabranch import _core, traces
+from anabranch.cli.console import answer, err, out, say_warning
 from anabranch.errors import InputError
 from anabranch.system import outputs
 
@@ -32,12 +32,32 @@ _File = Annotated[Path, typer.Argument(metavar="FILE", help="The trace.", show_d
 _Format = Annotated[
     str | None, typer.Option("--from", metavar="FORMAT", help="mahimahi, columns or json; recognised where absent.")
 ]
+_Rate = Annotated[
+    str | None,
+    typer.Option(
+        "--rate",
+        metavar="COLUMN",
+        help="Of a table, the column of the rates: its heading, or its number counted from 0.",
+    ),
+]
+_Column = Annotated[str | None, typer.Option("--column", hidden=True, help="The former name of --rate.")]
+_Time = Annotated[
+    str | None,
+    typer.Option("--time", metavar="COLUMN", help="Of a table, the column of the times, likewise."),
+]
 _Unit = Annotated[
     str | None,
-    typer.Option("--unit", metavar="UNIT", help="Of a table's rates: b/s, kb/s, Mb/s or B/s; that of its heading."),
+    typer.Option("--unit", metavar="UNIT", help="Of a table's rates, such as Mb/s, MB/s or 'B per interval'."),
 ]
-_Column = Annotated[
-    int | None, typer.Option("--column", metavar="N", min=1, help="Of a table's rates, counted from 0; 1 where absent.")
+_TimeUnit = Annotated[
+    str | None, typer.Option("--time-unit", metavar="UNIT", help="Of a table's times: s, ms, us or ns.")
+]
+_Interval = Annotated[
+    str | None, typer.Option("--interval", metavar="TIME", help="The length of each row of a table without times.")
+]
+_Gap = Annotated[
+    str | None,
+    typer.Option("--gap", metavar="WHAT", help="In gaps of a table: hold the rate, zero, or error; hold where absent."),
 ]
 _Target = Annotated[
     str | None,
@@ -55,19 +75,36 @@ _Out = Annotated[
 def info(
     file: _File,
     form: _Format = None,
-    unit: _Unit = None,
+    rate_column: _Rate = None,
     column: _Column = None,
+    time_column: _Time = None,
+    unit: _Unit = None,
+    time_unit: _TimeUnit = None,
+    interval: _Interval = None,
+    gap: _Gap = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
-    """Print what characterises a trace: its mean rate, its variation and autocorrelation, its outages.
+    """Print how a trace was understood, and what characterises it: mean, variation and autocorrelation, outages.
 
-    All but the mean is computed from the mean rates of whole seconds. In an outage the rate is below 5 % of the mean.
+    What follows the share of zero is computed from the mean rates of whole seconds. In an outage the rate is below 5 %
+    of the mean.
     """
-    text, samples = _core.trace_info(_read(file), name=str(file), file_format=form, unit=unit, column=column)
+    known = traces.read_as(
+        format=form,
+        unit=unit,
+        rate_column=rate_column or column,
+        time_column=time_column,
+        time_unit=time_unit,
+        interval=interval,
+        gap=gap,
+    )
+    text, samples = _core.trace_info(_read(file), name=str(file), read_as=known)
+    found = json.loads(text)
+    _warn(file, found["understood"])
     if as_json:
         print(text)
         return
-    answer(_table(json.loads(text)))
+    answer(_table(found))
     if out().is_terminal:
         answer(f"\n{sparkline(samples.tolist())}")
 
@@ -77,8 +114,13 @@ def convert(
     file: _File,
     target: _Out,
     form: _Format = None,
-    unit: _Unit = None,
+    rate_column: _Rate = None,
     column: _Column = None,
+    time_column: _Time = None,
+    unit: _Unit = None,
+    time_unit: _TimeUnit = None,
+    interval: _Interval = None,
+    gap: _Gap = None,
     target_format: _Target = None,
     scale: Annotated[float, typer.Option("--scale", metavar="X", help="The factor of the rate.")] = 1.0,
     offset: Annotated[
@@ -90,12 +132,19 @@ def convert(
     step: _Step = "1 s",
 ) -> None:
     """Write a trace in another format, or a part of it. Only JSON keeps a recorded latency."""
-    text = _core.trace_convert(
+    known = traces.read_as(
+        format=form,
+        unit=unit,
+        rate_column=rate_column or column,
+        time_column=time_column,
+        time_unit=time_unit,
+        interval=interval,
+        gap=gap,
+    )
+    text, understood = _core.trace_convert(
         _read(file),
         name=str(file),
-        file_format=form,
-        unit=unit,
-        column=column,
+        read_as=known,
         scale=scale,
         offset=offset,
         duration=duration,
@@ -103,6 +152,8 @@ def convert(
         target_format=target_format,
         step=step,
     )
+    _warn(file, json.loads(understood))
+    err().print(f"read as {_understood(json.loads(understood))}", soft_wrap=True, markup=False, highlight=False)
     _write(target, text)
 
 
@@ -149,6 +200,42 @@ def _write(target: Path, text: str) -> None:
     err().print(f"trace: {target}", soft_wrap=True)
 
 
+def _warn(file: Path, understood: dict[str, Any]) -> None:
+    for each in understood["warnings"]:
+        say_warning(f"{file}: {each}")
+
+
+def _column(found: dict[str, Any] | None) -> str:
+    if found is None:
+        return "none"
+    return f"column {found['number']}" + (f" ({found['heading']})" if found["heading"] else "")
+
+
+def _times(understood: dict[str, Any]) -> str:
+    if understood["time_column"] is None:
+        return f"every {understood['times']}"
+    return f"{_column(understood['time_column'])} in {understood['times']}"
+
+
+def _understood(found: dict[str, Any]) -> str:
+    """How a file was understood, in a line."""
+    kind = f"{found['format']}, {found['encoding']}"
+    if found["separator"] is None:
+        return kind
+    rates = f"{_column(found['rate_column'])} in {found['unit']}"
+    return f"{kind}, separator {found['separator']}; times: {_times(found)}; rates: {rates}"
+
+
+def _first_rows(rows: list[dict[str, Any]]) -> str:
+    def row(found: dict[str, Any]) -> str:
+        rate = "a packet" if found["rate_bps"] is None else _rate(found["rate_bps"])
+        read = f"{found['time_s']:g} s: {rate}"
+        written = " ".join(text for text in (found["time"], found["rate"]) if text)
+        return f"{read} (from {written})" if written else read
+
+    return "; ".join(row(found) for found in rows)
+
+
 def _rate(bps: float) -> str:
     for unit, size in (("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s", 1e3)):
         if bps >= size:
@@ -160,10 +247,21 @@ def _table(found: dict[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     table.add_column("what", style="cyan", no_wrap=True)
     table.add_column("value", overflow="fold")
-    column = f", column {found['column']} in {found['unit']}" if found["unit"] else ""
-    table.add_row("format", found["format"] + column)
-    table.add_row("duration", f"{found['duration_s']:g} s")
+    understood = found["understood"]
+    table.add_row("format", f"{understood['format']}, {understood['encoding']}")
+    if understood["separator"] is not None:
+        decimal = ", decimal comma" if understood["decimal"] == "," else ""
+        heading = f", heading in line {understood['heading_line']}" if understood["heading_line"] else ", no heading"
+        table.add_row("separator", understood["separator"] + decimal + heading)
+        table.add_row("times", _times(understood))
+        table.add_row("rates", f"{_column(understood['rate_column'])} in {understood['unit']}")
+    table.add_row("first rows", _first_rows(understood["first_rows"]))
+    table.add_row("span", f"{found['duration_s']:.12g} s")
+    if understood["separator"] is not None:
+        table.add_row("step", f"{understood['step_s']:.12g} s (median), {understood['rows']} rows")
+        table.add_row("gaps", _gaps(understood["gaps"]))
     table.add_row("mean", _rate(found["mean_bps"]))
+    table.add_row("zero", f"{100 * found['zero_share']:.2f} % of the time")
     table.add_row("median", _rate(found["median_bps"]))
     quantiles = (f"{int(name[1:])} %: {_rate(bps)}" for name, bps in found["percentiles_bps"].items())
     table.add_row("percentiles", ", ".join(quantiles))
@@ -180,6 +278,12 @@ def _table(found: dict[str, Any]) -> Table:
         low, high = (1e3 * latency[key] for key in ("min", "max"))
         table.add_row("latency", f"{1e3 * latency['mean']:.4g} ms on average, {low:.4g} to {high:.4g} ms")
     return table
+
+
+def _gaps(found: dict[str, Any] | None) -> str:
+    if found is None:
+        return "none"
+    return f"{found['count']}, the longest of {found['longest_s']:.12g} s after line {found['after_line']}"
 
 
 def sparkline(samples: Sequence[float], most: int = _MOST_BLOCKS) -> str:

@@ -175,14 +175,14 @@ fn decimal(n: u64, digits: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{TraceFormat, TraceHints};
+    use crate::trace::{Reading, TraceHints};
 
     const BUCKET: Duration = Duration::from_millis(100);
 
     fn recording(steps: &[(u64, u64)]) -> Recording {
         let steps = steps.iter().map(|(ms, bps)| (Duration::from_millis(*ms), Bandwidth::from_bps(*bps)));
         let rate = RecordedRate::Table(Steps::new(steps, AtEnd::Loop).unwrap());
-        Recording { format: TraceFormat::Json, rate, latency: None }
+        Recording { rate, latency: None }
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn opportunities_are_counted_in_buckets() {
-        let trace = Recording::read(b"0\n50\n100\n199\n250\n", &TraceHints::default()).unwrap();
+        let trace = Reading::of(b"0\n50\n100\n199\n250\n", &TraceHints::default()).unwrap().recording;
         let text = trace.write(TraceKind::Columns, BUCKET).unwrap();
         assert_eq!(text, "time_s,rate_bps\n0,240000\n0.1,240000\n0.2,240000\n0.225,240000\n");
         assert!(trace.write(TraceKind::Columns, Duration::ZERO).is_err());
@@ -208,7 +208,7 @@ mod tests {
     fn json_keeps_the_latency_and_every_digit() {
         let text = "[\n  {\"duration_ms\": 0.000001, \"bandwidth_kbps\": 0.001, \"latency_ms\": 20},\n  \
                     {\"duration_ms\": 1000, \"bandwidth_kbps\": 5, \"latency_ms\": 0.5}\n]\n";
-        let trace = Recording::read(text.as_bytes(), &TraceHints::default()).unwrap();
+        let trace = Reading::of(text.as_bytes(), &TraceHints::default()).unwrap().recording;
         assert_eq!(trace.write(TraceKind::Json, BUCKET).unwrap(), text);
     }
 }

@@ -2,7 +2,7 @@
 //! al., NSDI 2013): every line is a time, in milliseconds, at which the link can send up to 1500 bytes.
 
 use super::steps::check_entries;
-use super::{TraceError, content, excerpt};
+use super::{TraceError, excerpt};
 use anabranch_units::{Bandwidth, Duration};
 
 /// Bytes that one delivery opportunity can send.
@@ -50,11 +50,19 @@ impl Opportunities {
         }
     }
 
-    /// Reads a trace: one whole number of milliseconds per line, never less than the line before.
+    /// Reads a trace: one whole number of milliseconds per line, never less than the line before. What mahimahi-link refuses
+    /// (`LinkQueue` in src/frontend/link_queue.cc, `myatoi` in src/util/util.cc) is refused: empty lines, comments, fractions, blanks
+    /// behind the number.
+    ///
+    /// Errors give the line.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut times: Vec<Duration> = Vec::new();
-        for (number, line) in content(text) {
-            let Some(ms) = line.parse::<u64>().ok().filter(|ms| *ms <= MOST_MS) else {
+        for (number, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line)) {
+            if line.is_empty() {
+                let error = TraceError::at(number, "the line is empty, which mahimahi-link refuses");
+                return Err(error.expecting("a whole number of milliseconds per line"));
+            }
+            let Some(ms) = line.trim_start().parse::<u64>().ok().filter(|ms| *ms <= MOST_MS) else {
                 let problem = format!("\"{}\" is no time in milliseconds", excerpt(line));
                 return Err(TraceError::at(number, problem).expecting("a whole number that is not negative"));
             };
@@ -64,6 +72,7 @@ impl Opportunities {
                     TraceError::at(number, "the time lies before the previous line's").expecting("ascending times")
                 );
             }
+            check_entries(times.len())?;
             times.push(time);
         }
         Opportunities::new(times)
@@ -115,6 +124,11 @@ impl Opportunities {
         Opportunities::with_period(times, self.period())
     }
 
+    /// The times after the start.
+    pub fn iter(&self) -> impl Iterator<Item = Duration> {
+        self.times.iter().copied().map(Duration::from_nanos)
+    }
+
     /// Times in nanoseconds from the start.
     pub(crate) fn times(&self) -> &[u64] {
         &self.times
@@ -127,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_trace_is_a_time_per_line() {
-        let trace = Opportunities::parse("0\n2\n2\r\n5\n").unwrap();
+        let trace = Opportunities::parse("0\n2\n2\n5\n").unwrap();
         assert_eq!(trace.times(), [0, 2_000_000, 2_000_000, 5_000_000]);
         assert_eq!(trace.period(), Duration::from_millis(5));
         assert_eq!(trace.mean_rate(), Bandwidth::from_bps(4 * 12_000 * 200));
@@ -164,14 +178,18 @@ mod tests {
     fn errors_name_the_line() {
         let error = |text: &str| Opportunities::parse(text).unwrap_err().to_string();
         let whole = "expected a whole number that is not negative";
-        for bad in ["1.5", "-2", "NaN", "9200000000001", "1,2"] {
+        for bad in ["1.5", "-2", "NaN", "9200000000001", "1,2", "3 # x", "# x", "3 ", "0x3", "3e1"] {
             assert_eq!(
                 error(&format!("1\n2\n{bad}\n")),
                 format!("line 3: \"{bad}\" is no time in milliseconds; {whole}")
             );
         }
-        assert!(error("7\n\n6\n").starts_with("line 3: the time lies before the previous line's"));
+        assert!(error("7\n6\n").starts_with("line 2: the time lies before the previous line's"));
+        assert!(
+            error("\n5\n").starts_with("line 1: the line is empty") && error("5\n\n6").starts_with("line 2: the line")
+        );
+        assert_eq!(ms(&Opportunities::parse(" 5\n+6").unwrap()), [5, 6]);
         assert!(error("0\n0\n").starts_with("the trace ends at time zero, so it cannot repeat"));
-        assert!(error("\n").starts_with("no packet is ever delivered"));
+        assert!(error("").starts_with("no packet is ever delivered"));
     }
 }

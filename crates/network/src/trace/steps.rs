@@ -171,6 +171,45 @@ impl Steps<Bandwidth> {
             self.iter().map(|(length, rate)| u128::from(length.as_nanos()) * u128::from(rate.as_bps())).sum();
         Bandwidth::from_bps((bits / u128::from(self.period)) as u64)
     }
+
+    /// When a full link has moved this many bits, more than none; `None` if it never does.
+    pub(super) fn moved_after(&self, bits: u64) -> Option<Duration> {
+        const NANOS: u128 = 1_000_000_000;
+        let here = |(length, rate): (Duration, Bandwidth)| u128::from(length.as_nanos()) * u128::from(rate.as_bps());
+        let pass: u128 = self.iter().map(here).sum();
+        let (mut missing, mut began) = (u128::from(bits) * NANOS, Duration::ZERO);
+        if pass < missing {
+            let last = self.values.last().map_or(0, |rate| rate.as_bps());
+            match self.at_end {
+                _ if pass == 0 => return None,
+                AtEnd::Hold if last == 0 => return None,
+                AtEnd::Hold => {
+                    let more = (missing - pass).div_ceil(u128::from(last));
+                    return Some(self.period() + Duration::from_nanos(u64::try_from(more).unwrap_or(u64::MAX / 2)));
+                }
+                AtEnd::Loop => {
+                    let passes = (missing - 1) / pass;
+                    missing -= passes * pass;
+                    began = Duration::from_nanos(self.period.saturating_mul(passes as u64).min(u64::MAX / 2));
+                }
+            }
+        }
+        for (length, rate) in self.iter() {
+            let here = here((length, rate));
+            if here >= missing {
+                return Some(began + Duration::from_nanos(missing.div_ceil(u128::from(rate.as_bps())) as u64));
+            }
+            missing -= here;
+            began += length;
+        }
+        None
+    }
+
+    /// The share of time in which the rate is zero, 0 to 1.
+    pub fn zero_share(&self) -> f64 {
+        let zero: u64 = self.iter().filter(|(_, rate)| rate.as_bps() == 0).map(|(length, _)| length.as_nanos()).sum();
+        zero as f64 / self.period as f64
+    }
 }
 
 #[cfg(test)]
@@ -243,6 +282,18 @@ mod tests {
         assert!(Steps::new([(Duration::ZERO, 'a')], AtEnd::Loop).is_err());
         assert!(Steps::<char>::new([], AtEnd::Loop).is_err());
         assert!(Steps::new([(Duration::MAX, 'a')], AtEnd::Loop).is_err());
+    }
+
+    #[test]
+    fn bits_are_moved_in_as_many_passes_as_it_takes() {
+        let rates = [(MS(10), Bandwidth::from_bps(0)), (MS(30), Bandwidth::from_bps(1000))];
+        // 30 bits in a pass of 40 ms.
+        let steps = |at_end| Steps::new(rates, at_end).unwrap();
+        let after = |bits, at_end| steps(at_end).moved_after(bits).map(Duration::as_millis);
+        assert_eq!([1, 30, 31, 60, 300].map(|bits| after(bits, AtEnd::Loop)), [11, 40, 51, 80, 400].map(Some));
+        assert_eq!([1, 30, 31, 300].map(|bits| after(bits, AtEnd::Hold)), [11, 40, 41, 310].map(Some));
+        let zero = Steps::new([(MS(5), Bandwidth::from_bps(0))], AtEnd::Loop).unwrap();
+        assert_eq!((zero.moved_after(1), zero.zero_share(), steps(AtEnd::Loop).zero_share()), (None, 1.0, 0.25));
     }
 
     #[test]

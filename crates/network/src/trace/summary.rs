@@ -63,10 +63,7 @@ impl Summary {
             RecordedRate::Table(steps) => steps.per_second(),
             RecordedRate::Opportunities(trace) => trace.per_second(),
         };
-        let mean = match &recording.rate {
-            RecordedRate::Table(steps) => steps.mean_rate(),
-            RecordedRate::Opportunities(trace) => trace.mean_rate(),
-        };
+        let mean = recording.mean_rate();
         let latency = recording.latency.as_ref().map(Latency::of);
         Ok(Summary { latency, ..Summary::of_samples(mean.as_bps() as f64, samples) })
     }
@@ -178,15 +175,15 @@ fn variance(x: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::TraceHints;
+    use crate::trace::{Reading, TraceHints};
 
     fn of(text: &str) -> Summary {
-        Summary::of(&Recording::read(text.as_bytes(), &TraceHints::default()).unwrap()).unwrap()
+        Summary::of(&Reading::of(text.as_bytes(), &TraceHints::default()).unwrap().recording).unwrap()
     }
 
     #[test]
     fn what_lasts_for_centuries_is_refused() {
-        let recording = Recording::read(b"t,bps\n0,8\n4000000000,4\n", &TraceHints::default()).unwrap();
+        let recording = Reading::of(b"t,bps\n0,8\n4000000000,4\n", &TraceHints::default()).unwrap().recording;
         assert!(Summary::of(&recording).unwrap_err().to_string().contains("more than 20000000 entries"));
     }
 

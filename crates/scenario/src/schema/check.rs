@@ -57,6 +57,7 @@ pub(super) fn check(scenario: &mut Scenario, checker: &mut Checker<'_>) -> Resul
     }
     check_rates(scenario, checker)?;
     warn_of_times(scenario, checker);
+    warn_of_silence(scenario, checker);
     check_changes(scenario, checker)
 }
 
@@ -125,6 +126,33 @@ fn warn_of_times(scenario: &Scenario, checker: &mut Checker<'_>) {
             let message = format!("[[{key}]] {position} {who} {}", over(last));
             checker.warn(&[key, &position.to_string(), "start"], WarningKind::StartAfterEnd, message);
         }
+    }
+}
+
+/// Warns of traces that let nothing through before the run ends. Where the beginning is drawn, nobody knows yet.
+fn warn_of_silence(scenario: &Scenario, checker: &mut Checker<'_>) {
+    let shared = scenario.trace_offset == Offset::Random;
+    let mut warn = |steps: [&str; 2], begin: Duration, up: Option<&DirectionSpec>, down: Option<&DirectionSpec>| {
+        let rates = [("up", up), ("down", down)].map(|(key, direction)| (key, direction.and_then(|d| d.rate.as_ref())));
+        // Both directions may have the same rate, written once.
+        let same = rates[0].1 == rates[1].1;
+        for (key, rate) in rates.into_iter().skip(usize::from(same)) {
+            let Some(Rate::Trace(trace)) = rate else { continue };
+            let Some(left) = (scenario.duration > begin).then(|| scenario.duration - begin) else { continue };
+            let first = match trace.silence(shared) {
+                Some(Some(first)) if first >= left => format!("the first one passes after {}", write_time(first)),
+                Some(None) => "none ever passes".to_string(),
+                Some(Some(_)) | None => continue,
+            };
+            let message = format!("trace {} lets no packet through in {}: {first}", trace.trace, write_time(left));
+            checker.warn(&[&steps[..], &[key, "rate", "trace"]].concat(), WarningKind::NothingPasses, message);
+        }
+    };
+    for link in &scenario.links {
+        warn(["link", &link.name], Duration::ZERO, Some(&link.up), Some(&link.down));
+    }
+    for (position, event) in scenario.events.iter().enumerate() {
+        warn(["event", &position.to_string()], event.at, event.up.as_ref(), event.down.as_ref());
     }
 }
 

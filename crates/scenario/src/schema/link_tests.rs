@@ -1,7 +1,7 @@
 //! Traces and synthetic rates as a scenario names them.
 
 use crate::schema::{LatencyUse, Rate, Scenario, Trace};
-use crate::{Error, load};
+use crate::{Error, WarningKind, load};
 use anabranch_network::{DelayConfig, RateConfig};
 use anabranch_units::{Bandwidth, Duration};
 use std::path::{Path, PathBuf};
@@ -120,8 +120,13 @@ fn formats_are_recognised_or_named() {
     ];
     let folder = Folder::new("formats", &files);
     let mean = |said: &str| {
-        let scenario = folder.load(&format!("[link.a]\nrate = {{ {said} }}")).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(load(&scenario.resolved(), "x.toml", None, &[]).as_ref(), Ok(&scenario));
+        let mut scenario = folder.load(&format!("[link.a]\nrate = {{ {said} }}")).unwrap_or_else(|e| panic!("{e}"));
+        let mut again = load(&scenario.resolved(), "x.toml", None, &[]).unwrap();
+        // So slow a link is warned of, where its rate is written.
+        for scenario in [&mut again, &mut scenario] {
+            assert!(scenario.warnings.drain(..).all(|warning| warning.kind != WarningKind::EventAfterEnd));
+        }
+        assert_eq!(again, scenario);
         scenario.links[0].down.config().rate.mean().as_bps()
     };
     assert_eq!([mean("trace = \"m\""), mean("trace = \"m\", format = \"mahimahi\"")], [12_000_000; 2]);
@@ -136,28 +141,40 @@ fn formats_are_recognised_or_named() {
 fn each_kind_of_mistake_names_the_trace_its_line_and_what_is_right() {
     // (the file's content, what the scenario says besides, the place, part of the message, part of the expectation)
     let cases: [(&[u8], &str, &str, &str, &str); 22] = [
-        (b"", "unit = \"b/s\"", ":", "no line holds numbers", "a time in seconds and a rate"),
+        (b"", "unit = \"b/s\"", ":", "no line holds numbers", "a time and a rate on each line"),
         (b"", "format = \"mahimahi\"", ":", "no packet is ever delivered", "mahimahi"),
         (b"[]", "", ":", "the list is empty", "a list of objects"),
-        (b"0,1\n1,-5\n", "unit = \"b/s\"", ":2:", "is -5", "not negative"),
-        (b"1\n-5\n", "", ":2:", "\"-5\" is no time in milliseconds", "a whole number"),
+        (b"0,1\n1,-5\n", "unit = \"b/s\"", ":2: column 1:", "is -5", "not negative"),
+        (b"1\n-5\n", "format = \"mahimahi\"", ":2:", "\"-5\" is no time in milliseconds", "mahimahi"),
         (b"[\n{\"duration_ms\": 1, \"bandwidth_kbps\": -5}]", "", ":2:", "`bandwidth_kbps` is -5", "not negative"),
-        (b"0,1\n2,1\n1,1\n", "unit = \"b/s\"", ":3:", "before the previous", "ascending"),
-        (b"3\n2\n", "", ":2:", "before the previous", "ascending"),
-        (b"0,1\n1,NaN\n", "unit = \"b/s\"", ":2:", "is NaN", "finite"),
-        (b"1\nNaN\n", "", ":2:", "\"NaN\"", "a whole number"),
+        (b"0,1\n2,1\n1,1\n", "unit = \"b/s\"", ":3: column 0:", "before the previous", "ascending"),
+        (b"3\n2\n", "format = \"mahimahi\"", ":2:", "before the previous", "mahimahi"),
+        (b"0,1\n1,NaN\n", "unit = \"b/s\"", ":2: column 1:", "is NaN", "finite"),
+        (b"1\nNaN\n", "format = \"mahimahi\"", ":2:", "\"NaN\"", "mahimahi"),
         (b"[{\"duration_ms\": 1,\n\"bandwidth_kbps\": NaN}]", "", ":2:", "expected", "a list of objects"),
-        (b"0,1\n1,1e300\n", "unit = \"b/s\"", ":2:", "impossible; is it in another unit", "finite"),
-        (b"1\n99999999999999\n", "", ":2:", "\"99999999999999\"", "a whole number"),
+        (b"0,1\n1,1e300\n", "unit = \"b/s\"", ":2: column 1:", "impossible; is it in another unit", "finite"),
+        (b"1\n99999999999999\n", "format = \"mahimahi\"", ":2:", "\"99999999999999\"", "mahimahi"),
         (b"[{\"duration_ms\": 1, \"bandwidth_kbps\": 1e30}]", "", ":1:", "impossible", "finite"),
-        (b"0 1\n1\n", "unit = \"b/s\"", ":2:", "there is no column 1: the line has 1", "times in column 0"),
-        (b"0,1\n1,2\n", "unit = \"b/s\", column = 5", ":1:", "there is no column 5: the line has 2", "named"),
+        (
+            b"0 1\n1\n",
+            "unit = \"b/s\"",
+            ":2:",
+            "the line has 1 fields, where others have 2",
+            "the same number of fields",
+        ),
+        (
+            b"0,1\n1,2\n",
+            "unit = \"b/s\", column = 5",
+            ":",
+            "there is no column 5: the table has 2 columns",
+            "from 0 to 1",
+        ),
         (b"[{\"duration_ms\": 1, \"rate\": 2}]", "", ":1:", "unknown field `rate`", "`bandwidth_kbps`"),
         (b"0,1\n\x00\x01\x02", "unit = \"b/s\"", ":2:", "no text: it holds the byte 0x00", "UTF-8"),
         (b"\x1f\x8b\x08\x00", "", ":1:", "no text: it holds the byte 0x1f", "unpack"),
         (b"0,1\n1,2\n", "", ":", "in which unit", "one of b/s"),
         (b"0,1\n1,2\n", "format = \"mahimahi\"", ":1:", "is no time in milliseconds", "this looks like columns"),
-        (b"1\n2\n", "unit = \"b/s\"", ":", "has no unit", "format columns"),
+        (b"1\n2\n", "unit = \"b/s\"", ":", "no time column: give an interval", "`interval` (--interval)"),
     ];
     for (content, said, place, message, expected) in cases {
         let folder = Folder::new("mistakes", &[("bad.txt", content)]);

@@ -3,9 +3,12 @@
 use super::checker::{Checker, Result};
 use super::mistake::Mistake;
 use super::tables::{LatencyUse, Offset, Rate, Recorded, Trace};
+use crate::warning::WarningKind;
 use anabranch_network::{
-    AtEnd, RateConfig, RecordedRate, Recording, SYNTHETIC_KINDS, TraceError, TraceFormat, TraceHints, TraceKind,
+    AtEnd, ColumnName, RateConfig, Reading, RecordedRate, Recording, SYNTHETIC_KINDS, TableHints, TraceError,
+    TraceHints, TraceKind, Understood,
 };
+use std::path::Path;
 use std::sync::Arc;
 
 impl Checker<'_> {
@@ -44,13 +47,12 @@ impl Checker<'_> {
         let under = |key: &'static str| [steps, &[key]].concat();
         let at = self.at(&under("trace"));
         let path = self.files.path(&trace.trace);
-        let hints = TraceHints { kind: trace.format, unit: trace.unit, column: trace.column, at_end: trace.at_end };
+        if trace.column.is_some() && trace.rate_column.is_some() {
+            return self.wrong(&under("column"), "both `column` and `rate_column` are given", "`rate_column` alone");
+        }
         let bytes = self.files.trace(&path, at)?;
-        let wrong = |error: TraceError| {
-            let line = error.line.map_or_else(String::new, |line| format!("{line}:"));
-            Mistake::new(format!("trace {}:{line} {}", path.display(), error.problem), error.expected).at(at)
-        };
-        let recording = Recording::read(&bytes, &hints).map_err(wrong)?;
+        let wrong = |error: TraceError| wrong_trace(&path, error).at(at);
+        let Reading { recording, understood } = Reading::of(&bytes, &hints_of(trace)).map_err(wrong)?;
         if matches!(recording.rate, RecordedRate::Opportunities(_)) && trace.at_end == AtEnd::Hold {
             return self.wrong(&under("at_end"), "a trace of Mahimahi's always repeats", "at_end = \"loop\"");
         }
@@ -66,10 +68,13 @@ impl Checker<'_> {
         if trace.scale == 0.0 {
             return self.wrong(&under("scale"), "`scale` is zero", "a factor above zero");
         }
-        let format = recording.format;
         let used = used_part(recording, trace, offset).map_err(wrong)?;
+        let at = under("trace");
+        for warning in &understood.warnings {
+            self.warn(&at, WarningKind::Trace, format!("trace {}: {warning}", path.display()));
+        }
         trace.trace = path.to_string_lossy().into_owned();
-        note_format(trace, format);
+        note_format(trace, &understood);
         trace.recorded = Some(recorded(used, trace.latency, bytes.into()));
         self.files.traces.push((written, trace.clone()));
         Ok(())
@@ -89,19 +94,41 @@ fn used_part(mut used: Recording, trace: &mut Trace, offset: Offset) -> std::res
     if trace.scale == 1.0 { Ok(used) } else { used.scaled(trace.scale) }
 }
 
-/// Writes out what was recognised.
-fn note_format(trace: &mut Trace, format: TraceFormat) {
-    match format {
-        TraceFormat::Mahimahi => trace.format = Some(TraceKind::Mahimahi),
-        TraceFormat::Json => trace.format = Some(TraceKind::Json),
-        TraceFormat::Columns { unit, column } => {
-            (trace.format, trace.unit, trace.column) = (Some(TraceKind::Columns), Some(unit), Some(column));
-        }
+/// The fault of a trace's file.
+fn wrong_trace(path: &Path, error: TraceError) -> Mistake {
+    let TraceError { line, column, problem, expected } = error;
+    let line = line.map_or_else(String::new, |line| format!("{line}:"));
+    let column = if column.is_empty() { String::new() } else { format!(" column {column}:") };
+    Mistake::new(format!("trace {}:{line}{column} {problem}", path.display()), expected)
+}
+
+/// What the scenario says about a trace's file.
+fn hints_of(trace: &Trace) -> TraceHints {
+    let table = TableHints {
+        unit: trace.unit,
+        rate_column: trace.rate_column.clone().or(trace.column.map(ColumnName::Number)),
+        time_column: trace.time_column.clone(),
+        time_unit: trace.time_unit,
+        interval: trace.interval,
+        gap: trace.gap,
+    };
+    TraceHints { kind: trace.format, suggested: TraceKind::of_name(&trace.trace), table, at_end: trace.at_end }
+}
+
+/// Writes out what was recognised, so that the resolved scenario reads the same.
+fn note_format(trace: &mut Trace, understood: &Understood) {
+    trace.format = Some(understood.kind);
+    if let Some(table) = &understood.table {
+        trace.unit = Some(table.unit);
+        trace.rate_column = Some(ColumnName::Number(table.rate_column.number));
+        trace.time_column = table.time_column.as_ref().map(|column| ColumnName::Number(column.number));
+        trace.time_unit = table.time_unit;
+        trace.column = None;
     }
 }
 
 fn recorded(used: Recording, latency: LatencyUse, content: Arc<[u8]>) -> Recorded {
-    let period = used.period();
+    let (period, first_packet) = (used.period(), used.first_packet_after());
     let delay = used.latency.as_ref().and_then(|steps| match latency {
         LatencyUse::Ignore => None,
         LatencyUse::RoundTrip => Some(steps.map(|latency| latency / 2)),
@@ -111,5 +138,5 @@ fn recorded(used: Recording, latency: LatencyUse, content: Arc<[u8]>) -> Recorde
         RecordedRate::Table(steps) => RateConfig::Table(Arc::new(steps)),
         RecordedRate::Opportunities(trace) => RateConfig::Opportunities(Arc::new(trace)),
     };
-    Recorded { content, period, rate, delay }
+    Recorded { content, period, first_packet, rate, delay }
 }

@@ -293,7 +293,7 @@ fn a_trace_is_read_from_beside_the_scenario() {
     let scenario = read("wifi.csv").unwrap();
     assert_eq!(scenario.links[0].down.config().rate.mean(), Bandwidth::from_bps(12_000));
     assert_eq!(load(&scenario.resolved(), "x.toml", None, &[]), Ok(scenario));
-    assert!(read("bad.csv").unwrap_err().message.contains("bad.csv:2: \"x\" is no rate"));
+    assert!(read("bad.csv").unwrap_err().message.contains("bad.csv:2: column 1: \"x\" is no rate"));
     let missing = read("none.csv").unwrap_err();
     assert!(missing.line > 0 && missing.message.contains("none.csv"), "{missing}");
     std::fs::remove_dir_all(&directory).unwrap();

@@ -1,6 +1,6 @@
 //! The recordings, where they are present. They may not be shipped, so none is in the tree.
 
-use anabranch_network::{RateUnit, Recording, TraceHints};
+use anabranch_network::{ColumnName, RateUnit, Reading, Recording, TableHints, TraceHints, TraceKind};
 use anabranch_units::Duration;
 use std::path::{Path, PathBuf};
 
@@ -34,12 +34,12 @@ const fn group(kind: &'static str, name: &'static str, fitted: bool, folder: &'s
 pub const GROUPS: &[Group] = &[
     Group {
         suffix: ".txt",
-        unit: Some(RateUnit::MegabitsPerSecond),
+        unit: Some(RateUnit::MEGABITS_PER_SECOND),
         ..group("wifi", "WiFi, indoors, in one place (Solis-WiFi-Trace)", true, "solis_wifi")
     },
     Group {
         suffix: "_wifi.csv",
-        unit: Some(RateUnit::BytesPerSecond),
+        unit: Some(RateUnit::BYTES_PER_SECOND),
         ..group("wifi-walk", "WiFi on foot (Aydin, Fund, Panwar 2023)", true, "paired_wifi_cellular")
     },
     Group {
@@ -48,7 +48,7 @@ pub const GROUPS: &[Group] = &[
     },
     Group {
         suffix: "_cellular.csv",
-        unit: Some(RateUnit::BytesPerSecond),
+        unit: Some(RateUnit::BYTES_PER_SECOND),
         ..group(
             "lte",
             "cellular on foot, beside the WiFi above (Aydin, Fund, Panwar 2023)",
@@ -65,7 +65,7 @@ pub const GROUPS: &[Group] = &[
     Group {
         prefix: "4g_trace_driving",
         suffix: ".txt",
-        unit: Some(RateUnit::MegabitsPerSecond),
+        unit: Some(RateUnit::MEGABITS_PER_SECOND),
         ..group("lte-drive", "4G on the road (Lumos5G)", false, "lumos_4g5g")
     },
 ];
@@ -97,7 +97,10 @@ impl Group {
 
     fn read(&self, file: &Path, column: Option<usize>) -> Recording {
         let bytes = std::fs::read(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        let hints = TraceHints { unit: self.unit, column, ..TraceHints::default() };
-        Recording::read(&bytes, &hints).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+        let rate_column = column.map(ColumnName::Number);
+        let table = TableHints { unit: self.unit, rate_column, ..TableHints::default() };
+        let suggested = TraceKind::of_name(&file.to_string_lossy());
+        let read = Reading::of(&bytes, &TraceHints { suggested, table, ..TraceHints::default() });
+        read.unwrap_or_else(|error| panic!("{}: {error}", file.display())).recording
     }
 }

@@ -160,8 +160,7 @@ impl SyntheticConfig {
     pub fn recording(&self, run_seed: u64) -> Result<super::Recording, TraceError> {
         self.check().map_err(|(key, problem)| TraceError::whole(format!("`{key}` {problem}")))?;
         let rate = super::RecordedRate::Table(self.generate(&Streams::new(run_seed, "")));
-        let format = super::TraceFormat::Columns { unit: super::RateUnit::BitsPerSecond, column: 1 };
-        Ok(super::Recording { format, rate, latency: None })
+        Ok(super::Recording { rate, latency: None })
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::offset::Offset;
 use anabranch_network::{
-    AtEnd, RateConfig, RateUnit, SYNTHETIC_KINDS, Steps, SyntheticConfig, SyntheticModel, TokenBucketConfig, TraceKind,
+    AtEnd, ColumnName, Gap, RateConfig, RateUnit, SYNTHETIC_KINDS, Steps, SyntheticConfig, SyntheticModel, TimeUnit,
+    TokenBucketConfig, TraceKind,
 };
 use anabranch_registry::by_kind;
 use anabranch_units::{Bandwidth, Bytes, Duration, text};
@@ -55,9 +56,23 @@ pub struct Trace {
     pub trace: String,
     /// `mahimahi`, `columns` or `json`; recognised from the file where absent.
     pub format: Option<TraceKind>,
-    /// The unit of a table's rates. Required unless the column's heading ends in bps, kbps, mbps or bytes_per_s.
+    /// The unit of a table's rates, such as `Mb/s`, `MB/s`, `KiB/s` or `B per interval`. Required unless the column's heading has
+    /// it, such as `wifi_mbps` or `Throughput (Mbit/s)`.
     pub unit: Option<RateUnit>,
-    /// The column of a table that holds the rates: 1 where absent. Column 0 holds the times, in seconds.
+    /// The column of a table that holds the rates: its heading, or its number counted from 0. Where absent, the only one whose
+    /// heading says so; in a table without a heading, the second of two.
+    pub rate_column: Option<ColumnName>,
+    /// The column of a table that holds the times: its heading, or its number counted from 0. Where absent, the only one whose
+    /// heading says so; in a table without a heading, the first.
+    pub time_column: Option<ColumnName>,
+    /// The unit of a table's times: `s`, `ms`, `us` or `ns`. Where absent, the heading's, and else seconds.
+    pub time_unit: Option<TimeUnit>,
+    /// The length of each row of a table, where it has no times.
+    pub interval: Option<Duration>,
+    /// What happens in a gap of a table, a step more than ten times as long as the usual one: `hold` (the rate holds), `zero`
+    /// (after a usual step the rate is zero) or `error`. Where absent the rate holds, and a warning says so.
+    pub gap: Option<Gap>,
+    /// The former name of `rate_column`, for numbers only.
     #[serde(default, deserialize_with = "text::whole_option::<1, 999, _, _>")]
     #[schemars(range(min = 1, max = 999))]
     pub column: Option<usize>,
@@ -95,6 +110,8 @@ pub(in super::super) struct Recorded {
     pub content: Arc<[u8]>,
     /// How long it is until it repeats.
     pub period: Duration,
+    /// When the first packet has passed, if one ever does.
+    pub first_packet: Option<Duration>,
     pub rate: RateConfig,
     /// What the latency adds to the delay over time.
     pub delay: Option<Steps<Duration>>,
@@ -209,6 +226,12 @@ impl Trace {
         let recorded = self.recorded.as_mut().expect("the trace was read");
         let skipped = (u128::from(part) * u128::from(recorded.period.as_nanos())) >> 64;
         recorded.shift(Duration::from_nanos(skipped as u64));
+    }
+
+    /// When the first packet passes, if one ever does; `None` where the beginning is yet to be drawn, or the file to be read.
+    pub(in super::super) fn silence(&self, shared: bool) -> Option<Option<Duration>> {
+        let recorded = self.recorded.as_ref().filter(|_| !self.begins_anywhere(shared))?;
+        Some(recorded.first_packet)
     }
 
     /// The file as it was read.

@@ -1,0 +1,8 @@
+//! See `src/trace.rs`; run with `make fuzz`.
+
+#![no_main]
+
+#[path = "../src/trace.rs"]
+mod trace;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| trace::run(data));
