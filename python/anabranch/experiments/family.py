@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from anabranch.experiments.blocks import Block
-from anabranch.wording.summary import plural
 
 
 @dataclass(frozen=True)
@@ -31,10 +30,11 @@ class Family:
         for block, pairs, of_effects in found:
             contrast = block.contrast
             name, effects = contrast.family, effects + of_effects
-            what = "each pair" if contrast.reference is None else "each other one and the reference"
+            axes = " and ".join(contrast.between)
+            what = f"pairs of {axes}" if contrast.reference is None else f"of {axes} with the reference"
             # Several comparisons of a metric differ in the values of the axes that are not compared.
-            text = f"of {what} of {', '.join(contrast.between)} in {contrast.metric}"
+            text = f"{what} in {contrast.metric}"
             counts[text] = counts.get(text, 0) + pairs
         parts = [f"{number} {text}" for text, number in counts.items()]
-        parts += [f"{plural(effects, 'test')} of main effects and interactions"] if effects else []
-        return Family(name, sum(counts.values()) + effects, " and ".join(parts))
+        parts += [f"{effects} of main effects and interactions"] if effects else []
+        return Family(name, sum(counts.values()) + effects, ", ".join(parts))

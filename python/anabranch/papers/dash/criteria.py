@@ -178,7 +178,9 @@ def d4(study: Study) -> Found:
     criterion="for each length it is lower at 1:5 than at 1:1",
     why={
         "partly": "the change is {short:+.0f} kb/s with 1 s, {middle:+.0f} with 6 s and {long:+.0f} with 10 s, where "
-        "the start decides where BOLA settles, more than the ratio does"
+        "the start decides where BOLA settles, more than the ratio does",
+        "reproduced": "the change is {short:+.0f} kb/s with 1 s, {middle:+.0f} with 6 s and {long:+.0f} with 10 s: "
+        "bytes wait for the slow path, and the player measures less",
     },
 )
 def d5(study: Study) -> Found:
