@@ -677,8 +677,8 @@ class Scenario:
         """What each session watches.
 
         ``kind`` (progressive, dash or bulk) and, where it has them, ``bytes``, ``duration_s``, ``rate_bps`` and ``fps``
-        (numerator and denominator), or ``segment_s`` and ``representations``: pairs of a rate in bit/s and, where it is
-        known, width and height.
+        (numerator and denominator), or ``segments`` (their number), ``segment_s`` and ``representations``: pairs of a
+        rate in bit/s and, where it is known, width and height.
         """
 
 class _Path(TypedDict):
@@ -919,7 +919,7 @@ def viewer_report(
     events: Sequence[tuple[float, str, Sequence[float]]],
     *,
     end_s: float,
-    mpd: tuple[str, str] | None,
+    mpd: tuple[str, bytes] | None,
     scenario: Scenario | None,
 ) -> Viewed:
     """Folds the events of a real player into the metrics that ``run --json`` has of a simulated one.

@@ -48,29 +48,10 @@ class TraceRate(TypedDict):
     """The file, relative to the scenario's."""
     format: NotRequired[Literal["mahimahi", "columns", "json"]]
     """`mahimahi`, `columns` or `json`; recognised from the file where absent."""
-    unit: NotRequired[str]
-    """The unit of a table's rates, such as `Mb/s`, `MB/s`, `KiB/s` or `B per interval`. Required unless the
-    column's heading has it, such as `wifi_mbps` or `Throughput (Mbit/s)`.
-    """
-    rate_column: NotRequired[str | int]
-    """The column of a table that holds the rates: its heading, or its number counted from 0. Where absent, the
-    only one whose heading says so; in a table without a heading, the second of two.
-    """
-    time_column: NotRequired[str | int]
-    """The column of a table that holds the times: its heading, or its number counted from 0. Where absent, the
-    only one whose heading says so; in a table without a heading, the first.
-    """
-    time_unit: NotRequired[Literal["s", "ms", "us", "ns"]]
-    """The unit of a table's times: `s`, `ms`, `us` or `ns`. Where absent, the heading's, and else seconds."""
-    interval: NotRequired[TimeText]
-    """The length of each row of a table, where it has no times."""
-    gap: NotRequired[Literal["hold", "zero", "error"]]
-    """What happens in a gap of a table, a step more than ten times as long as the usual one: `hold` (the rate
-    holds), `zero` (after a usual step the rate is zero) or `error`. Where absent the rate holds, and a
-    warning says so.
-    """
+    unit: NotRequired[Literal["b/s", "kb/s", "Mb/s", "B/s"]]
+    """The unit of a table's rates. Required unless the column's heading ends in bps, kbps, mbps or bytes_per_s."""
     column: NotRequired[int]
-    """The former name of `rate_column`, for numbers only."""
+    """The column of a table that holds the rates: 1 where absent. Column 0 holds the times, in seconds."""
     at_end: NotRequired[Literal["loop", "hold"]]
     """What follows the end of the recording: `loop` (it repeats) or `hold` (the last rate stays)."""
     offset: NotRequired[Literal["random"] | TimeText]
@@ -322,14 +303,14 @@ class DashVideo(TypedDict):
     `segment_sizes_bits`.
     """
     duration: NotRequired[TimeText]
-    """The longest playing time; a live MPD ends then."""
+    """The longest playing time, from the first media segment that is listed; a live MPD ends then."""
     period: NotRequired[int]
     """Of an MPD: the only period that is played, counted from one; all of them, one after the other, where
     absent.
     """
     adaptation_set: NotRequired[int]
-    """Of an MPD: the adaptation set of each period, counted from one; the video with the highest bitrate where
-    absent.
+    """Of an MPD: the adaptation set of each period, counted from one. Where absent: of the main video the set
+    with the highest bitrate, with those of the same codec, language and role.
     """
     segment_duration: NotRequired[TimeText]
     """Of an MPD: the duration of media segments, needed where only the index of the media file has it."""

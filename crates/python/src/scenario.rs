@@ -69,6 +69,7 @@ fn describe<'py>(py: Python<'py>, video: &Video) -> PyResult<Bound<'py, PyDict>>
             let one = |r: &Representation| (r.bitrate, r.resolution.map(|size| (size.width, size.height)));
             about.set_item("kind", "dash")?;
             about.set_item("representations", video.representations().iter().map(one).collect::<Vec<_>>())?;
+            about.set_item("segments", video.segments())?;
             about.set_item("segment_s", video.ladder().segment_duration().as_secs_f64())?;
             about.set_item("duration_s", video.duration().as_secs_f64())?;
         }

@@ -41,10 +41,10 @@ impl Viewed {
 pub fn viewer_report(
     events: Vec<(f64, String, Vec<f64>)>,
     end_s: f64,
-    mpd: Option<(String, String)>,
+    mpd: Option<(String, Vec<u8>)>,
     scenario: Option<PyRef<'_, Scenario>>,
 ) -> PyResult<Viewed> {
-    let video = mpd.map(|(file, text)| read_video(&file, &text)).transpose()?;
+    let video = mpd.map(|(file, bytes)| read_video(&file, &bytes)).transpose()?;
     let sessions = scenario.as_ref().map_or(&[][..], |scenario| &scenario.0.sessions);
     let statistics: Statistics = sessions.first().and_then(|session| session.statistics.clone()).unwrap_or_default();
     let mut viewer = ViewerMetrics::new(Instant::ZERO);
@@ -83,8 +83,8 @@ fn representation(event: &PlayerEvent) -> Option<u16> {
     }
 }
 
-fn read_video(file: &str, text: &str) -> PyResult<DashVideo> {
-    let video = Mpd::parse(file, text).and_then(|mpd| mpd.video(&MpdSelection::default()));
+fn read_video(file: &str, bytes: &[u8]) -> PyResult<DashVideo> {
+    let video = Mpd::read(file, bytes).and_then(|mpd| mpd.video(&MpdSelection::default()));
     video.map_err(|error| InputError::new_err(error.to_string()))
 }
 

@@ -27,6 +27,8 @@ pub enum WarningKind {
     Trace,
     /// A trace that lets nothing through within the run.
     NothingPasses,
+    /// A part of an MPD that is not used as it is written: skipped, cut, joined, or corrected.
+    Manifest,
 }
 
 impl WarningKind {
@@ -38,6 +40,7 @@ impl WarningKind {
             WarningKind::OutsideDomain => "outside-domain",
             WarningKind::Trace => "trace",
             WarningKind::NothingPasses => "nothing-passes",
+            WarningKind::Manifest => "manifest",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Errors in descriptions of content, with their place.
+//! Errors in descriptions of content, and what is odd in them, with their place.
 
 use std::fmt;
 
@@ -30,10 +30,31 @@ impl ContentError {
 
 impl fmt::Display for ContentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.place {
-            Some(Place { line, column }) => write!(f, "{}:{line}:{column}: {}", self.file, self.message),
-            None => write!(f, "{}: {}", self.file, self.message),
-        }
+        write_at(f, &self.file, self.place, &self.message)
+    }
+}
+
+/// A part of a description that was not used as it is written: skipped, cut, joined or corrected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContentWarning {
+    /// The file, as the caller named it.
+    pub file: String,
+    /// Position of the part; `None` if it is not at one place.
+    pub place: Option<Place>,
+    /// What is odd, and what was done with it, without a full stop.
+    pub message: String,
+}
+
+impl fmt::Display for ContentWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_at(f, &self.file, self.place, &self.message)
+    }
+}
+
+fn write_at(f: &mut fmt::Formatter<'_>, file: &str, place: Option<Place>, message: &str) -> fmt::Result {
+    match place {
+        Some(Place { line, column }) => write!(f, "{file}:{line}:{column}: {message}"),
+        None => write!(f, "{file}: {message}"),
     }
 }
 

@@ -128,7 +128,7 @@ impl NominalLadder {
 }
 
 /// Divides `whole` into parts of `part`, and a last one with the rest.
-pub(super) fn equal_parts(whole: Duration, part: Duration) -> Vec<Duration> {
+fn equal_parts(whole: Duration, part: Duration) -> Vec<Duration> {
     let full = whole.as_nanos() / part.as_nanos().max(1);
     // One more than allowed suffices for a refusal; a list of billions would waste memory.
     let mut parts = vec![part; full.min(u64::from(super::MAX_SEGMENTS) + 1) as usize];

@@ -15,7 +15,7 @@ mod mpd;
 mod table;
 mod variation;
 
-pub use error::{ContentError, Place};
+pub use error::{ContentError, ContentWarning, Place};
 pub use ladders::{LADDERS, NominalLadder, find_ladder};
 pub use mpd::{AdaptationSet, MediaKind, Mpd, MpdPeriod, MpdRepresentation, MpdSelection};
 pub use table::read_table;
@@ -134,13 +134,18 @@ pub enum VideoShapeError {
         /// Number of the media segment.
         index: usize,
     },
-    /// More media segments than [`MAX_SEGMENTS`], or too long a playing time.
-    #[error("a video may have at most {MAX_SEGMENTS} media segments")]
+    /// More media segments than [`MAX_SEGMENTS`], or more than [`MAX_DURATION`] or [`MAX_BYTES`] in sum.
+    #[error("a video may have at most {MAX_SEGMENTS} media segments, 200 years, and 1 EB in each representation")]
     TooLong,
 }
 
 /// Eleven days of one-second segments: far more than any run, and few enough for a table in memory.
 pub const MAX_SEGMENTS: u32 = 1_000_000;
+
+/// The longest playing time: two centuries, because live presentations count from 1970.
+pub const MAX_DURATION: Duration = Duration::from_secs(200 * 366 * 86_400);
+/// The most bytes of a representation, an exabyte; sums of a few stay below 2^64.
+pub const MAX_BYTES: u64 = 1_000_000_000_000_000_000;
 
 /// The video of a DASH presentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,6 +179,9 @@ impl DashVideo {
         for (representation, row) in sizes.iter().enumerate() {
             if let Some(index) = row.iter().position(|&bytes| bytes == 0) {
                 return Err(VideoShapeError::NoBytes { representation, index });
+            }
+            if row.iter().map(|&bytes| u128::from(bytes)).sum::<u128>() > u128::from(MAX_BYTES) {
+                return Err(VideoShapeError::TooLong);
             }
         }
         let (init_bytes, manifest_bytes) = (INIT_BYTES, MANIFEST_BYTES);
@@ -299,6 +307,9 @@ fn ends_of(durations: &[Duration]) -> Result<Vec<Duration>, VideoShapeError> {
     }
     if let Some(index) = durations.iter().position(|d| d.is_zero()) {
         return Err(VideoShapeError::EmptySegment(index));
+    }
+    if durations.iter().map(|d| u128::from(d.as_nanos())).sum::<u128>() > u128::from(MAX_DURATION.as_nanos()) {
+        return Err(VideoShapeError::TooLong);
     }
     let mut end = Instant::ZERO;
     let ends = durations.iter().map(|&duration| {

@@ -9,7 +9,7 @@ use anabranch_media::content::{DashVideo, LADDERS, Mpd, MpdSelection, SegmentVar
 use anabranch_media::{Content, Exchanges, FrameTable, PLAYERS, PlayerSetup, SetupError, outside_domain};
 use std::sync::Arc;
 
-pub(super) fn check_video(video: &mut Video, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
+pub(super) fn check_video(video: &mut Video, steps: &[&str], checker: &mut Checker<'_>) -> Result<()> {
     let steps = [steps, &["video"]].concat();
     match video {
         Video::Progressive(file) => match file.check() {
@@ -28,7 +28,7 @@ const OF_MPD: [&str; 3] = ["period", "adaptation_set", "segment_duration"];
 const SOURCES: &str = "one of `ladder`, `mpd` and `table`, which say what there is";
 
 /// Reads the description of the video.
-fn complete_dash(dash: &mut Dash, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
+fn complete_dash(dash: &mut Dash, steps: &[&str], checker: &mut Checker<'_>) -> Result<()> {
     let under = |key: &'static str| [steps, &[key]].concat();
     let sources = [("ladder", dash.ladder.is_some()), ("mpd", dash.mpd.is_some()), ("table", dash.table.is_some())];
     let given: Vec<&str> = sources.into_iter().filter(|(_, given)| *given).map(|(key, _)| key).collect();
@@ -70,7 +70,7 @@ fn ladder(dash: &Dash, steps: &[&str], checker: &Checker<'_>) -> Result<DashVide
     ladder.video(dash.duration).or_else(|error| checker.wrong(steps, error.to_string(), "another duration"))
 }
 
-fn mpd(dash: &mut Dash, steps: &[&str], checker: &Checker<'_>) -> Result<DashVideo> {
+fn mpd(dash: &mut Dash, steps: &[&str], checker: &mut Checker<'_>) -> Result<DashVideo> {
     if dash.segment_duration.is_some_and(|duration| duration.is_zero()) {
         let steps = [steps, &["segment_duration"]].concat();
         return checker.wrong(&steps, "`segment_duration` is zero", "a time above zero");
@@ -82,11 +82,18 @@ fn mpd(dash: &mut Dash, steps: &[&str], checker: &Checker<'_>) -> Result<DashVid
         segment_duration: dash.segment_duration,
     };
     let steps = [steps, &["mpd"]].concat();
-    let (file, text) = checker.files.description(dash.mpd.as_deref().unwrap_or_default(), checker.at(&steps))?;
-    let video = Mpd::parse(&file, &text).and_then(|mpd| mpd.video(&selection));
-    (dash.mpd, dash.content) = (Some(file), Some(text.into_bytes().into()));
+    let (file, bytes) = checker.files.description(dash.mpd.as_deref().unwrap_or_default(), checker.at(&steps))?;
+    let read = Mpd::read(&file, &bytes).and_then(|mpd| mpd.video_with_warnings(&selection));
+    (dash.mpd, dash.content) = (Some(file), Some(bytes.into()));
     // The description's own error names its file and line; it is reported where the scenario names the file.
-    video.or_else(|error| checker.wrong(&steps, error.to_string(), ""))
+    let (video, warnings) = match read {
+        Ok(read) => read,
+        Err(error) => return checker.wrong(&steps, error.to_string(), ""),
+    };
+    for warning in warnings {
+        checker.warn(&steps, WarningKind::Manifest, warning.to_string());
+    }
+    Ok(video)
 }
 
 fn sizes(dash: &mut Dash, steps: &[&str], checker: &Checker<'_>) -> Result<DashVideo> {
@@ -95,9 +102,12 @@ fn sizes(dash: &mut Dash, steps: &[&str], checker: &Checker<'_>) -> Result<DashV
         return checker.wrong(&steps, "a table of sizes has its own duration", "`duration` with `ladder` or `mpd`");
     }
     let steps = [steps, &["table"]].concat();
-    let (file, text) = checker.files.description(dash.table.as_deref().unwrap_or_default(), checker.at(&steps))?;
-    let video = read_table(&file, &text);
-    (dash.table, dash.content) = (Some(file), Some(text.into_bytes().into()));
+    let (file, bytes) = checker.files.description(dash.table.as_deref().unwrap_or_default(), checker.at(&steps))?;
+    let Ok(text) = std::str::from_utf8(&bytes) else {
+        return checker.wrong(&steps, format!("`{file}`: the table is not UTF-8"), "a JSON file in UTF-8");
+    };
+    let video = read_table(&file, text);
+    (dash.table, dash.content) = (Some(file), Some(bytes.into()));
     video.or_else(|error| checker.wrong(&steps, error.to_string(), ""))
 }
 

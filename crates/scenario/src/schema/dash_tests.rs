@@ -76,6 +76,26 @@ fn files_are_found_beside_the_scenario() {
 }
 
 #[test]
+fn what_of_an_mpd_is_not_played_is_a_warning_where_the_scenario_names_it() {
+    let directory = std::env::temp_dir().join(format!("anabranch-mpd-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let mpd = "<?xml version='1.0' encoding='ISO-8859-1'?><MPD><!--\u{e9}--><Period duration='PT8S'><AdaptationSet contentType='video'>\n\
+        <SegmentTemplate media='$Number$' duration='4'/><Representation bandwidth='8'/></AdaptationSet></Period>\n<Period id='ad'/></MPD>";
+    let latin: Vec<u8> = mpd.chars().map(|c| c as u8).collect();
+    std::fs::write(directory.join("a.mpd"), &latin).unwrap();
+    let text = "schema = 1\nduration = \"60 s\"\n[link.a]\nrate = \"2 Mb/s\"\n[[session]]\nvideo = { kind = \"dash\", mpd = \"a.mpd\" }\n";
+    let scenario = load(text, "dash.toml", Some(&directory), &[]).unwrap();
+    let [warning] = &scenario.warnings[..] else { panic!("{:?}", scenario.warnings) };
+    assert_eq!(warning.kind.word(), "manifest");
+    let shown = warning.to_string();
+    assert!(shown.starts_with("dash.toml:6:32: "), "{shown}");
+    assert!(shown.contains("a.mpd:3:1: period ad is empty: it has no AdaptationSet, and is skipped"), "{shown}");
+    let portable = scenario.portable();
+    assert_eq!(portable.files[0].1[..], latin[..], "the file is kept byte by byte");
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
 fn mistakes_are_reported_where_they_are() {
     let video = |keys: &str| format!("video = {{ kind = \"dash\", {keys} }}");
     let player = |keys: &str| format!("video = {{ kind = \"dash\", ladder = \"bbb-1s\" }}\nplayer = {{ {keys} }}");

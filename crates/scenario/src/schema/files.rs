@@ -25,16 +25,16 @@ impl<'a> Files<'a> {
         self.directory.map_or_else(|| PathBuf::from(name), |directory| directory.join(name))
     }
 
-    /// The name as it is opened, and the text of a description of a video.
-    pub fn description(&self, name: &str, at: &Origin) -> Result<(String, String), Mistake> {
+    /// The name as it is opened, and the bytes of a description of a video.
+    pub fn description(&self, name: &str, at: &Origin) -> Result<(String, Vec<u8>), Mistake> {
         let path = self.path(name);
         let wrong = |problem: String| Mistake::new(format!("`{}`: {problem}", path.display()), "").at(at);
         let size = std::fs::metadata(&path).map_err(|error| wrong(error.to_string()))?.len();
         if size > MOST_BYTES {
             return Err(wrong(format!("{size} bytes are more than a description of a video has")));
         }
-        let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
-        Ok((path.to_string_lossy().into_owned(), text))
+        let bytes = std::fs::read(&path).map_err(|error| wrong(error.to_string()))?;
+        Ok((path.to_string_lossy().into_owned(), bytes))
     }
 
     pub fn trace(&self, path: &Path, at: &Origin) -> Result<Vec<u8>, Mistake> {

@@ -132,8 +132,8 @@ def viewed(log: Log, mpd: Path, scenario: _core.Scenario | None = None) -> _core
     Raises:
         InputError: The log does not belong to the MPD.
     """
-    text = mpd.read_text(encoding="utf-8")
-    rates = {int(element.get("bandwidth", 0)) for element in ElementTree.fromstring(text).findall(_REPRESENTATIONS)}
+    content = mpd.read_bytes()
+    rates = {int(element.get("bandwidth", 0)) for element in ElementTree.fromstring(content).findall(_REPRESENTATIONS)}
     ranks = {float(rate): float(rank) for rank, rate in enumerate(sorted(rates))}
     events = []
     for time_s, kind, numbers in log.events:
@@ -142,7 +142,7 @@ def viewed(log: Log, mpd: Path, scenario: _core.Scenario | None = None) -> _core
             raise InputError(f"{mpd}: it has no representation of {numbers[position]} b/s, which was played")
         ranked = [ranks[number] if at == position else number for at, number in enumerate(numbers)]
         events.append((time_s, kind, ranked))
-    return _core.viewer_report(events, end_s=log.end_s, mpd=(str(mpd), text), scenario=scenario)
+    return _core.viewer_report(events, end_s=log.end_s, mpd=(str(mpd), content), scenario=scenario)
 
 
 def on_screen(log: Log, mpd: Path) -> tuple[Shown, ...]:

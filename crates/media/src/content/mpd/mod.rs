@@ -7,25 +7,40 @@
 //! The XML parser is roxmltree, because it gives the line of every element; typed MPD crates do not, and the tested
 //! ones depend on hundreds of crates.
 
+mod axis;
+mod encoding;
+mod part;
+mod remarks;
 mod segments;
 mod select;
+mod selection;
+mod sets;
 mod sizes;
 mod time;
 mod xml;
 
-pub use select::MpdSelection;
+pub use selection::MpdSelection;
 
-use super::{ContentError, Place, Resolution};
+use super::{ContentError, Resolution};
 use anabranch_units::Duration;
-use segments::Segments;
+use segments::{Budget, Level, Segments};
+use sets::Traits;
 use sizes::StatedSize;
-use xml::Element;
+use xml::{Element, Fault, Source, Spot};
+
+/// Larger files are other files taken by mistake: the MPD of a film with a size for every media segment has a quarter of a
+/// megabyte.
+const MOST_BYTES: usize = 64 << 20;
+/// Far more than an encoder writes, and small enough for the bytes of a presentation to be counted.
+const HIGHEST_BANDWIDTH: u64 = 1_000_000_000_000;
 
 /// A media presentation description.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mpd {
-    file: String,
+    source: Source,
     bytes: u64,
+    /// How the text was read, where that is odd.
+    remark: Option<String>,
     /// Whether it describes a live presentation (`type="dynamic"`).
     pub live: bool,
     /// `mediaPresentationDuration`.
@@ -37,8 +52,13 @@ pub struct Mpd {
 /// A period.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MpdPeriod {
-    place: Place,
-    /// `start`; `None` if absent.
+    spot: Spot,
+    id: Option<String>,
+    /// Where its content is, if it is remote.
+    remote: Option<String>,
+    /// By how much the next period begins before the end that this one states.
+    overlap: Duration,
+    /// `start`, or the end of the period before it; `None` if neither is known.
     pub start: Option<Duration>,
     /// Length: stated, or until the next period or the presentation's end; `None` if it has no end.
     pub duration: Option<Duration>,
@@ -49,7 +69,12 @@ pub struct MpdPeriod {
 /// An adaptation set: encodings of the same content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdaptationSet {
-    place: Place,
+    spot: Spot,
+    traits: Traits,
+    /// Whether its content is in another file.
+    remote: bool,
+    /// What makes it unusable. It matters only where the set is used.
+    fault: Option<Fault>,
     /// Type of its content.
     pub kind: MediaKind,
     /// Its representations, in order.
@@ -70,34 +95,53 @@ pub enum MediaKind {
 /// A representation: one encoding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MpdRepresentation {
-    place: Place,
+    spot: Spot,
     /// Its `id`; empty if it has none.
     pub id: String,
     /// Nominal rate, bit/s.
     pub bandwidth: u64,
     /// Size of its pictures; `None` if unknown.
     pub resolution: Option<Resolution>,
+    /// An essential property that dash.js does not know.
+    unknown: Option<String>,
     segments: Segments,
     stated: Vec<StatedSize>,
 }
 
 impl Mpd {
-    /// Reads an MPD. `file` is its name for messages.
+    /// Reads an MPD from a file's bytes, in the encoding that they have or declare. `file` is its name for messages.
+    pub fn read(file: &str, bytes: &[u8]) -> Result<Self, ContentError> {
+        if bytes.len() > MOST_BYTES {
+            let message = format!("{} bytes are more than an MPD has: expected at most {MOST_BYTES}", bytes.len());
+            return Err(ContentError::new(file, None, message));
+        }
+        let decoded = encoding::decode(file, bytes)?;
+        let mpd = Mpd::parse(file, &decoded.text)?;
+        Ok(Mpd { bytes: bytes.len() as u64, remark: decoded.remark, ..mpd })
+    }
+
+    /// Reads an MPD from its text. `file` is its name for messages.
     pub fn parse(file: &str, text: &str) -> Result<Self, ContentError> {
+        let bytes = text.len() as u64;
         // A byte-order mark is no part of the document.
-        let document = xml::document(file, text.trim_start_matches('\u{feff}'))?;
-        let root = Element::root(file, &document);
+        let source = Source { file: file.to_string(), text: text.trim_start_matches('\u{feff}').to_string() };
+        let document = source.document()?;
+        let root = Element::root(&document);
+        let wrong = |fault: Fault| source.fault(&fault);
         if root.name() != "MPD" {
-            return Err(root.error(format!("the document is a `{}`, not an MPD", root.name())));
+            let message = format!("the document is a `{}`, not an MPD: name a file whose root is <MPD>", root.name());
+            return Err(source.error(&root.spot(), message));
         }
-        let duration = root.duration("mediaPresentationDuration")?;
-        let mut periods: Vec<_> = root.children("Period").map(|p| read_period(&p)).collect::<Result<_, _>>()?;
+        let duration = root.duration("mediaPresentationDuration").map_err(wrong)?;
+        let budget = Budget::default();
+        let periods = root.children("Period").map(|period| read_period(&period, &budget));
+        let mut periods: Vec<_> = periods.collect::<Result<_, _>>().map_err(wrong)?;
         if periods.is_empty() {
-            return Err(root.error("the MPD has no Period"));
+            return Err(source.error(&root.spot(), "the MPD has no Period: it describes nothing to play"));
         }
-        resolve_durations(&mut periods, duration);
         let live = root.text("type") == Some("dynamic");
-        Ok(Mpd { file: file.to_string(), bytes: text.len() as u64, live, duration, periods })
+        resolve_durations(&mut periods, duration);
+        Ok(Mpd { source: source.clone(), bytes, remark: None, live, duration, periods })
     }
 }
 
@@ -108,26 +152,61 @@ fn resolve_durations(periods: &mut [MpdPeriod], whole: Option<Duration>) {
         start = periods[n].start.or(start);
         let next = periods.get(n + 1).map_or(whole, |next| next.start);
         let until = |(next, start): (Duration, Duration)| (next > start).then(|| next - start);
-        periods[n].duration = periods[n].duration.or_else(|| next.zip(start).and_then(until));
-        start = start.zip(periods[n].duration).map(|(start, duration)| start + duration);
+        let room = next.zip(start).and_then(until);
+        let last = n + 1 == periods.len();
+        let period = &mut periods[n];
+        // What the next period covers is not played twice.
+        if let (Some(stated), Some(room), false) = (period.duration, room, last)
+            && stated > room
+        {
+            (period.overlap, period.duration) = (stated - room, Some(room));
+        }
+        period.duration = period.duration.or(room);
+        period.start = start;
+        start = start.zip(period.duration).map(|(start, duration)| start + duration);
     }
 }
 
-fn read_period(element: &Element<'_>) -> Result<MpdPeriod, ContentError> {
-    let sets = element.children("AdaptationSet").map(|set| read_set(element, &set)).collect::<Result<_, _>>()?;
+fn read_period(element: &Element<'_>, budget: &Budget) -> Result<MpdPeriod, Fault> {
+    let level = Level::of(element);
+    let sets = element.children("AdaptationSet").map(|set| read_set(level, &set, budget)).collect::<Result<_, _>>()?;
     let (start, duration) = (element.duration("start")?, element.duration("duration")?);
-    Ok(MpdPeriod { place: element.place(), start, duration, sets })
+    let (id, remote) = (element.text("id").map(str::to_string), element.remote().map(str::to_string));
+    Ok(MpdPeriod { spot: element.spot(), id, remote, overlap: Duration::ZERO, start, duration, sets })
 }
 
-fn read_set(period: &Element<'_>, set: &Element<'_>) -> Result<AdaptationSet, ContentError> {
+fn read_set(period: Level<'_>, set: &Element<'_>, budget: &Budget) -> Result<AdaptationSet, Fault> {
     let elements: Vec<_> = set.children("Representation").collect();
     let kind = kind(set, &elements);
-    let representations = elements.iter().map(|r| read_representation(period, set, r)).collect::<Result<_, _>>()?;
-    Ok(AdaptationSet { place: set.place(), kind, representations })
+    let levels = [Level::of(set), period];
+    let mut fault = None;
+    let mut representations = Vec::new();
+    for element in &elements {
+        match read_representation(levels, set, element, budget) {
+            Ok(representation) => representations.push(representation),
+            Err(error) => drop(fault.get_or_insert(error)),
+        }
+    }
+    let remote = set.remote().is_some() && elements.is_empty();
+    if remote {
+        fault =
+            Some(set.fault("the set is in another file (xlink:href), which is not fetched: write its content here"));
+    }
+    let traits = match Traits::read(set, &elements) {
+        Ok(traits) => traits,
+        Err(error) => {
+            fault.get_or_insert(error);
+            Traits::default()
+        }
+    };
+    Ok(AdaptationSet { spot: set.spot(), traits, remote, fault, kind, representations })
 }
 
 /// The type of the set: by its content type, its components, its MIME type, or the size of its pictures.
 fn kind(set: &Element<'_>, representations: &[Element<'_>]) -> MediaKind {
+    if representations.first().is_some_and(sets::is_thumbnails) || sets::is_thumbnails(set) {
+        return MediaKind::Other;
+    }
     let component = set.children("ContentComponent").filter_map(|c| c.text("contentType"));
     let mime = std::iter::once(set).chain(representations).filter_map(|e| e.text("mimeType"));
     let words: Vec<&str> = match set.text("contentType") {
@@ -146,26 +225,53 @@ fn kind(set: &Element<'_>, representations: &[Element<'_>]) -> MediaKind {
 }
 
 fn read_representation(
-    period: &Element<'_>,
+    [set_level, period_level]: [Level<'_>; 2],
     set: &Element<'_>,
     element: &Element<'_>,
-) -> Result<MpdRepresentation, ContentError> {
+    budget: &Budget,
+) -> Result<MpdRepresentation, Fault> {
     const PIXELS: &str = "a number of pixels";
     let bandwidth = element.number("bandwidth", "a rate in bit/s")?;
-    let bandwidth = bandwidth.ok_or_else(|| element.error("a Representation needs a `bandwidth`"))?;
+    let bandwidth = bandwidth.ok_or_else(|| element.fault("a Representation needs a `bandwidth`, in bit/s"))?;
+    if bandwidth > HIGHEST_BANDWIDTH {
+        let message = format!("bandwidth=\"{bandwidth}\" is no rate of a video: expected bit/s, at most 1 Tb/s");
+        return Err(element.attribute_fault("bandwidth", message));
+    }
     let side = |name: &str| match element.number(name, PIXELS)? {
         Some(own) => Ok(Some(own)),
         None => set.number(name, PIXELS),
     };
     let resolution = side("width")?.zip(side("height")?).map(|(width, height)| Resolution { width, height });
     Ok(MpdRepresentation {
-        place: element.place(),
+        spot: element.spot(),
         id: element.text("id").unwrap_or_default().to_string(),
         bandwidth,
         resolution,
-        segments: segments::read(&[*element, *set, *period])?,
+        unknown: sets::unknown_property(element),
+        segments: segments::read(&[Level::of(element), set_level, period_level], budget)?,
         stated: sizes::read(element)?,
     })
+}
+
+impl AdaptationSet {
+    /// Its representations without those that dash.js skips for an essential property.
+    fn usable(&self) -> impl Iterator<Item = &MpdRepresentation> {
+        self.representations.iter().filter(|r| r.unknown.is_none())
+    }
+
+    /// The property for which dash.js skips the set, or all of its representations.
+    fn unknown(&self) -> Option<&str> {
+        let all = || self.representations.iter().map(|r| r.unknown.as_deref()).collect::<Option<Vec<_>>>();
+        self.traits.unknown().or_else(|| all().and_then(|schemes| schemes.first().copied()))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.representations.is_empty() && self.fault.is_none()
+    }
+
+    fn highest(&self) -> u64 {
+        self.usable().map(|r| r.bandwidth).max().unwrap_or(0)
+    }
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 //! ISO/IEC 23009-1, 5.3.9: the elements may occur in Period, AdaptationSet and Representation; attributes of an inner
 //! one of the same kind replace those of an outer one, and the innermost kind counts.
 
-use super::super::{ContentError, ladders::equal_parts};
-use super::time::from_ticks;
-use super::xml::Element;
-use crate::content::MAX_SEGMENTS;
+use super::axis::{Layout, Listed, Run, Unplayable, Window, lay};
+use super::time::ticks_last;
+use super::xml::{Element, Fault};
 use anabranch_units::Duration;
+use std::cell::Cell;
 
 /// The media segments of one representation, as described by the MPD.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,21 +20,17 @@ pub(super) enum Division {
         runs: Vec<Run>,
     },
     /// Segments of one duration; `count` if it is stated (a SegmentList's length, `endNumber`).
-    Equal { duration: Duration, count: Option<u64> },
+    Equal {
+        timescale: u64,
+        ticks: u64,
+        /// `eptDelta`: ticks from the period's begin to that of the first segment.
+        begin: i64,
+        count: Option<u64>,
+    },
     /// A number of segments without durations: a single one fills the period.
     Undated { count: u64 },
     /// One file with an index that is not in the MPD.
     Indexed,
-}
-
-/// An S element.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
-    /// Start in ticks, if stated.
-    pub at: Option<u64>,
-    pub ticks: u64,
-    /// Number of segments after the first one; `None`: until the next run or the period's end.
-    pub repeats: Option<u64>,
 }
 
 /// The division, and the stated sizes of segments and of the initialisation segment.
@@ -43,25 +39,68 @@ pub(super) struct Segments {
     pub division: Division,
     /// Empty, or one entry per segment.
     pub sizes: Vec<Option<u64>>,
+    /// How many byte ranges have no end, so that their sizes are unknown.
+    pub open_ranges: usize,
     pub init_bytes: Option<u64>,
+}
+
+impl Default for Segments {
+    /// Those of a single file without description.
+    fn default() -> Self {
+        Segments { division: Division::Indexed, sizes: Vec::new(), open_ranges: 0, init_bytes: None }
+    }
+}
+
+/// The elements that divide media into segments, of one level.
+#[derive(Clone, Copy)]
+pub(super) struct Level<'a>([Option<Element<'a>>; 3]);
+
+const KINDS: [&str; 3] = ["SegmentTemplate", "SegmentList", "SegmentBase"];
+
+impl<'a> Level<'a> {
+    /// Those within this element. To look once per level matters where thousands of representations share it.
+    pub fn of(element: &Element<'a>) -> Self {
+        let mut found = [None; 3];
+        for child in element.elements() {
+            if let Some(kind) = KINDS.iter().position(|kind| *kind == child.name()) {
+                found[kind].get_or_insert(child);
+            }
+        }
+        Level(found)
+    }
+}
+
+/// Bounds the lists of an MPD: each representation has its own copy of what it inherits.
+pub(super) struct Budget(Cell<usize>);
+
+impl Default for Budget {
+    /// A day of two-second segments in a hundred representations, or some 200 MB.
+    fn default() -> Self {
+        Budget(Cell::new(4_320_000))
+    }
+}
+
+impl Budget {
+    fn take(&self, count: usize, element: &Element<'_>) -> Result<(), Fault> {
+        let left = self.0.get().checked_sub(count);
+        let message = "more media segments are listed than can be read: take out representations or periods";
+        self.0.set(left.ok_or_else(|| element.fault(message))?);
+        Ok(())
+    }
 }
 
 /// Elements of one kind, innermost first.
 struct Inherited<'a>(Vec<Element<'a>>);
 
 impl<'a> Inherited<'a> {
-    fn find(levels: &[Element<'a>], kind: &'a str) -> Self {
-        Inherited(levels.iter().filter_map(|level| level.child(kind)).collect())
-    }
-
     /// The innermost element that has this attribute.
     fn owner(&self, attribute: &str) -> Option<Element<'a>> {
         self.0.iter().copied().find(|e| e.text(attribute).is_some())
     }
 
-    fn number(&self, attribute: &str) -> Result<Option<u64>, ContentError> {
+    fn number(&self, attribute: &str) -> Result<Option<u64>, Fault> {
         match self.owner(attribute) {
-            Some(element) => element.number(attribute, "a whole number that is not negative"),
+            Some(element) => element.number(attribute, WHOLE),
             None => Ok(None),
         }
     }
@@ -70,58 +109,74 @@ impl<'a> Inherited<'a> {
         self.0.iter().find_map(|e| e.child(name))
     }
 
-    fn init_bytes(&self) -> Result<Option<u64>, ContentError> {
-        self.child("Initialization").map_or(Ok(None), |init| init.range_bytes("range"))
+    fn init_bytes(&self) -> Result<Option<u64>, Fault> {
+        self.child("Initialization").map_or(Ok(None), |init| Ok(init.range_bytes("range")?.flatten()))
     }
 }
 
+const WHOLE: &str = "a whole number that is not negative";
+
 /// Reads the division of a representation. `levels`: Representation, AdaptationSet, Period.
-pub(super) fn read(levels: &[Element<'_>]) -> Result<Segments, ContentError> {
-    const KINDS: [&str; 3] = ["SegmentTemplate", "SegmentList", "SegmentBase"];
-    let innermost = levels.iter().find_map(|level| KINDS.into_iter().find(|kind| level.child(kind).is_some()));
-    let none = Segments { division: Division::Indexed, sizes: Vec::new(), init_bytes: None };
-    let Some(kind) = innermost else { return Ok(none) };
-    let inherited = Inherited::find(levels, kind);
+pub(super) fn read(levels: &[Level<'_>], budget: &Budget) -> Result<Segments, Fault> {
+    let innermost = levels.iter().find_map(|level| level.0.iter().position(Option::is_some));
+    let Some(kind) = innermost else { return Ok(Segments::default()) };
+    let inherited = Inherited(levels.iter().filter_map(|level| level.0[kind]).collect());
     let init_bytes = inherited.init_bytes()?;
-    match kind {
+    match KINDS[kind] {
         "SegmentTemplate" => {
-            check_template(&inherited)?;
             let (start, end) = (inherited.number("startNumber")?.unwrap_or(1), inherited.number("endNumber")?);
-            let count = end.map(|end| (end + 1).saturating_sub(start));
-            Ok(Segments { division: division(&inherited, count)?, init_bytes, ..none })
+            let count = end.map(|end| end.saturating_add(1).saturating_sub(start));
+            let division = division(&inherited, count, budget)?;
+            check_template(&inherited, &division)?;
+            Ok(Segments { division, init_bytes, ..Segments::default() })
         }
-        "SegmentList" => {
-            let urls: Vec<_> = inherited
-                .0
-                .iter()
-                .map(|e| e.children("SegmentURL").collect::<Vec<_>>())
-                .find(|u| !u.is_empty())
-                .unwrap_or_default();
-            let sizes: Vec<_> = urls.iter().map(|url| url.range_bytes("mediaRange")).collect::<Result<_, _>>()?;
-            Ok(Segments { division: division(&inherited, Some(urls.len() as u64))?, sizes, init_bytes })
-        }
-        _ => Ok(Segments { init_bytes, ..none }),
+        "SegmentList" => read_list(&inherited, init_bytes, budget),
+        _ => Ok(Segments { init_bytes, ..Segments::default() }),
     }
+}
+
+fn read_list(list: &Inherited<'_>, init_bytes: Option<u64>, budget: &Budget) -> Result<Segments, Fault> {
+    let of = |e: &Element<'_>| e.children("SegmentURL").count();
+    let owner = list.0.iter().find(|e| of(e) > 0);
+    if let (None, Some(remote)) = (owner, list.0.iter().find(|e| e.remote().is_some())) {
+        let message = "the list is in another file (xlink:href), which is not fetched: write its content here";
+        return Err(remote.fault(message));
+    }
+    let mut sizes = Vec::new();
+    let mut open_ranges = 0;
+    if let Some(owner) = owner {
+        budget.take(of(owner), owner)?;
+        for url in owner.children("SegmentURL") {
+            let range = url.range_bytes("mediaRange")?;
+            open_ranges += usize::from(range == Some(None));
+            sizes.push(range.flatten());
+        }
+    }
+    let division = division(list, Some(sizes.len() as u64), budget)?;
+    Ok(Segments { division, sizes, open_ranges, init_bytes })
 }
 
 /// Without $Number$ or $Time$ all segments would have the same URL.
-fn check_template(template: &Inherited<'_>) -> Result<(), ContentError> {
+fn check_template(template: &Inherited<'_>, division: &Division) -> Result<(), Fault> {
     let Some(owner) = template.owner("media") else { return Ok(()) };
     let media = owner.text("media").unwrap_or_default();
-    if ["$Number", "$Time", "$SubNumber"].iter().any(|id| media.contains(id)) {
+    let single = matches!(division, Division::Undated { count: 1 });
+    if single || ["$Number", "$Time", "$SubNumber"].iter().any(|id| media.contains(id)) {
         return Ok(());
     }
-    Err(owner.attribute_error("media", format!("media=\"{media}\" has neither $Number$ nor $Time$")))
+    let message = format!("media=\"{media}\" has neither $Number$ nor $Time$: write one of them where segments differ");
+    Err(owner.attribute_fault("media", message))
 }
 
-fn division(element: &Inherited<'_>, count: Option<u64>) -> Result<Division, ContentError> {
+fn division(element: &Inherited<'_>, count: Option<u64>, budget: &Budget) -> Result<Division, Fault> {
     let timescale = element.number("timescale")?.unwrap_or(1);
     if timescale == 0 {
         let owner = element.owner("timescale").unwrap_or(element.0[0]);
-        return Err(owner.attribute_error("timescale", "timescale=\"0\" counts no time"));
+        return Err(owner.attribute_fault("timescale", "timescale=\"0\" counts no time: give the ticks per second"));
     }
+    let offset = element.number("presentationTimeOffset")?.unwrap_or(0);
     if let Some(timeline) = element.child("SegmentTimeline") {
-        let offset = element.number("presentationTimeOffset")?.unwrap_or(0);
+        budget.take(timeline.children("S").count(), &timeline)?;
         let runs = timeline.children("S").map(|s| read_run(&s)).collect::<Result<_, _>>()?;
         return Ok(Division::Timeline { timescale, offset, runs });
     }
@@ -129,142 +184,114 @@ fn division(element: &Inherited<'_>, count: Option<u64>) -> Result<Division, Con
         return Ok(Division::Undated { count: count.unwrap_or(1) });
     };
     let owner = element.owner("duration").unwrap_or(element.0[0]);
-    let duration = from_ticks(ticks, timescale).filter(|d| !d.is_zero());
-    let wrong = || {
-        owner.attribute_error(
-            "duration",
-            format!("duration=\"{ticks}\" of {timescale} ticks a second is no usable time"),
-        )
+    if !ticks_last(ticks, timescale) {
+        let message = format!(
+            "duration=\"{ticks}\" of {timescale} ticks a second is no usable time: give the duration of a media segment"
+        );
+        return Err(owner.attribute_fault("duration", message));
+    }
+    let begin = match element.owner("eptDelta") {
+        Some(owner) => owner.number("eptDelta", "a whole number")?.unwrap_or(0),
+        None => 0,
     };
-    Ok(Division::Equal { duration: duration.ok_or_else(wrong)?, count })
+    Ok(Division::Equal { timescale, ticks, begin, count })
 }
 
-fn read_run(s: &Element<'_>) -> Result<Run, ContentError> {
-    const WHOLE: &str = "a whole number that is not negative";
+fn read_run(s: &Element<'_>) -> Result<Run, Fault> {
     let ticks = s.number("d", WHOLE)?.filter(|&d| d > 0);
-    let ticks = ticks.ok_or_else(|| s.error("an S element needs a duration `d` above zero"))?;
+    let ticks = ticks.ok_or_else(|| s.fault("an S element needs a duration `d` above zero"))?;
     let repeats: i64 = s.number("r", "a whole number")?.unwrap_or(0);
     Ok(Run { at: s.number("t", WHOLE)?, ticks, repeats: u64::try_from(repeats).ok() })
 }
 
-/// Why the durations are unknown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unplayable {
-    /// The period has no end, and the segments have none.
-    Endless,
-    /// The segments are described in the media file only.
-    NeedsIndex,
-    /// Several segments without durations.
-    NoDurations,
-    /// More than [`MAX_SEGMENTS`], or an invalid duration.
-    TooMany,
-}
-
 impl Division {
-    /// The durations of the media segments within a period of this length.
-    pub fn durations(&self, period: Option<Duration>, indexed: Option<Duration>) -> Result<Vec<Duration>, Unplayable> {
-        match self {
-            Division::Timeline { timescale, offset, runs } => timeline(runs, *timescale, *offset, period),
-            Division::Equal { duration, count } => equal(*duration, *count, period),
-            Division::Undated { count: 1 } => Ok(vec![period.ok_or(Unplayable::Endless)?]),
+    /// The media segments within a window. `indexed`: the duration of those that only the media file lists.
+    pub fn layout(&self, window: Window, indexed: Option<Duration>) -> Result<Layout, Unplayable> {
+        // What has no end of its own ends with the period, or when enough is played.
+        let whole = || window.period.or(window.enough).ok_or(Unplayable::Endless);
+        match *self {
+            Division::Timeline { timescale, offset, ref runs } => {
+                lay(&Listed { runs, timescale, offset, timeline: true }, window)
+            }
+            Division::Equal { timescale, ticks, begin, count } => equal(timescale, ticks, begin, count, window),
+            Division::Undated { count: 1 } => single(whole()?),
             Division::Undated { .. } => Err(Unplayable::NoDurations),
             Division::Indexed => {
                 let part = indexed.ok_or(Unplayable::NeedsIndex)?;
-                Ok(equal_parts(period.ok_or(Unplayable::Endless)?, part))
+                let period = Some(whole()?);
+                equal(NANOS, part.as_nanos().max(1), 0, None, Window { period, ..window })
             }
         }
     }
 }
 
-fn equal(part: Duration, count: Option<u64>, period: Option<Duration>) -> Result<Vec<Duration>, Unplayable> {
-    let mut parts = match (count, period) {
-        (_, Some(period)) => equal_parts(period, part),
-        (Some(count), None) if count <= u64::from(MAX_SEGMENTS) => vec![part; count as usize],
-        (Some(_), None) => return Err(Unplayable::TooMany),
-        (None, None) => return Err(Unplayable::Endless),
+const NANOS: u64 = 1_000_000_000;
+
+/// Segments of one duration, to the nanosecond. What rounding left of the period behind them is none.
+fn equal(timescale: u64, ticks: u64, begin: i64, count: Option<u64>, window: Window) -> Result<Layout, Unplayable> {
+    let Some(repeats) = count.map_or(Some(None), |count| count.checked_sub(1).map(Some)) else {
+        return Ok(Layout::default());
     };
-    if let Some(count) = count {
-        parts.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+    let nanos = |ticks: u64| u64::try_from(u128::from(ticks) * u128::from(NANOS) / u128::from(timescale)).ok();
+    let part = nanos(ticks).filter(|part| *part > 0).ok_or(Unplayable::TooMany)?;
+    let first = nanos(begin.unsigned_abs()).ok_or(Unplayable::TooMany)?;
+    let (offset, at) = if begin < 0 { (first, 0) } else { (0, first) };
+    let run = Run { at: Some(at), ticks: part, repeats };
+    let mut layout = lay(&Listed { runs: &[run], timescale: NANOS, offset, timeline: false }, window)?;
+    if layout.pieces.last().is_some_and(|last| last.duration.as_nanos() <= last.index) {
+        layout.pieces.pop();
     }
-    Ok(parts)
+    Ok(layout)
 }
 
-/// Segments at or after the period's end are dropped; one that crosses it is cut.
-fn timeline(runs: &[Run], timescale: u64, offset: u64, period: Option<Duration>) -> Result<Vec<Duration>, Unplayable> {
-    let period_ticks = period.map(|p| u128::from(p.as_nanos()) * u128::from(timescale) / 1_000_000_000);
-    // Rounding down must not add a segment of length zero at the end.
-    let end = period_ticks.map(|ticks| u64::try_from(ticks).unwrap_or(u64::MAX).saturating_add(offset));
-    let mut durations = Vec::new();
-    let mut at = runs.first().and_then(|run| run.at).unwrap_or(offset);
-    for (n, run) in runs.iter().enumerate() {
-        at = run.at.unwrap_or(at);
-        let until = runs.get(n + 1).and_then(|next| next.at).or(end);
-        let count = match (run.repeats, until) {
-            (Some(repeats), _) => repeats.saturating_add(1),
-            (None, Some(until)) => until.saturating_sub(at).div_ceil(run.ticks),
-            (None, None) => return Err(Unplayable::Endless),
-        };
-        for _ in 0..count {
-            let left = end.map_or(u64::MAX, |end| end.saturating_sub(at));
-            if left == 0 {
-                break;
-            }
-            let duration = from_ticks(run.ticks.min(left), timescale).ok_or(Unplayable::TooMany)?;
-            if duration.is_zero() || durations.len() == MAX_SEGMENTS as usize {
-                return Err(Unplayable::TooMany);
-            }
-            durations.push(duration);
-            at = at.saturating_add(run.ticks);
-        }
-    }
-    Ok(durations)
+fn single(period: Duration) -> Result<Layout, Unplayable> {
+    let window = Window { period: Some(period), enough: None };
+    equal(NANOS, period.as_nanos().max(1), 0, Some(1), window)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn run(at: Option<u64>, ticks: u64, repeats: i64) -> Run {
-        Run { at, ticks, repeats: u64::try_from(repeats).ok() }
+    fn millis(layout: Result<Layout, Unplayable>) -> Result<Vec<u64>, Unplayable> {
+        Ok(layout?.pieces.iter().map(|piece| piece.duration.as_millis()).collect())
     }
 
-    fn ms(n: &[u64]) -> Vec<Duration> {
-        n.iter().map(|&n| Duration::from_millis(n)).collect()
-    }
-
-    #[test]
-    fn runs_repeat_and_end_with_the_period() {
-        let secs = Duration::from_secs;
-        let of = |runs: &[Run], offset, period| timeline(runs, 1_000, offset, period);
-        assert_eq!(of(&[run(Some(0), 2_000, 2)], 0, None), Ok(ms(&[2_000, 2_000, 2_000])));
-        assert_eq!(of(&[run(Some(0), 2_000, 9)], 0, Some(secs(3))), Ok(ms(&[2_000, 1_000])));
-        assert_eq!(of(&[run(None, 2_000, -1)], 0, Some(secs(5))), Ok(ms(&[2_000, 2_000, 1_000])));
-        assert_eq!(of(&[run(Some(0), 2_000, -1), run(Some(4_000), 500, 0)], 0, None), Ok(ms(&[2_000, 2_000, 500])));
-        assert_eq!(of(&[run(None, 2_000, -1)], 0, None), Err(Unplayable::Endless));
-        assert_eq!(of(&[run(Some(7_000), 2_000, -1)], 7_000, Some(secs(4))), Ok(ms(&[2_000, 2_000])));
-        assert_eq!(of(&[run(Some(0), 1, 2_000_000)], 0, None), Err(Unplayable::TooMany));
-        assert_eq!(timeline(&[run(Some(0), 1, 0)], 2_000_000_000, 0, None), Err(Unplayable::TooMany), "no nanosecond");
+    fn period(seconds: u64) -> Window {
+        Window { period: Some(Duration::from_secs(seconds)), enough: None }
     }
 
     #[test]
     fn equal_segments_need_a_count_or_an_end() {
-        let four = Duration::from_secs(4);
-        let of = |count, period| Division::Equal { duration: four, count }.durations(period, None);
-        assert_eq!(of(None, Some(Duration::from_secs(10))), Ok(ms(&[4_000, 4_000, 2_000])));
-        assert_eq!(of(Some(2), Some(Duration::from_secs(10))), Ok(ms(&[4_000, 4_000])));
-        assert_eq!(of(Some(3), None), Ok(ms(&[4_000, 4_000, 4_000])));
-        assert_eq!(of(None, None), Err(Unplayable::Endless));
+        let of =
+            |count, window| millis(Division::Equal { timescale: 1, ticks: 4, begin: 0, count }.layout(window, None));
+        assert_eq!(of(None, period(10)), Ok(vec![4_000, 4_000, 2_000]));
+        assert_eq!(of(Some(2), period(10)), Ok(vec![4_000, 4_000]));
+        assert_eq!(of(Some(3), Window::default()), Ok(vec![4_000, 4_000, 4_000]));
+        assert_eq!(of(None, Window::default()), Err(Unplayable::Endless));
+        assert_eq!(of(Some(0), period(10)), Ok(vec![]));
+    }
+
+    #[test]
+    fn a_third_of_a_second_thirty_times_is_ten_seconds() {
+        let thirds = Division::Equal { timescale: 3, ticks: 1, begin: 0, count: None };
+        assert_eq!(thirds.layout(period(10), None).unwrap().pieces.len(), 30, "no rest of a nanosecond");
+    }
+
+    #[test]
+    fn the_first_segment_may_begin_before_or_after_its_period() {
+        let of = |begin| Division::Equal { timescale: 10, ticks: 40, begin, count: None }.layout(period(10), None);
+        assert_eq!(millis(of(-15)), Ok(vec![2_500, 4_000, 3_500]));
+        assert_eq!(millis(of(20)), Ok(vec![4_000, 4_000]));
+        assert_eq!(of(20).unwrap().holes.len(), 1);
     }
 
     #[test]
     fn what_the_mpd_does_not_say_must_be_given() {
-        let minute = Some(Duration::from_secs(60));
-        assert_eq!(Division::Indexed.durations(minute, None), Err(Unplayable::NeedsIndex));
-        assert_eq!(
-            Division::Indexed.durations(minute, Some(Duration::from_secs(25))),
-            Ok(ms(&[25_000, 25_000, 10_000]))
-        );
-        assert_eq!(Division::Undated { count: 1 }.durations(minute, None), Ok(ms(&[60_000])));
-        assert_eq!(Division::Undated { count: 2 }.durations(minute, None), Err(Unplayable::NoDurations));
+        let indexed = |part: Option<u64>| Division::Indexed.layout(period(60), part.map(Duration::from_secs));
+        assert_eq!(indexed(None), Err(Unplayable::NeedsIndex));
+        assert_eq!(millis(indexed(Some(25))), Ok(vec![25_000, 25_000, 10_000]));
+        assert_eq!(millis(Division::Undated { count: 1 }.layout(period(60), None)), Ok(vec![60_000]));
+        assert_eq!(Division::Undated { count: 2 }.layout(period(60), None), Err(Unplayable::NoDurations));
     }
 }

@@ -120,7 +120,7 @@ fn periods_with_different_ladders_are_refused() {
     let both = period("duration=\"PT4S\"", 2, &[800, 1_600]) + &period("", 2, &[900]);
     assert_eq!(
         message(TEN_SECONDS, &both),
-        "a.mpd:3:10: 1 video representations, where an earlier period has 2: choose one `period`"
+        "a.mpd:3:10: 1 video representations, where an earlier period has 2: choose one `period` (<AdaptationSet>)"
     );
 }
 
@@ -151,8 +151,8 @@ fn the_set_with_the_highest_rate_is_chosen_or_the_named_one() {
     };
     assert_eq!(rate(None), Ok(vec![300]), "equal bitrates count once");
     assert_eq!(rate(Some(3)), Ok(vec![200]));
-    assert_eq!(rate(Some(4)), Err("a.mpd:2:1: period 1 has no adaptation set 4: it has 3".to_string()));
-    assert_eq!(rate(Some(0)), Err("a.mpd:2:1: period 1 has no adaptation set 0: it has 3".to_string()));
+    assert_eq!(rate(Some(4)), Err("a.mpd:2:1: period 1 has no adaptation set 4: it has 3 (<Period>)".to_string()));
+    assert_eq!(rate(Some(0)), Err("a.mpd:2:1: period 1 has no adaptation set 0: it has 3 (<Period>)".to_string()));
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn errors_give_their_position() {
     };
     assert_eq!(
         with("<SegmentTemplate media=\"v.m4s\" duration=\"5\"/>"),
-        "a.mpd:3:18: media=\"v.m4s\" has neither $Number$ nor $Time$"
+        "a.mpd:3:18: media=\"v.m4s\" has neither $Number$ nor $Time$: write one of them where segments differ (<SegmentTemplate>)"
     );
     assert!(with("<SegmentTemplate duration=\"x\"/>").starts_with("a.mpd:3:18: duration=\"x\" is not a whole number"));
     assert!(with("<SegmentTemplate duration=\"0\"/>").contains("is no usable time"));
@@ -182,12 +182,16 @@ fn errors_give_their_position() {
     assert!(with("<SegmentList><SegmentURL/><SegmentURL/></SegmentList>").contains("no durations"));
     assert!(with("<Representation bandwidth=\"0\"/><SegmentTemplate duration=\"5\"/>").contains("bandwidth is 0"));
     assert!(with("<Representation/>").contains("needs a `bandwidth`"));
-    assert_eq!(message("", ""), "a.mpd:1:1: the MPD has no Period");
-    assert_eq!(message(TEN_SECONDS, "<Period/>"), "a.mpd:2:1: period 1 has no video");
+    assert_eq!(message("", ""), "a.mpd:1:1: the MPD has no Period: it describes nothing to play (<MPD>)");
+    assert_eq!(
+        message(TEN_SECONDS, "<Period/>"),
+        "a.mpd:2:1: period 1 has no video: period 1 is empty: it has no AdaptationSet, and is skipped; nothing is left to play: \
+         name an MPD or a `period` that has video (<Period>)"
+    );
     assert!(message("mediaPresentationDuration=\"10\"", "<Period/>").contains("is not a duration"));
     assert_eq!(
         Mpd::parse("a.xml", "<SMIL/>").unwrap_err().to_string(),
-        "a.xml:1:1: the document is a `SMIL`, not an MPD"
+        "a.xml:1:1: the document is a `SMIL`, not an MPD: name a file whose root is <MPD> (<SMIL>)"
     );
 }
 
@@ -199,7 +203,7 @@ fn representations_that_are_not_aligned_are_refused() {
         </AdaptationSet></Period>"#;
     assert_eq!(
         message(TEN_SECONDS, text),
-        "a.mpd:4:9: 5 media segments, where representation `a` has 2: they are not aligned"
+        "a.mpd:4:9: 5 media segments, where representation `a` has 2: they are not aligned; take one of them out (<Representation id=\"b\">)"
     );
 }
 
@@ -209,4 +213,195 @@ fn broken_xml_is_reported_with_its_place() {
     assert!(broken.starts_with("a.mpd:3:1: not well-formed XML: "), "{broken}");
     let cut_off = Mpd::parse("a.mpd", "<MPD>\n").unwrap_err().to_string();
     assert!(cut_off.contains("not well-formed XML"), "{cut_off}");
+}
+
+/// The video with its warnings, each without its place.
+fn warned(attributes: &str, periods: &str) -> (DashVideo, Vec<String>) {
+    let (video, warnings) = mpd(attributes, periods).unwrap().video_with_warnings(&MpdSelection::default()).unwrap();
+    (video, warnings.into_iter().map(|warning| warning.message).collect())
+}
+
+/// A set of segments of five seconds, with these attributes, first children and rates.
+fn set(attributes: &str, inside: &str, rates: &[u32]) -> String {
+    let representations: String = rates.iter().map(|rate| format!("<Representation bandwidth=\"{rate}\"/>")).collect();
+    format!(
+        "<AdaptationSet mimeType=\"video/mp4\" {attributes}>{inside}<SegmentTemplate media=\"$Number$\" duration=\"5\"/>\
+         {representations}</AdaptationSet>\n"
+    )
+}
+
+fn rates(video: &DashVideo) -> Vec<u64> {
+    video.representations().iter().map(|r| r.bitrate).collect()
+}
+
+#[test]
+fn a_hole_is_jumped_over_and_named() {
+    let timeline = |s: &str| {
+        format!(
+            "<Period><AdaptationSet contentType=\"video\"><SegmentTemplate media=\"$Time$\"><SegmentTimeline>{s}\
+             </SegmentTimeline></SegmentTemplate><Representation bandwidth=\"8\"/></AdaptationSet></Period>"
+        )
+    };
+    let (video, warnings) = warned(TEN_SECONDS, &timeline("<S t=\"0\" d=\"2\"/><S t=\"4\" d=\"2\" r=\"2\"/>"));
+    assert_eq!(millis(&video), [2_000; 4]);
+    assert_eq!(warnings, ["period 1 has a hole of 2 s at 2 s: the player jumps over it, as dash.js does"]);
+    let (_, warnings) = warned(TEN_SECONDS, &timeline("<S t=\"0\" d=\"2\" r=\"3\"/><S t=\"6\" d=\"2\" r=\"1\"/>"));
+    let back = "period 1 has media segments that begin up to 2 s before the end of the one before: they are played one after \
+        the other";
+    assert_eq!(warnings, [back]);
+    let nothing = message(TEN_SECONDS, &timeline("<S t=\"90\" d=\"2\"/>"));
+    assert!(nothing.contains("no media segment lies between its begin and its end") && nothing.contains("<Period>"));
+}
+
+#[test]
+fn periods_may_leave_a_gap_or_overlap() {
+    let both = period("start=\"PT0S\" duration=\"PT4S\"", 2, &[8]) + &period("start=\"PT6S\"", 2, &[8]);
+    let (video, warnings) = warned(TEN_SECONDS, &both);
+    assert_eq!((millis(&video), warnings.len()), (vec![2_000; 4], 1));
+    assert!(warnings[0].starts_with("nothing is played for 2 s before period 2"), "{warnings:?}");
+    let both = period("start=\"PT0S\" duration=\"PT8S\"", 2, &[8]) + &period("start=\"PT6S\"", 2, &[8]);
+    let (video, warnings) = warned(TEN_SECONDS, &both);
+    assert_eq!((millis(&video), warnings.len()), (vec![2_000; 5], 1));
+    assert!(warnings[0].starts_with("the next period begins 2 s before the end of period 1"), "{warnings:?}");
+}
+
+#[test]
+fn what_is_remote_is_skipped_or_its_place_holder_is_played() {
+    let xlink = "xmlns:xlink=\"http://www.w3.org/1999/xlink\"";
+    let attributes = format!("{xlink} {TEN_SECONDS}");
+    let main = period("id=\"main\" start=\"PT0S\" duration=\"PT4S\"", 2, &[8]);
+    let (video, warnings) = warned(&attributes, &format!("<Period id=\"ad\" xlink:href=\"ad.xml\"/>{main}"));
+    assert_eq!(millis(&video), [2_000; 2]);
+    assert!(warnings[0].starts_with("period ad is remote (xlink:href=\"ad.xml\")"), "{warnings:?}");
+    let gone = period("duration=\"PT4S\" xlink:href=\"urn:mpeg:dash:resolve-to-zero:2013\"", 2, &[8]);
+    let (video, warnings) = warned(&attributes, &(gone + &main));
+    assert_eq!((video.segments(), warnings.len()), (2, 1), "{warnings:?}");
+    let held = period("id=\"ad\" duration=\"PT4S\" xlink:href=\"ad.xml\"", 2, &[8]);
+    let (video, warnings) = warned(&attributes, &(held + &period("", 2, &[8])));
+    assert_eq!((video.segments(), warnings.len()), (5, 1), "{warnings:?}");
+    let only = message(&attributes, "<Period id=\"ad\" xlink:href=\"ad.xml\"/>");
+    assert!(
+        only.contains("period 1 has no video: period ad is remote") && only.contains("(<Period id=\"ad\">)"),
+        "{only}"
+    );
+    let set = "<AdaptationSet xlink:href=\"set.xml\"/>".to_string() + &set("", "", &[8]);
+    let (_, warnings) = warned(&attributes, &format!("<Period>{set}</Period>"));
+    assert!(warnings[0].contains("AdaptationSet 1 is in another file"), "{warnings:?}");
+}
+
+#[test]
+fn essential_properties_are_skipped_as_dash_js_skips_them() {
+    let essential = |scheme: &str| format!("<EssentialProperty schemeIdUri=\"{scheme}\" value=\"1\"/>");
+    let main = set("codecs=\"avc1.4d401f\"", "", &[100, 200]);
+    let with = |other: &str| warned(TEN_SECONDS, &format!("<Period>{main}{other}</Period>"));
+    let trick = set("codecs=\"avc1.4d401f\"", &essential("http://dashif.org/guidelines/trickmode"), &[900]);
+    let (video, warnings) = with(&trick);
+    assert_eq!((rates(&video), warnings), (vec![100, 200], vec![]));
+    let (video, warnings) = with(&set("codecs=\"avc1.4d401f\"", &essential("urn:mpeg:dash:srd:2014"), &[900]));
+    assert_eq!(rates(&video), [100, 200]);
+    assert!(warnings[0].contains("AdaptationSet 2 has the EssentialProperty urn:mpeg:dash:srd:2014"), "{warnings:?}");
+    let known = set("codecs=\"avc1.4d401f\"", &essential("urn:mpeg:dash:urlparam:2014"), &[900]);
+    assert_eq!(rates(&with(&known).0), [100, 200, 900]);
+    let supplemental = known.replace("EssentialProperty", "SupplementalProperty").replace("urlparam", "anything");
+    assert_eq!(rates(&with(&supplemental).0), [100, 200, 900], "a player may ignore it");
+    let only = message(TEN_SECONDS, &format!("<Period>{}</Period>", set("", &essential("urn:x"), &[900])));
+    assert!(
+        only.contains("period 1 has no video that dash.js plays") && only.contains("`adaptation_set = 1`"),
+        "{only}"
+    );
+    let one = format!("<Representation bandwidth=\"300\">{}</Representation>", essential("urn:x"));
+    let (video, _) =
+        warned(TEN_SECONDS, &format!("<Period>{}</Period>", main.replace("</Adap", &format!("{one}</Adap"))));
+    assert_eq!(rates(&video), [100, 200], "of a representation");
+}
+
+#[test]
+fn sets_of_one_content_are_one_ladder_and_others_are_named() {
+    let with = |sets: &[String]| warned(TEN_SECONDS, &format!("<Period>{}</Period>", sets.concat()));
+    let avc = |id: u32, rate| set(&format!("id=\"{id}\" codecs=\"avc1.4d401f\" lang=\"und\""), "", &[rate]);
+    let switching =
+        "<SupplementalProperty schemeIdUri=\"urn:mpeg:dash:adaptation-set-switching:2016\" value=\"1, 2\"/>";
+    let declared = [avc(1, 100).replace("<SegmentT", &format!("{switching}<SegmentT")), avc(2, 200)];
+    let (video, warnings) = with(&declared);
+    assert_eq!((rates(&video), warnings), (vec![100, 200], vec![]), "as the descriptor says");
+    let other = |attributes: &str, inside: &str| with(&[avc(1, 100), set(attributes, inside, &[50])]);
+    let role = |value: &str| format!("<Role schemeIdUri=\"urn:mpeg:dash:role:2011\" value=\"{value}\"/>");
+    for (attributes, inside, why) in [
+        ("codecs=\"hvc1.1.6.L93.90\"", String::new(), "another codec"),
+        ("codecs=\"avc3.640028\" lang=\"de\"", String::new(), "another language"),
+        ("codecs=\"avc3.640028\"", role("sign"), "another role"),
+        ("codecs=\"avc3.640028\" selectionPriority=\"0\"", String::new(), "a lower selectionPriority"),
+        ("codecs=\"avc3.640028\"", "<Viewpoint schemeIdUri=\"urn:x\" value=\"2\"/>".into(), "other pictures"),
+    ] {
+        let (video, warnings) = other(attributes, &inside);
+        assert_eq!(rates(&video), [100], "{why}");
+        assert!(warnings.len() == 1 && warnings[0].contains(&format!("because it has {why}")), "{warnings:?}");
+        assert!(warnings[0].contains("1 representation up to 50 b/s"), "{warnings:?}");
+    }
+    assert_eq!(rates(&other("codecs=\"avc3.640028\"", "").0), [50, 100], "profile and level do not matter");
+    let main = set("codecs=\"avc1.4d401f\"", &role("main"), &[10]);
+    assert_eq!(rates(&with(&[avc(1, 100), main]).0), [10], "the main role before a higher bitrate");
+    let shorter = avc(2, 50).replace("duration=\"5\"", "duration=\"2\"");
+    let (video, warnings) = with(&[avc(1, 100), shorter]);
+    assert_eq!(rates(&video), [100]);
+    assert!(warnings[0].contains("because it has other media segments"), "{warnings:?}");
+}
+
+#[test]
+fn sizes_that_are_not_stated_or_not_plausible_are_named() {
+    let with = |inside: &str| {
+        let text = format!(
+            "<Period><AdaptationSet contentType=\"video\"><Representation id=\"a\" bandwidth=\"8000\">{inside}</Representation>\
+             </AdaptationSet></Period>"
+        );
+        warned(TEN_SECONDS, &text)
+    };
+    let list = "<SegmentList duration=\"5\"><Initialization range=\"0-\"/><SegmentURL mediaRange=\"9-\"/>\
+        <SegmentURL mediaRange=\"-700\"/></SegmentList>";
+    let (video, warnings) = with(list);
+    assert_eq!((video.bytes(0, 0), video.bytes(0, 1), video.init_bytes()), (5_000, 700, 672));
+    let open = "representation `a` has 1 `mediaRange` without an end: these media segments have their nominal size";
+    assert_eq!(warnings, [open]);
+    let template = "<SegmentTemplate media=\"$Number$\" duration=\"5\"/>";
+    let (video, warnings) = with(&format!("{template}<SegmentSize size=\"4\" scale=\"KB\"/>"));
+    assert_eq!((video.bytes(0, 0), video.bytes(0, 1)), (4_096, 5_000));
+    assert!(warnings[0].contains("has 1 SegmentSize for 2 media segments"), "{warnings:?}");
+    let mistaken = "<SegmentSize size=\"40\" scale=\"Mbits\"/><SegmentSize size=\"40\" scale=\"Kbits\"/>";
+    let (video, warnings) = with(&format!("{template}{mistaken}"));
+    assert_eq!((video.bytes(0, 0), video.bytes(0, 1)), (5_120, 5_120));
+    assert!(warnings[0].contains("1 SegmentSize in Mbits of a thousand times"), "{warnings:?}");
+}
+
+#[test]
+fn a_fault_outside_of_the_video_does_not_matter() {
+    let audio = "<AdaptationSet mimeType=\"audio/mp4\"><Representation/></AdaptationSet>";
+    let text = "<AdaptationSet mimeType=\"text/vtt\"><SegmentTemplate media=\"a.vtt\" duration=\"5\"/><Representation \
+        bandwidth=\"1\"/></AdaptationSet>";
+    let (video, warnings) = warned(TEN_SECONDS, &format!("<Period>{audio}{text}{}</Period>", set("", "", &[8])));
+    assert_eq!((video.segments(), warnings), (2, vec![]));
+    let video = set("", "", &[8]).replace("bandwidth=\"8\"", "");
+    assert!(message(TEN_SECONDS, &format!("<Period>{video}</Period>")).contains("(<Representation>)"));
+}
+
+#[test]
+fn what_would_not_end_or_fit_is_refused() {
+    let huge = u64::MAX;
+    let with = |s: &str, rate: &str| {
+        let text = format!(
+            "<Period><AdaptationSet contentType=\"video\"><SegmentTemplate media=\"$Time$\"><SegmentTimeline>{s}\
+             </SegmentTimeline></SegmentTemplate><Representation bandwidth=\"{rate}\"/></AdaptationSet></Period>"
+        );
+        video("", &text)
+    };
+    assert!(with(&format!("<S t=\"{huge}\" d=\"{huge}\" r=\"{}\"/>", i64::MAX), "8").is_err());
+    assert!(with("<S t=\"0\" d=\"1\" r=\"2000000\"/>", "8").is_err());
+    assert!(with("<S t=\"0\" d=\"9000000000\"/>", "8").is_err());
+    assert!(
+        with("<S t=\"0\" d=\"1000000\" r=\"9999\"/>", "1000000000000").unwrap_err().to_string().contains("at most")
+    );
+    assert!(with("<S t=\"0\" d=\"1\"/>", &huge.to_string()).unwrap_err().to_string().contains("at most 1 Tb/s"));
+    let end = format!("<Period duration=\"PT9S\">{}</Period>", set("", "", &[8]));
+    let end = end.replace("duration=\"5\"", &format!("duration=\"5\" startNumber=\"0\" endNumber=\"{huge}\""));
+    assert_eq!(millis(&video("", &end).unwrap()), [5_000, 4_000]);
+    assert!(Mpd::read("a.mpd", &vec![b' '; (64 << 20) + 1]).unwrap_err().to_string().contains("more than an MPD has"));
 }

@@ -52,12 +52,16 @@ fn seconds_of(number: &str, unit: u64) -> Option<Duration> {
     Some(Duration::from_secs(whole) + Duration::from_nanos(nanos) * unit)
 }
 
-/// `ticks` of a clock with `timescale` ticks per second, rounded down to nanoseconds; `None` if that is longer than two
-/// centuries.
-pub(super) fn from_ticks(ticks: u64, timescale: u64) -> Option<Duration> {
-    let nanos = u128::from(ticks) * 1_000_000_000 / u128::from(timescale.max(1));
+/// These nanoseconds; `None` if they are more than two centuries.
+pub(super) fn from_nanos(nanos: u128) -> Option<Duration> {
     let nanos = u64::try_from(nanos).ok()?;
     (nanos <= LONGEST_S * 1_000_000_000).then(|| Duration::from_nanos(nanos))
+}
+
+/// Whether `ticks` of a clock with `timescale` ticks per second are at least a nanosecond and at most two centuries.
+pub(super) fn ticks_last(ticks: u64, timescale: u64) -> bool {
+    let nanos = u128::from(ticks) * 1_000_000_000 / u128::from(timescale.max(1));
+    nanos > 0 && from_nanos(nanos).is_some()
 }
 
 #[cfg(test)]
@@ -98,8 +102,9 @@ mod tests {
     }
 
     #[test]
-    fn ticks_become_time() {
-        assert_eq!(from_ticks(359_408, 90_000), Some(Duration::from_nanos(3_993_422_222)));
-        assert_eq!(from_ticks(u64::MAX, 1), None);
+    fn ticks_last_from_a_nanosecond_to_two_centuries() {
+        assert!(ticks_last(1, 1_000_000_000) && !ticks_last(1, 2_000_000_000) && !ticks_last(0, 1));
+        assert!(ticks_last(LONGEST_S, 1) && !ticks_last(LONGEST_S + 1, 1) && !ticks_last(u64::MAX, 1));
+        assert_eq!(from_nanos(7), Some(Duration::from_nanos(7)));
     }
 }

@@ -84,13 +84,14 @@ pub struct Dash {
     pub mpd: Option<String>,
     /// In place of a ladder: a JSON table of sizes, with `segment_duration_ms`, `bitrates_kbps`, `segment_sizes_bits`.
     pub table: Option<String>,
-    /// The longest playing time; a live MPD ends then.
+    /// The longest playing time, from the first media segment that is listed; a live MPD ends then.
     pub duration: Option<Duration>,
     /// Of an MPD: the only period that is played, counted from one; all of them, one after the other, where absent.
     #[serde(default, deserialize_with = "text::whole_option::<1, 10000, _, _>")]
     #[schemars(range(min = 1, max = 10_000))]
     pub period: Option<usize>,
-    /// Of an MPD: the adaptation set of each period, counted from one; the video with the highest bitrate where absent.
+    /// Of an MPD: the adaptation set of each period, counted from one. Where absent: of the main video the set with the highest
+    /// bitrate, with those of the same codec, language and role.
     #[serde(default, deserialize_with = "text::whole_option::<1, 10000, _, _>")]
     #[schemars(range(min = 1, max = 10_000))]
     pub adaptation_set: Option<usize>,
