@@ -254,15 +254,15 @@ tables: build validation images ## Makes all tables, samples and figures of the 
 
 FUZZ_SECONDS ?= 60
 
-fuzz: ## Fuzzes the wire format, the endpoint and traces, FUZZ_SECONDS=60 each; on a stable compiler, replays and changes the corpus.
+fuzz: ## Fuzzes the wire format, the endpoint, traces and MPDs, FUZZ_SECONDS=60 each; on a stable compiler, replays and changes the corpus.
 	@if $(CARGO) +nightly fuzz --version >/dev/null 2>&1; then \
-	  for target in wire_decode endpoint trace; do \
+	  for target in wire_decode endpoint trace manifest; do \
 	    mkdir -p fuzz/found/$$target; \
 	    $(CARGO) +nightly fuzz run $$target fuzz/found/$$target fuzz/corpus/$$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
 	  done; \
 	else \
 	  echo "cargo-fuzz or a nightly compiler is missing (cargo install cargo-fuzz; rustup toolchain install nightly): replaying."; \
-	  $(CARGO) test --release --locked -p anabranch-wire -p anabranch-stack -p anabranch-network --test fuzz -- --include-ignored; \
+	  $(CARGO) test --release --locked -p anabranch-wire -p anabranch-stack -p anabranch-network -p anabranch-media --test fuzz -- --include-ignored; \
 	fi
 
 matrix: ## curl from our server in every combination, and outages beside the kernel's: thirteen minutes, needs what the live suite needs.
