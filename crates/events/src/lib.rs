@@ -13,7 +13,9 @@ mod transport;
 pub use histogram::Histogram;
 pub use link::{DropCause, LinkEvent};
 pub use player::PlayerEvent;
-pub use transport::{CloseReason, FallbackReason, Forecast, ForecastReason, LossCause, Note, SendKind, TransportEvent};
+pub use transport::{
+    CloseReason, FallbackReason, Forecast, ForecastReason, LossCause, MtuCause, Note, SendKind, TransportEvent,
+};
 
 use anabranch_units::Instant;
 

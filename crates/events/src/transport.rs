@@ -28,6 +28,17 @@ pub enum LossCause {
     Penalty,
 }
 
+/// Why segments of a subflow have another size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MtuCause {
+    /// A router reported a packet that was too big.
+    Reported,
+    /// Large packets were lost where small ones arrived.
+    BlackHole,
+    /// A larger packet was tried, and arrived.
+    Tried,
+}
+
 /// Why a connection continues, or ends, without Multipath TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FallbackReason {
@@ -192,6 +203,15 @@ pub enum TransportEvent {
         /// The subflow.
         subflow: SubflowId,
     },
+    /// Segments have another size from here on: path MTU discovery.
+    PathMtu {
+        /// The subflow.
+        subflow: SubflowId,
+        /// The IP packet of a full segment, in bytes.
+        mtu: u32,
+        /// Cause of the change.
+        cause: MtuCause,
+    },
     /// Bytes became readable in order.
     Delivered {
         /// Number of bytes.
@@ -280,6 +300,7 @@ impl TransportEvent {
             | TransportEvent::WindowReduced { subflow, .. }
             | TransportEvent::TimeoutFired { subflow, .. }
             | TransportEvent::ReductionUndone { subflow }
+            | TransportEvent::PathMtu { subflow, .. }
             | TransportEvent::PriorityChanged { subflow, .. }
             | TransportEvent::PathUse { subflow, .. }
             | TransportEvent::ControlCount { subflow, .. }

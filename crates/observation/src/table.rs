@@ -232,6 +232,9 @@ impl EventRow {
                 EventRow { number: Some(in_a_row), ..on("timeout-fired", subflow).seconds(timeout) }
             }
             E::ReductionUndone { subflow } => on("reduction-undone", subflow),
+            E::PathMtu { subflow, mtu, cause } => {
+                EventRow { detail: Some(mtu_cause(cause)), number: Some(mtu), ..on("path-mtu", subflow) }
+            }
             E::Delivered { bytes, waited, across } => EventRow {
                 bytes: Some(u64::from(bytes)),
                 across_s: across.as_secs_f64(),
@@ -291,6 +294,15 @@ impl EventRow {
             rate_to_bps: rate_to.as_bps() as f64,
             ..self
         }
+    }
+}
+
+fn mtu_cause(cause: anabranch_events::MtuCause) -> &'static str {
+    use anabranch_events::MtuCause as C;
+    match cause {
+        C::Reported => "reported",
+        C::BlackHole => "black-hole",
+        C::Tried => "tried",
     }
 }
 

@@ -25,6 +25,7 @@ impl Connection {
                 self.encode_acknowledgment(now, at)
             }
             Choice::Retransmit { at, position, kind } => self.encode_retransmission(now, at, position, kind),
+            Choice::Sample { at, position, len } => self.encode_sample(now, at, position, len),
             Choice::Control(control) => self.carry_out_control(now, control),
         }
     }

@@ -23,6 +23,8 @@ pub(super) enum Choice {
     Control(Control),
     /// A retransmission of a packet of the same subflow.
     Retransmit { at: usize, position: u64, kind: SendKind },
+    /// The first bytes of a packet in flight, to learn whether its size is why it does not arrive.
+    Sample { at: usize, position: u64, len: u32 },
     /// Bytes of the stream: to send now, or to queue where data commits into the buffer.
     Data { at: usize, chunk: Chunk, source: Source },
     /// An acknowledgment, or an option that must be sent.
@@ -113,6 +115,9 @@ impl Connection {
             {
                 return Some(Choice::Retransmit { at, position, kind });
             }
+            if let Some((position, len)) = self.subflows[at].sender.next_sample() {
+                return Some(Choice::Sample { at, position, len });
+            }
         }
         loop {
             if let Some(choice) = self.choose_queued(now) {
@@ -163,6 +168,7 @@ impl Connection {
                 continue;
             }
             self.drop_acknowledged(at, u64::from(payload));
+            let payload = self.size_to_send(now, at, payload, Source::Queue);
             let subflow = &self.subflows[at];
             let next = subflow.peek(u64::from(payload)).filter(|_| subflow.sender.has_room());
             if let Some(chunk) = next.and_then(|chunk| self.within_window(chunk)) {
@@ -253,7 +259,7 @@ impl Connection {
         match decision {
             Decision::Send { subflow, bytes } if candidates.contains(subflow) => {
                 self.note_waits(now, false, false);
-                self.place_new(subflow, bytes)
+                self.place_new(now, subflow, bytes)
             }
             Decision::Duplicate { subflow, offset, bytes } if candidates.contains(subflow) => {
                 self.note_waits(now, false, false);
@@ -271,9 +277,12 @@ impl Connection {
         }
     }
 
-    fn place_new(&mut self, at: usize, bytes: u64) -> Option<Choice> {
+    fn place_new(&mut self, now: Instant, at: usize, bytes: u64) -> Option<Choice> {
         let payload = u64::from(self.subflows.latest_view(at).mss);
         let (limit, written) = match self.config.transport.commit {
+            Commit::AtWindow if bytes >= payload => {
+                (u64::from(self.size_to_send(now, at, payload as u32, Source::Unsent)), self.outgoing.unsent())
+            }
             Commit::AtWindow => (bytes.clamp(1, payload), self.outgoing.unsent()),
             Commit::IntoBuffer => (bytes.max(1), self.outgoing.begin_write()),
         };
@@ -283,6 +292,21 @@ impl Connection {
         }
         let chunk = Chunk { stream_offset: self.outgoing.next, len, kind: SendKind::New };
         Some(Choice::Data { at, chunk, source: Source::Unsent })
+    }
+
+    /// Payload of the next segment with data from this source: that of a `full` segment, or that of one which tries a larger size.
+    #[inline]
+    fn size_to_send(&mut self, now: Instant, at: usize, full: u32, source: Source) -> u32 {
+        if self.subflows[at].sender.size().searches(now) { self.try_larger(at, full, source) } else { full }
+    }
+
+    #[cold]
+    fn try_larger(&mut self, at: usize, full: u32, source: Source) -> u32 {
+        let available = match source {
+            Source::Queue => self.subflows[at].peek(u64::MAX).map_or(0, |chunk| chunk.len),
+            _ => self.outgoing.unsent().min(self.outgoing.window_end() - self.outgoing.next),
+        };
+        self.subflows[at].sender.try_larger(full, available).unwrap_or(full)
     }
 
     fn place_duplicate(&self, at: usize, offset: u64, bytes: u64) -> Option<Choice> {

@@ -23,7 +23,7 @@ pub struct PathConfig {
     pub local: IpAddr,
     /// The peer's address.
     pub remote: IpAddr,
-    /// The largest IP packet, in bytes.
+    /// The largest IP packet that this end's interface takes, in bytes.
     pub mtu: u32,
     /// Whether to use the path only when no other works.
     pub backup: bool,
@@ -57,6 +57,9 @@ pub struct Config {
     pub remote_port: u16,
     /// The paths; the first carries the initial subflow.
     pub paths: Vec<PathConfig>,
+    /// Links may take smaller packets than the paths' MTUs say. Then segments that are lost because of their size are noticed, and
+    /// larger sizes are tried. Where every link is known to take the MTU, this is needless: it costs a few packets after timeouts.
+    pub mtu_discovery: bool,
 }
 
 impl Config {
@@ -73,6 +76,7 @@ impl Config {
             local_port: 80,
             remote_port: 80,
             paths,
+            mtu_discovery: false,
         }
     }
 

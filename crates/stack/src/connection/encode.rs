@@ -150,6 +150,19 @@ impl Connection {
         self.transmission(at, segment, record.stream_offset)
     }
 
+    /// The first bytes of the packet at `position` once more, while the packet itself may be in flight.
+    pub(super) fn encode_sample(&mut self, now: Instant, at: usize, position: u64, len: u32) -> Transmit {
+        let record = self.subflows[at].sender.board().get(position).copied();
+        let record = record.expect("what is chosen to be sampled was not acknowledged");
+        let mut segment = self.bare(at, Flags::ACK, record.start);
+        self.fill_data(now, at, &mut segment, record.start, record.stream_offset, len);
+        self.note_sent(now, at, SendKind::Retransmission, record.stream_offset, len);
+        let subflow = &mut self.subflows[at];
+        subflow.sender.on_sampled(now, len);
+        subflow.sent_in_burst = true;
+        self.transmission(at, segment, record.stream_offset)
+    }
+
     /// Makes a bare segment carry `len` bytes of the stream from `stream_offset` on, at the subflow's offset `start`; the
     /// acknowledgment fills the remaining option space. Inlined, as each packet with new data needs it.
     #[inline(always)]

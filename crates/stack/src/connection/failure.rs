@@ -23,10 +23,7 @@ impl Connection {
             self.subflows[at].state = State::Closed(CloseReason::TimedOut);
             return;
         }
-        // A subflow that the path policy forbids counts: it may be allowed again because this one fails.
-        let alternative = self.subflows.views().iter().enumerate().any(|(i, view)| i != at && view.works());
-        if self.mode() == Mode::Multipath && self.config.transport.failover == Failover::Legacy && alternative {
-            self.reinject_from(at);
+        if self.hand_over(at) {
             self.subflows[at].potentially_failed = true;
         }
     }
@@ -42,6 +39,18 @@ impl Connection {
     fn keeps_window_closed(&self, now: Instant, at: usize) -> bool {
         let closed = self.mode() == Mode::Plain && self.outgoing.window_end() <= self.outgoing.unacked();
         closed && now.since(self.subflows[at].last_ack_at) <= CLOSED_WINDOW_SILENCE
+    }
+
+    /// The subflow's data may not arrive soon: the others retransmit it, if there are others that work (legacy Multipath TCP). Returns
+    /// whether they do.
+    pub(super) fn hand_over(&mut self, at: usize) -> bool {
+        // A subflow that the path policy forbids counts: it may be allowed again because this one fails.
+        let alternative = self.subflows.views().iter().enumerate().any(|(i, view)| i != at && view.works());
+        let legacy = self.mode() == Mode::Multipath && self.config.transport.failover == Failover::Legacy;
+        if legacy && alternative {
+            self.reinject_from(at);
+        }
+        legacy && alternative
     }
 
     /// Moves all data of the subflow to the others, once.

@@ -53,6 +53,7 @@ impl Connection {
             paces: self.config.transport.pacing,
             whole_windows: self.config.transport.whole_windows,
             defers_for_burst: self.config.transport.segmentation_offload,
+            discovers_mtu: self.config.mtu_discovery,
         });
         subflow.rests_in_loss = self.config.transport.failover == Failover::Legacy;
         let at = self.subflows.push(subflow);

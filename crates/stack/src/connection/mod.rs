@@ -10,7 +10,8 @@
 //! transfer without loss expects), `choose` (the next segment to send), `carry_out` (moves what the choice takes), `encode`
 //! (builds the segment, decides nothing), `timers`. Beside them: `subflows` (the subflows with their views), `incoming` and
 //! `outgoing` (the two streams), `handshake`, `addresses` (ADD_ADDR, REMOVE_ADDR), `failure` (reinjection, closed
-//! subflows), `stale` (failures as in upstream Linux), `fallback` (plain TCP), `policy` (path policies), `foresight` (what schedulers
+//! subflows), `stale` (failures as in upstream Linux), `fallback` (plain TCP), `policy` (path policies), `path_mtu` (packets that were
+//! too big), `foresight` (what schedulers
 //! that forecast arrivals ask for), and `resets` (for segments of no subflow).
 
 mod addresses;
@@ -27,6 +28,7 @@ mod incoming;
 mod keys;
 mod numbers;
 mod outgoing;
+mod path_mtu;
 mod policy;
 mod predict;
 mod receive;
@@ -42,6 +44,7 @@ mod twins;
 mod wraps;
 
 pub use config::{Config, Entropy, PathConfig};
+pub use path_mtu::TooBig;
 pub use transport::{
     Choice, Commit, EXTERNAL_NAME, Failover, Protocol, ReceiveBuffer, Transport, congestion_control_schema,
     path_policy_schema, scheduler_schema,

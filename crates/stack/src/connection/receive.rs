@@ -276,6 +276,12 @@ impl Connection {
         if outcome.undone {
             self.log.emit(now, TransportEvent::ReductionUndone { subflow });
         }
+        if outcome.suspicious {
+            self.hand_over(at);
+        }
+        if let Some(change) = outcome.size {
+            self.resize(now, at, change);
+        }
     }
 
     /// Without MPTCP the subflow's acknowledgment is the connection's. Offset 1 is the first byte.

@@ -63,6 +63,9 @@ impl Twins {
         let mut config = config(Protocol::Mptcp, 2);
         let transport = &mut config.transport;
         transport.wide_data_seq = seed % 2 == 1;
+        // Which acknowledgments are plain depends on what is known of sizes.
+        config.mtu_discovery = seed % 7 < 3;
+        let transport = &mut config.transport;
         (transport.commit, transport.failover) = match seed % 5 {
             0 => (Commit::IntoBuffer, Failover::Upstream),
             1 => (Commit::IntoBuffer, Failover::Legacy),

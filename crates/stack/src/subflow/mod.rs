@@ -7,6 +7,7 @@ mod receiver;
 mod recovery;
 mod rtt;
 mod scoreboard;
+mod segment_size;
 mod sender;
 #[cfg(test)]
 mod tests;
@@ -17,7 +18,8 @@ pub use memory::packet_memory;
 pub(crate) use receiver::{Arrival, Receiver, max_pieces};
 pub(crate) use recovery::TimerOutcome;
 pub(crate) use scoreboard::{Record, Reinjection};
-pub(crate) use sender::{AckOutcome, Acknowledgment, Sender, SenderOptions, timestamp};
+pub(crate) use segment_size::least_mtu;
+pub(crate) use sender::{AckOutcome, Acknowledgment, Sender, SenderOptions, SizeChange, timestamp};
 
 use crate::congestion::CongestionControl;
 use crate::connection::PathConfig;
@@ -112,7 +114,7 @@ pub(crate) struct Subflow {
     pub isn: SeqNumber,
     pub peer_isn: SeqNumber,
     peer: Peer,
-    /// Payload of the largest segment without options that the path and the peer allow.
+    /// Payload of the largest segment without options that the path and the peer allow, as far as is known.
     largest_payload: u32,
     pub sender: Sender,
     pub receiver: Receiver,
@@ -323,6 +325,12 @@ impl Subflow {
     pub fn learn_peer(&mut self, peer: Peer) {
         self.largest_payload = self.path.mss().min(peer.mss);
         self.peer = peer;
+        self.sender.begin_sizes(self.path.ip_header(), self.largest_payload);
+    }
+
+    /// Full segments have this room for options and payload from here on.
+    pub fn set_room(&mut self, room: u32) {
+        self.largest_payload = room;
     }
 
     /// Bytes of payload in a segment with `options` bytes of options.

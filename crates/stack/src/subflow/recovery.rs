@@ -1,6 +1,7 @@
 //! Loss detection and repair: RACK-TLP (RFC 8985), proportional rate reduction (RFC 6937), timeouts (RFC 6298), and
 //! undoing unnecessary reductions (Eifel by timestamps, RFC 3522 and 4015; duplicate SACK, RFC 3708; F-RTO, RFC 5682).
 
+use super::INITIAL_WINDOW;
 use super::scoreboard::{Delivery, Newest, Record};
 use super::sender::{AckOutcome, Acknowledgment, Reduction, Sender, TimerKind, timestamp};
 use crate::congestion::{RateSample, Siblings, Window};
@@ -101,6 +102,11 @@ impl Rack {
         } else if self.persistence == 0 {
             self.window_steps = 1;
         }
+    }
+
+    /// The reordering timer waits for nothing any more.
+    pub fn forget_deadline(&mut self) {
+        self.deadline = None;
     }
 
     pub fn reordering_seen(&self) -> bool {
@@ -279,7 +285,11 @@ impl Sender {
                 self.rack.deadline = Some(self.rack.sent_at + lost_after + TIMER_ALLOWANCE);
                 break;
             }
-            self.board.mark_lost(position);
+            if self.is_try(record.start) {
+                self.fail_try(now, None);
+            } else {
+                self.board.mark_lost(position);
+            }
         }
     }
 
@@ -387,6 +397,23 @@ impl Sender {
         outcome.undone = true;
     }
 
+    /// The losses since the last reduction had another reason than congestion: the threshold of before holds, and the window begins
+    /// as after a pause.
+    pub(super) fn forgive_losses(&mut self, now: Instant) {
+        let Some(undo) = self.undo.take() else {
+            if self.control.governs_itself() {
+                // Its model of the path is that of a few small packets.
+                self.control.on_undo(now, &mut self.window);
+            }
+            return;
+        };
+        let initial = Packets::whole(INITIAL_WINDOW);
+        self.window.ssthresh = self.window.ssthresh.max(undo.window.ssthresh);
+        self.window.cwnd = self.window.cwnd.max(undo.window.cwnd.min(initial));
+        self.timeouts = 0;
+        self.control.on_undo(now, &mut self.window);
+    }
+
     /// An acknowledgment after a probe: if more was acknowledged than the probe's own packet, the probe repaired a loss,
     /// unless it was `needless`: the original had arrived as well.
     pub(super) fn on_probe_ack(
@@ -448,7 +475,8 @@ impl Sender {
     fn send_probe(&mut self) {
         let calm = matches!(self.phase, Phase::Open | Phase::Disorder);
         if calm && self.probe.high_mark.is_none() && self.board.last_missing().is_some() {
-            self.probe = TailProbe { due: true, high_mark: Some(self.next) };
+            let due = !self.sample_as_probe();
+            self.probe = TailProbe { due, high_mark: Some(self.next) };
         }
     }
 
@@ -469,6 +497,7 @@ impl Sender {
         self.high_mark = self.next;
         self.probe = TailProbe::default();
         self.rack.deadline = None;
+        self.abandon_try(now);
         // Packets sent so recently that RACK would not mark them lost may well be in flight.
         let lost_after = if self.rack.advanced { self.rack.rtt } else { Duration::ZERO };
         self.board.mark_all_lost(now - lost_after);
@@ -476,6 +505,7 @@ impl Sender {
         // complete.
         self.window.cwnd = Packets::whole(self.board.in_flight() + 1);
         self.timeouts += 1;
+        self.sample_after_timeout();
         self.rtt.back_off();
         self.arm_timeout(now);
     }

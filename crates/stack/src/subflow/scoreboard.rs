@@ -51,6 +51,11 @@ impl Record {
         self.has(EVER_RETRANSMITTED)
     }
 
+    /// A retransmission is in flight.
+    pub fn under_repair(&self) -> bool {
+        self.has(RETRANSMITTED)
+    }
+
     /// The peer has reported it as arrived.
     pub fn sacked(&self) -> bool {
         self.has(SACKED)
@@ -97,6 +102,8 @@ pub(crate) struct Delivery {
     /// A packet arrived after one that was sent later: the network reorders.
     pub reordered: bool,
     pub newest: Option<Newest>,
+    /// The largest payload of a packet that was newly delivered.
+    pub largest: u32,
     /// The highest offset known to have arrived before this acknowledgment. The order of packets that one
     /// acknowledgment covers is unknown.
     known: u64,
@@ -106,6 +113,7 @@ impl Delivery {
     fn note(&mut self, record: &Record, high_mark: u64) {
         self.packets += 1;
         self.payload += u64::from(record.len);
+        self.largest = self.largest.max(record.len);
         let newer = |n: &Newest| (record.sent_at, record.end()) > (n.sent_at, n.end);
         if self.newest.as_ref().is_none_or(newer) {
             self.newest = Some(Newest {
@@ -138,6 +146,17 @@ pub(crate) struct InOrder {
 fn span(times: &mut Option<(Instant, Instant)>, sent_at: Instant) {
     let (first, _) = *times.get_or_insert((sent_at, sent_at));
     *times = Some((first, sent_at));
+}
+
+/// Adds a packet in pieces with at most this much payload each.
+fn push_pieces(pieces: &mut VecDeque<Record>, mut rest: Record, most: u32) {
+    while rest.len > most {
+        pieces.push_back(Record { len: most, fin: false, ..rest });
+        rest.start += u64::from(most);
+        rest.stream_offset += u64::from(most);
+        rest.len -= most;
+    }
+    pieces.push_back(rest);
 }
 
 /// See the module's description.
@@ -512,6 +531,73 @@ impl Scoreboard {
         record.send_state = send_state;
         self.by_time.push_back((position, now));
         repairs
+    }
+
+    /// The position of the packet with this byte; `None` if it was acknowledged or not sent.
+    pub fn position_of(&self, offset: u64) -> Option<u64> {
+        let at = self.records.partition_point(|record| record.end() <= offset);
+        self.records.get(at).filter(|record| record.start <= offset).map(|_| self.first + at as u64)
+    }
+
+    /// Whether the packet that begins here arrived ahead of others.
+    pub fn is_delivered(&self, start: u64) -> bool {
+        let record = self.position_of(start).and_then(|position| self.get(position));
+        record.is_some_and(|record| record.start == start && record.sacked())
+    }
+
+    /// A retransmission that may be in flight is lost.
+    pub fn lose_retransmission(&mut self, position: u64) {
+        if self.get(position).is_some_and(Record::under_repair) {
+            self.mark_lost(position);
+        }
+    }
+
+    /// No packet with more payload than this can arrive any more: those that have not are lost, and are to be sent again in pieces.
+    /// Returns whether there is one. Takes time in proportion to the packets in flight.
+    pub fn lose_larger(&mut self, most: u32) -> bool {
+        let larger = |record: &Record| record.len > most && !record.has(SACKED);
+        let found = self.records.iter().any(larger);
+        if found {
+            let (mut pieces, mut newly) = (VecDeque::with_capacity(self.records.len() + 1), 0);
+            for record in &self.records {
+                if larger(record) {
+                    let lost = Record { flags: (record.flags | LOST) & !RETRANSMITTED, ..*record };
+                    let before = pieces.len();
+                    push_pieces(&mut pieces, lost, most);
+                    newly += if record.unrepaired() { 0 } else { pieces.len() - before };
+                } else {
+                    pieces.push_back(*record);
+                }
+            }
+            self.marked += newly as u64;
+            self.replace(pieces);
+        }
+        found
+    }
+
+    /// The packet that begins here was too large, but does not count as lost: what takes its place is about to be sent.
+    pub fn cut(&mut self, start: u64, most: u32, now: Instant) {
+        let mut pieces = VecDeque::with_capacity(self.records.len() + 1);
+        for record in &self.records {
+            if record.start == start && !record.has(SACKED) {
+                push_pieces(&mut pieces, Record { sent_at: now, ..*record }, most);
+            } else {
+                pieces.push_back(*record);
+            }
+        }
+        self.replace(pieces);
+    }
+
+    /// The same bytes are in flight in other packets.
+    fn replace(&mut self, records: VecDeque<Record>) {
+        self.records = records;
+        let count = |flag: u8| self.records.iter().filter(|record| record.has(flag)).count() as u32;
+        (self.sacked, self.lost, self.retransmitted) = (count(SACKED), count(LOST), count(RETRANSMITTED));
+        let positions = || (self.first..).zip(&self.records);
+        self.lost_queue = positions().filter(|(_, record)| record.unrepaired()).map(|(at, _)| at).collect();
+        let repeated = positions().filter(|(_, record)| record.ever_retransmitted()).map(|(at, _)| at + 1);
+        self.unrepeated_from = repeated.last().unwrap_or(self.first);
+        self.order_by_time();
     }
 
     /// The position of the first packet.

@@ -11,6 +11,7 @@ use super::rate::RateSampler;
 use super::recovery::{Duplicate, Prr, Rack, TailProbe, Undo};
 use super::rtt::RttEstimator;
 use super::scoreboard::{Delivery, Record, Scoreboard};
+use super::segment_size::SegmentSize;
 use crate::congestion::{Ack, CongestionControl, Siblings, Window};
 use crate::view::{Arrivals, Delivered, Pace, Packets, Phase};
 use anabranch_events::{LossCause, Note, SendKind};
@@ -42,6 +43,21 @@ pub(crate) struct AckOutcome {
     pub reduced: Option<Reduction>,
     /// A cut was taken back.
     pub undone: bool,
+    /// A small segment got through where a large one did not: that may take a few round trips to find out about.
+    pub suspicious: bool,
+    /// Segments have another size from here on.
+    pub size: Option<SizeChange>,
+}
+
+/// The room that full segments have from here on, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SizeChange {
+    /// A router reported what the next link takes.
+    Reported(u32),
+    /// Larger packets are lost without a report.
+    BlackHole(u32),
+    /// A larger packet arrived.
+    Tried(u32),
 }
 
 /// A cut of the window.
@@ -101,7 +117,8 @@ pub(crate) struct Sender {
     /// Linux's pacing rate; updated by acknowledgments.
     pace: Pace,
     /// The largest payload sent: the size of a full packet.
-    largest: u32,
+    pub(super) largest: u32,
+    pub(super) size: SegmentSize,
     /// Packets that were sent again, and packets reported by the peer as arrived again.
     pub(super) retransmissions: u64,
     pub(super) duplicates: u64,
@@ -116,11 +133,13 @@ pub(crate) struct SenderOptions {
     pub whole_windows: bool,
     /// New data waits for room for a burst of segmentation offload.
     pub defers_for_burst: bool,
+    /// Links may take smaller packets than the host knows.
+    pub discovers_mtu: bool,
 }
 
 impl Default for SenderOptions {
     fn default() -> Self {
-        SenderOptions { paces: false, whole_windows: true, defers_for_burst: true }
+        SenderOptions { paces: false, whole_windows: true, defers_for_burst: true, discovers_mtu: false }
     }
 }
 
@@ -157,6 +176,7 @@ impl Sender {
             acked_between_losses: 0,
             pace: Pace::default(),
             largest: 0,
+            size: SegmentSize::default(),
             retransmissions: 0,
             duplicates: 0,
         }
@@ -181,6 +201,17 @@ impl Sender {
     /// Sets the sender's behaviours.
     pub fn configure(&mut self, options: SenderOptions) {
         self.options = options;
+    }
+
+    /// Both ends' limits of sizes are known.
+    pub fn begin_sizes(&mut self, ip_header: u32, room: u32) {
+        self.size.begin(ip_header, room, self.options.discovers_mtu);
+    }
+
+    /// The size of segments.
+    #[inline]
+    pub fn size(&self) -> &SegmentSize {
+        &self.size
     }
 
     /// The control's counters.
@@ -215,7 +246,7 @@ impl Sender {
     /// being repaired or doubted, and no missing packet was marked.
     pub fn is_plain(&self, acked: u64) -> bool {
         let delivers = self.board.front().is_some_and(|front| front.end() <= acked && self.rack.is_before(front));
-        let calm = self.phase == Phase::Open && self.doubts_nothing();
+        let calm = self.phase == Phase::Open && self.doubts_nothing() && !self.size.watches();
         delivers && acked <= self.next && calm && self.board.is_unmarked()
     }
 
@@ -279,6 +310,9 @@ impl Sender {
         let pure_duplicate = !advanced && delivery.packets == 0 && !ack.more_than_ack;
         let probe_was_needless = duplicate == Some(Duplicate::OfProbe) || pure_duplicate;
         self.on_probe_ack(now, ack.acked, probe_was_needless, siblings, &mut outcome);
+        if self.size.watches() {
+            self.learn_sizes(now, self.acked, &delivery, &mut outcome);
+        }
         self.repair(now, ack, advanced, &delivery, siblings, &mut outcome);
 
         let (packets, bytes, marked) = (delivery.packets, delivery.payload, self.board.marked());
@@ -415,7 +449,7 @@ impl Sender {
         }
     }
 
-    fn after_transmission(&mut self, now: Instant, len: u32) {
+    pub(super) fn after_transmission(&mut self, now: Instant, len: u32) {
         self.last_sent_at = now;
         self.largest = self.largest.max(len);
         if self.phase == Phase::Recovery {
@@ -431,12 +465,13 @@ impl Sender {
 
     /// Whether there may be a packet to retransmit when the window has room, or a pace that keeps packets back.
     pub fn is_watched(&self) -> bool {
-        self.probe.is_due() || self.board.lost() > 0 || self.options.paces || self.window.pacing_rate.is_some()
+        let repairs = self.probe.is_due() || self.board.lost() > 0 || self.size.wants_to_send();
+        repairs || self.options.paces || self.window.pacing_rate.is_some()
     }
 
-    /// Whether there may be a packet to retransmit: a probe is due, or a packet is lost and the window has room.
+    /// Whether there may be a packet to retransmit: a probe is due, or a packet is lost and the window has room, or its size matters.
     pub fn may_retransmit(&self) -> bool {
-        self.probe.is_due() || (self.board.lost() > 0 && self.has_room())
+        self.probe.is_due() || (self.board.lost() > 0 && self.has_room()) || self.size.wants_to_send()
     }
 
     /// The next packet to retransmit, if the window has room for it.
@@ -446,10 +481,9 @@ impl Sender {
         {
             return Some((position, record, SendKind::TailLossProbe));
         }
-        if self.board.lost() == 0 || !self.has_room() {
-            return None;
-        }
-        self.board.next_lost().map(|(position, record)| (position, record, SendKind::Retransmission))
+        let lost = if self.board.lost() > 0 && self.has_room() { self.board.next_lost() } else { None };
+        let next = lost.or_else(|| if self.size.wants_to_send() { self.next_resent() } else { None })?;
+        Some((next.0, next.1, SendKind::Retransmission))
     }
 
     /// A loss begins: for OLIA, the bytes acknowledged since the last one become the last interval.

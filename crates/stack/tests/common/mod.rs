@@ -4,7 +4,7 @@
 pub mod talk;
 
 use anabranch_segment::{Flags, Segment};
-use anabranch_stack::connection::{Entropy, PathConfig, Protocol};
+use anabranch_stack::connection::{Entropy, PathConfig, Protocol, TooBig};
 use anabranch_stack::{Config, Connection, Transmit};
 use anabranch_units::{Bandwidth, Duration, Instant, LinkDirection, PathId};
 use std::collections::VecDeque;
@@ -55,6 +55,10 @@ pub struct Pipe {
     /// The most by which a packet may be held back, out of order.
     pub shuffle: Duration,
     pub up: bool,
+    /// The largest IP packet, and whether the sender is notified of others: at once, as by its own router.
+    pub mtu: u32,
+    pub reports: bool,
+    pub too_big: u64,
     pub sent: u64,
     pub dropped: u64,
     pub delivered: u64,
@@ -74,6 +78,9 @@ impl Pipe {
             duplication: 0.0,
             shuffle: Duration::ZERO,
             up: true,
+            mtu: u32::MAX,
+            reports: false,
+            too_big: 0,
             sent: 0,
             dropped: 0,
             delivered: 0,
@@ -83,13 +90,22 @@ impl Pipe {
         }
     }
 
-    fn send(&mut self, now: Instant, segment: &Segment, offset: u64, fate: &mut Seeded) {
+    /// Returns the report about a packet that is too big, if the pipe reports.
+    fn send(&mut self, now: Instant, segment: &Segment, offset: u64, fate: &mut Seeded) -> Option<TooBig> {
         const IP_HEADER: u64 = 20;
         self.sent += 1;
+        let packet = segment.len() + IP_HEADER as u32;
+        if packet > self.mtu {
+            self.too_big += 1;
+            self.dropped += 1;
+            let (local_port, remote_port) = (segment.source_port, segment.destination_port);
+            let report = TooBig { local_port, remote_port, seq: segment.seq, packet, mtu: self.mtu };
+            return self.reports.then_some(report);
+        }
         let backlog = self.rate.bytes_in(self.free_at.since(now));
         if !self.up || backlog > self.queue || fate.chance(self.loss) {
             self.dropped += 1;
-            return;
+            return None;
         }
         let size = u64::from(segment.len()) + IP_HEADER;
         self.free_at = self.free_at.max(now) + self.rate.time_to_send(size);
@@ -101,6 +117,7 @@ impl Pipe {
             let place = self.flying.partition_point(|(other, ..)| *other <= at);
             self.flying.insert(place, (at, segment.clone(), offset));
         }
+        None
     }
 
     pub fn in_flight(&self) -> u64 {
@@ -342,7 +359,14 @@ impl Pair {
             LinkDirection::Down => &mut path.down,
             LinkDirection::Up => &mut path.up,
         };
-        pipe.send(self.now, &transmit.segment, transmit.stream_offset, &mut self.fate);
+        let report = pipe.send(self.now, &transmit.segment, transmit.stream_offset, &mut self.fate);
+        let sender = match direction {
+            LinkDirection::Down => self.server.as_mut(),
+            LinkDirection::Up => Some(&mut self.client),
+        };
+        if let Some((report, sender)) = report.zip(sender) {
+            sender.handle_too_big(self.now, transmit.path, &report);
+        }
     }
 }
 

@@ -47,6 +47,7 @@ impl Seeded {
         config.transport.idle_restart = !self.one_in(3);
         config.transport.timestamps = !self.one_in(5);
         config.transport.wide_data_seq = self.one_in(3);
+        config.mtu_discovery = self.one_in(3);
         if paths > 1 && self.one_in(4) {
             let last = paths - 1;
             config.paths[last].backup = true;
@@ -163,11 +164,16 @@ fn run_checked(net: &mut Pair, until: Instant, bytes: u64) -> Result<bool, Strin
 fn disturb(net: &mut Pair, draw: &mut Seeded) {
     let at = draw.below(net.paths.len() as u64) as usize;
     let now = net.now;
-    match draw.below(6) {
+    match draw.below(7) {
         0 => net.paths[at].cut(),
         1 => net.paths[at].heal(),
         2 => net.paths[at].down.up = false,
         3 => net.paths[at].up.loss = 0.3,
+        // Larger packets are lost until the end, with or without a report. Without either way to learn of it nothing would arrive.
+        5 if net.server_config.mtu_discovery => {
+            net.paths[at].down.mtu = draw.pick(&[552, 700, 1280, 1400, 1500]);
+            net.paths[at].down.reports = draw.one_in(2);
+        }
         4 => net.client_sleeps = !net.client_sleeps,
         // An interface that vanishes in the midst of the first handshake takes the connection with it, as it should.
         _ if net.client.is_multipath() && net.received > 0 => {

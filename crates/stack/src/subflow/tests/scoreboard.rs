@@ -316,3 +316,69 @@ fn what_is_reported_at_once_is_no_sign_of_reordering() {
     board.selectively_acknowledge(start_of(4), start_of(5), 0, &mut delivery);
     assert!(delivery.reordered, "the next acknowledgment covers an earlier one");
 }
+
+/// A board with packets of [`PACKET`] bytes, the last with the FIN: 0 arrived ahead, 1 is lost, 2 was lost and sent again, 3 and 4 are in
+/// flight.
+fn marked() -> Scoreboard {
+    let mut board = Scoreboard::default();
+    for n in 0..5 {
+        board.push(Record::new(start_of(n), start_of(n) - 1, PACKET, n == 4, at(n), SendState::default()));
+    }
+    let mut delivery = board.delivery();
+    board.selectively_acknowledge(start_of(0), start_of(1), 0, &mut delivery);
+    board.mark_lost(1);
+    board.mark_lost(2);
+    assert!(board.mark_retransmitted(2, at(10), SendState::default()));
+    board
+}
+
+/// Offset, payload, FIN, and whether it waits to be sent again, of each packet. Also checks that nothing is missing between them.
+fn packets(board: &Scoreboard) -> Vec<(u64, u32, bool, bool)> {
+    let records: Vec<_> = board.records().collect();
+    assert!(records.windows(2).all(|pair| pair[0].end() == pair[1].start));
+    assert!(records.iter().all(|record| record.stream_offset == record.start - 1));
+    records.iter().map(|r| (r.start, r.len, r.fin, r.unrepaired())).collect()
+}
+
+#[test]
+fn packets_that_are_too_large_are_lost_and_sent_again_in_pieces() {
+    let mut board = marked();
+    let (outstanding, marked_before) = (board.outstanding(), board.marked());
+    assert!(board.lose_larger(400));
+    let piece = |n: u64, at: u32, len: u32, fin| (start_of(n) + u64::from(at), len, fin, true);
+    let pieces = |n| [piece(n, 0, 400, false), piece(n, 400, 400, false), piece(n, 800, 200, n == 4)];
+    let mut expected = vec![(start_of(0), PACKET, false, false)];
+    (1..5).for_each(|n| expected.extend(pieces(n)));
+    assert_eq!(packets(&board), expected);
+    assert_eq!((board.sacked(), board.lost(), board.retransmitted(), board.in_flight()), (1, 12, 0, 0));
+    // The one that waited to be sent again was counted before.
+    assert_eq!((board.outstanding(), board.marked()), (outstanding, marked_before + 9));
+    let mut again = Vec::new();
+    while let Some((position, record)) = board.next_lost() {
+        board.mark_retransmitted(position, at(20), SendState::default());
+        again.push(record.start);
+    }
+    assert_eq!(again, expected[1..].iter().map(|packet| packet.0).collect::<Vec<_>>());
+    assert!(!board.lose_larger(400), "nothing is larger any more");
+    let mut delivery = board.delivery();
+    board.acknowledge(start_of(5) + 1, 0, &mut delivery);
+    assert!(board.is_empty() && board.in_flight() == 0 && board.outstanding() == 0);
+    assert_eq!((delivery.bytes, delivery.largest), (5 * u64::from(PACKET), 400));
+}
+
+#[test]
+fn a_packet_that_is_cut_does_not_count_as_lost() {
+    let mut board = marked();
+    let (lost, marked_before, in_flight) = (board.lost(), board.marked(), board.in_flight());
+    board.cut(start_of(3), 600, at(15));
+    assert_eq!((board.lost(), board.marked(), board.in_flight()), (lost, marked_before, in_flight + 1));
+    let all = packets(&board);
+    assert_eq!(all[3..5], [(start_of(3), 600, false, false), (start_of(3) + 600, 400, false, false)]);
+    // RACK finds the transmissions in the order of their times: packet 4, the repair of 2, and the pieces.
+    let mut order = Vec::new();
+    while let Some((position, record)) = board.oldest_transmission() {
+        order.push(record.start);
+        board.mark_lost(position);
+    }
+    assert_eq!(order, [start_of(4), start_of(2), start_of(3), start_of(3) + 600]);
+}
