@@ -167,6 +167,15 @@ impl SegmentSize {
         self.tried.is_some_and(|tried| tried.start == offset && room < tried.room)
     }
 
+    /// A packet with new data is sent. If it is not the try that was planned, because the peer's window lacks room, there is none.
+    #[cold]
+    pub fn note_sent(&mut self, start: u64, end: u64) {
+        if self.tried.is_some_and(|tried| tried.start == start && tried.end != end) {
+            self.tried = None;
+            self.note_doubts();
+        }
+    }
+
     fn small_rooms(&self) -> impl Iterator<Item = u32> {
         let (headers, room, v4) = (self.headers, self.room, self.headers == 20 + BASE_HEADER_LEN);
         let possible = SMALL.into_iter().filter(move |mtu| *mtu >= least_mtu(v4));

@@ -427,6 +427,9 @@ impl Sender {
         self.burst = self.burst.map(Burst::without_one);
         self.next = record.end();
         self.board.push(record);
+        if self.size.watches() {
+            self.size.note_sent(start, self.next);
+        }
         self.after_transmission(now, len);
         if !self.arm_probe(now, false) && idle {
             self.arm_timeout(now);
