@@ -82,10 +82,23 @@ def _facts(uptime: float, sent: tuple[int, int]) -> "_Facts":
                 "segments": 0,
                 "retransmitted_segments": 0,
                 "subflows": 1,
+                "mtu_reported": 0,
+                "mtu_black_holes": 0,
+                "mtu": 0,
             }
             for number, sent_bytes in enumerate(sent, 1)
         ],
     }
+
+
+def test_a_line_names_the_path_with_a_smaller_link_and_how_it_was_found() -> None:
+    path = _facts(1.0, (0, 0))["paths"][1]
+    path["mtu"] = 1400
+    assert attending.mtu_line(path, reported=True) == (
+        "srv2: some link to a client takes smaller packets than the device (a router reported it); "
+        "segments for this client are now made for 1400 bytes"
+    )
+    assert "(no router reported it)" in attending.mtu_line(path, reported=False)
 
 
 def test_the_line_tells_clients_rates_queue_and_how() -> None:

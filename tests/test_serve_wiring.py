@@ -44,6 +44,10 @@ def test_a_path_that_was_set_up_carries_data_and_can_be_removed(videos: Path) ->
         assert any(line.startswith("ip tuntap add dev srv2") for line in done)
         assert lines(machine.run(SETUP, videos)) == ["Everything is there."]
         assert all(line.startswith("ok ") for line in lines(machine.run(f"anabranch serve {PATHS} --check", videos)))
+        smaller = f"ip link set up2 mtu 1400; anabranch serve {PATHS} --check; ip link set up2 mtu 1500"
+        noted = [line for line in lines(machine.run(smaller, videos)) if not line.startswith("ok ")]
+        about = "note     up2 takes packets of 1400 bytes, and srv2 is for 1500"
+        assert noted == [f"{about}: --mtu 1400 saves each connection a few lost packets"]
         server = start(machine, videos, "--access-log log --access-log-json")
         try:
             fetch = 'mptcpize run curl --silent --show-error --fail --output got "http://$ADDRESS/film.mp4"\n'

@@ -1043,6 +1043,9 @@ class _PathFacts(TypedDict):
     segments: int
     retransmitted_segments: int
     subflows: int
+    mtu_reported: int
+    mtu_black_holes: int
+    mtu: int
 
 class _Facts(TypedDict):
     uptime: float

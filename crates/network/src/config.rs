@@ -75,6 +75,8 @@ pub struct DirectionConfig {
     pub loss: Loss,
     /// Bytes at the network layer; larger packets are dropped. Default: 1500.
     pub mtu: u32,
+    /// Whether the sender of a larger packet is to be notified, which is the host's task. Default: false.
+    pub reports_too_big: bool,
     /// Bytes below the network layer that the rate counts with every packet, such as 14 for Ethernet. Default: 0.
     pub overhead: u32,
     /// Whether the link works at the start. Default: true.
@@ -93,6 +95,7 @@ impl DirectionConfig {
             duplication: Probability::ZERO,
             loss: Loss::NONE,
             mtu: 1500,
+            reports_too_big: false,
             overhead: 0,
             up: true,
         }
@@ -160,6 +163,7 @@ impl DirectionConfig {
             Change::Duplication(probability) => self.duplication = probability,
             Change::Loss(loss) => self.loss = loss,
             Change::Mtu(mtu) => self.mtu = mtu,
+            Change::ReportsTooBig(reports) => self.reports_too_big = reports,
             Change::Overhead(overhead) => self.overhead = overhead,
             Change::Up(up) => self.up = up,
         }
@@ -187,6 +191,8 @@ pub enum Change {
     Loss(Loss),
     /// For packets that enter from now on. CoDel's threshold of one full packet stays what it was.
     Mtu(u32),
+    /// For packets that enter from now on.
+    ReportsTooBig(bool),
     /// For packets whose transmission begins from now on.
     Overhead(u32),
     /// A cut is silent, like a lost radio: packets that enter are dropped, as are those waiting or in

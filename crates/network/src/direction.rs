@@ -37,6 +37,7 @@ struct Service {
 /// One direction of a link. The times passed to its methods must never decrease.
 pub struct Direction<P> {
     mtu: u32,
+    reports_too_big: bool,
     overhead: u32,
     up: bool,
     queue: Box<dyn Queue>,
@@ -75,6 +76,7 @@ impl<P: Packet> Direction<P> {
         let effects = Effects::new(config, &streams);
         let mut direction = Direction {
             mtu: config.mtu,
+            reports_too_big: config.reports_too_big,
             overhead: config.overhead,
             up: config.up,
             queue,
@@ -189,6 +191,7 @@ impl<P: Packet> Direction<P> {
             Change::Duplication(probability) => self.effects.change_duplication(probability),
             Change::Loss(loss) => self.effects.change_loss(&loss),
             Change::Mtu(mtu) => self.mtu = mtu,
+            Change::ReportsTooBig(reports) => self.reports_too_big = reports,
             Change::Overhead(overhead) => self.overhead = overhead,
             Change::Up(up) => self.switch(now, up),
         }
@@ -215,6 +218,17 @@ impl<P: Packet> Direction<P> {
     /// Drops and changes between up and down, with their times. The host drains it.
     pub fn log(&mut self) -> &mut Log<LinkEvent> {
         &mut self.log
+    }
+
+    /// The largest packet that may enter.
+    #[inline]
+    pub fn mtu(&self) -> u32 {
+        self.mtu
+    }
+
+    /// Whether the sender of a larger one is to be notified.
+    pub fn reports_too_big(&self) -> bool {
+        self.reports_too_big
     }
 
     /// Whether the link is up.

@@ -135,7 +135,7 @@ prop_compose! {
         reordering in option::of(reordering()), duplication in chance(), loss in loss(),
         overhead in 0..60u32, up in prop::bool::weighted(0.9),
     ) -> DirectionConfig {
-        DirectionConfig { rate, queue, delay, jitter, reordering, duplication, loss, mtu: MTU, overhead, up }
+        DirectionConfig { rate, queue, delay, jitter, reordering, duplication, loss, mtu: MTU, reports_too_big: false, overhead, up }
     }
 }
 

@@ -65,6 +65,10 @@ pub struct PathFacts {
     segments: u64,
     retransmitted_segments: u64,
     subflows: u64,
+    /// How often segments became smaller for a link, by reports of routers and without; and the packets after the last time.
+    mtu_reported: u64,
+    mtu_black_holes: u64,
+    mtu: u32,
 }
 
 /// How a server is doing.
@@ -91,6 +95,9 @@ impl From<Status> for Facts {
             segments: path.segments.segments,
             retransmitted_segments: path.segments.retransmitted_segments,
             subflows: path.subflows,
+            mtu_reported: path.segments.mtu_reported,
+            mtu_black_holes: path.segments.mtu_black_holes,
+            mtu: path.segments.mtu,
         });
         Facts {
             uptime: status.uptime.as_secs_f64(),

@@ -1,6 +1,6 @@
 //! The connections of a scenario with their endpoints' configurations and players, for whatever engine runs them.
 
-use crate::schema::{Bulk, Player as PlayerSpec, Scenario, Session, Statistics, Traffic, Video};
+use crate::schema::{Action, Bulk, DirectionSpec, Player as PlayerSpec, Scenario, Session, Statistics, Traffic, Video};
 use anabranch_media::{Content, Exchanges, FileOptions, PLAYERS, Player, PlayerOptions, PlayerSetup};
 use anabranch_network::Streams;
 use anabranch_segment::{BASE_HEADER_LEN, DataSeq, Dss, Mapping, TIMESTAMPS_LEN};
@@ -150,21 +150,38 @@ impl Planner<'_> {
         let mut config = Config { transport: t.clone(), ..Config::new(t.protocol, paths) };
         // Cross traffic has its own control, whatever the path says about the sessions'.
         config.path_congestion_control = if part.awaited { own.collect() } else { Vec::new() };
+        config.mtu_discovery = part.paths.iter().any(|path| self.hides_mtu(*path));
         config.remote_port = SERVER_PORT;
         // The client's port is its dialer's choice.
         config.local_port = SERVER_PORT;
         config
     }
 
+    /// Whether a link of the path has an MTU that the endpoints do not know, or gets one by an event.
+    fn hides_mtu(&self, path: usize) -> bool {
+        let links = self.scenario.links_of(&self.scenario.paths[path]);
+        let hides = |direction: Option<&DirectionSpec>| direction.is_some_and(DirectionSpec::hides_mtu);
+        let at_first = links.iter().map(|link| &self.scenario.links[*link]);
+        at_first.into_iter().any(|link| link.up.hides_mtu() || link.down.hides_mtu())
+            || self.scenario.events.iter().any(|event| match event.action(self.scenario) {
+                Action::Link { link, down, up, .. } => links.contains(&link) && (hides(down) || hides(up)),
+                Action::Path { .. } => false,
+            })
+    }
+
     fn path_config(&self, path: usize, client: bool) -> PathConfig {
         let spec = &self.scenario.paths[path];
         let links = self.scenario.links_of(spec).into_iter().map(|link| &self.scenario.links[link]);
-        let mtu = links.flat_map(|link| [link.up.mtu, link.down.mtu]).flatten().min().unwrap_or(u32::MAX);
+        let known = links.flat_map(|link| [&link.up, &link.down]).filter(|direction| !direction.hides_mtu());
+        let mtu = known.filter_map(|direction| direction.mtu).min().unwrap_or(USUAL_MTU);
         let (near, far) = addresses(path, spec.ip);
         let (local, remote) = if client { (near, far) } else { (far, near) };
         PathConfig { id: PathId(path as u16), local, remote, mtu, backup: spec.backup }
     }
 }
+
+/// The largest packet of an interface where no link says another: Ethernet's.
+const USUAL_MTU: u32 = 1500;
 
 /// HTTP's.
 const SERVER_PORT: u16 = 80;

@@ -4,8 +4,8 @@ use crate::error::{Doing, TestbedError};
 use crate::options::ServerKind;
 use anabranch_live::testnet::{Family, MAX_NUMBER, MAX_PATHS, Plan, Site, SitePath};
 use anabranch_live::{Far, Netns, Pipes, Route, Topology};
-use anabranch_scenario::FlowPlan;
 use anabranch_scenario::Scenario;
+use anabranch_scenario::{DirectionSpec, FlowPlan, TooBig};
 use anabranch_stack::connection::Protocol;
 use anabranch_units::PathId;
 use std::fs;
@@ -37,6 +37,11 @@ pub(crate) fn check(scenario: &Scenario, flows: &[FlowPlan]) -> Result<Family, T
     let refuse = |why: String| Err(TestbedError::Refused { scenario: scenario.name.clone(), why });
     if flows.is_empty() {
         return refuse("it has no session and no cross traffic".into());
+    }
+    let reports = |direction: &DirectionSpec| direction.too_big == Some(TooBig::Reported);
+    if let Some(link) = scenario.links.iter().find(|link| reports(&link.up) || reports(&link.down)) {
+        let name = &link.name;
+        return refuse(format!("its link {name} reports packets that are too big; here `too_big` is known or silent"));
     }
     if flows.len() > MOST_FLOWS {
         return refuse(format!("it has {} connections; up to {MOST_FLOWS} are possible", flows.len()));

@@ -1,9 +1,7 @@
 //! The Internet checksum (RFC 1071), of TCP and of MPTCP's data sequence mappings.
 
+use crate::ip::TCP;
 use core::net::IpAddr;
-
-/// The protocol number of TCP.
-const TCP: u16 = 6;
 
 /// A running sum of 16-bit big-endian words in one's complement arithmetic.
 ///
@@ -45,7 +43,12 @@ impl Sum {
 /// The sum of TCP's pseudo-header over IPv4 (RFC 9293 section 3.1) or IPv6 (RFC 8200 section 8.1).
 /// `len` counts the TCP header and the payload.
 pub(crate) fn pseudo_header(source: IpAddr, destination: IpAddr, len: u32) -> Sum {
-    let sum = Sum::default().word(TCP).bytes(&len.to_be_bytes());
+    pseudo_header_of(TCP, source, destination, len)
+}
+
+/// The same for another protocol.
+pub(crate) fn pseudo_header_of(protocol: u8, source: IpAddr, destination: IpAddr, len: u32) -> Sum {
+    let sum = Sum::default().word(u16::from(protocol)).bytes(&len.to_be_bytes());
     match (source, destination) {
         (IpAddr::V4(a), IpAddr::V4(b)) => sum.bytes(&a.octets()).bytes(&b.octets()),
         (IpAddr::V6(a), IpAddr::V6(b)) => sum.bytes(&a.octets()).bytes(&b.octets()),

@@ -13,8 +13,10 @@ pub(crate) const IPV6_HEADER_LEN: usize = 40;
 
 /// Hop limit of our packets; Linux's default.
 const HOP_LIMIT: u8 = 64;
-/// The protocol number of TCP.
-const TCP: u8 = 6;
+/// Protocol numbers.
+pub(crate) const ICMP: u8 = 1;
+pub(crate) const TCP: u8 = 6;
+pub(crate) const ICMPV6: u8 = 58;
 /// "Don't fragment", in the 16 bits that hold flags and fragment offset.
 const DONT_FRAGMENT: u16 = 0x4000;
 /// "More fragments" and the fragment offset.
@@ -24,7 +26,9 @@ const FRAGMENT: u16 = 0x3fff;
 pub(crate) struct Header<'a> {
     pub source: IpAddr,
     pub destination: IpAddr,
-    /// The TCP header and payload, without padding behind the packet.
+    /// The number of the protocol that the packet carries.
+    pub protocol: u8,
+    /// What is behind the IP headers, without padding behind the packet.
     pub body: &'a [u8],
 }
 
@@ -52,12 +56,9 @@ fn decode_v4(packet: &[u8]) -> Result<Header<'_>, DecodeError> {
     if u16::from_be_bytes([header[6], header[7]]) & FRAGMENT != 0 {
         return Err(DecodeError::Fragment);
     }
-    if header[9] != TCP {
-        return Err(DecodeError::NotTcp(header[9]));
-    }
     let address = |at: usize| IpAddr::V4(Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]));
     let body = packet.get(header_len..total).ok_or(DecodeError::Truncated)?;
-    Ok(Header { source: address(12), destination: address(16), body })
+    Ok(Header { source: address(12), destination: address(16), protocol: header[9], body })
 }
 
 fn decode_v6(packet: &[u8]) -> Result<Header<'_>, DecodeError> {
@@ -82,9 +83,8 @@ fn read_v6(packet: &[u8]) -> Option<Result<Header<'_>, DecodeError>> {
         r.take(6 + 8 * usize::from(len))?;
     }
     Some(match next {
-        TCP => Ok(Header { source, destination, body: r.remaining() }),
         44 => Err(DecodeError::Fragment),
-        other => Err(DecodeError::NotTcp(other)),
+        protocol => Ok(Header { source, destination, protocol, body: r.remaining() }),
     })
 }
 

@@ -18,9 +18,11 @@ mod options;
 mod packet;
 mod reader;
 mod strip;
+mod too_big;
 mod writer;
 
 pub use packet::{
     CHECKSUM_AT, DecodeError, EncodeError, Packet, decode, encode, encode_headers, encode_unsummed, headers_len,
 };
 pub use strip::strip_mptcp;
+pub use too_big::{TooBigReport, decode_too_big};

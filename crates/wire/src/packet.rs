@@ -201,7 +201,10 @@ fn encode_tcp(w: &mut Writer<'_>, segment: &Segment) {
 /// # Errors
 /// See [`DecodeError`]. Options are never an error: see the crate's notes on unknown and malformed ones.
 pub fn decode(packet: &[u8]) -> Result<Packet<'_>, DecodeError> {
-    let ip::Header { source, destination, body } = ip::decode(packet)?;
+    let ip::Header { source, destination, protocol, body } = ip::decode(packet)?;
+    if protocol != ip::TCP {
+        return Err(DecodeError::NotTcp(protocol));
+    }
     if body.len() < BASE_HEADER_LEN as usize {
         return Err(DecodeError::Truncated);
     }

@@ -15,7 +15,7 @@ const SYN: u8 = 0x02;
 /// and corrects the TCP checksum. Returns whether there was any; a packet without a TCP segment is left unchanged, and
 /// so is one with SYN if `spare_syn` is set.
 pub fn strip_mptcp(packet: &mut [u8], spare_syn: bool) -> bool {
-    let Ok(ip::Header { source, destination, body }) = ip::decode(packet) else { return false };
+    let Ok(ip::Header { source, destination, protocol: ip::TCP, body }) = ip::decode(packet) else { return false };
     // The body lies within the packet: padding may follow it.
     let at = body.as_ptr().addr() - packet.as_ptr().addr();
     let len = body.len();

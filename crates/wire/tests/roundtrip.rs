@@ -292,3 +292,66 @@ fn what_cannot_be_written_is_refused() {
     assert_eq!(encode(&mut buffer, A, B, &long, fill), Err(EncodeError::BufferTooSmall(65_535)));
     assert_eq!(encode(&mut buffer, v6, v6, &long, fill), Err(EncodeError::BufferTooSmall(65_555)));
 }
+
+/// A router's report about a packet: ICMP over IPv4, ICMPv6 over IPv6.
+fn report(ipv6: bool, mtu: u32) -> Vec<u8> {
+    use anabranch_wire::checksum::Sum;
+    let (from, to, router): (core::net::IpAddr, core::net::IpAddr, core::net::IpAddr) = if ipv6 {
+        ("fd00::1".parse().unwrap(), "fd00::2".parse().unwrap(), "fd00::3".parse().unwrap())
+    } else {
+        ([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), [10, 0, 0, 3].into())
+    };
+    let mut segment = Segment::new(Flags::ACK);
+    (segment.source_port, segment.destination_port, segment.seq) = (80, 4321, SeqNumber(0xfedc_ba98));
+    segment.payload_len = 1400;
+    let mut quoted = vec![0; 2000];
+    let len = anabranch_wire::encode(&mut quoted, from, to, &segment, |_| {}).unwrap();
+    quoted.truncate(if ipv6 { len.min(1232) } else { 28 });
+    let mut icmp = vec![if ipv6 { 2 } else { 3 }, if ipv6 { 0 } else { 4 }, 0, 0];
+    icmp.extend(mtu.to_be_bytes());
+    icmp.extend(quoted);
+    let mut packet = Vec::new();
+    if let (core::net::IpAddr::V6(router), core::net::IpAddr::V6(to)) = (router, from) {
+        packet.extend([0x60, 0, 0, 0]);
+        packet.extend((icmp.len() as u16).to_be_bytes());
+        packet.extend([58, 64]);
+        packet.extend(router.octets().iter().chain(&to.octets()));
+        let pseudo = Sum::default().bytes(&packet[8..40]).bytes(&(icmp.len() as u32).to_be_bytes()).word(58);
+        let sum = pseudo.bytes(&icmp).finish();
+        icmp[2..4].copy_from_slice(&sum.to_be_bytes());
+    }
+    if let (core::net::IpAddr::V4(router), core::net::IpAddr::V4(to)) = (router, from) {
+        packet.extend([0x45, 0]);
+        packet.extend((20 + icmp.len() as u16).to_be_bytes());
+        packet.extend([0, 0, 0, 0, 64, 1, 0, 0]);
+        packet.extend(router.octets().iter().chain(&to.octets()));
+        let sum = Sum::default().bytes(&packet).finish();
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        let sum = Sum::default().bytes(&icmp).finish();
+        icmp[2..4].copy_from_slice(&sum.to_be_bytes());
+    }
+    packet.extend(icmp);
+    packet
+}
+
+#[test]
+fn a_report_says_which_segment_was_too_big() {
+    for (ipv6, len) in [(false, 1440), (true, 1460)] {
+        let packet = report(ipv6, 1280);
+        let decoded = anabranch_wire::decode_too_big(&packet).expect("a report");
+        assert_eq!((decoded.source.1, decoded.destination.1, decoded.seq), (80, 4321, SeqNumber(0xfedc_ba98)));
+        assert_eq!((decoded.packet, decoded.mtu), (len, 1280));
+        assert_eq!(decoded.source.0.is_ipv6(), ipv6);
+        assert!(anabranch_wire::decode(&packet).is_err(), "it is no TCP");
+        // Nothing of a report that is cut off or damaged is believed.
+        (0..packet.len()).for_each(|end| {
+            let _ = anabranch_wire::decode_too_big(&packet[..end]);
+        });
+        let icmp = if ipv6 { 40 } else { 20 };
+        for at in icmp..packet.len() {
+            let mut damaged = packet.clone();
+            damaged[at] ^= 1;
+            assert_eq!(anabranch_wire::decode_too_big(&damaged), None, "byte {at}");
+        }
+    }
+}

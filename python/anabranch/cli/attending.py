@@ -13,7 +13,7 @@ from anabranch.cli.console import err, say, say_error
 from anabranch.errors import InputError
 
 if TYPE_CHECKING:
-    from anabranch._core import _Facts
+    from anabranch._core import _Facts, _PathFacts
     from anabranch.cli.supervising import Channel, Options
 
 # How often it looks for orders, and how often the line on a terminal changes.
@@ -50,6 +50,7 @@ class _Server:
         self._options = options
         self._orphaned = False
         self._before = serving.status()
+        self._mtus_told: set[tuple[str, str]] = set()
 
     @property
     def what(self) -> str:
@@ -86,6 +87,16 @@ class _Server:
         if (now := self._serving.status())["uptime"] > self._before["uptime"]:
             self._channel.send(status=line(self._before, now, self.how))
             self._before = now
+            self._tell_mtus(now)
+
+    def _tell_mtus(self, now: _Facts) -> None:
+        """Says once per path and kind that a link behind it takes smaller packets than its device."""
+        for path in now["paths"]:
+            found = {"reported": path["mtu_reported"], "silent": path["mtu_black_holes"]}
+            for kind in [kind for kind, count in found.items() if count]:
+                if (path["device"], kind) not in self._mtus_told:
+                    self._mtus_told.add((path["device"], kind))
+                    say(mtu_line(path, reported=kind == "reported"))
 
     def _reload(self, options: dict[str, object]) -> None:
         listen = options.pop("listen")
@@ -126,6 +137,15 @@ def _lines(serving: _core.Serving, server: _Server, every_s: float) -> Iterator[
         if now["uptime"] - before["uptime"] >= every_s:
             yield line(before, now, server.how)
             before = now
+
+
+def mtu_line(path: _PathFacts, *, reported: bool) -> str:
+    """That packets of the device's size do not reach every client."""
+    how = "a router reported it" if reported else "no router reported it"
+    return (
+        f"{path['device']}: some link to a client takes smaller packets than the device ({how}); "
+        f"segments for this client are now made for {path['mtu']} bytes"
+    )
 
 
 def line(before: _Facts, now: _Facts, how: str) -> str:

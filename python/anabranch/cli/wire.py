@@ -16,7 +16,7 @@ from enum import StrEnum
 import typer
 
 from anabranch.cli.console import Exit, fail
-from anabranch.cli.wiring import Finding, Item, WiredPath, client_commands, obstacles, text_of, wanted
+from anabranch.cli.wiring import Finding, Item, WiredPath, client_commands, mtu_notes, obstacles, text_of, wanted
 from anabranch.errors import InputError
 
 # A server that was just ended closes its devices a moment after its process is gone; until then they are busy.
@@ -57,7 +57,10 @@ def wire(work: Work, paths: Sequence[WiredPath], *, user: str | None, port: int,
     match work:
         case Work.SETUP:
             _set_up(items, list(obstacles(paths, owner)), dry_run=dry_run)
+            _note_mtus(paths, mtu)
         case Work.CHECK:
+            # Before the verdict, which may end the program.
+            _note_mtus(paths, mtu)
             _check(items, list(obstacles(paths, owner)))
         case Work.TEARDOWN:
             _tear_down(items, dry_run=dry_run)
@@ -101,6 +104,11 @@ def _check(items: Sequence[Item], found: Sequence[Finding]) -> None:
         typer.echo(_line(finding))
     if missing or found:
         fail(f"{missing + len(found)} of these keep clients out; --setup makes what is missing", Exit.RUN_FAILED)
+
+
+def _note_mtus(paths: Sequence[WiredPath], mtu: int) -> None:
+    for finding in mtu_notes(paths, mtu):
+        typer.echo(f"note     {finding.problem}: {finding.remedy}")
 
 
 def _line(finding: Finding) -> str:

@@ -233,6 +233,37 @@ def obstacles(paths: Sequence[WiredPath], user: str) -> Iterator[Finding]:
     yield from _filters()
 
 
+def mtu_notes(paths: Sequence[WiredPath], mtu: int) -> Iterator[Finding]:
+    """Interfaces and routes that take smaller packets than the devices.
+
+    Clients are served nevertheless, but each connection finds that out with a few lost packets.
+    """
+    for path in paths:
+        smaller = {name: taken for name, taken in _onward(path) if taken < mtu}
+        for name, taken in smaller.items():
+            yield Finding(
+                f"{name} takes packets of {taken} bytes, and {path.device} is for {mtu}",
+                f"--mtu {min(smaller.values())} saves each connection a few lost packets",
+            )
+
+
+def _onward(path: WiredPath) -> Iterator[tuple[str, int]]:
+    """What packets of a path leave by, and the largest packet that it takes."""
+    routes = _ip(path.family, "route", "show", "default")
+    if path.uplink:
+        interfaces = [path.uplink.interface]
+        routes += _ip(path.family, "route", "show", "default", "table", str(_FROM_SERVER + path.number))
+    else:
+        interfaces = [str(route["dev"]) for route in routes if "dev" in route]
+    for interface in dict.fromkeys(interfaces):
+        if link := _link(interface):
+            yield interface, int(link["mtu"])
+    for route in routes:
+        for metric in route.get("metrics", ()):
+            if route.get("dev") in interfaces and "mtu" in metric:
+                yield f"the default route by {route['dev']}", int(metric["mtu"])
+
+
 def _device_obstacles(path: WiredPath, user: str) -> Iterator[Finding]:
     link = _link(path.device, "-d")
     if not link:

@@ -183,7 +183,7 @@ fn connections(page: &mut Page, status: &Status) {
     for (name, help, value) in now {
         page.single(&format!("anabranch_{name}"), Kind::Gauge, help, value);
     }
-    let so_far: [(&str, &str, u64); 12] = [
+    let so_far: [(&str, &str, u64); 13] = [
         ("connections_accepted", "SYNs that were taken up.", counters.accepted),
         ("connections_closed", "Connections that ended, half-open ones included.", counters.closed),
         ("connections_refused", "SYNs left unanswered because of a limit, or of the end.", counters.refused),
@@ -194,6 +194,7 @@ fn connections(page: &mut Page, status: &Status) {
         ("connections_stalled", "Connections aborted because the client took no data.", counters.stalled),
         ("packets_undecodable", "Packets that could not be understood.", counters.undecodable),
         ("packets_misdirected", "Packets for an address that is not the server's.", counters.misdirected),
+        ("reports_ignored", "Reports about packets too big that fit none in flight.", counters.reports_ignored),
         ("segments_unknown", "Segments that belong to no connection.", counters.unknown),
         ("segments_unsendable", "Segments that could not be encoded; zero, or there is a fault.", counters.unsendable),
     ];
@@ -217,7 +218,7 @@ fn decisions(page: &mut Page, times: DecisionTimes) {
 /// A metric of a path: its name, what it means, and where its value stands.
 type OfPath = (&'static str, &'static str, fn(&PathStatus) -> u64);
 
-const OF_PATHS: [OfPath; 9] = [
+const OF_PATHS: [OfPath; 11] = [
     ("received_bytes", "IP packets from clients.", |path| path.received.bytes),
     ("received_packets", "IP packets from clients.", |path| path.received.packets),
     ("sent_bytes", "IP packets to clients.", |path| path.sent.bytes),
@@ -227,6 +228,10 @@ const OF_PATHS: [OfPath; 9] = [
     ("payload_bytes", "Payload of segments to clients.", |path| path.segments.bytes),
     ("retransmitted_segments", "Segments repeated on their subflow.", |path| path.segments.retransmitted_segments),
     ("retransmitted_bytes", "Payload repeated on its subflow.", |path| path.segments.retransmitted_bytes),
+    ("mtu_reported", "Subflows with smaller segments since a router's report.", |path| path.segments.mtu_reported),
+    ("mtu_black_holes", "Subflows with smaller segments since large ones vanished.", |path| {
+        path.segments.mtu_black_holes
+    }),
 ];
 
 fn paths(page: &mut Page, status: &Status) {

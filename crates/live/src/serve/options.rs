@@ -126,6 +126,8 @@ impl Options {
         });
         let mut config = Config::new(Protocol::Mptcp, paths.collect());
         config.local_port = self.port;
+        // Nobody knows what is behind the machine's own interfaces.
+        config.mtu_discovery = true;
         config.transport.scheduler = self.scheduler.clone();
         config.transport.congestion_control = self.congestion_control.clone();
         config.transport.path_policy = self.path_policy.clone();

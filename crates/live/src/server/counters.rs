@@ -1,6 +1,7 @@
 //! Counters of a server.
 
 use super::slot::AbortCause;
+use anabranch_stack::connection::MtuReduction;
 
 /// Counters of a server since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub struct Counters {
     pub undecodable: u64,
     /// Packets for an address that is not the server's on that path.
     pub misdirected: u64,
+    /// Reports about packets that were too big, of none that was in flight, or of sizes that are not believed.
+    pub reports_ignored: u64,
     /// Segments of no connection; answered with RST, as far as the limit allows.
     pub unknown: u64,
     /// Segments of the endpoint that could not be encoded or had no address: always zero,
@@ -50,9 +53,21 @@ pub struct PathCounters {
     pub retransmitted_segments: u64,
     /// Their payload.
     pub retransmitted_bytes: u64,
+    /// How often a subflow's segments became smaller because a router reported a packet that was too big.
+    pub mtu_reported: u64,
+    /// How often they did because large packets were lost, without a report, where small ones arrived.
+    pub mtu_black_holes: u64,
+    /// The IP packet of a full segment after the last of these, in bytes; zero without one.
+    pub mtu: u32,
 }
 
 impl PathCounters {
+    pub(super) fn note_mtu(&mut self, reduction: MtuReduction) {
+        self.mtu = reduction.mtu;
+        self.mtu_reported += u64::from(reduction.reported);
+        self.mtu_black_holes += u64::from(!reduction.reported);
+    }
+
     pub(super) fn count(&mut self, payload: u32, again: bool) {
         if payload == 0 {
             return;

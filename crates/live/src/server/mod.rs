@@ -21,12 +21,12 @@ use crate::Host;
 use crate::entropy::SystemEntropy;
 use crate::tun::Offload;
 use anabranch_segment::{Flags, MptcpOption, Segment};
-use anabranch_stack::connection::{Entropy, PathConfig};
+use anabranch_stack::connection::{Entropy, PathConfig, TooBig};
 use anabranch_stack::external::{DecisionTimes, ExternalParts};
 use anabranch_stack::options::OptionError;
 use anabranch_stack::{Config, Connection};
 use anabranch_units::{Instant, PathId};
-use anabranch_wire::{Packet, decode, encode};
+use anabranch_wire::{Packet, decode, decode_too_big, encode};
 use application::socket_address;
 use clients::Clients;
 use orphans::Orphans;
@@ -415,6 +415,12 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         let Some(slot) = &mut self.slots[index] else { return };
         slot.queued = false;
         slot.pass_events();
+        if slot.connection.has_mtu_reductions() {
+            for reduction in slot.connection.take_mtu_reductions() {
+                let position = self.config.paths.iter().position(|listed| listed.id == reduction.path);
+                self.path_counters[position.unwrap_or(0)].note_mtu(reduction);
+            }
+        }
         if slot.connection.is_closed() && slot.forget_at.is_none() {
             slot.forget_at = Some(now + self.limits.closing);
             // It has closed by itself, so the application does not know.
@@ -456,6 +462,29 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         if let Some(timer) = slot.timer {
             self.timers.remove(&(timer, index));
         }
+    }
+
+    /// A packet that is no TCP: the report of a router that a packet of ours was too big for the next link, or nothing that is known
+    /// here. A report may come by another path than the packet went.
+    #[cold]
+    fn receive_other(&mut self, now: Instant, path: PathId, packet: &[u8]) {
+        let Some(report) = decode_too_big(packet) else {
+            self.counters.undecodable += 1;
+            return;
+        };
+        let paths = self.config.paths.iter().map(|path| path.id);
+        let flow = |path| Flow { path, local: report.source, remote: report.destination };
+        let mut flows = std::iter::once(path).chain(paths).map(flow);
+        let found = flows.find_map(|flow| Some((flow.path, *self.flows.get(&flow)?)));
+        let believed = found.is_some_and(|(path, index)| {
+            let (local_port, remote_port) = (report.source.1, report.destination.1);
+            let report = TooBig { local_port, remote_port, seq: report.seq, packet: report.packet, mtu: report.mtu };
+            let slot = self.slots[index].as_mut();
+            let believed = slot.is_some_and(|slot| slot.connection.handle_too_big(now, path, &report));
+            self.touch(index);
+            believed
+        });
+        self.counters.reports_ignored += u64::from(!believed);
     }
 
     /// A segment of no connection that does not open one.
@@ -524,8 +553,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
 impl<A: Application, F: FnMut(Opened) -> A> Host for Server<F, A> {
     fn receive(&mut self, now: Instant, path: PathId, packet: &[u8]) {
         let Ok(Packet { source, destination, segment, payload }) = decode(packet) else {
-            self.counters.undecodable += 1;
-            return;
+            return self.receive_other(now, path, packet);
         };
         let local = (destination, segment.destination_port);
         let flow = Flow { path, local, remote: (source, segment.source_port) };

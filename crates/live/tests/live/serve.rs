@@ -289,3 +289,64 @@ fn errors_are_reported_plainly() {
     let error = refusal(vec![listen("a-name-that-is-too-long")], root(), |_| {});
     assert!(error.to_string().contains("a-name-that-is-too-long") && !error.is_input(), "{error}");
 }
+
+/// How the server can learn of a link that takes 1400 bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Knows {
+    Before,
+    Reported,
+    Nothing,
+}
+
+/// Fetches the film through a router whose devices to the client take packets of 1400 bytes; how long it took, in seconds.
+fn fetch_through_small_links(paths: u16, knows: Knows) -> f64 {
+    let family = Family::V4;
+    let root = Root::new("path-mtu");
+    let adjust = |options: &mut Options| {
+        options.scheduler = Choice::of("min-rtt");
+        options.metrics = Some("127.0.0.1:0".parse().expect("an address"));
+        if knows == Knows::Before {
+            options.mtu = 1400;
+        }
+    };
+    let (took, client) = Plan { paths, ..Plan::new(family) }.serve(root.content(), adjust, |site| {
+        let mut script: String = (1..=paths).map(|path| format!("link set st{path} mtu 1400\n")).collect();
+        // The kernel needs an address for its reports, and a way to the server.
+        script += "addr add 10.200.0.1/32 dev lo\n";
+        script +=
+            if knows == Knows::Nothing { "route add blackhole 10.99.0.1\n" } else { "route add 10.99.0.1 dev srv1\n" };
+        site.router.ip(&script).expect("the router is set up");
+        let began = Instant::now();
+        let whole = fetch(site.client, &[&url(family, "video/film.mp4")]);
+        let took = began.elapsed().as_secs_f64();
+        assert_eq!(digest(&whole.stdout), content::digest(&[], LEN));
+        // The values of the page are at most a second old.
+        std::thread::sleep(Duration::from_millis(1500));
+        let metrics = metrics(site.router, &site.serving);
+        let count = |name: &str| -> f64 {
+            let of_paths =
+                metrics.iter().filter(|(sample, _)| sample.starts_with(&format!("anabranch_path_{name}_total{{")));
+            of_paths.map(|(_, value)| value).sum()
+        };
+        let found = (count("mtu_reported") > 0.0, count("mtu_black_holes") > 0.0);
+        assert_eq!(found, (knows == Knows::Reported, knows == Knows::Nothing), "{paths} paths: {metrics:?}");
+        stop(site.serving);
+        took
+    });
+    kernel::assert_mptcp_held(&client);
+    took
+}
+
+#[test]
+fn a_small_link_behind_the_router_costs_little_whether_it_reports_or_not() {
+    require!(&[NSTAT, CURL, MPTCPIZE]);
+    for paths in [1, 2] {
+        let known = fetch_through_small_links(paths, Knows::Before);
+        let reported = fetch_through_small_links(paths, Knows::Reported);
+        let silent = fetch_through_small_links(paths, Knows::Nothing);
+        eprintln!("{paths} paths: known {known} s, reported {reported} s, silent {silent} s");
+        // A tenth of a second is for the processes.
+        assert!(reported < 1.1 * known + 0.1, "{paths} paths: {reported} s, known before {known} s");
+        assert!(silent < 1.1 * known + 2.0, "{paths} paths: {silent} s, known before {known} s");
+    }
+}

@@ -230,3 +230,25 @@ fn a_latency_may_be_left_out() {
     let scenario = folder.load("[link.a]\nrate = { trace = \"a.csv\" }").unwrap();
     assert_eq!(trace(&scenario.links[0].down.rate).latency, LatencyUse::Ignore);
 }
+
+#[test]
+fn endpoints_know_the_mtu_unless_a_link_hides_it() {
+    let first = |links: &str| {
+        let plan = crate::plan(&read(links, None).unwrap(), 1).remove(0);
+        (plan.server.paths[0].mtu, plan.client.paths[0].mtu, plan.server.mtu_discovery)
+    };
+    let link = "[link.a]\nrate = \"9 Mb/s\"\nmtu = 1400\n";
+    assert_eq!(first(link), (1400, 1400, false));
+    assert_eq!(first(&format!("{link}too_big = \"known\"\n")), (1400, 1400, false));
+    for too_big in ["reported", "silent"] {
+        assert_eq!(first(&format!("{link}too_big = \"{too_big}\"\n")), (1500, 1500, true));
+        // The other link of the path says what the interfaces take.
+        let two = "[link.b]\nrate = \"9 Mb/s\"\nmtu = 1450\n[path.p]\nlinks = [\"a\", \"b\"]\n";
+        assert_eq!(first(&format!("{link}too_big = \"{too_big}\"\n{two}")), (1450, 1450, true));
+    }
+    // A link that changes its MTU during the run.
+    let event = "[[event]]\nat = \"2 s\"\nlink = \"a\"\nmtu = 1300\ntoo_big = \"silent\"\n";
+    assert_eq!(first(&format!("{link}{event}")), (1400, 1400, true));
+    let error = read(&format!("{link}too_big = \"dropped\"\n"), None).unwrap_err().to_string();
+    assert!(error.contains("too_big") && error.contains("silent"), "{error}");
+}

@@ -7,7 +7,7 @@ use anabranch_media::{HttpServer, Player, Stream};
 use anabranch_observation::Observer;
 use anabranch_scenario::FlowPlan;
 use anabranch_segment::{Flags, Segment};
-use anabranch_stack::connection::{Connection, Transmit};
+use anabranch_stack::connection::{Connection, TooBig, Transmit};
 use anabranch_stack::view::Hints;
 use anabranch_units::{Instant, PathId};
 
@@ -254,6 +254,27 @@ impl Flow {
                 end.connection.handle_segment(now, path, segment);
             }
             (Side::Server, _) => self.accept(now, path, segment),
+        }
+    }
+
+    /// A packet of this end was too big for a link with this MTU. The report's ports are those of an answer to the packet; its payload is
+    /// the packet's length.
+    pub fn too_big(&mut self, now: Instant, side: Side, path: PathId, report: &Segment, mtu: u32) {
+        let about = TooBig {
+            local_port: report.destination_port,
+            remote_port: report.source_port,
+            seq: report.seq,
+            packet: report.payload_len,
+            mtu,
+        };
+        let retired = self.retired.iter_mut().find(|old| old.takes(side, report)).and_then(|old| old.end(side));
+        let present = match (side, &mut self.server) {
+            (Side::Client, _) => Some(&mut self.client.connection),
+            (Side::Server, Server::Accepted(end)) => Some(&mut end.connection),
+            (Side::Server, _) => None,
+        };
+        if let Some(connection) = retired.or(present) {
+            connection.handle_too_big(now, path, &about);
         }
     }
 

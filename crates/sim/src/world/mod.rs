@@ -242,13 +242,20 @@ impl<'a> World<'a> {
                 continue;
             }
             self.counts.arrived += 1;
-            self.data_packets += u64::from(packet.segment.payload_len > 0);
             let side = Side::receiver(packet.direction);
             let flow = packet.flow as usize;
+            if packet.too_big > 0 {
+                self.flows[flow].lend_log(side, &mut self.log);
+                self.flows[flow].too_big(now, side, packet.path, &packet.segment, packet.too_big);
+                self.network.remove_arrival(component);
+                self.pump(now, flow, side);
+                continue;
+            }
             if let Some(tap) = &mut self.tap {
                 let Packet { path, direction, ref segment, .. } = *packet;
                 tap.see(now, &Seen { flow, end: side, path, direction, segment });
             }
+            self.data_packets += u64::from(packet.segment.payload_len > 0);
             self.flows[flow].lend_log(side, &mut self.log);
             self.flows[flow].receive(now, side, packet.path, &packet.segment);
             self.network.remove_arrival(component);
@@ -276,6 +283,14 @@ impl<'a> World<'a> {
             self.network.enter(now, of, transmit, &mut self.agenda);
             true
         });
+        while let Some(report) = self.network.next_refused() {
+            end.too_big(now, side, report.path, &report.segment, report.too_big);
+            end.transmit(now, side, &mut |transmit| {
+                self.counts.sent += 1;
+                self.network.enter(now, of, transmit, &mut self.agenda);
+                true
+            });
+        }
         end.drain_events(side, &mut self.log);
         let planned = self.agenda.time(component);
         if planned <= now {
@@ -412,7 +427,8 @@ impl<'a> World<'a> {
             gone += link.stats().dropped_in_total().packets + link.inside().packets;
             duplicated += link.stats().duplicated.packets;
         }
-        let Counts { sent, arrived, lost_at_interface } = self.counts;
+        let Counts { mut sent, arrived, lost_at_interface } = self.counts;
+        sent += self.network.reported();
         if sent + duplicated == arrived + lost_at_interface + gone {
             return Ok(());
         }

@@ -22,6 +22,8 @@ pub(super) struct Packet {
     pub direction: LinkDirection,
     /// Number of links passed, the current one not counted.
     pub hop: u8,
+    /// A report about the segment, with the MTU that it did not fit into; zero for the segment itself.
+    pub too_big: u32,
 }
 
 impl anabranch_network::Packet for Packet {
@@ -48,6 +50,9 @@ pub(super) struct Network {
     routes: Vec<Route>,
     /// The component of the first direction.
     first: usize,
+    /// Reports of the endpoints' own interfaces, and how many others there were.
+    refused: Vec<Packet>,
+    reported: u64,
 }
 
 /// Bytes of an IP header without options (RFC 791, RFC 8200).
@@ -70,7 +75,13 @@ impl Network {
             },
             ip_header: ip_header(path.ip),
         });
-        Network { links: directed_links(scenario, seed), routes: routes.collect(), first }
+        Network {
+            links: directed_links(scenario, seed),
+            routes: routes.collect(),
+            first,
+            refused: Vec::new(),
+            reported: 0,
+        }
     }
 
     /// Number of components of the links.
@@ -89,7 +100,7 @@ impl Network {
     ) {
         let Transmit { path, segment, .. } = transmit;
         let bytes = segment.len() + self.routes[path.index()].ip_header;
-        self.forward(now, Packet { segment, bytes, flow, path, direction, hop: 0 }, agenda);
+        self.forward(now, Packet { segment, bytes, flow, path, direction, hop: 0, too_big: 0 }, agenda);
     }
 
     /// Sends a packet into the link of its hop. Inlined, so that the packet is built where the link keeps it.
@@ -98,8 +109,38 @@ impl Network {
         let route = &self.routes[packet.path.index()];
         let at = route.links[packet.direction][usize::from(packet.hop)] as usize;
         let link = &mut self.links[at].link;
+        if packet.bytes > link.mtu() && link.reports_too_big() {
+            return self.refuse(now, at, packet, agenda);
+        }
         link.send(now, packet);
         agenda.set(self.first + at, link.next_delivery());
+    }
+
+    /// The packet is too big for the link, and its sender gets a report, which takes the way back.
+    #[cold]
+    fn refuse(&mut self, now: Instant, at: usize, packet: Packet, agenda: &mut Agenda) {
+        let mtu = self.links[at].link.mtu();
+        let report = report(&packet, mtu, &self.routes[packet.path.index()]);
+        let link = &mut self.links[at].link;
+        link.send(now, packet);
+        agenda.set(self.first + at, link.next_delivery());
+        let Some(report) = report else { return };
+        if usize::from(report.hop) == self.routes[report.path.index()].links.up.len() {
+            // The link is at the sender itself.
+            return self.refused.push(report);
+        }
+        self.reported += 1;
+        self.forward(now, report, agenda);
+    }
+
+    /// A report to an endpoint about a packet that its own interface did not take.
+    pub fn next_refused(&mut self) -> Option<Packet> {
+        self.refused.pop()
+    }
+
+    /// Number of reports sent over links.
+    pub fn reported(&self) -> u64 {
+        self.reported
     }
 
     /// The next packet that has arrived at its endpoint over the link of this component; it stays in the link until
@@ -180,6 +221,37 @@ impl Network {
             &*link
         })
     }
+}
+
+/// The report about a packet that the next link of its route does not take, on its way back: the IP header, that of ICMP, and what is
+/// quoted, which is 8 bytes behind the packet's own IP header over IPv4 (RFC 792), and as much as fits over IPv6 (RFC 4443).
+fn report(packet: &Packet, mtu: u32, route: &Route) -> Option<Packet> {
+    const ICMP_HEADER: u32 = 8;
+    if packet.too_big > 0 {
+        // No report about a report (RFC 1122 section 3.2.2).
+        return None;
+    }
+    let quoted = if route.ip_header == ip_header(6) {
+        packet.bytes.min(1_280 - route.ip_header - ICMP_HEADER)
+    } else {
+        route.ip_header + 8
+    };
+    // Of the quoted segment the receiver of the report needs ports, number and length.
+    let mut segment = Segment::new(packet.segment.flags);
+    (segment.source_port, segment.destination_port) = (packet.segment.destination_port, packet.segment.source_port);
+    (segment.seq, segment.payload_len) = (packet.segment.seq, packet.bytes);
+    Some(Packet {
+        segment,
+        bytes: route.ip_header + ICMP_HEADER + quoted,
+        flow: packet.flow,
+        path: packet.path,
+        direction: match packet.direction {
+            LinkDirection::Up => LinkDirection::Down,
+            LinkDirection::Down => LinkDirection::Up,
+        },
+        hop: (route.links.up.len() - usize::from(packet.hop)) as u8,
+        too_big: mtu,
+    })
 }
 
 /// The position of a direction of a link among all directed links.

@@ -448,3 +448,41 @@ fn bbr3_leaves_others_and_itself_a_share() {
     assert!(least >= 0.25 * fair, "{least} of {fair}");
     assert!(fair * 6.0 > 0.9 * 10e6, "the bottleneck is used: {fair}");
 }
+
+/// A download of 20 MB over an access link and a tunnel of 1400 bytes, and perhaps a second path like that; `too_big` is what the
+/// tunnels do about larger packets.
+fn tunnelled(too_big: &str, paths: usize) -> Outcome {
+    let mut text = String::from("duration = \"60 s\"\n");
+    for path in ["a", "b"].iter().take(paths) {
+        text += &format!(
+            "[link.{path}]\nrate = \"20 Mb/s\"\nrtt = \"20 ms\"\nqueue = \"128 kB\"\n[link.{path}-tunnel]\nrate = \"100 Mb/s\"\n\
+             rtt = \"10 ms\"\nmtu = 1400\ntoo_big = \"{too_big}\"\n[path.{path}]\nlinks = [\"{path}-tunnel\", \"{path}\"]\n"
+        );
+    }
+    text += "[[session]]\nvideo = { kind = \"bulk\", size = \"20 MB\" }\n";
+    run(&scenario(&text), &RunOptions { seed: 1, record_events: true, ..RunOptions::default() }, &mut |_| true)
+}
+
+/// How many events of path MTU discovery a run had.
+fn mtu_events(outcome: &Outcome) -> usize {
+    let events = outcome.events.as_ref().expect("they were recorded");
+    let (_, column) = events.columns.iter().find(|(name, _)| *name == "event").expect("there is one");
+    let Column::Text { words, codes } = column else { panic!("names of events are text") };
+    codes.iter().flatten().filter(|code| words[**code as usize] == "path-mtu").count()
+}
+
+#[test]
+fn a_tunnel_costs_little_whether_it_reports_or_not() {
+    for paths in [1, 2] {
+        let known = tunnelled("known", paths);
+        assert_eq!((known.metrics.ended, mtu_events(&known)), (Ended::Finished, 0));
+        let known = known.metrics.sim_seconds;
+        for (too_big, extra) in [("reported", 0.0), ("silent", 2.0)] {
+            let outcome = tunnelled(too_big, paths);
+            let took = outcome.metrics.sim_seconds;
+            assert_eq!(outcome.metrics.ended, Ended::Finished, "{too_big}, {paths} paths");
+            assert!(took < 1.1 * known + extra, "{too_big}, {paths} paths: {took} s, with a known MTU {known} s");
+            assert!(mtu_events(&outcome) >= paths, "{too_big}, {paths} paths");
+        }
+    }
+}

@@ -44,7 +44,7 @@ mod twins;
 mod wraps;
 
 pub use config::{Config, Entropy, PathConfig};
-pub use path_mtu::TooBig;
+pub use path_mtu::{MtuReduction, TooBig};
 pub use transport::{
     Choice, Commit, EXTERNAL_NAME, Failover, Protocol, ReceiveBuffer, Transport, congestion_control_schema,
     path_policy_schema, scheduler_schema,
@@ -144,6 +144,7 @@ pub struct Connection {
     addresses: addresses::Addresses,
     /// Some part comes from outside, and may have notes to report.
     reports_notes: bool,
+    mtu_reductions: Vec<MtuReduction>,
 }
 
 impl std::fmt::Debug for Connection {
@@ -229,6 +230,7 @@ impl Connection {
             answers: VecDeque::new(),
             addresses: addresses::Addresses::default(),
             reports_notes,
+            mtu_reductions: Vec::new(),
             config,
             entropy,
         })

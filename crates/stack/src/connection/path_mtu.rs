@@ -26,7 +26,29 @@ pub struct TooBig {
     pub mtu: u32,
 }
 
+/// Segments of a subflow became smaller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MtuReduction {
+    /// The subflow's path.
+    pub path: PathId,
+    /// The IP packet of a full segment from then on, in bytes.
+    pub mtu: u32,
+    /// Whether a router reported it; otherwise large packets were lost where small ones arrived.
+    pub reported: bool,
+}
+
 impl Connection {
+    /// Where segments became smaller since the last call, for counters of the host.
+    pub fn take_mtu_reductions(&mut self) -> Vec<MtuReduction> {
+        std::mem::take(&mut self.mtu_reductions)
+    }
+
+    /// Whether [`Connection::take_mtu_reductions`] has something to return.
+    #[inline]
+    pub fn has_mtu_reductions(&self) -> bool {
+        !self.mtu_reductions.is_empty()
+    }
+
     /// A router reports that a packet sent on `path` was too big. Segments become smaller, and the data is sent again. Returns whether
     /// the report was believed: it must quote the first number of a packet that the peer has not acknowledged (RFC 5927 section 4.1),
     /// and name less than what is sent. Over IPv6 less than 1280 bytes is not believed (RFC 8201 section 4); over IPv4 segments are
@@ -71,7 +93,11 @@ impl Connection {
         let payload = self.full_payload(at);
         let subflow = &mut self.subflows[at];
         subflow.sender.resize(now, change, payload);
-        let event = TransportEvent::PathMtu { subflow: subflow.id, mtu: subflow.sender.size().mtu(), cause };
+        let (path, mtu) = (subflow.path.id, subflow.sender.size().mtu());
+        let event = TransportEvent::PathMtu { subflow: subflow.id, mtu, cause };
         self.log.emit(now, event);
+        if cause != MtuCause::Tried {
+            self.mtu_reductions.push(MtuReduction { path, mtu, reported: cause == MtuCause::Reported });
+        }
     }
 }

@@ -41,6 +41,19 @@ impl Named for Link {
     }
 }
 
+/// What happens to packets that are larger than a link's `mtu`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TooBig {
+    /// There are none: the endpoints know the `mtu`.
+    #[default]
+    Known,
+    /// They are dropped, and the sender gets a report (ICMP).
+    Reported,
+    /// They are dropped, and nobody is notified: a black hole.
+    Silent,
+}
+
 /// One direction of a link, or what an event changes of it. A key that is absent in an event leaves its property as it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -64,6 +77,10 @@ pub struct DirectionSpec {
     #[serde(deserialize_with = "packet_bytes")]
     #[schemars(schema_with = "packet_bytes_schema")]
     pub mtu: Option<u32>,
+    /// What happens to larger packets: `known`, as where absent (there are none, because the endpoints know the `mtu`), `reported` (dropped, and the
+    /// sender gets a report, as by ICMP) or `silent` (dropped: a black hole). With the latter two the endpoints begin with 1500 bytes,
+    /// or with the least `mtu` of the path's links that are `known`, and look for what passes.
+    pub too_big: Option<TooBig>,
     /// Bytes per packet that the rate counts in addition to the IP packet: none on a tunnel device, 14 B on Ethernet.
     #[serde(deserialize_with = "packet_bytes")]
     #[schemars(schema_with = "packet_bytes_schema")]
@@ -106,6 +123,7 @@ impl DirectionSpec {
             reordering: self.reordering.or(other.reordering),
             duplication: self.duplication.or(other.duplication),
             mtu: self.mtu.or(other.mtu),
+            too_big: self.too_big.or(other.too_big),
             overhead: self.overhead.or(other.overhead),
         }
     }
@@ -123,8 +141,14 @@ impl DirectionSpec {
         config.reordering = self.reordering;
         config.duplication = self.duplication.unwrap_or_default();
         config.mtu = self.mtu.unwrap_or(config.mtu);
+        config.reports_too_big = self.too_big == Some(TooBig::Reported);
         config.overhead = self.overhead.unwrap_or(config.overhead);
         config
+    }
+
+    /// Whether the endpoints do not know its MTU.
+    pub(crate) fn hides_mtu(&self) -> bool {
+        self.too_big.is_some_and(|too_big| too_big != TooBig::Known)
     }
 
     /// The recording that its rate follows, if it does.
@@ -158,6 +182,7 @@ impl DirectionSpec {
         list.extend(self.reordering.map(|reordering| C::Reordering(Some(reordering))));
         list.extend(self.duplication.map(C::Duplication));
         list.extend(self.mtu.map(C::Mtu));
+        list.extend(self.too_big.map(|too_big| C::ReportsTooBig(too_big == TooBig::Reported)));
         list.extend(self.overhead.map(C::Overhead));
         list
     }

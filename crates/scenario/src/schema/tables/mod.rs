@@ -15,7 +15,7 @@ mod starts;
 mod video;
 
 pub use event::{Action, Event};
-pub use link::{DirectionSpec, Link};
+pub use link::{DirectionSpec, Link, TooBig};
 pub use offset::Offset;
 pub use player::Player;
 pub(super) use rate::Recorded;
