@@ -232,9 +232,7 @@ impl EventRow {
                 EventRow { number: Some(in_a_row), ..on("timeout-fired", subflow).seconds(timeout) }
             }
             E::ReductionUndone { subflow } => on("reduction-undone", subflow),
-            E::PathMtu { subflow, mtu, cause } => {
-                EventRow { detail: Some(mtu_cause(cause)), number: Some(mtu), ..on("path-mtu", subflow) }
-            }
+            E::PathMtu { subflow, mtu, cause } => on("path-mtu", subflow).mtu(mtu, cause),
             E::Delivered { bytes, waited, across } => EventRow {
                 bytes: Some(u64::from(bytes)),
                 across_s: across.as_secs_f64(),
@@ -264,6 +262,11 @@ impl EventRow {
             E::Finished => row("finished"),
             E::Aborted => row("aborted"),
         }
+    }
+
+    /// The same row with the size of packets from here on.
+    fn mtu(self, mtu: u32, cause: anabranch_events::MtuCause) -> Self {
+        EventRow { detail: Some(mtu_cause(cause)), number: Some(mtu), ..self }
     }
 
     /// The same row with the columns of a forecast.
