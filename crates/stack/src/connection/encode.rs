@@ -125,9 +125,10 @@ impl Connection {
         let ends_burst = self.subflows.send(at, |subflow| {
             subflow.sender.on_sent(now, chunk.stream_offset, chunk.len as u32, false);
             subflow.sent_in_burst = true;
-            subflow.sender.burst_ended()
+            subflow.sender.burst_ended() || subflow.sender.tries_larger(start)
         });
-        // Linux sets PSH at the end of its data and of every burst for segmentation offload.
+        // Linux sets PSH at the end of its data and of every burst for segmentation offload. A segment that tries a larger size travels
+        // alone, or a router would drop those behind it in the same burst with it.
         if last || ends_burst {
             segment.flags = segment.flags | Flags::PSH;
         }

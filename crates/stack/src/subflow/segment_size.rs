@@ -427,6 +427,12 @@ impl Sender {
         self.after_transmission(now, len);
     }
 
+    /// Whether the packet at `offset` was sent to try a larger size.
+    #[inline]
+    pub fn tries_larger(&self, offset: u64) -> bool {
+        self.size.watches && self.is_try(offset)
+    }
+
     /// Whether the packet at `offset` tries a larger size.
     pub(super) fn is_try(&self, offset: u64) -> bool {
         self.size.tried.is_some_and(|tried| tried.start == offset)
