@@ -87,8 +87,13 @@ class Tested:
         """The sentence that explains the verdict, with the values that it quotes and the counts of its findings."""
         if self.verdict == Verdict.UNDECIDED:
             return self._undecided
-        sentence = self.claim.why.get(self.verdict)
-        return UNEXPLAINED if sentence is None else sentence.format_map({**counts(self.findings), **self.values})
+        return self.sentences.get(self.verdict, UNEXPLAINED)
+
+    @cached_property
+    def sentences(self) -> dict[str, str]:
+        """The sentences of all verdicts, with the values that they quote."""
+        known = {**counts(self.findings), **self.values}
+        return {verdict: sentence.format_map(known) for verdict, sentence in self.claim.why.items()}
 
     @property
     def _undecided(self) -> str:
@@ -342,7 +347,8 @@ def _test(paper: Paper, claim: Claim, study: Study) -> Tested:
                 case Value():
                     tested.values[found.name] = found.value
         tested.read = list(study.read.values())
-        tested.why  # noqa: B018 (a sentence that quotes an unknown value is refused here)
+        # A sentence that quotes an unknown value is refused here, whichever verdict it belongs to.
+        tested.sentences  # noqa: B018
     except AbsentError:
         raise
     except InputError as error:

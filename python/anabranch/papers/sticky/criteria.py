@@ -364,6 +364,7 @@ def s10(study: Study) -> Found:
         values = np.concatenate([areas(study, metric, scenario, c) for scenario in SCENARIOS for c in CONTROLS])
         if not len(values):
             yield Finding(f"{metric.name}: no case", Decision(Outcome.UNDECIDED, math.inf))
+            yield Value(metric.name, math.nan)
             continue
         area = study.interval(values)
         yield Value(metric.name, area.estimate)
