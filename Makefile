@@ -189,6 +189,8 @@ check-python: $(VENV)/.development $(VENV)/.testable
 	$(BIN)/ruff check $(PYTHON_TREES)
 	$(BIN)/ruff format --check $(PYTHON_TREES)
 	$(BIN)/mypy
+	@# Modules of one name are checked one by one.
+	for file in papers/*-*/criteria.py; do $(BIN)/mypy $$file || exit 1; done
 	$(BIN)/stubtest anabranch._core
 	$(BIN)/python scripts/check-words.py
 	$(BIN)/pytest --quiet tests/test_docs.py -k 'link or page'
@@ -248,7 +250,7 @@ validation: build ## Measures the laws and the papers' claims, and writes the ta
 	$(BIN)/anabranch reproduce all --seeds 10 --sensitivity --pages docs/validation > /dev/null
 
 tables: build validation images ## Makes all tables, samples and figures of the documentation again, but for those of live runs and of speed.
-	$(BIN)/python scripts/rule-tables.py --write docs/validation/bitrate-rules.md
+	$(BIN)/anabranch reproduce bitrate-rules --pages docs/validation
 	$(BIN)/python scripts/page-samples.py
 	$(BIN)/python scripts/maps.py --write docs/validation/maps.md
 

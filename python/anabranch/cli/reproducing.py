@@ -22,7 +22,10 @@ from anabranch.wording.summary import plural
 
 if TYPE_CHECKING:
     from anabranch.experiments.paper import Paper
+    from anabranch.experiments.progress import Bar
+    from anabranch.experiments.realtime import ByEngine
     from anabranch.experiments.reproduction import Reproduction
+    from anabranch.experiments.store import Store
 
 EXAMPLES = (
     "Example: anabranch reproduce mptcp-plus --seeds 4\n\n"
@@ -31,6 +34,7 @@ EXAMPLES = (
     'anabranch reproduce sticky --until decided --budget "20 min". '
     "Four seeds of dash take ten seconds; ten seeds of all four papers, with --sensitivity, four to six "
     "minutes of two cores.\n\n"
+    "The tables of a long study alone: anabranch reproduce one-pipe --table senders --table baselines\n\n"
     "A paper of one's own is a folder: anabranch paper new mine; anabranch reproduce mine"
 )
 
@@ -56,7 +60,7 @@ _Paper = Annotated[
     str,
     typer.Argument(
         metavar="[PAPER]",
-        help="A shipped paper, the folder of one, or all shipped ones.",
+        help="A shipped paper, the folder of one, or `all`: the four shipped papers of other authors.",
         autocompletion=completing.papers,
     ),
 ]
@@ -69,7 +73,8 @@ _Sensitivity = Annotated[
 ]
 _Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write report.md and report.json there.")]
 _Pages = Annotated[
-    Path | None, typer.Option("--pages", metavar="DIR", help="Write each paper's text there, claims-NAME.md.")
+    Path | None,
+    typer.Option("--pages", metavar="DIR", help="Write each paper's text there: claims-NAME.md, or its own page."),
 ]
 _Until = Annotated[
     str | None,
@@ -84,6 +89,14 @@ _Store = Annotated[
     Path | None,
     typer.Option("--store", metavar="DIR", help="Where runs are kept; runs/papers/BUILD where absent."),
 ]
+_Tables = Annotated[
+    list[str] | None,
+    typer.Option("--table", metavar="NAME", help="Only print this table of the paper, and make only its runs."),
+]
+_Live = Annotated[
+    bool, typer.Option("--live", help="First make the runs in real time that the paper's tables of kept runs lack.")
+]
+_AtOnce = Annotated[int, typer.Option(min=1, help="With --live, how many runs in real time are made at a time.")]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
 
 
@@ -97,21 +110,28 @@ def reproduce(
     store: _Store = None,
     until: _Until = None,
     budget: _Budget = _BUDGET,
+    tables: _Tables = None,
+    live: _Live = False,
+    at_once: _AtOnce = 1,
     as_json: _AsJson = False,
 ) -> None:
     """Measure the claims of papers, and test them by written criteria."""
     from anabranch.experiments import paper_text, reproduction
     from anabranch.experiments.executor import Threads
     from anabranch.experiments.progress import Bar
+    from anabranch.experiments.realtime import ByEngine
     from anabranch.experiments.store import Store
 
     until_s = _until(until, budget, seeds)
-    chosen = _chosen(paper)
+    alone = not (directory or pages or sensitivity or as_json)
+    chosen = _tables_of(_chosen(paper), tables, alone=alone) if tables else _chosen(paper)
     folder = store or Path("runs") / "papers" / provenance.library_sha256()[:BUILD_DIGITS]
     for place in filter(None, (directory, pages, folder)):
         outputs.check_folder(place)
     try:
         with Store(folder, provenance.build()) as kept, Bar(err()) as bar:
+            if live:
+                _measure(chosen, kept, ByEngine(Threads(jobs or cores()), at_once), bar)
             found = reproduction.reproduce(
                 chosen,
                 kept,
@@ -123,20 +143,14 @@ def reproduce(
             )
     except KeyboardInterrupt:
         fail(f"interrupted; finished runs are kept in {folder}, and the same command continues", Exit.INTERRUPTED)
-    rows = [row for each in found for row in paper_text.rows(each)]
-    report = {
-        "schema": 1,
-        "version": __version__,
-        "seeds": max(each.seeds for each in found),
-        "sensitivity": sensitivity,
-        "rows": rows,
-    }
+    if tables:
+        _print_tables(found)
+        return
+    report = _report(found, sensitivity)
     if as_json:
         print(json.dumps(report, indent=2, ensure_ascii=False), flush=True)
     else:
-        for each in found:
-            answer(_table(each.paper.name, paper_text.rows(each), sensitivity))
-        answer(_summary(rows))
+        _show(found, sensitivity)
     if directory is not None:
         _write(directory, {**report, "papers": [paper_text.paper(each) for each in found]}, found)
     if pages is not None:
@@ -156,11 +170,58 @@ def _until(goal: str | None, budget: str, seeds: int | None) -> float | None:
     return seconds
 
 
+def _report(found: Sequence[Reproduction], sensitivity: bool) -> dict[str, Any]:
+    """What ``--json`` prints. The names of keys are a contract: scripts depend on them."""
+    from anabranch.experiments import paper_text
+
+    return {
+        "schema": 1,
+        "version": __version__,
+        "seeds": max(each.seeds for each in found),
+        "sensitivity": sensitivity,
+        "rows": [row for each in found for row in paper_text.rows(each)],
+    }
+
+
+def _show(found: Sequence[Reproduction], sensitivity: bool) -> None:
+    from anabranch.experiments import paper_text
+
+    every = {each.paper.name: rows for each in found if (rows := paper_text.rows(each))}
+    for name, rows in every.items():
+        answer(_table(name, rows, sensitivity))
+    if every:
+        answer(_summary([row for rows in every.values() for row in rows]))
+
+
+def _tables_of(chosen: Sequence[Paper], tables: Sequence[str], *, alone: bool) -> list[Paper]:
+    if not alone:
+        raise InputError("--table prints tables alone: expected no --out, --pages, --sensitivity or --json beside it")
+    return [each.only(tables) for each in chosen]
+
+
+def _print_tables(found: Sequence[Reproduction]) -> None:
+    from anabranch.experiments import paper_text
+
+    for table in (table for each in found for table in each.tables):
+        print(f"{table.name}\n\n{paper_text.markdown(table)}\n", flush=True)
+
+
+def _measure(chosen: Sequence[Paper], store: Store, execute: ByEngine, bar: Bar) -> None:
+    from anabranch.experiments import realtime, reproduction
+
+    if missing := realtime.missing():
+        fail(f"this machine cannot run in real time: {'; '.join(missing)}", Exit.RUN_FAILED)
+    for each in chosen:
+        made = reproduction.measure(each, store, execute=execute, progress=bar)
+        err().print(f"{each.name}: {plural(made, 'run')} in real time added", soft_wrap=True)
+
+
 def _chosen(name: str) -> list[Paper]:
     from anabranch.experiments import paper as papers
 
     if name == _ALL:
-        return [papers.load(each) for each in papers.shipped()]
+        # The others are this project's own studies: they take longer, and their plans have their own seeds.
+        return [each for each in map(papers.load, papers.shipped()) if each.source]
     return [papers.load(name)]
 
 
@@ -249,7 +310,7 @@ def _write_pages(folder: Path, found: Sequence[Reproduction]) -> None:
     from anabranch.experiments import paper_text
 
     for each in found:
-        page = folder / f"claims-{each.paper.name}.md"
+        page = folder / each.paper.page
         with outputs.writing(page):
             folder.mkdir(parents=True, exist_ok=True)
             page.write_text(paper_text.text(each), encoding="utf-8")

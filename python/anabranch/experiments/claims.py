@@ -302,12 +302,20 @@ class Table:
         title: Its heading in reports.
         head: The columns.
         rows: The texts.
+        texts: How many of the first columns are texts; the others are numbers. ``None``: all are texts.
+        note: A sentence below it.
     """
 
     name: str
     title: str
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
+    texts: int | None = None
+    note: str = ""
+
+
+Filled = tuple[Sequence[str], Sequence[Sequence[str]]] | tuple[Sequence[str], Sequence[Sequence[str]], str]
+"""The head of a table and its rows; and a note, where there is one."""
 
 
 @dataclass(frozen=True)
@@ -316,14 +324,23 @@ class TableOf:
 
     name: str
     title: str
-    fill: Callable[[Study], tuple[Sequence[str], Sequence[Sequence[str]]]]
+    fill: Callable[[Study], Filled]
+    texts: int | None = None
+    plans: Sequence[str] = ()
 
 
 def table(
-    name: str, title: str
-) -> Callable[[Callable[[Study], tuple[Sequence[str], Sequence[Sequence[str]]]]], TableOf]:
-    """Makes a table of the report of the function that gives its head and its rows."""
-    return lambda fill: TableOf(name, title, fill)
+    name: str, title: str, *, texts: int | None = None, plans: Sequence[str] = ()
+) -> Callable[[Callable[[Study], Filled]], TableOf]:
+    """Makes a table of the report of the function that gives its head and its rows.
+
+    Args:
+        name: What stands for it in the text.
+        title: Its heading.
+        texts: How many of the first columns are texts, if the others are numbers.
+        plans: The plans that it reads, so that it can be made alone; all where absent.
+    """
+    return lambda fill: TableOf(name, title, fill, texts, tuple(plans))
 
 
 def digits(mean: Interval) -> str:

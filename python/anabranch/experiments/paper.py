@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import fnmatch
 import importlib.util
+import inspect
 import sys
 import tomllib
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from importlib import resources
 from pathlib import Path
@@ -19,10 +20,11 @@ from anabranch.errors import InputError
 from anabranch.experiments import plan as plans
 from anabranch.experiments import variation
 from anabranch.experiments.claims import Claim, TableOf
-from anabranch.experiments.conditions import Condition, Overrides
+from anabranch.experiments.conditions import Condition, Overrides, with_more
 from anabranch.experiments.document import Document, Way, alternatives, read
 from anabranch.experiments.plan import Plan
 from anabranch.experiments.sweep import Experiment
+from anabranch.runs.reading import overrides_of
 
 SCHEMA = 1
 """The version of ``paper.toml``."""
@@ -34,8 +36,10 @@ TEXT = "text.md"
 KEYS: Mapping[str, str] = {
     "schema": "The version of this file: 1. Required.",
     "title": "The title of the paper in reports. Required.",
-    "source": "Where it was published.",
+    "source": "Where it was published. `anabranch reproduce all` executes the shipped papers that have one.",
+    "page": "The file that `--pages` writes: `claims-NAME.md` where absent.",
     "plan": "A list, `[[plan]]`: the plans with whose runs the claims are tested. Required.",
+    "kept": "A list, `[[kept]]`: runs in real time that were made once, whose results are read.",
     "variant_seeds": "The most seeds of every condition under a variant: 4 where absent.",
     "variant": "A list, `[[variant]]`: other values of what the paper leaves open. `--sensitivity` tests the claims "
     "with each.",
@@ -48,8 +52,21 @@ PLAN_KEYS: Mapping[str, str] = {
     "varied": "Whether variants apply to its runs: true where absent.",
     "unvaried": "A list of tables: conditions with these values of axes are made without variants, because no claim "
     "reads them. A value may be a list.",
+    "columns": "The columns that criteria read; all where absent. Large plans name them, which saves memory. "
+    "`download_s` is the list of the times of a session's downloads, and has to be named.",
+    "derive": "A function of `criteria.py`: further overrides of a condition, as a dictionary, from the "
+    "values of its axes.",
+    "kept": "A table of the plan's runs in real time, as a file of `[[kept]]`; a plan with such runs needs one.",
 }
 """The keys of ``[[plan]]`` and what they mean."""
+
+KEPT_KEYS: Mapping[str, str] = {
+    "name": "What criteria call it, as they call a plan. Required.",
+    "file": "The table of their sessions: a Parquet file beside this file, or of the shipped `data`. Required.",
+    "plans": "The plans beside this file whose runs they are, all of whose engines are kept. They may need what not "
+    "everybody has: they are read only by `--live`, which makes the runs that the table lacks.",
+}
+"""The keys of ``[[kept]]`` and what they mean."""
 
 VARIANT_KEYS: Mapping[str, str] = {
     "name": "Its name in reports. Required.",
@@ -79,21 +96,37 @@ class PaperPlan:
         most_seeds: No more seeds than this.
         varied: Whether variants concern it.
         unvaried: Values of axes, by column; variants concern no condition that has one of each in some table.
+        columns: What criteria read; everything where empty.
+        derive: Further overrides of a condition, from its labels.
+        kept: The table of its runs in real time; ``None`` of a plan without such.
     """
 
     plan: Plan
     most_seeds: int | None
     varied: bool
     unvaried: tuple[Mapping[str, Sequence[Any]], ...] = ()
+    columns: tuple[str, ...] = ()
+    derive: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    kept: Path | None = None
 
     @cached_property
     def experiment(self) -> Experiment:
-        """The plan with its conditions, all checked.
+        """The plan with its simulated conditions, all checked, with the overrides that follow from their axes.
 
         Raises:
             InputError: The plan has a mistake.
         """
-        return Experiment.of(self.plan)
+        whole = Experiment.of(self.plan)
+        simulated = (each for each in whole.conditions if not each.engine.is_live)
+        return replace(whole, conditions=tuple(map(self._derived, simulated)))
+
+    def _derived(self, condition: Condition) -> Condition:
+        if self.derive is None:
+            return condition
+        try:
+            return with_more(self.plan, condition, tuple(overrides_of(self.derive(condition.labels))))
+        except InputError as error:
+            raise InputError(f"{self.plan.document.path}: {error} (with {dict(condition.labels)})") from error
 
     def varies(self, condition: Condition) -> bool:
         """Whether variants concern a condition of the plan."""
@@ -101,6 +134,21 @@ class PaperPlan:
         return self.varied and not any(
             all(labels[column] in values for column, values in table.items()) for table in self.unvaried
         )
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Runs that were made once and are read again.
+
+    Attributes:
+        name: What criteria call them.
+        file: The table of their sessions.
+        plans: The files of the plans that make them.
+    """
+
+    name: str
+    file: Path
+    plans: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -176,12 +224,14 @@ class Paper:
         source: Where it was published.
         document: ``paper.toml``, for messages about it.
         plans: Its plans.
+        kept: Its runs that were made once.
         variants: What it leaves open.
         variant_seeds: The seeds of a variant.
         claims: Its claims, in the order of ``criteria.py``.
         tables: Further tables of its report.
         text: The text with placeholders.
         text_path: Where that is from.
+        page: The file that has its text in documentation.
     """
 
     name: str
@@ -189,12 +239,30 @@ class Paper:
     source: str
     document: Document
     plans: tuple[PaperPlan, ...]
+    kept: tuple[Kept, ...]
     variants: tuple[Variant, ...]
     variant_seeds: int
     claims: tuple[Claim, ...]
     tables: tuple[TableOf, ...]
     text: str
     text_path: Path
+    page: str
+
+    def only(self, tables: Sequence[str]) -> Paper:
+        """The same with some tables, the plans that these read, and no claim.
+
+        Raises:
+            InputError: There is no such table.
+        """
+        known = {each.name: each for each in self.tables}
+        for name in tables:
+            if name not in known:
+                raise InputError(f"{self.name}: there is no table `{name}`{alternatives(name, known)}")
+        chosen = tuple(known[name] for name in dict.fromkeys(tables))
+        plans = {name for each in chosen for name in each.plans}
+        whole = any(not each.plans for each in chosen)
+        own = tuple(each for each in self.plans if whole or each.plan.name in plans)
+        return replace(self, tables=chosen, plans=own, claims=(), variants=())
 
     @property
     def given(self) -> str:
@@ -236,35 +304,39 @@ def _of_folder(folder: Path) -> Paper:
     document = read(folder / FILE)
     data = document.data
     document.check_keys((), data, KEYS)
-    for key in ("schema", "title", "plan"):
+    for key in ("schema", "title"):
         if key not in data:
             raise InputError(f"{document.path}: the key `{key}` is missing: {KEYS[key]}")
     if data["schema"] != SCHEMA:
         raise document.mistake(("schema",), f"this is schema {data['schema']!r}; expected {SCHEMA}")
     seeds = document.typed(("variant_seeds",), data.get("variant_seeds", _VARIANT_SEEDS), int, "a number of seeds")
     _check_seeds(document, ("variant_seeds",), seeds)
-    claims, tables = _criteria(folder / CRITERIA)
+    module = _import(folder / CRITERIA)
+    claims, tables = _criteria(folder / CRITERIA, module)
+    name = folder.resolve().name
     paper = Paper(
-        name=folder.resolve().name,
+        name=name,
         title=document.typed(("title",), data["title"], str, "a text"),
         source=document.typed(("source",), data.get("source", ""), str, "a text"),
         document=document,
-        plans=tuple(_plans(document, folder)),
+        plans=tuple(_plans(document, folder, module)),
+        kept=tuple(_kept(document, folder)),
         variants=tuple(_variants(document)),
         variant_seeds=seeds,
         claims=claims,
         tables=tables,
         text=(folder / TEXT).read_text(encoding="utf-8"),
         text_path=folder / TEXT,
+        page=document.typed(("page",), data.get("page", f"claims-{name}.md"), str, "the name of a file"),
     )
     _check_plans_of_claims(paper)
     return paper
 
 
-def _plans(document: Document, folder: Path) -> Iterator[PaperPlan]:
-    given = document.typed(("plan",), document.data["plan"], list, "tables, [[plan]]")
-    if not given:
-        raise document.mistake(("plan",), "there is no plan; expected a [[plan]] with a `file`")
+def _plans(document: Document, folder: Path, module: ModuleType) -> Iterator[PaperPlan]:
+    given = document.typed(("plan",), document.data.get("plan", []), list, "tables, [[plan]]")
+    if not given and not document.data.get("kept"):
+        raise InputError(f"{document.path}: there is no plan; expected a [[plan]] with a `file`")
     for position, table in enumerate(given):
         way = ("plan", str(position))
         document.check_keys(way, document.typed(way, table, dict, "a table"), PLAN_KEYS)
@@ -276,9 +348,51 @@ def _plans(document: Document, folder: Path) -> Iterator[PaperPlan]:
             _check_seeds(document, (*way, "most_seeds"), document.typed((*way, "most_seeds"), most, int, "a number"))
         varied = document.typed((*way, "varied"), table.get("varied", True), bool, "true or false")
         plan = plans.load(folder / file)
-        if plan.is_live:
-            raise plan.document.mistake(("engines",), "plans of papers are simulated, so that anyone can execute them")
-        yield PaperPlan(plan, most, varied, _unvaried(document, (*way, "unvaried"), table.get("unvaried", []), plan))
+        kept = _table(folder, document.typed((*way, "kept"), table["kept"], str, "a file")) if "kept" in table else None
+        if plan.is_live and kept is None:
+            raise plan.document.mistake(
+                ("engines",), f"anyone can execute a paper: its runs in real time are kept, and {FILE} names the `kept`"
+            )
+        unvaried = _unvaried(document, (*way, "unvaried"), table.get("unvaried", []), plan)
+        columns = document.typed((*way, "columns"), table.get("columns", []), list, "a list of names of columns")
+        derive = _derive(document, (*way, "derive"), table, module)
+        yield PaperPlan(plan, most, varied, unvaried, tuple(columns), derive, kept)
+
+
+def _derive(
+    document: Document, way: Way, table: Mapping[str, Any], module: ModuleType
+) -> Callable[[Mapping[str, Any]], Mapping[str, Any]] | None:
+    """The function of the criteria that derives overrides."""
+    if "derive" not in table:
+        return None
+    name = document.typed(way, table["derive"], str, "the name of a function")
+    known = {key: value for key, value in vars(module).items() if inspect.isfunction(value)}
+    if name not in known:
+        raise document.mistake(way, f"{CRITERIA} has no function `{name}`{alternatives(name, known)}")
+    return known[name]
+
+
+def _kept(document: Document, folder: Path) -> Iterator[Kept]:
+    given = document.typed(("kept",), document.data.get("kept", []), list, "tables, [[kept]]")
+    for position, table in enumerate(given):
+        way = ("kept", str(position))
+        document.check_keys(way, document.typed(way, table, dict, "a table"), KEPT_KEYS)
+        name, file = (document.typed((*way, key), table.get(key), str, "a text") for key in ("name", "file"))
+        plans_of = tuple(
+            folder / plan for plan in document.typed((*way, "plans"), table.get("plans", []), list, "files")
+        )
+        if absent := next((plan for plan in plans_of if not plan.is_file()), None):
+            raise document.mistake((*way, "plans"), f"there is no file {absent}")
+        yield Kept(name, _table(folder, file), plans_of)
+
+
+def _table(folder: Path, file: str) -> Path:
+    """The table of kept runs that a paper names: beside it, or a shipped one."""
+    return DATA / file if (DATA / file).is_file() and not (folder / file).is_file() else folder / file
+
+
+DATA = Path(str(resources.files("anabranch") / "data"))
+"""The shipped tables of runs that were kept."""
 
 
 def _unvaried(document: Document, way: Way, given: Any, plan: Plan) -> tuple[Mapping[str, Sequence[Any]], ...]:
@@ -331,17 +445,17 @@ def _change(document: Document, way: Way, table: Any) -> Change:
     return Change(overrides, texts("scenario"), texts("where"), texts("unless"), way)
 
 
-def _criteria(path: Path) -> tuple[tuple[Claim, ...], tuple[TableOf, ...]]:
+def _criteria(path: Path, module: ModuleType) -> tuple[tuple[Claim, ...], tuple[TableOf, ...]]:
     """The claims and tables that a file defines, in its order."""
-    module = _import(path)
     found = list(vars(module).values())
     claims = tuple(each for each in found if isinstance(each, Claim))
-    if not claims:
-        raise InputError(f"{path}: there is no claim; expected functions with @claim")
+    tables = tuple(each for each in found if isinstance(each, TableOf))
+    if not claims and not tables:
+        raise InputError(f"{path}: there is no claim and no table; expected functions with @claim or @table")
     for position, each in enumerate(claims):
         if each.id in (other.id for other in claims[:position]):
             raise InputError(f"{path}: there are two claims {each.id}")
-    return claims, tuple(each for each in found if isinstance(each, TableOf))
+    return claims, tables
 
 
 def _import(path: Path) -> ModuleType:
@@ -373,10 +487,12 @@ def place_of(path: Path, error: BaseException) -> str:
 
 
 def _check_plans_of_claims(paper: Paper) -> None:
-    names = [each.plan.name for each in paper.plans]
+    names = [*(each.plan.name for each in paper.plans), *(each.name for each in paper.kept)]
     for position, name in enumerate(names):
         if name in names[:position]:
-            raise paper.document.mistake(("plan", str(position), "file"), f"the plan `{name}` is there twice")
+            number = position - len(paper.plans)
+            way = ("plan", str(position), "file") if number < 0 else ("kept", str(number), "name")
+            raise paper.document.mistake(way, f"the plan `{name}` is there twice")
     path = paper.document.path.parent / CRITERIA
     for claim in paper.claims:
         if claim.plan is not None and claim.plan not in names:

@@ -143,8 +143,10 @@ def _variants(row: Tested) -> list[str]:
 
 def markdown(table: Table) -> str:
     """A table; its texts have no `|`."""
-    lines = [table.head, ["---"] * len(table.head), *table.rows]
-    return "\n".join(f"| {' | '.join(' '.join(field.split()) for field in line)} |" for line in lines)
+    texts = len(table.head) if table.texts is None else table.texts
+    lines = [table.head, ["---"] * texts + ["---:"] * (len(table.head) - texts), *table.rows]
+    whole = "\n".join(f"| {' | '.join(' '.join(field.split()) for field in line)} |" for line in lines)
+    return f"{whole}\n\n{table.note}" if table.note else whole
 
 
 def findings(found: Reproduction) -> str:

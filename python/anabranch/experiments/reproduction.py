@@ -14,7 +14,8 @@ from functools import cached_property
 
 from anabranch._core import __version__
 from anabranch.errors import InputError
-from anabranch.experiments import conditions, table
+from anabranch.experiments import conditions, kept_runs, table
+from anabranch.experiments import plan as plans
 from anabranch.experiments.claims import Claim, Finding, Outcome, Quantity, Table, TableOf, Value, Verdict, counts
 from anabranch.experiments.conditions import Condition, Run
 from anabranch.experiments.executor import Executor
@@ -23,7 +24,9 @@ from anabranch.experiments.statistics import CONFIDENCE
 from anabranch.experiments.stopping import CONFIDENCE_OF_LOOKS, LOOKS, more_seeds
 from anabranch.experiments.store import Store
 from anabranch.experiments.study import AbsentError, Case, Row, Study
-from anabranch.experiments.sweep import Progress, make_runs
+from anabranch.experiments.sweep import Experiment, Progress, make_runs
+from anabranch.results import columns
+from anabranch.results.columns import DOWNLOADS, OF_LIVE
 from anabranch.wording.summary import plural
 
 UNEXPLAINED = "(not yet explained)"
@@ -227,7 +230,7 @@ def _look(paper: Paper, row: Tested, seeds: int, make: Making) -> Tested | None:
         if not make([run for part in parts for run in part.runs]):
             return None
         try:
-            return _test(paper, row.claim, _study(parts, make.store, row.confidence, whole=False))
+            return _test(paper, row.claim, _study(paper, parts, make.store, row.confidence, whole=False))
         except AbsentError as error:
             # It reads a condition now that it did not read before.
             read.append(error.case)
@@ -245,6 +248,35 @@ def _read_part(paper: Paper, each: PaperPlan, read: Sequence[Case], seeds: int) 
     return Part(paper, AS_SHIPPED, each, _runs(each, chosen, _seeds(each, seeds)))
 
 
+def measure(paper: Paper, store: Store, *, execute: Executor, progress: Progress) -> int:
+    """Makes the runs in real time that the tables of a paper lack, and keeps them there; returns how many there were.
+
+    A run that was invalid in every try is not kept.
+
+    Raises:
+        InputError: The machine is not the one of the runs that are there.
+        OSError: A table could not be written.
+        KeyboardInterrupt: The user interrupted; what was finished is in the store.
+    """
+    wanted = [(each.plan, each.kept, each.columns, False) for each in paper.plans if each.kept is not None]
+    wanted += [(plans.load(file), each.file, (), True) for each in paper.kept for file in each.plans]
+    made = 0
+    for plan, file, names, simulations in wanted:
+        have = kept_runs.identities(file, (*plan.columns, "seed", "live_run"))
+        runs = [
+            run
+            for run in Experiment.of(plan).runs(plan.seeds)
+            if (simulations or run.engine.is_live) and kept_runs.identity(run.labels) not in have
+        ]
+        if runs:
+            make_runs(runs, store, execute=execute, progress=progress)
+            read = PaperPlan(plan, None, False, columns=(*names, *OF_LIVE) if names else kept_runs.columns(file))
+            rows = [row for row in _rows(read, runs, store) if row["error"] is None]
+            kept_runs.add(file, rows, (*plan.columns, "seed"))
+            made += len(rows)
+    return made
+
+
 def _parts(paper: Paper, seeds: int | None, sensitivity: bool) -> Iterator[Part]:
     """The runs that a paper needs."""
     varied: list[Condition] = []
@@ -255,8 +287,8 @@ def _parts(paper: Paper, seeds: int | None, sensitivity: bool) -> Iterator[Part]
         varied += own
         if sensitivity and own:
             for variant in paper.variants:
-                found = [_under(paper, each, variant, condition) for condition in own]
-                yield Part(paper, variant.name, each, _runs(each, found, wanted[: paper.variant_seeds]))
+                under = [_under(paper, each, variant, condition) for condition in own]
+                yield Part(paper, variant.name, each, _runs(each, under, wanted[: paper.variant_seeds]))
     concerned(paper, varied)
 
 
@@ -296,7 +328,7 @@ def _shared(parts: Sequence[Part]) -> list[Part]:
 
 def _result(paper: Paper, parts: Sequence[Part], store: Store, confidence: float) -> Reproduction:
     shipped = [part for part in parts if part.variant == AS_SHIPPED]
-    study = _study(shipped, store, confidence)
+    study = _study(paper, shipped, store, confidence)
     rows = [_test(paper, claim, study) for claim in paper.claims]
     errors = [row["error"] for plan in shipped for row in study.sessions([plan.plan.plan.name]) if row["error"]]
     if len(parts) > len(shipped):
@@ -314,22 +346,51 @@ def _vary(paper: Paper, parts: Sequence[Part], study: Study, rows: Sequence[Test
     studies = {AS_SHIPPED: study.first(seeds)}
     confidence = study.confidence
     for name in (AS_SHIPPED, *(variant.name for variant in paper.variants)):
-        under = studies.get(name) or _study([part for part in parts if part.variant == name], store, confidence)
+        own = [part for part in parts if part.variant == name]
+        under = studies.get(name) or _study(paper, own, store, confidence)
         for row in varied:
             found = _test(paper, row.claim, under)
             row.under.append(Under(name, seeds, found.verdict, found.holding))
 
 
-def _study(parts: Sequence[Part], store: Store, confidence: float, *, whole: bool = True) -> Study:
-    return Study({part.plan.plan.name: list(_rows(part.runs, store)) for part in parts}, confidence, whole=whole)
+def _study(paper: Paper, parts: Sequence[Part], store: Store, confidence: float, *, whole: bool = True) -> Study:
+    rows = {each.name: kept_runs.read(each.file) for each in paper.kept}
+    for part in parts:
+        rows[part.plan.plan.name] = [*_rows(part.plan, part.runs, store), *_kept(part.plan)]
+    return Study(rows, confidence, whole=whole)
 
 
-def _rows(runs: Sequence[Run], store: Store) -> Iterator[Row]:
+def _kept(plan: PaperPlan) -> list[Row]:
+    """The kept runs of a plan: those with its engines, and with values of its axes."""
+    if plan.kept is None:
+        return []
+    points = [{tuple(point.labels[name] for name in axis.columns) for point in axis.points} for axis in plan.plan.axes]
+    return [
+        row
+        for row in kept_runs.read(plan.kept)
+        if all(
+            tuple(row[name] for name in axis.columns) in known
+            for axis, known in zip(plan.plan.axes, points, strict=True)
+        )
+    ]
+
+
+def _rows(plan: PaperPlan, runs: Sequence[Run], store: Store) -> Iterator[Row]:
     """A row per session."""
+    # One text for all rows: a large plan has a hundred thousand.
+    wanted = {name: name for name in (*plan.columns, "session", "error")}
     for run, content in zip(runs, store.read(run.key for run in runs), strict=True):
         assert content is not None
+        found = json.loads(content)
         head = {**run.labels, "version": __version__}
-        yield from ({**head, **row} for row in table.session_rows(json.loads(content)))
+        for number, row in enumerate(table.session_rows(found)):
+            if not plan.columns:
+                yield {**head, **row}
+                continue
+            own = {wanted[name]: value for name, value in row.items() if name in wanted}
+            if DOWNLOADS in wanted and "metrics" in found:
+                own[DOWNLOADS] = columns.download_times_s(found["metrics"]["sessions"][number])
+            yield {**head, **own}
 
 
 def _test(paper: Paper, claim: Claim, study: Study) -> Tested:
@@ -361,7 +422,7 @@ def _test(paper: Paper, claim: Claim, study: Study) -> Tested:
 def _fill(paper: Paper, study: Study, wanted: TableOf) -> Table:
     path = paper.document.path.parent / CRITERIA
     try:
-        head, rows = wanted.fill(study)
+        head, rows, *note = wanted.fill(study)
     except Exception as error:
         raise InputError(f"{place_of(path, error)}: table {wanted.name}: {type(error).__name__}: {error}") from error
-    return Table(wanted.name, wanted.title, head, rows)
+    return Table(wanted.name, wanted.title, head, rows, wanted.texts, *note)

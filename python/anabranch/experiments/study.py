@@ -109,7 +109,8 @@ class Study:
         self.seeds = {plan: len({row["seed"] for row in found}) for plan, found in self._rows.items()}
         self.confidence = confidence
         self.read: dict[tuple[str, tuple[tuple[str, Any], ...]], Case] = {}
-        self._cases: dict[tuple[str, tuple[tuple[str, Any], ...]], list[Row]] = {}
+        # By plan and names of columns: the rows of each combination of values.
+        self._index: dict[tuple[str, tuple[str, ...]], dict[tuple[Any, ...], list[Row]]] = {}
 
     def first(self, seeds: int) -> Study:
         """The same with so many seeds of every condition, the first ones."""
@@ -126,31 +127,43 @@ class Study:
             InputError: There is no such plan or condition, or it is several.
             AbsentError: It has no runs yet.
         """
-        key = (case.plan, tuple(sorted(case.labels.items())))
-        self.read[key] = case
-        if key not in self._cases:
-            self._cases[key] = self._find(case)
-        return self._cases[key]
+        # A run that failed has no number of a session.
+        found = self._find(case, {"session": 0, **case.labels})
+        if len(found) > len({row["seed"] for row in found}):
+            raise InputError(f"{case.name}: several conditions of `{case.plan}` have {dict(case.labels)}")
+        return found
 
-    def _find(self, case: Case) -> list[Row]:
+    def viewers(self, case: Case) -> list[Row]:
+        """All sessions of a condition, whichever seed and viewer.
+
+        Raises:
+            InputError: There is no such plan or condition.
+        """
+        return self._find(case, case.labels)
+
+    def _find(self, case: Case, labels: Mapping[str, Any]) -> list[Row]:
+        self.read[case.plan, tuple(sorted(case.labels.items()))] = case
         if case.plan not in self._rows and not self._whole:
             raise AbsentError(case)
         if case.plan not in self._rows:
             raise InputError(f"{case.name}: the paper has no plan `{case.plan}`{alternatives(case.plan, self._rows)}")
-        labels = {"session": 0, **case.labels}
-        # A run that failed has no number of a session.
-        found = [
-            row
-            for row in self._rows[case.plan]
-            if all(row.get(key, 0 if key == "session" else None) == value for key, value in labels.items())
-        ]
+        columns = tuple(sorted(labels))
+        if (place := (case.plan, columns)) not in self._index:
+            index = self._index.setdefault(place, {})
+            for row in self._rows[case.plan]:
+                values = tuple(row.get(key, 0 if key == "session" else None) for key in columns)
+                index.setdefault(values, []).append(row)
+        found = self._index[place].get(tuple(labels[key] for key in columns))
         if not found and not self._whole:
             raise AbsentError(case)
         if not found:
             raise InputError(f"{case.name}: the plan `{case.plan}` has no condition with {dict(case.labels)}")
-        if len(found) > len({row["seed"] for row in found}):
-            raise InputError(f"{case.name}: several conditions of `{case.plan}` have {dict(case.labels)}")
         return found
+
+    def downloads_ms(self, case: Case) -> Array:
+        """The times of all downloads of a condition that arrived, from request to last byte, ascending."""
+        times = [time for row in self.rows(case) for time in row["download_s"]]
+        return np.sort(np.array(times, dtype=np.float64)) * 1e3
 
     def values(self, case: Case, metric: Metric) -> Array:
         """A quantity of a condition, by seed."""

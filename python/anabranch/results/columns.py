@@ -18,6 +18,9 @@ Row = dict[str, Value]
 SEGMENTS = "media_segments"
 """The list of a session that makes the rows of the second table."""
 
+DOWNLOADS = "download_s"
+"""The times of a session's downloads, which criteria of papers may ask for."""
+
 TRIES = "live.tries"
 """How often a run in real time was made until it was valid."""
 
@@ -45,6 +48,12 @@ def segments(metrics: Mapping[str, Any]) -> Iterator[Row]:
     for number, session in enumerate(metrics["sessions"]):
         for segment in session.get(SEGMENTS) or ():
             yield {"session": number, **segment}
+
+
+def download_times_s(session: Mapping[str, Any]) -> list[float]:
+    """The times of the downloads of a session that arrived, from the request to the last byte."""
+    whole = [each for each in session["downloads"] if None not in (each["requested_s"], each["finished_s"])]
+    return [each["finished_s"] - each["requested_s"] for each in whole]
 
 
 def _of_session(session: Mapping[str, Any]) -> Row:

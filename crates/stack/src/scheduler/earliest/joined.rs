@@ -20,7 +20,7 @@
 //! window moves on (BLEST's question, with forecasts in place of round trips).
 //!
 //! Source: ours; "further work" of Nagayama et al., "Managing Path Switching in Multipath Video Streaming", asks for path switching
-//! joined with window space, throughput and TCP state. scripts/one-pipe-players.py measures what each term is worth.
+//! joined with window space, throughput and TCP state. papers/one-pipe measures what each term is worth.
 
 use super::super::{Decision, Entry, SubflowSet, View};
 use super::forecast::{Arrival, least_rtt};
