@@ -9,7 +9,7 @@ use crate::scheduler::{InFlight, Scheduler, SubflowSet, View};
 use crate::subflow::Subflow;
 use crate::view::SubflowView;
 use anabranch_events::TransportEvent;
-use anabranch_units::{Instant, SubflowId};
+use anabranch_units::{Duration, Instant, SubflowId};
 
 /// Which of these services the scheduler asks for. It never changes that, so it is asked once.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,22 @@ pub(super) struct Foresight {
     /// The list for the view, kept to reuse the allocation.
     flight: Vec<InFlight>,
     /// Subflows that were given up and on which no data was acknowledged since.
-    given_up: Vec<SubflowId>,
+    given_up: Vec<GivenUp>,
+}
+
+/// How often a subflow that was given up is probed. Its retransmission timer backs off: after an outage of ten seconds it may wait for
+/// six more.
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A subflow that was given up.
+#[derive(Clone, Copy, Debug)]
+struct GivenUp {
+    id: SubflowId,
+    probe_at: Instant,
+    /// A probe was sent: the path has been silent for so long that what was measured before says little.
+    probed: bool,
+    /// The latest probe has no answer.
+    unanswered: bool,
 }
 
 impl Foresight {
@@ -76,20 +91,29 @@ impl Foresight {
 
     /// Data was acknowledged on a subflow: it works, and what the others have not sent again of its data need not be.
     #[inline]
-    pub fn answered(&mut self, subflow: &mut Subflow, outgoing: &mut Outgoing) {
+    pub fn answered(&mut self, now: Instant, subflow: &mut Subflow, outgoing: &mut Outgoing) {
         if !self.given_up.is_empty() {
-            self.take_back(subflow, outgoing);
+            self.take_back(now, subflow, outgoing);
         }
     }
 
     /// Takes back that a subflow was given up, if it was.
     #[cold]
-    fn take_back(&mut self, subflow: &mut Subflow, outgoing: &mut Outgoing) {
-        if let Some(index) = self.given_up.iter().position(|id| *id == subflow.id) {
-            self.given_up.swap_remove(index);
+    fn take_back(&mut self, now: Instant, subflow: &mut Subflow, outgoing: &mut Outgoing) {
+        if let Some(index) = self.given_up.iter().position(|given_up| given_up.id == subflow.id) {
+            let given_up = self.given_up.swap_remove(index);
             outgoing.cancel_reinjections(subflow.id);
             subflow.reinjected_until = subflow.sender.acked();
+            if given_up.probed {
+                subflow.sender.forget_path(now);
+            }
         }
+    }
+
+    /// Whether the subflow was probed since it was given up, or since this was last asked.
+    fn was_probed(&mut self, id: SubflowId) -> bool {
+        let found = self.given_up.iter_mut().find(|given_up| given_up.id == id);
+        found.is_some_and(|given_up| std::mem::take(&mut given_up.unanswered))
     }
 }
 
@@ -110,10 +134,39 @@ impl Connection {
             let give_up = silence.give_up.filter(works);
             self.foresight.until = silence.until.filter(|until| *until > now).into();
             self.explain(now);
-            let Some(at) = give_up else { return };
+            let Some(at) = give_up else { break };
             self.reinject_from(at);
             self.subflows[at].potentially_failed = true;
-            self.foresight.given_up.push(self.subflows[at].id);
+            let (id, probe_at) = (self.subflows[at].id, now + PROBE_INTERVAL);
+            self.foresight.given_up.push(GivenUp { id, probe_at, probed: false, unanswered: false });
+        }
+        if !self.foresight.given_up.is_empty() {
+            self.probe_given_up(now);
+        }
+    }
+
+    /// Probes the subflows that were given up, so that a path that is back is found soon: a segment with an old number makes the peer
+    /// answer at once, and takes no window.
+    #[cold]
+    fn probe_given_up(&mut self, now: Instant) {
+        let (subflows, foresight) = (&mut self.subflows, &mut self.foresight);
+        foresight.given_up.retain(|given_up| subflows.iter().any(|subflow| subflow.id == given_up.id));
+        for given_up in &mut foresight.given_up {
+            if given_up.probe_at <= now {
+                given_up.probe_at = now + PROBE_INTERVAL;
+                (given_up.probed, given_up.unanswered) = (true, true);
+                subflows.iter_mut().filter(|s| s.id == given_up.id).for_each(|s| s.errands.probe_window());
+            }
+            foresight.until = Deadline::at(foresight.until.time().min(given_up.probe_at));
+        }
+    }
+
+    /// A subflow that works no more answers, but acknowledges nothing new. If it was probed, what it had in flight before is lost, because
+    /// the answer to the probe came first; it is sent again without the wait of the timer, which has backed off.
+    #[cold]
+    pub(super) fn on_sign_of_life(&mut self, now: Instant, at: usize) {
+        if self.foresight.was_probed(self.subflows[at].id) {
+            self.subflows[at].sender.expedite(now);
         }
     }
 

@@ -71,6 +71,11 @@ impl RateSampler {
         self.arrivals
     }
 
+    /// The path is another one after an outage: the next sample shows it, whatever it was before.
+    pub fn forget_rates(&mut self) {
+        (self.latest, self.arrivals) = (Delivered::default(), Arrivals::default());
+    }
+
     /// All packets delivered so far.
     pub fn delivered(&self) -> u64 {
         self.delivered

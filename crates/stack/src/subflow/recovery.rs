@@ -510,6 +510,14 @@ impl Sender {
         self.arm_timeout(now);
     }
 
+    /// The peer answers again, but not to what is in flight: that is lost, and is sent again as if the timeout were due.
+    pub fn expedite(&mut self, now: Instant) {
+        self.rtt.reset_backoff();
+        if !self.board.is_empty() {
+            self.timer = Some((TimerKind::Timeout, now));
+        }
+    }
+
     /// Sets the timer after progress: a probe if possible, else the timeout; `None` if nothing is in flight.
     pub(super) fn arm_timer(&mut self, now: Instant) {
         if self.board.is_empty() {

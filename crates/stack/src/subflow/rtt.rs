@@ -30,6 +30,8 @@ pub(crate) struct RttEstimator {
     min: Duration,
     min_at: Instant,
     backoff: u32,
+    /// The next sample is taken as the first.
+    anew: bool,
 }
 
 impl Default for RttEstimator {
@@ -44,6 +46,7 @@ impl Default for RttEstimator {
             min: Duration::MAX,
             min_at: Instant::ZERO,
             backoff: 0,
+            anew: true,
         }
     }
 }
@@ -56,7 +59,8 @@ impl RttEstimator {
         self.latest = sample;
         // Only a sample shows that the peer answers in time again (Karn).
         self.backoff = 0;
-        if self.srtt.is_zero() {
+        if self.anew {
+            self.anew = false;
             self.srtt = sample;
             self.deviation = sample / 2;
             self.variance_term = (self.deviation * 4).max(MIN_VARIANCE_TERM);
@@ -83,6 +87,11 @@ impl RttEstimator {
             self.round_end = sent;
             self.round_max = MIN_VARIANCE_TERM;
         }
+    }
+
+    /// The next sample is taken as the first: what was measured before says nothing any more. The least round trip stays.
+    pub fn restart(&mut self) {
+        self.anew = true;
     }
 
     /// Updates the least round trip with the latest packet that an acknowledgment covers, which waited least for it.

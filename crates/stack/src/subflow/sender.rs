@@ -103,6 +103,8 @@ pub(crate) struct Sender {
     last_sent_at: Instant,
     /// When the window last decayed because nothing was sent.
     decayed_at: Instant,
+    /// The path answered then after an outage, and no later packet was measured since.
+    pub(super) revived_at: Option<Instant>,
     pub(super) options: SenderOptions,
     /// Room in the window was left free for a burst.
     deferring: bool,
@@ -165,6 +167,7 @@ impl Sender {
             usage: WindowUsage::default(),
             last_sent_at: Instant::ZERO,
             decayed_at: Instant::ZERO,
+            revived_at: None,
             options: SenderOptions::default(),
             deferring: false,
             deferral: Deferral::default(),
@@ -243,10 +246,11 @@ impl Sender {
     }
 
     /// Whether an acknowledgment of everything before `acked`, without SACK, is plain: it delivers at least a packet, nothing is
-    /// being repaired or doubted, and no missing packet was marked.
+    /// being repaired or doubted, no missing packet was marked, and the path was measured since its last outage.
     pub fn is_plain(&self, acked: u64) -> bool {
         let delivers = self.board.front().is_some_and(|front| front.end() <= acked && self.rack.is_before(front));
-        let calm = self.phase == Phase::Open && self.doubts_nothing() && !self.size.watches();
+        let settled = self.doubts_nothing() && !self.size.watches() && self.revived_at.is_none();
+        let calm = self.phase == Phase::Open && settled;
         delivers && acked <= self.next && calm && self.board.is_unmarked()
     }
 
@@ -317,6 +321,10 @@ impl Sender {
 
         let (packets, bytes, marked) = (delivery.packets, delivery.payload, self.board.marked());
         let rate = self.rate.on_delivered(now, packets, bytes, delivery.newest, self.rtt.min(), marked);
+        if self.revived_at.is_some() {
+            // The sample has the outage in it.
+            self.rate.forget_rates();
+        }
         self.rack.adapt(&rate, self.rate.delivered());
         let lost = (self.board.marked() - prior_marked) as u32;
         self.move_window(now, advanced, prior_in_flight, lost, sample, &delivery, rate, siblings);
@@ -367,10 +375,26 @@ impl Sender {
         };
         let latest = delivery.sacked.map(|(_, b)| b).or(last).map(|at| now.since(at));
         if let Some(sample) = first.map(|at| now.since(at)).or_else(by_clock) {
+            self.forget_outage(now, sample);
             self.rtt.update(sample, self.acked, self.next);
             self.rtt.update_min(now, latest.unwrap_or(sample));
         }
         latest
+    }
+
+    /// The path answers after an outage. Until a packet that is sent from now on is measured, its rate is unknown and its round trip stays;
+    /// then both are measured anew (RFC 6298 section 5: round trips of before may be bogus).
+    pub fn forget_path(&mut self, now: Instant) {
+        self.revived_at = Some(now);
+        self.rate.forget_rates();
+    }
+
+    /// A round trip was measured: the first one that began after an outage takes the place of all that was known.
+    fn forget_outage(&mut self, now: Instant, sample: Duration) {
+        if self.revived_at.is_some_and(|revived_at| sample <= now.since(revived_at)) {
+            self.revived_at = None;
+            self.rtt.restart();
+        }
     }
 
     /// Proportional rate reduction during recovery, else the congestion control.

@@ -8,6 +8,7 @@ mod data;
 mod failure;
 mod handshake;
 mod hostile;
+mod outages;
 mod path_mtu;
 mod paths;
 mod random;

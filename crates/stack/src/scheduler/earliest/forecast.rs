@@ -54,7 +54,12 @@ pub(super) struct Path {
     since: Instant,
     /// When the bottleneck will have sent what was given to the subflow.
     drain: Instant,
+    /// Since when the subflow has not worked.
+    failed_at: Option<Instant>,
 }
+
+/// After an outage of this length nothing is known of a path any more. A retransmission timeout is mostly shorter.
+const OUTAGE: Duration = Duration::from_secs(1);
 
 impl Path {
     /// The forecast for the next segment.
@@ -67,6 +72,18 @@ impl Path {
         let queue = self.drain.since(now).as_secs_f64().max(given / rate - least - unacknowledged).max(0.0);
         let start = queue + f64::from(subflow.unrepaired) * mss / rate + least / 2.0;
         Arrival { start, rate, segment: mss }
+    }
+
+    /// Notes whether the subflow works. One that works again after an outage is forgotten: in its rates the outage counts as time in which
+    /// nothing arrived, and what was given to it is no longer on its way.
+    pub(super) fn note_state(&mut self, now: Instant, works: bool) {
+        if !works {
+            self.failed_at.get_or_insert(now);
+        } else if let Some(failed_at) = self.failed_at.take()
+            && now.since(failed_at) >= OUTAGE
+        {
+            *self = Path { since: now, drain: now, ..Path::default() };
+        }
     }
 
     /// `bytes` leave now; `subflow` is the state before. Returns when they arrive.

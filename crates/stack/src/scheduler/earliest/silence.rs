@@ -6,7 +6,8 @@
 //! ```
 //! A path that dies silently shows it by what does not come back. The retransmission timeout waits for 200 ms more than a round
 //! trip; a video on two paths need not wait for that, because the price of a false alarm is a second copy of what is in flight
-//! there, and any acknowledgment of data ends it. The two segments and the 40 ms are a receiver's delayed acknowledgment (`forecast.rs`).
+//! there, and any acknowledgment of data ends it. The connection probes it meanwhile, and what was measured before an outage is
+//! forgotten (`foresight.rs`). The two segments and the 40 ms are a receiver's delayed acknowledgment (`forecast.rs`).
 
 use super::super::{ForecastReason, Silence, View};
 use super::forecast::{ACKED_TOGETHER, DELAYED_ACK};
@@ -25,6 +26,9 @@ impl Earliest {
     /// The subflow that is silent for longest, and when the next one will be.
     pub(super) fn find_silent(&mut self, view: &View<'_>) -> Silence {
         let now = view.connection.now;
+        for subflow in view.subflows {
+            self.paths.of(subflow.id).note_state(now, subflow.works());
+        }
         let working = view.subflows.iter().filter(|s| s.works()).count();
         if working < 2 {
             return Silence::default();

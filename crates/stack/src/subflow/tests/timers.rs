@@ -1,6 +1,6 @@
 //! When each timer fires, to the millisecond, and its effect.
 
-use super::{Bed, RTO, RTT, Say};
+use super::*;
 use crate::view::Phase;
 use anabranch_events::SendKind;
 
@@ -178,4 +178,20 @@ fn nothing_under_way_means_no_timer() {
     assert_eq!(bed.deadline(), None);
     bed.send(3).wait_until(1000 + RTT).ack(3);
     assert_eq!(bed.deadline(), None);
+}
+
+#[test]
+fn after_an_outage_the_first_round_trip_that_began_then_replaces_what_was_known() {
+    let mut bed = Bed::new(10);
+    // The answers to these were held back for three seconds.
+    bed.send(2).wait_until(4000).ack(1);
+    bed.subflow.sender.forget_path(at(4000));
+    bed.wait_until(4001).ack(2);
+    assert!(bed.subflow.sender.rtt().srtt() > ms(700), "they say how long the outage was");
+    assert_eq!(bed.subflow.sender.arrivals().bytes, 0, "and nothing of the rate");
+    bed.send(1).wait_until(4051).ack(3);
+    let rtt = bed.subflow.sender.rtt();
+    assert_eq!((rtt.srtt(), rtt.deviation(), rtt.rto()), (ms(50), ms(25), ms(250)));
+    bed.send(1).wait_until(4101).ack(4);
+    assert_eq!(bed.subflow.sender.rtt().deviation(), Duration::from_micros(18_750), "from there on as always");
 }
