@@ -28,6 +28,21 @@ from anabranch import _core
 
 DIGESTS = Path(__file__).with_name("behaviour.json")
 
+# Columns of the table of events had other names when the digests were recorded, and some of them stood for several
+# things: the name of each then, and for each event the column that has it now.
+RENAMED: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("event-columns.json").read_text("utf-8"))
+
+# The table's columns as they were.
+RECORDED_COLUMNS = (
+    *("time_s", "source", "event", "detail", "subflow", "to_subflow", "path", "bytes", "offset", "number"),
+    *("representation", "seconds", "across_s", "rtt_from_s", "rtt_to_s", "rate_from_bps", "rate_to_bps"),
+    *("cwnd_packets", "ssthresh_packets", "flag", "any_data", "new_data", "frame", "frame_packets", "packets_before"),
+    *("underflow_ratio", "discard_margin", "underflow_expected", "discard_expected", "value"),
+)
+
+# A time that was recorded in whole milliseconds, at most this many.
+MILLISECONDS, MOST_MILLISECONDS = "finish_s", 2**32 - 1
+
 SEEDS = (1, 2, 3)
 
 # Scenarios that differ in what they ask of the endpoint: full windows, a handoff, three paths, DASH, unlike paths.
@@ -104,12 +119,39 @@ def digest(case: Case) -> dict[str, str]:
     }
 
 
+def as_recorded(events: dict[str, Any]) -> dict[str, Any]:
+    """The table with the columns that it had when the digests were recorded."""
+    _, codes, words = events["event"]
+    names = [words[code] for code in codes]
+    return {
+        column: _joined(events, names, RENAMED[column]) if column in RENAMED else events[column]
+        for column in RECORDED_COLUMNS
+        if column in RENAMED or column in events
+    }
+
+
+def _joined(events: dict[str, Any], names: list[str], now: dict[str, str]) -> tuple[str, Any, Any]:
+    """One column of several, each for its own events."""
+    kind, like, absent = next(events[column] for column in now.values() if column != MILLISECONDS)
+    values = np.full_like(like, absent)
+    for event, column in now.items():
+        rows = np.fromiter((name == event for name in names), bool, len(names))
+        found = events[column][1][rows]
+        values[rows] = _in_milliseconds(found, absent) if column == MILLISECONDS else found
+    return kind, values, absent
+
+
+def _in_milliseconds(seconds: Any, absent: int) -> Any:
+    whole = np.rint(np.nan_to_num(seconds) * 1e9).astype(np.int64) // 1_000_000
+    return np.where(np.isnan(seconds), absent, np.minimum(whole, MOST_MILLISECONDS))
+
+
 def digest_of_events(events: dict[str, Any] | None) -> str:
     """The digest of every column's name, kind and values."""
     if events is None:
         raise SystemExit("error: the run recorded no events")
     whole = hashlib.sha256()
-    for name, (kind, values, absent) in events.items():
+    for name, (kind, values, absent) in as_recorded(events).items():
         whole.update(f"{name}|{kind}|{values.dtype.str}|{absent!r}|".encode())
         whole.update(np.ascontiguousarray(values).tobytes())
     return whole.hexdigest()[:32]

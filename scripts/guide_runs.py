@@ -89,7 +89,7 @@ def delivery(run: anabranch.Run, chunk: int = CHUNK) -> Delivery:
     events = run.events
     downloads = run.metrics["sessions"][0]["downloads"]
     begin, end = downloads[chunk]["requested_s"], downloads[chunk]["finished_s"]
-    ends = events.filter(event="response-complete").sort("time_s")["offset"]
+    ends = events.filter(event="response-complete").sort("time_s")["end_offset"]
     first = int(ends[chunk - 1]) if chunk else 0
     paths = dict(events.filter(event="subflow-opened").select("subflow", "path").iter_rows())
     since = (pl.col("time_s") - begin) * 1e3

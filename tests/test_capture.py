@@ -147,7 +147,7 @@ def test_the_data_out_of_order_that_tshark_sees_is_ours(captured: Captured) -> N
             expected += length
     assert not early, "everything arrived in the end"
     at_client = pl.col("source") == "session 0/client"
-    waited = captured.run.events.filter(at_client, pl.col("event") == "delivered", pl.col("seconds") > 0)
+    waited = captured.run.events.filter(at_client, pl.col("event") == "delivered", pl.col("waited_s") > 0)
     assert sum(length for length, wait in waits if wait > 0) == waited["bytes"].sum() > 100_000
     mean = sum(length * wait for length, wait in waits) / expected
     ours = captured.run.metrics["sessions"][0]["reorder_delay_s"]["mean"]

@@ -5,6 +5,7 @@
 //!
 //! The set is versioned by [`SCHEMA`], because event tables are written to disk.
 
+mod column;
 mod histogram;
 mod link;
 mod player;
@@ -20,7 +21,7 @@ pub use transport::{
 use anabranch_units::Instant;
 
 /// Version of the set of events.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// A growing list of one emitter's events, oldest first.
 ///

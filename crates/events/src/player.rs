@@ -2,9 +2,11 @@
 
 use crate::Note;
 use anabranch_units::Duration;
+use serde::Serialize;
 
 /// An event of a viewer's session.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum PlayerEvent {
     /// A request was sent.
     Requested {
@@ -23,6 +25,7 @@ pub enum PlayerEvent {
         /// Bytes of the body.
         bytes: u64,
         /// Offset of the response's end in its connection's stream; the next response begins there.
+        #[serde(rename = "end_offset")]
         end: u64,
     },
     /// The first picture is shown.
@@ -34,11 +37,13 @@ pub enum PlayerEvent {
     /// The player found its clock reference late (VLC's "buffer underflow").
     BufferUnderflow {
         /// Lateness of the clock reference.
+        #[serde(rename = "late_s", serialize_with = "crate::column::seconds")]
         late: Duration,
     },
     /// The player increases its reserve of playing time from here on (VLC's "pts_delay increased").
     PlayoutDelayRaised {
         /// The new reserve.
+        #[serde(rename = "delay_s", serialize_with = "crate::column::seconds")]
         to: Duration,
     },
     /// A picture was decoded too late to be shown.
@@ -49,6 +54,7 @@ pub enum PlayerEvent {
     /// Buffered pictures were discarded unshown, because the player started to buffer anew.
     PicturesFlushed {
         /// Number of the first one in the video, from zero.
+        #[serde(rename = "frame")]
         first: u32,
         /// Number of pictures.
         count: u32,
@@ -56,8 +62,10 @@ pub enum PlayerEvent {
     /// The buffer level, at an interval that the host chooses.
     BufferLevel {
         /// Buffered playing time ahead of the current picture.
+        #[serde(rename = "buffered_s", serialize_with = "crate::column::seconds")]
         media: Duration,
         /// Buffered bytes.
+        #[serde(rename = "buffered_bytes")]
         bytes: u64,
     },
     /// The last picture was shown.
@@ -69,6 +77,7 @@ pub enum PlayerEvent {
         /// Rank of the representation, from zero, the lowest.
         representation: u16,
         /// The rule's reason.
+        #[serde(rename = "detail")]
         reason: &'static str,
     },
     /// A note of a bitrate rule from outside.
@@ -104,8 +113,10 @@ pub enum PlayerEvent {
         /// Number of the media segment.
         index: u32,
         /// Bytes of the body received so far.
+        #[serde(rename = "received_bytes")]
         received: u64,
         /// Rank of the representation that is fetched instead.
+        #[serde(rename = "representation")]
         instead: u16,
     },
     /// The player closed its connection and opened another one; incomplete responses stay incomplete.
@@ -117,6 +128,7 @@ pub enum PlayerEvent {
         /// Rank of the representation.
         representation: u16,
         /// Buffered playing time, this segment included.
+        #[serde(rename = "buffered_s", serialize_with = "crate::column::seconds")]
         buffered: Duration,
     },
     /// Playback of a media segment began.

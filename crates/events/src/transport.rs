@@ -1,9 +1,11 @@
 //! Events of endpoints.
 
 use anabranch_units::{Bandwidth, Duration, PathId, SubflowId};
+use serde::Serialize;
 
 /// Why a segment carries its data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum SendKind {
     /// The connection never sent these bytes before.
     New,
@@ -18,7 +20,8 @@ pub enum SendKind {
 }
 
 /// Why a subflow reduced its window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum LossCause {
     /// Acknowledgments showed a loss.
     FastRetransmit,
@@ -29,7 +32,8 @@ pub enum LossCause {
 }
 
 /// Why segments of a subflow have another size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum MtuCause {
     /// A router reported a packet that was too big.
     Reported,
@@ -40,7 +44,8 @@ pub enum MtuCause {
 }
 
 /// Why a connection continues, or ends, without Multipath TCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FallbackReason {
     /// The peer's handshake carried no MP_CAPABLE.
     NotCapable,
@@ -55,7 +60,8 @@ pub enum FallbackReason {
 }
 
 /// Why a subflow ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum CloseReason {
     /// Both sides had sent FIN.
     Finished,
@@ -72,7 +78,8 @@ pub enum CloseReason {
 }
 
 /// Why a scheduler that forecasts arrivals decided as it did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ForecastReason {
     /// The others alone would be done before the next segment arrived on this subflow, so it gets none.
     Waits,
@@ -91,25 +98,30 @@ pub enum ForecastReason {
 }
 
 /// A forecast on which a scheduler decided.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Forecast {
     /// The subflow that the decision is about.
     pub subflow: SubflowId,
     /// After which time its next segment would arrive at the peer.
+    #[serde(rename = "arrival_s", serialize_with = "crate::column::seconds")]
     pub arrival: Duration,
     /// After which time the other subflows alone would have delivered everything that is unsent; none where there are no others, or
     /// where nothing is unsent.
+    #[serde(rename = "finish_s", serialize_with = "crate::column::seconds_option")]
     pub finish: Option<Duration>,
     /// Bytes that may still be sent a second time.
+    #[serde(rename = "budget_bytes")]
     pub budget: u64,
     /// Cause of the decision.
+    #[serde(rename = "detail")]
     pub reason: ForecastReason,
 }
 
 /// A number that a replaceable part from outside reports under a name of its own.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Note {
     /// What it is called.
+    #[serde(rename = "detail")]
     pub name: &'static str,
     /// The number, in the unit that its author gave it.
     pub value: f64,
@@ -118,13 +130,15 @@ pub struct Note {
 }
 
 /// An event of an endpoint. Rates and times are estimates at that time.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum TransportEvent {
     /// The first handshake is complete: data may be sent.
     Established,
     /// The connection is plain TCP from here on.
     FellBack {
         /// Cause of the fallback.
+        #[serde(rename = "detail")]
         reason: FallbackReason,
     },
     /// A subflow may carry data.
@@ -134,6 +148,7 @@ pub enum TransportEvent {
         /// The path that it uses.
         path: PathId,
         /// The round trip of its handshake.
+        #[serde(rename = "rtt_s", serialize_with = "crate::column::seconds")]
         rtt: Duration,
     },
     /// A subflow was closed.
@@ -143,6 +158,7 @@ pub enum TransportEvent {
         /// The path that it used.
         path: PathId,
         /// Cause of the end.
+        #[serde(rename = "detail")]
         reason: CloseReason,
     },
     /// A segment with payload was sent.
@@ -150,6 +166,7 @@ pub enum TransportEvent {
         /// Its subflow.
         subflow: SubflowId,
         /// Why it carries its data.
+        #[serde(rename = "detail")]
         kind: SendKind,
         /// Bytes of payload.
         bytes: u32,
@@ -160,22 +177,29 @@ pub enum TransportEvent {
     /// among those with new data only, or both.
     PathSwitched {
         /// The earlier segment's subflow.
+        #[serde(rename = "subflow")]
         from: SubflowId,
         /// The later segment's subflow.
+        #[serde(rename = "to_subflow")]
         to: SubflowId,
         /// Whether this is a switch among all segments with payload, retransmissions included.
+        #[serde(rename = "any_data")]
         any: bool,
         /// Whether this is a switch among the segments with new data.
         new_data: bool,
         /// Offset of the later segment in the stream.
         offset: u64,
         /// Smoothed round trip of the earlier subflow.
+        #[serde(rename = "rtt_from_s", serialize_with = "crate::column::seconds")]
         rtt_from: Duration,
         /// Smoothed round trip of the later subflow.
+        #[serde(rename = "rtt_to_s", serialize_with = "crate::column::seconds")]
         rtt_to: Duration,
         /// Window over round trip of the earlier subflow.
+        #[serde(rename = "rate_from_bps", serialize_with = "crate::column::bps")]
         rate_from: Bandwidth,
         /// Window over round trip of the later subflow.
+        #[serde(rename = "rate_to_bps", serialize_with = "crate::column::bps")]
         rate_to: Bandwidth,
     },
     /// A subflow reduced its window.
@@ -183,10 +207,13 @@ pub enum TransportEvent {
         /// The subflow.
         subflow: SubflowId,
         /// Cause of the reduction.
+        #[serde(rename = "detail")]
         cause: LossCause,
         /// The window before, in packets.
+        #[serde(rename = "cwnd_packets")]
         from: f64,
         /// The slow-start threshold after, in packets.
+        #[serde(rename = "ssthresh_packets")]
         to: f64,
     },
     /// The retransmission timer fired. Only the first of consecutive timeouts reduces the window.
@@ -196,6 +223,7 @@ pub enum TransportEvent {
         /// Number of consecutive timeouts without progress, from one.
         in_a_row: u32,
         /// What the timer was set to: the retransmission timeout, backed off after earlier ones (RFC 6298).
+        #[serde(rename = "timeout_s", serialize_with = "crate::column::seconds")]
         timeout: Duration,
     },
     /// A reduction turned out to be unnecessary and was undone.
@@ -208,8 +236,10 @@ pub enum TransportEvent {
         /// The subflow.
         subflow: SubflowId,
         /// The IP packet of a full segment, in bytes.
+        #[serde(rename = "mtu_bytes")]
         mtu: u32,
         /// Cause of the change.
+        #[serde(rename = "detail")]
         cause: MtuCause,
     },
     /// Bytes became readable in order.
@@ -217,14 +247,17 @@ pub enum TransportEvent {
         /// Number of bytes.
         bytes: u32,
         /// How long they waited in the reassembly queue for earlier bytes; zero if they arrived in order.
+        #[serde(rename = "waited_s", serialize_with = "crate::column::seconds")]
         waited: Duration,
         /// The part of `waited` after their own subflow had repaired everything before them, so that only bytes of
         /// other subflows were missing.
+        #[serde(rename = "across_s", serialize_with = "crate::column::seconds")]
         across: Duration,
     },
     /// Bytes arrived out of order.
     OutOfOrder {
         /// Bytes now in the connection's reassembly queue.
+        #[serde(rename = "waiting_bytes")]
         buffered: u64,
     },
     /// The peer's receive window began (or ceased) to block data for which some subflow had room.
@@ -247,6 +280,7 @@ pub enum TransportEvent {
         /// Whether it is a backup now.
         backup: bool,
         /// Whether the peer requested it.
+        #[serde(rename = "detail", serialize_with = "crate::column::end")]
         by_peer: bool,
     },
     /// The path policy forbade a subflow to carry new data, or allowed it again.
@@ -262,6 +296,7 @@ pub enum TransportEvent {
         /// The subflow.
         subflow: SubflowId,
         /// Name of the counter.
+        #[serde(rename = "detail")]
         name: &'static str,
         /// Count since the start of the subflow.
         count: u64,
@@ -273,14 +308,19 @@ pub enum TransportEvent {
         /// The subflow.
         subflow: SubflowId,
         /// Congestion window in packets.
+        #[serde(rename = "cwnd_packets")]
         cwnd: f64,
         /// Slow-start threshold in packets; infinite before the first reduction.
+        #[serde(rename = "ssthresh_packets")]
         ssthresh: f64,
         /// Packets in flight.
+        #[serde(rename = "in_flight_packets")]
         in_flight: u32,
         /// Smoothed round trip.
+        #[serde(rename = "srtt_s", serialize_with = "crate::column::seconds")]
         srtt: Duration,
         /// Payload bytes acknowledged so far.
+        #[serde(rename = "acked_bytes")]
         acked: u64,
     },
     /// Every byte and the end of data were acknowledged, in both directions.

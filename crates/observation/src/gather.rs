@@ -105,7 +105,7 @@ pub fn gather(
         }
     }
     capacity::fill(&mut recording.sessions, scenario, facts.seed, scenario.sample_interval);
-    let events = rows.map(|rows| tabulate(rows, sources.unwrap_or_default(), path_names));
+    let events = rows.map(|rows| tabulate(rows, sources.unwrap_or_default(), &path_names));
     Outcome { metrics, recording, events }
 }
 

@@ -18,6 +18,7 @@ mod observed;
 mod observer;
 mod recording;
 pub mod reducers;
+mod scalars;
 mod strict;
 mod stuck;
 mod table;

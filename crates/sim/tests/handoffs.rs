@@ -86,10 +86,10 @@ fn times_of<'a>(
 fn waited_for_a_timeout(outcome: &Outcome, gap: f64, since: f64) -> bool {
     let events = outcome.events.as_ref().unwrap();
     let column = |name: &str| &events.columns.iter().find(|(n, _)| *n == name).unwrap().1;
-    let (Column::Integer(in_a_row), Column::Integer(subflows)) = (column("number"), column("subflow")) else {
+    let (Column::Integer(in_a_row), Column::Integer(subflows)) = (column("in_a_row"), column("subflow")) else {
         panic!("timeouts have numbers and subflows")
     };
-    let (Column::Float(seconds), Column::Text { words, codes }) = (column("seconds"), column("detail")) else {
+    let (Column::Float(seconds), Column::Text { words, codes }) = (column("timeout_s"), column("detail")) else {
         panic!("timeouts have lengths, segments reasons")
     };
     let is_probe = |row: usize| codes[row].is_some_and(|code| words[code as usize] == "tail-loss-probe");

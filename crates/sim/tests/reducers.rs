@@ -110,7 +110,7 @@ fn the_recording_has_the_switches_and_discards_of_the_table_of_events() {
     let (Column::Flag(new_data), Column::Float(ratio)) = (column("new_data"), column("underflow_ratio")) else {
         panic!()
     };
-    let Column::Integer(numbers) = column("number") else { panic!() };
+    let Column::Integer(numbers) = column("frame") else { panic!() };
     let switches: Vec<u64> = named("path-switched")
         .into_iter()
         .filter(|row| new_data[*row] == Some(true))

@@ -23,7 +23,7 @@ pub use time::{Duration, Instant};
 /// Identifier of a path (a route through the network): an index into the topology's list of paths.
 ///
 /// Both ends of a connection use the same index for the same route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct PathId(pub u16);
 
 impl PathId {
@@ -34,7 +34,7 @@ impl PathId {
 }
 
 /// Identifier of a subflow within its connection: 0 is the initial one; identifiers are never reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct SubflowId(pub u16);
 
 impl SubflowId {

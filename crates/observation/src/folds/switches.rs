@@ -20,17 +20,22 @@ use anabranch_units::{Bandwidth, Duration, Instant, SubflowId};
 use std::sync::Arc;
 
 /// The two conditions at one switch.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct SwitchForecast {
     /// Time of the switch.
+    #[serde(skip)]
     pub at: Instant,
     /// The subflow that was left (i).
+    #[serde(skip)]
     pub from: SubflowId,
     /// The subflow that was taken (j).
+    #[serde(skip)]
     pub to: SubflowId,
     /// Whether it is a switch among all segments with payload.
+    #[serde(skip)]
     pub any: bool,
     /// Whether it is a switch among the segments with new data.
+    #[serde(skip)]
     pub new_data: bool,
     /// The picture being sent; `None` in a header, where no picture can be late.
     pub frame: Option<u32>,

@@ -40,9 +40,7 @@ fn the_least_round_trip_is_that_of_the_links_to_the_nanosecond() {
     let outcome = world.finish(ended);
     let events = outcome.events.unwrap();
     let column = |name: &str| events.columns.iter().find(|(n, _)| *n == name).map(|(_, c)| c.clone()).unwrap();
-    let (Column::Text { words, codes }, Column::Float(seconds)) = (column("event"), column("seconds")) else {
-        panic!()
-    };
+    let (Column::Text { words, codes }, Column::Float(seconds)) = (column("event"), column("rtt_s")) else { panic!() };
     let opened: Vec<f64> = codes
         .iter()
         .zip(&seconds)
