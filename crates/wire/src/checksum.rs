@@ -1,6 +1,6 @@
 //! The Internet checksum (RFC 1071), of TCP and of MPTCP's data sequence mappings.
 
-use crate::ip::TCP;
+use crate::protocol::TCP;
 use core::net::IpAddr;
 
 /// A running sum of 16-bit big-endian words in one's complement arithmetic.

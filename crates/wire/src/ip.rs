@@ -2,6 +2,7 @@
 
 use crate::DecodeError;
 use crate::checksum::Sum;
+use crate::protocol::TCP;
 use crate::reader::Reader;
 use crate::writer::Writer;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -13,10 +14,6 @@ pub(crate) const IPV6_HEADER_LEN: usize = 40;
 
 /// Hop limit of our packets; Linux's default.
 const HOP_LIMIT: u8 = 64;
-/// Protocol numbers.
-pub(crate) const ICMP: u8 = 1;
-pub(crate) const TCP: u8 = 6;
-pub(crate) const ICMPV6: u8 = 58;
 /// "Don't fragment", in the 16 bits that hold flags and fragment offset.
 const DONT_FRAGMENT: u16 = 0x4000;
 /// "More fragments" and the fragment offset.

@@ -16,6 +16,7 @@ mod ip;
 mod mptcp;
 mod options;
 mod packet;
+mod protocol;
 mod reader;
 mod strip;
 mod too_big;

@@ -3,6 +3,7 @@
 use crate::checksum;
 use crate::ip;
 use crate::options;
+use crate::protocol;
 use crate::reader::Reader;
 use crate::writer::Writer;
 use anabranch_segment::{BASE_HEADER_LEN, Flags, MAX_OPTIONS_LEN, Segment};
@@ -202,7 +203,7 @@ fn encode_tcp(w: &mut Writer<'_>, segment: &Segment) {
 /// See [`DecodeError`]. Options are never an error: see the crate's notes on unknown and malformed ones.
 pub fn decode(packet: &[u8]) -> Result<Packet<'_>, DecodeError> {
     let ip::Header { source, destination, protocol, body } = ip::decode(packet)?;
-    if protocol != ip::TCP {
+    if protocol != protocol::TCP {
         return Err(DecodeError::NotTcp(protocol));
     }
     if body.len() < BASE_HEADER_LEN as usize {

@@ -1,7 +1,7 @@
 //! Removal of Multipath TCP options, as by a middlebox.
 
 use crate::writer::NOP;
-use crate::{checksum, ip, mptcp, options};
+use crate::{checksum, ip, mptcp, options, protocol};
 
 /// Offsets of the parts of a TCP header.
 const DATA_OFFSET_AT: usize = 12;
@@ -15,7 +15,9 @@ const SYN: u8 = 0x02;
 /// and corrects the TCP checksum. Returns whether there was any; a packet without a TCP segment is left unchanged, and
 /// so is one with SYN if `spare_syn` is set.
 pub fn strip_mptcp(packet: &mut [u8], spare_syn: bool) -> bool {
-    let Ok(ip::Header { source, destination, protocol: ip::TCP, body }) = ip::decode(packet) else { return false };
+    let Ok(ip::Header { source, destination, protocol: protocol::TCP, body }) = ip::decode(packet) else {
+        return false;
+    };
     // The body lies within the packet: padding may follow it.
     let at = body.as_ptr().addr() - packet.as_ptr().addr();
     let len = body.len();

@@ -2,7 +2,8 @@
 //! (RFC 4443).
 
 use crate::checksum::{self, Sum};
-use crate::ip::{self, ICMP, ICMPV6, TCP};
+use crate::ip;
+use crate::protocol::{ICMP, ICMPV6, TCP};
 use crate::reader::Reader;
 use anabranch_units::SeqNumber;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
