@@ -78,10 +78,13 @@ impl Separator {
     fn of(lines: &[&str]) -> Self {
         let counts =
             |separator: &Separator| -> Vec<usize> { lines.iter().map(|line| separator.fields(line).len()).collect() };
+        // A tab at the beginning or at the end of a line stands beside an empty field, so tabs are no mere blanks.
+        let tabs = lines.iter().any(|line| line.starts_with('\t') || line.ends_with('\t'));
         let agree = |separator: &Separator| match counts(separator).split_first() {
+            _ if tabs && *separator == Separator::Blanks => false,
             Some((first, [])) => *first > 1,
             Some((first, [second, rest @ ..])) => {
-                *second > 1 && (first == second || first + 1 == *second) && rest.iter().all(|count| count == second)
+                *first > 1 && (first == second || first + 1 == *second) && rest.iter().all(|count| count == second)
             }
             None => false,
         };
@@ -412,6 +415,8 @@ mod tests {
             ("blanks", "\"t\" \"mbps\"\n\"1\" 0 20\n\"2\" 1 22\n"),
             ("none", "Rate (Mbit/s)\n1\n2\n"),
             ("none", "5\n6\n"),
+            ("semicolon", "t;mbps;note\n0;0,1;\n1;0,2\n2;0,3;x\n"),
+            ("tab", "\tt_s\tmbps\tnote\n0\t0\t1\t\n1\t1\t2\n"),
         ] {
             assert_eq!(separator(text), expected, "{text}");
         }
