@@ -481,6 +481,12 @@ class DirectionSpec(TypedDict):
     """The share of packets that arrive twice."""
     mtu: NotRequired[int | SizeText]
     """The largest IP packet, in bytes; 1500 is Ethernet's."""
+    too_big: NotRequired[Literal["known", "reported", "silent"]]
+    """What happens to larger packets: `known`, as where absent (there are none, because the endpoints know the
+    `mtu`), `reported` (dropped, and the sender gets a report, as by ICMP) or `silent` (dropped: a black hole).
+    With the latter two the endpoints begin with 1500 bytes, or with the least `mtu` of the path's links that
+    are `known`, and look for what passes.
+    """
     overhead: NotRequired[int | SizeText]
     """Bytes per packet that the rate counts in addition to the IP packet: none on a tunnel device, 14 B on
     Ethernet.
@@ -516,6 +522,12 @@ class Link(TypedDict):
     """The share of packets that arrive twice."""
     mtu: NotRequired[int | SizeText]
     """The largest IP packet, in bytes; 1500 is Ethernet's."""
+    too_big: NotRequired[Literal["known", "reported", "silent"]]
+    """What happens to larger packets: `known`, as where absent (there are none, because the endpoints know the
+    `mtu`), `reported` (dropped, and the sender gets a report, as by ICMP) or `silent` (dropped: a black hole).
+    With the latter two the endpoints begin with 1500 bytes, or with the least `mtu` of the path's links that
+    are `known`, and look for what passes.
+    """
     overhead: NotRequired[int | SizeText]
     """Bytes per packet that the rate counts in addition to the IP packet: none on a tunnel device, 14 B on
     Ethernet.
@@ -761,6 +773,12 @@ class Event(TypedDict):
     """The share of packets that arrive twice."""
     mtu: NotRequired[int | SizeText]
     """The largest IP packet, in bytes; 1500 is Ethernet's."""
+    too_big: NotRequired[Literal["known", "reported", "silent"]]
+    """What happens to larger packets: `known`, as where absent (there are none, because the endpoints know the
+    `mtu`), `reported` (dropped, and the sender gets a report, as by ICMP) or `silent` (dropped: a black hole).
+    With the latter two the endpoints begin with 1500 bytes, or with the least `mtu` of the path's links that
+    are `known`, and look for what passes.
+    """
     overhead: NotRequired[int | SizeText]
     """Bytes per packet that the rate counts in addition to the IP packet: none on a tunnel device, 14 B on
     Ethernet.
