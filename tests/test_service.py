@@ -276,6 +276,52 @@ def test_a_reload_keeps_connections_and_changes_what_new_ones_get(site: Path) ->
             service.end()
 
 
+# Each of these is in the file when the signal to read it comes, and a part of the message.
+_USELESS = [
+    ("max-connections = 99999999999999999999\n", "`max-connections` is 99999999999999999999; expected at"),
+    ("max-connections = " + "9" * 5000 + "\n", "serve.toml"),
+    ("memory = 1e15\n", "`memory` is 1e+15; expected at"),
+    ("send-memory = inf\n", "`send-memory` is inf; expected at"),
+    ("idle-time = nan\n", "`idle-time` is nan; expected at"),
+    ("grace = 1e300\n", "`grace` is 1e+300; expected at"),
+    ('metrics = "127.0.0.1"\n', "is no ADDRESS:PORT"),
+    ('state = "a\\u0000b"\n', "`state` has a zero character"),
+    (f'access-log = "{"x" * 100_000}"\n', "the options take 100"),
+    ("[[[\n", "serve.toml:"),
+    (None, "is a FIFO; expected a regular file"),
+]
+
+
+def test_no_configuration_ends_a_server_that_reads_it(site: Path) -> None:
+    with network(True, site) as (machine, client):
+        service = Service(machine, site)
+        try:
+            after = service.wait_for("serving ")
+            child, file = service.child(), site / "serve.toml"
+            for text, message in _USELESS:
+                file.unlink()
+                if text is None:
+                    os.mkfifo(file)
+                else:
+                    kept = [line for line in CONFIGURATION.splitlines() if line.split()[0] != text.split()[0]]
+                    file.write_text("\n".join(kept) + "\n" + text, "utf-8")
+                os.kill(service.pid, signal.SIGHUP)
+                after = service.wait_for("the server goes on as before", after)
+                assert message in service.output.decode().splitlines()[after - 1]
+            assert service.child() == child
+            # Options that only another process can have, and with which none can serve: those of before are used again.
+            file.unlink()
+            file.write_text(CONFIGURATION.replace("127.0.0.1:9100", "192.0.2.77:9100"), "utf-8")
+            os.kill(service.pid, signal.SIGHUP)
+            after = service.wait_for("the former options are used again", after)
+            service.wait_for("serving ", after)
+            client.run(FETCH.format("--fail", "got"), site)
+            assert (site / "got").read_bytes() == (site / "videos" / "film.mp4").read_bytes()
+            assert "Traceback" not in service.output.decode()
+        finally:
+            service.end()
+
+
 @pytest.mark.slow
 def test_systemd_gets_its_messages_and_signs_of_life(site: Path) -> None:
     with manager(site) as (path, received), network(True, site) as (machine, _):

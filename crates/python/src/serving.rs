@@ -158,7 +158,8 @@ pub fn check_serving(py: Python<'_>, options: Option<Bound<'_, PyDict>>) -> PyRe
 
 fn read(py: Python<'_>, options: Option<Bound<'_, PyDict>>, service: &Arc<Service>) -> PyResult<Options> {
     let options = options.ok_or_else(|| InputError::new_err("a server needs options"))?;
-    let options = options.extract::<ServingOptions>()?;
+    // Whatever does not fit its type is wrong input, and never the end of a server that reads its options again.
+    let options = options.extract::<ServingOptions>().map_err(|error| not_an_option(py, &error))?;
     let modules = options.modules.clone();
     let mut read = options.read()?;
     let mut choices = [
@@ -318,6 +319,12 @@ fn content_of(root: Option<PathBuf>, origin: Option<String>) -> PyResult<Content
 
 fn log_format(json: bool) -> LogFormat {
     if json { LogFormat::Json } else { LogFormat::Combined }
+}
+
+/// Which option is of the wrong type or size, from the error of its extraction.
+fn not_an_option(py: Python<'_>, error: &PyErr) -> PyErr {
+    let why = error.cause(py).map_or_else(String::new, |cause| format!(": {}", cause.value(py)));
+    InputError::new_err(format!("{}{why}", error.value(py)))
 }
 
 fn ended() -> PyErr {

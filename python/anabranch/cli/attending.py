@@ -106,12 +106,19 @@ class _Server:
         try:
             self._serving.reload(**new)
         except (InputError, OSError) as error:
-            say_error(f"{error}; the server goes on as before")
-            self._channel.send(ready="the new options were refused")
+            self._refuse(str(error))
+            return
+        except BaseException as error:
+            # What nobody foresaw, a fault of the compiled part included, must not end running downloads.
+            self._refuse(f"{type(error).__name__}: {error}")
             return
         self._options = new
         say(f"options read again: serving {self.what}")
         self._channel.send(ready=f"serving {self.what}")
+
+    def _refuse(self, why: str) -> None:
+        say_error(f"{why}; the server goes on as before")
+        self._channel.send(ready="the new options were refused")
 
 
 def _watch(serving: _core.Serving, server: _Server) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+from anabranch import InputError
 from anabranch.experiments.document import Document
 from anabranch.experiments.document import read as read_document
 
@@ -68,16 +69,45 @@ def _value(document: Document, key: str, value: Any, option: Option) -> Any:
     if option.kind in (int, float):
         return _number(document, key, value, option)
     text = document.typed((key,), value, str, "a text")
+    if "\0" in text:
+        # The kernel's names end there.
+        raise document.mistake((key,), f"`{key}` has a zero character; expected a text without")
     if issubclass(option.kind, Path):
         return Path(text) if text == "-" else document.path.absolute().parent / text
     return text
 
 
+def check_numbers(values: Mapping[str, Any], options: Mapping[str, Option]) -> None:
+    """Checks what was typed: the command line's own check lets pass what is no number ("nan").
+
+    Raises:
+        InputError: A number is outside its bounds.
+    """
+    for name, option in options.items():
+        value = values.get(option.parameter)
+        if option.kind in (int, float) and (problem := _out_of_bounds(value, option)) is not None:
+            raise InputError(f"--{name}: {problem}")
+
+
 def _number(document: Document, key: str, value: Any, option: Option) -> float:
-    if option.kind is float and type(value) is int:
-        value = float(value)
-    number: float = document.typed((key,), value, option.kind, "a whole number" if option.kind is int else "a number")
-    if not (option.least or 0.0) <= number <= (option.most if option.most is not None else float("inf")):
-        most = "" if option.most is None else f" and at most {option.most:g}"
-        raise document.mistake((key,), f"`{key}` is {number:g}; expected at least {option.least or 0:g}{most}")
+    whole = option.kind is int or type(value) is int
+    document.typed((key,), value, int if whole else float, "a whole number" if option.kind is int else "a number")
+    if (problem := _out_of_bounds(value, option)) is not None:
+        raise document.mistake((key,), f"`{key}` is {problem}")
+    # What is inside of bounds fits: a whole number in a file has as many digits as its author likes.
+    number: float = option.kind(value)
     return number
+
+
+def _out_of_bounds(number: Any, option: Option) -> str | None:
+    least, most = option.least or 0, option.most
+    # Comparisons of "nan" are false. They are exact between whole numbers and others.
+    if least <= number <= (float("inf") if most is None else most) and number != float("inf"):
+        return None
+    shown = str(number) if type(number) is int else f"{number:.12g}"
+    shown = shown if len(shown) <= _MOST_SHOWN else f"{shown[:_MOST_SHOWN]}..."
+    return f"{shown}; expected at least {least:.12g}" + ("" if most is None else f" and at most {most:.12g}")
+
+
+# Characters of a number in a message.
+_MOST_SHOWN = 24

@@ -46,8 +46,22 @@ def _names(kind: str) -> Any:
     return typer.Option(metavar="NAME", rich_help_panel=_HOW, help=text)
 
 
-def _limit(text: str, *, least: float = 1, unit: str | None = None) -> Any:
-    return typer.Option(min=least, metavar=unit, rich_help_panel=_LIMITS, help=text)
+# Bounds that no sensible server reaches, so that more is a mistake: a million connections, a tebibyte, a year.
+_MOST_CONNECTIONS = 1 << 20
+_MOST_MIB = 1 << 20
+_MOST_S = 366 * 86_400
+
+
+def _count(text: str) -> Any:
+    return typer.Option(min=1, max=_MOST_CONNECTIONS, rich_help_panel=_LIMITS, help=text)
+
+
+def _memory(text: str, *, least: float = 0) -> Any:
+    return typer.Option(min=least, max=_MOST_MIB, metavar="MIB", rich_help_panel=_LIMITS, help=text)
+
+
+def _time(text: str) -> Any:
+    return typer.Option(min=1, max=_MOST_S, metavar="SECONDS", rich_help_panel=_LIMITS, help=text)
 
 
 _SERVICE = "Service"
@@ -120,16 +134,17 @@ _Mtu = Annotated[int, typer.Option(min=576, max=65535, help="The MTU of the devi
 _Scheduler = Annotated[str, _names("schedulers")]
 _CongestionControl = Annotated[str, _names("congestion-controls")]
 _PathPolicy = Annotated[str, _names("path-policies")]
-_MaxConnections = Annotated[int, _limit("Open connections; beyond, SYNs are not answered.")]
-_MaxPerAddress = Annotated[int, _limit("Open connections of one IPv4 address, or one IPv6 network of 64 bits.")]
-_MaxHalfOpen = Annotated[int, _limit("Handshakes under way; beyond, the oldest gives way.")]
-_Memory = Annotated[float, _limit("What one connection may hold, both ways.", least=0.1, unit="MIB")]
-_SendMemory = Annotated[float, _limit("What all connections together may hold unacknowledged.", least=0, unit="MIB")]
-_ReceiveMemory = Annotated[float, _limit("Room that all receive buffers together may have.", least=0, unit="MIB")]
-_IdleTime = Annotated[float, _limit("A client that sends nothing for so long is dropped.", unit="SECONDS")]
-_SendTimeout = Annotated[float, _limit("A client that takes none of its data for so long is dropped.", unit="SECONDS")]
+_MaxConnections = Annotated[int, _count("Open connections; beyond, SYNs are not answered.")]
+_MaxPerAddress = Annotated[int, _count("Open connections of one IPv4 address, or one IPv6 network of 64 bits.")]
+_MaxHalfOpen = Annotated[int, _count("Handshakes under way; beyond, the oldest gives way.")]
+_Memory = Annotated[float, _memory("What one connection may hold, both ways.", least=0.1)]
+_SendMemory = Annotated[float, _memory("What all connections together may hold unacknowledged.")]
+_ReceiveMemory = Annotated[float, _memory("Room that all receive buffers together may have.")]
+_IdleTime = Annotated[float, _time("A client that sends nothing for so long is dropped.")]
+_SendTimeout = Annotated[float, _time("A client that takes none of its data for so long is dropped.")]
 _Grace = Annotated[
-    float, typer.Option(min=0, metavar="SECONDS", help="How long downloads may go on after the first Ctrl-C.")
+    float,
+    typer.Option(min=0, max=_MOST_S, metavar="SECONDS", help="How long downloads may go on after the first Ctrl-C."),
 ]
 _Metrics = Annotated[
     str | None, typer.Option(metavar="ADDRESS:PORT", help="Show metrics to Prometheus there, at /metrics.")
@@ -282,6 +297,7 @@ def _options(values: Mapping[str, Any]) -> Options:
     Raises:
         InputError: An option is missing or wrong.
     """
+    configuration.check_numbers(values, configuration.options_of(serve, excluded=_OF_CALLS))
     root, origin = values["root"], values["origin"]
     if (root is None) == (origin is None):
         raise InputError("one of --root DIR and --origin HOST:PORT is needed")

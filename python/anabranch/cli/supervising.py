@@ -40,7 +40,7 @@ _HANG_S = 15.0
 # A child that ends again so soon is started after a pause, which doubles each time, from the first to the longest.
 _SOON_S = 5.0
 _PAUSES_S = (0.1, 5.0)
-# Orders and signs of life are short; the new options are the longest.
+# Orders and signs of life are short; the new options are the longest. The receiver takes as much at a time.
 _MESSAGE_BYTES = 1 << 16
 # What cannot change in a running child.
 FIXED = ("listen", "port", "mtu", "metrics", "state", "capture")
@@ -53,9 +53,16 @@ class Channel:
         self.end = end
 
     def send(self, **message: Any) -> None:
-        """Sends a message; nobody may be there any more, or it may hang."""
+        """Sends a message; nobody may be there any more, or it may hang.
+
+        Raises:
+            InputError: The message is too long.
+        """
+        packet = json.dumps(message, default=os.fspath).encode()
+        if len(packet) > _MESSAGE_BYTES:
+            raise InputError(f"the options take {len(packet)} bytes; expected at most {_MESSAGE_BYTES}")
         with contextlib.suppress(OSError):
-            self.end.send(json.dumps(message, default=os.fspath).encode(), socket.MSG_DONTWAIT)
+            self.end.send(packet, socket.MSG_DONTWAIT)
 
     def receive(self) -> list[dict[str, Any]] | None:
         """The messages that have come; `None` once the other end is closed."""
@@ -121,6 +128,8 @@ class Supervisor:
         # What signals have ordered and nobody has done yet.
         self._stops = self._hangups = 0
         self._stopping = self._replacing = False
+        # With what the child before was served that was replaced, until its successor serves.
+        self._former: tuple[Options, _core.Devices] | None = None
         # Whether a child has ever served, and the pause before the next one.
         self._served = False
         self._pause_s = 0.0
@@ -186,27 +195,40 @@ class Supervisor:
             self._reload(child)
 
     def _reload(self, child: Child) -> None:
-        """Reads the options again. A mistake in them, or a device that is not there, changes nothing."""
+        """Reads the options again. Whatever fails in that changes nothing."""
         self._notifier.reloading()
         try:
-            options = self._reread()
-            # The child gives signs of life meanwhile.
-            check_serving(options, lambda: self._listen(child) and not self._stops)
-            changed = [name for name in FIXED if options[name] != child.options[name]]
-            devices = self._opened().changed(options["listen"])
+            self._renew(child)
         except (InputError, OSError) as error:
-            say_error(f"{error}; the server goes on as before")
-            self._notifier.ready("the new options were refused")
-            return
-        self._options, self._devices = options, devices
+            self._refuse(str(error))
+        except BaseException as error:
+            # What nobody foresaw, a fault of the compiled part included, must not end running downloads.
+            self._refuse(f"{type(error).__name__}: {error}")
+
+    def _refuse(self, why: str) -> None:
+        say_error(f"{why}; the server goes on as before")
+        self._notifier.ready("the new options were refused")
+
+    def _renew(self, child: Child) -> None:
+        """Goes on with the options as they are now."""
+        options = self._reread()
+        # The child gives signs of life meanwhile.
+        check_serving(options, lambda: self._listen(child) and not self._stops)
+        changed = [name for name in FIXED if options[name] != child.options[name]]
+        former = self._opened()
+        devices = former.changed(options["listen"])
         if changed:
             # Only another process can have these. New clients wait until running downloads are finished.
             say(f"{', '.join(changed)} changed: the server starts anew once downloads have finished")
-            self._replacing = True
-            child.channel.send(order="stop")
+            if not self._replacing:
+                # A second order to stop would break downloads off.
+                self._former = (child.options, former)
+                self._replacing = True
+                child.channel.send(order="stop")
         else:
-            child.options = options
             child.channel.send(order="reload", options=dict(options))
+            child.options = options
+        self._options, self._devices = options, devices
 
     def _listen(self, child: Child) -> bool:
         """Takes the child's reports; false once it has ended."""
@@ -216,6 +238,8 @@ class Supervisor:
             self._notifier.alive()
             if "ready" in message:
                 child.ready = self._served = True
+                if not self._replacing:
+                    self._former = None
                 self._notifier.ready(message["ready"])
             if "status" in message:
                 self._notifier.status(message["status"])
@@ -229,6 +253,11 @@ class Supervisor:
         if self._replacing and code == 0:
             self._replacing = False
             return None
+        if self._former is not None and not self._replacing and not child.ready and code > 0:
+            say_warning("the server cannot serve with the new options; the former options are used again")
+            (self._options, self._devices), self._former = self._former, None
+            return None
+        self._replacing = False
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         say_warning(f"the server {how}; its clients are reset, and it is started again")
         first, longest = _PAUSES_S

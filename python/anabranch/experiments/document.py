@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from anabranch import _core
 from anabranch.errors import InputError
+from anabranch.system import regular
 
 _T = TypeVar("_T")
 
@@ -29,7 +30,11 @@ class Document:
         self.path = path
         self.text = text
         self._lines = {tuple(way): line for way, line in reversed(_core.toml_lines(text, name=str(path)))}
-        self.data: dict[str, Any] = tomllib.loads(text)
+        try:
+            self.data: dict[str, Any] = tomllib.loads(text)
+        except (ValueError, RecursionError) as error:
+            # Python's reader has limits of its own, such as that of digits.
+            raise InputError(f"{path}: {error}") from error
 
     def line(self, way: Way) -> int | None:
         """The line of a key, or of the nearest table around it that is in the text."""
@@ -66,10 +71,10 @@ def read(path: Path, what: str = "a plan") -> Document:
     """Reads a file that should be `what`.
 
     Raises:
-        InputError: It is no TOML in UTF-8; the message has the line.
+        InputError: It is no regular file or no TOML in UTF-8; the message has the line.
     """
     try:
-        text = path.read_bytes().decode("utf-8").replace("\r\n", "\n")
+        text = regular.read(path, regular.MOST_TEXT).decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: this is no text in UTF-8; expected {what} in TOML") from error
     return Document(text, path)
