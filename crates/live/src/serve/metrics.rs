@@ -190,6 +190,7 @@ fn connections(page: &mut Page, status: &Status) {
         ("connections_unmade", "SYNs refused because an own algorithm could not be made.", counters.unmade),
         ("connections_failed", "Connections reset because an own algorithm failed.", counters.failed),
         ("connections_displaced", "Half-open connections that made room for newer ones.", counters.displaced),
+        ("connections_silent", "Connections without a request that made room for new ones.", counters.silent),
         ("connections_idle", "Connections aborted because nothing was heard of the client.", counters.idle),
         ("connections_stalled", "Connections aborted because the client took no data.", counters.stalled),
         ("packets_undecodable", "Packets that could not be understood.", counters.undecodable),

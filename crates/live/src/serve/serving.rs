@@ -9,12 +9,13 @@ use super::metrics::Shown;
 use super::room::{Budget, Room};
 use super::state::{self, Place, Writer};
 use super::status::{Board, Status};
-use super::stream::{self, Stream, StreamApplication};
-use super::{Listen, Options, ServeError};
+use super::stream::{self, Asking, Stream, StreamApplication};
+use super::{Content, Listen, Options, ServeError};
 use crate::{Counters, End, Finish, Opened, Server, Tap};
 use anabranch_units::Instant;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -33,6 +34,8 @@ pub struct Serving {
     versions: watch::Sender<Version>,
     wakes: Arc<Wakes>,
     budget: Arc<Budget>,
+    /// Whether new connections are for files, and not for an origin.
+    files: Arc<AtomicBool>,
     shown: Option<Arc<Shown>>,
     board: Arc<Board>,
     metrics: Option<SocketAddr>,
@@ -50,7 +53,7 @@ impl Serving {
         options.check()?;
         let board = Arc::<Board>::default();
         let meter = Meter::default();
-        let Prepared { driver, wakes, streams, budget } = prepare(&options, board.clone(), &meter)?;
+        let Prepared { driver, wakes, streams, budget, files } = prepare(&options, board.clone(), &meter)?;
         let listener = options.metrics.map(listen).transpose()?;
         let metrics = listener.as_ref().map(TcpListener::local_addr).transpose()?;
         let shown = listener.is_some().then(|| Arc::new(Shown::new(board.clone(), &options)));
@@ -66,7 +69,8 @@ impl Serving {
         };
         let thread = std::thread::Builder::new().name("anabranch-serve".into()).spawn(work)?;
         let options = Mutex::new(options);
-        Ok(Serving { options, stops, versions, wakes, budget, shown, board, metrics, under_way, thread: Some(thread) })
+        let thread = Some(thread);
+        Ok(Serving { options, stops, versions, wakes, budget, files, shown, board, metrics, under_way, thread })
     }
 
     /// Goes on with other options: new connections and requests use them, present ones end as they began. Opens the access
@@ -85,6 +89,7 @@ impl Serving {
         let log = options.access_log.as_ref().map(|log| open_log(log, present.as_ref())).transpose()?;
         self.wakes.reconfigure(options.config(), options.limits);
         self.budget.resize(options.send_memory, most_room(&options));
+        self.files.store(has_files(&options), Ordering::Relaxed);
         if let Some(shown) = &self.shown {
             shown.update(&options);
         }
@@ -179,6 +184,11 @@ struct Prepared {
     wakes: Arc<Wakes>,
     streams: mpsc::UnboundedReceiver<Stream>,
     budget: Arc<Budget>,
+    files: Arc<AtomicBool>,
+}
+
+fn has_files(options: &Options) -> bool {
+    matches!(options.content, Content::Root(_))
 }
 
 /// The most that one connection may hold written and not acknowledged.
@@ -194,9 +204,12 @@ fn prepare(options: &Options, board: Arc<Board>, meter: &Meter) -> Result<Prepar
     let budget = Budget::new(options.send_memory, most_room(options));
     let (for_rooms, of_all) = (meter.clone(), budget.clone());
     let (ready, paths) = (wakes.ready.clone(), options.listen.len());
+    let files = Arc::new(AtomicBool::new(has_files(options)));
+    let for_files = files.clone();
     let open = move |opened| {
         let room = Room::new(of_all.clone(), for_rooms.clone());
-        let (application, stream) = stream::pair(opened, room, paths, &ready);
+        let asking = if for_files.load(Ordering::Relaxed) { Asking::WithRequest } else { Asking::WithAnything };
+        let (application, stream) = stream::pair(opened, asking, room, paths, &ready);
         // Without a receiver the stream is dropped, which aborts the connection.
         let _ = sender.send(stream);
         application
@@ -215,7 +228,7 @@ fn prepare(options: &Options, board: Arc<Board>, meter: &Meter) -> Result<Prepar
     let finish = if options.offload && tap.is_none() { Finish::Kernel } else { Finish::Here };
     let meter = meter.clone();
     let driver = Driver { ports, server, finish, tap, board, meter, state, state_due: None, linger_until: None };
-    Ok(Prepared { driver, wakes, streams, budget })
+    Ok(Prepared { driver, wakes, streams, budget, files })
 }
 
 /// Resets what an earlier server left open, and begins a list of this one's subflows.

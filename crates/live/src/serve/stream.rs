@@ -21,7 +21,20 @@ pub(super) type ReadyConnections = Ready<ConnectionId, LoopBell>;
 
 /// The side of the loop.
 #[derive(Debug)]
-pub(super) struct StreamApplication(LoopEnd<ConnectionId, LoopBell, Room>, Arc<Ledger>);
+pub(super) struct StreamApplication {
+    end: LoopEnd<ConnectionId, LoopBell, Room>,
+    ledger: Arc<Ledger>,
+    asking: Asking,
+}
+
+/// When a client has asked for something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asking {
+    /// With a whole request of HTTP: once a response has begun. Those who send it a byte at a time have not.
+    WithRequest,
+    /// With any byte in either direction, of whatever protocol an origin speaks.
+    WithAnything,
+}
 
 /// The byte stream of a connection. Reading ends with the peer's stream; writing waits while more than the limit is
 /// unacknowledged; shutting down ends this side's stream. Dropping it before that aborts the connection.
@@ -36,13 +49,14 @@ pub struct Stream {
 /// Both sides of a connection's stream, which holds up to `room` unacknowledged bytes and may have so many paths.
 pub(super) fn pair(
     opened: Opened,
+    asking: Asking,
     room: Room,
     paths: usize,
     ready: &Arc<ReadyConnections>,
 ) -> (StreamApplication, Stream) {
     let ledger = Ledger::new(paths);
     let (for_loop, end) = channel::channel(opened.id, READ_ROOM, room, ready);
-    let application = StreamApplication(for_loop, ledger.clone());
+    let application = StreamApplication { end: for_loop, ledger: ledger.clone(), asking };
     (application, Stream { end, local: opened.local, remote: opened.remote, ledger })
 }
 
@@ -66,34 +80,38 @@ impl Allowance for Room {
 
 impl Application for StreamApplication {
     fn wants(&self) -> u64 {
-        self.0.begin()
+        self.end.begin()
     }
 
     fn receive(&mut self, bytes: &[u8]) {
-        self.0.pass(bytes);
+        self.end.pass(bytes);
     }
 
     fn poll(&mut self, progress: Progress) -> Reply {
         let Progress { acked, unread, ended, closed, subflows, .. } = progress;
-        self.1.progress(acked, subflows);
-        let request = self.0.poll(Report { acked, unread, ended, closed });
+        self.ledger.progress(acked, subflows);
+        let request = self.end.poll(Report { acked, unread, ended, closed });
         let abort = request.abandoned && !request.finished;
         Reply { bytes: request.written, finish: request.finished, abort, leave: request.abandoned, ..Reply::default() }
     }
 
+    fn has_request(&self, received: u64, written: u64) -> bool {
+        written > 0 || (self.asking == Asking::WithAnything && received > 0)
+    }
+
     fn note_sent(&mut self, position: usize, bytes: u32, again: bool) {
-        self.1.count(position, bytes, again);
+        self.ledger.count(position, bytes, again);
     }
 
     fn fill(&self, offset: u64, buffer: &mut [u8]) {
-        self.0.fill(offset, buffer);
+        self.end.fill(offset, buffer);
     }
 }
 
 impl Drop for StreamApplication {
     fn drop(&mut self) {
         // Nothing is acknowledged any more.
-        self.1.close();
+        self.ledger.close();
     }
 }
 

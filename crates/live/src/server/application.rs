@@ -72,6 +72,12 @@ pub trait Application {
     /// them may be requested again until the peer has acknowledged them.
     fn fill(&self, offset: u64, buffer: &mut [u8]);
 
+    /// Whether the client has asked for something, given the bytes that have come from it and those of the send stream. While the
+    /// server is full, a connection whose client has not gives way to a new one. By default any byte is a request, or an answer.
+    fn has_request(&self, received: u64, written: u64) -> bool {
+        received > 0 || written > 0
+    }
+
     /// A segment with payload was sent on the path at this position of the configuration; `again`: its first byte was
     /// sent on the subflow before. Nobody cares by default.
     fn note_sent(&mut self, _position: usize, _bytes: u32, _again: bool) {}
@@ -98,6 +104,10 @@ impl<A: Application + ?Sized> Application for Box<A> {
 
     fn fill(&self, offset: u64, buffer: &mut [u8]) {
         (**self).fill(offset, buffer);
+    }
+
+    fn has_request(&self, received: u64, written: u64) -> bool {
+        (**self).has_request(received, written)
     }
 
     fn note_sent(&mut self, position: usize, bytes: u32, again: bool) {

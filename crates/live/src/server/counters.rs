@@ -18,6 +18,8 @@ pub struct Counters {
     pub failed: u64,
     /// Half-open connections that made room for newer ones.
     pub displaced: u64,
+    /// Connections that were aborted for new ones while the server was full, because no request had come on them.
+    pub silent: u64,
     /// Connections aborted because no packet of the client arrived for too long.
     pub idle: u64,
     /// Connections aborted because the client acknowledged no data for too long.

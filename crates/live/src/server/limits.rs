@@ -6,8 +6,8 @@ use anabranch_units::{Bytes, Duration};
 /// Limits that hold for any input. The defaults let a machine with 1 GiB to spare withstand a flood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections with a completed handshake; at this number, SYNs are not answered, and clients try again.
-    /// Default: 1024.
+    /// Connections with a completed handshake. At this number a new one takes the place of the oldest whose client has not asked for
+    /// anything; if there is none, SYNs are not answered, and clients try again. Default: 1024.
     pub connections: usize,
     /// Of these, connections of one client: of an IPv4 address, or of an IPv6 network of 64 bits. Default: 256.
     pub per_address: usize,

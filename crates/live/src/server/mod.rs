@@ -82,6 +82,8 @@ pub struct Server<F, A> {
     next_serial: u64,
     /// Connections with a handshake in progress, oldest first, by their serial number.
     half_open: BTreeMap<u64, usize>,
+    /// Connections whose client has not asked for anything yet, likewise.
+    silent: BTreeMap<u64, usize>,
     flows: HashMap<Flow, usize>,
     tokens: HashMap<u32, usize>,
     timers: BTreeSet<(Instant, usize)>,
@@ -146,6 +148,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
             free: Vec::new(),
             next_serial: 0,
             half_open: BTreeMap::new(),
+            silent: BTreeMap::new(),
             flows: HashMap::new(),
             tokens: HashMap::new(),
             timers: BTreeSet::new(),
@@ -278,9 +281,8 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     /// Polls the application of a connection again. Has no effect on a connection that has ended.
     pub fn wake(&mut self, now: Instant, id: ConnectionId) {
         let slot = self.slots.get_mut(id.index).and_then(Option::as_mut);
-        if let Some(slot) = slot.filter(|slot| slot.serial == id.serial) {
-            slot.poll_application(now, &mut self.receive_pool);
-            self.touch(id.index);
+        if slot.is_some_and(|slot| slot.serial == id.serial) {
+            self.poll(now, id.index);
         }
     }
 
@@ -322,7 +324,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     /// Accepts or refuses a new connection. One whose parts cannot be made is refused with RST: trying again would not help.
     fn accept(&mut self, now: Instant, flow: Flow, segment: &Segment) {
         self.orphans.forget(flow);
-        let full = self.established() >= self.limits.connections;
+        let full = self.established() >= self.limits.connections && self.silent.is_empty();
         if !self.accepting || full || self.clients.is_full(flow.remote.0, self.limits.per_address) {
             self.counters.refused += 1;
             return;
@@ -376,20 +378,28 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         if slot.application.is_none() && slot.connection.is_established() && !slot.connection.is_closed() {
             self.open_slot(now, index);
         }
-        if let Some(slot) = &mut self.slots[index] {
-            slot.poll_application(now, &mut self.receive_pool);
+        self.poll(now, index);
+    }
+
+    /// Polls the application of a connection, and notes whether its client has asked for something.
+    fn poll(&mut self, now: Instant, index: usize) {
+        let Some(slot) = &mut self.slots[index] else { return };
+        slot.poll_application(now, &mut self.receive_pool);
+        if !self.silent.is_empty() && slot.has_request() {
+            self.silent.remove(&slot.serial);
         }
         self.touch(index);
     }
 
     /// The handshake of a connection is complete: gives it its application, or aborts it if others completed theirs
-    /// since its SYN and the limit is reached.
+    /// since its SYN and the limit is reached. Who only completes handshakes keeps nobody out: the oldest connection without a
+    /// request gives way. It does so now and not at the SYN, whose address may be forged.
     fn open_slot(&mut self, now: Instant, index: usize) {
         let others = self.established();
         let Some(slot) = &mut self.slots[index] else { return };
         self.half_open.remove(&slot.serial);
         let Flow { local, remote, .. } = slot.flows[0].flow;
-        let full = others >= self.limits.connections;
+        let full = others >= self.limits.connections && self.silent.is_empty();
         if full || self.clients.is_full(remote.0, self.limits.per_address) {
             self.counters.refused += 1;
             return slot.connection.abort(now);
@@ -399,6 +409,21 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         let id = ConnectionId { index, serial: slot.serial };
         let opened = Opened { id, local: socket_address(local), remote: socket_address(remote) };
         slot.application = Some((self.open)(opened));
+        let serial = slot.serial;
+        if others >= self.limits.connections {
+            self.displace_silent(now);
+        }
+        self.silent.insert(serial, index);
+    }
+
+    /// Aborts the oldest connection without a request.
+    fn displace_silent(&mut self, now: Instant) {
+        let Some((_, index)) = self.silent.pop_first() else { return };
+        let Some(slot) = &mut self.slots[index] else { return };
+        self.counters.silent += 1;
+        slot.connection.abort(now);
+        slot.poll_application(now, &mut self.receive_pool);
+        self.touch(index);
     }
 
     /// Notes that a connection may have segments to send and another timeout.
@@ -455,6 +480,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
             self.clients.leave(slot.flows[0].flow.remote.0);
         }
         self.half_open.remove(&slot.serial);
+        self.silent.remove(&slot.serial);
         self.tokens.remove(&slot.connection.token());
         for record in &slot.flows {
             self.flows.remove(&record.flow);

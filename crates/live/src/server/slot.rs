@@ -71,6 +71,8 @@ pub(super) struct Slot<A> {
     pub(super) room: u64,
     /// Its subflows, open and closed ones; the first is the initial one.
     pub(super) flows: Vec<FlowRecord>,
+    /// Bytes that the application has received.
+    heard: u64,
     /// Bytes announced by the application.
     written: u64,
     /// Acknowledged bytes, and the time of the last acknowledgment or of the first unacknowledged byte.
@@ -112,6 +114,7 @@ impl<A: Application> Slot<A> {
             received: ReceiveBuffer::default(),
             room: 0,
             flows: vec![FlowRecord::new(flow)],
+            heard: 0,
             written: 0,
             taken: (0, now),
             finished: false,
@@ -170,9 +173,10 @@ impl<A: Application> Slot<A> {
 
     /// Passes received bytes to the application, and its requests to the endpoint.
     pub(super) fn poll_application(&mut self, now: Instant, pool: &mut ReceivePool) {
-        let Slot { connection, application: Some(application), received, room, .. } = self else { return };
+        let Slot { connection, application: Some(application), received, room, heard, .. } = self else { return };
         connection.freeze_receive_buffer(pool.is_full());
         let len = connection.read(now, application.wants());
+        *heard += len;
         pool.change(room, connection.receive_room());
         received.consume(len as usize, |bytes| application.receive(bytes));
         let closed = connection.is_closed();
@@ -215,6 +219,11 @@ impl<A: Application> Slot<A> {
         if let Some(application) = &mut self.application {
             application.observe(self.connection.log());
         }
+    }
+
+    /// Whether its client has asked for something.
+    pub(super) fn has_request(&self) -> bool {
+        self.application.as_ref().is_some_and(|application| application.has_request(self.heard, self.written))
     }
 
     /// Whether the application has received everything.

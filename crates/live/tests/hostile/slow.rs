@@ -7,6 +7,7 @@ use crate::{EVIL, LEN, disturb, heap, wait};
 use anabranch_live::{Limits, Opened};
 use anabranch_segment::{Flags, Segment};
 use anabranch_units::Duration;
+use std::net::{IpAddr, Ipv4Addr};
 
 #[test]
 fn a_window_that_stays_closed() {
@@ -78,4 +79,44 @@ fn those_who_ask_and_never_read_lose_their_place() {
     assert!(taken > 2000, "{taken}");
     assert_eq!(world.server.counters().stalled, u64::from(ROGUES) - 1);
     assert_eq!(world.server.connections().count(), 1, "who takes something may stay");
+}
+
+#[test]
+fn those_who_never_ask_keep_nobody_out() {
+    let limits = Limits::default();
+    let mut world = world(limits, LEN);
+    let addresses = [1, 2, 3, 4].map(|last| IpAddr::V4(Ipv4Addr::new(10, 66, 0, last)));
+    let mut ports = 1..;
+    let mut connect = |world: &mut World<_>, address| Rogue::connect(world, address, ports.next().expect("a port"));
+    // The first of each address asks, the others only complete their handshakes: the server is full.
+    let places: Vec<_> = (0..limits.connections).map(|i| addresses[i % addresses.len()]).collect();
+    let rogues: Vec<_> = places.iter().map(|address| connect(&mut world, *address)).collect();
+    rogues[..addresses.len()].iter().for_each(|rogue| rogue.ask(&mut world));
+    assert_eq!(world.server.gauges().open as usize, limits.connections);
+    disturb(&mut world, |_| {});
+    let counters = world.server.counters();
+    assert_eq!((counters.silent, counters.refused), (1, 0), "{counters:?}");
+    // The oldest silent one got RST; those before it had asked.
+    let reset = |world: &mut World<_>, rogue: &Rogue| {
+        world.emitted(rogue.address, rogue.port).iter().any(|segment| segment.flags.contains(Flags::RST))
+    };
+    let ended: Vec<_> = (0..rogues.len()).filter(|i| reset(&mut world, &rogues[*i])).collect();
+    assert_eq!(ended, [addresses.len()]);
+    // A forged SYN takes nobody's place.
+    world.forge(crate::PATH, EVIL, &crate::rogue::syn(60_000));
+    assert_eq!(world.server.counters().silent, 1);
+}
+
+#[test]
+fn a_server_full_of_requests_answers_no_syn() {
+    const PLACES: u16 = 8;
+    let limits = Limits { connections: usize::from(PLACES), ..Limits::default() };
+    let mut world = world(limits, LEN);
+    for port in 1..=PLACES {
+        Rogue::connect(&mut world, EVIL, port).ask(&mut world);
+    }
+    world.to_attackers.clear();
+    world.forge(crate::PATH, EVIL, &crate::rogue::syn(100));
+    let counters = world.server.counters();
+    assert_eq!((counters.silent, counters.refused), (0, 1), "{counters:?}");
 }
