@@ -3,12 +3,15 @@
     sudo .venv/bin/python scripts/soak.py [--minutes 45] [--seed 1] [--samples FILE] [--large-packets]
 
 One server has files, the other one passes TLS on to nginx. Players, downloads, uploads, clients that never read,
-clients that break off, half-sent requests, SYN floods and garbage come over two paths of 40 Mb/s, over Multipath TCP
-and TCP. The links carry packets of the MTU, as those between machines do. With `--large-packets` they pass what the
-servers and the kernel send as one packet for an interface to cut up, as interfaces within one machine do. At the end:
+clients that break off, half-sent requests, connections without any, SYN floods and garbage come over two paths of
+40 Mb/s, over Multipath TCP and TCP. Now and then a server is given a configuration that it must refuse, and its device
+of the second path is deleted and made again. The links carry packets of the MTU, as those between machines do. With
+`--large-packets` they pass what the servers and the kernel send as one packet for an interface to cut up, as interfaces
+within one machine do. At the end:
 
 - every finished transfer was intact;
 - the servers' resident memory is within 20 % of that after ten minutes (medians of ten minutes);
+- both servers are the processes that they were;
 - once the clients are gone, no connection, buffer or descriptor is left, and no network namespace.
 
 The exit code is 1 if something of that does not hold. It needs root, and what `scripts/setup-live.sh` installs.
@@ -198,7 +201,8 @@ MUST_VANISH = (
 
 def start(machine: Namespace, name: str, port: int, options: Sequence[object], directory: Path) -> Server:
     """A server that runs."""
-    program = (sys.executable, "-m", "anabranch", "serve", "--metrics", f"127.0.0.1:{port}")
+    program = (sys.executable, "-m", "anabranch", "serve", "--metrics", f"127.0.0.1:{port}", "--config", f"{name}.toml")
+    (directory / f"{name}.toml").touch()
     log = (directory / f"{name}.log").open("w", encoding="utf-8")
     process = subprocess.Popen(machine.command(*program, *options), stderr=log, text=True, cwd=directory)
     server = Server(name, process, machine, port)
@@ -318,11 +322,42 @@ class Clients:
     def annoy(self, draws: random.Random, _name: str) -> None:
         """Clients that never read, half-sent requests, floods and garbage."""
         server = draws.choice((f"{FILES}:{FILES_PORT}", f"{PROXY}:{PROXY_PORT}"))
-        kind = draws.choice(("silent", "silent", "slow-head", "flood", "garbage"))
+        kind = draws.choice(("silent", "silent", "slow-head", "unasked", "flood", "garbage"))
         done = self._run(sys.executable, ANNOY, kind, server, draws.randrange(1 << 30))
         if done.returncode != 0:
             self._fault(f"{kind}: {done.stderr.decode()[-300:]}")
         self._count(kind)
+
+
+# Configurations that a server refuses, and goes on.
+MISTAKES = (
+    "max-connections = 99999999999999999999\n",
+    "memory = 1e15\n",
+    "send-memory = inf\n",
+    "idle-time = nan\n",
+    "[[[\n",
+    'access-log = "/nowhere/log"\n',
+)
+DISTURB_EVERY_S = 40.0
+# So long a device is gone.
+GONE_S = 4.0
+
+
+def disturb(servers: Sequence[Server], clients: Clients, directory: Path) -> None:
+    """What operators do to servers, until the clients are told to end."""
+    draws = random.Random(f"{clients.seed}/disturb")
+    while not clients.over.wait(DISTURB_EVERY_S):
+        for server, device, address, table in zip(servers, ("srv2", "prx2"), (FILES, PROXY), (202, 212), strict=True):
+            (directory / f"{server.name}.toml").write_text(draws.choice(MISTAKES), "utf-8")
+            server.process.send_signal(signal.SIGHUP)
+            server.machine.run(f"ip link del {device}")
+            clients.over.wait(GONE_S)
+            server.machine.run(
+                f"ip tuntap add dev {device} mode tun; ip link set {device} up mtu 1500\n"
+                f"sysctl -q -w net.ipv4.conf.{device}.rp_filter=0\n"
+                f"ip route add {address}/32 dev {device} table {table}"
+            )
+            (directory / f"{server.name}.toml").write_text("", "utf-8")
 
 
 @dataclass(frozen=True)
@@ -435,16 +470,19 @@ def soak(minutes: float, seed: int, file: Path, directory: Path, large_packets: 
                 start(machine, "files", 9101, ("--root", "files", "--port", FILES_PORT, *listen[0]), directory),
                 start(machine, "proxy", 9102, ("--origin", ORIGIN, "--port", PROXY_PORT, *listen[1]), directory),
             ]
-            return watch(servers, Clients(client, directory, seed), minutes * 60, file)
+            return watch(servers, Clients(client, directory, seed), minutes * 60, file, directory)
         finally:
             nginx.terminate()
             nginx.wait()
 
 
-def watch(servers: Sequence[Server], clients: Clients, seconds: float, file: Path) -> list[str]:
+def watch(servers: Sequence[Server], clients: Clients, seconds: float, file: Path, directory: Path) -> list[str]:
     """Lets the clients work; returns what did not hold."""
     before = {server.name: server.descriptors() for server in servers}
-    threads = clients.start()
+    began_with = {server.name: server.processes() for server in servers}
+    disturbing = threading.Thread(target=disturb, args=(servers, clients, directory))
+    disturbing.start()
+    threads = [disturbing, *clients.start()]
     try:
         samples = observe(servers, seconds, file)
     finally:
@@ -453,6 +491,7 @@ def watch(servers: Sequence[Server], clients: Clients, seconds: float, file: Pat
             thread.join()
     print(f"clients: {dict(sorted(clients.counts.items()))}")
     wrong = list(clients.faults)
+    wrong += [f"{server.name}: another process" for server in servers if server.processes() != began_with[server.name]]
     for server in servers:
         settled, end = growth(samples, server.name, seconds)
         grown = end / settled - 1

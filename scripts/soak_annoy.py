@@ -22,21 +22,22 @@ def main() -> None:
     kind, server, seed = sys.argv[1:]
     host, _, port = server.rpartition(":")
     draws = random.Random(int(seed))
-    if kind in ("silent", "slow-head"):
+    if kind in ("silent", "slow-head", "unasked"):
         hold((host, int(port)), kind, draws)
     else:
         send(host, int(port), kind, draws)
 
 
 def hold(server: tuple[str, int], kind: str, draws: random.Random) -> None:
-    """Connects, asks (a head without end, or one), reads nothing, and leaves after a while."""
+    """Connects, asks (a head without end, one, or nothing), reads nothing, and leaves after a while."""
     sockets = []
     for _ in range(CLIENTS):
         client = socket.socket(socket.AF_INET, socket.SOCK_STREAM, draws.choice((IPPROTO_MPTCP, 0)))
         client.settimeout(20)
         try:
             client.connect(server)
-            client.sendall(REQUEST if kind == "silent" else REQUEST[: draws.randrange(1, len(REQUEST))])
+            if kind != "unasked":
+                client.sendall(REQUEST if kind == "silent" else REQUEST[: draws.randrange(1, len(REQUEST))])
         except OSError:
             # A limit of the server's; that is what it is for.
             client.close()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,3 +76,14 @@ def test_the_table_has_a_row_for_each_ability(anabranch: Run) -> None:
     assert [row.split(maxsplit=1)[1] for row in rows] == [ability.purpose for ability in abilities.abilities()]
     assert "no   encode real video (content make)" in rows
     assert "       ffmpeg is missing: apt install ffmpeg" in lines
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_user_without_privilege_and_device_learns_that_serve_will_fail() -> None:
+    code = "from anabranch.live import abilities; print(abilities._serve())"
+    # Of no group either, and without capabilities.
+    command = ["setpriv", "--reuid", "65534", "--clear-groups", "--bounding-set", "-all", "--no-new-privs"]
+    done = subprocess.run([*command, sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    if "Permission denied" in done.stderr:
+        pytest.skip("another user cannot read this checkout")
+    assert "serve --setup --user NAME" in done.stdout or "may not open /dev/net/tun" in done.stdout, done

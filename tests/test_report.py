@@ -26,7 +26,7 @@ ASSETS = Path(report.__file__).parent / "assets"
 
 PLAN = """\
 schema = 1
-question = "Does ecf carry more than min-rtt, <b>and</b> is </script> only a text?"
+question = "Does ecf carry more than min-rtt, <b>and</b> is </script> or <!--<script> only a text?"
 scenario = "base.toml"
 seeds = 8
 metrics = ["path_switches"]
@@ -84,8 +84,11 @@ def test_the_page_has_findings_figures_sessions_and_provenance(copied: Path, ana
     # Two values of the round trip: differences and distributions for each, and the means over it.
     assert kinds == ["intervals", "intervals", "lines", "lines", "lines"]
     assert len(data["timelines"]) == len(data["sessions"]["commands"]) == 48
-    assert "is &lt;/script&gt; only a text?" in page
+    assert "is &lt;/script&gt; or &lt;!--&lt;script&gt; only a text?" in page
     assert page.count("</script>") == 6, "no text ends a script"
+    found = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)
+    assert found
+    assert "<" not in found[1], "none begins a comment in it, in which its end would not count"
 
 
 def test_a_report_is_the_same_to_the_last_byte(swept_store: Path) -> None:

@@ -77,6 +77,7 @@ def _facts(uptime: float, sent: tuple[int, int]) -> "_Facts":
         "paths": [
             {
                 "device": f"srv{number}",
+                "gone": False,
                 "sent_bytes": sent_bytes,
                 "received_bytes": 0,
                 "segments": 0,
@@ -108,6 +109,8 @@ def test_the_line_tells_clients_rates_queue_and_how() -> None:
     # Before the server's first report.
     first = attending.line({**before, "uptime": 0.0, "paths": []}, now, "x, y")
     assert "srv1 0.0 Mb/s" in first
+    gone = {**now, "paths": [{**now["paths"][0], "gone": True}, now["paths"][1]]}
+    assert attending.line(before, gone, "x, y").startswith("1 client, srv1 gone, srv2 1.0 Mb/s")  # type: ignore[arg-type]
     failed = attending.line(before, {**now, "unmade": 1, "failed": 2}, "my:Own, cubic")
     assert failed.endswith("in the send queue, 3 reset because of an own algorithm (my:Own, cubic)")
 

@@ -276,6 +276,28 @@ def test_a_reload_keeps_connections_and_changes_what_new_ones_get(site: Path) ->
             service.end()
 
 
+def test_a_deleted_device_ends_its_path_and_nothing_else(site: Path) -> None:
+    with network(True, site) as (machine, client):
+        service = Service(machine, site)
+        try:
+            after = service.wait_for("serving ")
+            child = service.child()
+            download = client.start("exec " + FETCH.format("--fail --limit-rate 4M", "got"), site)
+            wait_for(lambda: (site / "got").exists() and (site / "got").stat().st_size > FILM_LEN // 10)
+            machine.run("ip link del srv1", site)
+            after = service.wait_for("the device srv1 is gone", after)
+            _, complaints = download.communicate(timeout=TIMEOUT_S)
+            assert download.returncode == 0, complaints
+            assert (site / "got").read_bytes() == (site / "videos" / "film.mp4").read_bytes()
+            machine.run("anabranch serve --config serve.toml --setup", site)
+            service.wait_for("the device srv1 is back", after)
+            client.run(FETCH.format("--fail", "again"), site)
+            assert (site / "again").read_bytes() == (site / "videos" / "film.mp4").read_bytes()
+            assert service.child() == child
+        finally:
+            service.end()
+
+
 # Each of these is in the file when the signal to read it comes, and a part of the message.
 _USELESS = [
     ("max-connections = 99999999999999999999\n", "`max-connections` is 99999999999999999999; expected at"),

@@ -1038,6 +1038,7 @@ def kernel_use_paths(
 
 class _PathFacts(TypedDict):
     device: str
+    gone: bool
     sent_bytes: int
     received_bytes: int
     segments: int

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from anabranch import _core
 from anabranch.errors import InputError
 from anabranch.runs import warning
-from anabranch.system import outputs
+from anabranch.system import outputs, regular
 
 if TYPE_CHECKING:
     import polars as pl
@@ -150,7 +150,7 @@ def read(
     """
     path = Path(file)
     try:
-        content = path.read_bytes()
+        content = regular.read(path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
     known = read_as(

@@ -10,6 +10,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// `TUNSETIFF` of `linux/if_tun.h`: attaches a file to an interface by name.
 const TUNSETIFF: ioctl::Opcode = ioctl::opcode::write::<core::ffi::c_int>(b'T', 202);
+/// `TUNGETIFF`: tells the interface that a file is attached to.
+#[cfg(feature = "serve")]
+const TUNGETIFF: ioctl::Opcode = ioctl::opcode::read::<core::ffi::c_uint>(b'T', 210);
 /// The device carries IP packets.
 const IFF_TUN: u16 = 0x0001;
 /// Packets have no header of the kernel's own.
@@ -113,6 +116,16 @@ impl Tun {
     #[cfg(feature = "serve")]
     pub(crate) fn try_clone(&self) -> io::Result<OwnedFd> {
         self.file.try_clone()
+    }
+
+    /// Whether the interface exists: somebody may have deleted it.
+    #[cfg(feature = "serve")]
+    pub(crate) fn is_attached(&self) -> bool {
+        let asked = InterfaceRequest { name: [0; MAX_NAME_LEN + 1], flags: 0, rest: [0; 22] };
+        let mut answer = asked;
+        // SAFETY: TUNGETIFF writes a `struct ifreq`, 40 bytes on 64-bit Linux, whose layout `InterfaceRequest` has. `Updater` passes a
+        // pointer to the value, which outlives the call.
+        unsafe { ioctl::ioctl(&self.file, ioctl::Updater::<TUNGETIFF, InterfaceRequest>::new(&mut answer)) }.is_ok()
     }
 
     /// The interface's name.

@@ -60,6 +60,8 @@ pub fn serve_defaults() -> Defaults {
 #[derive(IntoPyObject)]
 pub struct PathFacts {
     device: String,
+    /// Whether the device was deleted.
+    gone: bool,
     sent_bytes: u64,
     received_bytes: u64,
     segments: u64,
@@ -90,6 +92,7 @@ impl From<Status> for Facts {
     fn from(status: Status) -> Self {
         let paths = status.paths.into_iter().map(|path| PathFacts {
             device: path.device,
+            gone: path.gone,
             sent_bytes: path.sent.bytes,
             received_bytes: path.received.bytes,
             segments: path.segments.segments,

@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.text import Text
 
 from anabranch import _core
-from anabranch.cli.console import err, say, say_error
+from anabranch.cli.console import err, say, say_error, say_warning
 from anabranch.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class _Server:
         self._serving, self._channel = serving, channel
         self._options = options
         self._orphaned = False
+        self._gone: set[str] = set()
         self._before = serving.status()
         self._mtus_told: set[tuple[str, str]] = set()
 
@@ -69,6 +70,15 @@ class _Server:
             if traceback is not None:
                 err().print(Text(traceback.rstrip()), soft_wrap=True)
             say_error(message)
+
+    def tell_devices(self, now: _Facts) -> None:
+        """Prints which devices are gone or back."""
+        gone = {path["device"] for path in now["paths"] if path["gone"]}
+        for device in sorted(gone - self._gone):
+            say_warning(f"the device {device} is gone; its path is out of service until it is there again (--setup)")
+        for device in sorted(self._gone - gone):
+            say(f"the device {device} is back")
+        self._gone = gone
 
     def obey(self) -> None:
         """Does what the parent has ordered, and gives a sign of life if the server's loop gave one."""
@@ -141,6 +151,7 @@ def _lines(serving: _core.Serving, server: _Server, every_s: float) -> Iterator[
         server.obey()
         server.tell_failures()
         now = serving.status()
+        server.tell_devices(now)
         if now["uptime"] - before["uptime"] >= every_s:
             yield line(before, now, server.how)
             before = now
@@ -161,7 +172,7 @@ def line(before: _Facts, now: _Facts, how: str) -> str:
     parts = [f"{now['open']} client{'' if now['open'] == 1 else 's'}"]
     for old, new in zip(before["paths"] or now["paths"], now["paths"], strict=True):
         rate = (new["sent_bytes"] - old["sent_bytes"]) * 8 / seconds / 1e6
-        parts.append(f"{new['device']} {rate:.1f} Mb/s")
+        parts.append(f"{new['device']} gone" if new["gone"] else f"{new['device']} {rate:.1f} Mb/s")
     parts.append(f"{now['send_queue'] / 1e6:.1f} MB in the send queue")
     if failed := now["unmade"] + now["failed"]:
         parts.append(f"{failed} reset because of an own algorithm")

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from anabranch import InputError
+from anabranch.errors import InputError
 from anabranch.experiments.document import Document
 from anabranch.experiments.document import read as read_document
 

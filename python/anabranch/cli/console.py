@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import NoReturn, TextIO
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.segment import Segment
 from rich.text import Text
 
 # In files and pipes a row of a table stays one line, for grep and its like.
@@ -28,8 +30,35 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
+def visible(text: str) -> str:
+    """A text of which a terminal shows every character and obeys none: names of files, runs and cgroups may have such.
+
+    Control characters of ASCII and of its extension (C1), those that change the direction of text (UAX 9), separators
+    of lines and halves of pairs become escapes; line feeds and tabs stay.
+    """
+    return _ACTING.sub(lambda found: found.group().encode("unicode_escape", "surrogatepass").decode("ascii"), text)
+
+
+_ACTING = re.compile(
+    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
+)
+
+
+class _Console(Console):
+    """A console whose own sequences are all that a terminal obeys."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+
+def echo(text: str, *, error: bool = False) -> None:
+    """Prints a line without looking for markup in it, and never wraps it."""
+    typer.echo(visible(text), err=error)
+
+
 def _console(stream: TextIO) -> Console:
-    return Console(file=stream, width=None if stream.isatty() else _WIDTH_WITHOUT_TERMINAL, highlight=False)
+    return _Console(file=stream, width=None if stream.isatty() else _WIDTH_WITHOUT_TERMINAL, highlight=False)
 
 
 def out() -> Console:

@@ -273,10 +273,9 @@ class Supervisor:
                 return False
             if code <= 0:
                 return True
-            # A device may be gone and have come back: the open one is of no use then.
-            self._devices = None
+            # A device may be gone and have come back: the open one is of no use then. The list of subflows stays.
             try:
-                self._opened()
+                self._devices = self._opened().changed(self._options["listen"])
             except OSError as error:
                 say_error(str(error))
                 self._pause_s = _PAUSES_S[1]

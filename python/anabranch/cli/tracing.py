@@ -15,7 +15,7 @@ from rich.table import Table
 from anabranch import _core, traces
 from anabranch.cli.console import answer, err, out, say_warning
 from anabranch.errors import InputError
-from anabranch.system import outputs
+from anabranch.system import outputs, regular
 
 app = typer.Typer(
     help="Look at recorded rates, convert them, and synthesise new ones.",
@@ -186,7 +186,7 @@ def synthesize(
 
 def _read(file: Path) -> bytes:
     try:
-        return file.read_bytes()
+        return regular.read(file)
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}") from error
 

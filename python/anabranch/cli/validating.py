@@ -17,7 +17,7 @@ from anabranch import _core
 from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar
 from anabranch.cli.planning import BUILD_DIGITS, JobsOption, cores
 from anabranch.errors import InputError
-from anabranch.system import outputs, provenance
+from anabranch.system import outputs, provenance, regular
 from anabranch.system.programs import ToolError
 from anabranch.validation import cases
 
@@ -139,7 +139,7 @@ def _compare(wanted: list[cases.TestCase], folder: Path, at_once: int, jobs: int
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        return regular.read_text(file, regular.MOST_BYTES)
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:

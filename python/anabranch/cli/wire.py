@@ -13,9 +13,7 @@ import time
 from collections.abc import Sequence
 from enum import StrEnum
 
-import typer
-
-from anabranch.cli.console import Exit, fail
+from anabranch.cli.console import Exit, echo, fail
 from anabranch.cli.wiring import Finding, Item, WiredPath, client_commands, mtu_notes, obstacles, text_of, wanted
 from anabranch.errors import InputError
 
@@ -65,9 +63,9 @@ def wire(work: Work, paths: Sequence[WiredPath], *, user: str | None, port: int,
         case Work.TEARDOWN:
             _tear_down(items, dry_run=dry_run)
             return
-    typer.echo("A client can try:")
+    echo("A client can try:")
     for command in client_commands(paths, port):
-        typer.echo(f"  {command}")
+        echo(f"  {command}")
 
 
 def _check_user(owner: str) -> None:
@@ -80,7 +78,7 @@ def _check_user(owner: str) -> None:
 def _set_up(items: Sequence[Item], found: Sequence[Finding], *, dry_run: bool) -> None:
     if found:
         for finding in found:
-            typer.echo(_line(finding), err=True)
+            echo(_line(finding), error=True)
         if not dry_run:
             fail("nothing was changed", Exit.RUN_FAILED)
     missing = [item for item in items if not item.is_there()]
@@ -89,26 +87,26 @@ def _set_up(items: Sequence[Item], found: Sequence[Finding], *, dry_run: bool) -
         if dry_run or not item.is_there():
             _run(item.make, dry_run=dry_run)
     if not missing:
-        typer.echo("Everything is there.")
+        echo("Everything is there.")
 
 
 def _check(items: Sequence[Item], found: Sequence[Finding]) -> None:
     missing = 0
     for item in items:
         if item.is_there():
-            typer.echo(f"ok       {item.name}")
+            echo(f"ok       {item.name}")
         else:
             missing += 1
-            typer.echo(f"missing  {item.name}: {text_of(item.make)}")
+            echo(f"missing  {item.name}: {text_of(item.make)}")
     for finding in found:
-        typer.echo(_line(finding))
+        echo(_line(finding))
     if missing or found:
         fail(f"{missing + len(found)} of these keep clients out; --setup makes what is missing", Exit.RUN_FAILED)
 
 
 def _note_mtus(paths: Sequence[WiredPath], mtu: int) -> None:
     for finding in mtu_notes(paths, mtu):
-        typer.echo(f"note     {finding.problem}: {finding.remedy}")
+        echo(f"note     {finding.problem}: {finding.remedy}")
 
 
 def _line(finding: Finding) -> str:
@@ -122,12 +120,12 @@ def _tear_down(items: Sequence[Item], *, dry_run: bool) -> None:
         if item.remove and (dry_run or item.is_there()):
             _run(item.remove, dry_run=dry_run)
     if not present:
-        typer.echo("Nothing is there.")
+        echo("Nothing is there.")
 
 
 def _run(command: Sequence[str], *, dry_run: bool) -> None:
     """Prints a command and runs it."""
-    typer.echo(text_of(command))
+    echo(text_of(command))
     if dry_run:
         return
     until = time.monotonic() + _LONGEST_BUSY_S

@@ -14,7 +14,7 @@ from anabranch.errors import InputError
 from anabranch.experiments import plan as plans
 from anabranch.experiments.document import Document
 from anabranch.experiments.plan import Plan
-from anabranch.system import outputs
+from anabranch.system import outputs, regular
 
 SCHEMA = 1
 """The version of the file."""
@@ -79,7 +79,7 @@ def read(folder: Path, name: str) -> Origin:
     """
     file = folder / f"{name}{_ENDING}"
     try:
-        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        found: dict[str, Any] = regular.read_json(file)
         if found["schema"] != SCHEMA:
             raise InputError(f"{file}: schema {found['schema']!r}; expected {SCHEMA}; {_remedy(folder)}")
         return Origin(name, Path(found["plan"]), str(found["text"]), tuple(map(int, found["seeds"])))

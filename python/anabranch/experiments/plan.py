@@ -153,7 +153,7 @@ def load(plan: str | Path) -> Plan:
         InputError: There is none, or it has a mistake; the message has file, line and what was expected.
     """
     path = Path(plan)
-    if not path.is_file():
+    if path.is_dir() or not path.exists():
         known = shipped()
         if str(plan) not in known:
             what = (

@@ -381,9 +381,11 @@ def _rows(plan: PaperPlan, runs: Sequence[Run], store: Store) -> Iterator[Row]:
     wanted = {name: name for name in (*plan.columns, "session", "error")}
     for run, content in zip(runs, store.read(run.key for run in runs), strict=True):
         assert content is not None
-        found = json.loads(content)
         head = {**run.labels, "version": __version__}
-        for number, row in enumerate(table.session_rows(found)):
+        with table.reading(run.key, store.folder):
+            found = json.loads(content)
+            rows = table.session_rows(found)
+        for number, row in enumerate(rows):
             if not plan.columns:
                 yield {**head, **row}
                 continue

@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, Self
 
 from anabranch.errors import InputError
 from anabranch.experiments.keys import KEY_BYTES
-from anabranch.system import outputs
+from anabranch.system import outputs, regular
 
 SCHEMA = 1
 """The version of the files."""
@@ -38,6 +38,12 @@ _ENDING = ".runs"
 # What the system has not written by then is lost if the machine loses power; a kill of the process loses nothing.
 _SYNC_EVERY_S = 5.0
 _FAST = 1
+# A run of a store is some kilobytes; with ten thousand sessions it has some megabytes. Files grow by whole runs.
+_MOST_RECORD = 1 << 28
+_MOST_FILE = 1 << 40
+
+_Place = tuple[Path, int, int]
+"""The file of a record, and where its payload begins and how long it is."""
 
 
 class Store:
@@ -56,7 +62,7 @@ class Store:
         self.folder = folder
         self._build = dict(build)
         check_build(folder, self._build)
-        self._records: dict[bytes, tuple[Path, int, int]] = {}
+        self._records: dict[bytes, _Place] = {}
         self._file: FileIO | None = None
         self._path = folder
         self._synced = time.monotonic()
@@ -82,10 +88,9 @@ class Store:
         Raises:
             KeyError: Nothing is.
         """
-        path, offset, length = self._records[key]
-        with path.open("rb") as file:
-            file.seek(offset)
-            return zlib.decompress(file.read(length))
+        record = self._records[key]
+        with regular.opened(record[0], _MOST_FILE) as file:
+            return _content(file, record)
 
     def read(self, keys: Iterator[bytes]) -> Iterator[bytes | None]:
         """What is kept under some keys, ``None`` where nothing is. Files stay open meanwhile."""
@@ -95,11 +100,9 @@ class Store:
                 if (record := self._records.get(key)) is None:
                     yield None
                     continue
-                path, offset, length = record
-                if (file := files.get(path)) is None:
-                    file = files[path] = path.open("rb")
-                file.seek(offset)
-                yield zlib.decompress(file.read(length))
+                if (file := files.get(record[0])) is None:
+                    file = files[record[0]] = regular.opened(record[0], _MOST_FILE)
+                yield _content(file, record)
         finally:
             for file in files.values():
                 file.close()
@@ -215,16 +218,31 @@ def write_all(file: FileIO, data: bytes) -> None:
 
 def _records_of(path: Path) -> Iterator[tuple[bytes, int, int]]:
     """The whole records of a file: keys, and where the payloads are."""
-    content = path.read_bytes()
-    at = 0
-    while at + _HEAD.size <= len(content):
-        mark, length, checksum, key = _HEAD.unpack_from(content, at)
-        begin, end = at + _HEAD.size, at + _HEAD.size + length
-        if mark != _MARK or end > len(content):
-            return
-        if _checksum(key, memoryview(content)[begin:end]) == checksum:
-            yield key, begin, length
-        at = end
+    with regular.opened(path, _MOST_FILE) as file:
+        begin = _HEAD.size
+        while len(head := file.read(_HEAD.size)) == _HEAD.size:
+            mark, length, checksum, key = _HEAD.unpack(head)
+            if mark != _MARK or length > _MOST_RECORD or len(payload := file.read(length)) < length:
+                return
+            if _checksum(key, payload) == checksum:
+                yield key, begin, length
+            begin += length + _HEAD.size
+
+
+def _content(file: BinaryIO, record: _Place) -> bytes:
+    """What a record holds.
+
+    Raises:
+        InputError: It is damaged, or much larger than any run.
+    """
+    path, offset, length = record
+    file.seek(offset)
+    try:
+        return regular.inflated(file.read(length), _MOST_RECORD)
+    except ValueError as error:
+        raise InputError(
+            f"{path}: the record at byte {offset} is no run: {error}; remove this file, and its runs are made again"
+        ) from error
 
 
 def _checksum(key: bytes, payload: bytes | memoryview) -> int:
@@ -233,7 +251,7 @@ def _checksum(key: bytes, payload: bytes | memoryview) -> int:
 
 def _read_about(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = regular.read_json(path)
     except ValueError as error:
         raise InputError(f"{path}: this is no description of a store; {_REMEDY}") from error
     return found if isinstance(found, dict) else {}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from anabranch.experiments.conditions import Run
 from anabranch.experiments.store import Store
 from anabranch.results import columns
 from anabranch.results.frames import frame
-from anabranch.system import outputs, provenance
+from anabranch.system import outputs, provenance, regular
 
 _ABOUT = "anabranch"
 _KEY_DIGITS = 16
@@ -51,13 +52,32 @@ def tables(runs: Sequence[Run], store: Store) -> tuple[pl.DataFrame, pl.DataFram
     for run, content in zip(runs, store.read(run.key for run in runs), strict=True):
         if content is None:
             continue
-        found = json.loads(content)
         key = run.key.hex()[:_KEY_DIGITS]
         heads.append({**run.labels, "engine": run.engine.name, "version": __version__, "run": key})
-        sessions.add(session_rows(found))
-        segments.add(list(columns.segments(found["metrics"])) if "metrics" in found else [])
+        with reading(run.key, store.folder):
+            found = json.loads(content)
+            sessions.add(session_rows(found))
+            segments.add(list(columns.segments(found["metrics"])) if "metrics" in found else [])
     head = frame(heads)
     return sessions.beside(head), segments.beside(head)
+
+
+@contextmanager
+def reading(key: bytes, folder: Path) -> Iterator[None]:
+    """Says which run of a store is none, when what is kept of it is something else.
+
+    Raises:
+        InputError: It is.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(
+            f"{folder}: what is kept under {key.hex()[:_KEY_DIGITS]} is no run; choose another --store, or remove this "
+            "folder and make its runs again"
+        ) from error
 
 
 def session_rows(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -115,9 +135,9 @@ def read(path: Path) -> tuple[pl.DataFrame, About]:
         InputError: It is none that a sweep wrote.
     """
     try:
-        metadata = pl.read_parquet_metadata(path)
-        about = json.loads(metadata[_ABOUT])
-        return pl.read_parquet(path), About(**{**about, "axes": tuple(about["axes"])})
+        frame = regular.read_parquet(path)
+        about = json.loads(pl.read_parquet_metadata(path)[_ABOUT])
+        return frame, About(**{**about, "axes": tuple(about["axes"])})
     except (KeyError, ValueError, TypeError, pl.exceptions.PolarsError) as error:
         raise InputError(
             f"{path}: this is no table of `anabranch sweep`; expected a file such as STORE/PLAN.parquet"

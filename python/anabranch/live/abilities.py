@@ -107,7 +107,40 @@ def _serve() -> tuple[str, ...]:
     if not hasattr(_core, "Serving"):
         return ("the server needs Linux: use a Linux machine",)
     tun = "/dev/net/tun"
-    return () if Path(tun).exists() else (f"there is no {tun}: modprobe tun",)
+    if not Path(tun).exists():
+        return (f"there is no {tun}: modprobe tun",)
+    if not os.access(tun, os.R_OK | os.W_OK):
+        return (f"this user may not open {tun}: chmod 666 {tun} as root",)
+    if not _may_administer() and not _has_device():
+        return (
+            "this user may open no TUN device: as root, `anabranch serve --setup --user NAME ...` makes devices that "
+            "belong to a user; or run the server with the capability CAP_NET_ADMIN",
+        )
+    return ()
+
+
+# The number of CAP_NET_ADMIN in linux/capability.h.
+_CAP_NET_ADMIN = 12
+
+
+def _may_administer() -> bool:
+    """Whether this process has CAP_NET_ADMIN, with which it opens any device. Root may lack it, as in a container."""
+    status = _read("/proc/self/status") or ""
+    effective = next((line.split()[1] for line in status.splitlines() if line.startswith("CapEff:")), "0")
+    return bool(int(effective, 16) >> _CAP_NET_ADMIN & 1)
+
+
+def _has_device() -> bool:
+    """Whether there is a TUN device that belongs to this user."""
+    owners = Path("/sys/class/net").glob("*/owner")
+    return any(_read(owner) == f"{os.geteuid()}\n" for owner in owners)
+
+
+def _read(path: str | Path) -> str | None:
+    try:
+        return Path(path).read_text("ascii")
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def _kernel() -> tuple[str, ...]:

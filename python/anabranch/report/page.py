@@ -80,7 +80,9 @@ def render(report: Report) -> str:
     licence = _asset("uPlot.LICENSE").strip()
     # The end of a script must not occur within it.
     programs = "\n".join(f"<script>{_asset(name)}</script>" for name in _PROGRAMS)
-    data = json.dumps(page.data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+    data = json.dumps(page.data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    # Within a script "<!--" and "<script" change where it ends, and not only "</script".
+    data = data.replace("<", "\\u003c")
     return f"""<!doctype html>
 <html lang="en">
 <head>

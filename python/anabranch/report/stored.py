@@ -38,7 +38,7 @@ from anabranch.report.document import (
 )
 from anabranch.report.timelines import Timeline, of_session
 from anabranch.results import columns, metrics, recording
-from anabranch.system import provenance
+from anabranch.system import provenance, regular
 from anabranch.wording import numerals
 from anabranch.wording.summary import plural
 
@@ -157,8 +157,9 @@ def _read(path: Path) -> _Swept:
 def table_of(path: Path) -> tuple[Path, Path]:
     """The store, and the table that is meant."""
     if path.suffix == ".parquet":
-        if not path.is_file():
+        if not path.exists():
             raise InputError(f"{path}: there is no such table; expected a store, or a table of one")
+        regular.check(path)
         return path.parent, path
     files = [file for file in sorted(path.glob("*.parquet")) if not file.stem.endswith(versions.DERIVED)]
     if not files:

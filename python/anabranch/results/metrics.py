@@ -29,6 +29,7 @@ from anabranch.results.contract import (
     Subflow,
 )
 from anabranch.results.record import Record
+from anabranch.system import regular
 
 __all__ = [
     "DecisionLatency",
@@ -112,7 +113,7 @@ def read(file: Path) -> Metrics:
         InputError: Something in it is missing, unknown, or no number; the message names the file and the key.
     """
     try:
-        text = file.read_text(encoding="utf-8")
+        text = regular.read_text(file, regular.MOST_BYTES)
         _core.check_metrics(text)
     except (UnicodeDecodeError, InputError) as error:
         remedy = "what an earlier version wrote is to be made again: `anabranch run FOLDER/scenario.toml --seed N`"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from anabranch import _core
+from anabranch.system import regular
 
 # What a scenario given as a dictionary is called in messages and metrics.
 _DICTIONARY_NAME = "scenario"
@@ -32,7 +33,7 @@ def load(scenario: str | Path | Mapping[str, Any], overrides: Sequence[tuple[str
         text = _text(sys.stdin.buffer.read(), _STANDARD_INPUT_NAME)
         return _core.load(text, name=_STANDARD_INPUT_NAME, directory=None, overrides=overrides)
     if path.is_file():
-        text = _text(path.read_bytes(), name)
+        text = _text(regular.read(path, regular.MOST_TEXT), name)
         return _core.load(text, name=str(path), directory=path.parent, overrides=overrides)
     shipped = _core.shipped(name)
     if shipped is None:

@@ -34,6 +34,7 @@ from anabranch.system import outputs, provenance
 
 if TYPE_CHECKING:
     from anabranch.runs.session import Run
+from anabranch.system import regular
 
 SCHEMA = 1
 """The version of ``run.json``."""
@@ -133,7 +134,7 @@ def _write_files(run: Run, folder: Path, session: int | None) -> None:
 def _remove_files(folder: Path) -> None:
     """Removes the files that an earlier run in this folder lists, and nothing else."""
     try:
-        listed = json.loads((folder / _RUN).read_text(encoding="utf-8"))["files"]
+        listed = regular.read_json(folder / _RUN)["files"]
     except (OSError, ValueError, KeyError, TypeError):
         return
     for name in (Path(name).name for name in listed):
@@ -147,7 +148,7 @@ def read(directory: Path) -> StoredRun:
         InputError: There is no finished run in it, it was written by another version of the format, or its metrics lack
             something: the message names the file and the key.
     """
-    missing = [n for n in (_RUN, _METRICS, _SCENARIO, _SAMPLES, _INCIDENTS) if not (directory / n).is_file()]
+    missing = [n for n in (_RUN, _METRICS, _SCENARIO, _SAMPLES, _INCIDENTS) if not (directory / n).exists()]
     if missing:
         what = (
             "no such folder" if not directory.is_dir() else f"not a finished run folder: it lacks {', '.join(missing)}"
@@ -156,14 +157,17 @@ def read(directory: Path) -> StoredRun:
     import polars as pl
 
     try:
-        about = json.loads((directory / _RUN).read_text(encoding="utf-8"))
-        scenario = tomllib.loads((directory / _SCENARIO).read_text(encoding="utf-8"))
-        notes = pl.read_parquet(directory / _NOTES) if (directory / _NOTES).is_file() else None
-        samples, incidents = pl.read_parquet(directory / _SAMPLES), pl.read_parquet(directory / _INCIDENTS)
+        about = regular.read_json(directory / _RUN)
+        scenario = tomllib.loads(regular.read_text(directory / _SCENARIO))
+        notes = regular.read_parquet(directory / _NOTES) if (directory / _NOTES).exists() else None
+        samples, incidents = (regular.read_parquet(directory / name) for name in (_SAMPLES, _INCIDENTS))
         recorded = recording.of_frames(samples, incidents, notes)
-    except (ValueError, pl.exceptions.PolarsError) as error:
+    except InputError:
+        raise
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, pl.exceptions.PolarsError) as error:
         raise InputError(f"{directory}: a damaged run folder: {error}") from error
-    if (schema := about.get("schema")) != SCHEMA:
+    schema = about.get("schema") if isinstance(about, dict) else None
+    if schema != SCHEMA:
         raise InputError(f"{directory / _RUN}: schema {schema}; expected {SCHEMA}")
     return StoredRun(directory, scenario, metrics.read(directory / _METRICS), about, recorded)
 

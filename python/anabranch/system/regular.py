@@ -6,19 +6,26 @@ packed may be a thousand times as large as its file. All of this is refused by n
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import zlib
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from anabranch.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 MOST_TEXT = 1 << 24
 """Bytes of a text that people or these programs write: the largest of the project have a hundredth of it."""
 
 MOST_BYTES = 1 << 30
 """Bytes of any other file that is read as a whole."""
+
+_MOST_VALUES = 1 << 28
+"""Rows times columns of a table: two gigabytes of numbers."""
 
 _KINDS = (
     (stat.S_ISDIR, "folder"),
@@ -80,6 +87,48 @@ def read_text(path: Path, most: int = MOST_TEXT) -> str:
         return read(path, most).decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: this is no text in UTF-8") from error
+
+
+def read_json(path: Path, most: int = MOST_TEXT) -> Any:
+    """The content of a file of JSON.
+
+    Raises:
+        InputError: It is no regular file, larger than `most` bytes, no text, or no JSON.
+        OSError: It cannot be read.
+    """
+    try:
+        return json.loads(read_text(path, most))
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: this is no JSON: {error}") from error
+
+
+def read_parquet(path: Path) -> pl.DataFrame:
+    """A table of a run folder or of a store.
+
+    Raises:
+        InputError: It is no regular file, too large, no Parquet, or has more values than such a table.
+        OSError: It cannot be read.
+    """
+    import polars as pl
+
+    check(path)
+    try:
+        # Both are in its description. What is repeated takes next to nothing in a file.
+        rows, columns = pl.scan_parquet(path).select(pl.len()).collect().item(), len(pl.read_parquet_schema(path))
+        if rows * columns > _MOST_VALUES:
+            raise InputError(f"{path}: {rows} rows of {columns} columns are more than such a table has")
+        return pl.read_parquet(path)
+    except (ValueError, pl.exceptions.PolarsError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: this is no table in Parquet: {error}") from error
+    except BaseException as error:
+        # Some damage makes the library's compiled part panic.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise InputError(f"{path}: this is no table in Parquet") from error
 
 
 def inflated(packed: bytes, most: int) -> bytes:

@@ -1,5 +1,6 @@
 //! The access log: a line for each response, or for each connection that was passed to an origin.
 
+use super::dates::http_date;
 use hyper::header::{HeaderName, REFERER, USER_AGENT};
 use hyper::{Request, Version};
 use std::fmt::Write as _;
@@ -300,7 +301,7 @@ impl Entry {
             "referer": asked.and_then(|asked| asked.referer.as_ref()),
             "user_agent": asked.and_then(|asked| asked.agent.as_ref()),
         });
-        line.to_string()
+        escaped_json(&line.to_string())
     }
 }
 
@@ -393,11 +394,11 @@ impl Pending {
         self.0.iter_mut().for_each(|record| record.entry.complete = true);
     }
 
-    /// Bytes were passed on in both directions, to their ends.
-    pub(super) fn passed(&mut self, received: u64, sent: u64) {
+    /// Bytes were passed on in both directions, perhaps to their ends.
+    pub(super) fn passed(&mut self, received: u64, sent: u64, complete: bool) {
         if let Some(Record { entry, written, .. }) = &mut self.0 {
-            (entry.received, entry.sent, entry.complete) = (received, sent, true);
-            *written = true;
+            (entry.received, entry.sent, entry.complete) = (received, sent, complete);
+            *written = complete;
         }
     }
 }
@@ -416,7 +417,7 @@ impl Drop for Pending {
 
 /// The date of the combined format, in UTC, such as `22/Nov/2026:12:22:58 +0000`.
 fn local_date(at: SystemTime) -> String {
-    let http = httpdate::fmt_http_date(at);
+    let Some(http) = http_date(at) else { return "-".to_owned() };
     let words: Vec<_> = http.split(' ').collect();
     match words[..] {
         [_, day, month, year, time, _] => format!("{day}/{month}/{year}:{time} +0000"),
@@ -430,13 +431,36 @@ fn escaped(text: &str) -> String {
     for character in text.chars() {
         match character {
             '"' | '\\' => safe.extend(['\\', character]),
-            character if character.is_control() => {
-                let _ = write!(safe, "\\x{:02X}", u32::from(character));
+            character if acts(character) => {
+                // Its bytes, as nginx writes them.
+                for byte in character.encode_utf8(&mut [0; 4]).bytes() {
+                    let _ = write!(safe, "\\x{byte:02X}");
+                }
             }
             character => safe.push(character),
         }
     }
     safe
+}
+
+/// The same for a whole line of JSON, in which such characters occur within strings only.
+fn escaped_json(line: &str) -> String {
+    let mut safe = String::with_capacity(line.len());
+    for character in line.chars() {
+        if acts(character) {
+            let _ = write!(safe, "\\u{:04x}", u32::from(character));
+        } else {
+            safe.push(character);
+        }
+    }
+    safe
+}
+
+/// Whether a terminal may act on a character, or show what follows in another place: control characters of ASCII and of its
+/// extension (C1), those that change the direction of text (UAX 9), and separators of lines.
+fn acts(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -567,7 +591,7 @@ mod tests {
         ledger.wrote(50);
         ledger.progress(50, 1);
         ledger.close();
-        pending.passed(7, 50);
+        pending.passed(7, 50, true);
         drop(pending);
         let line = &file.lines(1)[0];
         assert_eq!((line["received_bytes"].as_u64(), line["sent_bytes"].as_u64()), (Some(7), Some(50)));
@@ -589,6 +613,34 @@ mod tests {
         assert_eq!(file.lines(2).len(), 2);
         assert_eq!(std::fs::read_to_string(&earlier).expect("a file").lines().count(), 1);
         std::fs::remove_file(earlier).expect("removed");
+    }
+
+    #[test]
+    fn a_terminal_that_shows_a_line_does_nothing_else() {
+        let agent = "\u{1b}[2J\u{9b}2J\u{202e}txt.exe\u{2028}\u{7f}ü";
+        let mut entry = entry();
+        entry.asked.as_mut().expect("a request").agent = Some(agent.into());
+        assert!(
+            entry.combined().ends_with(r#""\x1B[2J\xC2\x9B2J\xE2\x80\xAEtxt.exe\xE2\x80\xA8\x7Fü""#),
+            "{}",
+            entry.combined()
+        );
+        let json = entry.json();
+        assert!(!json.contains(acts), "{json}");
+        let line: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!(line["user_agent"], agent);
+    }
+
+    #[test]
+    fn a_clock_outside_of_http_s_years_gives_a_line() {
+        let mut entry = entry();
+        for at in
+            [SystemTime::UNIX_EPOCH - Duration::from_secs(1), SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 40)]
+        {
+            entry.at = at;
+            assert!(entry.combined().contains("[-]"), "{}", entry.combined());
+            entry.json();
+        }
     }
 
     #[test]

@@ -335,6 +335,17 @@ impl<I: Copy, B: Bell, A: Allowance> TaskEnd<I, B, A> {
         Poll::Ready(Ok(n))
     }
 
+    /// Waits until the peer has acknowledged everything that was written, or the connection is closed.
+    pub(super) fn poll_acknowledged(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut shared = lock(&self.shared);
+        if shared.outgoing.is_empty() || shared.closed {
+            return Poll::Ready(());
+        }
+        // The loop wakes a writer once there is room, and this one waits again until all is room.
+        shared.writer = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
     /// Ends this side's stream.
     pub(super) fn finish(&self) {
         let mut shared = lock(&self.shared);

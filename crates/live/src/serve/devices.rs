@@ -31,14 +31,14 @@ impl Devices {
         Devices { tuns: Vec::new(), subflows: Arc::new(SharedState::new()?) }.changed(listen)
     }
 
-    /// Those of other paths, with the same list; devices of both stay open.
+    /// Those of other paths, with the same list; devices of both stay open, but for those that were deleted meanwhile.
     ///
     /// # Errors
     /// If a device cannot be opened.
     pub fn changed(&self, listen: &[Listen]) -> Result<Self, ServeError> {
         let tuns = listen.iter().map(|listen| match self.tun(&listen.device) {
-            Some(tun) => Ok(tun),
-            None => open(&listen.device),
+            Some(tun) if tun.is_attached() => Ok(tun),
+            _ => open(&listen.device),
         });
         Ok(Devices { tuns: tuns.collect::<Result<_, _>>()?, subflows: self.subflows.clone() })
     }
@@ -47,6 +47,13 @@ impl Devices {
     pub(super) fn tun(&self, name: &str) -> Option<Arc<Tun>> {
         self.tuns.iter().find(|tun| tun.name() == name).cloned()
     }
+}
+
+/// Opens a device that was deleted and may be there again. It is not made: one that the server makes has no routes.
+pub(super) fn reopen(name: &str) -> Option<Arc<Tun>> {
+    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None).ok()?;
+    rustix::net::netdevice::name_to_index(&socket, name).ok()?;
+    Tun::open_offloading(name).ok().map(Arc::new)
 }
 
 /// Opens a device; one that another process has is waited for.

@@ -4,6 +4,7 @@
 use super::Listen;
 use super::bell::LoopBell;
 use super::channel::{Bell, Ready};
+use super::devices;
 use super::meter::Meter;
 use super::state::Writer;
 use super::status::{Board, PathStatus, Status, Traffic};
@@ -96,6 +97,8 @@ impl Wakes {
 #[derive(Debug)]
 pub(super) struct Port {
     device: Arc<Tun>,
+    /// The device is gone, and the path carries nothing until it is back.
+    gone: bool,
     listen: Listen,
     received: Traffic,
     sent: Traffic,
@@ -104,20 +107,44 @@ pub(super) struct Port {
 
 impl Port {
     pub(super) fn new(device: Arc<Tun>, listen: Listen) -> Self {
-        Port { device, listen, received: Traffic::default(), sent: Traffic::default(), refused: 0 }
+        Port { device, gone: false, listen, received: Traffic::default(), sent: Traffic::default(), refused: 0 }
     }
 
-    fn write(&mut self, packet: &[u8], sent: &Outgoing) -> io::Result<()> {
-        let accepted = match &sent.offload {
-            Some(offload) => self.device.write_unfinished(packet, offload)?,
-            None => self.device.write(packet)?,
+    fn write(&mut self, packet: &[u8], sent: &Outgoing) {
+        let written = match &sent.offload {
+            _ if self.gone => Ok(false),
+            Some(offload) => self.device.write_unfinished(packet, offload),
+            None => self.device.write(packet),
         };
-        // A packet refused by the device counts as a loss of the network.
-        match accepted {
-            true => self.sent.count(sent.packets, sent.bytes),
-            false => self.refused += u64::from(sent.packets),
+        // A packet refused by the device counts as a loss of the network; so do those of a path without one.
+        match written {
+            Ok(true) => self.sent.count(sent.packets, sent.bytes),
+            Ok(false) => self.refused += u64::from(sent.packets),
+            Err(_) => {
+                self.gone = true;
+                self.refused += u64::from(sent.packets);
+            }
         }
-        Ok(())
+    }
+
+    /// Reads one packet; `None` if there is none, or no device any more.
+    fn read(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        if self.gone {
+            return None;
+        }
+        let read = self.device.read(buffer);
+        self.gone = read.is_err();
+        read.unwrap_or_default()
+    }
+
+    /// Uses the device again if it is back.
+    fn recover(&mut self) {
+        if self.device.is_attached() {
+            // What failed was the operation, not the device.
+            self.gone = false;
+        } else if let Some(device) = devices::reopen(&self.listen.device) {
+            (self.device, self.gone) = (device, false);
+        }
     }
 }
 
@@ -143,37 +170,60 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
         sharpen_timers()?;
         let clock = Clock::new();
         let mut ports = std::mem::take(&mut self.ports);
-        let files: Vec<_> = ports.iter().map(|port| port.device.try_clone()).collect::<io::Result<_>>()?;
         for port in &ports {
             self.tap.interface(port.device.name())?;
         }
-        let mut waiter = Waiter::new(files.iter().map(AsFd::as_fd).chain([wakes.event()]));
-        let (mut buffer, mut woken) = (vec![0; MAX_PACKET], Vec::new());
-        let mut publish_at = Instant::ZERO;
+        let mut buffer = vec![0; MAX_PACKET];
         loop {
-            let now = clock.now();
-            if now >= publish_at {
-                self.publish(now, &ports);
-                publish_at = now + PUBLISH_EVERY;
-            }
-            if self.server.poll_timeout().is_some_and(|at| at <= now) {
-                self.server.handle_timeout(now);
-            }
-            let more = self.send(now, &mut ports, &mut buffer)?;
-            if !more && self.is_done(now, wakes) {
-                self.publish(now, &ports);
+            if let Some(counters) = self.serve(&clock, wakes, &mut ports, &mut buffer)? {
                 self.tap.finish()?;
                 if let Some(state) = self.state.take() {
                     state.finish();
                 }
-                return Ok(self.server.counters());
+                return Ok(counters);
+            }
+        }
+    }
+
+    /// Serves until it is ordered to end, or until the set of devices is another one: one is gone, and its path with it, or is back.
+    fn serve(
+        &mut self,
+        clock: &Clock,
+        wakes: &Wakes,
+        ports: &mut [Port],
+        buffer: &mut [u8],
+    ) -> io::Result<Option<Counters>> {
+        let waited_for: Vec<_> = ports.iter().map(|port| !port.gone).collect();
+        let files: Vec<_> = ports.iter().map(|port| port.device.try_clone()).collect::<io::Result<_>>()?;
+        // In the place of a device that is gone the loop's own event is waited for, and nothing is read.
+        let wanted =
+            files.iter().zip(&waited_for).map(|(file, there)| if *there { file.as_fd() } else { wakes.event() });
+        let mut waiter = Waiter::new(wanted.chain([wakes.event()]));
+        let (mut woken, mut publish_at) = (Vec::new(), Instant::ZERO);
+        loop {
+            let now = clock.now();
+            if now >= publish_at {
+                ports.iter_mut().filter(|port| port.gone).for_each(Port::recover);
+                self.publish(now, ports);
+                publish_at = now + PUBLISH_EVERY;
+            }
+            if ports.iter().zip(&waited_for).any(|(port, waited_for)| port.gone == *waited_for) {
+                return Ok(None);
+            }
+            if self.server.poll_timeout().is_some_and(|at| at <= now) {
+                self.server.handle_timeout(now);
+            }
+            let more = self.send(now, ports, buffer)?;
+            if !more && self.is_done(now, wakes) {
+                self.publish(now, ports);
+                return Ok(Some(self.server.counters()));
             }
             self.keep_state(now);
             let next = [self.linger_until, self.state_due].into_iter().flatten().fold(publish_at, Instant::min);
             let due = self.server.poll_timeout().map_or(next, |at| at.min(next));
-            waiter.wait(&clock, if more { now } else { due })?;
+            waiter.wait(clock, if more { now } else { due })?;
             for (i, port) in ports.iter_mut().enumerate().filter(|(i, _)| waiter.ready(*i)) {
-                self.receive(&clock, PathId(i as u16), port, &mut buffer)?;
+                self.receive(clock, PathId(i as u16), port, buffer)?;
             }
             if waiter.ready(ports.len()) {
                 self.obey(clock.now(), wakes, &mut woken);
@@ -215,7 +265,7 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
             let Some(sent) = self.server.poll_packet(now, self.finish, buffer) else { return Ok(false) };
             let packet = &buffer[..sent.len];
             self.tap.at_far_end(now, sent.path, LinkDirection::Down, packet)?;
-            ports[sent.path.index()].write(packet, &sent)?;
+            ports[sent.path.index()].write(packet, &sent);
             packets += sent.packets as usize;
         }
         Ok(true)
@@ -223,7 +273,7 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
 
     fn receive(&mut self, clock: &Clock, path: PathId, port: &mut Port, buffer: &mut [u8]) -> io::Result<()> {
         for _ in 0..BATCH {
-            let Some(len) = port.device.read(buffer)? else { return Ok(()) };
+            let Some(len) = port.read(buffer) else { return Ok(()) };
             let now = clock.now();
             if self.state.is_some() {
                 self.state_due.get_or_insert(now + STATE_EVERY);
@@ -248,6 +298,7 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
         let gauges = self.server.gauges();
         let paths = ports.iter().zip(self.server.path_counters()).zip(&gauges.subflows);
         let paths = paths.map(|((port, segments), subflows)| PathStatus {
+            gone: port.gone,
             device: port.listen.device.clone(),
             address: port.listen.address,
             received: port.received,

@@ -5,7 +5,9 @@ use super::driver::{Order, Wakes};
 use super::files::{self, Files};
 use super::meter::Meter;
 use super::metrics::{self, Shown};
-use super::{Content, Options, Stream, proxy, trim};
+use super::proxy::{self, Passed};
+use super::{Content, Options, Stream, trim};
+use hyper::StatusCode;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -53,24 +55,33 @@ impl Front {
         })
     }
 
-    /// Answers a stream. A client's abort or protocol error concerns only itself, so the result is ignored.
+    /// Answers a stream.
     fn take(&self, stream: Stream, log: Option<Log>) {
         let visitor = stream.visitor(log);
         match self {
             Front::Files { directory, protocol, graceful } => {
-                let directory = directory.clone();
+                let (directory, malformed) = (directory.clone(), visitor.clone());
                 let service = service_fn(move |request| directory.clone().answer(request, visitor.clone()));
                 let served = graceful.watch(protocol.serve_connection(TokioIo::new(stream), service));
-                tokio::spawn(async move { drop(served.await) });
+                tokio::spawn(async move {
+                    // A client's abort concerns only itself. What was no HTTP got an answer from hyper, which nobody else logs.
+                    if let Err(error) = served.await
+                        && error.is_parse()
+                        && let Some(mut record) = Pending::of_connection(&malformed)
+                    {
+                        record.answered(refusal_of(&error).as_u16());
+                        record.passed(0, 0, true);
+                    }
+                });
             }
             Front::Origin { address, announces, under_way, .. } => {
                 let (address, announces, under_way) = (address.clone(), *announces, under_way.clone());
                 tokio::spawn(async move {
                     let mut record = Pending::of_connection(&visitor);
-                    if let Ok((received, sent)) = proxy::pass(stream, &address, announces).await
-                        && let Some(record) = &mut record
-                    {
-                        record.passed(received, sent);
+                    let passed = Passed::default();
+                    let ended = proxy::pass(stream, &address, announces, &passed).await;
+                    if let Some(record) = &mut record {
+                        record.passed(passed.received.into_inner(), passed.sent.into_inner(), ended.is_ok());
                     }
                     drop(under_way);
                 });
@@ -88,6 +99,11 @@ impl Front {
             }
         }
     }
+}
+
+/// The status of hyper's answer to a head that it cannot parse.
+fn refusal_of(error: &hyper::Error) -> StatusCode {
+    if error.is_parse_too_large() { StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE } else { StatusCode::BAD_REQUEST }
 }
 
 /// Whether requests are answered the same way with both options.

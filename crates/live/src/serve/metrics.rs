@@ -183,7 +183,7 @@ fn connections(page: &mut Page, status: &Status) {
     for (name, help, value) in now {
         page.single(&format!("anabranch_{name}"), Kind::Gauge, help, value);
     }
-    let so_far: [(&str, &str, u64); 13] = [
+    let so_far: [(&str, &str, u64); 14] = [
         ("connections_accepted", "SYNs that were taken up.", counters.accepted),
         ("connections_closed", "Connections that ended, half-open ones included.", counters.closed),
         ("connections_refused", "SYNs left unanswered because of a limit, or of the end.", counters.refused),
@@ -240,6 +240,8 @@ fn paths(page: &mut Page, status: &Status) {
         page.paths(status, &format!("anabranch_path_{name}_total"), Kind::Counter, help, value);
     }
     page.paths(status, "anabranch_path_subflows", Kind::Gauge, "Open subflows.", |path| path.subflows);
+    let gone = "Whether the device was deleted.";
+    page.paths(status, "anabranch_path_device_gone", Kind::Gauge, gone, |path| u64::from(path.gone));
 }
 
 #[cfg(test)]
@@ -255,6 +257,7 @@ mod tests {
     #[test]
     fn every_family_is_described_once_and_every_sample_is_of_a_family() {
         let path = |device: &str| PathStatus {
+            gone: false,
             device: device.into(),
             address: [10, 0, 0, 1].into(),
             received: Default::default(),

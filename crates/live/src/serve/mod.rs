@@ -9,6 +9,7 @@
 mod access;
 mod bell;
 mod channel;
+mod dates;
 mod devices;
 mod driver;
 mod files;

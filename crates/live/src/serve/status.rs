@@ -26,6 +26,8 @@ impl Traffic {
 /// Status of one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathStatus {
+    /// Whether its device is gone, and the path out of service until it is back.
+    pub gone: bool,
     /// Name of its device.
     pub device: String,
     /// The server's address on it.

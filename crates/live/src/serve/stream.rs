@@ -6,6 +6,7 @@ use super::channel::{self, Allowance, LoopEnd, Ready, Report, TaskEnd};
 use super::room::Room;
 use super::sync::Arc;
 use crate::{Application, ConnectionId, Opened, Progress, Reply};
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -132,30 +133,88 @@ impl Stream {
     }
 }
 
-impl AsyncRead for Stream {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+impl Stream {
+    /// Both directions, for two tasks in one. Only one of each may be in use, because one waker waits for each.
+    pub(super) fn halves(&self) -> (Reader<'_>, Writer<'_>) {
+        (Reader(self), Writer(self))
+    }
+
+    fn read(&self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let n = ready!(self.end.poll_read(cx, buffer.initialize_unfilled()))?;
         buffer.advance(n);
         Poll::Ready(Ok(()))
     }
-}
 
-impl AsyncWrite for Stream {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = ready!(self.end.poll_write(cx, bytes))?;
         self.ledger.wrote(written);
         Poll::Ready(Ok(written))
     }
 
     /// Written bytes are sent as soon as windows allow; only the access log wants to know that a response is behind them.
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn flush(&self) -> Poll<io::Result<()>> {
         self.ledger.flushed();
         Poll::Ready(Ok(()))
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn shutdown(&self) -> Poll<io::Result<()>> {
         self.ledger.flushed();
         self.end.finish();
         Poll::Ready(Ok(()))
+    }
+}
+
+/// The client's direction of a stream.
+#[derive(Debug)]
+pub(super) struct Reader<'a>(&'a Stream);
+
+/// The server's direction.
+#[derive(Debug)]
+pub(super) struct Writer<'a>(&'a Stream);
+
+impl Writer<'_> {
+    /// Waits until the client has acknowledged everything, or the connection has ended.
+    pub(super) async fn acknowledged(&self) {
+        poll_fn(|cx| self.0.end.poll_acknowledged(cx)).await;
+    }
+}
+
+impl AsyncRead for Reader<'_> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.0.read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Writer<'_> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.0.write(cx, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.flush()
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.shutdown()
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.write(cx, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.flush()
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.shutdown()
     }
 }

@@ -36,7 +36,7 @@ pub struct Limits {
     pub time_wait: Duration,
     /// Subflows in TIME-WAIT; beyond, the oldest is removed early (Linux's `tcp_max_tw_buckets`). Default: 16 384.
     pub time_waits: usize,
-    /// Segments of no connection that are answered with RST per second; the limit keeps the server from being an
+    /// Segments of no connection, and of closed ones, that are answered per second; the limit keeps the server from being an
     /// amplifier and from wasting its uplink. Default: 200.
     pub resets_per_second: u32,
 }

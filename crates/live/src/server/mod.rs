@@ -591,7 +591,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Host for Server<F, A> {
             return self.deliver(now, index, path, &segment, payload);
         }
         match self.time_wait.look_up(now, flow, &segment) {
-            Lookup::Answer(answer) => self.answers.push(flow, answer),
+            Lookup::Answer(answer) => self.answers.acknowledge(now, flow, answer),
             Lookup::Ignore => {}
             Lookup::Unknown if self.asks(flow, &segment) => self.accept(now, flow, &segment),
             Lookup::Unknown => self.answer_unknown(now, flow, &segment),

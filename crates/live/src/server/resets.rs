@@ -39,6 +39,13 @@ impl Answers {
         self.push(flow, reset);
     }
 
+    /// Acknowledges an old segment of a closed flow. A flood of them draws no flood of answers (RFC 5961 section 7).
+    pub(super) fn acknowledge(&mut self, now: Instant, flow: Flow, segment: Segment) {
+        if self.take_token(now) {
+            self.push(flow, segment);
+        }
+    }
+
     /// Queues a segment of a flow without a connection; their number is limited.
     pub(super) fn push(&mut self, flow: Flow, mut segment: Segment) {
         if self.waiting.len() < MAX_WAITING {

@@ -339,9 +339,15 @@ impl<A: Application> Slot<A> {
         if self.connection.is_closed() {
             return timers;
         }
-        let left = self.left_at.map(|at| at + limits.closing);
+        let left = self.closes_at(limits);
         let stall = (self.owed() > 0).then(|| self.taken.1 + limits.stall);
         [timers, left, stall, Some(self.idle_check)].into_iter().flatten().min()
+    }
+
+    /// When a client whose server has ended must have ended, too: some time after it has acknowledged something at last, so that
+    /// slow clients get everything.
+    fn closes_at(&self, limits: &Limits) -> Option<Instant> {
+        self.left_at.map(|at| at.max(self.taken.1) + limits.closing)
     }
 
     /// Aborts the connection if its client has been silent, has acknowledged no data, or has not ended its side, for
@@ -353,7 +359,7 @@ impl<A: Application> Slot<A> {
         if self.idle_check <= now {
             self.idle_check = self.last_packet + limits.idle;
         }
-        let forsaken = self.left_at.is_some_and(|at| at + limits.closing <= now);
+        let forsaken = self.closes_at(limits).is_some_and(|at| at <= now);
         let why = if self.idle_check <= now {
             Some(AbortCause::Idle)
         } else if self.owed() > 0 && self.taken.1 + limits.stall <= now {

@@ -12,11 +12,18 @@ pub struct Answer {
     len: u64,
     asked: bool,
     answered: bool,
+    leaves: bool,
 }
 
 impl Answer {
     pub fn new(len: u64) -> Self {
-        Answer { len, asked: false, answered: false }
+        Answer { len, asked: false, answered: false, leaves: false }
+    }
+
+    /// One that is gone once it has written everything.
+    #[allow(dead_code)] // Not all tests have slow clients.
+    pub fn leaving(len: u64) -> Self {
+        Answer { leaves: true, ..Answer::new(len) }
     }
 }
 
@@ -27,10 +34,10 @@ impl Application for Answer {
 
     fn poll(&mut self, _: Progress) -> Reply {
         if !self.asked || self.answered {
-            return Reply::default();
+            return Reply { leave: self.leaves && self.answered, ..Reply::default() };
         }
         self.answered = true;
-        Reply { bytes: self.len, finish: true, ..Reply::default() }
+        Reply { bytes: self.len, finish: true, leave: self.leaves, ..Reply::default() }
     }
 
     fn fill(&self, offset: u64, buffer: &mut [u8]) {

@@ -2,7 +2,7 @@
 
 use crate::answer::Answer;
 use crate::rogue::Rogue;
-use crate::world::{World, world};
+use crate::world::{World, world, world_of};
 use crate::{EVIL, LEN, disturb, heap, wait};
 use anabranch_live::{Limits, Opened};
 use anabranch_segment::{Flags, Segment};
@@ -79,6 +79,32 @@ fn those_who_ask_and_never_read_lose_their_place() {
     assert!(taken > 2000, "{taken}");
     assert_eq!(world.server.counters().stalled, u64::from(ROGUES) - 1);
     assert_eq!(world.server.connections().count(), 1, "who takes something may stay");
+}
+
+#[test]
+fn a_slow_client_gets_all_of_an_answer_whose_writer_is_gone() {
+    let limits = Limits { closing: Duration::from_secs(5), ..Limits::default() };
+    let mut world = world_of(limits, || Answer::leaving(100_000));
+    let mut rogue = Rogue::connect(&mut world, EVIL, 1);
+    rogue.ask(&mut world);
+    let (base, mut sent, mut taken) = (rogue.ack, 0, 0);
+    while taken < 100_000 {
+        for segment in world.emitted(EVIL, 1) {
+            sent = sent.max(u64::from((segment.seq + segment.payload_len).0.wrapping_sub(base.0)).min(100_000));
+        }
+        taken = sent.min(taken + 5000);
+        rogue.ack = base + taken as u32;
+        rogue.say(&mut world, &Segment { dss: Some(rogue.data_ack(taken)), ..rogue.segment(10) });
+        assert!(world.now.as_nanos() < 60_000_000_000, "it took {taken} bytes");
+        wait(&mut world, 1000);
+        assert_eq!(
+            world.server.connections().filter(|(connection, _)| !connection.is_closed()).count(),
+            1,
+            "at {taken}"
+        );
+    }
+    wait(&mut world, 6000);
+    assert_eq!(world.server.connections().count(), 0, "who never ends its side is dropped");
 }
 
 #[test]

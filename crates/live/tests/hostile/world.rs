@@ -100,10 +100,14 @@ pub struct World<F> {
 }
 
 pub fn world(limits: Limits, len: u64) -> World<impl FnMut(Opened) -> Answer> {
+    world_of(limits, move || Answer::new(len))
+}
+
+pub fn world_of(limits: Limits, answer: impl Fn() -> Answer) -> World<impl FnMut(Opened) -> Answer> {
     let path = |i| PathConfig { id: PathId(i), local: SERVER, remote: SERVER, mtu: 1500, backup: false };
     let mut config = Config::new(Protocol::Mptcp, (0..PATHS).map(path).collect());
     config.local_port = PORT;
-    let open = move |_| Answer::new(len);
+    let open = move |_| answer();
     let server = Server::new(config, limits, open).expect("a valid configuration");
     let now = Instant::ZERO + STEP;
     World {

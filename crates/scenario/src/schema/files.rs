@@ -29,20 +29,26 @@ impl<'a> Files<'a> {
     pub fn description(&self, name: &str, at: &Origin) -> Result<(String, Vec<u8>), Mistake> {
         let path = self.path(name);
         let wrong = |problem: String| Mistake::new(format!("`{}`: {problem}", path.display()), "").at(at);
-        let size = std::fs::metadata(&path).map_err(|error| wrong(error.to_string()))?.len();
-        if size > MOST_BYTES {
-            return Err(wrong(format!("{size} bytes are more than a description of a video has")));
-        }
+        check_regular(&path, "a description of a video").map_err(wrong)?;
         let bytes = std::fs::read(&path).map_err(|error| wrong(error.to_string()))?;
         Ok((path.to_string_lossy().into_owned(), bytes))
     }
 
     pub fn trace(&self, path: &Path, at: &Origin) -> Result<Vec<u8>, Mistake> {
         let wrong = |problem: String| Mistake::new(format!("trace {}: {problem}", path.display()), "").at(at);
-        let size = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?.len();
-        if size > MOST_BYTES {
-            return Err(wrong(format!("{size} bytes are more than a trace has")));
-        }
+        check_regular(path, "a trace").map_err(wrong)?;
         std::fs::read(path).map_err(|error| wrong(error.to_string()))
     }
+}
+
+/// Refuses what has no size that is known before it is read, such as a FIFO, which may never end, and what is too large.
+fn check_regular(path: &Path, what: &str) -> std::result::Result<(), String> {
+    let found = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if !found.is_file() {
+        return Err("this is no regular file".to_owned());
+    }
+    if found.len() > MOST_BYTES {
+        return Err(format!("{} bytes are more than {what} has", found.len()));
+    }
+    Ok(())
 }

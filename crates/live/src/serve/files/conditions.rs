@@ -1,6 +1,7 @@
 //! Conditional requests and ranges: which part of a file a request gets, if any (RFC 9110 sections 13 and 14).
 
-use httpdate::{fmt_http_date, parse_http_date};
+use super::super::dates::http_date;
+use httpdate::parse_http_date;
 use hyper::header::{
     HeaderMap, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
 };
@@ -27,13 +28,10 @@ impl Version {
     /// For the header `Last-Modified`, which is never in the future (section 8.8.2.1).
     pub(super) fn last_modified(&self, now: SystemTime) -> Option<String> {
         let time = UNIX_EPOCH.checked_add(Duration::from_secs(self.modified?))?;
-        // A year of five digits cannot be written.
-        (time < UNIX_EPOCH + LAST_DATE).then(|| fmt_http_date(time.min(now)))
+        // A file of a year of five digits has none, whatever the time is now.
+        http_date(time).and(http_date(time.min(now)))
     }
 }
-
-/// The end of the year 9999.
-const LAST_DATE: Duration = Duration::from_secs(253_402_300_800);
 
 /// What a request gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -256,8 +254,14 @@ mod tests {
         let now = UNIX_EPOCH + Duration::from_secs(1_800_000_000);
         assert_eq!(version().last_modified(now).as_deref(), Some(DATE));
         let future = Version::new(1, 1, (1_900_000_000, 0)).last_modified(now);
-        assert_eq!(future, Some(fmt_http_date(now)));
+        assert_eq!(future, Some(httpdate::fmt_http_date(now)));
         assert_eq!(Version::new(1, 1, (-5, 0)).last_modified(now), None);
         assert_eq!(Version::new(1, 1, (i64::MAX, 0)).last_modified(now), None);
+    }
+
+    #[test]
+    fn a_clock_before_1970_gives_a_file_no_date() {
+        // A file of today, seen by a clock that stands before 1970.
+        assert_eq!(Version::new(1, 1, (1_700_000_000, 0)).last_modified(UNIX_EPOCH - Duration::from_secs(9)), None);
     }
 }

@@ -7,6 +7,7 @@ mod directory;
 pub use directory::Visible;
 
 use super::access::{Pending, Visitor};
+use super::dates::http_date;
 use super::meter::Meter;
 use body::{CHUNK, FileBody, unblocked};
 use conditions::{Selected, select};
@@ -14,7 +15,7 @@ use directory::{Directory, Opened};
 use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT_RANGES, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ALLOW, CACHE_CONTROL, CONTENT_LENGTH,
-    CONTENT_RANGE, CONTENT_TYPE, ETAG, HOST, HeaderName, HeaderValue, LAST_MODIFIED,
+    CONTENT_RANGE, CONTENT_TYPE, DATE, ETAG, HOST, HeaderName, HeaderValue, LAST_MODIFIED,
 };
 use hyper::server::conn::http1;
 use hyper::{Method, Request, Response, StatusCode, Version};
@@ -77,6 +78,8 @@ impl Files {
         for (name, value) in &COMMON_HEADERS {
             response.headers_mut().insert(name.clone(), value.clone());
         }
+        let date = http_date(SystemTime::now()).and_then(|date| HeaderValue::from_str(&date).ok());
+        date.and_then(|date| response.headers_mut().insert(DATE, date));
         if let Some(mut record) = record {
             record.answered(response.status().as_u16());
             response.body_mut().log(record);
@@ -141,6 +144,8 @@ pub(super) fn protocol() -> http1::Builder {
     let mut builder = http1::Builder::new();
     // A client may close its sending side after its request and still want the answer.
     builder.half_close(true).timer(TokioTimer::new()).header_read_timeout(REQUEST_TIMEOUT);
+    // Hyper's own dates panic when the clock shows a year before 1970 or after 9999.
+    builder.auto_date_header(false);
     // The head of a request, or one chunk of a response.
     builder.max_buf_size(CHUNK);
     builder
