@@ -48,10 +48,29 @@ class TraceRate(TypedDict):
     """The file, relative to the scenario's."""
     format: NotRequired[Literal["mahimahi", "columns", "json"]]
     """`mahimahi`, `columns` or `json`; recognised from the file where absent."""
-    unit: NotRequired[Literal["b/s", "kb/s", "Mb/s", "B/s"]]
-    """The unit of a table's rates. Required unless the column's heading ends in bps, kbps, mbps or bytes_per_s."""
+    unit: NotRequired[str]
+    """The unit of a table's rates, such as `Mb/s`, `MB/s`, `KiB/s` or `B per interval`. Required unless the
+    column's heading has it, such as `wifi_mbps` or `Throughput (Mbit/s)`.
+    """
+    rate_column: NotRequired[str | int]
+    """The column of a table that holds the rates: its heading, or its number counted from 0. Where absent, the
+    only one whose heading says so; in a table without a heading, the second of two.
+    """
+    time_column: NotRequired[str | int]
+    """The column of a table that holds the times: its heading, or its number counted from 0. Where absent, the
+    only one whose heading says so; in a table without a heading, the first.
+    """
+    time_unit: NotRequired[Literal["s", "ms", "us", "ns"]]
+    """The unit of a table's times: `s`, `ms`, `us` or `ns`. Where absent, the heading's, and else seconds."""
+    interval: NotRequired[TimeText]
+    """The length of each row of a table, where it has no times."""
+    gap: NotRequired[Literal["hold", "zero", "error"]]
+    """What happens in a gap of a table, a step more than ten times as long as the usual one: `hold` (the rate
+    holds), `zero` (after a usual step the rate is zero) or `error`. Where absent the rate holds, and a
+    warning says so.
+    """
     column: NotRequired[int]
-    """The column of a table that holds the rates: 1 where absent. Column 0 holds the times, in seconds."""
+    """The former name of `rate_column`, for numbers only."""
     at_end: NotRequired[Literal["loop", "hold"]]
     """What follows the end of the recording: `loop` (it repeats) or `hold` (the last rate stays)."""
     offset: NotRequired[Literal["random"] | TimeText]
@@ -483,9 +502,9 @@ class DirectionSpec(TypedDict):
     """The largest IP packet, in bytes; 1500 is Ethernet's."""
     too_big: NotRequired[Literal["known", "reported", "silent"]]
     """What happens to larger packets: `known`, as where absent (there are none, because the endpoints know the
-    `mtu`), `reported` (dropped, and the sender gets a report, as by ICMP) or `silent` (dropped: a black hole).
-    With the latter two the endpoints begin with 1500 bytes, or with the least `mtu` of the path's links that
-    are `known`, and look for what passes.
+    `mtu`), `reported` (dropped, and the sender gets a report, as by ICMP) or `silent` (dropped: a black
+    hole). With the latter two the endpoints begin with 1500 bytes, or with the least `mtu` of the path's
+    links that are `known`, and look for what passes.
     """
     overhead: NotRequired[int | SizeText]
     """Bytes per packet that the rate counts in addition to the IP packet: none on a tunnel device, 14 B on
@@ -524,9 +543,9 @@ class Link(TypedDict):
     """The largest IP packet, in bytes; 1500 is Ethernet's."""
     too_big: NotRequired[Literal["known", "reported", "silent"]]
     """What happens to larger packets: `known`, as where absent (there are none, because the endpoints know the
-    `mtu`), `reported` (dropped, and the sender gets a report, as by ICMP) or `silent` (dropped: a black hole).
-    With the latter two the endpoints begin with 1500 bytes, or with the least `mtu` of the path's links that
-    are `known`, and look for what passes.
+    `mtu`), `reported` (dropped, and the sender gets a report, as by ICMP) or `silent` (dropped: a black
+    hole). With the latter two the endpoints begin with 1500 bytes, or with the least `mtu` of the path's
+    links that are `known`, and look for what passes.
     """
     overhead: NotRequired[int | SizeText]
     """Bytes per packet that the rate counts in addition to the IP packet: none on a tunnel device, 14 B on
@@ -775,9 +794,9 @@ class Event(TypedDict):
     """The largest IP packet, in bytes; 1500 is Ethernet's."""
     too_big: NotRequired[Literal["known", "reported", "silent"]]
     """What happens to larger packets: `known`, as where absent (there are none, because the endpoints know the
-    `mtu`), `reported` (dropped, and the sender gets a report, as by ICMP) or `silent` (dropped: a black hole).
-    With the latter two the endpoints begin with 1500 bytes, or with the least `mtu` of the path's links that
-    are `known`, and look for what passes.
+    `mtu`), `reported` (dropped, and the sender gets a report, as by ICMP) or `silent` (dropped: a black
+    hole). With the latter two the endpoints begin with 1500 bytes, or with the least `mtu` of the path's
+    links that are `known`, and look for what passes.
     """
     overhead: NotRequired[int | SizeText]
     """Bytes per packet that the rate counts in addition to the IP packet: none on a tunnel device, 14 B on
