@@ -138,8 +138,9 @@ def test_without_root_the_remedy_is_named(bulk: Path) -> None:
     # Nobody may be unable to read the interpreter's own files, so everything is imported before.
     code = (
         "import os, sys\n"
-        "from anabranch import _core, session\n"
-        "scenario = session.load(sys.argv[1])\n"
+        "from anabranch import _core\n"
+        "from anabranch.runs import reading\n"
+        "scenario = reading.load(sys.argv[1])\n"
         "os.setgid(65534); os.setuid(65534)\n"
         "try:\n"
         "    _core.Testbed(scenario, seed=1, server='anabranch', client='model', record_events=False)\n"

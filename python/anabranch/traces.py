@@ -108,7 +108,7 @@ def read_as(
     interval: str | None = None,
     gap: str | None = None,
 ) -> _core.ReadAs:
-    """What is known about a trace's file, as the compiled part takes it; see :func:`read`."""
+    """What is known about a trace's file, as the compiled part takes it; see `read`."""
     return {
         "format": format,
         "unit": unit,

@@ -132,7 +132,7 @@ def read_parquet(path: Path) -> pl.DataFrame:
 
 
 def inflated(packed: bytes, most: int) -> bytes:
-    """What :func:`zlib.compress` has packed.
+    """What `zlib.compress` has packed.
 
     Raises:
         ValueError: It is damaged, incomplete, or has more than `most` bytes.

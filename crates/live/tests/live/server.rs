@@ -208,7 +208,9 @@ fn the_oldest_half_open_connection_makes_room() {
 #[test]
 fn beyond_the_limit_of_connections_nobody_gets_in() {
     let mut server = server_with(Limits { connections: 1, ..Limits::default() }, 1);
-    connect(&mut server);
+    let first = connect(&mut server);
+    // A client that asks for something keeps its place.
+    say(&mut server, ms(20), &Segment { payload_len: 10, ..client(Flags::ACK, 101, first) });
     emitted(&mut server, ms(20));
     say(&mut server, ms(21), &Segment { source_port: 1, ..syn() });
     assert!(emitted(&mut server, ms(21)).is_empty());
@@ -339,15 +341,15 @@ fn an_application_that_does_not_read_stops_its_client() {
     assert!(u64::from(update.window) > 10_000 && update.ack == SeqNumber(101 + sent), "{update:?}");
 }
 
-/// Handshakes of the clients at these ports, whose last segments all arrive after the last SYN.
-fn connect_at_once(server: &mut impl Host, ports: &[u16]) -> Vec<SeqNumber> {
+/// Handshakes of the clients at these ports, whose last segments, with so many bytes of a request, all arrive after the last SYN.
+fn connect_at_once(server: &mut impl Host, ports: &[u16], payload_len: u32) -> Vec<SeqNumber> {
     for port in ports {
         say(server, ms(0), &Segment { source_port: *port, ..syn() });
     }
     let numbers: Vec<_> = emitted(server, ms(0)).iter().map(|(segment, _)| segment.seq + 1).collect();
     assert_eq!(numbers.len(), ports.len());
     for (port, first) in ports.iter().zip(&numbers) {
-        say(server, ms(20), &Segment { source_port: *port, ..client(Flags::ACK, 101, *first) });
+        say(server, ms(20), &Segment { source_port: *port, payload_len, ..client(Flags::ACK, 101, *first) });
     }
     numbers
 }
@@ -355,7 +357,7 @@ fn connect_at_once(server: &mut impl Host, ports: &[u16]) -> Vec<SeqNumber> {
 #[test]
 fn a_burst_does_not_exceed_the_limit_of_connections() {
     let mut server = server_with(Limits { connections: 2, ..Limits::default() }, 1);
-    connect_at_once(&mut server, &[1, 2, 3, 4, 5]);
+    connect_at_once(&mut server, &[1, 2, 3, 4, 5], 10);
     let resets: Vec<_> =
         emitted(&mut server, ms(20)).into_iter().filter(|(s, _)| s.flags.contains(Flags::RST)).collect();
     assert_eq!(resets.iter().map(|(segment, _)| segment.destination_port).collect::<Vec<_>>(), [3, 4, 5]);
@@ -369,9 +371,19 @@ fn a_burst_does_not_exceed_the_limit_of_connections() {
 }
 
 #[test]
+fn clients_that_ask_for_nothing_give_way_oldest_first() {
+    let mut server = server_with(Limits { connections: 2, ..Limits::default() }, 1);
+    connect_at_once(&mut server, &[1, 2, 3, 4, 5], 0);
+    let resets: Vec<_> =
+        emitted(&mut server, ms(20)).into_iter().filter(|(s, _)| s.flags.contains(Flags::RST)).collect();
+    assert_eq!(resets.iter().map(|(segment, _)| segment.destination_port).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!((server.counters().silent, server.counters().refused, server.connections().count()), (3, 0, 2));
+}
+
+#[test]
 fn one_address_does_not_get_all_connections() {
     let mut server = server_with(Limits { per_address: 2, ..Limits::default() }, 1);
-    connect_at_once(&mut server, &[1, 2, 3]);
+    connect_at_once(&mut server, &[1, 2, 3], 0);
     emitted(&mut server, ms(20));
     assert_eq!((server.counters().refused, server.connections().count()), (1, 2));
     say(&mut server, ms(21), &Segment { source_port: 4, ..syn() });
@@ -388,7 +400,7 @@ fn connections_that_all_have_data_send_the_same_number_of_bytes() {
     /// What one connection may be ahead of another: a turn and a packet.
     const AHEAD: usize = (16 << 10) + 1500;
     let mut server = server(50_000_000);
-    let mut acked = connect_at_once(&mut server, &PORTS);
+    let mut acked = connect_at_once(&mut server, &PORTS, 0);
     emitted(&mut server, ms(20));
     for (port, first) in PORTS.iter().zip(&acked) {
         say(&mut server, ms(20), &Segment { source_port: *port, ..request(*first) });
@@ -545,7 +557,7 @@ fn a_syn_whose_parts_cannot_be_made_is_refused_with_rst() {
 fn a_connection_of_which_a_part_fails_is_reset_and_others_go_on() {
     let authors = Arc::new(Authors { fails_at: 4, ..Authors::default() });
     let mut server = server_of(&authors);
-    let numbers = connect_at_once(&mut server, &[CLIENT_PORT, CLIENT_PORT + 1]);
+    let numbers = connect_at_once(&mut server, &[CLIENT_PORT, CLIENT_PORT + 1], 0);
     emitted(&mut server, ms(20));
     say(&mut server, ms(21), &request(numbers[0]));
     let segments = emitted(&mut server, ms(21));
