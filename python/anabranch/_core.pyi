@@ -830,7 +830,7 @@ def rate_bps(text: str) -> int:
 def time_s(text: str) -> float:
     """A time with its unit, such as ``60 s``, in seconds."""
 
-class ReadAs(TypedDict):
+class _ReadAs(TypedDict):
     """What is known about a trace's file; what is None is recognised."""
 
     format: str | None
@@ -841,14 +841,14 @@ class ReadAs(TypedDict):
     interval: str | None
     gap: str | None
 
-def trace_info(content: bytes, *, name: str, read_as: ReadAs) -> tuple[str, NDArray[np.float64]]:
+def trace_info(content: bytes, *, name: str, read_as: _ReadAs) -> tuple[str, NDArray[np.float64]]:
     """What characterises a trace file, as JSON, and the mean rate of each of its seconds in bits per second."""
 
 def trace_convert(
     content: bytes,
     *,
     name: str,
-    read_as: ReadAs,
+    read_as: _ReadAs,
     scale: float,
     offset: str,
     duration: str | None,

@@ -38,7 +38,7 @@ class Trace:
     about: dict[str, Any] = field(repr=False)
     _content: bytes = field(repr=False)
     _seconds: tuple[float, ...] = field(repr=False)
-    _read_as: _core.ReadAs = field(repr=False)
+    _read_as: _core._ReadAs = field(repr=False)
 
     @property
     def duration_s(self) -> float:
@@ -107,7 +107,7 @@ def read_as(
     time_unit: str | None = None,
     interval: str | None = None,
     gap: str | None = None,
-) -> _core.ReadAs:
+) -> _core._ReadAs:
     """What is known about a trace's file, as the compiled part takes it; see `read`."""
     return {
         "format": format,
@@ -187,6 +187,6 @@ def synthesize(kind: str, *, mean: str, duration: str = "600 s", seed: int = 1, 
     return _trace(text.encode(), kind, read_as(format="json"))
 
 
-def _trace(content: bytes, name: str, known: _core.ReadAs) -> Trace:
+def _trace(content: bytes, name: str, known: _core._ReadAs) -> Trace:
     text, seconds = _core.trace_info(content, name=name, read_as=known)
     return Trace(name, json.loads(text), content, tuple(seconds.tolist()), known)
