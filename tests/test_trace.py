@@ -95,6 +95,14 @@ def test_a_byte_order_mark_and_carriage_returns_are_accepted(anabranch: Run, tmp
     assert json.loads(anabranch("trace", "info", str(file), "--json").stdout)["mean_bps"] == 2e6
 
 
+def test_units_in_brackets_are_printed(anabranch: Run, tmp_path: Path) -> None:
+    file = tmp_path / "brackets.tsv"
+    file.write_text("Time [s]\tRate [kbps]\n0\t1000\n1\t2000\n", "utf-8")
+    printed = anabranch("trace", "info", str(file)).stdout
+    assert "(Time [s]) in s" in printed
+    assert "(Rate [kbps]) in kb/s" in printed
+
+
 def test_a_sparkline_shows_the_course() -> None:
     assert sparkline([0, 1, 2, 4, 8]) == "▁▂▃▅█"
     assert sparkline([0, 8, 4, 4], most=2) == "██"

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from anabranch import _core, traces
 from anabranch.cli.console import answer, err, out, say_warning
@@ -247,36 +248,41 @@ def _table(found: dict[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     table.add_column("what", style="cyan", no_wrap=True)
     table.add_column("value", overflow="fold")
+
+    def row(what: str, value: str) -> None:
+        # A heading such as `Time [s]` is no markup.
+        table.add_row(what, Text(value))
+
     understood = found["understood"]
-    table.add_row("format", f"{understood['format']}, {understood['encoding']}")
+    row("format", f"{understood['format']}, {understood['encoding']}")
     if understood["separator"] is not None:
         decimal = ", decimal comma" if understood["decimal"] == "," else ""
         heading = f", heading in line {understood['heading_line']}" if understood["heading_line"] else ", no heading"
-        table.add_row("separator", understood["separator"] + decimal + heading)
-        table.add_row("times", _times(understood))
-        table.add_row("rates", f"{_column(understood['rate_column'])} in {understood['unit']}")
-    table.add_row("first rows", _first_rows(understood["first_rows"]))
-    table.add_row("span", f"{found['duration_s']:.12g} s")
+        row("separator", understood["separator"] + decimal + heading)
+        row("times", _times(understood))
+        row("rates", f"{_column(understood['rate_column'])} in {understood['unit']}")
+    row("first rows", _first_rows(understood["first_rows"]))
+    row("span", f"{found['duration_s']:.12g} s")
     if understood["separator"] is not None:
-        table.add_row("step", f"{understood['step_s']:.12g} s (median), {understood['rows']} rows")
-        table.add_row("gaps", _gaps(understood["gaps"]))
-    table.add_row("mean", _rate(found["mean_bps"]))
-    table.add_row("zero", f"{100 * found['zero_share']:.2f} % of the time")
-    table.add_row("median", _rate(found["median_bps"]))
+        row("step", f"{understood['step_s']:.12g} s (median), {understood['rows']} rows")
+        row("gaps", _gaps(understood["gaps"]))
+    row("mean", _rate(found["mean_bps"]))
+    row("zero", f"{100 * found['zero_share']:.2f} % of the time")
+    row("median", _rate(found["median_bps"]))
     quantiles = (f"{int(name[1:])} %: {_rate(bps)}" for name, bps in found["percentiles_bps"].items())
-    table.add_row("percentiles", ", ".join(quantiles))
-    table.add_row("coefficient of variation", f"{found['coefficient_of_variation']:.3f}")
+    row("percentiles", ", ".join(quantiles))
+    row("coefficient of variation", f"{found['coefficient_of_variation']:.3f}")
     lags = (f"{r:.3f} at {lag} s" for lag, r in sorted(found["autocorrelation"].items(), key=lambda item: int(item[0])))
-    table.add_row("autocorrelation", ", ".join(lags) or "unknown: too short, or it never varies")
+    row("autocorrelation", ", ".join(lags) or "unknown: too short, or it never varies")
     share = f"{100 * found['outage_share']:.2f} % of the time below {_rate(found['outage_threshold_bps'])}"
     lengths = (
         f", {found['outages']} of them, {found['mean_outage_s']:.3g} s on average, "
         f"{found['longest_outage_s']} s the longest"
     )
-    table.add_row("outages", share + (lengths if found["outages"] else ""))
+    row("outages", share + (lengths if found["outages"] else ""))
     if latency := found["latency_s"]:
         low, high = (1e3 * latency[key] for key in ("min", "max"))
-        table.add_row("latency", f"{1e3 * latency['mean']:.4g} ms on average, {low:.4g} to {high:.4g} ms")
+        row("latency", f"{1e3 * latency['mean']:.4g} ms on average, {low:.4g} to {high:.4g} ms")
     return table
 
 
