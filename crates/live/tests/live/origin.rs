@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use socket2::SockRef;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -428,8 +429,23 @@ struct Farewell {
     half_closes: bool,
     /// The origin closes with bytes of the client unread, which makes its kernel send RST.
     leaves_unread: bool,
-    /// The client goes on talking while it reads.
+    /// The client goes on talking while it reads, also after the end of the origin's stream.
     goes_on: bool,
+}
+
+/// Waits until the peer's kernel has everything. The kernel of an origin that closes before discards the rest, and sends RST, as soon as
+/// another byte of the client arrives: no proxy can pass on what was never sent.
+fn wait_until_acknowledged(stream: &TcpStream) {
+    loop {
+        let mut unacknowledged: libc::c_int = 0;
+        // SAFETY: TIOCOUTQ writes one int at the address that it is given, and this one lives until the call returns.
+        let answer = unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCOUTQ, &raw mut unacknowledged) };
+        assert_eq!(answer, 0, "{}", std::io::Error::last_os_error());
+        if unacknowledged == 0 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// The bytes that a client gets of the answer, and how its stream ends.
@@ -446,6 +462,9 @@ fn farewell(case: Farewell) -> (u64, Result<(), ErrorKind>) {
                 let mut answer = vec![0; ANSWER as usize];
                 content::fill(0, &mut answer);
                 stream.write_all(&answer).expect("somebody reads");
+                if case.goes_on {
+                    wait_until_acknowledged(&stream);
+                }
             });
             let connected = site.client.run(|| kernel::connect(Family::V4.server(), case.protocol)).expect("entered");
             let mut stream = patient(connected);
