@@ -236,8 +236,11 @@ def test_a_tutorial_works(
 
 
 @pytest.mark.slow
-def test_the_commands_about_traces_work(anabranch: Run) -> None:
-    """In another order: what a recording's file stands for is synthesised first."""
+def test_the_commands_about_traces_work(anabranch: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In another order: what a recording's file stands for is synthesised first, or written here."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "drive.csv").write_text("t_s,att_mbps,verizon_mbps\n0,20,5\n1,22,6\n", "utf-8")
+    (tmp_path / "log.txt").write_text("20\n22\n18\n", "utf-8")
     commands = list(typed(DOCS / "how-to" / "traces.md"))
     made = 'anabranch trace synthesize lte lte.down --mean "2 Mb/s"'
     commands.sort(key=lambda command: "synthesize" not in command)
