@@ -182,24 +182,27 @@ impl SegmentSize {
         possible.map(move |mtu| mtu - headers).filter(move |small| *small < room)
     }
 
-    /// The room of small segments; `None` where full ones are as small.
-    fn small_room(&self) -> Option<u32> {
-        self.small_rooms().nth(self.suspicion.given_up).or_else(|| self.small_rooms().last())
+    /// The room of small segments beside packets with `len` bytes of payload, which may be smaller than full ones; `None` where these are
+    /// as small.
+    fn small_room(&self, len: u32) -> Option<u32> {
+        let smaller = || self.small_rooms().filter(|room| room - MAX_OPTIONS_LEN < len);
+        smaller().nth(self.suspicion.given_up).or_else(|| smaller().last())
     }
 
-    /// Payload of a small segment, whatever its options are.
-    fn small_payload(&self) -> Option<u32> {
-        self.small_room().map(|room| room - MAX_OPTIONS_LEN)
+    /// Payload of a small segment beside such packets, whatever its options are.
+    fn small_payload(&self, len: u32) -> Option<u32> {
+        self.small_room(len).map(|room| room - MAX_OPTIONS_LEN)
     }
 
     /// Whether the packet is so large that its size may be why it was lost.
     fn is_suspect(&self, record: &Record) -> bool {
-        self.small_payload().is_some_and(|small| record.len > small) && !record.sacked()
+        self.small_room(record.len).is_some() && !record.sacked()
     }
 
     fn note_doubts(&mut self) {
         let suspicion = &self.suspicion;
-        let unproven = self.discovers && self.small_room().is_some() && self.proven + MAX_OPTIONS_LEN < self.room;
+        let unproven =
+            self.discovers && self.small_rooms().next().is_some() && self.proven + MAX_OPTIONS_LEN < self.room;
         let asks = suspicion.sample.is_some() || suspicion.pairs > 0;
         self.wants_to_send = suspicion.due.is_some() || self.resend.is_some();
         self.watches = unproven || asks || self.tried.is_some() || self.wants_to_send;
@@ -355,7 +358,7 @@ impl Sender {
             if acked < sample.whole_end {
                 size.suspicion.pairs += u32::from(sample.paired);
                 if size.suspicion.pairs >= PAIRS
-                    && let Some(room) = size.small_room()
+                    && let Some(room) = size.small_room(size.suspicion.len)
                 {
                     outcome.size = Some(SizeChange::BlackHole(room));
                     // The rest of the large packet was in the large packet.
@@ -373,7 +376,8 @@ impl Sender {
     /// A small segment arrived without the large packet that it was a part of. The rest of that one is sent again in small segments, and
     /// then the next large packet with its sample.
     fn send_pair(&mut self, now: Instant) {
-        let (least, small) = (self.size.suspicion.len, self.size.small_payload().unwrap_or(u32::MAX));
+        let least = self.size.suspicion.len;
+        let small = self.size.small_payload(least).unwrap_or(u32::MAX);
         if let Some(front) = self.board.front().copied().filter(|front| front.len < least && front.len > small) {
             self.board.cut(front.start, small, now);
         }
@@ -407,14 +411,14 @@ impl Sender {
         let (start, paired) = self.size.suspicion.due.take()?;
         let sampled = self.board.position_of(start).and_then(|at| Some((at, *self.board.get(at)?)));
         let sampled = sampled.filter(|(_, record)| record.start == start && self.size.is_suspect(record));
-        let sampled = sampled.zip(self.size.small_payload());
-        if let Some(((_, record), small)) = sampled {
+        let sampled = sampled.and_then(|(at, record)| Some((at, record, self.size.small_payload(record.len)?)));
+        if let Some((_, record, small)) = sampled {
             let suspicion = &mut self.size.suspicion;
             suspicion.sample = Some(Sample { end: start + u64::from(small), whole_end: record.end(), paired });
             suspicion.len = if suspicion.len == 0 { record.len } else { suspicion.len.min(record.len) };
         }
         self.size.note_doubts();
-        sampled.map(|((position, _), small)| (position, small))
+        sampled.map(|(position, _, small)| (position, small))
     }
 
     /// A sample with `len` bytes of payload is sent.
