@@ -212,8 +212,7 @@ slow: build $(VENV)/.testable $(VENV)/.development $(VENV)/.site ## Runs the slo
 	@# What is measured in real time has the machine to itself.
 	$(BIN)/pytest -m "slow and live"
 	@$(MAKE) --no-print-directory rustdoc
-	@# Left out for now, because it fails: ANABRANCH_CASE=1000012, where both ends have everything and one subflow does not close.
-	$(LINTING) $(RUST_TESTS) $(SLOW_PROGRAMS) -- --ignored --skip ten_thousand_random_networks_deliver_every_byte_once
+	$(LINTING) $(RUST_TESTS) $(SLOW_PROGRAMS) -- --ignored
 	$(LINTING) $(RUST_TESTS) --features anabranch-live/model --test channel_model
 	ANABRANCH_CASES=10000 $(LINTING) $(RUST_TESTS) --lib random_networks
 

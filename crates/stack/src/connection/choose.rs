@@ -148,7 +148,7 @@ impl Connection {
         if paced_until <= now {
             return true;
         }
-        if subflow.sender.has_room() {
+        if subflow.sender.has_room() || subflow.sender.exceeds_window() {
             self.waits.paced_until = Deadline::at(self.waits.paced_until.time().min(paced_until));
         }
         false

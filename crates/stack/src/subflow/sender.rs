@@ -496,9 +496,14 @@ impl Sender {
         repairs || self.options.paces || self.window.pacing_rate.is_some()
     }
 
+    /// Whether there is data to send whatever the window is, which shows the size of packets that pass.
+    pub fn exceeds_window(&self) -> bool {
+        self.size.wants_to_send()
+    }
+
     /// Whether there may be a packet to retransmit: a probe is due, or a packet is lost and the window has room, or its size matters.
     pub fn may_retransmit(&self) -> bool {
-        self.probe.is_due() || (self.board.lost() > 0 && self.has_room()) || self.size.wants_to_send()
+        self.probe.is_due() || (self.board.lost() > 0 && self.has_room()) || self.exceeds_window()
     }
 
     /// The next packet to retransmit, if the window has room for it.

@@ -216,6 +216,12 @@ fn random_networks_deliver_every_byte_once() {
     run_cases(0..500);
 }
 
+/// A link smaller than packets that are smaller than full ones, and a pair of packets that pacing separates while the window is full.
+#[test]
+fn networks_that_showed_faults_deliver_every_byte_once() {
+    run_cases([1_000_012, 1_001_712].into_iter());
+}
+
 #[test]
 #[ignore = "slow suite: 10 000 cases"]
 fn ten_thousand_random_networks_deliver_every_byte_once() {
