@@ -2,6 +2,7 @@
 
 import json
 import math
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,15 @@ def test_recordings_are_paired_by_what_the_star_stands_for(write: Write, tmp_pat
     assert all(0.5 <= scale <= 2 for scale in scales)
     run = sweep.Experiment.of(plan.load(tmp_path / "plan.toml")).runs([1])[0]
     assert f"scale = {scales[0]!r}" in run.scenario().resolved
+
+
+def test_recordings_take_the_keys_of_a_recorded_rate(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "1_drive.csv").write_text("t_s,att_mbps,verizon_mbps\n0,5,7\n1,6,8\n", encoding="utf-8")
+    text = HEAD + '[traces]\nlink.wifi.rate = { glob = "*_drive.csv", rate_column = "verizon_mbps", gap = "hold" }\n'
+    run = sweep.Experiment.of(plan.load(write(text))).runs([1])[0]
+    resolved = tomllib.loads(run.scenario().resolved)
+    # The resolved scenario has the column's number, counted from 0.
+    assert resolved["link"]["wifi"]["down"]["rate"]["rate_column"] == 2
 
 
 def test_the_key_of_a_run_is_its_content(write: Write, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ fn each_format_drives_a_session() {
         ("sabre/sd_fs", ".json", ""),
         ("solis_wifi", ".txt", ", unit = \"Mb/s\""),
         ("lumos_4g5g", ".txt", ", unit = \"Mb/s\""),
-        ("starlink_cellular", ".csv", ""),
+        ("starlink_cellular", ".csv", ", rate_column = \"starlink_mbps\""),
         ("paired_wifi_cellular", "_wifi.csv", ", unit = \"B/s\""),
         ("paired_wifi_cellular", "_cellular.csv", ", unit = \"B/s\""),
     ];

@@ -62,7 +62,7 @@ fn handshake_rtt(link: &str) -> f64 {
     let events = Events::of(&outcome);
     let opened =
         events.named("subflow-opened").find(|row| events.with("source", "session 0/server").any(|s| s == *row));
-    events.floats("seconds")[opened.expect("the server opens a subflow")]
+    events.floats("rtt_s")[opened.expect("the server opens a subflow")]
 }
 
 #[test]

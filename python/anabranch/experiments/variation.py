@@ -18,6 +18,7 @@ from anabranch import _core
 from anabranch.experiments.document import Document, Way, alternatives
 from anabranch.experiments.engines import Engine
 from anabranch.runs.reading import overrides_of
+from anabranch.tables import TraceRate
 
 Label = str | int | float | bool
 """A value of an axis as it stands in the table."""
@@ -170,7 +171,8 @@ def _shares(method: str, points: int, dimensions: int, seed: int) -> Any:
     return qmc.LatinHypercube(d=dimensions, rng=np.random.default_rng(seed)).random(points)
 
 
-_TRACE_KEYS = ("glob", "format", "unit", "column", "at_end", "offset", "duration", "latency", "scale")
+# The keys of a recorded rate, with the former name of `rate_column`, and a pattern of files in the place of the file.
+_TRACE_KEYS = ("glob", "column", *(key for key in TraceRate.__annotations__ if key not in ("kind", "trace")))
 _TRACE_COLUMN = "trace"
 
 SAMPLED_COLUMNS = (_TRACE_COLUMN, _SAMPLE_COLUMN)
