@@ -58,7 +58,9 @@ def echo(text: str, *, error: bool = False) -> None:
 
 
 def _console(stream: TextIO) -> Console:
-    return _Console(file=stream, width=None if stream.isatty() else _WIDTH_WITHOUT_TERMINAL, highlight=False)
+    # Texts with brackets, such as `[set]` or a heading `Time [s]`, are no markup.
+    width = None if stream.isatty() else _WIDTH_WITHOUT_TERMINAL
+    return _Console(file=stream, width=width, highlight=False, markup=False)
 
 
 def out() -> Console:
@@ -115,7 +117,7 @@ def progress_bar(description: str) -> Iterator[Callable[[float], None]]:
         yield lambda _fraction: None
         return
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         TimeRemainingColumn(compact=True),

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from anabranch import _core, traces
 from anabranch.cli.console import answer, err, out, say_warning
@@ -154,7 +153,7 @@ def convert(
         step=step,
     )
     _warn(file, json.loads(understood))
-    err().print(f"read as {_understood(json.loads(understood))}", soft_wrap=True, markup=False, highlight=False)
+    err().print(f"read as {_understood(json.loads(understood))}", soft_wrap=True)
     _write(target, text)
 
 
@@ -249,40 +248,36 @@ def _table(found: dict[str, Any]) -> Table:
     table.add_column("what", style="cyan", no_wrap=True)
     table.add_column("value", overflow="fold")
 
-    def row(what: str, value: str) -> None:
-        # A heading such as `Time [s]` is no markup.
-        table.add_row(what, Text(value))
-
     understood = found["understood"]
-    row("format", f"{understood['format']}, {understood['encoding']}")
+    table.add_row("format", f"{understood['format']}, {understood['encoding']}")
     if understood["separator"] is not None:
         decimal = ", decimal comma" if understood["decimal"] == "," else ""
         heading = f", heading in line {understood['heading_line']}" if understood["heading_line"] else ", no heading"
-        row("separator", understood["separator"] + decimal + heading)
-        row("times", _times(understood))
-        row("rates", f"{_column(understood['rate_column'])} in {understood['unit']}")
-    row("first rows", _first_rows(understood["first_rows"]))
-    row("span", f"{found['duration_s']:.12g} s")
+        table.add_row("separator", understood["separator"] + decimal + heading)
+        table.add_row("times", _times(understood))
+        table.add_row("rates", f"{_column(understood['rate_column'])} in {understood['unit']}")
+    table.add_row("first rows", _first_rows(understood["first_rows"]))
+    table.add_row("span", f"{found['duration_s']:.12g} s")
     if understood["separator"] is not None:
-        row("step", f"{understood['step_s']:.12g} s (median), {understood['rows']} rows")
-        row("gaps", _gaps(understood["gaps"]))
-    row("mean", _rate(found["mean_bps"]))
-    row("zero", f"{100 * found['zero_share']:.2f} % of the time")
-    row("median", _rate(found["median_bps"]))
+        table.add_row("step", f"{understood['step_s']:.12g} s (median), {understood['rows']} rows")
+        table.add_row("gaps", _gaps(understood["gaps"]))
+    table.add_row("mean", _rate(found["mean_bps"]))
+    table.add_row("zero", f"{100 * found['zero_share']:.2f} % of the time")
+    table.add_row("median", _rate(found["median_bps"]))
     quantiles = (f"{int(name[1:])} %: {_rate(bps)}" for name, bps in found["percentiles_bps"].items())
-    row("percentiles", ", ".join(quantiles))
-    row("coefficient of variation", f"{found['coefficient_of_variation']:.3f}")
+    table.add_row("percentiles", ", ".join(quantiles))
+    table.add_row("coefficient of variation", f"{found['coefficient_of_variation']:.3f}")
     lags = (f"{r:.3f} at {lag} s" for lag, r in sorted(found["autocorrelation"].items(), key=lambda item: int(item[0])))
-    row("autocorrelation", ", ".join(lags) or "unknown: too short, or it never varies")
+    table.add_row("autocorrelation", ", ".join(lags) or "unknown: too short, or it never varies")
     share = f"{100 * found['outage_share']:.2f} % of the time below {_rate(found['outage_threshold_bps'])}"
     lengths = (
         f", {found['outages']} of them, {found['mean_outage_s']:.3g} s on average, "
         f"{found['longest_outage_s']} s the longest"
     )
-    row("outages", share + (lengths if found["outages"] else ""))
+    table.add_row("outages", share + (lengths if found["outages"] else ""))
     if latency := found["latency_s"]:
         low, high = (1e3 * latency[key] for key in ("min", "max"))
-        row("latency", f"{1e3 * latency['mean']:.4g} ms on average, {low:.4g} to {high:.4g} ms")
+        table.add_row("latency", f"{1e3 * latency['mean']:.4g} ms on average, {low:.4g} to {high:.4g} ms")
     return table
 
 

@@ -45,7 +45,7 @@ const PREFIXES: [PrefixRow; 8] = [
 
 /// What is said of an unknown unit. Every combination is read; these are the usual ones.
 pub(crate) const EXPECTED_UNIT: &str =
-    "one of b/s, kb/s, Mb/s, Gb/s, B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, B per interval, or a like one";
+    "one of b/s, kb/s, Mb/s, Gb/s, B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, B per interval, or the like";
 
 const SECOND: [&str; 6] = ["s", "sec", "secs", "second", "seconds", "sek"];
 
