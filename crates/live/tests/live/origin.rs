@@ -481,6 +481,8 @@ fn farewell(case: Farewell) -> (u64, Result<(), ErrorKind>) {
                 match stream.read(&mut buffer) {
                     Ok(0) => break Ok(()),
                     Ok(n) => bytes.extend_from_slice(&buffer[..n]),
+                    // A read with a timeout ends like this when the process is stopped and continued (signal(7)).
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
                     Err(error) => break Err(error.kind()),
                 }
             };
