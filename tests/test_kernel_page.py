@@ -23,7 +23,6 @@ PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "kernel.md"
 MOST_COMMANDS = 10
 # No command takes longer.
 TIMEOUT_S = 30.0
-LISTENING_AFTER_S = 5.0
 # PUD decides after 150 samples, ten a second; handshakes and slow start come first.
 DECIDED_WITHIN_S = 60.0
 # Long enough for the kernel's retransmission timers, and a rate that either path has.
@@ -181,9 +180,8 @@ def test_the_commands_of_the_page(videos: Path) -> None:
                 assert {"192.0.2.1", "198.51.100.1"} <= set(re.findall(r"(\d+\.\d+\.\d+\.\d+):(?!80\b)", found))
             for command in commands("Path use"):
                 shell.run(command)
-            # The kernel refuses joins until the path manager of the command listens, a moment after this line.
-            soon("an attachment", shell, "cat anabranch-paths.log", "is attached", TIMEOUT_S)
-            time.sleep(LISTENING_AFTER_S)
+            # The kernel refuses joins until the path manager of the command listens.
+            soon("a path policy", shell, "cat anabranch-paths.log", "pud decides on path use", TIMEOUT_S)
             with downloading(client, videos, "192.0.2.2") as download:
                 soon("two subflows", shell, "anabranch kernel status", both, TIMEOUT_S)
                 decision = soon("a decision", shell, "cat anabranch-paths.log", "not used", DECIDED_WITHIN_S)

@@ -1020,6 +1020,7 @@ def kernel_status(*, file_system: str | PathLike[str] | None = None) -> _KernelS
 
 def kernel_use_paths(
     policy: str,
+    ready: Callable[[], object],
     changed: Callable[[int, str, str, bool], object],
     *,
     file_system: str | PathLike[str] | None = None,
@@ -1028,6 +1029,7 @@ def kernel_use_paths(
 
     Args:
         policy: The name of a path policy.
+        ready: Is called once, when the policy is in force and new subflows can join.
         changed: Gets a connection's token, the local end, the remote end, and whether the subflow is used now.
         file_system: Where the programs are kept.
 

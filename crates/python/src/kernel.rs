@@ -110,9 +110,19 @@ mod bpf {
         Ok(Status { attachments, draining_subflows: draining })
     }
 
-    pub fn use_paths(py: Python<'_>, policy: &str, changed: &Bound<'_, PyAny>, place: Option<PathBuf>) -> PyResult<()> {
+    pub fn use_paths(
+        py: Python<'_>,
+        policy: &str,
+        ready: &Bound<'_, PyAny>,
+        changed: &Bound<'_, PyAny>,
+        place: Option<PathBuf>,
+    ) -> PyResult<()> {
         let place = self::place(place);
         let mut paths = PathUse::begin(&place, policy, Options::default()).map_err(|error| super::raised(&error))?;
+        if let Err(error) = ready.call0() {
+            py.detach(|| paths.end());
+            return Err(error);
+        }
         let ended = loop {
             let decisions = py.detach(|| paths.tick()).map_err(|error| super::raised(&error));
             let reported = decisions.and_then(|decisions| {
@@ -189,7 +199,13 @@ mod bpf {
         left_out()
     }
 
-    pub fn use_paths(_: Python<'_>, _: &str, _: &Bound<'_, PyAny>, _: Option<PathBuf>) -> PyResult<()> {
+    pub fn use_paths(
+        _: Python<'_>,
+        _: &str,
+        _: &Bound<'_, PyAny>,
+        _: &Bound<'_, PyAny>,
+        _: Option<PathBuf>,
+    ) -> PyResult<()> {
         left_out().map_err(|error| super::raised(&error))
     }
 }
@@ -226,17 +242,18 @@ pub fn kernel_status(py: Python<'_>, file_system: Option<PathBuf>) -> PyResult<S
     py.detach(|| bpf::status(file_system)).map_err(|error| raised(&error))
 }
 
-/// Decides on path use until a signal is raised, and then lets every subflow carry data again. `changed` gets connection, local end, remote
-/// end, and whether the subflow is used.
+/// Decides on path use until a signal is raised, and then lets every subflow carry data again. `ready` is called once, when new subflows can
+/// join; `changed` gets connection, local end, remote end, and whether the subflow is used.
 #[pyfunction]
-#[pyo3(signature = (policy, changed, *, file_system=None))]
+#[pyo3(signature = (policy, ready, changed, *, file_system=None))]
 pub fn kernel_use_paths(
     py: Python<'_>,
     policy: &str,
+    ready: Bound<'_, PyAny>,
     changed: Bound<'_, PyAny>,
     file_system: Option<PathBuf>,
 ) -> PyResult<()> {
-    bpf::use_paths(py, policy, &changed, file_system)
+    bpf::use_paths(py, policy, &ready, &changed, file_system)
 }
 
 fn raised(error: &KernelError) -> PyErr {

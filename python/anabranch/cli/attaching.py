@@ -116,12 +116,15 @@ def attach(
 def _use_paths(policy: str, file_system: Path | None) -> None:
     """Runs a path policy until Ctrl-C or SIGTERM."""
 
+    def ready() -> None:
+        print(f"{policy} decides on path use, until Ctrl-C.", flush=True)
+
     def say(connection: int, local: str, remote: str, used: bool) -> None:
         print(f"{connection:08x} {local} -> {remote}: {'used' if used else 'not used'}", flush=True)
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
-        _core.kernel_use_paths(policy, say, file_system=file_system)
+        _core.kernel_use_paths(policy, ready, say, file_system=file_system)
 
 
 @app.command("detach", epilog="Example: anabranch kernel detach")
