@@ -3,9 +3,11 @@
 use super::access::{Log, Pending};
 use super::driver::{Order, Wakes};
 use super::files::{self, Files};
+use super::http2;
 use super::meter::Meter;
 use super::metrics::{self, Shown};
 use super::proxy::{self, Passed};
+use super::stream::Shared;
 use super::{Content, Options, Stream, trim};
 use hyper::StatusCode;
 use hyper::server::conn::http1;
@@ -14,6 +16,7 @@ use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use std::io;
 use std::sync::Arc;
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -62,13 +65,19 @@ impl Front {
             Front::Files { directory, protocol, graceful } => {
                 let (directory, malformed) = (directory.clone(), visitor.clone());
                 let service = service_fn(move |request| directory.clone().answer(request, visitor.clone()));
-                let served = graceful.watch(protocol.serve_connection(TokioIo::new(stream), service));
+                let mut stream = Shared::new(stream);
+                let served = graceful.watch(protocol.serve_connection(TokioIo::new(stream.clone()), service));
                 tokio::spawn(async move {
-                    // A client's abort concerns only itself. What was no HTTP got an answer from hyper, which nobody else logs.
-                    if let Err(error) = served.await
-                        && error.is_parse()
-                        && let Some(mut record) = Pending::of_connection(&malformed)
-                    {
+                    // A client's abort concerns only itself. A request that is not HTTP/1 has no other place where it is logged.
+                    let Err(error) = served.await else { return };
+                    if !error.is_parse() {
+                        return;
+                    }
+                    // Hyper says nothing to HTTP/2. What goes wrong here concerns only this client.
+                    if error.is_parse_version_h2() && stream.write_all(&http2::refusal()).await.is_ok() {
+                        let _ = stream.shutdown().await;
+                    }
+                    if let Some(mut record) = Pending::of_connection(&malformed) {
                         record.answered(refusal_of(&error).as_u16());
                         record.passed(0, 0, true);
                     }
@@ -101,9 +110,15 @@ impl Front {
     }
 }
 
-/// The status of hyper's answer to a head that it cannot parse.
+/// The status of the answer to a head that hyper cannot parse.
 fn refusal_of(error: &hyper::Error) -> StatusCode {
-    if error.is_parse_too_large() { StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE } else { StatusCode::BAD_REQUEST }
+    if error.is_parse_version_h2() {
+        StatusCode::HTTP_VERSION_NOT_SUPPORTED
+    } else if error.is_parse_too_large() {
+        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
+    } else {
+        StatusCode::BAD_REQUEST
+    }
 }
 
 /// Whether requests are answered the same way with both options.

@@ -14,6 +14,7 @@ mod devices;
 mod driver;
 mod files;
 mod front;
+mod http2;
 mod meter;
 mod metrics;
 mod options;

@@ -199,22 +199,32 @@ impl AsyncWrite for Writer<'_> {
     }
 }
 
-impl AsyncRead for Stream {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        self.read(cx, buffer)
+/// A handle of a stream that HTTP reads and writes, while its task holds another one.
+#[derive(Clone, Debug)]
+pub(super) struct Shared(Arc<Stream>);
+
+impl Shared {
+    pub(super) fn new(stream: Stream) -> Self {
+        Shared(Arc::new(stream))
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncRead for Shared {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.0.read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Shared {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.write(cx, bytes)
+        self.0.write(cx, bytes)
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.flush()
+        self.0.flush()
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.shutdown()
+        self.0.shutdown()
     }
 }

@@ -523,18 +523,16 @@ fn an_answer_that_ends_its_connection_arrives_whole_whatever_the_client_says() {
     assert!(failures.is_empty(), "{failures:?}");
 }
 
-/// How long frames go to and fro, and the time between two.
-const FRAMES_FOR: Duration = Duration::from_secs(3);
+/// The time between two frames.
 const FRAME_EVERY: Duration = Duration::from_millis(20);
 
-#[test]
-fn frames_go_to_and_fro_without_waiting_for_more() {
-    require!(&[NSTAT]);
-    let client = |mut stream: TcpStream| {
+/// Frames go to and fro for this time.
+fn exchange_frames(time: Duration) {
+    let client = move |mut stream: TcpStream| {
         stream.set_nodelay(true).expect("an option");
         let (began, mut slowest) = (std::time::Instant::now(), Duration::ZERO);
         for number in 0u64.. {
-            if began.elapsed() > FRAMES_FOR {
+            if began.elapsed() > time {
                 break;
             }
             // Frames as those of a WebSocket: some bytes, and now and then many.
@@ -562,4 +560,17 @@ fn frames_go_to_and_fro_without_waiting_for_more() {
         }
     };
     converse("frames", |_| {}, client, origin);
+}
+
+#[test]
+fn frames_go_to_and_fro_without_waiting_for_more() {
+    require!(&[NSTAT]);
+    exchange_frames(Duration::from_secs(3));
+}
+
+#[test]
+#[ignore = "slow suite: a minute"]
+fn frames_go_to_and_fro_for_a_minute() {
+    require!(&[NSTAT]);
+    exchange_frames(Duration::from_secs(60));
 }

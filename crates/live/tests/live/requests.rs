@@ -5,8 +5,8 @@ use crate::common::nginx::Nginx;
 use crate::common::require;
 use crate::common::site::{Plan, Root};
 use anabranch_live::Netns;
-use anabranch_live::requirements::NGINX;
-use anabranch_live::serve::{Options, Visible};
+use anabranch_live::requirements::{CURL, NGINX};
+use anabranch_live::serve::{AccessLog, LogFormat, Options, Visible};
 use anabranch_live::testnet::Family;
 use std::fs::{self, FileTimes};
 use std::io::{Read, Write};
@@ -83,7 +83,7 @@ fn file(path: &Path, bytes: &[u8]) {
 type Case = (&'static str, &'static str, &'static [&'static str], u16, u16);
 
 /// Where the numbers differ, the reason stands above the case; `docs/how-to/serve.md` has it, too.
-const CASES: [Case; 40] = [
+const CASES: [Case; 42] = [
     ("GET", "/f", &[], 200, 200),
     ("HEAD", "/f", &[], 200, 200),
     ("GET", "/f", &["Range: bytes=0-0"], 206, 206),
@@ -130,6 +130,9 @@ const CASES: [Case; 40] = [
     ("GET", "/f/", &[], 404, 404),
     ("GET", "//f", &[], 200, 200),
     ("POST", "/f", &[], 405, 405),
+    // Pages of other servers may read everything here, so their browsers get an answer; nginx serves its own pages by default.
+    ("OPTIONS", "/f", &[], 204, 405),
+    ("OPTIONS", "/none", &["Origin: http://page.test", "Access-Control-Request-Method: GET"], 204, 405),
 ];
 
 fn assert_consistent(got: &Got, method: &str, len: usize, what: &str) {
@@ -252,6 +255,66 @@ fn names_and_heads_that_are_wrong_are_answered_with_a_status() {
             site.serving.stop();
         },
     );
+}
+
+#[test]
+fn pages_of_other_servers_may_send_the_headers_of_cmcd() {
+    require!(&[]);
+    let root = Root::new("preflight");
+    Plan::new(Family::V4).serve(
+        root.content(),
+        |_| {},
+        |site| {
+            let cmcd = "cmcd-object,cmcd-request,cmcd-session,cmcd-status";
+            let lines = [
+                "Origin: http://page.test".to_owned(),
+                "Access-Control-Request-Method: GET".to_owned(),
+                format!("Access-Control-Request-Headers: {cmcd}"),
+                "Access-Control-Request-Headers: range".to_owned(),
+            ];
+            let got = ask_ours(site.client, &request("OPTIONS", "/video/manifest.mpd", &lines));
+            assert_eq!(got.status, 204);
+            assert_eq!(got.header("access-control-allow-origin"), Some("*"));
+            assert_eq!(got.header("access-control-allow-methods"), Some("GET, HEAD, OPTIONS"));
+            assert_eq!(got.header("access-control-max-age"), Some("86400"));
+            let allowed: Vec<_> =
+                got.head.lines().filter_map(|line| line.strip_prefix("access-control-allow-headers: ")).collect();
+            assert_eq!(allowed, [cmcd, "range"]);
+            // A response without a body has no length (RFC 9110 section 8.6).
+            assert_eq!((got.header("content-length"), got.body.len()), (None, 0));
+            // What is asked without a page gets the methods alone.
+            let plain = ask_ours(site.client, &request("OPTIONS", "/video/manifest.mpd", &[]));
+            assert_eq!((plain.status, plain.header("allow")), (204, Some("GET, HEAD, OPTIONS")));
+            assert_eq!(plain.header("access-control-allow-methods"), None);
+            site.serving.stop();
+        },
+    );
+}
+
+#[test]
+fn what_is_no_request_of_http_1_is_answered_and_logged() {
+    require!(&[CURL]);
+    let root = Root::new("malformed");
+    let log = root.0.join("access.log");
+    let adjust = |options: &mut Options| {
+        options.access_log = Some(AccessLog { file: log.clone(), format: LogFormat::Combined });
+    };
+    Plan::new(Family::V4).serve(root.content(), adjust, |site| {
+        let ours = |request: &str| ask_ours(site.client, request);
+        // A client of HTTP/2 shows the answer to its user.
+        let url = format!("http://{}:{}/video/film.mp4", Family::V4.server(), kernel::PORT);
+        let options = ["--silent", "--http2-prior-knowledge", "--write-out", "%{http_version} %{http_code}", &url];
+        let said = site.client.command("curl").args(options).output().expect("curl runs").stdout;
+        let said = String::from_utf8(said).expect("text");
+        assert_eq!(said, "This server speaks HTTP/1.1, not HTTP/2 (curl: --http1.1).\n2 505");
+        assert_eq!(ours("nonsense\r\n\r\n").status, 400);
+        assert_eq!(ours(&request("GET", &format!("/{}", "x".repeat(70_000)), &[])).status, 431);
+        site.serving.stop();
+        site.serving.finish().expect("nothing went wrong");
+    });
+    let lines = fs::read_to_string(&log).expect("a log");
+    let statuses: Vec<_> = lines.lines().filter_map(|line| line.split("\" ").nth(1)?.split(' ').next()).collect();
+    assert_eq!(statuses, ["505", "400", "431"], "{lines}");
 }
 
 #[test]

@@ -163,6 +163,7 @@ def play(
     folder: Path,
     limit_s: float,
     configuration: Mapping[str, Any] | None = None,
+    page: str | None = None,
     progress: Callable[[float], object] = lambda _fraction: None,
 ) -> Log:
     """Plays an MPD, and takes a screenshot of the page (``player.png``) at the end.
@@ -173,6 +174,7 @@ def play(
         folder: Where the screenshot and Chromium's own log go.
         limit_s: The session is cut off after this time.
         configuration: From `configuration`; dash.js's own defaults where absent.
+        page: The address of the page, such as ``http://page.test/player/``; one on the MPD's own server where absent.
         progress: Called now and then with the fraction of ``limit_s`` that has passed.
 
     Raises:
@@ -182,7 +184,7 @@ def play(
     chromium = find("chromium", "chromium")
     served = _page(library())
     chosen = {"settings": {}, "largest": []} if configuration is None else configuration
-    base = urllib.parse.urljoin(url, "/anabranch-player/")
+    base = urllib.parse.urljoin(url, "/anabranch-player/") if page is None else page
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as private,
         Browser(before, chromium, Path(private)) as browser,

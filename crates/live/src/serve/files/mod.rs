@@ -3,6 +3,8 @@
 mod body;
 mod conditions;
 mod directory;
+mod media_type;
+mod preflight;
 
 pub use directory::Visible;
 
@@ -20,6 +22,7 @@ use hyper::header::{
 use hyper::server::conn::http1;
 use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioTimer;
+use media_type::media_type;
 use std::convert::Infallible;
 use std::io;
 use std::path::Path;
@@ -32,9 +35,8 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(75);
 /// The longest path of a request, before decoding: twice what Linux takes as the path of a file. A whole head may have 64 KiB.
 const MAX_PATH: usize = 8 << 10;
 
-/// Types of media files that the general list by extension lacks or may lack: DASH (ISO/IEC 23009-1 annex C) and its
-/// segments.
-const TYPES: [(&str, &str); 2] = [(".mpd", "application/dash+xml"), (".m4s", "video/iso.segment")];
+/// Methods that have an answer for every file.
+const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
 
 /// Headers of every response. Responses are not cached: a media segment that a browser plays a second time crosses the
 /// paths a second time, or the second session would measure the browser's cache. Pages of other servers, such as a
@@ -88,6 +90,15 @@ impl Files {
     }
 
     async fn find(&self, request: &Request<Incoming>) -> Answer {
+        match *request.method() {
+            Method::GET | Method::HEAD => {}
+            Method::OPTIONS => return preflight::answer(request.headers()),
+            _ => {
+                let mut answer = empty(StatusCode::METHOD_NOT_ALLOWED);
+                answer.headers_mut().insert(ALLOW, METHODS);
+                return answer;
+            }
+        }
         let (directory, path) = (self.directory.clone(), request.uri().path().to_owned());
         match unblocked(move || directory.open(&path)).await {
             Ok(Some(opened)) => self.send(request, opened),
@@ -161,11 +172,6 @@ fn refusal(request: &Request<Incoming>) -> Option<Answer> {
     if request.uri().path().len() > MAX_PATH {
         return Some(empty(StatusCode::URI_TOO_LONG));
     }
-    if ![Method::GET, Method::HEAD].contains(request.method()) {
-        let mut answer = empty(StatusCode::METHOD_NOT_ALLOWED);
-        answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-        return Some(answer);
-    }
     None
 }
 
@@ -173,10 +179,4 @@ fn empty(status: StatusCode) -> Answer {
     let mut answer = Response::new(FileBody::empty());
     *answer.status_mut() = status;
     answer
-}
-
-fn media_type(path: &str) -> &'static str {
-    let known = TYPES.iter().find(|(extension, _)| path.ends_with(extension));
-    let guessed = || mime_guess::from_path(path).first_raw().unwrap_or("application/octet-stream");
-    known.map_or_else(guessed, |(_, kind)| kind)
 }
