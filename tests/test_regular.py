@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import struct
 import zlib
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from anabranch.cli.console import visible
 from anabranch.experiments import store
 from anabranch.experiments.keys import KEY_BYTES
 from anabranch.system import provenance, regular
-from conftest import Run
+from conftest import SCENARIO, Run
 
 
 def _fifo(path: Path) -> None:
@@ -43,6 +44,24 @@ def test_what_is_no_regular_file_is_refused_by_name(
         assert "Traceback" not in done.stderr, done.stderr
     with pytest.raises(InputError, match=f"this is a {kind}; expected a regular file"):
         regular.read(tmp_path / "trace")
+
+
+@pytest.mark.parametrize("make", [_fifo, _device])
+def test_what_a_scenario_names_is_regular(anabranch: Run, tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "other.toml")
+    make(tmp_path / "named")
+    done = anabranch("run", "other.toml")
+    assert done.returncode == 2
+    assert re.fullmatch(r"error: other\.toml: this is a \w+; expected a regular file\n", done.stderr), done.stderr
+    (tmp_path / "scenario.toml").write_text(SCENARIO, "utf-8")
+    for key, value in (
+        ("link.wifi.rate", '{ trace = "named" }'),
+        ("session.0.video", '{ kind = "dash", mpd = "named" }'),
+    ):
+        done = anabranch("run", "scenario.toml", "--set", f"{key}={value}")
+        assert done.returncode == 2
+        assert "this is no regular file" in done.stderr, done.stderr
+        assert "Traceback" not in done.stderr, done.stderr
 
 
 def test_sizes_are_known_before_reading(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def load(scenario: str | Path | Mapping[str, Any], overrides: Sequence[tuple[str
     if name == STANDARD_INPUT:
         text = _text(sys.stdin.buffer.read(), _STANDARD_INPUT_NAME)
         return _core.load(text, name=_STANDARD_INPUT_NAME, directory=None, overrides=overrides)
-    if path.is_file():
+    if path.exists() and not path.is_dir():
         text = _text(regular.read(path, regular.MOST_TEXT), name)
         return _core.load(text, name=str(path), directory=path.parent, overrides=overrides)
     shipped = _core.shipped(name)
