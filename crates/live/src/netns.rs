@@ -85,8 +85,11 @@ impl Netns {
         self.ip_of("-4", script)
     }
 
-    /// [`Netns::ip`] for a family (`-4` or `-6`), for commands that cannot derive it from addresses.
-    pub(crate) fn ip_of(&self, family: &str, script: &str) -> io::Result<()> {
+    /// [`Netns::ip`] for a family (`-4` or `-6`).
+    ///
+    /// # Errors
+    /// What `ip` printed.
+    pub fn ip_of(&self, family: &str, script: &str) -> io::Result<()> {
         let mut command = Command::new("ip");
         command.args([family, "-n", &self.name, "-batch", "-"]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
