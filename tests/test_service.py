@@ -289,6 +289,10 @@ def test_a_deleted_device_ends_its_path_and_nothing_else(site: Path) -> None:
             _, complaints = download.communicate(timeout=TIMEOUT_S)
             assert download.returncode == 0, complaints
             assert (site / "got").read_bytes() == (site / "videos" / "film.mp4").read_bytes()
+            # A reload does not make it: the operator's own command would find it busy.
+            os.kill(service.pid, signal.SIGHUP)
+            after = service.wait_for("options read again", after)
+            assert "srv1" not in machine.run("ip -brief link", site)
             machine.run("anabranch serve --config serve.toml --setup", site)
             service.wait_for("the device srv1 is back", after)
             client.run(FETCH.format("--fail", "again"), site)

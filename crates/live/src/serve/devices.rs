@@ -31,14 +31,16 @@ impl Devices {
         Devices { tuns: Vec::new(), subflows: Arc::new(SharedState::new()?) }.changed(listen)
     }
 
-    /// Those of other paths, with the same list; devices of both stay open, but for those that were deleted meanwhile.
+    /// Those of other paths, with the same list; devices of both stay open. One of both that was deleted is opened again if it is back: it is not
+    /// made, because one that the server makes has no routes, and keeps the operator from making it.
     ///
     /// # Errors
     /// If a device cannot be opened.
     pub fn changed(&self, listen: &[Listen]) -> Result<Self, ServeError> {
         let tuns = listen.iter().map(|listen| match self.tun(&listen.device) {
             Some(tun) if tun.is_attached() => Ok(tun),
-            _ => open(&listen.device),
+            Some(deleted) => Ok(reopen(&listen.device).unwrap_or(deleted)),
+            None => open(&listen.device),
         });
         Ok(Devices { tuns: tuns.collect::<Result<_, _>>()?, subflows: self.subflows.clone() })
     }
@@ -49,7 +51,7 @@ impl Devices {
     }
 }
 
-/// Opens a device that was deleted and may be there again. It is not made: one that the server makes has no routes.
+/// Opens a device that was deleted, if it is there again.
 pub(super) fn reopen(name: &str) -> Option<Arc<Tun>> {
     let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None).ok()?;
     rustix::net::netdevice::name_to_index(&socket, name).ok()?;
