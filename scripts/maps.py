@@ -18,7 +18,7 @@ from pathlib import Path
 from page_tables import replaced
 from rich.console import Console
 
-from anabranch.cli.planning import cores
+from anabranch.cli.plan import cores
 from anabranch.experiments import plan as plans
 from anabranch.experiments import summary
 from anabranch.experiments.contrast import Comparison, Entry, Verdict

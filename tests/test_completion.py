@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from anabranch.cli import completing
+from anabranch.cli import completion
 from conftest import Run
 
 # What bash does when the tabulator key is pressed: it divides words at `=` and `:`, too.
@@ -56,12 +56,12 @@ def test_an_unknown_shell_is_refused(anabranch: Run) -> None:
 
 
 def test_names_are_those_of_the_registries() -> None:
-    assert ("sticky/base" in dict(completing.scenarios("sticky/"))) is True
-    assert dict(completing.overrides("session.0.player=bol")).keys() == {"session.0.player=bola"}
-    assert dict(completing.overrides("transport.congestion_control=ol")).keys() == {"transport.congestion_control=olia"}
-    assert list(dict(completing.overrides("durat"))) == ["duration="]
-    assert list(dict(completing.overrides("transport.sche"))) == ["transport.scheduler="]
-    assert completing.overrides("duration=") == []
-    assert list(dict(completing.plans("st"))) == ["stickiness"]
-    assert list(dict(completing.papers("a"))) == ["all"]
-    assert list(dict(completing.kinds("abr"))) == ["abr-rules"]
+    assert ("sticky/base" in dict(completion.scenarios("sticky/"))) is True
+    assert dict(completion.overrides("session.0.player=bol")).keys() == {"session.0.player=bola"}
+    assert dict(completion.overrides("transport.congestion_control=ol")).keys() == {"transport.congestion_control=olia"}
+    assert list(dict(completion.overrides("durat"))) == ["duration="]
+    assert list(dict(completion.overrides("transport.sche"))) == ["transport.scheduler="]
+    assert completion.overrides("duration=") == []
+    assert list(dict(completion.plans("st"))) == ["stickiness"]
+    assert list(dict(completion.papers("a"))) == ["all"]
+    assert list(dict(completion.kinds("abr"))) == ["abr-rules"]

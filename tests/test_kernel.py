@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from anabranch import _core
 from anabranch.cli import app
-from anabranch.cli.attaching import metric_lines
+from anabranch.cli.kernel import metric_lines
 from conftest import Run, load_script
 
 pytestmark = pytest.mark.live

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from anabranch.cli import attending, supervising
+from anabranch.cli.serve import process, supervisor
 from conftest import Run
 
 pytestmark = pytest.mark.live
@@ -95,30 +95,30 @@ def _facts(uptime: float, sent: tuple[int, int]) -> "_Facts":
 def test_a_line_names_the_path_with_a_smaller_link_and_how_it_was_found() -> None:
     path = _facts(1.0, (0, 0))["paths"][1]
     path["mtu"] = 1400
-    assert attending.mtu_line(path, reported=True) == (
+    assert process.mtu_line(path, reported=True) == (
         "srv2: some link to a client takes smaller packets than the device (a router reported it); "
         "segments for this client are now made for 1400 bytes"
     )
-    assert "(no router reported it)" in attending.mtu_line(path, reported=False)
+    assert "(no router reported it)" in process.mtu_line(path, reported=False)
 
 
 def test_the_line_tells_clients_rates_queue_and_how() -> None:
     before, now = _facts(2.0, (1_000_000, 0)), _facts(4.0, (6_000_000, 250_000))
-    line = attending.line(before, now, "min-rtt, cubic")
+    line = process.line(before, now, "min-rtt, cubic")
     assert line == "1 client, srv1 20.0 Mb/s, srv2 1.0 Mb/s, 1.2 MB in the send queue (min-rtt, cubic)"
     # Before the server's first report.
-    first = attending.line({**before, "uptime": 0.0, "paths": []}, now, "x, y")
+    first = process.line({**before, "uptime": 0.0, "paths": []}, now, "x, y")
     assert "srv1 0.0 Mb/s" in first
     gone = {**now, "paths": [{**now["paths"][0], "gone": True}, now["paths"][1]]}
-    assert attending.line(before, gone, "x, y").startswith("1 client, srv1 gone, srv2 1.0 Mb/s")  # type: ignore[arg-type]
-    failed = attending.line(before, {**now, "unmade": 1, "failed": 2}, "my:Own, cubic")
+    assert process.line(before, gone, "x, y").startswith("1 client, srv1 gone, srv2 1.0 Mb/s")  # type: ignore[arg-type]
+    failed = process.line(before, {**now, "unmade": 1, "failed": 2}, "my:Own, cubic")
     assert failed.endswith("in the send queue, 3 reset because of an own algorithm (my:Own, cubic)")
 
 
 def test_signals_are_handled_as_before_afterwards() -> None:
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     stopped: list[int] = []
-    with supervising._signals_to(stopped.append) as waker:
+    with supervisor._signals_to(stopped.append) as waker:
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGTERM)
         assert waker.recv(16) == bytes([signal.SIGINT, signal.SIGTERM])

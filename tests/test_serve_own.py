@@ -14,7 +14,7 @@ import pytest
 
 from anabranch import InputError
 from anabranch.algorithms.serving import import_anew
-from anabranch.cli import apart
+from anabranch.cli.serve import check
 from conftest import FILM_LEN, Run
 from test_serve_page import TIMEOUT_S, Namespace, network
 from test_service import CONFIGURATION, FETCH, Service, wait_for
@@ -235,14 +235,14 @@ def test_modules_are_imported_anew_with_their_neighbours(tmp_path: Path, monkeyp
 
 
 def test_a_check_apart_ends_whatever_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart, "_LONGEST_S", 1)
+    monkeypatch.setattr(check, "_LONGEST_S", 1)
     with pytest.raises(InputError, match="were not imported within 1 s"):
-        apart.run(lambda: time.sleep(60))
+        check.run(lambda: time.sleep(60))
     with pytest.raises(InputError, match="ended the process that checks them, with code 4"):
-        apart.run(lambda: os._exit(4))
+        check.run(lambda: os._exit(4))
     with pytest.raises(InputError, match="was broken off"):
-        apart.run(lambda: time.sleep(60), lambda: False)
+        check.run(lambda: time.sleep(60), lambda: False)
     with pytest.raises(OSError, match="a disk"):
-        apart.run(lambda: (_ for _ in ()).throw(OSError("a disk")))
-    apart.run(lambda: None)
+        check.run(lambda: (_ for _ in ()).throw(OSError("a disk")))
+    check.run(lambda: None)
     assert subprocess.run(["true"], check=False).returncode == 0, "no child is left to be taken for another one"

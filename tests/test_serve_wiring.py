@@ -11,9 +11,9 @@ import pytest
 import typer
 
 from anabranch import InputError
-from anabranch.cli import wire
-from anabranch.cli.wire import chosen
-from anabranch.cli.wiring import paths_of, text_of, wanted
+from anabranch.cli.serve import setup
+from anabranch.cli.serve.setup import chosen
+from anabranch.cli.serve.wiring import paths_of, text_of, wanted
 from conftest import FILM_LEN, Run
 from test_serve_page import TIMEOUT_S, Namespace, counters, network
 
@@ -76,11 +76,11 @@ def test_a_path_that_was_set_up_carries_data_and_can_be_removed(videos: Path) ->
 def test_a_device_that_is_busy_for_a_moment_is_waited_for(tmp_path: Path) -> None:
     message = "ioctl(TUNSETIFF): Device or resource busy"
     script = f"echo again >> tries; [ $(wc -l < tries) -ge 3 ] || {{ echo '{message}' >&2; exit 1; }}"
-    wire._run(("bash", "-c", f"cd {tmp_path}; {script}"), dry_run=False)
+    setup._run(("bash", "-c", f"cd {tmp_path}; {script}"), dry_run=False)
     assert (tmp_path / "tries").read_text("utf-8") == "again\n" * 3
     # Nothing else is tried twice.
     with pytest.raises(typer.Exit):
-        wire._run(("bash", "-c", f"cd {tmp_path}; echo again >> others; exit 1"), dry_run=False)
+        setup._run(("bash", "-c", f"cd {tmp_path}; echo again >> others; exit 1"), dry_run=False)
     assert (tmp_path / "others").read_text("utf-8") == "again\n"
 
 

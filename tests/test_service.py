@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from anabranch.cli.notify import Notifier
+from anabranch.cli.serve.notify import Notifier
 from conftest import FILM_LEN, Run, require
 from test_serve_page import TIMEOUT_S, Namespace, network
 

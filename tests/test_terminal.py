@@ -184,7 +184,7 @@ REPORT = _report(
     (TWO_PATHS, "90th percentile of chunks, s", "0.2912", "0.2944", "-1.1 %, -1.3 to -0.9", "10 %", "equivalent"),
     (TWO_PATHS, "retransmissions", "0.0", "0.7", "difference +0.0, -0.7 to +0.7", "25 % or 20", "differs"),
 )
-SHOWN = ["-c", f"from anabranch.cli import validating; import json; validating.show(json.loads({REPORT!r}))"]
+SHOWN = ["-c", f"from anabranch.cli import validate; import json; validate.show(json.loads({REPORT!r}))"]
 
 
 @pytest.mark.parametrize("columns", [80, 160])

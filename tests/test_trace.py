@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from anabranch.cli.tracing import sparkline
+from anabranch.cli.trace import sparkline
 from conftest import Run
 
 

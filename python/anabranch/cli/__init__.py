@@ -12,7 +12,7 @@ from rich.text import Text
 
 from anabranch import _core
 from anabranch._core import AlgorithmError, __version__
-from anabranch.cli import completing
+from anabranch.cli import completion
 from anabranch.cli.commands import Commands
 from anabranch.cli.console import Exit, err, say_error
 from anabranch.errors import InputError
@@ -48,7 +48,7 @@ def _options(
 
 def main() -> None:
     """Runs the command line and ends the process with one of the documented exit codes."""
-    completing.prepare()
+    completion.prepare()
     try:
         app(prog_name="anabranch")
     except InputError as error:

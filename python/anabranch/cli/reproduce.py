@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from anabranch._core import __version__
-from anabranch.cli import completing
+from anabranch.cli import completion
 from anabranch.cli.console import Exit, answer, err, fail, out, say_warning
-from anabranch.cli.planning import BUILD_DIGITS, JobsOption, cores, duration_s
+from anabranch.cli.plan import BUILD_DIGITS, JobsOption, cores, duration_s
 from anabranch.errors import InputError
 from anabranch.system import outputs, provenance
 from anabranch.wording import numerals
@@ -61,7 +61,7 @@ _Paper = Annotated[
     typer.Argument(
         metavar="[PAPER]",
         help="A shipped paper, the folder of one, or `all`: the four shipped papers of other authors.",
-        autocompletion=completing.papers,
+        autocompletion=completion.papers,
     ),
 ]
 _Seeds = Annotated[

@@ -13,16 +13,16 @@ import typer
 
 from anabranch import _core
 from anabranch.algorithms.serving import import_anew
-from anabranch.cli import apart, configuration, unit
-from anabranch.cli.attending import attend
 from anabranch.cli.console import Exit, fail
-from anabranch.cli.listing import entries, unknown
-from anabranch.cli.notify import Notifier
-from anabranch.cli.supervising import Options, Supervisor
-from anabranch.cli.supervising import pid_file as _pid_file
-from anabranch.cli.supervising import reload as _order_reload
-from anabranch.cli.wire import chosen, wire
-from anabranch.cli.wiring import paths_of
+from anabranch.cli.list import entries, unknown
+from anabranch.cli.serve import check, configuration, unit
+from anabranch.cli.serve.notify import Notifier
+from anabranch.cli.serve.process import attend
+from anabranch.cli.serve.setup import chosen, wire
+from anabranch.cli.serve.supervisor import Options, Supervisor
+from anabranch.cli.serve.supervisor import pid_file as _pid_file
+from anabranch.cli.serve.supervisor import reload as _order_reload
+from anabranch.cli.serve.wiring import paths_of
 from anabranch.errors import InputError
 
 EXAMPLES = (
@@ -260,7 +260,7 @@ def _serve(context: typer.Context, values: Mapping[str, Any]) -> None:
     if not _ON_LINUX:
         fail("serving needs Linux: TUN devices carry the packets", Exit.RUN_FAILED)
     options = _options(values)
-    apart.check_serving(options)
+    check.check_serving(options)
     with _pid_file(values["pid_file"]):
         supervisor = Supervisor(options, lambda: _reread(context, values), attend, Notifier.of(os.environ))
         if (code := supervisor.run()) != 0:
@@ -272,7 +272,7 @@ def _reload(values: Mapping[str, Any]) -> None:
     if values["pid_file"] is None:
         raise InputError("--reload needs the --pid-file of a running server; under systemd: systemctl reload anabranch")
     if values["config"] is not None:
-        apart.check_serving(_options(values))
+        check.check_serving(_options(values))
     _order_reload(values["pid_file"])
 
 
@@ -357,10 +357,10 @@ def _check_names(values: Mapping[str, Any]) -> None:
     """Checks the names of algorithms; own ones are imported in a process of its own."""
     for name, kind in _KINDS.items():
         _check_name(f"--{name.replace('_', '-')}", kind, values[name])
-    if apart.names_own(values):
-        own = [(kind, values[kind]) for kind in apart.OWN_KINDS if ":" in values[kind]]
+    if check.names_own(values):
+        own = [(kind, values[kind]) for kind in check.OWN_KINDS if ":" in values[kind]]
         modules = _modules(values)
-        apart.run(lambda: import_anew(own, None if modules is None else Path(modules)))
+        check.run(lambda: import_anew(own, None if modules is None else Path(modules)))
 
 
 def _check_name(option: str, kind: str, name: str) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from anabranch.cli import comparing, running
+from anabranch.cli import compare, run
 from anabranch.cli.console import answer, err
 
 EXAMPLES = "Example: anabranch demo; then: anabranch run mobile/walk --set transport.scheduler=blest"
@@ -34,6 +34,6 @@ def demonstrate(
         answer(Text(f"{'' if number == 0 else chr(10)}A video on a walk, {shows}", style="bold"))
         shown = "".join(f" --set {text!r}" for text in overrides)
         err().print(Text(f"anabranch run {_SCENARIO} --seed {_SEED}{shown}", style="dim"), soft_wrap=True)
-        running.run(_SCENARIO, seed=_SEED, overrides=list(overrides), directory=directory / name, strict=True)
+        run.run(_SCENARIO, seed=_SEED, overrides=list(overrides), directory=directory / name, strict=True)
     answer(Text("\nThe three side by side", style="bold"))
-    comparing.compare([directory / name for name, _, _ in _RUNS], directory=directory)
+    compare.compare([directory / name for name, _, _ in _RUNS], directory=directory)

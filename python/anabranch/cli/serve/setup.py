@@ -1,6 +1,6 @@
 """What `anabranch serve --setup`, `--check` and `--teardown` print and do.
 
-`anabranch.cli.wiring` knows what is wanted.
+`anabranch.cli.serve.wiring` knows what is wanted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from anabranch.cli.console import Exit, echo, fail
-from anabranch.cli.wiring import Finding, Item, WiredPath, client_commands, mtu_notes, obstacles, text_of, wanted
+from anabranch.cli.serve.wiring import Finding, Item, WiredPath, client_commands, mtu_notes, obstacles, text_of, wanted
 from anabranch.errors import InputError
 
 # A server that was just ended closes its devices a moment after its process is gone; until then they are busy.

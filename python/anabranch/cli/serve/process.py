@@ -14,7 +14,7 @@ from anabranch.errors import InputError
 
 if TYPE_CHECKING:
     from anabranch._core import _Facts, _PathFacts
-    from anabranch.cli.supervising import Channel, Options
+    from anabranch.cli.serve.supervisor import Channel, Options
 
 # How often it looks for orders, and how often the line on a terminal changes.
 _LOOK_EVERY_S = 0.1

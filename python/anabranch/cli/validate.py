@@ -15,7 +15,7 @@ from rich.text import Text
 
 from anabranch import _core
 from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar
-from anabranch.cli.planning import BUILD_DIGITS, JobsOption, cores
+from anabranch.cli.plan import BUILD_DIGITS, JobsOption, cores
 from anabranch.errors import InputError
 from anabranch.system import outputs, provenance, regular
 from anabranch.system.programs import ToolError

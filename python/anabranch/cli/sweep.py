@@ -13,7 +13,7 @@ import typer
 from rich.text import Text
 
 from anabranch.cli.console import Exit, answer, err, fail
-from anabranch.cli.planning import AtOnceOption, JobsOption, PlanArgument, StoreOption, cores, duration_s
+from anabranch.cli.plan import AtOnceOption, JobsOption, PlanArgument, StoreOption, cores, duration_s
 from anabranch.errors import InputError
 from anabranch.system import outputs, provenance
 from anabranch.wording.summary import plural

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from anabranch.cli import completing
+from anabranch.cli import completion
 from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar, say_warning
 from anabranch.errors import InputError
 from anabranch.live.run import MODEL, SERVERS
@@ -40,7 +40,7 @@ _Scenario = Annotated[
         metavar="SCENARIO",
         help="A file, - for standard input, or the name of a shipped scenario (`anabranch list scenarios`).",
         show_default=False,
-        autocompletion=completing.scenarios,
+        autocompletion=completion.scenarios,
     ),
 ]
 _Seed = Annotated[
@@ -53,7 +53,7 @@ _Overrides = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="Override a key, such as transport.scheduler=gr-sty. Repeatable.",
-        autocompletion=completing.overrides,
+        autocompletion=completion.overrides,
     ),
 ]
 _Directory = Annotated[

@@ -27,9 +27,9 @@ from types import FrameType
 from typing import Any
 
 from anabranch import _core
-from anabranch.cli.apart import check_serving
 from anabranch.cli.console import Exit, say, say_error, say_warning
-from anabranch.cli.notify import Notifier
+from anabranch.cli.serve.check import check_serving
+from anabranch.cli.serve.notify import Notifier
 from anabranch.errors import InputError
 
 Options = Mapping[str, Any]

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anabranch import _core
-from anabranch.cli import completing
+from anabranch.cli import completion
 from anabranch.cli.console import answer
 from anabranch.errors import InputError
 from anabranch.library import catalogue
@@ -43,7 +43,7 @@ def list_names(
         typer.Argument(
             metavar="[KIND]",
             help="Which kind to list, such as schedulers, congestion-controls or scenarios; all where absent.",
-            autocompletion=completing.kinds,
+            autocompletion=completion.kinds,
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,

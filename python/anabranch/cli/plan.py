@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anabranch import _core
-from anabranch.cli import completing
+from anabranch.cli import completion
 from anabranch.cli.console import answer
 from anabranch.experiments import conditions
 from anabranch.system import provenance
@@ -35,7 +35,7 @@ PlanArgument = Annotated[
         metavar="PLAN",
         help="A file, or the name of a shipped plan (`anabranch list plans`).",
         show_default=False,
-        autocompletion=completing.plans,
+        autocompletion=completion.plans,
     ),
 ]
 StoreOption = Annotated[
