@@ -111,6 +111,15 @@ def test_records_of_a_store_that_are_no_runs_are_refused_by_name(tmp_path: Path)
         store.Store(tmp_path, provenance.build())
 
 
+def test_json_on_a_terminal_is_still_json(anabranch: Run, tmp_path: Path) -> None:
+    name = "a\u202e\x9b\u2028.toml"
+    (tmp_path / name).write_text(SCENARIO, "utf-8")
+    done = anabranch("run", name, "--json", "--set", "duration=1 s")
+    assert done.returncode == 0, done.stderr
+    assert not set("\u202e\x9b\u2028") & set(done.stdout)
+    assert json.loads(done.stdout)["scenario"] == name
+
+
 def test_a_terminal_obeys_no_name(anabranch: Run) -> None:
     assert visible("a\tb\nü\x1b[2J\x9b2J\u202etxt\u2028\x7f\r") == "a\tb\nü\\x1b[2J\\x9b2J\\u202etxt\\u2028\\x7f\\r"
     done = anabranch("run", "no\x1b[2J\x9b\u202ewhere")

@@ -196,6 +196,14 @@ def functions_longer_than(limit: int) -> list[str]:
     return found
 
 
+def test_commands_print_by_one_module() -> None:
+    """`console` escapes what a terminal would obey."""
+    printing = re.compile(r"(?<![\w.])print\(|typer\.echo\(")
+    commands = (ROOT / "python" / "anabranch" / "cli").rglob("*.py")
+    found = [path.name for path in commands if printing.search(path.read_text("utf-8"))]
+    assert found == ["console.py"]
+
+
 def test_functions_fit_on_a_screen() -> None:
     assert functions_longer_than(LONGEST_FUNCTION) == []
 

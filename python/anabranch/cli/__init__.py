@@ -14,7 +14,7 @@ from anabranch import _core
 from anabranch._core import AlgorithmError, __version__
 from anabranch.cli import completion
 from anabranch.cli.commands import Commands
-from anabranch.cli.console import Exit, err, say_error
+from anabranch.cli.console import Exit, echo, err, say_error
 from anabranch.errors import InputError
 from anabranch.system.programs import ToolError
 
@@ -33,7 +33,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"anabranch {__version__}")
+        echo(f"anabranch {__version__}")
         raise typer.Exit
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
@@ -11,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anabranch.algorithms import checking
-from anabranch.cli.console import Exit, answer, err, fail
+from anabranch.cli.console import Exit, answer, echo_json, err, fail
 
 EXAMPLES = (
     "Example: anabranch check my_module:MyScheduler\n\n"
@@ -45,7 +44,7 @@ def check(
     if as_json:
         about = {"schema": 1, "name": name, "kind": kind}
         lists = {"findings": [asdict(finding) for finding in found], "comparison": [asdict(row) for row in rows]}
-        print(json.dumps({**about, **lists}, indent=1), flush=True)
+        echo_json({**about, **lists})
     elif rows:
         answer("")
         answer(_table(rows, name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,7 @@ import typer
 from rich.console import RenderableType
 from rich.measure import Measurement
 
-from anabranch.cli.console import Exit, answer, err, fail, out
+from anabranch.cli.console import Exit, answer, echo_json, err, fail, out
 from anabranch.errors import InputError
 from anabranch.runs import comparison, naming, runfolder
 from anabranch.system import outputs
@@ -84,7 +83,7 @@ def compare(
                 }
                 for r, name in zip(runs, naming.names(runs), strict=True)
             ]
-            print(json.dumps({"schema": 1, "runs": found}, indent=2, ensure_ascii=False), flush=True)
+            echo_json({"schema": 1, "runs": found})
         else:
             answer(_table(runs, session))
         png = comparison.save_figure(runs, target, session)
@@ -111,7 +110,7 @@ def _compare_tables(paths: Sequence[Path], metrics: Sequence[str], as_json: bool
     found = versions.compare(paths, metrics)
     if as_json:
         rows = [row for each in found for row in contrast.rows(each)]
-        print(json.dumps({"schema": 1, "rows": rows}, indent=2, ensure_ascii=False), flush=True)
+        echo_json({"schema": 1, "rows": rows})
         return
     answer(summary.versions_table(found))
     for note in dict.fromkeys(note for each in found for note in each.notes):

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from anabranch import _core
+from anabranch.cli.console import echo
 from anabranch.library import catalogue
 
 EXAMPLES = (
@@ -61,12 +62,12 @@ def print_script(
 ) -> None:
     """Print a script with which a shell completes commands, options, scenarios, algorithms, plans and papers."""
     if shell is Shell.BASH:
-        print(_BASH)
+        echo(_BASH)
         return
     # The package documents no other way to its scripts.
     from typer._completion_shared import get_completion_script
 
-    print(get_completion_script(prog_name="anabranch", complete_var=_VARIABLE, shell=shell.value))
+    echo(get_completion_script(prog_name="anabranch", complete_var=_VARIABLE, shell=shell.value))
 
 
 def prepare() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -55,6 +56,12 @@ class _Console(Console):
 def echo(text: str, *, error: bool = False) -> None:
     """Prints a line without looking for markup in it, and never wraps it."""
     typer.echo(visible(text), err=error)
+
+
+def echo_json(content: Any, *, indent: int | None = 2) -> None:
+    """Prints a value as JSON, in one line without `indent`. What a terminal would obey is escaped there, too."""
+    text = json.dumps(content, indent=indent, ensure_ascii=False, default=str)
+    echo(_ACTING.sub(lambda found: f"\\u{ord(found.group()):04x}", text))
 
 
 def _console(stream: TextIO) -> Console:

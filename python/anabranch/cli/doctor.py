@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from anabranch.cli.console import answer
+from anabranch.cli.console import answer, echo_json
 from anabranch.live import abilities
 
 EXAMPLES = "Example: anabranch doctor\n\nIn a report of a fault: anabranch doctor --json"
@@ -24,7 +23,7 @@ def examine(
     """Report what this machine can do: simulate, run live, play in a browser, serve. What is missing has a remedy."""
     this, found = abilities.machine(), abilities.abilities()
     if as_json:
-        print(json.dumps({"machine": asdict(this), "abilities": abilities.as_json(found)}, indent=1))
+        echo_json({"machine": asdict(this), "abilities": abilities.as_json(found)})
         return
     processors = "1 processor" if this.processors == 1 else f"{this.processors} processors"
     answer(Text(f"anabranch {this.anabranch}, Python {this.python}, {this.system}, {this.processor}, {processors}\n"))

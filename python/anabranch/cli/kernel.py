@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 import time
@@ -15,7 +14,7 @@ import typer
 from rich.table import Table
 
 from anabranch import _core
-from anabranch.cli.console import Exit, answer, fail
+from anabranch.cli.console import Exit, answer, echo, echo_json, fail
 from anabranch.errors import InputError
 
 if TYPE_CHECKING:
@@ -117,10 +116,10 @@ def _use_paths(policy: str, file_system: Path | None) -> None:
     """Runs a path policy until Ctrl-C or SIGTERM."""
 
     def ready() -> None:
-        print(f"{policy} decides on path use, until Ctrl-C.", flush=True)
+        echo(f"{policy} decides on path use, until Ctrl-C.")
 
     def say(connection: int, local: str, remote: str, used: bool) -> None:
-        print(f"{connection:08x} {local} -> {remote}: {'used' if used else 'not used'}", flush=True)
+        echo(f"{connection:08x} {local} -> {remote}: {'used' if used else 'not used'}")
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
@@ -162,9 +161,9 @@ def status(
     while True:
         found = _core.kernel_status(file_system=file_system)
         if as_json:
-            print(json.dumps(found, default=str))
+            echo_json(found, indent=None)
         elif metrics:
-            print("\n".join(metric_lines(found)))
+            echo("\n".join(metric_lines(found)))
         else:
             _print(found)
         if watch is None:

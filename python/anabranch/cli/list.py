@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, TypedDict
 
 import typer
@@ -11,7 +10,7 @@ from rich.text import Text
 
 from anabranch import _core
 from anabranch.cli import completion
-from anabranch.cli.console import answer
+from anabranch.cli.console import answer, echo_json
 from anabranch.errors import InputError
 from anabranch.library import catalogue
 
@@ -54,7 +53,7 @@ def list_names(
         raise InputError(unknown(kind, known))
     groups = {each: entries(each) for each in (known if kind is None else [kind])}
     if as_json:
-        print(json.dumps(groups, indent=2, ensure_ascii=False))
+        echo_json(groups)
         return
     for number, (name, listed) in enumerate(groups.items()):
         answer(Text(f"{'' if number == 0 else chr(10)}{name}", style="bold"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from rich.text import Text
 
 from anabranch import _core
 from anabranch.cli import completion
-from anabranch.cli.console import answer
+from anabranch.cli.console import answer, echo_json
 from anabranch.experiments import conditions
 from anabranch.system import provenance
 from anabranch.wording import numerals
@@ -119,7 +118,7 @@ def show(
             "estimated_seconds": seconds,
             "live_seconds": measured,
         }
-        print(json.dumps(said, indent=2, ensure_ascii=False))
+        echo_json(said)
         return
     answer(Text(read.question, style="bold"))
     for axis in read.axes:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from anabranch._core import __version__
 from anabranch.cli import completion
-from anabranch.cli.console import Exit, answer, err, fail, out, say_warning
+from anabranch.cli.console import Exit, answer, echo, echo_json, err, fail, out, say_warning
 from anabranch.cli.plan import BUILD_DIGITS, JobsOption, cores, duration_s
 from anabranch.errors import InputError
 from anabranch.system import outputs, provenance
@@ -148,7 +148,7 @@ def reproduce(
         return
     report = _report(found, sensitivity)
     if as_json:
-        print(json.dumps(report, indent=2, ensure_ascii=False), flush=True)
+        echo_json(report)
     else:
         _show(found, sensitivity)
     if directory is not None:
@@ -203,7 +203,7 @@ def _print_tables(found: Sequence[Reproduction]) -> None:
     from anabranch.experiments import paper_text
 
     for table in (table for each in found for table in each.tables):
-        print(f"{table.name}\n\n{paper_text.markdown(table)}\n", flush=True)
+        echo(f"{table.name}\n\n{paper_text.markdown(table)}\n")
 
 
 def _measure(chosen: Sequence[Paper], store: Store, execute: ByEngine, bar: Bar) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -15,7 +14,7 @@ import typer
 from rich.text import Text
 
 from anabranch.cli import completion
-from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar, say_warning
+from anabranch.cli.console import Exit, answer, echo_json, err, fail, out, progress_bar, say_warning
 from anabranch.errors import InputError
 from anabranch.live.run import MODEL, SERVERS
 from anabranch.live.run import run as run_live
@@ -247,7 +246,7 @@ def _latency(latency: DecisionLatency) -> str:
 def _tell(done: Run, as_json: bool) -> None:
     metrics = done.metrics
     if as_json:
-        print(json.dumps({**metrics, "cpu_seconds": done.cpu_seconds}, indent=2, ensure_ascii=False), flush=True)
+        echo_json({**metrics, "cpu_seconds": done.cpu_seconds})
         return
     answer(Text.assemble((str(metrics["scenario"]), "bold"), f", seed {done.seed}"))
     answer(summary.of_run(metrics))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from anabranch import _core
-from anabranch.cli.console import answer
+from anabranch.cli.console import answer, echo
 from anabranch.system import outputs
 
 EXAMPLES = "Example: anabranch schema --out anabranch.schema.json"
@@ -27,7 +27,7 @@ def print_schema(
     """
     text = _core.scenario_schema()
     if out is None:
-        print(text)
+        echo(text)
         return
     with outputs.writing(out):
         out.write_text(text + "\n", encoding="utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from anabranch.cli.console import Exit, answer, err, fail
+from anabranch.cli.console import Exit, answer, echo_json, err, fail
 from anabranch.cli.plan import AtOnceOption, JobsOption, PlanArgument, StoreOption, cores, duration_s
 from anabranch.errors import InputError
 from anabranch.system import outputs, provenance
@@ -118,7 +117,7 @@ def sweep(
         reason = f"{error.filename}: {error.strerror}"
         fail(f"{reason}; finished runs are kept in {folder}, and the same command continues", Exit.RUN_FAILED)
     if as_json:
-        print(json.dumps(_object(read.question, result), indent=2, ensure_ascii=False), flush=True)
+        echo_json(_object(read.question, result))
     else:
         _say(read.question, experiment, result, until)
     _check(result, strict)

@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 
 from anabranch import _core, traces
-from anabranch.cli.console import answer, err, out, say_warning
+from anabranch.cli.console import answer, echo_json, err, out, say_warning
 from anabranch.errors import InputError
 from anabranch.system import outputs, regular
 
@@ -102,7 +102,7 @@ def info(
     found = json.loads(text)
     _warn(file, found["understood"])
     if as_json:
-        print(text)
+        echo_json(found)
         return
     answer(_table(found))
     if out().is_terminal:

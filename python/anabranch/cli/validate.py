@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from itertools import groupby
 from pathlib import Path
@@ -14,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anabranch import _core
-from anabranch.cli.console import Exit, answer, err, fail, out, progress_bar
+from anabranch.cli.console import Exit, answer, echo_json, err, fail, out, progress_bar
 from anabranch.cli.plan import BUILD_DIGITS, JobsOption, cores
 from anabranch.errors import InputError
 from anabranch.system import outputs, provenance, regular
@@ -114,7 +113,7 @@ def validate(
         _write(document, found.markdown())
     said = found.json()
     if as_json:
-        print(json.dumps(said, indent=2, ensure_ascii=False, allow_nan=False), flush=True)
+        echo_json(said)
     else:
         show(said)
     if said["verdict"] == "differs":

@@ -9,9 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import typer
-
-from anabranch.cli.console import Exit, fail
+from anabranch.cli.console import Exit, echo, fail
 from anabranch.errors import InputError
 
 NAME = "anabranch.service"
@@ -89,11 +87,11 @@ def install(config: Path | None, user: str | None, grace_s: float, *, dry_run: b
             raise InputError(f"--user: there is no user {owner}; make one with `useradd --system {owner}`") from None
     unit = text(config, owner, grace_s)
     if dry_run:
-        typer.echo(unit, nl=False)
+        echo(unit.rstrip())
         return
     if os.geteuid() != 0:
         fail("--install-unit needs root; --dry-run prints the unit", Exit.RUN_FAILED)
     PLACE.write_text(unit, "utf-8")
-    typer.echo(f"wrote {PLACE}")
+    echo(f"wrote {PLACE}")
     subprocess.run(["systemctl", "daemon-reload"], check=False)
-    typer.echo(f"Start it, and at each boot: systemctl enable --now {NAME.removesuffix('.service')}")
+    echo(f"Start it, and at each boot: systemctl enable --now {NAME.removesuffix('.service')}")
