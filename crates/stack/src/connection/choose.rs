@@ -107,8 +107,17 @@ impl Connection {
             return None;
         }
         for at in watched.iter() {
-            if !self.may_send_now(now, at) || !self.subflows[at].sender.may_retransmit() {
+            // What shows the size of packets that pass comes right behind the packet that it is compared with, whatever the pace is.
+            let subflow = &self.subflows[at];
+            let at_once = subflow.is_established() && subflow.sender.exceeds_window();
+            if !(at_once || self.may_send_now(now, at)) || !self.subflows[at].sender.may_retransmit() {
                 continue;
+            }
+            if at_once
+                && self.subflows[at].sender.has_ripe_sample()
+                && let Some((position, len)) = self.subflows[at].sender.next_sample()
+            {
+                return Some(Choice::Sample { at, position, len });
             }
             if let Some((position, record, kind)) = self.subflows[at].sender.next_retransmission()
                 && self.window_allows(at, position, &record)
@@ -148,7 +157,7 @@ impl Connection {
         if paced_until <= now {
             return true;
         }
-        if subflow.sender.has_room() || subflow.sender.exceeds_window() {
+        if subflow.sender.has_room() {
             self.waits.paced_until = Deadline::at(self.waits.paced_until.time().min(paced_until));
         }
         false

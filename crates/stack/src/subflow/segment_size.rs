@@ -292,6 +292,8 @@ impl Sender {
         self.largest = payload;
         if matches!(change, SizeChange::BlackHole(_)) {
             self.forgive_losses(now);
+            // The large packets used none of the link.
+            self.paced_until = now;
         }
         if !self.board.lose_larger(payload) {
             return;
@@ -404,6 +406,12 @@ impl Sender {
             }
         }
         None
+    }
+
+    /// Whether a sample is due whose large packet is on its way.
+    pub fn has_ripe_sample(&self) -> bool {
+        let large = self.size.suspicion.due.and_then(|(start, _)| self.board.position_of(start));
+        large.and_then(|at| self.board.get(at)).is_some_and(|record| !record.unrepaired())
     }
 
     /// The sample that is due: the position of the large packet, and how many of its bytes it has.
