@@ -484,3 +484,21 @@ fn a_tunnel_costs_little_whether_it_reports_or_not() {
         }
     }
 }
+
+/// Few acknowledgments get through an uplink with a two-hundredth of the downlink's rate, and each has room for one SACK block. What
+/// was retransmitted although it had arrived must not make everything before it count as lost.
+#[test]
+fn lost_acknowledgments_cause_few_needless_retransmissions() {
+    let text = "duration = \"60 s\"\n[transport]\nkernel = \"upstream\"\n[link.a]\nrtt = \"50 ms\"\nqueue = \"62 kB\"\n\
+        down = { rate = \"10 Mb/s\", loss = \"1 %\" }\nup = { rate = \"20 kb/s\", queue = \"1500 B\" }\n[[session]]\n";
+    let (mut retransmissions, mut drops) = (0, 0);
+    for seed in 1..=6 {
+        let metrics = simulate(text, seed).metrics;
+        let session = &metrics.sessions[0];
+        retransmissions += session.transport.subflows.iter().map(|subflow| subflow.retransmissions).sum::<u64>();
+        let down = metrics.links.iter().filter(|link| link.direction == LinkDirection::Down);
+        drops += down.map(|link| link.drops_queue + link.drops_random).sum::<u64>();
+    }
+    assert!(drops > 200, "{drops} packets were lost");
+    assert!(retransmissions < drops + drops / 20, "{retransmissions} retransmissions of {drops} packets");
+}

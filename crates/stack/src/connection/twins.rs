@@ -210,7 +210,7 @@ impl Twins {
 #[test]
 fn prediction_and_the_ordered_checks_give_the_same_on_random_segments() {
     let (mut predicted, mut silent) = (0, 0);
-    for seed in 0..60 {
+    for seed in 0..64 {
         let mut twins = Twins::new(seed);
         twins.flush();
         for _ in 0..STEPS {

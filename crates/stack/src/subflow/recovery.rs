@@ -71,18 +71,13 @@ impl Rack {
     }
 
     /// Updates with the delivery of an acknowledgment.
-    pub fn advance(&mut self, now: Instant, delivery: &Delivery, min_rtt: Duration) {
+    pub fn advance(&mut self, now: Instant, delivery: &Delivery) {
         self.reordering_seen |= delivery.reordered;
-        let Some(newest) = delivery.newest else { return };
-        let rtt = now.since(newest.sent_at);
-        // An answer within less than the least round trip is to the original, not to the retransmission.
-        if newest.retransmitted && rtt < min_rtt {
-            return;
-        }
+        let Some((sent_at, end)) = delivery.arrived else { return };
         self.advanced = true;
-        self.rtt = rtt;
-        if (newest.sent_at, newest.end) > (self.sent_at, self.end) {
-            (self.sent_at, self.end) = (newest.sent_at, newest.end);
+        self.rtt = now.since(sent_at);
+        if (sent_at, end) > (self.sent_at, self.end) {
+            (self.sent_at, self.end) = (sent_at, end);
         }
     }
 

@@ -7,8 +7,9 @@
 //! apart from binary searches and from the repair after a timeout, which walks the queue once.
 
 use super::rate::SendState;
+use super::sender::timestamp;
 use crate::queue::push_back;
-use anabranch_units::{Instant, SubflowId};
+use anabranch_units::{Duration, Instant, SubflowId};
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -71,13 +72,36 @@ impl Record {
     }
 }
 
-/// The packet that RACK compares others with: of the delivered ones, that with the latest transmission.
+/// Of the delivered packets that with the latest transmission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Newest {
     pub sent_at: Instant,
     pub end: u64,
-    pub retransmitted: bool,
     pub send_state: SendState,
+}
+
+/// What an acknowledgment tells about which transmission of a packet it answers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Answer {
+    /// When it arrived.
+    pub at: Instant,
+    /// The least round trip before it.
+    pub min_rtt: Duration,
+    /// The timestamp that it echoes.
+    pub echo: Option<u32>,
+}
+
+impl Answer {
+    /// Whether it answers the last transmission of a packet, and not an earlier one, as far as can be seen: an answer within less
+    /// than the least round trip is to an earlier one (Linux's `tcp_rack_advance`), and so is a cumulative acknowledgment that
+    /// echoes an older timestamp than the retransmission's (`tcp_skb_spurious_retrans`).
+    fn is_to_last(&self, record: &Record, cumulative: bool) -> bool {
+        if !record.ever_retransmitted() {
+            return true;
+        }
+        let older = |echo: u32| echo != 0 && (echo.wrapping_sub(timestamp(record.sent_at)) as i32) < 0;
+        self.at.since(record.sent_at) >= self.min_rtt && !(cumulative && self.echo.is_some_and(older))
+    }
 }
 
 /// Effect of one acknowledgment on the scoreboard.
@@ -102,6 +126,10 @@ pub(crate) struct Delivery {
     /// A packet arrived after one that was sent later: the network reorders.
     pub reordered: bool,
     pub newest: Option<Newest>,
+    /// When that was sent, and its end, without transmissions of which it is not known whether they or earlier ones of the same
+    /// packet arrived.
+    pub arrived: Option<(Instant, u64)>,
+    answer: Answer,
     /// The largest payload of a packet that was newly delivered.
     pub largest: u32,
     /// The highest offset known to have arrived before this acknowledgment. The order of packets that one
@@ -110,18 +138,17 @@ pub(crate) struct Delivery {
 }
 
 impl Delivery {
-    fn note(&mut self, record: &Record, high_mark: u64) {
+    /// A packet is newly delivered, by a `cumulative` acknowledgment or a selective one.
+    fn note(&mut self, record: &Record, high_mark: u64, cumulative: bool) {
         self.packets += 1;
         self.payload += u64::from(record.len);
         self.largest = self.largest.max(record.len);
         let newer = |n: &Newest| (record.sent_at, record.end()) > (n.sent_at, n.end);
         if self.newest.as_ref().is_none_or(newer) {
-            self.newest = Some(Newest {
-                sent_at: record.sent_at,
-                end: record.end(),
-                retransmitted: record.ever_retransmitted(),
-                send_state: record.send_state,
-            });
+            self.newest = Some(Newest { sent_at: record.sent_at, end: record.end(), send_state: record.send_state });
+        }
+        if self.answer.is_to_last(record, cumulative) {
+            self.arrived = self.arrived.max(Some((record.sent_at, record.end())));
         }
         if !record.ever_retransmitted() {
             self.original_delivered |= record.end() <= high_mark;
@@ -241,8 +268,8 @@ impl Scoreboard {
     }
 
     /// An empty delivery for the next acknowledgment.
-    pub fn delivery(&self) -> Delivery {
-        Delivery { known: self.highest_sacked, ..Delivery::default() }
+    pub fn delivery(&self, answer: Answer) -> Delivery {
+        Delivery { answer, known: self.highest_sacked, ..Delivery::default() }
     }
 
     pub fn records(&self) -> impl Iterator<Item = &Record> {
@@ -293,7 +320,7 @@ impl Scoreboard {
                 span(&mut delivery.acked, record.sent_at);
             }
             self.forget_marks(record);
-            delivery.note(&record, high_mark);
+            delivery.note(&record, high_mark, true);
         }
         while self.sacked_runs.front().is_some_and(|run| run.1 <= acked) {
             self.sacked_runs.pop_front();
@@ -329,7 +356,7 @@ impl Scoreboard {
             packets: (self.first - before.0) as u32,
             bytes: before.1 - self.outstanding,
             first_sent_at,
-            last: Newest { sent_at: last.sent_at, end: last.end(), retransmitted: false, send_state: last.send_state },
+            last: Newest { sent_at: last.sent_at, end: last.end(), send_state: last.send_state },
         })
     }
 
@@ -399,7 +426,7 @@ impl Scoreboard {
                 if !old.has(EVER_RETRANSMITTED) {
                     span(&mut delivery.sacked, old.sent_at);
                 }
-                delivery.note(&old, high_mark);
+                delivery.note(&old, high_mark, false);
             }
             at += 1;
         }

@@ -10,7 +10,7 @@ mod usage;
 use super::rate::RateSampler;
 use super::recovery::{Duplicate, Prr, Rack, TailProbe, Undo};
 use super::rtt::RttEstimator;
-use super::scoreboard::{Delivery, Record, Scoreboard};
+use super::scoreboard::{Answer, Delivery, Record, Scoreboard};
 use super::segment_size::SegmentSize;
 use crate::congestion::{Ack, CongestionControl, Siblings, Window};
 use crate::view::{Arrivals, Delivered, Pace, Packets, Phase};
@@ -294,7 +294,7 @@ impl Sender {
         let prior_in_flight = self.board.in_flight();
         let prior_marked = self.board.marked();
         let advanced = ack.acked > self.acked;
-        let mut delivery = self.board.delivery();
+        let mut delivery = self.board.delivery(Answer { at: now, min_rtt: self.rtt.min(), echo: ack.echo });
         for &(start, end) in ack.blocks {
             if start >= self.acked && end <= self.next && start < end {
                 self.board.selectively_acknowledge(start, end, self.high_mark, &mut delivery);
@@ -308,7 +308,7 @@ impl Sender {
         }
         self.count_acked(delivery.bytes);
         let sample = self.measure(now, advanced, &delivery, ack);
-        self.rack.advance(now, &delivery, self.rtt.min());
+        self.rack.advance(now, &delivery);
 
         let mut outcome = AckOutcome { advanced, ..AckOutcome::default() };
         let pure_duplicate = !advanced && delivery.packets == 0 && !ack.more_than_ack;

@@ -147,3 +147,33 @@ fn a_second_loss_of_what_a_timeout_retransmitted_is_a_congestion_of_its_own() {
     assert!(bed.wait_until(1702).sack(1, &[(2, 3)]).reduced.is_some());
     assert_eq!((bed.subflow.sender.phase(), bed.ssthresh(), bed.repairs()), (Phase::Recovery, Some(2), vec![1]));
 }
+
+/// A lost acknowledgment hid that packet 0 had arrived, so that it was retransmitted at 1100; packets 10 to 14 left at 1050.
+fn needless_retransmission() -> Bed {
+    let mut bed = Bed::new(15);
+    bed.send(10).wait_until(1050).send(5);
+    bed.wait_until(1000 + RTT).sack(0, &[(1, 10)]);
+    assert_eq!(bed.repairs(), [0]);
+    bed
+}
+
+#[test]
+fn a_retransmission_of_what_had_arrived_makes_nothing_before_it_lost() {
+    // A cumulative acknowledgment covers it more than a round trip later, and echoes the originals' time.
+    let mut bed = needless_retransmission();
+    bed.wait_until(1210).ack_saying(10, Say { echo: Some(1000), ..Say::default() });
+    assert!(bed.repairs().is_empty(), "packets 10 to 14 may be on their way");
+    // The retransmission itself is answered: those that left before it are late.
+    let mut bed = needless_retransmission();
+    bed.wait_until(1210).ack_saying(10, Say { echo: Some(1100), ..Say::default() });
+    assert_eq!(bed.repairs()[0], 10);
+}
+
+#[test]
+fn an_answer_within_a_round_trip_is_not_to_the_retransmission() {
+    let mut bed = needless_retransmission();
+    bed.clock = false;
+    // The acknowledgment comes 50 ms after the retransmission: to the original.
+    bed.wait_until(1150).ack(10);
+    assert!(bed.repairs().is_empty(), "packets 10 to 14 may be on their way");
+}

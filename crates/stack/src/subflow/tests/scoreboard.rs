@@ -2,7 +2,7 @@
 
 use super::{PACKET, at, start_of};
 use crate::subflow::rate::SendState;
-use crate::subflow::scoreboard::{Delivery, Record, Scoreboard};
+use crate::subflow::scoreboard::{Answer, Delivery, Record, Scoreboard};
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug)]
@@ -294,10 +294,10 @@ fn a_part_of_a_packet_leaves_the_rest_to_be_retransmitted() {
 #[test]
 fn what_arrived_long_ago_gives_no_round_trip() {
     let mut board = board_of(3);
-    let mut delivery = board.delivery();
+    let mut delivery = board.delivery(Answer::default());
     board.selectively_acknowledge(start_of(1), start_of(3), 0, &mut delivery);
     assert_eq!(delivery.sacked, Some((at(1), at(2))));
-    let mut delivery = board.delivery();
+    let mut delivery = board.delivery(Answer::default());
     board.acknowledge(start_of(3), 0, &mut delivery);
     assert_eq!(delivery.acked, Some((at(0), at(0))), "only the packet that was missing is new");
     assert!(delivery.reordered, "it arrived after others that left later");
@@ -306,13 +306,13 @@ fn what_arrived_long_ago_gives_no_round_trip() {
 #[test]
 fn what_is_reported_at_once_is_no_sign_of_reordering() {
     let mut board = board_of(8);
-    let mut delivery = board.delivery();
+    let mut delivery = board.delivery(Answer::default());
     // A late acknowledgment of the first packet covers packets beyond a hole as well, the latest first.
     board.selectively_acknowledge(start_of(5), start_of(6), 0, &mut delivery);
     board.selectively_acknowledge(start_of(2), start_of(3), 0, &mut delivery);
     board.acknowledge(start_of(1), 0, &mut delivery);
     assert!(!delivery.reordered);
-    let mut delivery = board.delivery();
+    let mut delivery = board.delivery(Answer::default());
     board.selectively_acknowledge(start_of(4), start_of(5), 0, &mut delivery);
     assert!(delivery.reordered, "the next acknowledgment covers an earlier one");
 }
@@ -324,7 +324,7 @@ fn marked() -> Scoreboard {
     for n in 0..5 {
         board.push(Record::new(start_of(n), start_of(n) - 1, PACKET, n == 4, at(n), SendState::default()));
     }
-    let mut delivery = board.delivery();
+    let mut delivery = board.delivery(Answer::default());
     board.selectively_acknowledge(start_of(0), start_of(1), 0, &mut delivery);
     board.mark_lost(1);
     board.mark_lost(2);
@@ -360,7 +360,7 @@ fn packets_that_are_too_large_are_lost_and_sent_again_in_pieces() {
     }
     assert_eq!(again, expected[1..].iter().map(|packet| packet.0).collect::<Vec<_>>());
     assert!(!board.lose_larger(400), "nothing is larger any more");
-    let mut delivery = board.delivery();
+    let mut delivery = board.delivery(Answer::default());
     board.acknowledge(start_of(5) + 1, 0, &mut delivery);
     assert!(board.is_empty() && board.in_flight() == 0 && board.outstanding() == 0);
     assert_eq!((delivery.bytes, delivery.largest), (5 * u64::from(PACKET), 400));
