@@ -369,8 +369,9 @@ impl Connection {
         } else {
             0
         };
+        let window = self.incoming.advertised();
         let sack = &mut segment.sack;
-        self.subflows.receiver(at).on_ack_sent(now, |start, end| {
+        self.subflows.receiver(at).on_ack_sent(now, window, |start, end| {
             let block = SackBlock { start: peer_isn.at(start), end: peer_isn.at(end) };
             sack.as_slice().len() < fitting && sack.push(block)
         });

@@ -34,6 +34,8 @@ pub(crate) struct Incoming {
     scale: u8,
     /// One past the last byte that was ever advertised; never moves back.
     edge: u64,
+    /// The window in the segment that was sent last, on whichever subflow (`old_wspace`).
+    advertised: u64,
     tuning: Tuning,
 }
 
@@ -69,6 +71,7 @@ impl Incoming {
             memory,
             scale,
             edge: first_window,
+            advertised: first_window,
             tuning: Tuning { since: Instant::ZERO, consumed: 0, rtt: Duration::ZERO },
         }
     }
@@ -181,10 +184,24 @@ impl Incoming {
         self.memory.set_share(share);
     }
 
-    /// The free buffer beside data that waits to be read or for a hole to be filled, as far as a subflow's own window has `opened`
-    /// (Linux's `__tcp_select_window` and `mptcp_space`).
-    fn free(&self, opened: u64) -> u64 {
-        self.memory.payload().saturating_sub(self.readable() + self.ahead.bytes()).min(opened)
+    /// The free buffer beside data that waits to be read or for a hole to be filled (Linux's `mptcp_space`).
+    fn space(&self) -> u64 {
+        self.memory.payload().saturating_sub(self.readable() + self.ahead.bytes())
+    }
+
+    /// The free buffer as far as a subflow's own window has `opened` (Linux's `__tcp_select_window`).
+    pub fn free(&self, opened: u64) -> u64 {
+        self.space().min(opened)
+    }
+
+    /// The window in the segment that was sent last.
+    pub fn advertised(&self) -> u64 {
+        self.advertised
+    }
+
+    /// Whether there is at least twice as much room as was advertised last, so that subflows may have to advertise it at once.
+    pub fn has_opened(&self) -> bool {
+        self.space() >= 2 * self.advertised
     }
 
     /// The window to advertise on a subflow whose own window has opened to `opened`: what is free, at least the window advertised
@@ -193,7 +210,7 @@ impl Incoming {
         self.free(opened).max(self.promised())
     }
 
-    /// The window advertised last.
+    /// What is left of all windows that were advertised.
     pub fn promised(&self) -> u64 {
         self.edge - self.next
     }
@@ -205,7 +222,8 @@ impl Incoming {
         let rounded_up = (free + (1 << scale) - 1) >> scale;
         let units = if free >= promised { rounded_up } else { promised >> scale };
         let units = units.min(u64::from(u16::MAX));
-        self.edge = self.edge.max(self.next + (units << scale));
+        self.advertised = units << scale;
+        self.edge = self.edge.max(self.next + self.advertised);
         units as u16
     }
 

@@ -275,13 +275,12 @@ impl Connection {
 
     /// The application takes up to `max` bytes that arrived in order; returns how many it got.
     pub fn read(&mut self, now: Instant, max: u64) -> u64 {
-        let promised = self.incoming.promised();
         let taken = self.incoming.read(max);
         if self.incoming.tuning_is_due(now) {
             self.tune_receive_buffers(now);
         }
         if taken > 0 {
-            self.acknowledge_opened_window(promised);
+            self.advertise_room();
             if self.incoming.readable() == 0 {
                 self.acknowledge_drained();
             }
@@ -303,18 +302,19 @@ impl Connection {
         }
     }
 
-    /// A small window that has doubled is advertised at once (Linux `tcp_cleanup_rbuf`). `promised` is the window that was
-    /// advertised last.
-    fn acknowledge_opened_window(&mut self, promised: u64) {
-        let Some(first) = self.subflows.first() else { return };
-        // The second condition implies the first, which costs less.
-        let is_small = |segment: u32| promised < u64::from(segment) * 16;
-        if !is_small(first.path.mtu) || !is_small(self.subflows.options().full_payload(first)) {
+    /// The application has made room: each subflow advertises it at once whose own window it doubles (Linux's `mptcp_cleanup_rbuf` and
+    /// `tcp_cleanup_rbuf`). A subflow's own window is what it advertised last, less what has arrived on it since. Where a hole was
+    /// filled through another subflow it is as large as before, and nothing is sent.
+    fn advertise_room(&mut self) {
+        if self.mode() == Mode::Multipath && !self.incoming.has_opened() {
             return;
         }
-        let opened = self.subflows.iter().map(|subflow| subflow.receiver.opened()).max().unwrap_or_default();
-        if promised * 2 <= self.incoming.window(opened) {
-            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.receiver.acknowledge_now());
+        for at in 0..self.subflows.len() {
+            let subflow = &self.subflows[at];
+            let free = self.incoming.free(subflow.receiver.opened());
+            if subflow.is_established() && free > 0 && free >= 2 * subflow.receiver.window() {
+                self.subflows.receiver(at).acknowledge_now();
+            }
         }
     }
 

@@ -74,6 +74,8 @@ pub(crate) struct Receiver {
     opened: u64,
     /// How far it may open.
     memory: ReceiveMemory,
+    /// The window in the last segment that was sent on this subflow.
+    advertised: u64,
     /// A PSH arrived since the last acknowledgment, so the sender may wait for the next one.
     pushed: bool,
     delay: Duration,
@@ -103,6 +105,7 @@ impl Receiver {
             quick_acks: 0,
             opened,
             memory,
+            advertised: opened,
             pushed: false,
             delay: MIN_DELAY,
             last_arrival: None,
@@ -117,6 +120,11 @@ impl Receiver {
     /// How far this subflow's own window has opened.
     pub fn opened(&self) -> u64 {
         self.opened
+    }
+
+    /// What is left of the window in the last segment that was sent on this subflow (Linux's `tcp_receive_window`).
+    pub fn window(&self) -> u64 {
+        self.advertised.saturating_sub(self.next - self.last_acknowledged)
     }
 
     /// The share of payload in the memory of its packets.
@@ -432,9 +440,10 @@ impl Receiver {
         }
     }
 
-    /// A segment is sent, and with it the acknowledgment. The SACK blocks go to `report`, most urgent first; it returns
-    /// false when there is no more room.
-    pub fn on_ack_sent(&mut self, now: Instant, mut report: impl FnMut(u64, u64) -> bool) {
+    /// A segment is sent, and with it the acknowledgment and a `window`. The SACK blocks go to `report`, most urgent first; it
+    /// returns false when there is no more room.
+    pub fn on_ack_sent(&mut self, now: Instant, window: u64, mut report: impl FnMut(u64, u64) -> bool) {
+        self.advertised = window;
         let twice = self.duplicate.take();
         if let Some((start, end)) = twice {
             report(start, end);

@@ -329,6 +329,27 @@ fn a_reader_that_resumes_advertises_the_window() {
     assert_eq!((update.len(), update[0].1.window), (1, 6_400));
 }
 
+/// The second subflow advertised the whole buffer when the hole was open, and a peer does not forget that: to say it again has no use
+/// (Linux's `mptcp_cleanup_rbuf`).
+#[test]
+fn a_hole_filled_through_one_subflow_is_acknowledged_there_alone() {
+    let mut config = two_paths();
+    config.transport.receive_buffer.initial = Bytes(8_000);
+    config.transport.receive_buffer.max = Bytes(8_000);
+    let mut talk = Talk::served(config);
+    talk.join(1, 2);
+    talk.wait_until(talk.now + 30);
+    for packet in 1..8u64 {
+        talk.deliver(1, peer(1 + 1000 * (packet - 1), 1).data(1000 * packet, 1000));
+    }
+    talk.emitted();
+    talk.deliver(0, peer(1, 1).data(0, 1000));
+    assert_eq!(talk.end.read(at(talk.now), 100_000), 8_000);
+    let answers = talk.emitted_segments();
+    let advertised: Vec<_> = answers.iter().map(|(path, segment)| (*path, segment.window)).collect();
+    assert_eq!(advertised, [(0, 8_000)]);
+}
+
 #[test]
 fn a_lost_tail_is_probed_and_repaired() {
     let mut talk = served();

@@ -69,7 +69,7 @@ impl Bed {
             return None;
         }
         let mut blocks = Vec::new();
-        self.receiver.on_ack_sent(at(self.now), |start, end| {
+        self.receiver.on_ack_sent(at(self.now), 65_535, |start, end| {
             let number = |offset: u64| (offset - 1) / u64::from(PACKET);
             blocks.push((number(start), number(end)));
             true
@@ -152,7 +152,7 @@ fn after_a_long_pause_answers_are_quick_again() {
 fn segments_that_carry_our_data_use_up_no_quick_acknowledgment() {
     let mut bed = Bed::new();
     for _ in 0..40 {
-        bed.receiver.on_ack_sent(at(bed.now), |_, _| true);
+        bed.receiver.on_ack_sent(at(bed.now), 65_535, |_, _| true);
     }
     for packet in 0..16 {
         bed.arrives(packet);
