@@ -68,7 +68,7 @@ def test_earlier_live_runs_are_compared_again_without_a_machine_for_them(
         ]
         earlier = {"cell": {"name": name, "part": "OnOff"}, "void": 0, "errors": [], "live": live}
         earlier["lateness"] = {"median_s": 3e-5, "p99_s": 2e-4}
-        kernel = {"release": "6.12.8", "header_room": 256}
+        kernel = {"release": "6.12.8", "header_room": 256, "writer": "at-once"}
         text = json.dumps({"kernel": kernel, "cells": [earlier]})
         (tmp_path / "earlier.json").write_text(text, encoding="utf-8")
         done = anabranch("validate", "--again", tmp_path / "earlier.json", "--only", "f", option, name, "--json")

@@ -151,13 +151,14 @@ def test_simulated_links_are_late_as_live_ones_were_on_average() -> None:
     found = Lateness.typical([Lateness(30e-6, 200e-6), Lateness(50e-6, 400e-6)])
     assert found is not None
     assert Lateness.typical([]) is None
-    overrides = dict(emulated(["path1", "path2"], 320, found))
+    overrides = dict(emulated(["path1", "path2"], 320, "at-once", found))
     jitter = '{ kind = "percentiles", p50 = "40.000 us", p99 = "300.000 us", p999 = "453.034 us" }'
     assert overrides == {
         "link.path1.jitter": jitter,
         "link.path2.jitter": jitter,
         "session.0.start_spread": "1 ms",
         "transport.header_room": "320",
+        "transport.writer": '"at-once"',
     }
 
 
@@ -286,7 +287,11 @@ def report() -> dict[str, Any]:
         "lateness": {"median_s": 3e-5, "p99_s": 2e-4},
         "live": runs,
     }
-    return {"kernel": {"release": "6.12.8", "header_room": 256}, "cells": [found], "verdict": "differs"}
+    return {
+        "kernel": {"release": "6.12.8", "header_room": 256, "writer": "at-once"},
+        "cells": [found],
+        "verdict": "differs",
+    }
 
 
 def places(value: Any, way: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
@@ -306,7 +311,7 @@ def changed(way: tuple[str | int, ...], change: Callable[[Any, Any], None]) -> s
 
 def test_a_report_can_be_read_again_and_gives_the_same_live_runs() -> None:
     kernel, (found, nothing) = recorded.read(json.dumps(report()), [on_off(), bulk()])
-    assert kernel == Kernel("6.12.8", 256)
+    assert kernel == Kernel("6.12.8", 256, "at-once")
     assert (found.invalid, found.errors, len(found.live)) == (1, ("broke off",), 3)
     assert (nothing.lateness, nothing.live) == (None, ())
 

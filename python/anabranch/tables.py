@@ -416,6 +416,11 @@ class Transport(TypedDict):
     """When data is assigned to a subflow: `at-window` (when its window has room, legacy Multipath TCP) or `into-
     buffer` (ahead of time, into its send buffer, upstream Linux).
     """
+    writer: NotRequired[Literal["when-writable", "at-once"]]
+    """When an application that found no room in the send buffer writes again, with `commit = "into-buffer"`:
+    `when-writable` (once a third of it is free, when Linux wakes a writer) or `at-once` (as soon as anything
+    fits).
+    """
     failover: NotRequired[Literal["legacy", "upstream"]]
     """What is done with the data of a subflow that times out: `legacy` (the others retransmit it at once) or
     `upstream` (an idle subflow retransmits the first unacknowledged data, and everything is retransmitted

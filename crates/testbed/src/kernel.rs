@@ -74,13 +74,51 @@ impl Service {
     }
 }
 
+/// The bytes of an application on their way into a socket.
+#[derive(Default)]
+struct Output {
+    /// Bytes announced by the application.
+    announced: u64,
+    /// Bytes accepted by the socket.
+    sent: u64,
+    /// The socket had no room, and has not said since that it can be written.
+    blocked: bool,
+}
+
+impl Output {
+    fn unsent(&self) -> u64 {
+        self.announced - self.sent
+    }
+
+    /// Writes everything, or until the socket has no room. Then nothing more is written until `poll` says that the socket can be
+    /// written, as ordinary servers do: the kernel takes data again long before, but says so only once a third of its buffer is free.
+    fn send(&mut self, mut socket: &Socket, application: &dyn Application, buffer: &mut [u8]) -> io::Result<()> {
+        while !self.blocked && self.unsent() > 0 {
+            let len = self.unsent().min(CHUNK as u64) as usize;
+            application.fill(self.sent, &mut buffer[..len]);
+            match socket.write(&buffer[..len]) {
+                Ok(sent) => self.sent += sent as u64,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.blocked = true,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the socket can be written, if that is what this waits for, or read, as selected; or `nanos` nanoseconds.
+    fn wait(&mut self, socket: &Socket, read: bool, nanos: u64) -> io::Result<()> {
+        let ready = wait(socket, read, self.blocked, nanos)?;
+        self.blocked &= !ready.writable;
+        Ok(())
+    }
+}
+
 /// One accepted connection.
 struct Connection<'a> {
     socket: Socket,
     watch: Watch<'a>,
-    /// Bytes announced by the application, and bytes accepted by the socket.
-    announced: u64,
-    sent: u64,
+    output: Output,
     progress: Progress,
     finishing: bool,
 }
@@ -88,7 +126,7 @@ struct Connection<'a> {
 impl<'a> Connection<'a> {
     fn new(flow: &'a Flow, family: Family, socket: Socket, peer: IpAddr) -> Self {
         let watch = Watch::new(flow, family, peer);
-        Connection { socket, watch, announced: 0, sent: 0, progress: Progress::default(), finishing: false }
+        Connection { socket, watch, output: Output::default(), progress: Progress::default(), finishing: false }
     }
 
     fn serve(&mut self, mut application: Box<dyn Application + Send>) -> io::Result<()> {
@@ -97,16 +135,18 @@ impl<'a> Connection<'a> {
         let mut buffer = vec![0; CHUNK];
         while !self.watch.flow.stopped() {
             self.receive(&mut *application, &mut buffer);
-            self.progress.acked = self.sent - unacknowledged(&self.socket).unwrap_or(0).min(self.sent);
-            self.progress.unsent = self.announced - self.sent;
+            let sent = self.output.sent;
+            self.progress.acked = sent - unacknowledged(&self.socket).unwrap_or(0).min(sent);
+            self.progress.unsent = self.output.unsent();
             let reply = application.poll(self.progress);
             if self.progress.closed || reply.abort {
                 return Ok(());
             }
-            self.announced = self.announced + reply.bytes - reply.withdraw.min(self.progress.unsent);
+            self.output.announced += reply.bytes;
+            self.output.announced -= reply.withdraw.min(self.progress.unsent);
             self.finishing |= reply.finish;
-            self.send(&*application, &mut buffer)?;
-            if self.finishing && self.sent == self.announced {
+            self.output.send(&self.socket, &*application, &mut buffer)?;
+            if self.finishing && self.output.unsent() == 0 {
                 if self.progress.ended {
                     return self.socket.shutdown(std::net::Shutdown::Write);
                 }
@@ -114,7 +154,7 @@ impl<'a> Connection<'a> {
                 self.socket.shutdown(std::net::Shutdown::Write)?;
             }
             self.watch.look(self.watch.flow.clock.now(), &self.socket);
-            wait(&self.socket, !self.progress.ended, self.sent < self.announced, LOOK_INTERVAL.as_nanos())?;
+            self.output.wait(&self.socket, !self.progress.ended, LOOK_INTERVAL.as_nanos())?;
         }
         Ok(())
     }
@@ -132,20 +172,6 @@ impl<'a> Connection<'a> {
                 }
             }
         }
-    }
-
-    fn send(&mut self, application: &dyn Application, buffer: &mut [u8]) -> io::Result<()> {
-        while self.sent < self.announced {
-            let len = (self.announced - self.sent).min(CHUNK as u64) as usize;
-            application.fill(self.sent, &mut buffer[..len]);
-            match self.socket.write(&buffer[..len]) {
-                Ok(sent) => self.sent += sent as u64,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
     }
 }
 
@@ -214,5 +240,66 @@ fn sample_of(name: SubflowId, subflow: &Subflow) -> TransportEvent {
         in_flight: subflow.in_flight,
         srtt: subflow.srtt,
         acked: subflow.acked,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_live::Reply;
+    use socket2::{Domain, Protocol, Type};
+    use std::net::Ipv4Addr;
+
+    /// An application that has written all it wants.
+    struct Filler;
+
+    impl Application for Filler {
+        fn receive(&mut self, _bytes: &[u8]) {}
+
+        fn poll(&mut self, _progress: Progress) -> Reply {
+            Reply::default()
+        }
+
+        fn fill(&self, _offset: u64, buffer: &mut [u8]) {
+            buffer.fill(b'.');
+        }
+    }
+
+    /// Two ends of a TCP connection over the loopback device with small fixed buffers, so that little fills them.
+    fn pair() -> io::Result<(Socket, Socket)> {
+        let socket = || Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP));
+        let (listener, client) = (socket()?, socket()?);
+        listener.set_recv_buffer_size(1 << 15)?;
+        listener.set_send_buffer_size(1 << 17)?;
+        listener.bind(&SockAddr::from(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))))?;
+        listener.listen(1)?;
+        client.set_recv_buffer_size(1 << 15)?;
+        client.connect(&listener.local_addr()?)?;
+        let (server, _) = listener.accept()?;
+        server.set_nonblocking(true)?;
+        client.set_nonblocking(true)?;
+        Ok((server, client))
+    }
+
+    #[test]
+    fn what_found_no_room_is_written_once_a_third_of_the_buffer_is_free() {
+        let (server, mut client) = pair().expect("a connection over the loopback device");
+        let mut output = Output { announced: 10 << 20, ..Output::default() };
+        let (mut written, mut buffer) = (Vec::new(), vec![0; CHUNK]);
+        output.send(&server, &Filler, &mut buffer).expect("a write");
+        assert!(output.blocked && output.unsent() > 0);
+        // The client takes a little at a time, and the server looks after each.
+        for _ in 0..200 {
+            let _ = client.read(&mut [0; 8 << 10]);
+            output.wait(&server, false, 1_000_000).expect("a wait");
+            let before = output.sent;
+            output.send(&server, &Filler, &mut buffer).expect("a write");
+            if output.sent > before {
+                written.push(output.sent - before);
+            }
+        }
+        // Of the memory a third, in which packets and their descriptions lie; at least a sixth of what was asked for.
+        let least = (server.send_buffer_size().expect("a size") / 6) as u64;
+        assert!(written.len() >= 3 && written.iter().all(|bytes| *bytes >= least), "{written:?}, at least {least}");
     }
 }

@@ -27,7 +27,7 @@ from anabranch.runs import reading
 from anabranch.validation.cases import TestCase
 from anabranch.validation.criteria import Part
 from anabranch.validation.judgement import Judgement
-from anabranch.validation.measurement import Lateness, Measurement, UnobservedError, emulated
+from anabranch.validation.measurement import WRITER, Lateness, Measurement, UnobservedError, emulated
 from anabranch.validation.recorded import Recorded
 from anabranch.validation.report import Found, Kernel, Report
 
@@ -65,7 +65,7 @@ class Campaign:
             OSError: A run could not be kept.
             KeyboardInterrupt: The user interrupted; what was finished is in the store.
         """
-        kernel = Kernel(platform.release(), _core.header_room())
+        kernel = Kernel(platform.release(), _core.header_room(), WRITER)
         runs = [self._live_runs(case) for case in self.cases]
         in_order = _in_order(self.cases, runs)
         if any(run.key not in self.store for run in in_order) and (missing := realtime.missing()):
@@ -108,7 +108,7 @@ class Campaign:
         if recorded.lateness is None:
             return []
         links = list(tomllib.loads(case.scenario)["link"])
-        overrides = emulated(links, kernel.header_room, recorded.lateness)
+        overrides = emulated(links, kernel.header_room, kernel.writer, recorded.lateness)
         seeds = [run.seed for run in recorded.live] if case.paired else range(1, case.simulated_runs + 1)
         return self._runs(case, SIMULATION, overrides, seeds)
 

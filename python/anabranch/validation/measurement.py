@@ -146,7 +146,11 @@ class Lateness:
         return Lateness(sum(run.median_s for run in runs) / len(runs), sum(run.p99_s for run in runs) / len(runs))
 
 
-def emulated(links: Sequence[str], header_room: int, lateness: Lateness) -> tuple[tuple[str, str], ...]:
+WRITER = "when-writable"
+"""How the testbed's server writes: ``transport.writer`` of simulated runs."""
+
+
+def emulated(links: Sequence[str], header_room: int, writer: str, lateness: Lateness) -> tuple[tuple[str, str], ...]:
     """Overrides that make a test case's scenario what a pair of hosts on the testbed would see.
 
     The links are those of the emulator, where packets are late by as much as was measured. Without it a drop-tail
@@ -154,7 +158,8 @@ def emulated(links: Sequence[str], header_room: int, lateness: Lateness) -> tupl
     the 99th percentile the distribution goes on as before it: longer delays come in clumps, when the machine stands
     still for some milliseconds, and are no property of single packets. And the session begins at another fraction of
     a millisecond with every seed, because timestamps tick in milliseconds: whether a receiver sees a round trip of
-    101 or 102 of them can decide over a whole slow start. Packets take as much memory as in the kernel under test.
+    101 or 102 of them can decide over a whole slow start. Packets take as much memory as in the kernel under test, and
+    the server writes as that of the live runs did.
     """
     low, high = lateness.median_s, lateness.p99_s
     # An exponential distribution is linear in the logarithm of what remains.
@@ -166,6 +171,7 @@ def emulated(links: Sequence[str], header_room: int, lateness: Lateness) -> tupl
         *((f"link.{link}.jitter", jitter) for link in links),
         ("session.0.start_spread", "1 ms"),
         ("transport.header_room", str(header_room)),
+        ("transport.writer", f'"{writer}"'),
     )
 
 

@@ -22,10 +22,12 @@ class Kernel:
         release: Its release, such as ``6.12.8``.
         header_room: Bytes that its build reserves for headers in front of each packet: ``transport.header_room`` of
             simulated runs.
+        writer: How the testbed's server wrote: ``transport.writer`` of simulated runs.
     """
 
     release: str
     header_room: int
+    writer: str
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,7 @@ fn scenario_of(case: u64) -> String {
     {
         let _ = writeln!(text, "{key} = {}", rng.random_bool(0.5));
     }
+    let _ = writeln!(text, "writer = \"{}\"", ["when-writable", "at-once"].choose(rng).unwrap());
     if rng.random_bool(0.3) {
         let _ = writeln!(text, "receive_buffer = \"{} kB\"", rng.random_range(20..200));
     }

@@ -234,9 +234,7 @@ impl Connection {
                 return scheduled;
             }
         }
-        if self.config.transport.commit == Commit::IntoBuffer {
-            self.outgoing.set_buffer(LEAST_BUFFER + self.subflows.iter().map(|s| s.memory.limit()).sum::<u64>());
-        }
+        self.size_send_buffer();
         let unsent = self.outgoing.unsent();
         // In plain TCP the position in the subflow is that in the stream, so nothing can be sent twice under another number.
         let under_way = self.mode() == Mode::Multipath && self.outgoing.next > self.outgoing.unacked();
@@ -255,6 +253,13 @@ impl Connection {
             return self.relieve_window(now, candidates);
         }
         self.schedule_new(now, candidates)
+    }
+
+    /// Where data commits into the buffer, the connection's is as large as those of its subflows.
+    pub(super) fn size_send_buffer(&mut self) {
+        if self.config.transport.commit == Commit::IntoBuffer {
+            self.outgoing.set_buffer(LEAST_BUFFER + self.subflows.iter().map(|s| s.memory.limit()).sum::<u64>());
+        }
     }
 
     fn schedule_new(&mut self, now: Instant, candidates: SubflowSet) -> Option<Choice> {

@@ -46,7 +46,7 @@ mod wraps;
 pub use config::{Config, Entropy, PathConfig};
 pub use path_mtu::{MtuReduction, TooBig};
 pub use transport::{
-    Choice, Commit, EXTERNAL_NAME, Failover, Protocol, ReceiveBuffer, Transport, congestion_control_schema,
+    Choice, Commit, EXTERNAL_NAME, Failover, Protocol, ReceiveBuffer, Transport, Writer, congestion_control_schema,
     path_policy_schema, scheduler_schema,
 };
 
@@ -207,7 +207,10 @@ impl Connection {
             initial_denied: false,
             local_key,
             remote_key: None,
-            outgoing: Outgoing::new(config.transport.send_buffer.0, config.transport.commit == Commit::IntoBuffer),
+            outgoing: match config.transport.commit {
+                Commit::AtWindow => Outgoing::new(config.transport.send_buffer.0),
+                Commit::IntoBuffer => Outgoing::in_fragments(0, config.transport.writer),
+            },
             incoming: Incoming::new(
                 ReceiveMemory::new(config.transport.receive_buffer),
                 config.transport.receive_buffer.first_window(config.paths[0].mss()),
@@ -254,6 +257,7 @@ impl Connection {
 
     /// The application appends bytes to the send stream.
     pub fn write(&mut self, bytes: u64) {
+        self.size_send_buffer();
         self.outgoing.write(bytes);
     }
 

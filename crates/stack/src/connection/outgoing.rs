@@ -1,6 +1,7 @@
 //! The sending half of a connection: bytes written by the application, acknowledged at the data level, and to be sent
 //! again.
 
+use super::Writer;
 use crate::subflow::Reinjection;
 use anabranch_units::SubflowId;
 use std::collections::VecDeque;
@@ -45,22 +46,42 @@ pub(crate) struct Outgoing {
     send_buffer: u64,
     /// Whether the application's bytes are taken in whole fragments, the last of which may exceed the send buffer.
     whole_fragments: bool,
+    /// A write found no room, and the application waits until the socket says that it can write again (`SOCK_NOSPACE`).
+    awaits_room: bool,
+    /// Whether it waits so, or writes as soon as anything fits.
+    waits_for_a_third: bool,
     /// Where fragments are counted from: the first byte that was written when everything before was acknowledged.
     first_fragment: u64,
     /// One past the last byte of the application's current write, where data commits into the buffer.
     write_end: u64,
-    /// One past the last byte that was written and for which the send buffer has room.
+    /// One past the last byte that the send buffer took.
     sendable_end: u64,
 }
 
 impl Outgoing {
-    pub fn new(send_buffer: u64, whole_fragments: bool) -> Self {
-        Outgoing { send_buffer, whole_fragments, ..Outgoing::default() }
+    /// A stream whose send buffer takes any number of bytes at any time.
+    pub fn new(send_buffer: u64) -> Self {
+        Outgoing { send_buffer, ..Outgoing::default() }
     }
 
-    /// To be called after any change of what [`Outgoing::sendable_end`] follows from.
-    fn note_sendable(&mut self) {
-        self.sendable_end = self.written.min(self.room_end());
+    /// A stream whose send buffer takes whole fragments, as upstream Linux's does, from such an application.
+    pub fn in_fragments(send_buffer: u64, writer: Writer) -> Self {
+        let waits_for_a_third = writer == Writer::WhenWritable;
+        Outgoing { whole_fragments: true, waits_for_a_third, ..Outgoing::new(send_buffer) }
+    }
+
+    /// The application writes, if it does not wait for room: to be called after any change of what is written, of what is
+    /// acknowledged, and of the send buffer.
+    fn fill_buffer(&mut self) {
+        if self.awaits_room && self.lacks_room() {
+            // Bytes that no subflow was given can be withdrawn although the buffer took them.
+            self.sendable_end = self.sendable_end.min(self.written);
+            return;
+        }
+        // What the buffer took it keeps, also when a subflow with its buffer is gone.
+        let taken_end = self.room_end().max(self.sendable_end);
+        self.sendable_end = self.written.min(taken_end);
+        self.awaits_room = self.waits_for_a_third && self.written > taken_end;
     }
 
     /// One past the last byte for which the send buffer has room.
@@ -98,11 +119,11 @@ impl Outgoing {
         self.write_end = self.sendable_end.max(self.next);
     }
 
-    /// Whether the application waits for room (Linux's `SOCK_NOSPACE`): more than two thirds of the send buffer are in use
-    /// (`sk_stream_is_writeable`). An application that has written everything, and polls for the next request, waits as well,
-    /// because `poll` asks for both directions (`mptcp_poll`).
+    /// Whether the socket says that it cannot be written: more than two thirds of the send buffer are in use
+    /// (`sk_stream_is_writeable`: at least half as much is free as is in use). An application that has written everything, and
+    /// polls for the next request, waits for room as well, because `poll` asks for both directions (`mptcp_poll`).
     pub fn lacks_room(&self) -> bool {
-        3 * (self.written - self.unacked) > 2 * self.send_buffer
+        3 * self.sendable_end.saturating_sub(self.unacked) > 2 * self.send_buffer
     }
 
     pub fn write(&mut self, bytes: u64) {
@@ -111,14 +132,14 @@ impl Outgoing {
             self.first_fragment = self.written;
         }
         self.written = self.written.saturating_add(bytes);
-        self.note_sendable();
+        self.fill_buffer();
     }
 
     /// Withdraws up to `bytes` at the end that no subflow was given; returns how many.
     pub fn withdraw(&mut self, bytes: u64) -> u64 {
         let taken = bytes.min(self.withdrawable());
         self.written -= taken;
-        self.note_sendable();
+        self.fill_buffer();
         self.write_end = self.write_end.min(self.written);
         taken
     }
@@ -155,7 +176,7 @@ impl Outgoing {
     pub fn set_buffer(&mut self, bytes: u64) {
         if self.send_buffer != bytes {
             self.send_buffer = bytes;
-            self.note_sendable();
+            self.fill_buffer();
         }
     }
 
@@ -190,14 +211,14 @@ impl Outgoing {
             let is_new = !self.end_acked;
             self.end_acked = true;
             self.unacked = self.written;
-            self.note_sendable();
+            self.fill_buffer();
             return is_new;
         }
         if offset > self.next || offset <= self.unacked {
             return false;
         }
         self.unacked = offset;
-        self.note_sendable();
+        self.fill_buffer();
         true
     }
 
@@ -279,7 +300,7 @@ mod tests {
 
     #[test]
     fn only_what_no_subflow_was_given_can_be_taken_back() {
-        let mut outgoing = Outgoing::new(1 << 20, false);
+        let mut outgoing = Outgoing::new(1 << 20);
         outgoing.write(1_000);
         outgoing.next = 400;
         assert_eq!(outgoing.withdraw(100), 100);
@@ -300,19 +321,19 @@ mod tests {
 
     #[test]
     fn the_last_fragment_may_exceed_the_buffer() {
-        let mut outgoing = Outgoing::new(60_000, true);
+        let mut outgoing = Outgoing::in_fragments(60_000, Writer::AtOnce);
         outgoing.write(100_000);
         assert_eq!(outgoing.unsent(), 2 * FRAGMENT, "65 456 bytes are the fewest whole fragments with 60 000");
         advance(&mut outgoing, 10_000, 10_000);
         assert_eq!(outgoing.unsent(), 3 * FRAGMENT - 10_000, "70 000 lies in the third one");
-        let mut bytewise = Outgoing::new(60_000, false);
+        let mut bytewise = Outgoing::new(60_000);
         bytewise.write(100_000);
         assert_eq!(bytewise.unsent(), 60_000);
     }
 
     #[test]
     fn fragments_begin_anew_after_everything_was_acknowledged() {
-        let mut outgoing = Outgoing::new(1 << 20, true);
+        let mut outgoing = Outgoing::in_fragments(1 << 20, Writer::AtOnce);
         outgoing.write(10_000);
         assert_eq!(outgoing.fragment_end(0), 32_728);
         advance(&mut outgoing, 10_000, 9_999);
@@ -326,14 +347,14 @@ mod tests {
 
     #[test]
     fn without_a_buffer_nothing_has_room_and_nothing_overflows() {
-        for outgoing in [Outgoing::default(), Outgoing::new(0, true)] {
+        for outgoing in [Outgoing::default(), Outgoing::in_fragments(0, Writer::AtOnce)] {
             assert_eq!((outgoing.unsent(), outgoing.rest_of_fragment()), (0, FRAGMENT));
         }
     }
 
     #[test]
     fn the_application_writes_64_kib_at_a_time_while_subflows_take_them() {
-        let mut outgoing = Outgoing::new(1 << 20, true);
+        let mut outgoing = Outgoing::in_fragments(1 << 20, Writer::AtOnce);
         outgoing.write(200_000);
         assert_eq!(outgoing.begin_write(), 65_536);
         outgoing.next = 30_000;
@@ -346,7 +367,7 @@ mod tests {
         outgoing.write_all();
         outgoing.next = 100_000;
         assert_eq!(outgoing.begin_write(), 100_000);
-        let mut small = Outgoing::new(40_000, true);
+        let mut small = Outgoing::in_fragments(40_000, Writer::AtOnce);
         small.write(200_000);
         assert_eq!(small.begin_write(), 2 * FRAGMENT, "no more than there is room for");
         small.next = 2 * FRAGMENT;
@@ -354,8 +375,48 @@ mod tests {
     }
 
     #[test]
+    fn a_writer_that_found_no_room_writes_again_once_a_third_of_the_buffer_is_free() {
+        let mut outgoing = Outgoing::in_fragments(60_000, Writer::WhenWritable);
+        outgoing.write(1_000_000);
+        let full = 2 * FRAGMENT;
+        assert_eq!(outgoing.unsent(), full);
+        // 25 456 bytes are acknowledged, so that 40 000 are in use: just two thirds of 60 000.
+        advance(&mut outgoing, full, full - 40_001);
+        assert_eq!(outgoing.unsent(), 0, "a fragment fits, but the socket does not say so");
+        advance(&mut outgoing, full, full - 40_000);
+        assert_eq!(outgoing.unsent(), FRAGMENT, "it writes until the buffer is full");
+        // The same application, writing whenever it looks.
+        let mut at_once = Outgoing::in_fragments(60_000, Writer::AtOnce);
+        at_once.write(1_000_000);
+        advance(&mut at_once, full, full - 59_999);
+        assert_eq!(at_once.unsent(), FRAGMENT);
+    }
+
+    #[test]
+    fn a_larger_buffer_wakes_the_writer_and_a_withdrawal_does_not() {
+        let mut outgoing = Outgoing::in_fragments(60_000, Writer::WhenWritable);
+        outgoing.write(1_000_000);
+        advance(&mut outgoing, 2 * FRAGMENT, 1);
+        outgoing.set_buffer(90_000);
+        assert_eq!(outgoing.unsent(), 0, "65 455 of 90 000 bytes are in use");
+        outgoing.set_buffer(100_000);
+        assert_eq!(outgoing.unsent(), 2 * FRAGMENT, "100 001 lies in the fourth fragment");
+        assert_eq!(outgoing.withdraw(1_000_000), 1_000_000 - 2 * FRAGMENT);
+        assert_eq!(outgoing.unsent(), 0, "what is withdrawn is not sent, although the buffer took it");
+    }
+
+    #[test]
+    fn a_write_that_fits_does_not_wait() {
+        let mut outgoing = Outgoing::in_fragments(60_000, Writer::WhenWritable);
+        outgoing.write(50_000);
+        assert!(outgoing.lacks_room());
+        outgoing.write(5_000);
+        assert_eq!(outgoing.unsent(), 55_000, "no write has found the buffer full yet");
+    }
+
+    #[test]
     fn a_write_ends_where_its_bytes_are_withdrawn() {
-        let mut outgoing = Outgoing::new(1 << 20, true);
+        let mut outgoing = Outgoing::in_fragments(1 << 20, Writer::AtOnce);
         outgoing.write(200_000);
         outgoing.begin_write();
         outgoing.next = 30_000;
@@ -368,7 +429,7 @@ mod tests {
 
     #[test]
     fn room_lacks_until_a_third_of_the_buffer_is_free() {
-        let mut outgoing = Outgoing::new(60_000, true);
+        let mut outgoing = Outgoing::in_fragments(60_000, Writer::AtOnce);
         outgoing.write(40_000);
         assert!(!outgoing.lacks_room());
         outgoing.write(60_000);

@@ -26,6 +26,17 @@ pub enum Commit {
     IntoBuffer,
 }
 
+/// When an application that found no room in the send buffer writes again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Writer {
+    /// When the socket says that it can be written, by `poll`, `epoll` or a write that waits: once a third of the send buffer is
+    /// free (Linux's `sk_stream_is_writeable`). So nearly every server writes.
+    WhenWritable,
+    /// As soon as anything fits.
+    AtOnce,
+}
+
 /// What is done with the data of a subflow that times out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -126,6 +137,9 @@ pub struct Transport {
     /// When data is assigned to a subflow: `at-window` (when its window has room, legacy Multipath TCP) or `into-buffer`
     /// (ahead of time, into its send buffer, upstream Linux).
     pub commit: Commit,
+    /// When an application that found no room in the send buffer writes again, with `commit = "into-buffer"`: `when-writable` (once
+    /// a third of it is free, when Linux wakes a writer) or `at-once` (as soon as anything fits).
+    pub writer: Writer,
     /// What is done with the data of a subflow that times out: `legacy` (the others retransmit it at once) or `upstream` (an
     /// idle subflow retransmits the first unacknowledged data, and everything is retransmitted once the subflow is stale, as
     /// upstream Linux does).
@@ -176,6 +190,7 @@ impl Default for Transport {
             path_policy: Choice::of("full-mesh"),
             congestion_control: Choice::of("cubic"),
             commit: Commit::AtWindow,
+            writer: Writer::WhenWritable,
             failover: Failover::Legacy,
             opportunistic_retransmission: true,
             penalisation: true,

@@ -6,7 +6,7 @@
 //! A failure prints the command that replays its case.
 
 use crate::common::{Pair, Path, Pipe, Seeded, config, secs};
-use anabranch_stack::connection::{Choice, Commit, Failover, Protocol, ReceiveBuffer};
+use anabranch_stack::connection::{Choice, Commit, Failover, Protocol, ReceiveBuffer, Writer};
 use anabranch_stack::{Config, congestion, path_policy, scheduler};
 use anabranch_units::{Bandwidth, Bytes, Duration, Instant, PathId};
 
@@ -40,6 +40,7 @@ impl Seeded {
             config.path_congestion_control = vec![(PathId(0), control(self))];
         }
         config.transport.commit = self.pick(&[Commit::AtWindow, Commit::AtWindow, Commit::IntoBuffer]);
+        config.transport.writer = self.pick(&[Writer::WhenWritable, Writer::AtOnce]);
         config.transport.failover = self.pick(&[Failover::Legacy, Failover::Upstream]);
         config.transport.path_policy = Choice::of(self.pick(&path_policy::REGISTRY).name);
         config.transport.opportunistic_retransmission = !self.one_in(3);
