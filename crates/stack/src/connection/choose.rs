@@ -113,6 +113,11 @@ impl Connection {
             if !(at_once || self.may_send_now(now, at)) || !self.subflows[at].sender.may_retransmit() {
                 continue;
             }
+            if let Some((position, record)) = self.subflows[at].sender.next_withheld()
+                && self.window_allows(at, position, &record)
+            {
+                return Some(Choice::Retransmit { at, position, kind: SendKind::New });
+            }
             if at_once
                 && self.subflows[at].sender.has_ripe_sample()
                 && let Some((position, len)) = self.subflows[at].sender.next_sample()

@@ -142,6 +142,13 @@ impl Connection {
         let flags = if record.fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
         let mut segment = self.bare(at, flags, record.start);
         self.fill_data(now, at, &mut segment, record.start, record.stream_offset, record.len);
+        if kind == SendKind::New {
+            // It was withheld until now, and noted before.
+            let subflow = &mut self.subflows[at];
+            subflow.sender.withholding.on_sent(record.start);
+            subflow.sent_in_burst = true;
+            return self.transmission(at, segment, record.stream_offset);
+        }
         if record.len > 0 {
             self.note_sent(now, at, kind, record.stream_offset, record.len);
         }

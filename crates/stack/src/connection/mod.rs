@@ -11,7 +11,7 @@
 //! (builds the segment, decides nothing), `timers`. Beside them: `subflows` (the subflows with their views), `incoming` and
 //! `outgoing` (the two streams), `handshake`, `addresses` (ADD_ADDR, REMOVE_ADDR), `failure` (reinjection, closed
 //! subflows), `stale` (failures as in upstream Linux), `fallback` (plain TCP), `policy` (path policies), `path_mtu` (packets that were
-//! too big), `foresight` (what schedulers
+//! too big), `withhold` (peers that acknowledge what they have not received), `foresight` (what schedulers
 //! that forecast arrivals ask for), and `resets` (for segments of no subflow).
 
 mod addresses;
@@ -40,10 +40,11 @@ mod timers;
 mod transport;
 #[cfg(test)]
 mod twins;
+mod withhold;
 #[cfg(test)]
 mod wraps;
 
-pub use config::{Config, Entropy, PathConfig};
+pub use config::{Config, Entropy, PathConfig, WITHHELD_INTERVAL};
 pub use path_mtu::{MtuReduction, TooBig};
 pub use transport::{
     Choice, Commit, EXTERNAL_NAME, Failover, Protocol, ReceiveBuffer, Transport, Writer, congestion_control_schema,
@@ -145,6 +146,7 @@ pub struct Connection {
     /// Some part comes from outside, and may have notes to report.
     reports_notes: bool,
     mtu_reductions: Vec<MtuReduction>,
+    false_acknowledgments: Vec<PathId>,
 }
 
 impl std::fmt::Debug for Connection {
@@ -234,6 +236,7 @@ impl Connection {
             addresses: addresses::Addresses::default(),
             reports_notes,
             mtu_reductions: Vec::new(),
+            false_acknowledgments: Vec::new(),
             config,
             entropy,
         })
@@ -390,6 +393,12 @@ impl Connection {
                 && self.queues(source)
             {
                 self.carry_into_queue(now, at, chunk, source);
+                continue;
+            }
+            if let Some(interval) = self.config.withheld_interval
+                && self.withholds(&choice, interval)
+            {
+                self.withhold(now, choice);
                 continue;
             }
             if !send(self.carry_out(now, choice)) {

@@ -284,6 +284,9 @@ impl Connection {
         if let Some(change) = outcome.size {
             self.resize(now, at, change);
         }
+        if outcome.false_claim {
+            self.reject_claims(at);
+        }
     }
 
     /// Without MPTCP the subflow's acknowledgment is the connection's. Offset 1 is the first byte.

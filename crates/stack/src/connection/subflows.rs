@@ -6,7 +6,7 @@
 
 use super::{Commit, Mode, Role};
 use crate::scheduler::SubflowSet;
-use crate::subflow::{KnownMapping, Opening, Receiver, Subflow};
+use crate::subflow::{KnownMapping, Opening, Receiver, Subflow, Withholding};
 use crate::view::SubflowView;
 use anabranch_segment::TIMESTAMPS_LEN;
 use anabranch_units::Instant;
@@ -213,6 +213,12 @@ impl Subflows {
             self.untimed.insert(at);
         }
         sent
+    }
+
+    /// The segments that a subflow withholds. No view shows them.
+    #[inline]
+    pub fn withholding(&mut self, at: usize) -> &mut Withholding {
+        &mut self.subflows[at].sender.withholding
     }
 
     /// Stores a mapping of the peer in place of those that are used. No view shows mappings.

@@ -19,7 +19,7 @@ pub(crate) use receiver::{Arrival, Receiver, max_pieces};
 pub(crate) use recovery::TimerOutcome;
 pub(crate) use scoreboard::{Record, Reinjection};
 pub(crate) use segment_size::least_mtu;
-pub(crate) use sender::{AckOutcome, Acknowledgment, Sender, SenderOptions, SizeChange, timestamp};
+pub(crate) use sender::{AckOutcome, Acknowledgment, Sender, SenderOptions, SizeChange, Withholding, timestamp};
 
 use crate::congestion::CongestionControl;
 use crate::connection::PathConfig;

@@ -282,6 +282,8 @@ impl Sender {
             }
             if self.is_try(record.start) {
                 self.fail_try(now, None);
+            } else if self.withholding.holds(record.start) && self.release_withheld(now) {
+                // It cannot have arrived; now it can.
             } else {
                 self.board.mark_lost(position);
             }
@@ -454,11 +456,16 @@ impl Sender {
         }
         match self.timer {
             Some((TimerKind::Probe, at)) if at <= now => {
-                self.send_probe();
+                if !self.release_withheld(now) {
+                    self.send_probe();
+                }
                 self.arm_timeout(now);
                 (TimerOutcome::None, outcome)
             }
             Some((TimerKind::Timeout, at)) if at <= now => {
+                if self.waits_for_withheld() && self.release_withheld(now) {
+                    return (TimerOutcome::None, outcome);
+                }
                 let timeout = self.rtt.rto();
                 self.on_timeout(now, siblings, &mut outcome);
                 (TimerOutcome::Timeout(timeout), outcome)

@@ -253,6 +253,11 @@ impl Scoreboard {
         self.sacked
     }
 
+    /// One past the last byte that was ever reported as arrived ahead of others.
+    pub fn highest_sacked(&self) -> u64 {
+        self.highest_sacked
+    }
+
     pub fn lost(&self) -> u32 {
         self.lost
     }

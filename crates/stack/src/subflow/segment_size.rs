@@ -199,6 +199,13 @@ impl SegmentSize {
         self.small_room(record.len).is_some() && !record.sacked()
     }
 
+    /// Whether an answer about the size of packets is awaited.
+    pub fn asks(&self) -> bool {
+        let suspicion = &self.suspicion;
+        let samples = suspicion.sample.is_some() || suspicion.pairs > 0;
+        samples || self.tried.is_some() || self.wants_to_send
+    }
+
     fn note_doubts(&mut self) {
         let suspicion = &self.suspicion;
         let unproven =
@@ -419,6 +426,7 @@ impl Sender {
         let (start, paired) = self.size.suspicion.due.take()?;
         let sampled = self.board.position_of(start).and_then(|at| Some((at, *self.board.get(at)?)));
         let sampled = sampled.filter(|(_, record)| record.start == start && self.size.is_suspect(record));
+        let sampled = sampled.filter(|(_, record)| !self.withholding.holds(record.start));
         let sampled = sampled.and_then(|(at, record)| Some((at, record, self.size.small_payload(record.len)?)));
         if let Some((_, record, small)) = sampled {
             let suspicion = &mut self.size.suspicion;

@@ -2,10 +2,12 @@
 //!
 //! Offsets count the subflow's sequence space from its initial number: 0 is the SYN, 1 the first byte. One acknowledgment goes
 //! through the steps of [`Sender::on_ack`] in Linux's order; loss detection and repair are in `recovery.rs`, the pace and bursts in
-//! `sender/pacing.rs`, and windows that are not used in `sender/usage.rs`.
+//! `sender/pacing.rs`, windows that are not used in `sender/usage.rs`, and segments that are withheld to find peers that lie in
+//! `sender/withheld.rs`.
 
 mod pacing;
 mod usage;
+mod withheld;
 
 use super::rate::RateSampler;
 use super::recovery::{Duplicate, Prr, Rack, TailProbe, Undo};
@@ -18,6 +20,7 @@ use anabranch_events::{LossCause, Note, SendKind};
 use anabranch_units::{Duration, Instant};
 use pacing::{Burst, BurstSize, Deferral};
 use usage::WindowUsage;
+pub(crate) use withheld::Withholding;
 
 /// The contents of an acknowledgment, in offsets.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +50,8 @@ pub(crate) struct AckOutcome {
     pub suspicious: bool,
     /// Segments have another size from here on.
     pub size: Option<SizeChange>,
+    /// The peer acknowledged what has not left the host. Nothing else was learned from it.
+    pub false_claim: bool,
 }
 
 /// The room that full segments have from here on, and why.
@@ -121,6 +126,7 @@ pub(crate) struct Sender {
     /// The largest payload sent: the size of a full packet.
     pub(super) largest: u32,
     pub(super) size: SegmentSize,
+    pub(crate) withholding: Withholding,
     /// Packets that were sent again, and packets reported by the peer as arrived again.
     pub(super) retransmissions: u64,
     pub(super) duplicates: u64,
@@ -180,6 +186,7 @@ impl Sender {
             pace: Pace::default(),
             largest: 0,
             size: SegmentSize::default(),
+            withholding: Withholding::default(),
             retransmissions: 0,
             duplicates: 0,
         }
@@ -249,7 +256,8 @@ impl Sender {
     /// being repaired or doubted, no missing packet was marked, and the path was measured since its last outage.
     pub fn is_plain(&self, acked: u64) -> bool {
         let delivers = self.board.front().is_some_and(|front| front.end() <= acked && self.rack.is_before(front));
-        let settled = self.doubts_nothing() && !self.size.watches() && self.revived_at.is_none();
+        let whole = !self.size.watches() && !self.withholding.is_outstanding();
+        let settled = self.doubts_nothing() && whole && self.revived_at.is_none();
         let calm = self.phase == Phase::Open && settled;
         delivers && acked <= self.next && calm && self.board.is_unmarked()
     }
@@ -291,6 +299,9 @@ impl Sender {
         if ack.acked > self.next {
             return AckOutcome::default();
         }
+        if self.withholding.is_outstanding() && self.finds_claim(ack) {
+            return AckOutcome { false_claim: true, ..AckOutcome::default() };
+        }
         let prior_in_flight = self.board.in_flight();
         let prior_marked = self.board.marked();
         let advanced = ack.acked > self.acked;
@@ -305,6 +316,9 @@ impl Sender {
             self.board.acknowledge(ack.acked, self.high_mark, &mut delivery);
             self.acked = ack.acked;
             self.timeouts = 0;
+        }
+        if self.withholding.is_outstanding() {
+            self.release_missed(now);
         }
         self.count_acked(delivery.bytes);
         let sample = self.measure(now, advanced, &delivery, ack);
@@ -411,7 +425,8 @@ impl Sender {
         siblings: Siblings<'_>,
     ) {
         let recovering = self.phase == Phase::Recovery;
-        let forward = advanced || (self.rack.reordering_seen() && delivery.any_sacked);
+        let tolerates_holes = self.rack.reordering_seen() || self.withholding.delays(self.acked);
+        let forward = advanced || (tolerates_holes && delivery.any_sacked);
         let limited = self.window_limited();
         let ack = Ack {
             now,
@@ -465,6 +480,9 @@ impl Sender {
     pub fn on_retransmitted(&mut self, now: Instant, position: u64, len: u32) {
         let state = self.rate.on_sent(now, false, self.board.in_flight(), self.board.marked());
         self.retransmissions += 1;
+        if let Some(record) = self.board.get(position).filter(|_| self.withholding.is_outstanding()) {
+            self.withholding.on_sent(record.start);
+        }
         let repairs = self.board.mark_retransmitted(position, now, state);
         if let Some(undo) = self.undo.as_mut().filter(|_| repairs) {
             undo.on_retransmitted(now);
@@ -492,13 +510,13 @@ impl Sender {
 
     /// Whether there may be a packet to retransmit when the window has room, or a pace that keeps packets back.
     pub fn is_watched(&self) -> bool {
-        let repairs = self.probe.is_due() || self.board.lost() > 0 || self.size.wants_to_send();
+        let repairs = self.probe.is_due() || self.board.lost() > 0 || self.exceeds_window();
         repairs || self.options.paces || self.window.pacing_rate.is_some()
     }
 
-    /// Whether there is data to send whatever the window is, which shows the size of packets that pass.
+    /// Whether there is data to send whatever the window and the pace are: what shows the size of packets that pass, or was withheld.
     pub fn exceeds_window(&self) -> bool {
-        self.size.wants_to_send()
+        self.size.wants_to_send() || self.withholding.is_due()
     }
 
     /// Whether there may be a packet to retransmit: a probe is due, or a packet is lost and the window has room, or its size matters.

@@ -185,6 +185,9 @@ impl Host {
     }
 }
 
+/// Changes segments as they leave, and says whether each goes on.
+pub type Meddler = Box<dyn FnMut(PathId, LinkDirection, &mut Segment) -> bool>;
+
 /// The whole network. The client sends a request, the server sends `to_send` bytes; both read whatever arrives.
 pub struct Pair {
     pub now: Instant,
@@ -196,6 +199,8 @@ pub struct Pair {
     pub server_entropy: Option<Box<dyn Entropy>>,
     pub fate: Seeded,
     pub received: u64,
+    /// A middlebox, or an end that lies.
+    pub meddler: Option<Meddler>,
     /// The client stops reading.
     pub client_sleeps: bool,
     /// Bytes that the server will write, once it exists, and whether it then finishes.
@@ -224,6 +229,7 @@ impl Pair {
             server_entropy: None,
             fate: Seeded(seed),
             received: 0,
+            meddler: None,
             client_sleeps: false,
             to_send: 0,
             finish: true,
@@ -343,14 +349,19 @@ impl Pair {
     pub fn flush(&mut self) {
         let now = self.now;
         while let Some(transmit) = self.client.poll_transmit(now) {
-            self.dispatch(&transmit, LinkDirection::Up);
+            self.dispatch(transmit, LinkDirection::Up);
         }
         while let Some(transmit) = self.server.as_mut().and_then(|server| server.poll_transmit(now)) {
-            self.dispatch(&transmit, LinkDirection::Down);
+            self.dispatch(transmit, LinkDirection::Down);
         }
     }
 
-    fn dispatch(&mut self, transmit: &Transmit, direction: LinkDirection) {
+    fn dispatch(&mut self, mut transmit: Transmit, direction: LinkDirection) {
+        let goes_on =
+            self.meddler.as_mut().is_none_or(|meddler| meddler(transmit.path, direction, &mut transmit.segment));
+        if !goes_on {
+            return;
+        }
         if let Some(trace) = &mut self.trace {
             trace.push((self.now, transmit.path, direction, transmit.segment.clone()));
         }

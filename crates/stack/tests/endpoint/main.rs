@@ -15,3 +15,4 @@ mod random;
 mod timestamps;
 mod transfers;
 mod windows;
+mod withheld;

@@ -9,6 +9,7 @@ use crate::common::{Pair, Path, Pipe, Seeded, config, secs};
 use anabranch_stack::connection::{Choice, Commit, Failover, Protocol, ReceiveBuffer, Writer};
 use anabranch_stack::{Config, congestion, path_policy, scheduler};
 use anabranch_units::{Bandwidth, Bytes, Duration, Instant, PathId};
+use std::num::NonZeroU32;
 
 /// After this the network is whole, and stays so.
 const HEALED_AT: Instant = Instant::from_nanos(40_000_000_000);
@@ -60,7 +61,9 @@ impl Seeded {
 fn run_case(case: u64) -> Result<(), String> {
     let mut draw = Seeded(case);
     let paths = 1 + draw.below(4) as usize;
-    let server = draw.transport(paths);
+    let mut server = draw.transport(paths);
+    // Drawn apart, so that cases stay what they were.
+    server.withheld_interval = Seeded(!case).pick(&[None, None, NonZeroU32::new(3), NonZeroU32::new(50)]);
     let mut client = server.clone();
     let (initial, max) = (draw.pick(&[8_000, 65_535]), draw.pick(&[65_535, 1_000_000]));
     client.transport.receive_buffer = ReceiveBuffer { initial: Bytes(initial), max: Bytes(max) };
@@ -145,6 +148,9 @@ fn run_checked(net: &mut Pair, until: Instant, bytes: u64) -> Result<bool, Strin
     // More bytes than were sent would be duplicates; the last check of the case is that there are not fewer.
     if net.received > bytes {
         return Err(format!("{} bytes read of {bytes}", net.received));
+    }
+    if net.server.iter().chain([&net.client]).any(|end| end.has_false_acknowledgments()) {
+        return Err("an honest peer is taken for one that lies".into());
     }
     for view in net.server.iter().chain([&net.client]).flat_map(|end| end.views()) {
         if view.cwnd.floor() < 1 {
