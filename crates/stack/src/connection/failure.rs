@@ -25,6 +25,7 @@ impl Connection {
         }
         if self.hand_over(at) {
             self.subflows[at].potentially_failed = true;
+            self.foresight.note_given_up(now, subflow);
         }
     }
 

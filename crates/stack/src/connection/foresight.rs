@@ -89,6 +89,14 @@ impl Foresight {
         &self.flight
     }
 
+    /// A subflow is given up for the time being.
+    #[cold]
+    pub fn note_given_up(&mut self, now: Instant, id: SubflowId) {
+        if self.services.silence && !self.given_up.iter().any(|given_up| given_up.id == id) {
+            self.given_up.push(GivenUp { id, probe_at: now + PROBE_INTERVAL, probed: false, unanswered: false });
+        }
+    }
+
     /// Data was acknowledged on a subflow: it works, and what the others have not sent again of its data need not be.
     #[inline]
     pub fn answered(&mut self, now: Instant, subflow: &mut Subflow, outgoing: &mut Outgoing) {
@@ -137,8 +145,7 @@ impl Connection {
             let Some(at) = give_up else { break };
             self.reinject_from(at);
             self.subflows[at].potentially_failed = true;
-            let (id, probe_at) = (self.subflows[at].id, now + PROBE_INTERVAL);
-            self.foresight.given_up.push(GivenUp { id, probe_at, probed: false, unanswered: false });
+            self.foresight.note_given_up(now, self.subflows[at].id);
         }
         if !self.foresight.given_up.is_empty() {
             self.probe_given_up(now);

@@ -71,9 +71,11 @@ impl RateSampler {
         self.arrivals
     }
 
-    /// The path is another one after an outage: the next sample shows it, whatever it was before.
-    pub fn forget_rates(&mut self) {
+    /// The path is another one after an outage: the next sample shows it, whatever it was before. Samples of packets that are sent from now on
+    /// begin now, or the outage would be a part of their time.
+    pub fn forget_rates(&mut self, now: Instant) {
         (self.latest, self.arrivals) = (Delivered::default(), Arrivals::default());
+        (self.first_sent_at, self.delivered_at) = (now, now);
     }
 
     /// All packets delivered so far.

@@ -337,7 +337,7 @@ impl Sender {
         let rate = self.rate.on_delivered(now, packets, bytes, delivery.newest, self.rtt.min(), marked);
         if self.revived_at.is_some() {
             // The sample has the outage in it.
-            self.rate.forget_rates();
+            self.rate.forget_rates(now);
         }
         self.rack.adapt(&rate, self.rate.delivered());
         let lost = (self.board.marked() - prior_marked) as u32;
@@ -400,7 +400,7 @@ impl Sender {
     /// then both are measured anew (RFC 6298 section 5: round trips of before may be bogus).
     pub fn forget_path(&mut self, now: Instant) {
         self.revived_at = Some(now);
-        self.rate.forget_rates();
+        self.rate.forget_rates(now);
     }
 
     /// A round trip was measured: the first one that began after an outage takes the place of all that was known.

@@ -56,7 +56,7 @@ impl Stream {
 fn a_path_is_left_when_it_falls_silent_and_used_again_when_it_is_back() {
     for (scheduler, control) in [("earliest", "cubic"), ("earliest", "cbbr"), ("earliest", "olia"), ("joined", "cbbr")]
     {
-        for seed in 0..10 {
+        for seed in 0..40 {
             let case = format!("{scheduler} with {control}, seed {seed}");
             let mut stream = Stream::new(scheduler, control, seed);
             stream.run_for(Duration::from_millis(5_000 + 50 * seed));

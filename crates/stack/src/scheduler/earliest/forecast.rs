@@ -10,6 +10,7 @@
 //! them wait, a round trip later only those beyond one bandwidth-delay product. Packets that arrived but are not acknowledged yet count as
 //! in flight, but do not wait.
 
+use super::silence::Lateness;
 use crate::view::SubflowView;
 use anabranch_units::{Duration, Instant};
 
@@ -56,6 +57,8 @@ pub(super) struct Path {
     drain: Instant,
     /// Since when the subflow has not worked.
     failed_at: Option<Instant>,
+    /// How late its acknowledgments have been.
+    pub(super) lateness: Lateness,
 }
 
 /// After an outage of this length nothing is known of a path any more. A retransmission timeout is mostly shorter.

@@ -257,10 +257,21 @@ fn ask(bed: &mut Bed, now: Instant) -> Silence {
     bed.scheduler.silence(&view)
 }
 
+/// Two subflows whose pauses are known: there were none. With the time.
+fn known() -> (Bed, Instant) {
+    let mut bed = two();
+    let start = bed.connection.now + ms(20_000);
+    (bed.subflows[FAST].oldest_sent, bed.subflows[FAST].outstanding) = (Some(bed.connection.now), 1);
+    let begun = bed.connection.now;
+    ask(&mut bed, begun);
+    bed.subflows[FAST].outstanding = 0;
+    ask(&mut bed, start);
+    (bed, start)
+}
+
 #[test]
 fn a_path_is_given_up_when_three_quarters_of_a_round_trip_more_bring_nothing() {
-    let mut bed = two();
-    let start = bed.connection.now;
+    let (mut bed, start) = known();
     (0..5).for_each(|packet| transmit(&mut bed, FAST, packet * 1_000, SendKind::New));
     bed.subflows[FAST].oldest_sent = Some(start);
     // The oldest should be acknowledged 110 ms after the start; then 75 ms, and 20 ms for a pair of packets.
@@ -268,20 +279,39 @@ fn a_path_is_given_up_when_three_quarters_of_a_round_trip_more_bring_nothing() {
     assert_eq!(ask(&mut bed, start), Silence { give_up: None, until: Some(deadline) });
     assert_eq!(ask(&mut bed, deadline).give_up, Some(FAST));
     assert_eq!(reason(&mut bed), Some(ForecastReason::Silent));
-    // A sign of life puts it off.
+    // A sign of life puts it off: it came 40 ms late, and the next one may be three times as late.
     bed.subflows[FAST].last_ack_at = start + ms(150);
-    assert_eq!(ask(&mut bed, deadline), Silence { give_up: None, until: Some(start + ms(150 + 75 + 20)) });
+    assert_eq!(ask(&mut bed, deadline), Silence { give_up: None, until: Some(start + ms(150 + 120)) });
 }
 
 #[test]
 fn a_lone_packet_may_be_acknowledged_late_and_jitter_allows_more() {
-    let mut bed = two();
-    let start = bed.connection.now;
+    let (mut bed, start) = known();
     transmit(&mut bed, FAST, 0, SendKind::New);
     bed.subflows[FAST].oldest_sent = Some(start);
     assert_eq!(ask(&mut bed, start).until, Some(start + ms(110 + 75 + 20 + 40)));
     bed.subflows[FAST].rttvar = ms(30);
     assert_eq!(ask(&mut bed, start).until, Some(start + ms(110 + 120 + 20 + 40)));
+}
+
+#[test]
+fn a_path_may_pause_for_200_ms_while_it_is_unknown_and_for_three_times_what_it_did() {
+    let mut bed = two();
+    let start = bed.connection.now;
+    transmit(&mut bed, FAST, 0, SendKind::New);
+    let fast = &mut bed.subflows[FAST];
+    (fast.oldest_sent, fast.srtt, fast.min_rtt) = (Some(start), ms(10), ms(10));
+    fast.last_ack_at = start + ms(100);
+    assert_eq!(ask(&mut bed, start + ms(100)).until, Some(start + ms(100 + 200)));
+    // An acknowledgment 50 ms after the one before, which is behind the expectation by as much.
+    bed.subflows[FAST].last_ack_at = start + ms(150);
+    ask(&mut bed, start + ms(150));
+    let later = start + ms(11_000);
+    (bed.subflows[FAST].oldest_sent, bed.subflows[FAST].last_ack_at) = (Some(later), later);
+    bed.subflows[FAST].outstanding = 0;
+    ask(&mut bed, later);
+    bed.subflows[FAST].outstanding = 1_000;
+    assert_eq!(ask(&mut bed, later).until, Some(later + ms(150)));
 }
 
 #[test]
