@@ -61,14 +61,14 @@ impl Connection {
             }
             return None;
         }
-        if !self.check_sequence(at, start, segment) {
+        if !self.check_sequence(now, at, start, segment) {
             return None;
         }
         if !segment.flags.contains(Flags::ACK) || !self.check_timestamp(now, at, start, segment) {
             return None;
         }
         self.subflows.receiver(at).note_timestamp(start, segment.timestamps);
-        if !self.check_opening(now, at, segment) || !self.check_acknowledgment(at, segment) {
+        if !self.check_opening(now, at, segment) || !self.check_acknowledgment(now, at, segment) {
             return None;
         }
         self.check_options(now, at, segment);
@@ -87,32 +87,35 @@ impl Connection {
         let promised = self.incoming.promised();
         let subflow = &mut self.subflows[at];
         let next = subflow.receiver.next();
-        if start != next && (next..=next + promised).contains(&start) && subflow.may_challenge(now) {
-            subflow.receiver.acknowledge_now();
+        if start != next && (next..=next + promised).contains(&start) {
+            subflow.challenge(now);
         }
         start == next
     }
 
-    /// First check: the sequence number. A segment outside every window is acknowledged but not accepted.
-    fn check_sequence(&mut self, at: usize, start: u64, segment: &Segment) -> bool {
+    /// First check: the sequence number. A segment outside every window is acknowledged but not accepted. The rate of these answers is
+    /// limited (RFC 5961 section 7), like that of the answers to old segments without data (Linux `tcp_oow_rate_limited`): two ends that
+    /// disagree would answer each other for ever, and a stranger could make this end send. Old data is answered each time: its sender
+    /// needs the report of the duplicate.
+    fn check_sequence(&mut self, now: Instant, at: usize, start: u64, segment: &Segment) -> bool {
         let subflow = &mut self.subflows[at];
         let next = subflow.receiver.next();
         if segment.flags.contains(Flags::SYN) {
             // A retransmitted SYN or SYN/ACK: our answer to it was lost.
             match subflow.state {
                 State::SynReceived | State::JoinSent => subflow.retransmit_handshake(),
-                _ => subflow.receiver.acknowledge_now(),
+                _ => subflow.challenge(now),
             }
             return false;
         }
         // A start before the initial number is a huge offset here.
         if !(start <= next + MAX_WINDOW && start + MAX_WINDOW >= next) {
-            subflow.receiver.acknowledge_now();
+            subflow.challenge(now);
             return false;
         }
         if segment.sequence_len() == 0 && start < next {
             // A window probe, or an old segment: the acknowledgment resynchronises the peer in either case.
-            subflow.receiver.acknowledge_now();
+            subflow.challenge(now);
         }
         true
     }
@@ -148,20 +151,22 @@ impl Connection {
         let subflow = &mut self.subflows[at];
         let (next, end) = (subflow.receiver.next(), start + u64::from(segment.payload_len));
         if segment.payload_len > 0 && start < next {
-            subflow.receiver.on_duplicate_data(start, end.min(next));
-        } else if segment.payload_len > 0 || subflow.may_challenge(now) {
+            subflow.receiver.on_duplicate_data(now, start, end.min(next));
+        } else if segment.payload_len > 0 {
             subflow.receiver.acknowledge_now();
+        } else {
+            subflow.challenge(now);
         }
     }
 
     /// An acknowledgment of data that was never sent, or of data older than every window, is not accepted but answered
     /// (RFC 9293 section 3.10.7.4, fifth check; RFC 5961 section 5.2).
-    fn check_acknowledgment(&mut self, at: usize, segment: &Segment) -> bool {
+    fn check_acknowledgment(&mut self, now: Instant, at: usize, segment: &Segment) -> bool {
         let subflow = &mut self.subflows[at];
         let acked = segment.ack.expand(subflow.isn, subflow.sender.acked());
         let sane = acked <= subflow.sender.next() && acked + MAX_WINDOW >= subflow.sender.acked();
         if !sane {
-            subflow.receiver.acknowledge_now();
+            subflow.challenge(now);
         }
         sane
     }
@@ -355,7 +360,7 @@ impl Connection {
         let end = start + u64::from(segment.payload_len);
         let expected = self.subflows[at].receiver.next();
         if end <= expected {
-            self.subflows[at].receiver.on_duplicate_data(start, end);
+            self.subflows[at].receiver.on_duplicate_data(now, start, end);
             return None;
         }
         let (stream_offset, mapped) = match self.locate(now, at, start, segment) {

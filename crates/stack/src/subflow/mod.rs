@@ -306,13 +306,13 @@ impl Subflow {
         }
     }
 
-    /// Whether a challenge ACK may be sent now; their rate is limited.
-    pub fn may_challenge(&mut self, now: Instant) -> bool {
-        let may = self.challenged_at.is_none_or(|at| now.since(at) >= CHALLENGE_INTERVAL);
-        if may {
+    /// A segment is not accepted for what its numbers say: a challenge ACK tells the peer the right ones. Their rate is limited.
+    #[cold]
+    pub fn challenge(&mut self, now: Instant) {
+        if self.challenged_at.is_none_or(|at| now.since(at) >= CHALLENGE_INTERVAL) {
             self.challenged_at = Some(now);
+            self.receiver.acknowledge_now();
         }
-        may
     }
 
     /// The options of the peer's SYN.

@@ -20,6 +20,10 @@ const COMPRESSION_SHARE: u64 = 20;
 const MAX_COMPRESSION: Duration = Duration::from_millis(1);
 const MAX_COMPRESSED: u32 = 44;
 const UNCOMPRESSED: u32 = 3;
+/// Packets with old data that are answered at once within this time: more than a window that a sender repeats needlessly has. Linux has no
+/// such limit.
+const MOST_OLD_DATA: u32 = 1_000;
+const OLD_DATA_INTERVAL: Duration = Duration::from_millis(500);
 /// Bytes of the smallest segment that opens the window.
 const LEAST_OPENING: u32 = 128;
 
@@ -63,6 +67,8 @@ pub(crate) struct Receiver {
     blocks: Vec<(u64, u64)>,
     /// A run that arrived twice, to be reported once.
     duplicate: Option<(u64, u64)>,
+    /// Old data that was answered at once since this time.
+    old_answered: (Instant, u32),
     pending: Pending,
     /// `next` when the last acknowledgment was sent.
     last_acknowledged: u64,
@@ -99,6 +105,7 @@ impl Receiver {
             fin_at: None,
             blocks: Vec::with_capacity(4),
             duplicate: None,
+            old_answered: (Instant::ZERO, 0),
             pending: Pending::Nothing,
             last_acknowledged: 0,
             full_size: 536,
@@ -244,7 +251,7 @@ impl Receiver {
         window: u64,
     ) -> bool {
         if end <= self.next {
-            self.on_duplicate_data(start, end);
+            self.on_duplicate_data(now, start, end);
             return false;
         }
         let hole_open = !self.ahead.is_empty();
@@ -318,11 +325,17 @@ impl Receiver {
         Some(piece)
     }
 
-    /// Bytes acknowledged before arrived again: the acknowledgment was lost, or the sender's timeout was too short.
-    pub fn on_duplicate_data(&mut self, start: u64, end: u64) {
+    /// Bytes acknowledged before arrived again: the acknowledgment was lost, or the sender's timeout was too short. Its sender needs the
+    /// report of each one. A flood of them is answered at a limited rate (RFC 5961 section 7).
+    #[cold]
+    pub fn on_duplicate_data(&mut self, now: Instant, start: u64, end: u64) {
         self.duplicate = Some((start, end));
         self.quick_acks = MAX_QUICK_ACKS;
-        self.acknowledge_now();
+        let (since, answered) = self.old_answered;
+        self.old_answered = if now.since(since) >= OLD_DATA_INTERVAL { (now, 1) } else { (since, answered + 1) };
+        if self.old_answered.1 <= MOST_OLD_DATA {
+            self.acknowledge_now();
+        }
     }
 
     fn on_hole(&mut self, now: Instant, start: u64, end: u64, rtt: Duration) {

@@ -41,6 +41,34 @@ fn an_acknowledgment_older_than_every_window_is_not_taken() {
     assert_eq!((talk.emitted(), talk.end.readable()), (vec!["0 ACK 1 ack 1 data-ack 0".to_string()], 0));
 }
 
+/// How many answers 5000 of these segments within a second get.
+fn answers(segments: impl Fn(u64) -> PeerSegment) -> usize {
+    let mut talk = Talk::served(two_paths());
+    talk.deliver(0, peer(1, 1).data_ack(0).data(0, 100));
+    talk.emitted();
+    let mut answers = 0;
+    for number in 0..5_000 {
+        talk.now += u64::from(number % 5 == 0);
+        talk.deliver(0, segments(number).data_ack(0));
+        answers += talk.emitted().len();
+    }
+    answers
+}
+
+#[test]
+fn floods_of_segments_that_are_not_accepted_are_answered_at_a_limited_rate() {
+    // Numbers of long ago, acknowledgments of what was never sent and of long ago, and keep-alives.
+    let far = 1 << 31;
+    assert!((1..=3).contains(&answers(|number| peer(far + number, 1).payload(10))));
+    assert!((1..=3).contains(&answers(|number| peer(101, 2 + number))));
+    assert!((1..=3).contains(&answers(|number| peer(101, u64::from(u32::MAX) - (1 << 30) - number))));
+    assert!((1..=3).contains(&answers(|_| peer(100, 1))));
+    assert!((1..=3).contains(&answers(|_| peer(0, 0).flags(Flags::SYN))));
+    // The sender of old data needs the report of each packet; a flood of it has a limit, too.
+    let old = answers(|_| peer(1, 1).data(0, 100));
+    assert!((1_000..=3_000).contains(&old), "{old}");
+}
+
 #[test]
 fn a_first_mapping_that_contradicts_itself_is_no_reason_to_fall_back() {
     for subflow in [2, 150] {
