@@ -30,4 +30,5 @@ mod subflow;
 pub mod view;
 
 pub use connection::{Config, Connection, Placed, Transmit};
+pub use receive_memory::receive_memory;
 pub use subflow::packet_memory;

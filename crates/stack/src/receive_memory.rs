@@ -20,6 +20,11 @@ const HEADERS: u32 = 144;
 /// What the application is taken to read in the first round trip: ten segments with timestamps (`TCP_INIT_CWND`).
 const FIRST_ROUND: u64 = 10 * 1_448;
 
+/// The memory of a receive buffer that has room for so much payload in segments of `segment` bytes of payload.
+pub fn receive_memory(payload: u64, segment: u32) -> u64 {
+    payload.saturating_mul(WHOLE) / ReceiveMemory::share_of(segment)
+}
+
 /// See the module's description.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReceiveMemory {
@@ -119,6 +124,8 @@ mod tests {
         // As the kernel has it (`scaling_ratio`) for segments of Multipath TCP and of TCP.
         assert_eq!([1_420, 1_448].map(ReceiveMemory::share_of), [157, 160]);
         assert_eq!(ReceiveMemory::share_of(152), 128);
+        // Twice the payload is too much memory for it.
+        assert_eq!([1_420, 152].map(|segment| receive_memory(50_000, segment)), [81_528, 100_000]);
         let mut memory = fresh();
         assert_eq!(memory.payload(), 65_535);
         memory.set_share(157);

@@ -7,11 +7,16 @@ use anabranch_live::{Far, Netns, Pipes, Route, Topology};
 use anabranch_scenario::Scenario;
 use anabranch_scenario::{DirectionSpec, FlowPlan, TooBig};
 use anabranch_stack::connection::Protocol;
+use anabranch_stack::receive_memory;
 use anabranch_units::PathId;
 use std::fs;
 
 /// More clients than this would measure the machine.
 const MOST_FLOWS: usize = 16;
+
+/// Bytes of options in a kernel's data segments: timestamps, and the data sequence mapping with numbers of eight bytes.
+const TIMESTAMPS: u32 = 12;
+const MAPPING: u32 = 28;
 
 /// The largest MTU of a TUN device (`MAX_MTU` of `tun.c`, for IPv4 without an Ethernet header).
 const MOST_MTU: u32 = 65_521;
@@ -90,11 +95,26 @@ pub(crate) fn serving_control(flow: &FlowPlan) -> (String, Option<String>) {
     }
 }
 
+/// The default and the largest memory of a receive buffer (`tcp_rmem`). A kernel takes half of it for payload until packets have shown
+/// which share they need. So a fixed window of payload needs as much memory as its packets take, and one that grows begins with half.
+fn receive_memory_of(flow: &FlowPlan, family: Family) -> (u64, u64) {
+    let (buffer, protocol) = (flow.transport.receive_buffer, flow.transport.protocol);
+    if buffer.initial < buffer.max {
+        return (2 * buffer.initial.0, 2 * buffer.max.0);
+    }
+    let headers = if family == Family::V6 { 60 } else { 40 };
+    let timestamps = if flow.transport.timestamps { TIMESTAMPS } else { 0 };
+    let mapping = if protocol == Protocol::Mptcp { MAPPING } else { 0 };
+    let segment = flow.server.paths[0].mtu.saturating_sub(headers + timestamps + mapping).max(1);
+    let memory = receive_memory(buffer.initial.0, segment);
+    (memory, memory)
+}
+
 /// Kernel parameters for the configuration of a flow's endpoints.
-fn settings(flow: &FlowPlan) -> Vec<(&'static str, String)> {
+fn settings(flow: &FlowPlan, family: Family) -> Vec<(&'static str, String)> {
     let t = &flow.transport;
-    // About half of a receive buffer holds payload, the rest the kernel's bookkeeping.
-    let receive = format!("4096 {} {}", 2 * t.receive_buffer.initial.0, 2 * t.receive_buffer.max.0);
+    let (first, most) = receive_memory_of(flow, family);
+    let receive = format!("4096 {first} {most}");
     let flag = |on: bool| if on { "1" } else { "0" }.to_owned();
     vec![
         // The client's control, whose requests are short. A namespace may not choose every control; a server's sockets
@@ -125,7 +145,7 @@ pub(crate) fn build(
         };
         let paths: Vec<_> = flow.paths.iter().enumerate().map(path).collect();
         number += paths.len() as u16;
-        let plan = Plan { family, paths, settings: settings(flow), initial_window: None };
+        let plan = Plan { family, paths, settings: settings(flow, family), initial_window: None };
         plans.push(plan);
     }
     let far = match server {

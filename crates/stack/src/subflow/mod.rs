@@ -17,9 +17,10 @@ pub(crate) use memory::SendMemory;
 pub use memory::packet_memory;
 pub(crate) use receiver::{Arrival, Receiver, max_pieces};
 pub(crate) use recovery::TimerOutcome;
+pub(crate) use rtt::timestamp;
 pub(crate) use scoreboard::{Record, Reinjection};
 pub(crate) use segment_size::least_mtu;
-pub(crate) use sender::{AckOutcome, Acknowledgment, Sender, SenderOptions, SizeChange, Withholding, timestamp};
+pub(crate) use sender::{AckOutcome, Acknowledgment, Sender, SenderOptions, SizeChange, Withholding};
 
 use crate::congestion::CongestionControl;
 use crate::connection::PathConfig;

@@ -3,7 +3,7 @@
 //! Delayed and quick acknowledgments follow Linux: every packet is answered while a sender probably is in slow start, and
 //! while a hole is open; otherwise every second one, or the delayed-acknowledgment timer.
 
-use super::sender::timestamp;
+use super::rtt::timestamp;
 use crate::reassembly::{Note, Piece, Reassembly};
 use crate::receive_memory::ReceiveMemory;
 use anabranch_segment::{Segment, Timestamps};

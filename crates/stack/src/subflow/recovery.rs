@@ -2,8 +2,9 @@
 //! undoing unnecessary reductions (Eifel by timestamps, RFC 3522 and 4015; duplicate SACK, RFC 3708; F-RTO, RFC 5682).
 
 use super::INITIAL_WINDOW;
+use super::rtt::timestamp;
 use super::scoreboard::{Delivery, Newest, Record};
-use super::sender::{AckOutcome, Acknowledgment, Reduction, Sender, TimerKind, timestamp};
+use super::sender::{AckOutcome, Acknowledgment, Reduction, Sender, TimerKind};
 use crate::congestion::{RateSample, Siblings, Window};
 use crate::view::{Packets, Phase};
 use anabranch_events::LossCause;

@@ -148,6 +148,11 @@ impl RttEstimator {
     }
 }
 
+/// This end's timestamp clock: milliseconds, as Linux's default.
+pub(crate) fn timestamp(now: Instant) -> u32 {
+    (now.as_nanos() / 1_000_000) as u32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

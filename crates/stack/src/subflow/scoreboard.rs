@@ -7,7 +7,7 @@
 //! apart from binary searches and from the repair after a timeout, which walks the queue once.
 
 use super::rate::SendState;
-use super::sender::timestamp;
+use super::rtt::timestamp;
 use crate::queue::push_back;
 use anabranch_units::{Duration, Instant, SubflowId};
 use std::collections::VecDeque;

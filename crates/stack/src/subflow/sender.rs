@@ -11,7 +11,7 @@ mod withheld;
 
 use super::rate::RateSampler;
 use super::recovery::{Duplicate, Prr, Rack, TailProbe, Undo};
-use super::rtt::RttEstimator;
+use super::rtt::{RttEstimator, timestamp};
 use super::scoreboard::{Answer, Delivery, Record, Scoreboard};
 use super::segment_size::SegmentSize;
 use crate::congestion::{Ack, CongestionControl, Siblings, Window};
@@ -613,9 +613,4 @@ impl Sender {
         let first = timer.min(self.rack.deadline().unwrap_or(Instant::FAR_FUTURE));
         (first != Instant::FAR_FUTURE).then_some(first)
     }
-}
-
-/// This end's timestamp clock: milliseconds, as Linux's default.
-pub(crate) fn timestamp(now: Instant) -> u32 {
-    (now.as_nanos() / 1_000_000) as u32
 }
