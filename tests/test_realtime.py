@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from anabranch import _core
+from anabranch.errors import InputError
 from anabranch.experiments import plan, realtime, sweep
 from anabranch.experiments.conditions import Run as PlannedRun
 from anabranch.experiments.executor import Finished, Stop, Threads
@@ -169,6 +172,27 @@ def test_the_key_of_a_live_run_has_kernel_and_number(both: Path, monkeypatch: py
     other = _runs(both)
     same = [one.key == two.key for one, two in zip(runs, other, strict=True)]
     assert same == [not run.engine.is_live for run in runs]
+
+
+def test_simulations_beside_the_kernel_have_its_room_for_headers(both: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_core, "header_room", lambda: 256, raising=False)
+    build = ("transport.header_room", "256")
+    assert [build in run.overrides for run in _runs(both)] == [not run.engine.is_live for run in _runs(both)]
+    # What the plan says holds, and without the kernel's runs nothing depends on this machine.
+    both.write_text(f"{PLAN}[set]\ntransport.header_room = 320\n", encoding="utf-8")
+    rooms = {tomllib.loads(run.scenario().resolved)["transport"]["header_room"] for run in _runs(both)}
+    assert rooms == {320}
+    both.write_text(PLAN.replace(', "live/kernel"]\nlive_runs = 2', ', "live"]'), encoding="utf-8")
+    assert not any(build in run.overrides for run in _runs(both))
+
+
+def test_a_kernel_of_an_unknown_build_is_named(both: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown() -> int:
+        raise _core.LiveError("the room for headers is unknown")
+
+    monkeypatch.setattr(_core, "header_room", unknown, raising=False)
+    with pytest.raises(InputError, match=r"both\.toml: .*the room for headers is unknown"):
+        _runs(both)
 
 
 def _runs(file: Path) -> list[PlannedRun]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from anabranch import _core
 from anabranch.errors import InputError
 from anabranch.experiments import keys, variation
-from anabranch.experiments.engines import SIMULATION, Engine
+from anabranch.experiments.engines import KERNEL, SIMULATION, Engine
 from anabranch.experiments.plan import Plan
 from anabranch.experiments.variation import Label, Point, with_seed
 from anabranch.runs import reading
@@ -160,15 +160,35 @@ def of_plan(plan: Plan) -> Iterator[Condition]:
     Raises:
         InputError: Two values do not go together; the message names them.
     """
+    build = _build_of_kernel(plan)
     for points in itertools.product(*(axis.points for axis in plan.axes)):
         labels = {key: value for point in points for key, value in point.labels.items()}
         scenario = next((point.scenario for point in points if point.scenario), plan.scenarios[0])
-        overrides = _overrides(plan, points)
+        engine = next((point.engine for point in points if point.engine), plan.engines[0])
+        # What the plan says comes later, and holds.
+        overrides = (*(() if engine.is_live else build), *_overrides(plan, points))
         digest = None
         if not plan.draws and not variation.follows_seed(overrides):
             digest = _digest(plan, labels, scenario, overrides)
-        engine = next((point.engine for point in points if point.engine), plan.engines[0])
         yield Condition(labels, scenario, overrides, digest, engine)
+
+
+def _build_of_kernel(plan: Plan) -> Overrides:
+    """What simulations take over from this machine's kernel, if the plan has runs that the kernel serves beside them.
+
+    How much memory a packet takes is a property of a kernel's build. Systems that cannot make such runs have no such
+    kernel.
+
+    Raises:
+        InputError: The kernel's room for headers is unknown.
+    """
+    beside = any(engine.server == KERNEL for engine in plan.engines) and SIMULATION in plan.engines
+    if not beside or not hasattr(_core, "header_room"):
+        return ()
+    try:
+        return (("transport.header_room", str(_core.header_room())),)
+    except _core.LiveError as error:
+        raise InputError(f"{plan.document.path}: simulations beside the kernel need its build: {error}") from error
 
 
 def with_more(plan: Plan, condition: Condition, overrides: Overrides) -> Condition:

@@ -9,6 +9,9 @@ from anabranch.errors import InputError
 from anabranch.experiments.document import alternatives
 from anabranch.live.run import MODEL, SERVERS, clients
 
+KERNEL = "kernel"
+"""The server of live runs that is this machine's kernel."""
+
 _SIM = "sim"
 _LIVE = "live"
 

@@ -28,7 +28,8 @@ KEYS: Mapping[str, str] = {
     "question": "The question that the plan answers, in one sentence. Required.",
     "scenario": "The base: a shipped scenario, or a file beside the plan. A list of them is an axis. Required.",
     "seeds": 'The seeds of every condition: how many (`10`), which (`"5..14"`), or a list. Required.',
-    "engines": 'What makes the runs: `sim`, `live`, `live/SERVER`, `live/SERVER/CLIENT`; `["sim"]` where absent.',
+    "engines": 'What makes the runs: `sim`, `live`, `live/SERVER`, `live/SERVER/CLIENT`; `["sim"]` where absent. '
+    "Simulations beside `live/kernel` have this kernel's `transport.header_room`, unless the plan sets it.",
     "live_runs": "How often every seed is run in real time: 1 where absent.",
     "metrics": "Columns of the table that the summary shows beside those that are compared.",
     "reducers": "[Reducers](reducers.md), whose numbers become columns; those of columns named here are added.",
