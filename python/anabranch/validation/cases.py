@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from anabranch.errors import InputError
-from anabranch.validation import criteria
+from anabranch.validation import criteria, drawn
 from anabranch.validation.criteria import OF_PART, USUAL_PARTS, Criteria, Part
 
 KERNEL, ANABRANCH = "kernel", "anabranch"
@@ -372,7 +372,39 @@ def _on_off() -> list[TestCase]:
     ]
 
 
+# Runs of a drawn test case, of which there are many.
+_DRAWN_RUNS = 4
+
+
+def _drawn() -> list[TestCase]:
+    return [_of_drawn(each) for each in drawn.drawn()]
+
+
+def _of_drawn(each: drawn.Drawn) -> TestCase:
+    wanted = criteria.OF_PART[Part.DRAWN]
+    if each.chunks:
+        wanted = criteria.CHUNKS_OVER_UNLIKE_PATHS
+    elif each.sessions > 1:
+        wanted = criteria.SHARED_LINK
+    elif each.paths > 1:
+        wanted = criteria.UNLIKE_PATHS
+    return TestCase(
+        part=Part.DRAWN,
+        name=each.name,
+        scenario=each.scenario,
+        server=KERNEL,
+        in_browser=False,
+        sessions=each.sessions,
+        seconds=drawn.SECONDS,
+        live_runs=_DRAWN_RUNS,
+        simulated_runs=_SIMULATED_RUNS,
+        paired=False,
+        criteria=wanted,
+    )
+
+
 _OF_PART = {
+    Part.DRAWN: _drawn,
     Part.ONE_PATH: _one_path,
     Part.SEVERAL_PATHS: _several_paths,
     Part.OUR_SERVER: _our_server,

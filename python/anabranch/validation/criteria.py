@@ -15,6 +15,7 @@ class Part(Enum):
     DASH = ("Dash", "d", "DASH, our player on a kernel's socket and the real dash.js")
     HANDOFF = ("Handoff", "e", "a path cut and restored, kernel MPTCP to kernel MPTCP")
     ON_OFF = ("OnOff", "f", "a chunk a second, kernel to kernel")
+    DRAWN = ("Drawn", "h", "test cases drawn by a seed, kernel to kernel")
     COUPLED = ("Coupled", "g", "bulk with coupled controls by BPF, kernel MPTCP to kernel MPTCP")
 
     def __init__(self, key: str, letter: str, title: str) -> None:
@@ -23,8 +24,9 @@ class Part(Enum):
         self.title = title
 
 
-USUAL_PARTS = tuple(part for part in Part if part is not Part.COUPLED)
-"""The parts that a kernel can be compared in as it is: all but that of controls that have to be attached first."""
+USUAL_PARTS = tuple(part for part in Part if part not in (Part.COUPLED, Part.DRAWN))
+"""The parts that a kernel can be compared in as it is, and that have tables: all but that of controls that have to be
+attached first, and that of drawn test cases."""
 
 
 class Quantity(Enum):
@@ -87,6 +89,7 @@ OF_PART: dict[Part, Criteria] = {
     ),
     Part.HANDOFF: _GOODPUT,
     Part.ON_OFF: (Criterion(Quantity.CHUNK_TIME, share=0.10),),
+    Part.DRAWN: (_STRICT_GOODPUT, _RETRANSMISSIONS),
     Part.COUPLED: (*_GOODPUT, _FIRST_SHARE),
 }
 """The criteria of every test case that has none of its own."""
