@@ -86,9 +86,16 @@ def _draw(chance: random.Random, number: int) -> Drawn:
             for at in range(1, paths + 1)
         )
     scenario += f"[[session]]\ncount = {sessions}\n{video}"
-    words = [" + ".join(words for _, words in links), buffer and f"window {buffer}", change, backup and "backup"]
-    words += [sessions > 1 and "two connections", chunk and f"chunks of {chunk // 1000} kB", control]
-    name = f"drawn {number}: {', '.join(str(word) for word in words if word)}"
+    words = {
+        " + ".join(words for _, words in links): True,
+        f"window {buffer}": bool(buffer),
+        change: bool(change),
+        "backup": backup,
+        "two connections": sessions > 1,
+        f"chunks of {chunk // 1000} kB": chunk > 0,
+        control: True,
+    }
+    name = f"drawn {number}: {', '.join(each for each, holds in words.items() if holds)}"
     return Drawn(name, scenario, sessions, paths, chunk > 0)
 
 
