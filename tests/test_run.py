@@ -69,6 +69,18 @@ def test_json_alone_leaves_nothing_behind(answer: Callable[..., Any], scenario: 
     assert [path.name for path in scenario.parent.iterdir()] == ["short.toml"]
 
 
+def test_no_figure_is_drawn_where_none_is_wanted(launch: Run, scenario: Path) -> None:
+    done = launch("run", scenario, "--out", "drawn", "--set", "duration=2 s")
+    assert done.returncode == 0, done.stderr
+    done = launch("run", scenario, "--out", "plain", "--set", "duration=2 s", "--no-figure")
+    assert done.returncode == 0, done.stderr
+    drawn, plain = ({file.name for file in (scenario.parent / name).iterdir()} for name in ("drawn", "plain"))
+    assert drawn - plain == {"session.png", "session.svg"}
+    # A figure of an earlier run does not stay.
+    launch("run", scenario, "--out", "drawn", "--set", "duration=2 s", "--no-figure")
+    assert not (scenario.parent / "drawn" / "session.png").exists()
+
+
 def test_a_run_folder_holds_everything(launch: Run, scenario: Path) -> None:
     done = launch("run", scenario, "--seed", 5)
     assert (done.returncode, done.stderr) == (0, "")

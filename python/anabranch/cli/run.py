@@ -73,6 +73,9 @@ _Session = Annotated[
         show_default=False,
     ),
 ]
+_NoFigure = Annotated[
+    bool, typer.Option("--no-figure", help="Draw no figure, which takes longer than most simulations.")
+]
 _AsJson = Annotated[
     bool,
     typer.Option(
@@ -114,6 +117,7 @@ def run(
     overrides: _Overrides = None,
     directory: _Directory = None,
     session: _Session = None,
+    no_figure: _NoFigure = False,
     as_json: _AsJson = False,
     events: _Events = False,
     strict: _Strict = False,
@@ -147,7 +151,7 @@ def run(
         )
 
     wants_folder = directory is not None or events or pcap or not as_json
-    target = _Target(directory, session) if wants_folder else None
+    target = _Target(directory, session, not no_figure) if wants_folder else None
     if target is not None:
         runfolder.check_target(target.directory)
     work, verb = (in_real_time, "running") if live else (simulated, "simulating")
@@ -173,10 +177,11 @@ def _refuse(given: Mapping[str, object]) -> None:
 
 @dataclass(frozen=True)
 class _Target:
-    """The run folder that is wanted, None for a new one, and the session to draw, None for all."""
+    """The run folder that is wanted, None for a new one; the session to draw, None for all, and whether to draw it."""
 
     directory: Path | None
     session: int | None
+    figure: bool
 
 
 def _run(
@@ -203,7 +208,7 @@ def _run(
 
 def _write(done: Run, target: _Target, left: Path) -> Path:
     try:
-        folder = runfolder.write(done, target.directory, session=target.session)
+        folder = runfolder.write(done, target.directory, session=target.session, figure=target.figure)
         with outputs.writing(folder):
             for file in left.iterdir():
                 if file.is_file():
@@ -219,7 +224,7 @@ def _rescue(done: Run, target: _Target, left: Path, error: OSError) -> None:
     with contextlib.suppress(OSError):
         rescued = Path(tempfile.mkdtemp(prefix="anabranch-rescued-"))
         try:
-            runfolder.write(done, rescued, session=target.session)
+            runfolder.write(done, rescued, session=target.session, figure=target.figure)
         except OSError:
             shutil.rmtree(rescued, ignore_errors=True)
             raise

@@ -81,7 +81,7 @@ class StoredRun:
     recording: Recording
 
 
-def write(run: Run, directory: Path | None = None, *, session: int | None = None) -> Path:
+def write(run: Run, directory: Path | None = None, *, session: int | None = None, figure: bool = True) -> Path:
     """Writes a run folder.
 
     Args:
@@ -89,6 +89,7 @@ def write(run: Run, directory: Path | None = None, *, session: int | None = None
         directory: The folder, made if need be; the files of an earlier run in it are replaced. Where absent, the next
             free ``runs/<scenario>-<seed>-<n>`` below the current directory.
         session: Which session to draw in detail, counted from 0; several side by side where absent.
+        figure: Whether to draw it at all: that takes longer than the simulation of most scenarios.
 
     Returns:
         The folder.
@@ -105,11 +106,11 @@ def write(run: Run, directory: Path | None = None, *, session: int | None = None
             folder = _next_free(run)
         folder.mkdir(parents=True, exist_ok=True)
     with outputs.writing(folder):
-        _write_files(run, folder, session)
+        _write_files(run, folder, session, figure)
     return folder
 
 
-def _write_files(run: Run, folder: Path, session: int | None) -> None:
+def _write_files(run: Run, folder: Path, session: int | None, figure: bool) -> None:
     """Writes all files, the small ones that say most first: a disk may become full."""
     _remove_files(folder)
     for name in (_RUN, _METRICS, _SCENARIO, _SAMPLES, _INCIDENTS, _NOTES, _EVENTS, *_PICTURES):
@@ -127,7 +128,8 @@ def _write_files(run: Run, folder: Path, session: int | None) -> None:
         notes.write_parquet(folder / _NOTES)
     if run.has_events:
         run.events.write_parquet(folder / _EVENTS)
-    _draw(run, folder, session)
+    if figure:
+        _draw(run, folder, session)
     _write_json(folder / _RUN, _about(run))
 
 
