@@ -86,6 +86,7 @@ def _facts(uptime: float, sent: tuple[int, int]) -> "_Facts":
                 "mtu_reported": 0,
                 "mtu_black_holes": 0,
                 "mtu": 0,
+                "false_acknowledgments": 0,
             }
             for number, sent_bytes in enumerate(sent, 1)
         ],
@@ -100,6 +101,14 @@ def test_a_line_names_the_path_with_a_smaller_link_and_how_it_was_found() -> Non
         "segments for this client are now made for 1400 bytes"
     )
     assert "(no router reported it)" in process.mtu_line(path, reported=False)
+
+
+def test_a_line_names_the_path_of_a_client_that_lies() -> None:
+    path = _facts(1.0, (0, 0))["paths"][1]
+    assert process.lie_line(path) == (
+        "srv2: a client acknowledged data that had not been sent to it, and its connection on this path was reset; "
+        "anabranch_path_false_acknowledgments_total counts them"
+    )
 
 
 def test_the_line_tells_clients_rates_queue_and_how() -> None:

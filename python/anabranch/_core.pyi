@@ -1049,6 +1049,7 @@ class _PathFacts(TypedDict):
     mtu_reported: int
     mtu_black_holes: int
     mtu: int
+    false_acknowledgments: int
 
 class _Facts(TypedDict):
     uptime: float

@@ -71,6 +71,8 @@ pub struct PathFacts {
     mtu_reported: u64,
     mtu_black_holes: u64,
     mtu: u32,
+    /// Subflows reset because the client acknowledged what had not left the server.
+    false_acknowledgments: u64,
 }
 
 /// How a server is doing.
@@ -101,6 +103,7 @@ impl From<Status> for Facts {
             mtu_reported: path.segments.mtu_reported,
             mtu_black_holes: path.segments.mtu_black_holes,
             mtu: path.segments.mtu,
+            false_acknowledgments: path.segments.false_acknowledgments,
         });
         Facts {
             uptime: status.uptime.as_secs_f64(),
@@ -205,6 +208,7 @@ pub struct ServingOptions {
     access_log: Option<PathBuf>,
     access_log_json: bool,
     offload: bool,
+    test_acknowledgments: bool,
     capture: Option<PathBuf>,
 }
 
@@ -237,6 +241,7 @@ impl ServingOptions {
             state: self.state,
             access_log: self.access_log.map(|file| AccessLog { file, format }),
             offload: self.offload,
+            test_acknowledgments: self.test_acknowledgments,
             capture: self.capture,
             ..Options::new(parse_listen(self.listen)?, content_of(self.root, self.origin)?)
         })

@@ -219,7 +219,7 @@ fn decisions(page: &mut Page, times: DecisionTimes) {
 /// A metric of a path: its name, what it means, and where its value stands.
 type OfPath = (&'static str, &'static str, fn(&PathStatus) -> u64);
 
-const OF_PATHS: [OfPath; 11] = [
+const OF_PATHS: [OfPath; 12] = [
     ("received_bytes", "IP packets from clients.", |path| path.received.bytes),
     ("received_packets", "IP packets from clients.", |path| path.received.packets),
     ("sent_bytes", "IP packets to clients.", |path| path.sent.bytes),
@@ -232,6 +232,9 @@ const OF_PATHS: [OfPath; 11] = [
     ("mtu_reported", "Subflows with smaller segments since a router's report.", |path| path.segments.mtu_reported),
     ("mtu_black_holes", "Subflows with smaller segments since large ones vanished.", |path| {
         path.segments.mtu_black_holes
+    }),
+    ("false_acknowledgments", "Subflows reset because of data acknowledged before it was sent.", |path| {
+        path.segments.false_acknowledgments
     }),
 ];
 

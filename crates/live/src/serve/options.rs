@@ -3,7 +3,7 @@
 use super::{AccessLog, Devices, Visible};
 use crate::{Limits, Server};
 use anabranch_stack::Config;
-use anabranch_stack::connection::{Choice, PathConfig, Protocol, Transport};
+use anabranch_stack::connection::{Choice, PathConfig, Protocol, Transport, WITHHELD_INTERVAL};
 use anabranch_stack::options::OptionError;
 use anabranch_units::PathId;
 use std::fmt;
@@ -78,6 +78,8 @@ pub struct Options {
     pub devices: Option<Devices>,
     /// Whether the kernel gets several segments as one packet, and cuts it up (segmentation offload). A capture turns it off.
     pub offload: bool,
+    /// Whether segments are withheld now and then, to reset clients that acknowledge what they have not received.
+    pub test_acknowledgments: bool,
     /// The access log; `None`: none.
     pub access_log: Option<AccessLog>,
     /// File for a pcapng capture of all packets; `None`: no capture.
@@ -110,6 +112,7 @@ impl Options {
             state: None,
             devices: None,
             offload: true,
+            test_acknowledgments: true,
             access_log: None,
             capture: None,
         }
@@ -128,6 +131,7 @@ impl Options {
         config.local_port = self.port;
         // Nobody knows what is behind the machine's own interfaces.
         config.mtu_discovery = true;
+        config.withheld_interval = self.test_acknowledgments.then_some(WITHHELD_INTERVAL);
         config.transport.scheduler = self.scheduler.clone();
         config.transport.congestion_control = self.congestion_control.clone();
         config.transport.path_policy = self.path_policy.clone();

@@ -61,6 +61,8 @@ pub struct PathCounters {
     pub mtu_black_holes: u64,
     /// The IP packet of a full segment after the last of these, in bytes; zero without one.
     pub mtu: u32,
+    /// Subflows that were reset because the client acknowledged what had not left the server.
+    pub false_acknowledgments: u64,
 }
 
 impl PathCounters {

@@ -440,10 +440,15 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         let Some(slot) = &mut self.slots[index] else { return };
         slot.queued = false;
         slot.pass_events();
+        let position = |path: PathId| self.config.paths.iter().position(|listed| listed.id == path).unwrap_or(0);
         if slot.connection.has_mtu_reductions() {
             for reduction in slot.connection.take_mtu_reductions() {
-                let position = self.config.paths.iter().position(|listed| listed.id == reduction.path);
-                self.path_counters[position.unwrap_or(0)].note_mtu(reduction);
+                self.path_counters[position(reduction.path)].note_mtu(reduction);
+            }
+        }
+        if slot.connection.has_false_acknowledgments() {
+            for path in slot.connection.take_false_acknowledgments() {
+                self.path_counters[position(path)].false_acknowledgments += 1;
             }
         }
         if slot.connection.is_closed() && slot.forget_at.is_none() {

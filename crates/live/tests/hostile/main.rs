@@ -19,7 +19,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rogue::{PATH, Rogue};
 use std::net::{IpAddr, Ipv4Addr};
-use world::{PATHS, PORT, SERVER, World, honest_address, segment, world};
+use world::{PATHS, PORT, SERVER, World, distrustful_world, honest_address, segment, world};
 
 #[global_allocator]
 static HEAP: heap::Counting = heap::Counting;
@@ -69,6 +69,35 @@ fn a_server_that_cannot_send_more_serves_in_turn() {
     // A turn is 16 KiB; at both ends of the second, one may be under way on each path.
     assert!(most - least <= 4 * (16 << 10), "{got:?}");
     assert!(most > 2_500_000, "{got:?}");
+}
+
+/// A client that acknowledges data as soon as the server has sent what follows, whether it has arrived or not, hides all losses.
+#[test]
+fn whoever_acknowledges_what_was_not_sent_is_reset_and_honest_clients_are_not() {
+    const LEN: u64 = 20_000_000;
+    let mut world = distrustful_world(LEN);
+    let rogue = Rogue::connect(&mut world, EVIL, 9);
+    rogue.ask(&mut world);
+    let (mut segments, mut bytes, mut reset) = (0, 0, false);
+    while !reset {
+        world.step();
+        for segment in world.emitted(EVIL, 9) {
+            reset |= segment.flags.contains(Flags::RST);
+            segments += usize::from(segment.payload_len > 0);
+            bytes = bytes.max(u64::from((segment.seq + segment.payload_len).0.wrapping_sub(rogue.ack.0)));
+        }
+        let lie = Segment { ack: rogue.ack + bytes as u32, dss: Some(rogue.data_ack(bytes)), ..rogue.segment(10) };
+        rogue.say(&mut world, &lie);
+        assert!(bytes < LEN, "everything was sent");
+    }
+    // One of the first 1999 is withheld. A window follows it before the lie arrives, which in slow start is as much again.
+    assert!(segments < 4_000, "{segments} segments");
+    let lies =
+        |world: &World<_>| world.server.path_counters().iter().map(|path| path.false_acknowledgments).sum::<u64>();
+    assert_eq!(lies(&world), 1);
+    world.add_honest();
+    world.run(LEN, |_| {});
+    assert_eq!((lies(&world), world.honest[0].connection.views().len()), (1, usize::from(PATHS)));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::answer::{Answer, content};
 use anabranch_live::{Host, Limits, Opened, Server};
 use anabranch_segment::{Flags, Segment};
-use anabranch_stack::connection::{Entropy, PathConfig, Protocol};
+use anabranch_stack::connection::{Entropy, PathConfig, Protocol, WITHHELD_INTERVAL};
 use anabranch_stack::{Config, Connection};
 use anabranch_units::{Duration, Instant, PathId};
 use anabranch_wire::{decode, encode};
@@ -103,10 +103,25 @@ pub fn world(limits: Limits, len: u64) -> World<impl FnMut(Opened) -> Answer> {
     world_of(limits, move || Answer::new(len))
 }
 
+/// A server that resets clients which acknowledge what they have not received.
+pub fn distrustful_world(len: u64) -> World<impl FnMut(Opened) -> Answer> {
+    let mut config = config();
+    config.withheld_interval = Some(WITHHELD_INTERVAL);
+    of_config(config, Limits::default(), move || Answer::new(len))
+}
+
 pub fn world_of(limits: Limits, answer: impl Fn() -> Answer) -> World<impl FnMut(Opened) -> Answer> {
+    of_config(config(), limits, answer)
+}
+
+fn config() -> Config {
     let path = |i| PathConfig { id: PathId(i), local: SERVER, remote: SERVER, mtu: 1500, backup: false };
     let mut config = Config::new(Protocol::Mptcp, (0..PATHS).map(path).collect());
     config.local_port = PORT;
+    config
+}
+
+fn of_config(config: Config, limits: Limits, answer: impl Fn() -> Answer) -> World<impl FnMut(Opened) -> Answer> {
     let open = move |_| answer();
     let server = Server::new(config, limits, open).expect("a valid configuration");
     let now = Instant::ZERO + STEP;

@@ -63,6 +63,12 @@ fn metrics(router: &Netns, serving: &Serving) -> BTreeMap<String, f64> {
     samples.map(|(name, value)| (name.to_owned(), value.parse().expect("a number"))).collect()
 }
 
+/// The sum of a counter over all paths.
+fn count(metrics: &BTreeMap<String, f64>, name: &str) -> f64 {
+    let name = format!("anabranch_path_{name}_total{{");
+    metrics.iter().filter(|(sample, _)| sample.starts_with(&name)).map(|(_, value)| value).sum()
+}
+
 #[test]
 fn curl_downloads_a_file_and_a_range_over_two_paths() {
     require!(&[NSTAT, TSHARK, CURL, MPTCPIZE]);
@@ -247,7 +253,7 @@ fn five_downloads_of_fifty_megabytes_are_intact_with_loss_and_reordering() {
     };
     let ((), client) = plan.serve(
         root.content(),
-        |_| {},
+        |options| options.metrics = Some("127.0.0.1:0".parse().expect("an address")),
         |site| {
             let arguments = ["--max-time", "120", &*long];
             let downloads: Vec<_> = (0..5).map(|_| curl(site.client, &arguments).spawn().expect("it starts")).collect();
@@ -259,6 +265,10 @@ fn five_downloads_of_fifty_megabytes_are_intact_with_loss_and_reordering() {
                 let output = output.join().expect("it ends");
                 assert!(output.status.success() && output.stdout == bytes, "{} bytes", output.stdout.len());
             }
+            // The values of the page are at most a second old.
+            std::thread::sleep(Duration::from_millis(1500));
+            let metrics = metrics(site.router, &site.serving);
+            assert_eq!(count(&metrics, "false_acknowledgments"), 0.0, "the kernel acknowledges what it has received");
             site.serving.stop();
         },
     );
@@ -332,12 +342,7 @@ fn fetch_through_small_links(family: Family, paths: u16, len: u64, knows: Knows)
         // The values of the page are at most a second old.
         std::thread::sleep(Duration::from_millis(1500));
         let metrics = metrics(site.router, &site.serving);
-        let count = |name: &str| -> f64 {
-            let of_paths =
-                metrics.iter().filter(|(sample, _)| sample.starts_with(&format!("anabranch_path_{name}_total{{")));
-            of_paths.map(|(_, value)| value).sum()
-        };
-        let found = (count("mtu_reported") > 0.0, count("mtu_black_holes") > 0.0);
+        let found = (count(&metrics, "mtu_reported") > 0.0, count(&metrics, "mtu_black_holes") > 0.0);
         assert_eq!(found, (knows == Knows::Reported, knows == Knows::Nothing), "{paths} paths: {metrics:?}");
         stop(site.serving);
         took

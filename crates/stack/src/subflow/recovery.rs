@@ -542,7 +542,8 @@ impl Sender {
             return false;
         }
         let Some(first) = self.board.front() else { return false };
-        let lone = self.board.packets_out() == 1;
+        // No acknowledgment of what has not left the host can be delayed.
+        let lone = self.board.packets_out() == 1 && !self.withholding.holds(first.start);
         let allowance = if lone { LONE_PACKET_ALLOWANCE } else { TIMER_ALLOWANCE };
         let probe_at = now + self.rtt.srtt() * 2 + allowance;
         // Later packets must not postpone the probe beyond the timeout of the first one.

@@ -165,6 +165,13 @@ _Offload = Annotated[
     bool,
     typer.Option("--offload/--no-offload", help="Give the kernel several segments as one packet, which it cuts up."),
 ]
+_TestAcknowledgments = Annotated[
+    bool,
+    typer.Option(
+        "--test-acknowledgments/--no-test-acknowledgments",
+        help="Withhold one in 1000 segments for a round trip, and reset clients that acknowledge it before.",
+    ),
+]
 _Pcap = Annotated[Path | None, typer.Option(metavar="FILE", help="Record all packets to a pcapng file.")]
 
 _WIRING = "Wiring"
@@ -222,6 +229,7 @@ def serve(
     access_log: _AccessLog = None,
     access_log_json: _AccessLogJson = False,
     offload: _Offload = True,
+    test_acknowledgments: _TestAcknowledgments = True,
     pcap: _Pcap = None,
     config: _Config = None,
     pid_file: _PidFile = None,
@@ -331,6 +339,7 @@ _AS_TYPED = (
     *("origin", "follow_symlinks", "hidden", "proxy_protocol", "port", "mtu"),
     *("scheduler", "congestion_control", "path_policy"),
     *("max_connections", "max_per_address", "max_half_open", "metrics", "access_log_json", "offload"),
+    "test_acknowledgments",
 )
 
 
