@@ -10,7 +10,7 @@
 //! them wait, a round trip later only those beyond one bandwidth-delay product. Packets that arrived but are not acknowledged yet count as
 //! in flight, but do not wait.
 
-use super::silence::Lateness;
+use super::lateness::Lateness;
 use crate::view::SubflowView;
 use anabranch_units::{Duration, Instant};
 

@@ -20,6 +20,7 @@
 
 mod forecast;
 mod joined;
+mod lateness;
 mod silence;
 mod tail;
 
