@@ -172,7 +172,7 @@ def path_use(namespace: str) -> Iterator[None]:
         process.wait()
 
 
-def _server_namespace() -> str:
+def server_namespace() -> str:
     """That of the testbed of this process."""
     (name,) = [entry.name for entry in Path("/run/netns").glob(f"anabranch-{os.getpid()}-*server*")]
     return name
@@ -263,7 +263,7 @@ def attempt(spec: Spec) -> dict[str, Any] | None:
         testbed = stack.enter_context(
             _core.Testbed(scenario, seed=spec.seed, server="kernel", client="program", record_events=False)
         )
-        server = _server_namespace()
+        server = server_namespace()
         if spec.sender.pud:
             stack.enter_context(path_use(server))
         stack.enter_context(nginx(server, root, spec.sender, folder, writes=WRITES[spec.writes]))
@@ -311,7 +311,7 @@ def _curl(spec: Spec, testbed: _core.Testbed, _folder: Path) -> Seen:
         used: list[str] = []
         while not used and process.poll() is None:
             time.sleep(LOOK_AFTER_S)
-            used = controls_of(_server_namespace(), spec.sender.port)
+            used = controls_of(server_namespace(), spec.sender.port)
         output, _ = process.communicate(timeout=390)
     assert process.returncode == 0, f"curl ended with {process.returncode}"
     rows = [line.split() for line in output.splitlines()]
@@ -340,7 +340,7 @@ def _beside_tcp(spec: Spec, testbed: _core.Testbed, _folder: Path) -> Seen:
 
     with subprocess.Popen(command) as process:
         time.sleep(SETTLED_S)
-        used = controls_of(_server_namespace(), spec.sender.port)
+        used = controls_of(server_namespace(), spec.sender.port)
         before = received()
         time.sleep(SHARED_S)
         after = received()

@@ -4,6 +4,7 @@
 set -euo pipefail
 
 declare -A package_of=(
+  [apache2]=apache2-bin
   [chromium]=chromium
   [clang]=clang
   [curl]=curl

@@ -398,7 +398,7 @@ def _of_drawn(each: drawn.Drawn) -> TestCase:
         seconds=drawn.SECONDS,
         live_runs=_DRAWN_RUNS,
         simulated_runs=_SIMULATED_RUNS,
-        paired=False,
+        paired=each.seeded,
         criteria=wanted,
     )
 

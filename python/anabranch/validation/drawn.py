@@ -45,6 +45,7 @@ class Drawn:
         sessions: How many connections run at the same time.
         paths: How many paths they have.
         chunks: Whether the traffic comes in chunks.
+        seeded: Whether the seed of a run draws a rate, which decides nearly everything.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Drawn:
     sessions: int
     paths: int
     chunks: bool
+    seeded: bool
 
 
 def drawn() -> list[Drawn]:
@@ -96,7 +98,7 @@ def _draw(chance: random.Random, number: int) -> Drawn:
         control: True,
     }
     name = f"drawn {number}: {', '.join(each for each, holds in words.items() if holds)}"
-    return Drawn(name, scenario, sessions, paths, chunk > 0)
+    return Drawn(name, scenario, sessions, paths, chunk > 0, change == "lte")
 
 
 def _link(chance: random.Random, name: str, rate_mbps: float) -> tuple[str, str]:
