@@ -50,7 +50,7 @@ SEEDS, SIMULATED_SEEDS = 4, 24
 
 
 @dataclass(frozen=True)
-class Cell:
+class Case:
     """A network, and what comes over it.
 
     Attributes:
@@ -93,12 +93,12 @@ _LOSSY_CHUNKS = _link("path1", "2 Mb/s", "50 ms", "25 kB", "0.5 %") + _link(
     "path2", "1 Mb/s", "100 ms", "25 kB", "0.5 %"
 )
 
-CELLS = (
-    Cell("10 Mb/s, 20 ms + 2 Mb/s, 100 ms", _unlike("0 %")),
-    Cell("the same, 0.5 % loss", _unlike("0.5 %")),
-    Cell("10 Mb/s + 4 Mb/s, 50 ms, the first 4 Mb/s from 10 to 20 s", _ALIKE_RTTS + _STEPS),
-    Cell("300 kB a second, 8 Mb/s, 20 ms + 2 Mb/s, 100 ms", _FOR_CHUNKS, 300_000),
-    Cell("100 kB a second, 2 Mb/s, 50 ms + 1 Mb/s, 100 ms, 0.5 % loss", _LOSSY_CHUNKS, 100_000),
+CASES = (
+    Case("10 Mb/s, 20 ms + 2 Mb/s, 100 ms", _unlike("0 %")),
+    Case("the same, 0.5 % loss", _unlike("0.5 %")),
+    Case("10 Mb/s + 4 Mb/s, 50 ms, the first 4 Mb/s from 10 to 20 s", _ALIKE_RTTS + _STEPS),
+    Case("300 kB a second, 8 Mb/s, 20 ms + 2 Mb/s, 100 ms", _FOR_CHUNKS, 300_000),
+    Case("100 kB a second, 2 Mb/s, 50 ms + 1 Mb/s, 100 ms, 0.5 % loss", _LOSSY_CHUNKS, 100_000),
 )
 
 _APACHE_CONF = """
@@ -144,17 +144,17 @@ class Result:
     void: bool
 
 
-def attempt(cell: Cell, server: str, seed: int) -> Result:
+def attempt(case: Case, server: str, seed: int) -> Result:
     """A live run."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         folder.chmod(0o755)
         root = folder / "www"
         root.mkdir()
-        size = cell.chunk or _FILE_BYTES
+        size = case.chunk or _FILE_BYTES
         with (root / "file").open("wb") as file:
             file.truncate(size)
-        scenario = _core.load(cell.scenario, name=cell.name, directory=None, overrides=())
+        scenario = _core.load(case.scenario, name=case.name, directory=None, overrides=())
         testbed = stack.enter_context(
             _core.Testbed(scenario, seed=seed, server="kernel", client="program", record_events=False)
         )
@@ -167,15 +167,15 @@ def attempt(cell: Cell, server: str, seed: int) -> Result:
         elif server == _APACHE:
             stack.enter_context(apache(server_namespace(), root, folder))
         time.sleep(max(0.0, BEGIN_S - testbed.elapsed))
-        values = _fetch(testbed, url, cell)
+        values = _fetch(testbed, url, case)
         metrics = json.loads(testbed.finish("finished", viewed=None, notes=()).metrics_json)
     lateness = metrics["live"]["lateness_s"]
     return Result(values, lateness["p50"], lateness["p99"], bool(metrics["live"]["void"]))
 
 
-def _fetch(testbed: _core.Testbed, url: str, cell: Cell) -> tuple[float, ...]:
+def _fetch(testbed: _core.Testbed, url: str, case: Case) -> tuple[float, ...]:
     options = ["--silent", "--output", "/dev/null", "--write-out", "%{size_download} %{time_total}\\n"]
-    if cell.chunk:
+    if case.chunk:
         options += ["--rate", "60/m"]
         url += f"?[1-{CHUNKS}]"
     else:
@@ -183,35 +183,35 @@ def _fetch(testbed: _core.Testbed, url: str, cell: Cell) -> tuple[float, ...]:
     command = inside(testbed.namespace, "mptcpize", "run", "curl", *options, url)
     output = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=SECONDS + 60, check=False).stdout
     rows = [tuple(map(float, line.split())) for line in output.splitlines()]
-    if cell.chunk:
+    if case.chunk:
         # The first one waits for the second subflow and for slow start.
         return tuple(seconds for _, seconds in rows[1:])
     return tuple(size * 8e-6 / SECONDS for size, _ in rows)
 
 
-def simulate(cell: Cell, lateness: Lateness, seed: int) -> tuple[float, ...]:
+def simulate(case: Case, lateness: Lateness, seed: int) -> tuple[float, ...]:
     """The same of a simulated run."""
     overrides = emulated(("path1", "path2"), _core.header_room(), WRITER, lateness)
-    scenario = _core.load(cell.scenario, name=cell.name, directory=None, overrides=overrides)
+    scenario = _core.load(case.scenario, name=case.name, directory=None, overrides=overrides)
     kept = json.loads(_core.measure(scenario, seed=seed, stop=_core.Stop()))
     (session,) = kept.get("metrics", kept)["sessions"]
-    if not cell.chunk:
+    if not case.chunk:
         return (session["bytes"] * 8e-6 / SECONDS,)
     found = [each for each in session["downloads"] if each["finished_s"] is not None]
     return tuple(each["finished_s"] - each["requested_s"] for each in found[1:CHUNKS])
 
 
-def row_of(cell: Cell, live: dict[str, list[Result]], jobs: int) -> list[list[str]]:
+def row_of(case: Case, live: dict[str, list[Result]], jobs: int) -> list[list[str]]:
     """Rows of the table."""
     valid = {server: [one for one in found if not one.void and one.values] for server, found in live.items()}
     every = [one for found in valid.values() for one in found]
     typical = Lateness.typical([Lateness(one.late_p50_s, one.late_p99_s) for one in every])
     if typical is None:
-        return [[cell.name, "no run counts", *[""] * (1 + len(SERVERS))]]
+        return [[case.name, "no run counts", *[""] * (1 + len(SERVERS))]]
     with ThreadPoolExecutor(jobs) as pool:
-        simulated = list(pool.map(lambda seed: simulate(cell, typical, seed), range(1, SIMULATED_SEEDS + 1)))
+        simulated = list(pool.map(lambda seed: simulate(case, typical, seed), range(1, SIMULATED_SEEDS + 1)))
     quantities = [("goodput, Mb/s", statistics.fmean)]
-    if cell.chunk:
+    if case.chunk:
         quantities = [("median, s", statistics.median), ("90th percentile, s", _p90)]
     rows = []
     for name, of in quantities:
@@ -221,7 +221,7 @@ def row_of(cell: Cell, live: dict[str, list[Result]], jobs: int) -> list[list[st
             values = [of(one.values) for one in valid[server]]
             mean = statistics.fmean(values) if values else float("nan")
             texts.append(f"{mean:.3f} ({100 * (model / mean - 1):+.1f} %)")
-        rows.append([cell.name, name, f"{model:.3f}", *texts])
+        rows.append([case.name, name, f"{model:.3f}", *texts])
     return rows
 
 
@@ -236,16 +236,16 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=SEEDS, help=f"live runs of each row and server ({SEEDS})")
     parser.add_argument("--write", type=Path, help="the page")
     options = parser.parse_args()
-    work = [(cell, server, seed) for seed in range(1, options.seeds + 1) for cell in CELLS for server in SERVERS]
+    work = [(case, server, seed) for seed in range(1, options.seeds + 1) for case in CASES for server in SERVERS]
     with ProcessPoolExecutor(options.at_once, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
         results = list(pool.map(attempt, *zip(*work, strict=True)))
     rows = []
-    for cell in CELLS:
+    for case in CASES:
         live = {
-            server: [one for job, one in zip(work, results, strict=True) if job[:2] == (cell, server)]
+            server: [one for job, one in zip(work, results, strict=True) if job[:2] == (case, server)]
             for server in SERVERS
         }
-        rows += row_of(cell, live, jobs=2)
+        rows += row_of(case, live, jobs=2)
     table = markdown(("network", "quantity", "simulated", *SERVERS), rows, 2)
     print(table)
     if options.write is not None:
