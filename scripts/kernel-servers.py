@@ -141,7 +141,7 @@ class Result:
     values: tuple[float, ...]
     late_p50_s: float
     late_p99_s: float
-    void: bool
+    invalid: bool
 
 
 def attempt(case: Case, server: str, seed: int) -> Result:
@@ -203,7 +203,7 @@ def simulate(case: Case, lateness: Lateness, seed: int) -> tuple[float, ...]:
 
 def row_of(case: Case, live: dict[str, list[Result]], jobs: int) -> list[list[str]]:
     """Rows of the table."""
-    valid = {server: [one for one in found if not one.void and one.values] for server, found in live.items()}
+    valid = {server: [one for one in found if not one.invalid and one.values] for server, found in live.items()}
     every = [one for found in valid.values() for one in found]
     typical = Lateness.typical([Lateness(one.late_p50_s, one.late_p99_s) for one in every])
     if typical is None:
