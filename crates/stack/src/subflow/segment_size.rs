@@ -210,9 +210,8 @@ impl SegmentSize {
         let suspicion = &self.suspicion;
         let unproven =
             self.discovers && self.small_rooms().next().is_some() && self.proven + MAX_OPTIONS_LEN < self.room;
-        let asks = suspicion.sample.is_some() || suspicion.pairs > 0;
         self.wants_to_send = suspicion.due.is_some() || self.resend.is_some();
-        self.watches = unproven || asks || self.tried.is_some() || self.wants_to_send;
+        self.watches = unproven || self.asks();
     }
 
     /// Segments have another size from here on.
