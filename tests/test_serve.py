@@ -105,7 +105,7 @@ def test_a_line_names_the_path_with_a_smaller_link_and_how_it_was_found() -> Non
 
 def test_a_line_names_the_path_of_a_client_that_lies() -> None:
     path = _facts(1.0, (0, 0))["paths"][1]
-    assert process.lie_line(path) == (
+    assert process.false_acknowledgments_line(path) == (
         "srv2: a client acknowledged data that had not been sent to it, and its connection on this path was reset; "
         "anabranch_path_false_acknowledgments_total counts them"
     )

@@ -31,8 +31,8 @@ impl Devices {
         Devices { tuns: Vec::new(), subflows: Arc::new(SharedState::new()?) }.changed(listen)
     }
 
-    /// Those of other paths, with the same list; devices of both stay open. One of both that was deleted is opened again if it is back: it is not
-    /// made, because one that the server makes has no routes, and keeps the operator from making it.
+    /// Those of other paths, with the same list; devices of both stay open. One of both that was deleted is opened again if it is
+    /// back. It is not made, because one that the server makes has no routes, and keeps the operator from making it.
     ///
     /// # Errors
     /// If a device cannot be opened.

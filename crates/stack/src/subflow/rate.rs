@@ -71,8 +71,8 @@ impl RateSampler {
         self.arrivals
     }
 
-    /// The path is another one after an outage: the next sample shows it, whatever it was before. Samples of packets that are sent from now on
-    /// begin now, or the outage would be a part of their time.
+    /// The path is another one after an outage: the next sample shows it, whatever it was before. Samples of packets that are sent
+    /// from now on begin now, or the outage would be a part of their time.
     pub fn forget_rates(&mut self, now: Instant) {
         (self.latest, self.arrivals) = (Delivered::default(), Arrivals::default());
         (self.first_sent_at, self.delivered_at) = (now, now);

@@ -52,7 +52,7 @@ class _Server:
         self._gone: set[str] = set()
         self._before = serving.status()
         self._mtus_told: set[tuple[str, str]] = set()
-        self._lies_told: set[str] = set()
+        self._reported: set[str] = set()
 
     @property
     def what(self) -> str:
@@ -99,7 +99,7 @@ class _Server:
             self._channel.send(status=line(self._before, now, self.how))
             self._before = now
             self._tell_mtus(now)
-            self._tell_lies(now)
+            self._report_false_acknowledgments(now)
 
     def _tell_mtus(self, now: _Facts) -> None:
         """Says once per path and kind that a link behind it takes smaller packets than its device."""
@@ -110,12 +110,12 @@ class _Server:
                     self._mtus_told.add((path["device"], kind))
                     say(mtu_line(path, reported=kind == "reported"))
 
-    def _tell_lies(self, now: _Facts) -> None:
+    def _report_false_acknowledgments(self, now: _Facts) -> None:
         """Says once per path that a client acknowledged what it had not received."""
         for path in now["paths"]:
-            if path["false_acknowledgments"] and path["device"] not in self._lies_told:
-                self._lies_told.add(path["device"])
-                say(lie_line(path))
+            if path["false_acknowledgments"] and path["device"] not in self._reported:
+                self._reported.add(path["device"])
+                say(false_acknowledgments_line(path))
 
     def _reload(self, options: dict[str, object]) -> None:
         listen = options.pop("listen")
@@ -175,8 +175,8 @@ def mtu_line(path: _PathFacts, *, reported: bool) -> str:
     )
 
 
-def lie_line(path: _PathFacts) -> str:
-    """That a client acknowledged what it had not received."""
+def false_acknowledgments_line(path: _PathFacts) -> str:
+    """The message about clients that acknowledged what they had not received."""
     return (
         f"{path['device']}: a client acknowledged data that had not been sent to it, and its connection on this path "
         "was reset; anabranch_path_false_acknowledgments_total counts them"

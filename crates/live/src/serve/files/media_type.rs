@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-/// Types that the general table lacks, or has under a name from before the registration. They come from the registrations at IANA: HLS
-/// (RFC 8216), tracks of CMAF (ISO/IEC 23000-19 section 7.3), MP4 (RFC 4337), timed text (W3C TTML), AC-3 (RFC 4598), and
-/// JavaScript (RFC 9239).
+/// Types that the general table lacks, or has under a name from before the registration at IANA: HLS (RFC 8216), tracks of CMAF
+/// (ISO/IEC 23000-19), MP4 (RFC 4337), timed text (W3C TTML), E-AC-3 (RFC 4598), and JavaScript (RFC 9239).
 const REGISTERED: [(&str, &str); 9] = [
     ("m3u8", "application/vnd.apple.mpegurl"),
     ("cmfv", "video/mp4"),
@@ -17,7 +16,7 @@ const REGISTERED: [(&str, &str); 9] = [
     ("mjs", "text/javascript"),
 ];
 
-/// The type of what nobody knows (RFC 9110 section 8.3).
+/// The type of files with any other extension, or none (RFC 9110 section 8.3).
 const UNKNOWN: &str = "application/octet-stream";
 
 /// The type of the file with this path. Upper and lower case are the same.
