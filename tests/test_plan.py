@@ -11,6 +11,7 @@ import pytest
 
 from anabranch import InputError
 from anabranch.experiments import conditions, plan, sweep
+from anabranch.experiments.changes import Changes, seeds_of
 from conftest import Run
 
 HEAD = """\
@@ -318,3 +319,96 @@ def test_shipped_plans_are_whole(name: str) -> None:
     experiment = sweep.Experiment.of(plan.load(name))
     assert experiment.plan.question.endswith("?")
     assert len(experiment.conditions) == experiment.plan.conditions
+
+
+# --- Values in the place of the plan's ------------------------------------------------------------------------------
+
+TWO_AXES = (
+    HEAD
+    + """[set]
+duration = "3 s"
+[vary]
+transport.scheduler = ["min-rtt", "ecf"]
+[choose.queue]
+"20 kB" = { link.wifi.queue = "20 kB" }
+"60 kB" = { link.wifi.queue = "60 kB" }
+"""
+)
+
+
+def changed(file: Path, *overrides: tuple[str, str], **values: Any) -> list[conditions.Run]:
+    """The runs of a plan with other values."""
+    experiment = sweep.Experiment.of(plan.load(file, Changes(overrides, **values)))
+    return experiment.runs(experiment.plan.seeds)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("3", [1, 2, 3]), ("5..7", [5, 6, 7]), ("9, 4", [9, 4])], ids=["number", "range", "list"]
+)
+def test_seeds_take_the_place_of_the_plans(write: Write, text: str, expected: list[int]) -> None:
+    runs = changed(write(HEAD), seeds=seeds_of(text))
+    assert [run.seed for run in runs] == expected
+
+
+def test_a_key_of_the_scenario_holds_in_every_run_and_after_the_plan(write: Write) -> None:
+    runs = changed(write(TWO_AXES), ("duration", "1 s"), ("link.lte.loss", "2 %"))
+    resolved = [tomllib.loads(run.scenario().resolved) for run in runs]
+    assert len(runs) == 8
+    assert {each["duration"] for each in resolved} == {"1 s"}
+    assert {each["link"]["lte"]["down"]["loss"]["share"] for each in resolved} == {"2 %"}
+    assert {each["link"]["wifi"]["down"]["queue"]["limit"] for each in resolved} == {"20 kB", "60 kB"}
+
+
+@pytest.mark.parametrize(
+    ("override", "labels"),
+    [
+        (("transport.scheduler", "blest"), {("blest", "20 kB"), ("blest", "60 kB")}),
+        (("transport.scheduler", '["ecf", "blest"]'), {(s, q) for s in ("ecf", "blest") for q in ("20 kB", "60 kB")}),
+        (("queue", "60 kB"), {("min-rtt", "60 kB"), ("ecf", "60 kB")}),
+        (("queue", '["60 kB"]'), {("min-rtt", "60 kB"), ("ecf", "60 kB")}),
+    ],
+)
+def test_the_name_of_an_axis_chooses_its_values(
+    write: Write, override: tuple[str, str], labels: set[tuple[str, str]]
+) -> None:
+    runs = changed(write(TWO_AXES), override)
+    assert {(run.labels["transport.scheduler"], run.labels["queue"]) for run in runs} == labels
+
+
+def test_a_range_may_take_the_place_of_a_list(write: Write) -> None:
+    file = write(HEAD + '[vary]\nlink.wifi.rtt = ["10 ms"]\n')
+    runs = changed(file, ("link.wifi.rtt", '{ from = 20, to = 40, steps = 3, unit = "ms" }'))
+    assert list(dict.fromkeys(run.labels["link.wifi.rtt"] for run in runs)) == ["20 ms", "30 ms", "40 ms"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "culprit"),
+    [
+        (["--seeds", "soon"], "--seeds soon: "),
+        (["--seeds", "4,4"], "--seeds 4,4: a seed is there twice"),
+        (["--engine", "ns-3"], "--engine ns-3: no engine"),
+        (["--set", "duration"], "--set duration: expected KEY=VALUE"),
+        (["--set", "duration=soon"], "--set duration=soon: "),
+        (["--set", "queue=5 kB"], "`queue` has no value '5 kB'"),
+        (["--set", "queue=[]"], "the list is empty"),
+        (["--set", "transport.scheduler=[ecf]"], "no list in TOML"),
+        (["--set", "transport.scheduler=blist"], "unknown scheduler `blist`"),
+        (["--set", "link.wifi.queue=5 kB"], "the axis `queue` sets `link.wifi.queue`"),
+        (["--set", "link.wifi.down.queue=5 kB"], "the axis `queue` sets `link.wifi.queue`"),
+        (["--set", "transport.scheduler.name=blest"], "the axis `transport.scheduler` has its values"),
+    ],
+)
+def test_what_cannot_take_the_place_of_a_value_is_refused(
+    write: Write, anabranch: Run, arguments: list[str], culprit: str
+) -> None:
+    write(TWO_AXES)
+    done = anabranch("plan", "show", "plan.toml", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert culprit in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_reference_that_an_option_took_away_is_named_with_the_option(write: Write) -> None:
+    file = write(HEAD + '[vary]\ntransport.scheduler = ["min-rtt", "ecf"]\n' + COMPARE + 'reference = "min-rtt"\n')
+    with pytest.raises(InputError, match=r"plan.toml:11: .* no value 'min-rtt' by --set transport.scheduler=ecf"):
+        plan.load(file, Changes((("transport.scheduler", "ecf"),)))

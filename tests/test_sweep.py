@@ -397,6 +397,46 @@ def test_json_has_every_number(small: Path, answer: Callable[..., Any], tmp_path
     assert anabranch_says["runs_made"] == 60
 
 
+def test_a_sweep_with_other_values_continues_and_says_so(
+    small: Path, anabranch: Run, answer: Callable[..., Any], tmp_path: Path
+) -> None:
+    changes = ("--seeds", "3", "--set", "duration=2 s", "--set", 'transport.scheduler=["min-rtt", "blest"]')
+    (tmp_path / "s").mkdir()
+    assert anabranch("sweep", small, "--store", "s", "--shard", "1/2", *changes).returncode == 0
+    half = len(Store(tmp_path / "s", provenance.build()))
+    assert 0 < half < 6
+    done = anabranch("sweep", small, "--store", "s", *changes)
+    assert f"{6 - half} runs made, {half} were there" in done.stdout
+    assert "changed: --set 'duration=2 s'" in done.stdout
+    assert "note:" not in done.stderr
+    rows = pl.read_parquet(tmp_path / "s" / "small.parquet")
+    assert set(rows["transport.scheduler"]) == {"min-rtt", "blest"}
+    assert set(rows["run.sim_seconds"]) == {2.0}
+    again = answer("sweep", small, "--store", "s", *changes)
+    assert (again["runs_made"], again["runs_kept"]) == (0, 6)
+    assert again["changes"][-2:] == ["--seeds", "3"]
+
+    # The report reads the folder alone: it finds the same runs, and says how to make them.
+    report = anabranch("report", "s", "--timelines", "1")
+    assert report.returncode == 0, report.stderr
+    assert "--seeds 3" in (tmp_path / "s" / "small.html").read_text("utf-8")
+
+    # Without the options the plan is what its file says, and nothing of before is lost.
+    whole = anabranch("sweep", small, "--store", "s")
+    assert "60 runs made, 0 were there" in whole.stdout
+    assert "small.toml --set 'duration=2 s'" in whole.stderr
+    assert set(pl.read_parquet(tmp_path / "s" / "small.parquet")["run.sim_seconds"]) == {1.0}
+    assert "0 runs made, 6 were there" in anabranch("sweep", small, "--store", "s", *changes).stdout
+
+
+def test_python_takes_other_values_too(small: Path, tmp_path: Path) -> None:
+    import anabranch
+
+    swept = anabranch.sweep(small, set={"transport.scheduler": ["min-rtt", "ecf"]}, seeds=[3, 5], store=tmp_path / "s")
+    assert (swept.made, swept.seeds) == (4, (3, 5))
+    assert set(swept.sessions["transport.scheduler"]) == {"min-rtt", "ecf"}
+
+
 def test_shards_share_a_store_and_write_no_table(small: Path, anabranch: Run, tmp_path: Path) -> None:
     for number in (1, 2, 3):
         assert anabranch("sweep", small, "--store", "s", "--shard", f"{number}/3").returncode == 0

@@ -106,6 +106,11 @@ def say_warning(message: str) -> None:
     err().print(Text.assemble(("warning: ", "bold yellow"), message), soft_wrap=True)
 
 
+def say_note(message: str) -> None:
+    """The same for what is good to know."""
+    err().print(Text(f"note: {message}", style="dim"), soft_wrap=True)
+
+
 def fail(message: str, code: Exit) -> NoReturn:
     """Ends the command with a message on standard error."""
     say_error(message)

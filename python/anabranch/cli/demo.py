@@ -34,6 +34,6 @@ def demonstrate(
         answer(Text(f"{'' if number == 0 else chr(10)}A video on a walk, {shows}", style="bold"))
         shown = "".join(f" --set {text!r}" for text in overrides)
         err().print(Text(f"anabranch run {_SCENARIO} --seed {_SEED}{shown}", style="dim"), soft_wrap=True)
-        run.run(_SCENARIO, seed=_SEED, overrides=list(overrides), directory=directory / name, strict=True)
+        run.run(_SCENARIO, seed=_SEED, given=list(overrides), directory=directory / name, strict=True)
     answer(Text("\nThe three side by side", style="bold"))
     compare.compare([directory / name for name, _, _ in _RUNS], directory=directory)

@@ -13,8 +13,9 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from anabranch.cli import completion
-from anabranch.cli.console import Exit, answer, echo_json, err, fail, out, progress_bar, say_warning
+from anabranch.cli import completion, overrides
+from anabranch.cli.console import Exit, answer, echo_json, err, fail, out, progress_bar, say_note, say_warning
+from anabranch.cli.overrides import SetOption
 from anabranch.errors import InputError
 from anabranch.live.run import MODEL, SERVERS
 from anabranch.live.run import run as run_live
@@ -45,15 +46,6 @@ _Scenario = Annotated[
 _Seed = Annotated[
     int | None,
     typer.Option(min=0, max=2**64 - 1, show_default="1", help="Where all randomness comes from."),
-]
-_Overrides = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Override a key, such as transport.scheduler=gr-sty. Repeatable.",
-        autocompletion=completion.overrides,
-    ),
 ]
 _Directory = Annotated[
     Path | None,
@@ -114,7 +106,7 @@ _Content = Annotated[
 def run(
     scenario: _Scenario,
     seed: _Seed = None,
-    overrides: _Overrides = None,
+    given: SetOption = None,
     directory: _Directory = None,
     session: _Session = None,
     no_figure: _NoFigure = False,
@@ -128,7 +120,7 @@ def run(
     content: _Content = None,
 ) -> None:
     """Simulate a scenario, or run it in real time, and print what the viewer saw."""
-    chosen = dict(_split(text) for text in overrides or [])
+    chosen = dict(overrides.split(given))
     if not live:
         _refuse({"server": server, "client": client, "content": content})
 
@@ -160,7 +152,7 @@ def run(
     except KeyboardInterrupt:
         fail("interrupted", Exit.INTERRUPTED)
     if seed is not None and not done.metrics["seed_matters"]:
-        err().print(Text(f"note: {ending.SEED_WITHOUT_EFFECT}", style="dim"), soft_wrap=True)
+        say_note(ending.SEED_WITHOUT_EFFECT)
     if strict and ending.is_incomplete(done.metrics):
         fail("the run did not come to its end, which --strict demands", Exit.RUN_FAILED)
 
@@ -232,13 +224,6 @@ def _rescue(done: Run, target: _Target, left: Path, error: OSError) -> None:
             if file.is_file():
                 shutil.move(file, rescued / file.name)
         error.strerror = f"{error.strerror}; the finished run is in {rescued}"
-
-
-def _split(text: str) -> tuple[str, str]:
-    key, separator, value = text.partition("=")
-    if not separator or not key.strip():
-        raise InputError(f"--set {text}: expected KEY=VALUE, such as transport.scheduler=gr-sty")
-    return key.strip(), value.strip()
 
 
 def _latency(latency: DecisionLatency) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,16 +12,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from anabranch.cli.console import Exit, answer, echo_json, err, fail
-from anabranch.cli.plan import AtOnceOption, JobsOption, PlanArgument, StoreOption, cores, duration_s
+from anabranch.cli.console import Exit, answer, echo_json, err, fail, say_note
+from anabranch.cli.overrides import SetOption
+from anabranch.cli.plan import (
+    AtOnceOption,
+    EnginesOption,
+    JobsOption,
+    PlanArgument,
+    SeedsOption,
+    StoreOption,
+    changes,
+    cores,
+    duration_s,
+)
 from anabranch.errors import InputError
 from anabranch.system import outputs, provenance
 from anabranch.wording.summary import plural
 
 if TYPE_CHECKING:
     from anabranch.experiments.executor import Executor
+    from anabranch.experiments.plan import Plan
     from anabranch.experiments.store import Store
-    from anabranch.experiments.sweep import Result
+    from anabranch.experiments.sweep import Experiment, Result
 
 EXAMPLES = (
     "Example: anabranch sweep schedulers\n\n"
@@ -64,6 +77,9 @@ _AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on 
 
 def sweep(
     plan: PlanArgument,
+    given: SetOption = None,
+    seeds: SeedsOption = None,
+    engines: EnginesOption = None,
     store: StoreOption = None,
     jobs: JobsOption = None,
     at_once: AtOnceOption = 1,
@@ -79,7 +95,6 @@ def sweep(
     from anabranch.experiments import conditions
     from anabranch.experiments import plan as plans
     from anabranch.experiments import sweep as engine
-    from anabranch.experiments.cluster import ClusterError
     from anabranch.experiments.progress import Bar
     from anabranch.experiments.stopping import Goal
     from anabranch.experiments.store import Store
@@ -91,7 +106,7 @@ def sweep(
         raise InputError("--until decides by all runs, and --shard has a part of them: expected one of the two")
     if cluster is not None and jobs is not None:
         raise InputError("--jobs is the number of threads of this machine; with --cluster its workers make the runs")
-    read = plans.load(plan)
+    read = plans.load(plan, changes(given, seeds, engines))
     if goal is not None and not read.contrasts:
         raise InputError(f"{read.document.path}: --until needs a comparison, and this plan has no [compare]")
     if read.is_live:
@@ -99,27 +114,24 @@ def sweep(
     experiment = engine.Experiment.of(read)
     folder = store or conditions.folder(read)
     outputs.check_folder(folder)
-    try:
-        with _executor(cluster, jobs, at_once) as execute, Store(folder, provenance.build()) as kept, Bar(err()) as bar:
-            _take(kept, merge or [])
-            if part is not None:
-                made, there = engine.make(experiment, kept, part, execute=execute, progress=bar)
-                answer(f"shard {shard}: {plural(made, 'run')} made, {there} were there, in {folder}")
-                return
-            result = engine.sweep(
-                experiment, kept, execute=execute, progress=bar, goal=goal, budget_s=seconds if goal else math.inf
-            )
-    except KeyboardInterrupt:
-        fail(f"interrupted; finished runs are kept in {folder}, and the same command continues", Exit.INTERRUPTED)
-    except ClusterError as error:
-        fail(f"{error}; finished runs are kept in {folder}, and the same command continues", Exit.RUN_FAILED)
-    except OSError as error:
-        reason = f"{error.filename}: {error.strerror}"
-        fail(f"{reason}; finished runs are kept in {folder}, and the same command continues", Exit.RUN_FAILED)
+    with (
+        _continuable(folder),
+        _executor(cluster, jobs, at_once) as execute,
+        Store(folder, provenance.build()) as kept,
+        Bar(err()) as bar,
+    ):
+        _take(kept, merge or [])
+        if part is not None:
+            made, there = engine.make(experiment, kept, part, execute=execute, progress=bar)
+            answer(f"shard {shard}: {plural(made, 'run')} made, {there} were there, in {folder}")
+            return
+        limit = seconds if goal else math.inf
+        result = engine.sweep(experiment, kept, execute=execute, progress=bar, goal=goal, budget_s=limit)
     if as_json:
-        echo_json(_object(read.question, result))
+        echo_json(_object(read, result))
     else:
-        _say(read.question, experiment, result, until)
+        _say(experiment, result, until)
+    _say_replaced(plan, folder, result)
     _check(result, strict)
 
 
@@ -133,6 +145,22 @@ def _check_live(part: object) -> None:
         )
     if lacking := missing():
         fail(f"the plan has runs in real time, and this machine lacks something: {'; '.join(lacking)}", Exit.RUN_FAILED)
+
+
+@contextmanager
+def _continuable(folder: Path) -> Iterator[None]:
+    """Ends the command, if the sweep cannot go on, with a message that says where the finished runs are."""
+    from anabranch.experiments.cluster import ClusterError
+
+    said = f"finished runs are kept in {folder}, and the same command continues"
+    try:
+        yield
+    except KeyboardInterrupt:
+        fail(f"interrupted; {said}", Exit.INTERRUPTED)
+    except ClusterError as error:
+        fail(f"{error}; {said}", Exit.RUN_FAILED)
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}; {said}", Exit.RUN_FAILED)
 
 
 @contextmanager
@@ -155,10 +183,12 @@ def _take(store: Store, others: Sequence[Path]) -> None:
         err().print(f"{plural(store.merge(other), 'run')} taken from {other}", soft_wrap=True)
 
 
-def _say(question: str, experiment: Any, result: Result, until: str | None) -> None:
+def _say(experiment: Experiment, result: Result, until: str | None) -> None:
     from anabranch.experiments import summary
 
-    answer(Text(question, style="bold"))
+    answer(Text(experiment.plan.question, style="bold"))
+    if experiment.plan.changes:
+        answer(Text(f"changed: {shlex.join(experiment.plan.changes.options)}", style="dim"))
     for comparison in result.comparisons[:_MOST_TABLES]:
         answer("")
         for sentence in summary.sentences(comparison):
@@ -186,15 +216,23 @@ def _say(question: str, experiment: Any, result: Result, until: str | None) -> N
     err().print("tables: " + ", ".join(map(str, result.files)), soft_wrap=True)
 
 
+def _say_replaced(plan: str, folder: Path, result: Result) -> None:
+    """Says with which command the tables were made that this sweep replaced, if that was another one."""
+    if result.replaced is not None:
+        command = shlex.join(["anabranch", "sweep", plan, *result.replaced.options, "--store", str(folder)])
+        say_note(f"the tables in {folder} were those of `{command}`; its runs are kept, and it writes them again")
+
+
 _DEFAULT_METRICS = ("startup_s", "stall_s", "mean_bitrate_bps", "goodput_bps")
 
 
-def _object(question: str, result: Result) -> dict[str, Any]:
+def _object(plan: Plan, result: Result) -> dict[str, Any]:
     from anabranch.experiments import contrast
 
     return {
         "schema": 1,
-        "question": question,
+        "question": plan.question,
+        "changes": plan.changes.options,
         "seeds": list(result.seeds),
         "runs_made": result.made,
         "runs_kept": result.kept,

@@ -134,6 +134,7 @@ def check(plan: Plan) -> None:
         for way, key, value in variation.leaves(plan.document.data.get("set", {}), lambda _: False):
             _try(plan, ("set", *way), scenario, tuple(overrides_of({key: value})))
         raise
+    _check_given(plan, scenario, first)
     for position, axis in enumerate(plan.axes):
         for point in axis.points:
             # A key may exist only in the scenario or the table that another axis names.
@@ -141,6 +142,21 @@ def check(plan: Plan) -> None:
             _try(plan, point.way, point.scenario or scenario, _overrides(plan, points))
     for draw in plan.draws:
         _try(plan, ("traces",), scenario, (*_overrides(plan, first), (draw.key, f"{draw.low:.12g}")))
+
+
+def _check_given(plan: Plan, scenario: str, first: Sequence[Point]) -> None:
+    """Refuses overrides that are in no file; their messages name the option."""
+    if not plan.given:
+        return
+    # What the file says comes first, at its place.
+    _try(plan, first[0].way if first else ("scenario",), scenario, _overrides(replace(plan, given=()), first))
+    for number in range(len(plan.given)):
+        some = replace(plan, given=plan.given[: number + 1])
+        try:
+            _load(scenario, with_seed(_overrides(some, first), plan.seeds[0]))
+        except OSError as error:
+            key, value = plan.given[number]
+            raise InputError(f"--set {key}={value}: {error}") from error
 
 
 def _try(plan: Plan, way: tuple[str, ...], scenario: str, overrides: Overrides) -> None:
@@ -151,7 +167,7 @@ def _try(plan: Plan, way: tuple[str, ...], scenario: str, overrides: Overrides) 
 
 
 def _overrides(plan: Plan, points: Sequence[Point]) -> Overrides:
-    return (*plan.overrides, *itertools.chain.from_iterable(point.overrides for point in points))
+    return (*plan.overrides, *itertools.chain.from_iterable(point.overrides for point in points), *plan.given)
 
 
 def of_plan(plan: Plan) -> Iterator[Condition]:
@@ -165,7 +181,7 @@ def of_plan(plan: Plan) -> Iterator[Condition]:
         labels = {key: value for point in points for key, value in point.labels.items()}
         scenario = next((point.scenario for point in points if point.scenario), plan.scenarios[0])
         engine = next((point.engine for point in points if point.engine), plan.engines[0])
-        # What the plan says comes later, and holds.
+        # What the plan says comes later, and holds; what the command line says comes last.
         overrides = (*(() if engine.is_live else build), *_overrides(plan, points))
         digest = None
         if not plan.draws and not variation.follows_seed(overrides):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from anabranch import _core
 from anabranch.errors import InputError
@@ -29,12 +30,25 @@ class Document:
     def __init__(self, text: str, path: Path) -> None:
         self.path = path
         self.text = text
+        self._given: dict[Way, str] = {}
         self._lines = {tuple(way): line for way, line in reversed(_core.toml_lines(text, name=str(path)))}
         try:
             self.data: dict[str, Any] = tomllib.loads(text)
         except (ValueError, RecursionError) as error:
             # Python's reader has limits of its own, such as that of digits.
             raise InputError(f"{path}: {error}") from error
+
+    def with_values(self, values: Mapping[Way, tuple[Any, str]]) -> Self:
+        """A copy with other values at some places, each with what messages say instead of file and line."""
+        changed = copy.copy(self)
+        changed.data = copy.deepcopy(self.data)
+        changed._given = {**self._given, **{way: said for way, (_, said) in values.items()}}
+        for way, (value, _) in values.items():
+            table = changed.data
+            for key in way[:-1]:
+                table = table[key]
+            table[way[-1]] = value
+        return changed
 
     def line(self, way: Way) -> int | None:
         """The line of a key, or of the nearest table around it that is in the text."""
@@ -44,9 +58,16 @@ class Document:
         return None
 
     def place(self, way: Way) -> str:
-        """The file, and the line where it is known."""
+        """The file, and the line where it is known; or the option that gave the value."""
+        if (said := self.given(way)) is not None:
+            return said
         line = self.line(way)
         return str(self.path) if line is None else f"{self.path}:{line}"
+
+    def given(self, way: Way) -> str | None:
+        """The option that gave the value at a place; ``None`` where it is that of the text."""
+        found = (self._given.get(way[:length]) for length in range(len(way), 0, -1))
+        return next((said for said in found if said is not None), None)
 
     def mistake(self, way: Way, message: str) -> InputError:
         """What is wrong with what is written at a place."""

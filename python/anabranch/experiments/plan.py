@@ -15,6 +15,7 @@ from typing import Any
 from anabranch import _core
 from anabranch.errors import InputError
 from anabranch.experiments import engines, variation
+from anabranch.experiments.changes import NO_CHANGES, Changes
 from anabranch.experiments.contrast_spec import Contrast, Margin, Unfinished
 from anabranch.experiments.document import Document, Way, alternatives, read
 from anabranch.experiments.engines import SIMULATION, Engine
@@ -108,6 +109,8 @@ class Plan:
         draws: What every seed draws.
         contrasts: What is compared.
         figures: What the report draws besides; empty where the plan says nothing.
+        changes: What replaces values of the file.
+        given: Of these, what every run sets, after everything else.
     """
 
     name: str
@@ -124,6 +127,8 @@ class Plan:
     draws: tuple[Draw, ...]
     contrasts: tuple[Contrast, ...]
     figures: tuple[Figure, ...] = ()
+    changes: Changes = NO_CHANGES
+    given: tuple[tuple[str, str], ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -147,8 +152,12 @@ def shipped() -> dict[str, Path]:
     return {file.stem: file for file in sorted(folder.glob("*.toml"))}
 
 
-def load(plan: str | Path) -> Plan:
+def load(plan: str | Path, changes: Changes = NO_CHANGES) -> Plan:
     """Reads a file, or a shipped plan by its name.
+
+    Args:
+        plan: The file, or the name.
+        changes: What replaces its values.
 
     Raises:
         InputError: There is none, or it has a mistake; the message has file, line and what was expected.
@@ -162,17 +171,18 @@ def load(plan: str | Path) -> Plan:
             )
             raise InputError(f"{plan}: {what}{alternatives(str(plan), known)}")
         path = known[str(plan)]
-    return of_document(read(path))
+    return of_document(read(path), changes)
 
 
-def of_document(document: Document) -> Plan:
-    """Reads and checks a text.
+def of_document(document: Document, changes: Changes = NO_CHANGES) -> Plan:
+    """Reads and checks a text, some of whose values may be replaced.
 
     Raises:
         InputError: It has a mistake, as `load` says it.
     """
+    document.check_keys((), document.data, KEYS)
+    document = changes.applied(document)
     data = document.data
-    document.check_keys((), data, KEYS)
     for key in _REQUIRED:
         if key not in data:
             raise InputError(f"{document.path}: the key `{key}` is missing: {KEYS[key]}")
@@ -183,6 +193,7 @@ def of_document(document: Document) -> Plan:
     axes, draws = _axes(document, scenarios)
     # One engine is no axis, and its name stands in the table without one.
     axes = (*axes, variation.of_engines(made_by)) if len(made_by) > 1 else axes
+    axes = tuple(changes.selected(axes))
     metrics = _texts(document, ("metrics",), data.get("metrics", []))
     contrasts = _contrasts(document, axes)
     figures = _figures(document, axes, contrasts)
@@ -202,6 +213,8 @@ def of_document(document: Document) -> Plan:
         draws=draws,
         contrasts=contrasts,
         figures=figures,
+        changes=changes,
+        given=changes.of_scenario(axes),
     )
 
 
@@ -465,8 +478,15 @@ def _reference(
         known = list(_labels(axes, key))
         if each not in known:
             expected = alternatives(str(each), [str(label) for label in known])
-            raise document.mistake(way, f"`{key}` has no value {each!r}{expected}")
+            by = _given(document, axes, key)
+            raise document.mistake(way, f"`{key}` has no value {each!r}{f' by {by}' if by else ''}{expected}")
     return {key: given[key] for key in between}
+
+
+def _given(document: Document, axes: Sequence[Axis], column: str) -> str | None:
+    """The option that gave the values of an axis."""
+    ways = (axis.points[0].way for axis in axes if column in axis.columns)
+    return next((said for way in ways if (said := document.given(way))), None)
 
 
 def _nothing(_: Any) -> bool:

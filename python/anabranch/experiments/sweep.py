@@ -16,6 +16,7 @@ import polars as pl
 from anabranch import _core
 from anabranch.errors import InputError
 from anabranch.experiments import conditions, contrast, origin, table
+from anabranch.experiments.changes import Changes
 from anabranch.experiments.conditions import Condition, Run
 from anabranch.experiments.contrast import Comparison
 from anabranch.experiments.contrast_spec import Contrast
@@ -136,6 +137,7 @@ class Result:
         files: What was written.
         goal_reached: Whether the goal was reached, if there was one.
         needs_networks: Whether it was given up, because no number of seeds on these networks reaches it.
+        replaced: With which other changes of the plan the tables were that the folder had; ``None`` without such.
     """
 
     sessions: pl.DataFrame
@@ -149,6 +151,7 @@ class Result:
     files: list[Path] = field(default_factory=list)
     goal_reached: bool | None = None
     needs_networks: bool = False
+    replaced: Changes | None = None
 
 
 def sweep(
@@ -238,6 +241,7 @@ def make_runs(
 
 def _write(experiment: Experiment, store: Store, result: Result) -> Result:
     plan = experiment.plan
+    result.replaced = _other_changes(store.folder, plan)
     about = table.About.now(plan.question, experiment.columns)
     tables = {"": result.sessions, "-segments": result.segments}
     if result.comparisons:
@@ -253,3 +257,13 @@ def _write(experiment: Experiment, store: Store, result: Result) -> Result:
             result.files.append(file)
     origin.write(store.folder, plan, result.seeds)
     return result
+
+
+def _other_changes(folder: Path, plan: Plan) -> Changes | None:
+    """The changes of the plan with which the folder's tables were made, if they are others."""
+    try:
+        before = origin.read(folder, plan.name).changes
+    except InputError:
+        # There is none yet, or it is none of ours and is written anew.
+        return None
+    return None if before == plan.changes else before

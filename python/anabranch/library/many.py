@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
+    from anabranch.experiments.changes import Changes
     from anabranch.experiments.executor import Finished
     from anabranch.experiments.sweep import Result
     from anabranch.runs.runfolder import StoredRun
@@ -93,6 +94,9 @@ class Swept:
 def sweep(
     plan: str | Path | Mapping[str, Any],
     *,
+    set: Mapping[str, Any] | None = None,  # noqa: A002
+    seeds: int | str | Sequence[int] | None = None,
+    engines: Sequence[str] = (),
     store: str | Path | None = None,
     jobs: int | None = None,
     at_once: int = 1,
@@ -107,6 +111,9 @@ def sweep(
     Args:
         plan: A file, the name of a shipped plan (`anabranch.plans`), or a plan as a dictionary with the keys of
             the file.
+        set: Keys to override, as `anabranch.run` takes them. The key of an axis chooses its values, one or a list.
+        seeds: Seeds in the place of the plan's, written as there.
+        engines: Engines in the place of the plan's.
         store: The folder for runs and tables; ``runs/PLAN`` where absent.
         jobs: The number of simulations at a time; one per core where absent.
         at_once: The number of runs in real time at a time.
@@ -129,23 +136,29 @@ def sweep(
 
     processes.leave_import()
     goal = None if until is None else Goal.of(until)
-    read = plans.of_document(_document(plan)) if isinstance(plan, Mapping) else plans.load(plan)
+    changes = _changes(set, seeds, engines)
+    read = plans.of_document(_document(plan), changes) if isinstance(plan, Mapping) else plans.load(plan, changes)
     if goal is not None and not read.contrasts:
         raise InputError(f"{read.document.path}: `until` needs a comparison, and this plan has no [compare]")
     experiment = engine.Experiment.of(read)
     folder = conditions.folder(read) if store is None else Path(store)
     threads = Threads(jobs or len(os.sched_getaffinity(0)))
+    execute, limit = ByEngine(threads, at_once), budget_s if goal else math.inf
     with Store(folder, provenance.build()) as kept, _Bar() as bar:
-        result = engine.sweep(
-            experiment,
-            kept,
-            execute=ByEngine(threads, at_once),
-            progress=bar,
-            goal=goal,
-            budget_s=budget_s if goal else math.inf,
-        )
+        result = engine.sweep(experiment, kept, execute=execute, progress=bar, goal=goal, budget_s=limit)
     counts = (result.made, result.kept, result.failed, result.seconds)
     return Swept(read.question, folder, result.seeds, *counts, _result=result)
+
+
+def _changes(
+    overrides: Mapping[str, Any] | None, seeds: int | str | Sequence[int] | None, engines: Sequence[str]
+) -> Changes:
+    """What the arguments replace of a plan."""
+    from anabranch.experiments.changes import Changes
+    from anabranch.runs.reading import overrides_of
+
+    chosen = seeds if seeds is None or isinstance(seeds, int | str) else tuple(seeds)
+    return Changes(tuple(overrides_of(overrides)), chosen, tuple(engines))
 
 
 def _document(plan: Mapping[str, Any]) -> Any:

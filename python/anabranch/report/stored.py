@@ -490,6 +490,7 @@ def _provenance(swept: _Swept) -> list[tuple[str, str]]:
     revision = provenance.source_revision()
     return [
         ("Plan", swept.origin.path.name),
+        *([("Changed", shlex.join(swept.origin.changes.options))] if swept.origin.changes else []),
         ("Scenario", ", ".join(plan.scenarios)),
         ("Seeds", f"{seeds[0]} to {seeds[-1]}" if whole and len(seeds) > 1 else ", ".join(map(str, seeds))),
         ("Engine", "simulation" if not plan.is_live else ", ".join(engine.name for engine in plan.engines)),
@@ -498,5 +499,5 @@ def _provenance(swept: _Swept) -> list[tuple[str, str]]:
         ("Compiled part (SHA-256)", provenance.library_sha256()),
         ("Libraries", ", ".join(f"{name} {metadata.version(name)}" for name in _LIBRARIES)),
         ("Tables", f"{plan.name}.parquet, {plan.name}-segments.parquet, {plan.name}-comparisons.parquet"),
-        ("All runs again", f"anabranch sweep {shlex.quote(swept.origin.path.name)}"),
+        ("All runs again", shlex.join(["anabranch", "sweep", swept.origin.path.name, *swept.origin.changes.options])),
     ]
