@@ -30,7 +30,7 @@ from anabranch.experiments.sweep import Experiment, sweep
 from anabranch.figures import style
 from anabranch.report import charts, paper
 from anabranch.system import provenance
-from anabranch.wording import numerals
+from anabranch.wording import numerals, quantities
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -65,7 +65,8 @@ class Place:
     def said(self) -> str:
         """The difference with its interval and unit, and the mean of the reference."""
         assert self.entry.difference is not None
-        unit, scale = charts.unit_of(self.comparison.contrast.metric)
+        quantity = quantities.of_metric(self.comparison.contrast.metric)
+        unit, scale = quantity.unit, quantity.scale
         mean, reference = self.entry.difference.mean, self.comparison.reference.mean
         found = numerals.plus_minus(mean.estimate * scale, mean.half_width * scale)
         base = numerals.plus_minus(reference.estimate * scale, reference.half_width * scale)
@@ -111,11 +112,12 @@ def _text(plan: Plan, found: Sequence[Comparison]) -> Iterator[str]:
     places = [Place(each, entry) for each in found for entry in each.entries if entry.difference is not None]
     tests, contrast = found[0].tests, found[0].contrast
     reference = summary.named(found[0].reference.labels)
-    yield f"![{contrast.metric} over two axes](../images/map-{plan.name}.png)"
+    yield f"![{quantities.of_metric(contrast.metric).name} over two axes](../images/map-{plan.name}.png)"
     yield ""
     better = "higher" if contrast.higher_is_better else "lower"
+    quantity = quantities.of_metric(contrast.metric)
     yield (
-        f"*Difference of `{charts.labelled(contrast.metric)}` from {reference}, where {better} is better: mean of "
+        f"*Difference of {quantity.labelled} from {reference}, where {better} is better: mean of "
         f"{found[0].pairs} paired seeds at {len(found)} places. Green: certainly better; brown: certainly worse "
         f"(p < 0.05 after Holm's correction for {tests} tests); ?: undecided; the rest is the same.*"
     )
@@ -141,7 +143,8 @@ def _where(places: Sequence[Place], number: int) -> Iterator[str]:
     """At which values of each axis something is certain."""
     certain = [place for place in places if place.entry.verdict in (Verdict.BETTER, Verdict.WORSE)]
     there = {place.name for place in certain}
-    unit, scale = charts.unit_of(places[0].comparison.contrast.metric)
+    quantity = quantities.of_metric(places[0].comparison.contrast.metric)
+    unit, scale = quantity.unit, quantity.scale
     ends = [
         end * scale
         for place in places
@@ -156,13 +159,13 @@ def _where(places: Sequence[Place], number: int) -> Iterator[str]:
     )
     yield ""
     facet = places[0].comparison.facet
-    short = summary.short(list(facet))
+    names = quantities.of_keys(list(facet))
     for axis in facet:
         parts = []
         for value in dict.fromkeys(place.comparison.facet[axis] for place in places):
             own = Counter(place.entry.verdict for place in places if place.comparison.facet[axis] == value)
             parts.append(f"{value}: {own[Verdict.BETTER]} and {own[Verdict.WORSE]} of {sum(own.values())}")
-        yield f"- **{short[axis]}** {'; '.join(parts)}"
+        yield f"- **{names[axis]}** {'; '.join(parts)}"
 
 
 def _put(page: Path, name: str, text: str) -> None:

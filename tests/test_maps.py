@@ -33,7 +33,7 @@ def chart() -> MapChart:
 
 
 def test_a_map_has_the_differences_at_their_places(chart: MapChart) -> None:
-    assert chart.title == "ecf: difference of stall_s (s) from min-rtt"
+    assert chart.title == "ecf: difference of stall time (s) from min-rtt"
     assert (chart.rows, chart.columns) == (["50", "300"], ["0.5", "1"])
     assert [[tile.tone for tile in row] for row in chart.tiles] == [["same", "good"], ["bad", "open"]]
     assert [[tile.text for tile in row] for row in chart.tiles] == [["0", "-4.00"], ["+1.00", "+0.30"]]

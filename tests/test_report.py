@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import shutil
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,16 +77,16 @@ def test_the_page_has_findings_figures_sessions_and_provenance(copied: Path, ana
     assert (done.returncode, done.stdout.strip()) == (0, "report: s/small.html")
     assert "48 sessions, 48 of them with a timeline" in done.stderr
     page = (copied / "s" / "small.html").read_text("utf-8")
-    assert "min-rtt is the reference of goodput_bps" in page
+    assert "min-rtt is the reference of goodput, " in page
     assert "48 simulated runs: 6 conditions \N{MULTIPLICATION SIGN} 8 seeds." in page
-    assert '<p class="caption">goodput_bps, 8 pairs from 8 seeds</p>' in page
+    assert '<p class="caption">8 pairs from 8 seeds</p>' in page
     data = data_of(page)
     kinds = [chart["kind"] for chart in data["charts"]]
     # Two values of the round trip: differences and distributions for each, and the means over it.
     assert kinds == ["intervals", "intervals", "lines", "lines", "lines"]
     assert len(data["timelines"]) == len(data["sessions"]["commands"]) == 48
     assert "is &lt;/script&gt; or &lt;!--&lt;script&gt; only a text?" in page
-    assert page.count("</script>") == 6, "no text ends a script"
+    assert page.count("</script>") == 8, "no text ends a script"
     found = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)
     assert found
     assert "<" not in found[1], "none begins a comment in it, in which its end would not count"
@@ -292,9 +293,31 @@ def test_long_tails_of_a_distribution_are_not_shown_at_first() -> None:
     assert tailed.view is not None
     assert -10 < tailed.view[0] < 5 < 95 < tailed.view[1] < 105
     assert tailed.lines[0].x[1] == -1000.0, "the tail is a zoom away"
-    assert tailed.note == "shown at first: the middle 96 % of all sessions; ⤢ shows the others"
-    assert tailed.x_label == "qoe_linear (kb/s)"
+    assert tailed.outside == 0.02
+    assert tailed.note == "2 of 100 sessions are outside of what is shown at first; ⤢ shows all"
+    assert tailed.x_label == "linear QoE (kb/s)"
     assert (drawn(-1.0).view, drawn(-1.0).note) == (None, "")
+
+
+def test_a_distribution_over_decades_has_a_logarithmic_axis() -> None:
+    table = pl.DataFrame({"bytes": [10.0**i for i in range(6)], "error": pl.Series([None] * 6, dtype=pl.String)})
+    (chart,) = charts.of_figure(plan.Figure("bytes"), table, (), "f")
+    assert chart.logarithmic
+    assert min(chart.lines[0].x) > 0
+    figure = paper.draw(chart)
+    assert figure.axes[0].get_xscale() == "log"
+    (linear,) = charts.of_figure(plan.Figure("bytes"), table.with_columns(pl.col("bytes") - 1), (), "f")
+    assert not linear.logarithmic, "zero has no place on it"
+
+
+def test_points_of_categories_are_not_joined() -> None:
+    lines = [document.Line(name, [0, 1], [1.0, 2.0], [0.5, 1.5], [1.5, 2.5]) for name in ("a", "b")]
+    figure = paper.draw(document.LineChart("t", "x", "y", lines, categories=["p", "q"]))
+    drawn = {line.get_label(): line for line in figure.axes[0].lines}
+    assert [drawn[name].get_linestyle() for name in ("a", "b")] == ["None", "None"]
+    assert [drawn[name].get_marker() for name in ("a", "b")] == ["o", "o"]
+    joined = paper.draw(document.LineChart("t", "x", "y", lines))
+    assert {line.get_label(): line for line in joined.axes[0].lines}["a"].get_linestyle() == "-"
 
 
 def test_tables_and_figures_are_written_for_papers(copied: Path, anabranch: Run) -> None:
@@ -523,11 +546,210 @@ def test_the_table_filters_by_words_conditions_and_choices(opened: Open) -> None
     assert "No session matches." in page.locator(".sessions").inner_text()
     box.fill("")
     page.get_by_label("scheduler", exact=True).select_option(label="redundant")
-    page.get_by_label("rtt", exact=True).select_option(label="30 ms")
+    page.get_by_label("round trip of wifi", exact=True).select_option(label="30 ms")
     assert page.locator("tr[data-row]").count() == 8
     page.get_by_label("with timeline").check()
     assert 0 < page.locator("tr[data-row]").count() < 8
     assert page.locator("tr[data-row] .open.has").count() == page.locator("tr[data-row]").count()
+
+
+def test_a_filter_says_which_column_it_does_not_know(opened: Open) -> None:
+    page = opened()
+    box, problem = page.get_by_label("Filter"), page.get_by_role("alert")
+    assert problem.is_hidden()
+    box.fill("goodputt>4")
+    assert problem.inner_text() == "No column is called “goodputt”; did you mean “goodput”?"
+    assert page.locator("tr[data-row]").count() == 48, "a term that means nothing filters nothing"
+    box.fill("path_swiches > 4")
+    assert "did you mean “path switches”?" in problem.inner_text()
+    box.fill("goodput > fast")
+    assert problem.inner_text() == "“goodput > fast” needs a number."
+    shown = {}
+    for name in ("path switches > 4", "path_switches>4", "Path Switches > 4", "path switches>4 ecf"):
+        box.fill(name)
+        assert problem.is_hidden(), name
+        shown[name] = page.locator("tr[data-row]").count()
+    assert len({shown[name] for name in list(shown)[:3]}) == 1
+    assert shown["path switches>4 ecf"] < shown["path switches > 4"]
+    box.fill("rtt>=20")
+    assert set(column(page, 3)) == {"30 ms"}
+
+
+def test_heads_have_words_and_units_and_the_key_as_a_tooltip(opened: Open) -> None:
+    page = opened()
+    head = page.locator(".sessions thead th").nth(4)
+    assert head.inner_text().replace("\n", " ").split() == ["goodput", "Mb/s"]
+    assert head.get_attribute("title") == "goodput_bps"
+    assert page.locator("th[title='transport.scheduler']").first.inner_text() == "scheduler"
+    text = page.locator("main").inner_text()
+    assert "goodput_bps" not in text.split("Plan")[0]
+    for section in page.locator("section section").all():
+        captions = [each.inner_text() for each in section.locator("figcaption").all()]
+        assert captions == [""], "the heading says it already"
+
+
+def chosen(page: "Page") -> int:
+    """How many sessions the table shows."""
+    found = re.search(r"of ([\d,]+)", page.locator(".pages [role=status]").inner_text())
+    assert found
+    return int(found[1].replace(",", ""))
+
+
+def test_a_row_of_a_chart_chooses_its_sessions(opened: Open) -> None:
+    page = opened()
+    figure = page.locator("figure.intervals").first
+    figure.scroll_into_view_if_needed()
+    figure.locator(".frame").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    name = figure.locator(".readout").inner_text().split(":")[0]
+    page.keyboard.press("Enter")
+    assert chosen(page) == 8
+    assert set(column(page, 2)) == {name}
+    assert len(set(column(page, 3))) == 1
+    assert "8 of 48 sessions chosen" in page.locator(".chosen").inner_text()
+    figure.locator(".u-over").click(position={"x": 200, "y": 60})
+    assert chosen(page) == 16, "a second condition is added"
+    page.locator(".chips button").first.click()
+    assert chosen(page) == 8
+    page.locator(".chosen").get_by_role("button", name="Clear").click()
+    assert chosen(page) == 48
+    assert page.locator(".chosen").is_hidden()
+
+
+def test_a_range_of_a_distribution_chooses_its_sessions(opened: Open) -> None:
+    page = opened()
+    figure = page.locator("figure.lines").first
+    figure.scroll_into_view_if_needed()
+    box = figure.locator(".u-over").bounding_box()
+    assert box
+    figure.get_by_role("button", name="Select sessions").click()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 2, box["y"] + 40, steps=4)
+    page.mouse.up()
+    found = re.search(r"([\d.]+) ≤ goodput \(Mb/s\) ≤ ([\d.]+)", page.locator(".chips").inner_text())
+    assert found
+    low, high = float(found[1]), float(found[2])
+    assert 0 < chosen(page) < 24
+    assert all(low * 0.99 <= value <= high * 1.01 for value in numbers(column(page, 5)))
+    assert len(set(column(page, 3))) == 1, "a chart of one round trip chooses no other"
+
+
+def test_charts_follow_the_filter(opened: Open) -> None:
+    page = opened()
+    figure = page.locator("figure.lines").first
+    figure.scroll_into_view_if_needed()
+    figure.locator(".u-over").wait_for()
+    page.wait_for_timeout(100)
+
+    def picture() -> str:
+        return str(figure.locator("canvas").evaluate("canvas => canvas.toDataURL()"))
+
+    whole = picture()
+    page.get_by_label("scheduler", exact=True).select_option(label="ecf")
+    figure.scroll_into_view_if_needed()
+    page.wait_for_timeout(200)
+    assert picture() != whole, "the others are pale, and the sessions' values are marked"
+    page.get_by_label("scheduler", exact=True).select_option(label="all")
+    figure.scroll_into_view_if_needed()
+    page.wait_for_timeout(200)
+    assert picture() == whole
+
+
+def saved(page: "Page", place: Any, kind: str) -> tuple[str, bytes]:
+    """The name and the bytes of what a button saves."""
+    with page.expect_download() as download:
+        place.get_by_role("button", name=f"Save as {kind}").click()
+    return download.value.suggested_filename, Path(download.value.path()).read_bytes()
+
+
+def test_charts_are_saved_by_a_click(opened: Open) -> None:
+    page = opened(scheme="dark")
+    for kind, name in (("intervals", "comparison-1"), ("lines", "figure-1-1")):
+        figure = page.locator(f"figure.{kind}").first
+        figure.scroll_into_view_if_needed()
+        figure.locator(".u-over").wait_for()
+        file, svg = saved(page, figure, "SVG")
+        assert file == f"{name}.svg"
+        root = ElementTree.fromstring(svg)
+        texts = ["".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text")]
+        assert any("goodput" in text for text in texts)
+        assert {"ecf", "min-rtt", "redundant"} <= set(texts)
+        colours = {path.get("stroke") for path in root.iter("{http://www.w3.org/2000/svg}path")}
+        assert "#161716" not in svg.decode(), "in the colours for paper"
+        assert len(colours) > 2, "what is drawn, and not only its grid"
+        file, png = saved(page, figure, "PNG")
+        assert (file, png[:8]) == (f"{name}.png", b"\x89PNG\r\n\x1a\n")
+        assert int.from_bytes(png[16:20], "big") == 720 * 3
+    _, text = saved(page, page.locator("figure.intervals").first, "CSV")
+    rows = list(csv.reader(text.decode().splitlines()))
+    assert rows[0][:2] == ["condition", "paired difference of goodput (Mb/s) from min-rtt; better is right"]
+    items = data_of(page.content())["charts"][0]["items"]
+    assert [(row[0], float(row[1])) for row in rows[1:]] == [(item["label"], item["at"]) for item in items]
+    assert page.evaluate("document.documentElement.dataset.theme") is None, "the page keeps its own colours"
+
+
+def test_a_timeline_is_saved_by_a_click(opened: Open) -> None:
+    page = opened()
+    page.locator(".open.has").first.click()
+    place = page.locator(".timeline")
+    place.locator(".u-over").first.wait_for()
+    titles = place.locator(".panel-title b").all_inner_texts()
+    _, svg = saved(page, place, "SVG")
+    texts = ["".join(text.itertext()) for text in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+    assert all(any(text.startswith(title) for text in texts) for title in titles)
+    assert {"wifi", "lte"} <= set(texts), "the legend names the paths"
+    _, text = saved(page, place, "CSV")
+    assert {row[0] for row in csv.reader(text.decode().splitlines())} == {"panel", *titles}
+
+
+@pytest.mark.parametrize(("paper", "width"), [("A4", 595), ("Letter", 612)])
+def test_a_print_has_whole_charts(opened: Open, paper: str, width: int) -> None:
+    page = opened(width=1280, scheme="dark")
+    page.locator(".open.has").first.click()
+    page.locator(".timeline .u-over").first.wait_for()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    # The printable part of the paper, in pixels of CSS: margins of 14 mm.
+    page.set_viewport_size({"width": round(width / 72 * 96 - 2 * 14 / 25.4 * 96), "height": 900})
+    counts = page.locator("figure.chart:not(.map)").count(), page.locator(".panel").count()
+    assert page.locator("figure .printed > svg").count() == counts[0]
+    assert page.locator(".panel .printed > svg").count() == counts[1]
+    room = page.evaluate("document.documentElement.clientWidth")
+    for box in (each.bounding_box() for each in page.locator(".printed > svg").all()):
+        assert box is not None
+        assert box["width"] > 200
+        assert 0 <= box["x"] < box["x"] + box["width"] <= room + 1
+    assert page.locator("canvas:visible").count() == 0, "a canvas has the width of the screen"
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator(".printed").count() == 0
+    page.emulate_media(media="screen")
+    pdf = page.pdf(format=paper)
+    assert pdf.startswith(b"%PDF")
+
+
+def test_the_first_columns_stay_on_a_phone(opened: Open, tmp_path: Path) -> None:
+    sessions = document.Sessions(
+        labels=[(document.Column("scheduler"), ["min-rtt", "redundant"])],
+        numbers=[(document.Column(f"metric {i}", "s", number=True), [1.25, 2.5]) for i in range(9)],
+        timelines=[None] * 2,
+        errors=[None] * 2,
+    )
+    file = report.write(report.Report("wide", "How wide?", sessions=sessions), tmp_path / "wide.html")
+    page = opened(width=390, file=file)
+    label = page.locator("tr[data-row] td:nth-child(2)").first
+    label.scroll_into_view_if_needed()
+    before = label.bounding_box()
+    scroll = page.locator(".scroll:has(.sessions)")
+    scroll.evaluate("each => each.scrollLeft = 300")
+    page.wait_for_timeout(50)
+    after = label.bounding_box()
+    assert before
+    assert after
+    assert scroll.evaluate("each => each.scrollLeft") > 50
+    assert abs(after["x"] - before["x"]) < 40
+    assert after["x"] >= 0
 
 
 def test_a_row_opens_its_timeline_and_its_command(opened: Open) -> None:

@@ -19,7 +19,7 @@ from anabranch.cli.overrides import SetOption
 from anabranch.experiments import conditions
 from anabranch.experiments.changes import Changes, seeds_of
 from anabranch.system import provenance
-from anabranch.wording import numerals
+from anabranch.wording import numerals, quantities
 from anabranch.wording.summary import plural
 
 if TYPE_CHECKING:
@@ -189,11 +189,9 @@ def _say(experiment: Experiment, runs: Sequence[conditions.Run], kept: Store, *,
 
 
 def _runs(runs: Sequence[conditions.Run], kept: Store) -> Table:
-    from anabranch.experiments import summary
-
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     columns = list(runs[0].labels)
-    names = summary.short(columns)
+    names = quantities.endings(columns)
     for column in columns:
         table.add_column(names[column], overflow="fold")
     table.add_column("")

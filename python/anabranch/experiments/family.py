@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from anabranch.experiments.blocks import Block
+from anabranch.wording import quantities
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Family:
             axes = " and ".join(contrast.between)
             what = f"pairs of {axes}" if contrast.reference is None else f"of {axes} with the reference"
             # Several comparisons of a metric differ in the values of the axes that are not compared.
-            text = f"{what} in {contrast.metric}"
+            text = f"{what} in {quantities.of_metric(contrast.metric).name}"
             counts[text] = counts.get(text, 0) + pairs
         parts = [f"{number} {text}" for text, number in counts.items()]
         parts += [f"{effects} of main effects and interactions"] if effects else []

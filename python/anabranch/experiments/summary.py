@@ -15,7 +15,7 @@ from anabranch.experiments.contrast import Comparison, Entry, Verdict
 from anabranch.experiments.effects import Effect
 from anabranch.experiments.sampling import Unit
 from anabranch.experiments.statistics import SIGNIFICANCE
-from anabranch.wording import numerals
+from anabranch.wording import numerals, quantities
 from anabranch.wording.summary import plural
 
 _STYLES = {
@@ -28,17 +28,6 @@ _STYLES = {
 }
 # More conditions than this are read in the table's file.
 _MOST_ROWS = 24
-
-
-def short(columns: Sequence[str]) -> dict[str, str]:
-    """The shortest ending of each column's name that no other column has: ``scheduler`` for ``transport.scheduler``."""
-    names = {}
-    for column in columns:
-        parts = column.split(".")
-        endings = [".".join(parts[-length:]) for length in range(1, len(parts) + 1)]
-        others = [other for other in columns if other != column]
-        names[column] = next((e for e in endings if not any(f".{o}".endswith(f".{e}") for o in others)), column)
-    return names
 
 
 def named(labels: Mapping[str, Any]) -> str:
@@ -57,9 +46,11 @@ def sentences(comparison: Comparison) -> Iterator[str]:
 def said(comparison: Comparison) -> Iterator[tuple[Verdict, str]]:
     """What a comparison says, a sentence for each verdict that occurs."""
     contrast, reference = comparison.contrast, comparison.reference
-    mean = _interval(reference.mean.estimate, reference.mean.half_width)
+    quantity = quantities.of_metric(contrast.metric)
+    mean = _interval(reference.mean.estimate * quantity.scale, reference.mean.half_width * quantity.scale)
+    value = f"{quantity.name}, {mean}{f' {quantity.unit}' if quantity.unit else ''}"
     chosen = "has the best mean of" if contrast.reference is None else "is the reference of"
-    yield Verdict.REFERENCE, f"{named(reference.labels)} {chosen} {contrast.metric}, {mean} ({sampled(comparison)})."
+    yield Verdict.REFERENCE, f"{named(reference.labels)} {chosen} {value} ({sampled(comparison)})."
     counts = {verdict: [e for e in comparison.entries if e.verdict is verdict] for verdict in Verdict}
     for word, entries in counts.items():
         if entries and word in _PHRASES:
@@ -82,7 +73,8 @@ def effect_sentences(comparison: Comparison) -> Iterator[str]:
         p = f"p {_p_phrase(effect)}"
         if others:
             depends = "depends" if effect.is_certain else "does not certainly depend"
-            yield f"What {first} changes in {comparison.contrast.metric} {depends} on {others[0]} ({p})."
+            name = quantities.of_metric(comparison.contrast.metric).name
+            yield f"What {first} changes in {name} {depends} on {others[0]} ({p})."
         else:
             matters = "matters" if effect.is_certain else "makes no certain difference"
             yield f"On average over the other factor, {first} {matters} ({p})."
@@ -141,7 +133,7 @@ def comparison_table(comparison: Comparison) -> Table:
     """The compared with their means, differences from the reference, and verdicts."""
     contrast = comparison.contrast
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    names = short(list(contrast.between))
+    names = quantities.endings(list(contrast.between))
     for column in contrast.between:
         table.add_column(names[column], overflow="fold")
     for head in ("mean ± 95 %", "difference ± 95 %", "p (Holm)"):
@@ -241,7 +233,7 @@ def method(comparisons: Sequence[Comparison]) -> str:
 
 
 def _facet(comparison: Comparison) -> str:
-    names = short(list(comparison.facet))
+    names = quantities.endings(list(comparison.facet))
     return ", ".join(f"{names[key]}={value}" for key, value in comparison.facet.items())
 
 
@@ -251,7 +243,7 @@ def means_table(sessions: pl.DataFrame, axes: Sequence[str], metrics: Sequence[s
     rows = sessions.filter(pl.col("error").is_null())
     if not metrics or not rows.height:
         return None
-    names = short(list(axes))
+    names = quantities.endings(list(axes))
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for axis in axes:
         table.add_column(names[axis], overflow="fold")

@@ -10,6 +10,7 @@ import polars as pl
 
 from anabranch.errors import InputError
 from anabranch.experiments.contrast_spec import Contrast, Unfinished
+from anabranch.wording import quantities
 from anabranch.wording.summary import plural
 
 _CUT_OFF = "cut_off"
@@ -63,10 +64,12 @@ def _to_the_end(
         return rows, (f"{text} and {_count(number)} until then",)
     if contrast.metric in _KNOWN:
         value = pl.when(cut).then(_KNOWN[contrast.metric]).otherwise(contrast.metric)
-        what = f"; what they did not play counts in {contrast.metric}"
+        what = f"; what they did not play counts in the {quantities.of_metric(contrast.metric).name}"
         return rows.with_columns(value.cast(pl.Float64).alias(contrast.metric)), (f"{text}{what}",)
     if rows.filter(~cut).height:
-        return _worst(rows, contrast, cut), (f"{text} and {_count(number)} as the worst session in {contrast.metric}",)
+        return _worst(rows, contrast, cut), (
+            f"{text} and {_count(number)} as the worst session in {quantities.of_metric(contrast.metric).name}",
+        )
     # The run is too short for every video: then all are measured over the same time, but for those that never started.
     never = cut & (pl.col("played_s") == 0)
     return _worst(rows, contrast, never), (f"{text} and {_count(number)} until then: no video came to its end",)

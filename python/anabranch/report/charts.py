@@ -16,7 +16,8 @@ from anabranch.experiments.contrast import Comparison, Entry, Verdict
 from anabranch.experiments.plan import Figure
 from anabranch.experiments.statistics import Array
 from anabranch.report.document import IntervalChart, Item, Line, LineChart, MapChart, Tile, Tone
-from anabranch.wording import numerals
+from anabranch.wording import numerals, quantities
+from anabranch.wording.quantities import Quantity
 
 TONES: Mapping[Verdict, Tone] = {
     Verdict.REFERENCE: "plain",
@@ -38,45 +39,30 @@ _DASHES = 3
 # A screen is not wider; a line of more points only makes the page larger.
 _MOST_STEPS = 400
 _BEFORE = 1e-4
-_UNITS = (("_bps", "Mb/s", 1e-6), ("_s", "s", 1.0), ("_packets", "packets", 1.0), ("_bytes", "bytes", 1.0))
-# The linear model rates a media segment by its bitrate in kb/s.
-_OF_QOE = ("qoe_linear", "qoe_linear_per_segment")
-
-
-def unit_of(metric: str) -> tuple[str, float]:
-    """The unit in which a column is shown, and the factor to it: names end in their unit, but for those of QoE."""
-    if metric in _OF_QOE:
-        return "kb/s", 1.0
-    stem = metric.split(".")[0] if metric.split(".")[-1] in ("mean", "p95", "max") else metric
-    return next(((unit, scale) for ending, unit, scale in _UNITS if stem.endswith(ending)), ("", 1.0))
-
-
-def labelled(metric: str) -> str:
-    """A column with its unit, for an axis."""
-    unit, _ = unit_of(metric)
-    return f"{metric} ({unit})" if unit else metric
 
 
 def facet(labels: Mapping[str, Any]) -> str:
     """The values of the axes that a chart does not vary."""
-    names = summary.short(list(labels))
+    names = quantities.of_keys(list(labels))
     return ", ".join(f"{names[key]} = {value}" for key, value in labels.items())
 
 
 def differences(comparison: Comparison, name: str) -> IntervalChart:
     """The paired differences of a comparison from its reference, with intervals and verdicts."""
     contrast, reference = comparison.contrast, comparison.reference
-    unit, scale = unit_of(contrast.metric)
+    quantity = quantities.of_metric(contrast.metric)
     better = "right" if contrast.higher_is_better else "left"
-    of = f" ({unit})" if unit else ""
+    scale, of = quantity.scale, f" ({quantity.unit})" if quantity.unit else ""
     return IntervalChart(
-        title=f"Difference of {contrast.metric} from {summary.named(reference.labels)}",
-        x_label=f"paired difference of {contrast.metric}{of}; better is {better}",
+        title=f"Difference of {quantity.name} from {summary.named(reference.labels)}",
+        x_label=f"paired difference of {quantity.labelled} from {summary.named(reference.labels)}; better is {better}",
         short_label=f"difference{of}; better is {better}",
         items=[_item(entry, scale) for entry in comparison.entries],
         margin=None if contrast.margin is None else contrast.margin.of(reference.mean.estimate) * scale,
         note=facet(comparison.facet),
         name=name,
+        where=comparison.facet,
+        headed=True,
     )
 
 
@@ -84,7 +70,7 @@ def _item(entry: Entry, scale: float) -> Item:
     label = summary.named(entry.labels)
     if entry.difference is None:
         mean = numerals.plus_minus(entry.mean.estimate * scale, entry.mean.half_width * scale)
-        return Item(label, 0.0, 0.0, 0.0, "reference", "plain", f"mean {mean}")
+        return Item(label, 0.0, 0.0, 0.0, "reference", "plain", f"mean {mean}", entry.labels)
     found = entry.difference.mean
     ends = (found.low, found.high) if math.isfinite(found.half_width) else (found.estimate, found.estimate)
     difference = numerals.plus_minus(found.estimate * scale, found.half_width * scale)
@@ -96,6 +82,7 @@ def _item(entry: Entry, scale: float) -> Item:
         verdict=summary.verdict(entry),
         tone=TONES[entry.verdict],
         note=f"difference {difference}, p {summary.p_value(entry.p_value)}",
+        labels=entry.labels,
     )
 
 
@@ -130,7 +117,7 @@ def maps(figure: Figure, comparisons: Sequence[Comparison], name: str) -> Iterat
     """
     assert figure.x is not None
     assert figure.rows is not None
-    axes = (figure.x, figure.rows)
+    axes, quantity = (figure.x, figure.rows), quantities.of_metric(figure.y)
     own = [c for c in comparisons if c.contrast.metric == figure.y and set(axes) <= set(c.facet)]
     widest = max((_size(entry) for comparison in own for entry in comparison.entries), default=0.0)
     panels: dict[tuple[str, str], dict[tuple[str, str], Tile]] = {}
@@ -139,14 +126,14 @@ def maps(figure: Figure, comparisons: Sequence[Comparison], name: str) -> Iterat
         place = (str(comparison.facet[figure.rows]), str(comparison.facet[figure.x]))
         for entry in comparison.entries:
             if entry.difference is not None:
-                tile = _tile(entry, unit_of(figure.y), widest)
+                tile = _tile(entry, quantity, widest)
                 panels.setdefault((summary.named(entry.labels), where), {})[place] = tile
-    names = summary.short(list(axes))
+    names = quantities.of_keys(list(axes))
     # The compared by name, and the values of other axes in the order of the plan.
     for number, ((compared, where), tiles) in enumerate(sorted(panels.items(), key=lambda panel: panel[0][0]), start=1):
         rows, columns = (list(dict.fromkeys(place[axis] for place in tiles)) for axis in (0, 1))
         yield MapChart(
-            title=f"{compared}: difference of {labelled(figure.y)} from {summary.named(own[0].reference.labels)}",
+            title=f"{compared}: difference of {quantity.labelled} from {summary.named(own[0].reference.labels)}",
             x_label=names[figure.x],
             y_label=names[figure.rows],
             columns=columns,
@@ -161,10 +148,10 @@ def _size(entry: Entry) -> float:
     return abs(entry.difference.mean.estimate) if entry.difference is not None else 0.0
 
 
-def _tile(entry: Entry, unit: tuple[str, float], widest: float) -> Tile:
+def _tile(entry: Entry, quantity: Quantity, widest: float) -> Tile:
     """What is certain is coloured, the stronger the larger it is."""
     assert entry.difference is not None
-    mean, scale = entry.difference.mean, unit[1]
+    mean, scale = entry.difference.mean, quantity.scale
     text = numerals.column([mean.estimate * scale], most=2)[0]
     if not text.strip("0."):
         text = "0"
@@ -172,7 +159,7 @@ def _tile(entry: Entry, unit: tuple[str, float], widest: float) -> Tile:
     strength = math.sqrt(_size(entry) / widest) if certain and widest else 0.0
     sign = "+" if mean.estimate > 0 and text != "0" else ""
     interval = numerals.plus_minus(mean.estimate * scale, mean.half_width * scale)
-    note = f"{interval} {unit[0]}, {summary.verdict(entry)}, p {summary.p_value(entry.p_value)}"
+    note = f"{interval} {quantity.unit}, {summary.verdict(entry)}, p {summary.p_value(entry.p_value)}"
     return Tile(f"{sign}{text}", TONES[entry.verdict], strength, note)
 
 
@@ -180,39 +167,87 @@ def _panel(figure: Figure, rows: pl.DataFrame, where: Mapping[str, Any], name: s
     groups = rows.partition_by(list(figure.by), maintain_order=True, as_dict=True) if figure.by else {(): rows}
     shown = dict(itertools.islice(groups.items(), MOST_LINES))
     places = _places(list(shown))
+    quantity = quantities.of_metric(figure.y)
     categories = [] if figure.x is None else _categories(rows, figure.x)
     lines = []
     for labels, part in shown.items():
-        text = " + ".join(map(str, labels)) or figure.y
-        drawn = _distribution(part, figure.y) if figure.x is None else _means(part, figure, categories)
-        lines.append(Line(text, **drawn, colour=places[labels][0], dash=places[labels][1]))
+        text = " + ".join(map(str, labels)) or quantity.name
+        drawn = _distribution(part, quantity) if figure.x is None else _means(part, figure, categories)
+        own = dict(zip(figure.by, labels, strict=True)) if labels else {}
+        lines.append(Line(text, **drawn, colour=places[labels][0], dash=places[labels][1], labels=own))
     more = len(groups) - len(shown)
-    note = "; ".join(filter(None, (facet(where), f"{more} conditions more are not drawn" if more else "")))
+    notes = [facet(where), f"{more} conditions more are not drawn" if more else ""]
     if figure.x is None:
-        title, view = f"Distribution of {figure.y}", _view(rows[figure.y].to_numpy(), unit_of(figure.y)[1])
-        note = "; ".join(filter(None, (note, _OF_VIEW if view else "")))
+        values = rows[figure.y].to_numpy() * quantity.scale
+        logarithmic = _is_logarithmic(values)
+        view = None if logarithmic else _view(values)
+        outside = 0.0 if view is None else float(np.mean((values < view[0]) | (values > view[1])))
+        notes.append(_of_view(outside, rows.height) if view else "")
         return LineChart(
-            title, labelled(figure.y), "share of sessions", lines, stepped=True, view=view, note=note, name=name
+            f"Distribution of {quantity.name}",
+            quantity.labelled,
+            "share of sessions",
+            lines,
+            stepped=True,
+            logarithmic=logarithmic,
+            view=view,
+            outside=outside,
+            note="; ".join(filter(None, notes)),
+            name=name,
+            axis=figure.y,
+            where=where,
         )
-    title = f"{figure.y} by {summary.short([figure.x, *figure.by])[figure.x]}, mean with 95 % interval"
-    return LineChart(title, figure.x, labelled(figure.y), lines, categories=categories, note=note, name=name)
+    names = quantities.of_keys([figure.x, *figure.by])
+    title = f"{capitalized(quantity.name)} by {names[figure.x]}, mean with 95 % interval"
+    return LineChart(
+        title,
+        names[figure.x],
+        quantity.labelled,
+        lines,
+        categories=categories,
+        note="; ".join(filter(None, notes)),
+        name=name,
+        axis=figure.x,
+        where=where,
+    )
 
 
-# What is shown at first of a distribution whose tails are long: the values between these quantiles.
+def capitalized(text: str) -> str:
+    """The text as the beginning of a title."""
+    return f"{text[0].upper()}{text[1:]}"
+
+
+# The middle of a distribution whose tails are long lies between these quantiles.
 _TAIL = 0.02
-_OF_VIEW = f"shown at first: the middle {1 - 2 * _TAIL:.0%} of all sessions; ⤢ shows the others".replace("%", " %")
 # Tails that take no more than this share of the axis are shown.
 _LONG_TAILS = 0.5
+# Where the middle spans more than a decade and a half, a linear axis shows only its upper end.
+_DECADES = 1.5
 
 
-def _view(values: Array, scale: float) -> tuple[float, float] | None:
+def _middle(values: Array) -> tuple[float, float]:
+    low, high = np.quantile(values, (_TAIL, 1 - _TAIL))
+    return float(low), float(high)
+
+
+def _is_logarithmic(values: Array) -> bool:
+    """Whether a distribution is told better by a logarithmic axis."""
+    low, high = _middle(values)
+    return float(values.min()) > 0 and high > low * 10**_DECADES
+
+
+def _view(values: Array) -> tuple[float, float] | None:
     """The part of the axis of a distribution without its tails, if these would take most of it."""
-    low, high = (float(value) * scale for value in np.quantile(values, (_TAIL, 1 - _TAIL)))
-    whole = float(np.ptp(values)) * scale
-    if not 0 < high - low < whole * (1 - _LONG_TAILS):
+    low, high = _middle(values)
+    if not 0 < high - low < float(np.ptp(values)) * (1 - _LONG_TAILS):
         return None
     margin = (high - low) * _TAIL
     return low - margin, high + margin
+
+
+def _of_view(outside: float, sessions: int) -> str:
+    """What a chart says of the values that it does not show at first."""
+    return f"{round(outside * sessions)} of {sessions} sessions are outside of what is shown at first; ⤢ shows all"
 
 
 def _places(labels: Sequence[tuple[Any, ...]]) -> dict[tuple[Any, ...], tuple[int, int]]:
@@ -226,18 +261,24 @@ def _places(labels: Sequence[tuple[Any, ...]]) -> dict[tuple[Any, ...], tuple[in
     return {label: (i % len(style.PATHS), i // len(style.PATHS) % _DASHES) for i, label in enumerate(labels)}
 
 
-def _distribution(rows: pl.DataFrame, metric: str) -> dict[str, Any]:
+def _distribution(rows: pl.DataFrame, quantity: Quantity) -> dict[str, Any]:
     """The empirical distribution."""
-    values, shares = statistics.distribution(rows[metric].to_numpy())
+    values, shares = statistics.distribution(rows[quantity.key].to_numpy())
     if len(values) > _MOST_STEPS:
         kept = np.unique(np.linspace(0, len(values) - 1, _MOST_STEPS).round().astype(int))
         values, shares = values[kept], shares[kept]
-    scale = unit_of(metric)[1]
+    scale = quantity.scale
     # The line begins at zero, a little before the first value: one place has one value.
-    before = float(np.ptp(values)) * _BEFORE if len(values) else 0.0
-    first = [((float(values[0]) - before) * scale, 0.0)] if before else []
+    first = [((float(values[0]) - _before(values)) * scale, 0.0)] if len(values) else []
     points = [*first, *zip((values * scale).tolist(), shares.tolist(), strict=True)]
     return {"x": [x for x, _ in points], "y": [y for _, y in points]}
+
+
+def _before(values: Array) -> float:
+    """How far before the first value the line of a distribution begins, in the unit of the values."""
+    spread = float(np.ptp(values)) or abs(float(values[0])) or 1.0
+    # A logarithmic axis has no place for zero.
+    return _BEFORE * min(spread, float(values[0])) if values[0] > 0 else _BEFORE * spread
 
 
 def _categories(rows: pl.DataFrame, axis: str) -> list[str]:
@@ -250,7 +291,7 @@ def _categories(rows: pl.DataFrame, axis: str) -> list[str]:
 def _means(rows: pl.DataFrame, figure: Figure, categories: Sequence[str]) -> dict[str, Any]:
     """Means with intervals over an axis."""
     assert figure.x is not None
-    scale = unit_of(figure.y)[1]
+    scale = quantities.of_metric(figure.y).scale
     found: dict[float, statistics.Interval] = {}
     for (value,), part in rows.partition_by(figure.x, maintain_order=True, as_dict=True).items():
         at = float(categories.index(str(value))) if categories else float(value)

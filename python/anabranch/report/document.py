@@ -5,8 +5,8 @@ A report is a list of sections, a section a list of blocks. Pages and the figure
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -61,14 +61,16 @@ class Column:
     """A column of a table.
 
     Attributes:
-        name: Its head.
+        name: Its head, in words.
         unit: Its unit; empty for none, and for text.
         number: Whether it is aligned as numbers are.
+        key: What files and commands call it, such as a key of ``metrics.json``; empty where that is the name.
     """
 
     name: str
     unit: str = ""
     number: bool = False
+    key: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a chart.
+    """A line of a chart, or its points where the axis has categories.
 
     Attributes:
         name: In the legend.
@@ -128,6 +130,7 @@ class Line:
         high: The upper ends.
         colour: Its place in the palette.
         dash: Its place in the list of dashes; 0 is solid.
+        labels: The condition that it shows: keys of `Sessions.labels` with values.
     """
 
     name: str
@@ -137,6 +140,7 @@ class Line:
     high: Sequence[float | None] = ()
     colour: int = 0
     dash: int = 0
+    labels: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -149,10 +153,14 @@ class LineChart:
         y_label: With its unit.
         lines: The lines.
         stepped: Whether values hold until the next one, as those of a distribution do.
-        categories: Texts for x = 0, 1, ...; empty where x is a number.
+        categories: Texts for x = 0, 1, ...; empty where x is a number. Points of categories are not joined.
+        logarithmic: Whether the x axis is; all of x is above zero then.
         view: The part of the x axis that is shown at first; all of it where absent.
+        outside: The share of the values that is outside of the view.
         note: What should be known of it.
         name: What its exported file is called.
+        axis: The key of the x axis: a label of `Sessions`, or of a distribution its metric.
+        where: What all lines have in common: keys of `Sessions.labels` with values.
     """
 
     title: str
@@ -161,9 +169,13 @@ class LineChart:
     lines: Sequence[Line]
     stepped: bool = False
     categories: Sequence[str] = ()
+    logarithmic: bool = False
     view: tuple[float, float] | None = None
+    outside: float = 0.0
     note: str = ""
     name: str = ""
+    axis: str = ""
+    where: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -178,6 +190,7 @@ class Item:
         verdict: In a word.
         tone: Its colour.
         note: What is shown with its value.
+        labels: The condition that it shows: keys of `Sessions.labels` with values.
     """
 
     label: str
@@ -187,6 +200,7 @@ class Item:
     verdict: str = ""
     tone: Tone = "plain"
     note: str = ""
+    labels: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -201,6 +215,8 @@ class IntervalChart:
         margin: Half the width of the shaded band of no practical meaning around zero; ``None`` without.
         note: What should be known of it.
         name: What its exported file is called.
+        where: What all rows have in common: keys of `Sessions.labels` with values.
+        headed: Whether the heading of its section says already what the title does, which the page then leaves out.
     """
 
     title: str
@@ -210,6 +226,8 @@ class IntervalChart:
     margin: float | None = None
     note: str = ""
     name: str = ""
+    where: Mapping[str, Value] = field(default_factory=dict)
+    headed: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,13 @@ from typing import Any
 from anabranch import _core
 from anabranch.errors import InputError
 from anabranch.experiments import store
-from anabranch.report import charts
 from anabranch.report.document import Block, Column, Finding, Findings, Grid, Report, Section, Sessions, Text
-from anabranch.report.stored import DEFAULT_METRICS
+from anabranch.report.stored import DEFAULT_METRICS, of_metric
 from anabranch.report.timelines import Timeline, of_session
 from anabranch.results import columns
 from anabranch.runs import comparison, naming, runfolder
 from anabranch.runs.runfolder import StoredRun
-from anabranch.wording import ending, summary
+from anabranch.wording import ending, quantities, summary
 from anabranch.wording.summary import plural
 
 MOST_TIMELINES = 60
@@ -166,10 +165,9 @@ def _sessions(runs: Sequence[StoredRun], names: Sequence[str], places: Sequence[
         labels.append((Column("session"), [row["session_name"] for _, _, row in rows]))
     numbers = []
     for metric in DEFAULT_METRICS:
-        unit, scale = charts.unit_of(metric)
-        values = [_number(row.get(metric), scale) for _, _, row in rows]
+        values = [_number(row.get(metric), quantities.of_metric(metric).scale) for _, _, row in rows]
         if any(value is not None for value in values):
-            numbers.append((Column(metric, unit, number=True), values))
+            numbers.append((of_metric(metric), values))
     timelines = [places[i][n] for i, n, _ in rows]
     there = sum(place is not None for place in timelines)
     note = "" if there == len(rows) else f"{there} of {len(rows)} sessions open their timeline."

@@ -19,6 +19,7 @@ from typing import Any
 
 from anabranch.report.document import (
     Block,
+    Chart,
     Code,
     Column,
     Finding,
@@ -41,7 +42,7 @@ from anabranch.system import outputs
 _STYLES = ("uPlot.min.css", "page.css")
 # Where page.css needs the dark colours: where the system asks for them, and where the reader does.
 _DARK = "/* dark.css */"
-_PROGRAMS = ("uPlot.iife.min.js", "charts.js", "timeline.js", "sessions.js", "page.js")
+_PROGRAMS = ("uPlot.iife.min.js", "brush.js", "charts.js", "export.js", "timeline.js", "sessions.js", "page.js")
 # Decimals of numbers on a screen.
 _SIGNIFICANT = 6
 _LARGEST = 2**53
@@ -182,17 +183,18 @@ class _Page:
             case Code():
                 return f"<details><summary>{escape(block.title)}</summary><pre>{escape(block.text)}</pre></details>"
             case MapChart():
-                return _map(block)
+                self.charts.append(_tiles(block))
+                return _map(block, len(self.charts) - 1)
             case LineChart() | IntervalChart():
                 return self._chart(block)
 
     def _chart(self, chart: LineChart | IntervalChart) -> str:
         self.charts.append(_intervals(chart) if isinstance(chart, IntervalChart) else _lines(chart))
-        note = f'<span class="note">{escape(chart.note)}</span>' if chart.note else ""
         kind = "intervals" if isinstance(chart, IntervalChart) else "lines"
+        kind += "" if _titled(chart) else " headed"
         return (
             f'<figure class="chart {kind}" data-chart="{len(self.charts) - 1}">'
-            f"<figcaption><span>{escape(chart.title)}</span>{note}</figcaption>"
+            f"<figcaption>{_titled(chart)}</figcaption>"
             f'<div class="plot"></div></figure>'
         )
 
@@ -206,6 +208,14 @@ class _Page:
             f'<section id="sessions"><h2>Sessions</h2>{note}'
             '<div id="table"><p class="quiet">The table needs JavaScript.</p></div></section>'
         )
+
+
+def _titled(chart: Chart) -> str:
+    """Title and note of a chart, or nothing where the heading above has them."""
+    if isinstance(chart, IntervalChart) and chart.headed:
+        return ""
+    note = f'<span class="note">{escape(chart.note)}</span>' if chart.note else ""
+    return f"<span>{escape(chart.title)}</span>{note}"
 
 
 def _together(charts: Sequence[str]) -> Iterator[str]:
@@ -229,7 +239,8 @@ def _finding(finding: Finding) -> str:
 
 def _grid(grid: Grid) -> str:
     heads = "".join(
-        f'<th scope="col"{_number(column)}>{_breakable(column.name)}{_unit(column)}</th>' for column in grid.columns
+        f'<th scope="col"{_number(column)}{_key(column)}>{escape(column.name)}{_unit(column)}</th>'
+        for column in grid.columns
     )
     body = "".join("<tr>" + "".join(map(_entry, row, grid.columns)) + "</tr>" for row in grid.rows)
     # Above the table and not in it: a narrow table would make a long caption a narrow column.
@@ -254,9 +265,9 @@ def _minus(text: str) -> str:
     return re.sub(r"(?<![\w.-])-(?=\d)", "\N{MINUS SIGN}", text)
 
 
-def _breakable(name: str) -> str:
-    """A name of a column, which may be long, with places where a line may end."""
-    return escape(name).replace("_", "_<wbr>").replace(".", ".<wbr>")
+def _key(column: Column) -> str:
+    """What files and commands call the column, as a tooltip."""
+    return f' title="{escape(column.key, quote=True)}"' if column.key else ""
 
 
 def _number(column: Column) -> str:
@@ -279,16 +290,15 @@ def _provenance(entries: Sequence[tuple[str, str]]) -> str:
 _LEVELS = 4
 
 
-def _map(chart: MapChart) -> str:
+def _map(chart: MapChart, number: int) -> str:
     """A map as a table: it needs no JavaScript, and its numbers can be read and copied."""
     heads = "".join(f'<th scope="col">{escape(column)}</th>' for column in chart.columns)
     body = "".join(
         f'<tr><th scope="row">{escape(row)}</th>{"".join(map(_tile, tiles))}</tr>'
         for row, tiles in zip(chart.rows, chart.tiles, strict=True)
     )
-    note = f'<span class="note">{escape(chart.note)}</span>' if chart.note else ""
     return (
-        f'<figure class="chart map"><figcaption><span>{escape(chart.title)}</span>{note}</figcaption>'
+        f'<figure class="chart map" data-chart="{number}"><figcaption>{_titled(chart)}</figcaption>'
         f'<div class="wide"><table><thead><tr><th scope="col">{escape(chart.y_label)} \\ {escape(chart.x_label)}</th>'
         f"{heads}</tr></thead><tbody>{body}</tbody></table></div></figure>"
     )
@@ -303,10 +313,34 @@ def _tile(tile: Tile) -> str:
 _SIGNS = {"good": " ▲", "bad": " ▼", "same": " =", "open": " ?", "plain": ""}
 
 
+def _tiles(chart: MapChart) -> dict[str, Any]:
+    """A map as its exported files need it."""
+    return {
+        "kind": "map",
+        "name": chart.name,
+        "title": chart.title,
+        "note": chart.note,
+        "x": chart.x_label,
+        "y": chart.y_label,
+        "columns": list(chart.columns),
+        "rows": list(chart.rows),
+        "tiles": [
+            [
+                {"text": t.text, "sign": _SIGNS[t.tone], "tone": t.tone, "strength": t.strength, "note": t.note}
+                for t in row
+            ]
+            for row in chart.tiles
+        ],
+    }
+
+
 def _intervals(chart: IntervalChart) -> dict[str, Any]:
     return {
         "kind": "intervals",
+        "name": chart.name,
         "title": chart.title,
+        "note": chart.note,
+        "where": dict(chart.where),
         "x": chart.x_label,
         "short": chart.short_label,
         "margin": _short(chart.margin),
@@ -319,6 +353,7 @@ def _intervals(chart: IntervalChart) -> dict[str, Any]:
                 "verdict": item.verdict,
                 "tone": item.tone,
                 "note": item.note,
+                "labels": dict(item.labels),
             }
             for item in chart.items
         ],
@@ -328,11 +363,16 @@ def _intervals(chart: IntervalChart) -> dict[str, Any]:
 def _lines(chart: LineChart) -> dict[str, Any]:
     return {
         "kind": "lines",
+        "name": chart.name,
         "title": chart.title,
+        "note": chart.note,
+        "axis": chart.axis,
+        "where": dict(chart.where),
         "x": chart.x_label,
         "y": chart.y_label,
         "stepped": chart.stepped,
         "categories": list(chart.categories),
+        "logarithmic": chart.logarithmic,
         "view": None if chart.view is None else [_short(value) for value in chart.view],
         "lines": [_line(line) for line in chart.lines],
     }
@@ -345,6 +385,7 @@ def _line(line: Line) -> dict[str, Any]:
         "y": [_short(value) for value in line.y],
         "colour": line.colour,
         "dash": line.dash,
+        "labels": dict(line.labels),
     }
     if line.low:
         found |= {"low": [_short(value) for value in line.low], "high": [_short(value) for value in line.high]}
@@ -358,7 +399,7 @@ def _table(sessions: Sessions) -> dict[str, Any]:
     return {
         "labels": [_label(column, values) for column, values in sessions.labels],
         "numbers": [
-            {"name": c.name, "unit": c.unit, "values": [_short(value) for value in values]}
+            {"key": c.key or c.name, "name": c.name, "unit": c.unit, "values": [_short(value) for value in values]}
             for c, values in sessions.numbers
         ],
         "parts": list(parts),
@@ -374,6 +415,7 @@ def _label(column: Column, values: Sequence[Value]) -> dict[str, Any]:
     words = dict.fromkeys(values)
     places = {word: position for position, word in enumerate(words)}
     return {
+        "key": column.key or column.name,
         "name": column.name,
         "number": column.number,
         # Seeds may have more digits than a number of JavaScript.

@@ -30,6 +30,8 @@ _SIZES: dict[str, Any] = {
     "lines.linewidth": 1.0,
 }
 _DASHES: tuple[Any, ...] = ("-", (0, (4.5, 1.5)), (0, (1.4, 1.1)))
+# Dots of one colour differ by shape, as lines do by dashes.
+_MARKERS = ("o", "s", "^")
 _TONES: Mapping[Tone, tuple[str, str]] = {
     "good": ("#00734f", "^"),
     "bad": ("#b04a00", "v"),
@@ -121,15 +123,20 @@ def _lines(chart: LineChart) -> Figure:
     figure = Figure(figsize=(_WIDTH_IN, _HEIGHT_IN + legend_rows * 0.11), layout="constrained")
     axes = figure.add_subplot()
     for number, line in enumerate(chart.lines):
+        # Beside each other where they have the same places.
         shift = (number - (len(chart.lines) - 1) / 2) * min(_DODGE, 0.5 / len(chart.lines)) if chart.categories else 0.0
-        _line(axes, line, [x + shift for x in line.x], chart.stepped)
+        _line(axes, line, [x + shift for x in line.x], chart)
     if chart.categories:
         axes.set_xticks(range(len(chart.categories)), list(chart.categories))
         axes.set_xlim(-0.5, len(chart.categories) - 0.5)
     if chart.stepped:
         axes.set_ylim(0.0, 1.02)
+    if chart.logarithmic:
+        axes.set_xscale("log")
     if chart.view is not None:
         axes.set_xlim(*chart.view)
+        outside = f"{chart.outside:.1%} of the sessions are outside".replace("%", "\N{NO-BREAK SPACE}%")
+        axes.text(0.99, 0.03, outside, transform=axes.transAxes, ha="right", fontsize=5.5, color=style.MUTED)
     axes.set_xlabel(chart.x_label)
     axes.set_ylabel(chart.y_label)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
@@ -139,13 +146,18 @@ def _lines(chart: LineChart) -> Figure:
     return figure
 
 
-def _line(axes: Axes, line: Line, xs: Sequence[float], stepped: bool) -> None:
+def _line(axes: Axes, line: Line, xs: Sequence[float], chart: LineChart) -> None:
     look = {"color": style.PATHS[line.colour % len(style.PATHS)].colour, "linestyle": _DASHES[line.dash % len(_DASHES)]}
     values = [float("nan") if y is None else y for y in line.y]
-    if stepped:
+    if chart.stepped:
         axes.plot(xs, values, drawstyle="steps-post", label=line.name, **look)
         return
-    axes.plot(xs, values, marker="o", markersize=2.4, label=line.name, **look)
+    if chart.categories:
+        # Between categories there is nothing that a line could show.
+        look["linestyle"], marker = "none", _MARKERS[line.dash % len(_MARKERS)]
+        axes.plot(xs, values, marker=marker, markersize=3.2, label=line.name, **look)
+    else:
+        axes.plot(xs, values, marker="o", markersize=2.4, label=line.name, **look)
     for x, low, high in zip(xs, line.low, line.high, strict=False):
         if low is not None and high is not None:
             axes.plot([x, x], [low, high], color=look["color"], linewidth=0.8)

@@ -6,7 +6,7 @@ import math
 import shlex
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from anabranch.report.document import (
 from anabranch.report.timelines import Timeline, of_session
 from anabranch.results import columns, metrics, recording
 from anabranch.system import provenance, regular
-from anabranch.wording import numerals
+from anabranch.wording import numerals, quantities
 from anabranch.wording.summary import plural
 
 DEFAULT_METRICS = (
@@ -211,7 +211,8 @@ def _comparison(comparison: Comparison, number: int) -> Section:
         Finding(_word(comparison, verdict), sentence, charts.TONES[verdict], _detail(comparison, verdict))
         for verdict, sentence in summary.said(comparison)
     ]
-    title = charts.facet(comparison.facet) or comparison.contrast.metric
+    quantity, where = quantities.of_metric(comparison.contrast.metric), charts.facet(comparison.facet)
+    title = charts.capitalized(f"{quantity.name}{f' at {where}' if where else ''}")
     name = f"comparison-{number}"
     blocks: list[Block] = [Findings(found), charts.differences(comparison, name), _entries(comparison, name)]
     if comparison.effects:
@@ -221,9 +222,10 @@ def _comparison(comparison: Comparison, number: int) -> Section:
 
 def _effects(comparison: Comparison, name: str) -> Grid:
     """The main effects of two factors, and their interaction."""
-    unit, scale = charts.unit_of(comparison.contrast.metric)
+    quantity = quantities.of_metric(comparison.contrast.metric)
+    scale = quantity.scale
     heads = [Column("factor"), Column("value")]
-    heads += [Column(head, unit, number=True) for head in ("mean ± 95 %", "difference ± 95 %")]
+    heads += [Column(head, quantity.unit, number=True) for head in ("mean ± 95 %", "difference ± 95 %")]
     heads.append(Column("p (Holm)", number=True))
     rows: list[list[str | Mark]] = []
     for effect in comparison.effects:
@@ -236,12 +238,13 @@ def _effects(comparison: Comparison, name: str) -> Grid:
                 for each in (level.mean, level.difference)
             )
             rows.append([factors, str(level.label), mean, difference, p])
-    return Grid(heads, rows, caption=f"{_EFFECTS}; {comparison.contrast.metric}", name=name)
+    return Grid(heads, rows, caption=_EFFECTS, name=name)
 
 
 def _detail(comparison: Comparison, verdict: Verdict) -> str:
     """The differences of those that have a verdict, with their intervals."""
-    unit, scale = charts.unit_of(comparison.contrast.metric)
+    quantity = quantities.of_metric(comparison.contrast.metric)
+    unit, scale = quantity.unit, quantity.scale
     if verdict is Verdict.IDENTICAL:
         return ""
     own = [e for e in comparison.entries if e.verdict is verdict and e.difference is not None]
@@ -285,11 +288,11 @@ def _mark(entry: Entry, text: str) -> Mark:
 def _entries(comparison: Comparison, name: str) -> Grid:
     """The compared with means, differences and tests."""
     contrast = comparison.contrast
-    unit, scale = charts.unit_of(contrast.metric)
-    names = summary.short(list(contrast.between))
+    quantity = quantities.of_metric(contrast.metric)
+    scale = quantity.scale
     heads = [
-        *(Column(names[axis]) for axis in contrast.between),
-        *(Column(head, unit, number=True) for head in ("mean ± 95 %", "median", "difference ± 95 %")),
+        *_axes(contrast.between),
+        *(Column(head, quantity.unit, number=True) for head in ("mean ± 95 %", "median", "difference ± 95 %")),
         *(Column(head, number=True) for head in ("p (Holm)", "p (Wilcoxon)", "effect size")),
         Column("verdict"),
     ]
@@ -311,16 +314,15 @@ def _entries(comparison: Comparison, name: str) -> Grid:
             ]
         texts = [str(value) for value in entry.labels.values()]
         rows.append([*texts, mean, median, *tests, _mark(entry, summary.verdict(entry))])
-    return Grid(heads, rows, caption=f"{contrast.metric}, {summary.sampled(comparison)}", name=name)
+    return Grid(heads, rows, caption=charts.capitalized(summary.sampled(comparison)), name=name)
 
 
 def _overview(each: Contrast, found: Sequence[Comparison], name: str) -> Grid:
     """A row per combination of the axes that are not compared: where which condition differs."""
-    unit, scale = charts.unit_of(each.metric)
-    facets = list(found[0].facet)
-    names = summary.short(facets)
+    quantity = quantities.of_metric(each.metric)
+    scale = quantity.scale
     compared = list(dict.fromkeys(summary.named(entry.labels) for one in found for entry in one.entries))
-    heads = [*(Column(names[axis]) for axis in facets), *(Column(label, unit, number=True) for label in compared)]
+    heads = [*_axes(list(found[0].facet)), *(Column(label, quantity.unit, number=True) for label in compared)]
     rows: list[list[str | Mark]] = []
     for one in found:
         texts: dict[str, str | Mark] = {}
@@ -334,7 +336,7 @@ def _overview(each: Contrast, found: Sequence[Comparison], name: str) -> Grid:
         rows.append([*map(str, one.facet.values()), *(texts.get(label, numerals.ABSENT) for label in compared)])
     better = "higher" if each.higher_is_better else "lower"
     caption = (
-        f"Difference of {each.metric} from the reference, whose mean is shown ({better} is better). "
+        f"Difference of {quantity.name} from the reference, whose mean is shown ({better} is better). "
         "▲ certainly better, ▼ certainly worse, = equivalent, ? undecided"
     )
     return Grid(heads, rows, caption=caption, name=name)
@@ -373,9 +375,7 @@ def _conditions(swept: _Swept) -> Section:
     rows = swept.sessions.filter(pl.col("error").is_null())
     if not axes or not rows.height or not wanted:
         return Section("Conditions")
-    names = summary.short(axes)
-    heads = [Column(names[axis]) for axis in axes]
-    heads += [Column(metric, charts.unit_of(metric)[0], number=True) for metric in wanted]
+    heads = [*_axes(axes), *map(of_metric, wanted)]
     groups = rows.partition_by(axes, maintain_order=True, as_dict=True)
     texts = [summary.aligned([_mean(part, metric) for part in groups.values()]) for metric in wanted]
     body = [[*map(str, labels), *own] for labels, *own in zip(groups, *texts, strict=True)]
@@ -385,7 +385,7 @@ def _conditions(swept: _Swept) -> Section:
 
 def _mean(part: pl.DataFrame, metric: str) -> tuple[float, float]:
     found = mean_of_condition(part, metric)
-    scale = charts.unit_of(metric)[1]
+    scale = quantities.of_metric(metric).scale
     return found.estimate * scale, found.half_width * scale
 
 
@@ -397,6 +397,17 @@ def _numbers(swept: _Swept) -> list[str]:
     # A column in which nothing differs says nothing, unless the plan asks for it.
     shown = [m for m in known if rows[m].dtype.is_numeric() and (m in named or rows[m].drop_nulls().n_unique() > 1)]
     return shown[: max(_MOST_NUMBERS, len(set(named)))]
+
+
+def of_metric(metric: str) -> Column:
+    """The head of a column of a metric."""
+    quantity = quantities.of_metric(metric)
+    return Column(quantity.name, quantity.unit, number=True, key=metric)
+
+
+def _axes(axes: Sequence[str]) -> list[Column]:
+    """The heads of columns of axes."""
+    return [Column(name, key=axis) for axis, name in quantities.of_keys(axes).items()]
 
 
 def _first_metric(swept: _Swept) -> str | None:
@@ -414,21 +425,27 @@ def _sessions(swept: _Swept, chosen: Sequence[int]) -> Sessions:
     rows = swept.sessions
     several = "session" in rows.columns and rows["session"].n_unique() > 1
     labels = [*swept.plan.columns, *(draw.key for draw in swept.plan.draws), "seed", *(["session"] if several else [])]
-    names = summary.short(labels)
     places = {row: position for position, row in enumerate(chosen)}
     numbers = []
     for metric in _numbers(swept):
-        unit, scale = charts.unit_of(metric)
-        values = rows[metric].cast(pl.Float64) * scale
-        numbers.append((Column(metric, unit, number=True), values.to_list()))
+        values = rows[metric].cast(pl.Float64) * quantities.of_metric(metric).scale
+        numbers.append((of_metric(metric), values.to_list()))
+    heads = [replace(head, number=rows[head.key].dtype.is_numeric()) for head in _axes(labels)]
     return Sessions(
-        labels=[(Column(names[c], number=rows[c].dtype.is_numeric()), rows[c].to_list()) for c in labels],
+        labels=[(head, rows[head.key].to_list()) for head in heads],
         numbers=numbers,
         commands=[_command(swept.runs[key], swept.origin.path.parent) for key in rows["run"]],
         timelines=[places.get(row) for row in range(rows.height)],
         errors=rows["error"].to_list(),
-        note=f"{selection.note(len(chosen), rows.height, _compared(swept), _first_metric(swept))} {_WHERE}",
+        note=f"{_selected(swept, len(chosen))} {_WHERE}",
     )
+
+
+def _selected(swept: _Swept, chosen: int) -> str:
+    """Which sessions open a timeline, in words."""
+    metric = _first_metric(swept)
+    name = None if metric is None else quantities.of_metric(metric).name
+    return selection.note(chosen, swept.sessions.height, list(quantities.of_keys(_compared(swept)).values()), name)
 
 
 def _command(run: Run, folder: Path) -> list[str]:
@@ -469,8 +486,7 @@ def _timeline(swept: _Swept, row: Mapping[str, Any]) -> Timeline:
             f"{swept.folder / swept.plan.name}.parquet: `{changed[0]}` of a row is not what its run gives; "
             f"`anabranch sweep {swept.origin.path} --store {swept.folder}` writes the table again"
         )
-    names = summary.short([*swept.plan.columns])
-    title = ", ".join(f"{names[axis]} {row[axis]}" for axis in swept.plan.columns)
+    title = charts.facet({axis: row[axis] for axis in swept.plan.columns})
     title = ", ".join(filter(None, (title, f"seed {run.seed}", f"session {session}" if session else "")))
     paths = list(tomllib.loads(scenario.resolved).get("path", {}))
     return of_session(recording.of_outcome(outcome), found, session, title=title, paths=paths)

@@ -3,13 +3,18 @@
 
 const charts = (() => {
   const DASHES = [[], [7, 3], [2, 3]];
+  // What the table of sessions does not show is so faint in a chart.
+  const PALE = 0.16;
   const ZOOM = 1.6;
+  // A pointer that moves no further has clicked, and one no further from a point means it; in pixels.
+  const CLICK = 5;
+  const NEAR = 14;
   const drawn = new Set();
 
   /** A colour of the page's styles, which differ between light and dark. */
   const ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   const pathColour = (place) => ink(`c${place % 6}`);
-  const faded = (colour, share) => `color-mix(in srgb, ${colour} ${share * 100}%, transparent)`;
+  const faded = (colour, share) => `rgba(${[1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)).join(", ")}, ${share})`;
   const font = (size) => `${size}px ${ink("sans")}`;
 
   /** A number with so many significant digits, without an exponent where people would not write one. */
@@ -32,13 +37,15 @@ const charts = (() => {
   }
 
   /** A piece of a line as it is drawn, for legends: colour and dashes. */
-  function swatch(colour, dash, filled = false) {
+  function swatch(colour, dash, filled = false, dotted = false) {
     const dashes = DASHES[dash % DASHES.length].join(" ");
     const made = element("span", { class: "swatch", "aria-hidden": "true" });
     const shape = filled
       ? `<rect x="1" y="2" width="20" height="8" fill="var(--${colour})" opacity=".35"/>`
       : `<line x1="1" y1="6" x2="21" y2="6" stroke="var(--${colour})" stroke-width="2.2" stroke-dasharray="${dashes}"/>`;
-    made.innerHTML = `<svg width="22" height="12" viewBox="0 0 22 12">${shape}</svg>`;
+    const point = [`<circle cx="11" cy="6" r="4"/>`, `<rect x="7.2" y="2.2" width="7.6" height="7.6"/>`, `<path d="M11 1l4.6 9h-9.2z"/>`][dash % DASHES.length];
+    const drawn = dotted ? `<g fill="var(--${colour})">${point}</g>` : shape;
+    made.innerHTML = `<svg width="22" height="12" viewBox="0 0 22 12">${drawn}</svg>`;
     return made;
   }
 
@@ -74,7 +81,8 @@ const charts = (() => {
    * A chart in a container: made again when colours change, as wide as its container, with zoom by mouse, keys and
    * buttons.
    *
-   * `make` gives { options, data, shown(plot), step(plot, by), extent } of the present colours.
+   * `make(chart, width)` gives { options, data, step(plot, by), extent } of the present colours; exports call it, too.
+   * `choose(plot)`, if there is one, chooses what is under the cursor.
    */
   class Chart {
     constructor(container, label, make, tools = true) {
@@ -89,7 +97,8 @@ const charts = (() => {
         on: { keydown: (event) => this.key(event) },
       });
       container.append(this.frame);
-      if (tools) container.append(this.tools());
+      this.buttons = tools ? this.tools() : null;
+      if (tools) container.append(this.buttons);
       container.append(this.readout);
       this.build();
       this.observer = new ResizeObserver(() => this.fit());
@@ -100,11 +109,17 @@ const charts = (() => {
     build() {
       const range = this.plot ? { ...this.plot.scales.x } : null;
       this.plot?.destroy();
-      const made = this.make(this);
+      const made = this.make(this, this.width());
       this.made = made;
       made.options.width = this.width();
       this.plot = new uPlot(made.options, made.data, this.frame);
       this.plot.over.addEventListener("dblclick", () => this.reset());
+      let pressed = null;
+      this.plot.over.addEventListener("mousedown", (event) => (pressed = [event.clientX, event.clientY]));
+      // The end of a drag is no choice.
+      this.plot.over.addEventListener("click", (event) => {
+        if (pressed && Math.hypot(event.clientX - pressed[0], event.clientY - pressed[1]) < CLICK) made.choose?.(this.plot);
+      });
       if (range && range.min !== null) this.zoomTo(range.min, range.max);
     }
 
@@ -164,6 +179,7 @@ const charts = (() => {
         "=": () => this.zoom(1 / ZOOM),
         "-": () => this.zoom(ZOOM),
         0: () => this.reset(),
+        Enter: () => this.made.choose?.(this.plot) ?? false,
         Escape: () => this.reset(),
       };
       if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in keys)) return;
@@ -203,7 +219,7 @@ const charts = (() => {
   /** Lines with the same places on a categorical axis stand beside each other. */
   function dodged(spec) {
     if (!spec.categories.length) return spec.lines;
-    const step = Math.min(0.5 / spec.lines.length, 0.1);
+    const step = Math.min(0.6 / spec.lines.length, 0.14);
     return spec.lines.map((line, i) => ({ ...line, x: line.x.map((x) => x + (i - (spec.lines.length - 1) / 2) * step) }));
   }
 
@@ -213,7 +229,15 @@ const charts = (() => {
     return low === high ? [low - 1, high + 1] : [low, high];
   }
 
-  function whiskers(plot, lines, hidden) {
+  /** Where a point of a line stands among the sessions. */
+  const condition = (spec, line, x) => {
+    const labels = { ...spec.where, ...line.labels };
+    if (!spec.stepped) labels[spec.axis] = spec.categories.length ? spec.categories[Math.round(x)] : x;
+    return labels;
+  };
+
+  /** Points with their intervals; those that the table of sessions does not show are pale. */
+  function dots(plot, spec, lines, hidden) {
     const { ctx } = plot;
     ctx.save();
     ctx.beginPath();
@@ -223,25 +247,72 @@ const charts = (() => {
     ctx.setLineDash([]);
     ctx.lineWidth = 1.4 * devicePixelRatio;
     lines.forEach((line, number) => {
-      if (!line.low || hidden.has(number)) return;
-      ctx.strokeStyle = pathColour(line.colour);
+      if (hidden.has(number)) return;
+      ctx.strokeStyle = ctx.fillStyle = pathColour(line.colour);
       line.x.forEach((x, i) => {
-        if (line.low[i] === null || line.high[i] === null) return;
-        const left = plot.valToPos(x, "x", true);
-        ctx.beginPath();
-        ctx.moveTo(left, plot.valToPos(line.low[i], "y", true));
-        ctx.lineTo(left, plot.valToPos(line.high[i], "y", true));
-        ctx.stroke();
+        if (line.y[i] === null) return;
+        const labels = condition(spec, line, spec.lines[number].x[i]);
+        ctx.globalAlpha = brush.stands(labels) ? 1 : PALE;
+        const [left, top] = [plot.valToPos(x, "x", true), plot.valToPos(line.y[i], "y", true)];
+        if (line.low && line.low[i] !== null && line.high[i] !== null) {
+          ctx.beginPath();
+          ctx.moveTo(left, plot.valToPos(line.low[i], "y", true));
+          ctx.lineTo(left, plot.valToPos(line.high[i], "y", true));
+          ctx.stroke();
+        }
+        dot(ctx, left, top, line.dash, brush.holds(labels));
       });
     });
     ctx.restore();
   }
 
+  /** A point; what tells lines of one colour apart by dashes does so by shape here. */
+  function dot(ctx, x, y, shape, strong) {
+    const size = (strong ? 5 : 3.4) * devicePixelRatio;
+    ctx.beginPath();
+    if (shape % DASHES.length === 1) ctx.rect(x - size * 0.9, y - size * 0.9, size * 1.8, size * 1.8);
+    else if (shape % DASHES.length === 2) {
+      ctx.moveTo(x, y - size * 1.25);
+      ctx.lineTo(x + size * 1.2, y + size * 0.9);
+      ctx.lineTo(x - size * 1.2, y + size * 0.9);
+      ctx.closePath();
+    } else ctx.arc(x, y, size, 0, 2 * Math.PI);
+    ctx.fill();
+  }
+
+  /** Below a distribution: the values of the sessions that the table shows; across it that under the pointer. */
+  function rug(plot, spec, hidden) {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    ctx.setLineDash([]);
+    const upright = (value, from) => {
+      const x = plot.valToPos(value, "x", true);
+      ctx.beginPath();
+      ctx.moveTo(x, from);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+    };
+    spec.lines.forEach((line, number) => {
+      if (hidden.has(number)) return;
+      const labels = condition(spec, line);
+      ctx.strokeStyle = pathColour(line.colour);
+      ctx.lineWidth = 1.4 * devicePixelRatio;
+      for (const value of brush.values(spec.axis, labels)) upright(value, bbox.top + bbox.height - 9 * devicePixelRatio);
+      const pointed = brush.pointedAt(spec.axis, labels);
+      ctx.lineWidth = 2 * devicePixelRatio;
+      if (pointed !== null) upright(pointed, bbox.top);
+    });
+    ctx.restore();
+  }
+
   /** What names the lines, hides them, and shows their values. */
-  function lineLegend(lines, toggled) {
+  function lineLegend(lines, dotted, toggled) {
     const values = lines.map(() => element("span", { class: "value" }));
     const items = lines.map((line, number) => {
-      const button = element("button", { type: "button", "aria-pressed": "true", title: "Show or hide" }, swatch(`c${line.colour}`, line.dash), line.name);
+      const button = element("button", { type: "button", "aria-pressed": "true", title: "Show or hide" }, swatch(`c${line.colour}`, line.dash, false, dotted), line.name);
       button.addEventListener("click", () => button.setAttribute("aria-pressed", String(toggled(number))));
       return element("li", {}, button, values[number]);
     });
@@ -272,7 +343,7 @@ const charts = (() => {
     const lows = lines.flatMap((line) => line.low ?? []).filter((y) => y !== null);
     const fitted = (_, min, max) => uPlot.rangeNum(Math.min(min, ...lows), Math.max(max, ...highs), 0.08, true);
     return {
-      x: { time: false, range: (_, min, max) => (min === null ? whole : [min, max]), min: whole[0], max: whole[1] },
+      x: { time: false, distr: spec.logarithmic ? 3 : 1, range: (_, min, max) => (min === null ? whole : [min, max]), min: whole[0], max: whole[1] },
       y: { range: spec.stepped ? [0, 1.02] : fitted },
     };
   }
@@ -286,8 +357,10 @@ const charts = (() => {
       dash: DASHES[line.dash % DASHES.length],
       spanGaps: true,
       show: shown,
-      paths: spec.stepped ? uPlot.paths.stepped({ align: 1 }) : uPlot.paths.linear(),
-      points: spec.stepped ? { show: false } : { show: true, size: 6, fill: colour, stroke: colour },
+      alpha: !spec.stepped || brush.stands(condition(spec, line)) ? 1 : PALE,
+      // Between categories there is nothing that a line could show.
+      paths: spec.categories.length ? () => null : spec.stepped ? uPlot.paths.stepped({ align: 1 }) : uPlot.paths.linear(),
+      points: { show: false },
     };
   }
 
@@ -299,28 +372,75 @@ const charts = (() => {
   function lineChart(figure, spec) {
     const lines = dodged(spec);
     const hidden = new Set();
-    const legend = lineLegend(lines, (number) => {
+    const legend = lineLegend(lines, spec.categories.length > 0, (number) => {
       if (!hidden.delete(number)) hidden.add(number);
       chart.plot.setSeries(number + 1, { show: !hidden.has(number) });
       return !hidden.has(number);
     });
     const extent = extentOf(lines);
     const pad = spec.categories.length ? 0.4 : (extent[1] - extent[0]) * 0.02;
-    const whole = [extent[0] - pad, extent[1] + pad];
+    const whole = spec.logarithmic ? [extent[0] / 1.06, extent[1] * 1.06] : [extent[0] - pad, extent[1] + pad];
+    let selecting = false;
     const make = () => ({
       extent: whole,
       step: (plot, by, way) => (way === "x" ? stepAlong(plot, by) : false),
+      choose: (plot) => choose(plot),
       data: uPlot.join(lines.map((line) => [line.x, line.y])),
       options: {
         ...common(spec.stepped ? 270 : 290),
         scales: lineScales(spec, lines, whole),
         axes: lineAxes(spec),
         series: [{}, ...lines.map((line, number) => lineSeries(spec, line, !hidden.has(number)))],
-        hooks: { draw: [(plot) => whiskers(plot, lines, hidden)], setCursor: [(plot) => showLines(plot, spec, legend)] },
+        hooks: {
+          draw: [(plot) => (spec.stepped ? rug(plot, spec, hidden) : dots(plot, spec, lines, hidden))],
+          setCursor: [(plot) => showLines(plot, spec, legend)],
+          ready: [(plot) => (plot.cursor.drag.setScale = !selecting)],
+          setSelect: [(plot) => select(plot)],
+        },
       },
     });
+
+    /** Chooses the sessions of the point under the cursor. */
+    function choose(plot) {
+      const { left, top } = plot.cursor;
+      if (spec.stepped || left < 0) return false;
+      let nearest = null;
+      let least = NEAR;
+      lines.forEach((line, number) => line.x.forEach((x, i) => {
+        if (hidden.has(number) || line.y[i] === null) return;
+        const far = Math.hypot(plot.valToPos(x, "x") - left, plot.valToPos(line.y[i], "y") - top);
+        if (far < least) [least, nearest] = [far, { number, x: spec.lines[number].x[i] }];
+      }));
+      if (!nearest) return false;
+      const line = spec.lines[nearest.number];
+      const labels = condition(spec, line, nearest.x);
+      if (brush.knows(labels)) brush.toggle(labels);
+      return true;
+    }
+
+    /** Chooses the sessions of the dragged part of a distribution. */
+    function select(plot) {
+      if (!selecting || plot.select.width < CLICK) return;
+      const [low, high] = [plot.select.left, plot.select.left + plot.select.width].map((at) => plot.posToVal(at, "x"));
+      plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+      brush.range(spec.axis, low, high, spec.where, `${written(low)} ≤ ${spec.x} ≤ ${written(high)}`);
+    }
+
     const chart = new Chart(figure.querySelector(".plot"), spec.title, make);
     chart.readout.append(legend.place, legend.list);
+    chart.spec = spec;
+    chart.follows = () => lines.forEach((line, number) => (chart.plot.series[number + 1].alpha = lineSeries(spec, line, true).alpha));
+    chart.legend = () => spec.lines.flatMap((line, number) => (hidden.has(number) ? [] : [{ name: line.name, colour: pathColour(line.colour), dash: DASHES[line.dash % DASHES.length], dot: spec.categories.length > 0 }]));
+    if (spec.stepped && brush.has(spec.axis)) {
+      const label = "Select sessions by dragging over their values";
+      const button = element("button", { type: "button", "aria-pressed": "false", "aria-label": label, title: label }, "⇔");
+      button.addEventListener("click", () => {
+        selecting = !selecting;
+        button.setAttribute("aria-pressed", String(selecting));
+        chart.plot.cursor.drag.setScale = !selecting;
+      });
+      chart.buttons.prepend(button);
+    }
     if (spec.view) chart.zoomTo(...spec.view);
     // Values of all lines at each move would be too much to listen to.
     chart.readout.setAttribute("aria-live", "off");
@@ -330,6 +450,9 @@ const charts = (() => {
   // --- Intervals ----------------------------------------------------------------------------------------------------
 
   const ROW = 24;
+  // Between the label of a row and the chart.
+  const LABEL_GAP = 14;
+  const LEAST_LETTERS = 5;
   const TONES = { good: "good", bad: "bad", same: "same", open: "open", plain: "ink" };
 
   function intervalExtent(spec) {
@@ -372,6 +495,11 @@ const charts = (() => {
       const y = plot.valToPos(spec.items.length - 1 - row, "y", true);
       const x = plot.valToPos(item.at, "x", true);
       const colour = ink(TONES[item.tone]);
+      ctx.globalAlpha = brush.stands({ ...spec.where, ...item.labels }) ? 1 : PALE;
+      if (brush.holds({ ...spec.where, ...item.labels })) {
+        ctx.fillStyle = faded(ink("accent"), 0.14);
+        ctx.fillRect(bbox.left, y - (ROW / 2) * pixel, bbox.width, ROW * pixel);
+      }
       ctx.strokeStyle = ctx.fillStyle = colour;
       ctx.lineWidth = 2 * pixel;
       if (item.low !== item.high) {
@@ -418,7 +546,7 @@ const charts = (() => {
 
   function intervalAxes(spec, room) {
     const last = spec.items.length - 1;
-    const labels = Math.min(textWidth(spec.items.map((item) => item.label)) + 14, room * 0.42);
+    const labels = Math.min(textWidth(spec.items.map((item) => item.label)) + LABEL_GAP, room * 0.42);
     return [
       axis(textWidth([spec.x]) < room - labels ? spec.x : spec.short, { values: ticks, space: 60 }),
       axis(null, {
@@ -426,7 +554,7 @@ const charts = (() => {
         font: font(12),
         stroke: ink("ink"),
         splits: () => spec.items.map((_, i) => i),
-        values: (_, splits) => splits.map((y) => clipped(spec.items[last - y]?.label ?? "", labels)),
+        values: (_, splits) => splits.map((y) => clipped(spec.items[last - y]?.label ?? "", labels - LABEL_GAP)),
         grid: { stroke: ink("grid"), width: 1, dash: [1, 4] },
       }),
     ];
@@ -436,23 +564,23 @@ const charts = (() => {
     const rows = spec.items.length;
     const extent = intervalExtent(spec);
     let hot = null;
-    const band = element("div", { class: "hot", hidden: true });
-    const make = () => ({
+    const make = (_, width) => ({
       extent,
       step: (plot, by, way) => (way === "y" ? pick(plot, hot === null ? 0 : Math.min(Math.max(hot + by, 0), rows - 1)) : undefined),
+      choose: () => choose(),
       data: intervalData(spec),
       options: {
         ...common(rows * ROW + 66),
         cursor: { ...common(0).cursor, x: false },
         scales: {
-          x: { time: false, range: (_, min, max) => (min === null ? extent : [min, max]), min: extent[0], max: extent[1] },
+          x: { time: false, distr: spec.logarithmic ? 3 : 1, range: (_, min, max) => (min === null ? extent : [min, max]), min: extent[0], max: extent[1] },
           y: { range: [-0.7, rows - 0.3] },
         },
-        axes: intervalAxes(spec, figure.clientWidth || 600),
+        axes: intervalAxes(spec, width),
         series: [{}, { paths: () => null, points: { show: false } }],
         hooks: {
           draw: [(plot) => drawIntervals(plot, spec)],
-          ready: [(plot) => plot.over.append(band)],
+          ready: [(plot) => plot.over.append((plot.band = element("div", { class: "hot", hidden: true })))],
           setCursor: [(plot) => follow(plot)],
         },
       },
@@ -469,31 +597,67 @@ const charts = (() => {
       hot = row;
       const item = spec.items[row];
       const middle = plot.valToPos(rows - 1 - row, "y");
-      band.hidden = false;
-      band.style.top = `${middle - ROW / 2}px`;
-      band.style.height = `${ROW}px`;
+      plot.band.hidden = false;
+      plot.band.style.top = `${middle - ROW / 2}px`;
+      plot.band.style.height = `${ROW}px`;
       chart.readout.textContent = `${item.label}: ${item.verdict}; ${item.note}`;
     }
 
     const chart = new Chart(figure.querySelector(".plot"), spec.title, make);
+    /** Chooses the sessions of the row under the cursor. */
+    function choose() {
+      const item = spec.items[hot];
+      const labels = { ...spec.where, ...item?.labels };
+      if (!item || !brush.knows(labels)) return false;
+      brush.toggle(labels);
+      return true;
+    }
+
+    chart.spec = spec;
     chart.readout.classList.add("one");
     chart.readout.textContent = spec.margin ? "Shaded: differences without practical meaning." : "";
     return chart;
   }
 
+  /** As much of a text as there is room for. */
   function clipped(text, width) {
-    const most = Math.max(Math.floor(width / 6.2), 6);
-    return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+    let most = text.length;
+    while (most > LEAST_LETTERS && textWidth([most < text.length ? `${text.slice(0, most)}…` : text]) > width) most--;
+    return most < text.length ? `${text.slice(0, most)}…` : text;
   }
 
   function draw(figure, spec) {
     return spec.kind === "intervals" ? intervalChart(figure, spec) : lineChart(figure, spec);
   }
 
+  // Charts that follow the table of sessions are drawn again once for each frame of the screen, if they are in sight.
+  let waiting = false;
+  brush.listen("shown", () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      for (const chart of drawn) if (chart.spec) chart.stale = true;
+      refresh();
+    });
+  });
+
+  function refresh() {
+    for (const chart of drawn) {
+      if (!chart.stale) continue;
+      const { top, bottom } = chart.frame.getBoundingClientRect();
+      if (bottom < 0 || top > innerHeight) continue;
+      chart.stale = false;
+      chart.follows?.();
+      chart.plot.redraw(false);
+    }
+  }
+  addEventListener("scroll", refresh, { passive: true });
+
   /** Draws all charts again, with the colours of now. */
   function redraw() {
     for (const chart of drawn) chart.build();
   }
 
-  return { Chart, DASHES, axis, common, draw, element, faded, font, ink, pathColour, redraw, stepAlong, swatch, ticks, valueAt, written };
+  return { Chart, DASHES, axis, common, draw, drawn, element, faded, font, ink, pathColour, redraw, stepAlong, swatch, ticks, valueAt, written };
 })();

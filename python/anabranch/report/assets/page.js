@@ -33,14 +33,28 @@
   });
   label();
 
+  function draw(figure) {
+    near.unobserve(figure);
+    if (figure.dataset.drawn) return;
+    figure.dataset.drawn = "true";
+    const spec = data.charts[+figure.dataset.chart];
+    const chart = spec.kind === "map" ? null : charts.draw(figure, spec);
+    const svg = () => (chart ? exporting.chartFile(chart, spec) : exporting.mapFile(spec));
+    const buttons = exporting.buttons(spec.name || "chart", svg, () => exporting.rowsOf(spec));
+    figure.append(buttons);
+  }
+
   // Paper is white, and what is folded on the screen belongs to a print.
   let folded = [];
   addEventListener("beforeprint", () => {
     folded = [...document.querySelectorAll("details:not([open])")];
     for (const each of folded) each.open = true;
     apply("light");
+    figures.forEach(draw);
+    exporting.prepare(charts.drawn);
   });
   addEventListener("afterprint", () => {
+    exporting.tidy();
     for (const each of folded) each.open = false;
     apply(chosen);
   });
@@ -50,20 +64,12 @@
   const near = new IntersectionObserver((entries) => {
     for (const { isIntersecting, target } of entries) {
       if (!isIntersecting) continue;
-      near.unobserve(target);
-      charts.draw(target, data.charts[+target.dataset.chart]);
+      draw(target);
     }
   }, { rootMargin: "600px" });
   const figures = document.querySelectorAll("figure[data-chart]");
-  figures.forEach((figure) => near.observe(figure));
-  addEventListener("beforeprint", () => {
-    for (const figure of figures) {
-      if (figure.querySelector(".u-wrap, .uplot")) continue;
-      near.unobserve(figure);
-      charts.draw(figure, data.charts[+figure.dataset.chart]);
-    }
-  });
-
+  // The table first: charts ask it for what they link to.
   if (data.sessions) new sessions.Table(document.getElementById("table"), data.sessions, data.timelines);
+  figures.forEach((figure) => near.observe(figure));
   root.dataset.ready = "true";
 })();

@@ -205,7 +205,8 @@ const timeline = (() => {
     place.append(element("div", { class: "panel" }, title, plot));
     const chart = new Chart(plot, panel.title, () => {
       const made = options(panel, data, extent, group.key, first, last);
-      made.hooks.setScale = [(self, key) => key === "x" && group.follow(self)];
+      // A drawing for a file moves no panel.
+      made.hooks.setScale = [(self, key) => key === "x" && self === chart?.plot && group.follow(self)];
       made.hooks.setCursor = [(self) => show(self)];
       return { extent, step: (self, by, way) => (way === "x" ? stepAlong(self, by) : false), data: [panel.x, ...panel.lines.map((one) => one.values)], options: made };
     }, false);
@@ -242,7 +243,12 @@ const timeline = (() => {
       group.busy = false;
     };
     place.append(legend(data, group));
+    const parts = () => panels.map((panel, i) => ({ chart: group.charts[i], head: `${panel.title} (${panel.unit})` }));
+    const paths = () => data.paths.map((path) => ({ name: path.name, colour: pathColour(path.colour), dash: [] }));
+    const name = stored.title.replace(/[^\w.]+/g, "-");
+    const svg = () => exporting.panelsFile(stored.title, stored.outcome, parts(), paths);
     panels.forEach((panel, i) => group.charts.push(panelChart(place, panel, data, extent, group, i === 0, i === panels.length - 1)));
+    place.append(exporting.buttons(name, svg, () => exporting.rowsOfPanels(panels)));
     if (data.marks.length) place.append(events(data));
     return () => group.charts.forEach((chart) => chart.remove());
   }
