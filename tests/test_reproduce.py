@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import json
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,9 @@ import pytest
 from anabranch.experiments import paper, reproduction
 from anabranch.experiments.paper import AS_SHIPPED
 from anabranch.experiments.reproduction import Part
+from anabranch.report import reproduced
+from anabranch.report.document import Findings, IntervalChart, Section
+from conftest import Run
 
 VERDICTS = {"reproduced", "partly", "not reproduced", "undecided", "not testable"}
 CLAIMS = {
@@ -58,6 +63,67 @@ def test_every_row_has_values_a_verdict_and_a_sentence(
     assert "## Claims: performance of DASH over Multipath TCP" in document
     assert "{{" not in document
     assert all(f"| D{n} |" in document for n in range(1, 10))
+
+
+def test_a_report_of_claims_has_their_findings_as_charts(
+    dash: tuple[subprocess.CompletedProcess[str], Path], anabranch: Run, tmp_path: Path
+) -> None:
+    done = anabranch("report", dash[1], "--out", tmp_path / "page.html", "--export", tmp_path / "figures")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "page.html").read_text("utf-8")
+    rows = json.loads(dash[0].stdout)["rows"]
+    found = reproduced.of_folder(dash[1])
+    (claims,) = (section for section in found.sections if section.title == "Claims")
+    (said,) = claims.blocks
+    assert isinstance(said, Findings)
+    assert [item.verdict for item in said.items] == [row["verdict"] for row in rows]
+    assert all(html.escape(row["claim"]) in page for row in rows)
+    charts = {chart.name: chart for chart in charts_of(found.sections)}
+    for row in rows:
+        differences = [each for each in row["findings"] if each["in_margins"] is not None]
+        if not differences:
+            continue
+        chart = charts[f"dash-{row['id']}"]
+        assert [item.estimate for item in chart.items] == [each["in_margins"]["mean"] for each in differences]
+        for item, each in zip(chart.items, differences, strict=True):
+            assert each["text"] == f"{item.label}: {item.note}"
+            expected = "open" if not each["decided"] else "good" if each["holds"] else "bad"
+            assert item.tone == expected
+            assert (item.low < -1 or item.high > 1) or each["difference"] == "no difference that matters"
+    names = {file.name for file in (tmp_path / "figures").iterdir()}
+    assert {"dash-verdicts.tex", "dash-quantities.csv", *(f"{name}-chart.svg" for name in charts)} <= names
+
+
+def charts_of(sections: Sequence[Section]) -> Iterator[IntervalChart]:
+    for section in sections:
+        yield from (block for block in section.blocks if isinstance(block, IntervalChart))
+        yield from charts_of(section.parts)
+
+
+def test_a_report_of_the_folder_of_a_paper_makes_its_runs(anabranch: Run, tmp_path: Path) -> None:
+    assert anabranch("paper", "new", "mine").returncode == 0
+    done = anabranch("report", "mine")
+    assert done.stdout == "report: mine/report.html\n", done.stderr
+    assert "C1: " in (tmp_path / "mine" / "report.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "this is no JSON"),
+        ("[]", "this is no object"),
+        ('{"schema": 1, "version": "0", "seeds": 2, "rows": []}', "`papers` is missing"),
+        ('{"schema": 9, "version": "0", "seeds": 2, "rows": [], "papers": []}', "schema 9, expected 1"),
+        ('{"schema": 1, "version": "0", "seeds": 2, "rows": [{}], "papers": []}', "was written by another version"),
+    ],
+)
+def test_what_is_no_report_of_claims_is_refused(anabranch: Run, tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "found").mkdir()
+    (tmp_path / "found" / "report.json").write_text(text)
+    done = anabranch("report", "found")
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "`anabranch reproduce PAPER --out found` writes it again" in " ".join(done.stderr.split())
 
 
 def expected_verdict(findings: list[dict[str, Any]]) -> str:

@@ -1,4 +1,4 @@
-"""`anabranch report`: one page for what a sweep or some runs found."""
+"""`anabranch report`: one page for what a sweep, some runs, or the reproduction of a paper found."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "Example: anabranch report runs/schedulers\n\n"
     "Of run folders: anabranch report runs/sticky-base-1-1 runs/sticky-base-2-1 --out sticky.html\n\n"
-    "For a paper: anabranch report runs/schedulers --export figures"
+    "For a paper: anabranch report runs/schedulers --export figures\n\n"
+    "Of the claims of a paper: anabranch reproduce mine --out found; anabranch report found"
 )
 
 _TIMELINES = 60
@@ -31,7 +32,8 @@ def report(
         list[Path],
         typer.Argument(
             metavar="STORE|DIR...",
-            help="A store of a sweep (or a table in it), or one or several run folders.",
+            help="A store of a sweep (or a table in it), one or several run folders, a folder of `reproduce --out`, or "
+            "the folder of a paper.",
             show_default=False,
         ),
     ],
@@ -40,7 +42,7 @@ def report(
         typer.Option(
             "--out",
             metavar="FILE",
-            help="The page; STORE/PLAN.html, or report.html in a run folder or beside the first of several.",
+            help="The page; STORE/PLAN.html, or report.html in the folder or beside the first of several.",
             show_default=False,
         ),
     ] = None,
@@ -57,7 +59,7 @@ def report(
         int, typer.Option("--timelines", min=0, metavar="N", help="Of a sweep, how many sessions get a timeline.")
     ] = _TIMELINES,
 ) -> None:
-    """Write one HTML page, which needs no network, of a sweep or of run folders."""
+    """Write one HTML page, which needs no network, of a sweep, of run folders or of a paper."""
     from anabranch.experiments import store
 
     stored = len(places) == 1 and (places[0].suffix == ".parquet" or store.is_store(places[0]))
@@ -68,7 +70,7 @@ def report(
     for folder in (file.parent, *([export] if export else [])):
         outputs.check_folder(folder)
     try:
-        made = _of_store(places[0], timelines) if stored else _of_folders(places)
+        made = _of_store(places[0], timelines) if stored else _of_paper(places) or _of_folders(places)
         _write(made, file, export)
     except KeyboardInterrupt:
         fail("interrupted; nothing was written", Exit.INTERRUPTED)
@@ -104,6 +106,23 @@ def _of_store(place: Path, timelines: int) -> Report:
 
     with progress_bar("making timelines") as progress:
         return stored.of_store(place, timelines=timelines, progress=progress)
+
+
+def _of_paper(places: Sequence[Path]) -> Report | None:
+    """The report of a paper, if this is what the place is."""
+    from anabranch.cli import reproduce
+    from anabranch.experiments import paper, paper_text
+    from anabranch.report import reproduced
+
+    place, *others = places
+    if others:
+        return None
+    if reproduced.is_reproduction(place):
+        return reproduced.of_folder(place)
+    if not (place / paper.FILE).is_file():
+        return None
+    found = reproduce.found_of([paper.load(str(place))], reproduce.How())
+    return reproduced.of_document(paper_text.document(found, sensitivity=False))
 
 
 def _of_folders(places: Sequence[Path]) -> Report:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,6 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from anabranch._core import __version__
 from anabranch.cli import completion
 from anabranch.cli.console import Exit, answer, echo, echo_json, err, fail, out, say_warning
 from anabranch.cli.plan import BUILD_DIGITS, JobsOption, cores, duration_s
@@ -116,46 +116,76 @@ def reproduce(
     as_json: _AsJson = False,
 ) -> None:
     """Measure the claims of papers, and test them by written criteria."""
-    from anabranch.experiments import paper_text, reproduction
+    from anabranch.experiments import paper_text
+
+    until_s = _until(until, budget, seeds)
+    alone = not (directory or pages or sensitivity or as_json)
+    chosen = _tables_of(_chosen(paper), tables, alone=alone) if tables else _chosen(paper)
+    for place in filter(None, (directory, pages)):
+        outputs.check_folder(place)
+    how = How(seeds, jobs, sensitivity, until_s, at_once if live else None, store)
+    found = found_of(chosen, how)
+    if tables:
+        _print_tables(found)
+        return
+    if as_json:
+        echo_json(paper_text.claims(found, sensitivity=sensitivity))
+    else:
+        _show(found, sensitivity)
+    if directory is not None:
+        _write(directory, paper_text.document(found, sensitivity=sensitivity), found)
+    if pages is not None:
+        _write_pages(pages, found)
+    _warn(found)
+
+
+@dataclass(frozen=True)
+class How:
+    """How claims are measured.
+
+    Attributes:
+        seeds: The seeds of every condition; what a plan says where absent.
+        jobs: The number of threads; one for each core where absent.
+        sensitivity: Whether to vary every assumption, too.
+        until_s: For how many seconds to add seeds to undecided claims.
+        live: How many runs in real time are made at once; none are made where absent.
+        store: Where runs are kept; ``runs/papers`` where absent.
+    """
+
+    seeds: int | None = None
+    jobs: int | None = None
+    sensitivity: bool = False
+    until_s: float | None = None
+    live: int | None = None
+    store: Path | None = None
+
+
+def found_of(chosen: Sequence[Paper], how: How) -> list[Reproduction]:
+    """Makes the runs of papers that are not kept, with progress on the terminal, and tests their claims."""
+    from anabranch.experiments import reproduction
     from anabranch.experiments.executor import Threads
     from anabranch.experiments.progress import Bar
     from anabranch.experiments.realtime import ByEngine
     from anabranch.experiments.store import Store
 
-    until_s = _until(until, budget, seeds)
-    alone = not (directory or pages or sensitivity or as_json)
-    chosen = _tables_of(_chosen(paper), tables, alone=alone) if tables else _chosen(paper)
-    folder = store or Path("runs") / "papers" / provenance.library_sha256()[:BUILD_DIGITS]
-    for place in filter(None, (directory, pages, folder)):
-        outputs.check_folder(place)
+    threads = Threads(how.jobs or cores())
+    folder = how.store or Path("runs") / "papers" / provenance.library_sha256()[:BUILD_DIGITS]
+    outputs.check_folder(folder)
     try:
         with Store(folder, provenance.build()) as kept, Bar(err()) as bar:
-            if live:
-                _measure(chosen, kept, ByEngine(Threads(jobs or cores()), at_once), bar)
-            found = reproduction.reproduce(
+            if how.live is not None:
+                _measure(chosen, kept, ByEngine(threads, how.live), bar)
+            return reproduction.reproduce(
                 chosen,
                 kept,
-                seeds=seeds,
-                sensitivity=sensitivity,
-                execute=Threads(jobs or cores()),
+                seeds=how.seeds,
+                sensitivity=how.sensitivity,
+                execute=threads,
                 progress=bar,
-                until_decided_s=until_s,
+                until_decided_s=how.until_s,
             )
     except KeyboardInterrupt:
         fail(f"interrupted; finished runs are kept in {folder}, and the same command continues", Exit.INTERRUPTED)
-    if tables:
-        _print_tables(found)
-        return
-    report = _report(found, sensitivity)
-    if as_json:
-        echo_json(report)
-    else:
-        _show(found, sensitivity)
-    if directory is not None:
-        _write(directory, {**report, "papers": [paper_text.paper(each) for each in found]}, found)
-    if pages is not None:
-        _write_pages(pages, found)
-    _warn(found)
 
 
 def _until(goal: str | None, budget: str, seeds: int | None) -> float | None:
@@ -168,19 +198,6 @@ def _until(goal: str | None, budget: str, seeds: int | None) -> float | None:
     if seeds is not None:
         raise InputError("--until says with how many seeds claims are tested: expected no --seeds beside it")
     return seconds
-
-
-def _report(found: Sequence[Reproduction], sensitivity: bool) -> dict[str, Any]:
-    """What ``--json`` prints. The names of keys are a contract: scripts depend on them."""
-    from anabranch.experiments import paper_text
-
-    return {
-        "schema": 1,
-        "version": __version__,
-        "seeds": max(each.seeds for each in found),
-        "sensitivity": sensitivity,
-        "rows": [row for each in found for row in paper_text.rows(each)],
-    }
 
 
 def _show(found: Sequence[Reproduction], sensitivity: bool) -> None:
@@ -303,7 +320,7 @@ def _write(directory: Path, report: Mapping[str, Any], found: Sequence[Reproduct
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "report.md").write_text(paper_text.report(head, found), encoding="utf-8")
         (directory / "report.json").write_text(json.dumps(report, indent=2, ensure_ascii=False), encoding="utf-8")
-    err().print(f"report: {directory / 'report.md'}", soft_wrap=True)
+    err().print(f"report: {directory / 'report.md'}; `anabranch report {directory}` makes a page of it", soft_wrap=True)
 
 
 def _write_pages(folder: Path, found: Sequence[Reproduction]) -> None:

@@ -63,11 +63,14 @@ class Decision:
         needs: With about how many seeds an undecided one would be decided, if the mean is as measured; infinite if
             never, and zero where it is decided.
         relation: What the difference is; ``None`` of a comparison with a threshold.
+        in_margins: The difference with its interval, where one is the largest difference that does not matter: so
+            differences of all kinds have one axis. ``None`` of a comparison with a threshold, or without a margin.
     """
 
     outcome: Outcome
     needs: float = 0.0
     relation: Relation | None = None
+    in_margins: Interval | None = None
 
     @staticmethod
     def of(
@@ -136,13 +139,15 @@ def is_lower(difference: Interval, margin: float) -> Decision:
     # Where none of it is lower by more than the margin, it is no difference that matters or a higher value.
     missed = relation in (Relation.SAME, Relation.HIGHER) or difference.low >= -margin
     distance = max(-difference.estimate, difference.estimate + margin)
-    return Decision.of(relation is Relation.LOWER, missed, difference, distance, relation)
+    decision = Decision.of(relation is Relation.LOWER, missed, difference, distance, relation)
+    return replace(decision, in_margins=_in_margins(difference, margin))
 
 
 def is_higher(difference: Interval, margin: float) -> Decision:
     """The interval of the differences lies above zero, and some of it matters."""
     mirrored = Interval(-difference.estimate, -difference.high, -difference.low, difference.count)
-    return replace(is_lower(mirrored, margin), relation=Relation.of(difference, margin))
+    found = is_lower(mirrored, margin)
+    return replace(found, relation=Relation.of(difference, margin), in_margins=_in_margins(difference, margin))
 
 
 def is_like(difference: Interval, margin: float) -> Decision:
@@ -150,7 +155,16 @@ def is_like(difference: Interval, margin: float) -> Decision:
     relation = Relation.of(difference, margin)
     missed = difference.low > margin or difference.high < -margin
     distance = abs(margin - abs(difference.estimate))
-    return Decision.of(relation is Relation.SAME, missed, difference, distance, relation)
+    decision = Decision.of(relation is Relation.SAME, missed, difference, distance, relation)
+    return replace(decision, in_margins=_in_margins(difference, margin))
+
+
+def _in_margins(difference: Interval, margin: float) -> Interval | None:
+    """The difference as a multiple of the largest one that does not matter."""
+    if margin <= 0 or not math.isfinite(difference.half_width):
+        return None
+    low, high = difference.low / margin, difference.high / margin
+    return Interval(difference.estimate / margin, low, high, difference.count)
 
 
 def above_threshold(mean: Interval, threshold: float) -> Decision:

@@ -8,13 +8,39 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from anabranch._core import __version__
 from anabranch.errors import InputError
 from anabranch.experiments.claims import Finding, Outcome, Quantity, Relation, Table, digits
 from anabranch.experiments.document import alternatives
 from anabranch.experiments.reproduction import Reproduction, Tested, Under
+from anabranch.experiments.statistics import Interval
 from anabranch.wording.summary import plural
 
+SCHEMA = 1
+"""The version of these contracts."""
+
 _NOT_VARIED = "The assumptions were not varied; `anabranch reproduce --sensitivity` does."
+
+
+def claims(found: Sequence[Reproduction], *, sensitivity: bool) -> dict[str, Any]:
+    """What ``--json`` prints. The names of keys are a contract: scripts depend on them.
+
+    Args:
+        found: What was found of each paper.
+        sensitivity: Whether the claims were tested under variants, too.
+    """
+    return {
+        "schema": SCHEMA,
+        "version": __version__,
+        "seeds": max(each.seeds for each in found),
+        "sensitivity": sensitivity,
+        "rows": [row for each in found for row in rows(each)],
+    }
+
+
+def document(found: Sequence[Reproduction], *, sensitivity: bool) -> dict[str, Any]:
+    """What ``report.json`` has: the claims, and each paper with its tables and its text."""
+    return {**claims(found, sensitivity=sensitivity), "papers": [paper(each) for each in found]}
 
 
 def rows(found: Reproduction) -> list[dict[str, Any]]:
@@ -46,8 +72,13 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "holds": finding.outcome == Outcome.HOLDS,
         "decided": finding.outcome != Outcome.UNDECIDED,
         "difference": finding.decision.relation,
+        "in_margins": _interval(finding.decision.in_margins),
         "seeds_needed": _finite(finding.decision.needs) if finding.outcome == Outcome.UNDECIDED else None,
     }
+
+
+def _interval(each: Interval | None) -> dict[str, float] | None:
+    return None if each is None else {"mean": each.estimate, "low": each.low, "high": each.high}
 
 
 def _quantity(each: Quantity) -> dict[str, Any]:
@@ -76,7 +107,14 @@ def _under(each: Under) -> dict[str, Any]:
 def paper(found: Reproduction) -> dict[str, Any]:
     """What is known of the paper itself, with its tables, for programs."""
     tables = [
-        {"name": t.name, "title": t.title, "head": list(t.head), "rows": [list(texts) for texts in t.rows]}
+        {
+            "name": t.name,
+            "title": t.title,
+            "head": list(t.head),
+            "rows": [list(texts) for texts in t.rows],
+            "texts": len(t.head) if t.texts is None else t.texts,
+            "note": t.note,
+        }
         for t in tables_of(found)
     ]
     return {
