@@ -387,6 +387,58 @@ def test_a_sweep_says_what_it_found(small: Path, anabranch: Run, tmp_path: Path)
     ]
 
 
+@pytest.fixture
+def recorded(small: Path) -> Path:
+    """A plan with four recorded pairs, three seeds and three schedulers."""
+    folder = small.parent / "pairs"
+    folder.mkdir()
+    for number in range(4):
+        for link, rate in (("wifi", 3000 + 500 * number), ("lte", 2000)):
+            rows = "".join(f"{at},{rate + 300 * (at % 2)}\n" for at in range(10))
+            (folder / f"{number}_{link}.csv").write_text(f"time_s,rate_kbps\n{rows}", "utf-8")
+    text = PLAN.replace("seeds = 20", 'seeds = 3\nmetrics = ["goodput_bps"]')
+    small.write_text(text + TRACES, "utf-8")
+    return small
+
+
+TRACES = """\
+[set]
+trace_offset = "random"
+[traces]
+"link.wifi.rate" = { glob = "pairs/*_wifi.csv", unit = "kb/s" }
+"link.lte.rate" = { glob = "pairs/*_lte.csv", unit = "kb/s" }
+"""
+
+
+def _rows(printed: str, head: str) -> list[str]:
+    """The rows of the table that has these words in its head."""
+    lines = printed.splitlines()
+    (start,) = [number for number, line in enumerate(lines) if line.split()[: len(head.split())] == head.split()]
+    rest = lines[start + 1 :]
+    return rest[: next(number for number, line in enumerate(rest) if " ± " not in line)]
+
+
+def test_means_pool_recordings_with_the_interval_of_networks(recorded: Path, anabranch: Run) -> None:
+    done = anabranch("sweep", recorded)
+    means = {row.split()[0]: row.split()[1:4] for row in _rows(done.stdout, "scheduler goodput_bps")}
+    compared = {row.split()[0]: row.split()[1:4] for row in _rows(done.stdout, "scheduler mean")}
+    assert list(means) == ["min-rtt", "ecf", "redundant"]
+    assert means == compared, "one way of pooling: a network is one value"
+    assert "over 4 values of trace with 3 seeds; a network is one value. --by trace" in done.stdout
+
+
+def test_rows_by_recording_are_shown_when_asked_for(recorded: Path, anabranch: Run) -> None:
+    anabranch("sweep", recorded)
+    done = anabranch("sweep", recorded, "--by", "trace")
+    rows = _rows(done.stdout, "scheduler trace goodput_bps")
+    assert [row.split()[:2] for row in rows] == [[s, t] for s in ("min-rtt", "ecf", "redundant") for t in "0123"]
+    assert "--by" not in done.stdout
+    assert "0 runs made, 36 were there" in done.stdout
+    wrong = anabranch("sweep", recorded, "--by", "trase")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "did you mean `trace`?" in wrong.stderr
+
+
 def test_json_has_every_number(small: Path, answer: Callable[..., Any], tmp_path: Path) -> None:
     anabranch_says = answer("sweep", small, "--store", tmp_path / "s")
     (comparison,) = anabranch_says["comparisons"]

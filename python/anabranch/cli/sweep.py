@@ -71,6 +71,16 @@ _Cluster = Annotated[
         show_default=False,
     ),
 ]
+_By = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by",
+        metavar="AXIS",
+        help="In the table of means, a row for each value of this axis, such as trace, over which it is pooled "
+        "otherwise. Repeatable.",
+        show_default=False,
+    ),
+]
 _Strict = Annotated[bool, typer.Option("--strict", help="Exit with code 1 if a run failed or a session was cut off.")]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
 
@@ -88,6 +98,7 @@ def sweep(
     until: _Until = None,
     budget: _Budget = _BUDGET,
     merge: _Merge = None,
+    by: _By = None,
     strict: _Strict = False,
     as_json: _AsJson = False,
 ) -> None:
@@ -111,6 +122,7 @@ def sweep(
         raise InputError(f"{read.document.path}: --until needs a comparison, and this plan has no [compare]")
     if read.is_live:
         _check_live(part)
+    _check_by(read, by or [])
     experiment = engine.Experiment.of(read)
     folder = store or conditions.folder(read)
     outputs.check_folder(folder)
@@ -130,9 +142,19 @@ def sweep(
     if as_json:
         echo_json(_object(read, result))
     else:
-        _say(experiment, result, until)
+        _say(experiment, result, until, by or [])
     _say_replaced(plan, folder, result)
     _check(result, strict)
+
+
+def _check_by(plan: Plan, by: Sequence[str]) -> None:
+    """Refuses what is no axis of the plan."""
+    from anabranch.experiments.document import alternatives
+
+    for name in by:
+        if name not in plan.columns:
+            what = alternatives(name, plan.columns) if plan.columns else "; the plan varies nothing"
+            raise InputError(f"--by {name}: nothing varies `{name}`{what}")
 
 
 def _check_live(part: object) -> None:
@@ -183,7 +205,7 @@ def _take(store: Store, others: Sequence[Path]) -> None:
         err().print(f"{plural(store.merge(other), 'run')} taken from {other}", soft_wrap=True)
 
 
-def _say(experiment: Experiment, result: Result, until: str | None) -> None:
+def _say(experiment: Experiment, result: Result, until: str | None, by: Sequence[str]) -> None:
     from anabranch.experiments import summary
 
     answer(Text(experiment.plan.question, style="bold"))
@@ -203,10 +225,7 @@ def _say(experiment: Experiment, result: Result, until: str | None) -> None:
     if result.comparisons:
         answer("")
         answer(Text(summary.method(result.comparisons), style="dim"))
-    metrics = experiment.plan.metrics or (() if result.comparisons else _DEFAULT_METRICS)
-    if (means := summary.means_table(result.sessions, experiment.plan.columns, metrics)) is not None:
-        answer("")
-        answer(means)
+    _say_means(experiment.plan, result, by)
     if until is not None:
         limit = "without more networks, however many seeds" if result.needs_networks else "within the budget"
         what = "reached" if result.goal_reached else f"not reached {limit}"
@@ -221,6 +240,24 @@ def _say_replaced(plan: str, folder: Path, result: Result) -> None:
     if result.replaced is not None:
         command = shlex.join(["anabranch", "sweep", plan, *result.replaced.options, "--store", str(folder)])
         say_note(f"the tables in {folder} were those of `{command}`; its runs are kept, and it writes them again")
+
+
+def _say_means(plan: Plan, result: Result, by: Sequence[str]) -> None:
+    """The table of means: of the plan's metrics, or else of what the comparisons do not show."""
+    from anabranch.experiments import summary
+
+    metrics = plan.metrics
+    if not metrics and (by or not result.comparisons):
+        metrics = tuple(dict.fromkeys(each.metric for each in plan.contrasts)) or _DEFAULT_METRICS
+    axes = [column for column in plan.columns if column in (*plan.policies, *by)]
+    drawn = [axis.columns[0] for axis in plan.axes if axis.drawn and not set(axis.columns) & set(by)]
+    means = summary.means_table(result.sessions, axes, metrics, whole=bool(by))
+    if means is None:
+        return
+    answer("")
+    answer(means)
+    if pooled := summary.pooled(result.sessions, drawn):
+        answer(Text(pooled, style="dim"))
 
 
 _DEFAULT_METRICS = ("startup_s", "stall_s", "mean_bitrate_bps", "goodput_bps")

@@ -136,6 +136,11 @@ class Plan:
         return tuple(itertools.chain.from_iterable(axis.columns for axis in self.axes))
 
     @property
+    def policies(self) -> tuple[str, ...]:
+        """Those whose values make conditions: networks, such as traces and samples, are pooled as seeds are."""
+        return tuple(column for axis in self.axes if not axis.drawn for column in axis.columns)
+
+    @property
     def is_live(self) -> bool:
         """Whether some runs are made in real time."""
         return any(engine.is_live for engine in self.engines)

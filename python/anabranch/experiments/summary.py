@@ -10,7 +10,8 @@ import polars as pl
 from rich.table import Table
 from rich.text import Text
 
-from anabranch.experiments import statistics, versions
+from anabranch.experiments import versions
+from anabranch.experiments.blocks import mean_of_condition
 from anabranch.experiments.contrast import Comparison, Entry, Verdict
 from anabranch.experiments.effects import Effect
 from anabranch.experiments.sampling import Unit
@@ -204,10 +205,13 @@ def aligned(values: Sequence[tuple[float, float]]) -> list[str]:
     places = numerals.decimals([min(widths)], 2) if widths else numerals.decimals([value for value, _ in values])
     # No more than five digits of the largest: a narrow interval beside a wide one deserves no more.
     places = min(places, numerals.decimals([value for value, _ in values], 5))
-    return [
-        f"{value:z.{places}f} ± {width:.{places}f}" if math.isfinite(width) else f"{value:z.{places}f} ± ?"
-        for value, width in values
-    ]
+    return [_plus_minus(value, width, places) for value, width in values]
+
+
+def _plus_minus(value: float, width: float, places: int) -> str:
+    if math.isnan(value):
+        return numerals.ABSENT
+    return f"{value:z.{places}f} ± {width:.{places}f}" if math.isfinite(width) else f"{value:z.{places}f} ± ?"
 
 
 def _interval(mean: float, half_width: float) -> str:
@@ -237,8 +241,17 @@ def _facet(comparison: Comparison) -> str:
     return ", ".join(f"{names[key]}={value}" for key, value in comparison.facet.items())
 
 
-def means_table(sessions: pl.DataFrame, axes: Sequence[str], metrics: Sequence[str]) -> Table | None:
-    """Means with intervals of some columns by condition; ``None`` without values."""
+def means_table(
+    sessions: pl.DataFrame, axes: Sequence[str], metrics: Sequence[str], *, whole: bool = False
+) -> Table | None:
+    """Means with intervals of some columns, a row for each combination of the axes' values; ``None`` without values.
+
+    Args:
+        sessions: A row per session.
+        axes: Columns whose values make a row each. What else was varied is pooled: a network is one value.
+        metrics: The columns.
+        whole: Whether all rows are shown, and not only the first.
+    """
     metrics = [metric for metric in metrics if metric in sessions.columns]
     rows = sessions.filter(pl.col("error").is_null())
     if not metrics or not rows.height:
@@ -250,19 +263,27 @@ def means_table(sessions: pl.DataFrame, axes: Sequence[str], metrics: Sequence[s
     for metric in metrics:
         table.add_column(metric, justify="right", overflow="fold")
     groups = rows.partition_by(list(axes), maintain_order=True, as_dict=True) if axes else {(): rows}
-    shown = list(groups.items())[:_MOST_ROWS]
-    columns = [aligned([_mean(part, metric) for _, part in shown]) for metric in metrics]
+    shown = list(groups.items())[: None if whole else _MOST_ROWS]
+    columns = [_means([part for _, part in shown], metric) for metric in metrics]
     for (labels, _), *texts in zip(shown, *columns, strict=True):
         table.add_row(*map(str, labels), *texts)
     if len(groups) > len(shown):
-        table.caption = f"and {len(groups) - len(shown)} conditions more, in the file"
+        table.caption = f"and {plural(len(groups) - len(shown), 'condition')} more, in the file"
     return table
 
 
-def _mean(part: pl.DataFrame, metric: str) -> tuple[float, float]:
-    # Sessions of one run are one value.
-    values = part.group_by("seed", maintain_order=True).agg(pl.col(metric).cast(pl.Float64, strict=False).mean())[
-        metric
-    ]
-    found = statistics.mean(values.drop_nulls().to_numpy())
-    return found.estimate, found.half_width
+def _means(parts: Sequence[pl.DataFrame], metric: str) -> list[str]:
+    found = [mean_of_condition(part, metric) for part in parts]
+    return aligned([(each.estimate, each.half_width) for each in found])
+
+
+def pooled(sessions: pl.DataFrame, axes: Sequence[str]) -> str:
+    """Of what a mean over these axes is, in a sentence; empty where none of them has several values."""
+    counts = {axis: sessions[axis].n_unique() for axis in axes if axis in sessions.columns}
+    several = [f"{number} values of {axis}" for axis, number in counts.items() if number > 1]
+    if not several:
+        return ""
+    options = " or ".join(f"--by {axis}" for axis in axes)
+    seeds = plural(sessions["seed"].n_unique(), "seed")
+    over = f"A mean is over {' and '.join(several)} with {seeds}; a network is one value."
+    return f"{over} {options} shows a row for each."

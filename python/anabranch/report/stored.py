@@ -89,8 +89,8 @@ class _Swept:
 
     @property
     def conditions(self) -> list[str]:
-        """The axes that make conditions: networks, such as traces and samples, are pooled as seeds are."""
-        return [column for axis in self.plan.axes if not axis.drawn for column in axis.columns]
+        """The axes that make conditions."""
+        return list(self.plan.policies)
 
 
 def of_store(path: Path, *, timelines: int, progress: Progress = lambda _: None) -> Report:
