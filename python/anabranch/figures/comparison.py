@@ -186,7 +186,8 @@ def _sheet(columns: Sequence[Column], width_in: float) -> _Sheet:
     span = max((float(c.recording.times_s[-1]) for c in columns if len(c.recording.times_s)), default=1.0)
     strips = labels.strips([(column.marks, column.ending) for column in columns], span, column_in)
     explained = labels.explanation([column.marks for column in columns], strips, width_in - _LEFT_IN - _RIGHT_IN)
-    sessions = [series.of_session(column.recording) for column in columns]
+    most = series.MOST_INTERVALS if len(columns) == 1 else series.NARROW_INTERVALS
+    sessions = [series.of_session(column.recording, most=most, span_s=span) for column in columns]
     return _Sheet(columns, sessions, _rows(columns, sessions), strips, explained, column_in, span)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -20,23 +21,23 @@ _WITHOUT_BURSTS = 0.98
 _FEW_EVENTS = 20
 # Paths share one scale, but those that would fill less than the inverse of this of it have their own.
 _FLATTEST = 2.0
-# How many bins make the end of a line: about a twentieth of the figure.
-_END_BINS = 15
+# What part of a line is its end.
+_END_PART = 0.05
 
 Label = tuple[float, str, str]
 """What stands beside the end of a line: its height in data units, the text, the colour."""
 
 
-def _end_height(line: Array, end: int) -> float | None:
-    """Where the eye sees a line end: the mean of its last bins before `end`, since a single one scatters."""
-    tail = line[max(end - _END_BINS, 0) : end]
+def _end_height(line: Array) -> float | None:
+    """Where the eye sees a line end: the mean of its last part, since a single value scatters."""
+    tail = line[-math.ceil(len(line) * _END_PART) :]
     tail = tail[~np.isnan(tail)]
     return float(tail.mean()) if len(tail) else None
 
 
 def path_titles(sessions: Sequence[SessionSeries], tops: Mapping[str, float]) -> dict[str, str]:
     """What the throughput panel of each path is called, with its capacity where that lies above the axis."""
-    averaged = max(session.width_s for session in sessions)
+    averaged = max(session.averaged_s for session in sessions)
     titles: dict[str, str] = {}
     for path, top in tops.items():
         highest = max((_peak(p.capacity_bps) for each in sessions for p in each.paths if p.name == path), default=0.0)
@@ -155,21 +156,20 @@ def paths_in_use(axes: Axes, session: SessionSeries, styles: Mapping[str, style.
 def window(axes: Axes, session: SessionSeries, styles: Mapping[str, style.PathStyle]) -> list[Label]:
     """Congestion window per path in packets, with its range in each interval; returns labels for the lines' ends."""
     named = []
-    middles = session.middles_s
+    times = session.state_times_s
     for path in session.paths:
         line, lowest, highest = path.window_packets
         if np.isnan(line).all():
             continue
         # Where no subflow uses the path the range has a gap, as the line has.
-        axes.fill_between(middles, lowest, highest, color=styles[path.name].colour, alpha=0.18, linewidth=0)
-        axes.plot(middles, line, **styles[path.name].line, gid=f"window-{path.name}")
-        height = _end_height(line, len(line))
-        named.append((height or 0.0, path.name, styles[path.name].colour))
+        axes.fill_between(times, lowest, highest, color=styles[path.name].colour, alpha=0.18, linewidth=0)
+        axes.plot(times, line, **styles[path.name].line, gid=f"window-{path.name}")
+        named.append((_end_height(line) or 0.0, path.name, styles[path.name].colour))
     if len(named) > 1:
         line = session.total_window_packets
         # Below the paths' lines: where one path carries all, its own line must be seen.
-        axes.plot(middles, line, color=style.INK, linewidth=1.0, zorder=1.9, gid="window-total")
-        named.append((_end_height(line, len(line)) or 0.0, "total", style.INK))
+        axes.plot(times, line, color=style.INK, linewidth=1.0, zorder=1.9, gid="window-total")
+        named.append((_end_height(line) or 0.0, "total", style.INK))
     axes.set_ylim(bottom=0.0)
     return named
 
@@ -219,7 +219,7 @@ def notes(axes: Axes, session: SessionSeries, name: str, styles: Mapping[str, st
         drawn = {"color": style.INK} if emitted.path is None else styles[emitted.path].line
         axes.plot(middles, line, **drawn, gid=f"note-{name}-{emitted.path or 'connection'}")
         if emitted.path is not None:
-            named.append((_end_height(line, len(line)) or 0.0, emitted.path, styles[emitted.path].colour))
+            named.append((_end_height(line) or 0.0, emitted.path, styles[emitted.path].colour))
     return named
 
 

@@ -13,9 +13,6 @@ from anabranch.results.recording import Array, Recording
 from anabranch.results.series import PathSeries
 from anabranch.wording import summary
 
-# A page shows more than a figure in print, because it zooms; and sixty timelines of this size stay below a megabyte.
-_POINTS = 480
-_SHORTEST_S = 0.5
 _SIGNIFICANT = 4
 _MBPS = 1e-6
 _MS = 1e3
@@ -53,13 +50,15 @@ def of_session(
     from anabranch.figures import ending, style
 
     recorded = recording.sessions[number]
-    session = series.of_session(recorded, points=_POINTS, shortest_s=_SHORTEST_S)
+    session = series.of_session(recorded)
     styles = style.path_styles(list(paths) or [path.name for path in session.paths])
     end = ending.of_session(metrics, number)
     data = {
         "first_s": _time(float(session.middles_s[0])) if len(session.middles_s) else 0.0,
         "width_s": _time(session.width_s),
+        "averaged_s": _time(session.averaged_s),
         "points": len(session.middles_s),
+        "state_times": [_time(at) for at in session.state_times_s.tolist()],
         "paths": [_path(path, style.PATHS.index(styles[path.name])) for path in session.paths],
         "total": _numbers(session.total_window_packets) if len(session.paths) > 1 else None,
         "buffer": _numbers(session.buffer_s) if recorded.plays else None,

@@ -54,7 +54,7 @@ const timeline = (() => {
     for (const path of data.paths) {
       found.push({
         title: `Throughput of ${path.name}`,
-        unit: "Mb/s",
+        unit: `Mb/s, mean over ${data.averaged_s} s`,
         height: 100,
         x: t,
         lines: [
@@ -66,8 +66,8 @@ const timeline = (() => {
       });
     }
     const per = (key) => data.paths.filter((path) => path[key].some((v) => v !== null)).map((path) => line(path.name, `c${path.colour}`, path[key]));
-    found.push({ title: "Congestion window", unit: "packets", height: 130, x: t, lines: [...(data.total ? [line("total", "muted", data.total, { width: 1 })] : []), ...per("window")] });
-    found.push({ title: "Smoothed round trip", unit: "ms", height: 110, x: t, lines: per("srtt") });
+    found.push({ title: "Congestion window", unit: "packets", height: 130, x: data.state_times, lines: [...(data.total ? [line("total", "muted", data.total, { width: 1 })] : []), ...per("window")] });
+    found.push({ title: "Smoothed round trip", unit: "ms", height: 110, x: data.state_times, lines: per("srtt") });
     if (data.switches) found.push({ title: "Path switches", unit: "per s", height: 80, x: t, lines: [line("switches", "muted", data.switches, { fill: 0.35, stepped: true })] });
     if (data.discards?.some((v) => v)) found.push({ title: "Discarded pictures", unit: "per s", height: 80, x: t, lines: [line("discards", "bad", data.discards, { fill: 0.35, stepped: true })] });
     for (const name of new Set(data.notes.map((note) => note.name))) {
