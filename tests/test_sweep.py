@@ -411,18 +411,19 @@ trace_offset = "random"
 
 
 def _rows(printed: str, head: str) -> list[str]:
-    """The rows of the table that has these words in its head."""
+    """The rows of the table whose head has this as its first line, above the names of the axes and the units."""
     lines = printed.splitlines()
-    (start,) = [number for number, line in enumerate(lines) if line.split()[: len(head.split())] == head.split()]
-    rest = lines[start + 1 :]
+    (start,) = [number for number, line in enumerate(lines) if line.split() == head.split()]
+    rest = lines[start + 2 :]
     return rest[: next(number for number, line in enumerate(rest) if " ± " not in line)]
 
 
 def test_means_pool_recordings_with_the_interval_of_networks(recorded: Path, anabranch: Run) -> None:
     done = anabranch("sweep", recorded)
-    means = {row.split()[0]: row.split()[1:4] for row in _rows(done.stdout, "scheduler goodput_bps")}
-    compared = {row.split()[0]: row.split()[1:4] for row in _rows(done.stdout, "scheduler mean")}
+    means = {row.split()[0]: row.split()[1:4] for row in _rows(done.stdout, "goodput")}
+    compared = {row.split()[0]: row.split()[1:4] for row in _rows(done.stdout, "mean ± 95 % difference ± 95 %")}
     assert list(means) == ["min-rtt", "ecf", "redundant"]
+    assert all(1 < float(mean) < 10 for mean, *_ in means.values()), "Mb/s, as the head says"
     assert means == compared, "one way of pooling: a network is one value"
     assert "over 4 values of trace with 3 seeds; a network is one value. --by trace" in done.stdout
 
@@ -430,7 +431,7 @@ def test_means_pool_recordings_with_the_interval_of_networks(recorded: Path, ana
 def test_rows_by_recording_are_shown_when_asked_for(recorded: Path, anabranch: Run) -> None:
     anabranch("sweep", recorded)
     done = anabranch("sweep", recorded, "--by", "trace")
-    rows = _rows(done.stdout, "scheduler trace goodput_bps")
+    rows = _rows(done.stdout, "goodput")
     assert [row.split()[:2] for row in rows] == [[s, t] for s in ("min-rtt", "ecf", "redundant") for t in "0123"]
     assert "--by" not in done.stdout
     assert "0 runs made, 36 were there" in done.stdout

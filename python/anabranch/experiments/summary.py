@@ -15,7 +15,7 @@ from anabranch.experiments.blocks import mean_of_condition
 from anabranch.experiments.contrast import Comparison, Entry, Verdict
 from anabranch.experiments.effects import Effect
 from anabranch.experiments.sampling import Unit
-from anabranch.experiments.statistics import SIGNIFICANCE
+from anabranch.experiments.statistics import SIGNIFICANCE, Interval
 from anabranch.wording import numerals, quantities
 from anabranch.wording.summary import plural
 
@@ -48,7 +48,7 @@ def said(comparison: Comparison) -> Iterator[tuple[Verdict, str]]:
     """What a comparison says, a sentence for each verdict that occurs."""
     contrast, reference = comparison.contrast, comparison.reference
     quantity = quantities.of_metric(contrast.metric)
-    mean = _interval(reference.mean.estimate * quantity.scale, reference.mean.half_width * quantity.scale)
+    (mean,) = intervals([reference.mean], contrast.metric)
     value = f"{quantity.name}, {mean}{f' {quantity.unit}' if quantity.unit else ''}"
     chosen = "has the best mean of" if contrast.reference is None else "is the reference of"
     yield Verdict.REFERENCE, f"{named(reference.labels)} {chosen} {value} ({sampled(comparison)})."
@@ -90,13 +90,15 @@ def effects_table(comparison: Comparison) -> Table:
     """The main effects: a row per value of a factor, with its mean over the other factor."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("on average", overflow="fold")
+    metric = comparison.contrast.metric
     for head in ("mean ± 95 %", "difference ± 95 %"):
-        table.add_column(head, justify="right", no_wrap=True)
+        table.add_column(_with_unit(head, metric), justify="right", no_wrap=True)
     for effect in comparison.effects:
-        means = aligned([(level.mean.estimate, level.mean.half_width) for level in effect.levels])
+        means = intervals([level.mean for level in effect.levels], metric)
+        others = [level.difference for level in effect.levels if level.difference is not None]
+        differences = iter(intervals(others, metric))
         for level, mean in zip(effect.levels, means, strict=True):
-            found = level.difference
-            table.add_row(str(level.label), mean, "" if found is None else _interval(found.estimate, found.half_width))
+            table.add_row(str(level.label), mean, "" if level.difference is None else next(differences))
     return table
 
 
@@ -137,15 +139,15 @@ def comparison_table(comparison: Comparison) -> Table:
     names = quantities.endings(list(contrast.between))
     for column in contrast.between:
         table.add_column(names[column], overflow="fold")
-    for head in ("mean ± 95 %", "difference ± 95 %", "p (Holm)"):
-        table.add_column(head, justify="right", no_wrap=True)
+    for head in ("mean ± 95 %", "difference ± 95 %"):
+        table.add_column(_with_unit(head, contrast.metric), justify="right", no_wrap=True)
+    table.add_column("p (Holm)", justify="right", no_wrap=True)
     wanted = {entry.more.of for entry in comparison.entries if entry.more is not None}
     (unit,) = wanted if len(wanted) == 1 else (None,)
     table.add_column(f"verdict, + {unit}s" if unit else "verdict", no_wrap=True)
-    means = aligned([(entry.mean.estimate, entry.mean.half_width) for entry in comparison.entries])
-    others = [entry for entry in comparison.entries if entry.difference is not None]
-    shown = aligned([(e.difference.mean.estimate, e.difference.mean.half_width) for e in others if e.difference])
-    differences = iter(shown)
+    means = intervals([entry.mean for entry in comparison.entries], contrast.metric)
+    others = [entry.difference.mean for entry in comparison.entries if entry.difference is not None]
+    differences = iter(intervals(others, contrast.metric))
     for entry, mean in zip(comparison.entries, means, strict=True):
         difference = next(differences) if entry.difference is not None else ""
         shown_p = p_value(entry.p_value) if entry.difference is not None else ""
@@ -165,13 +167,14 @@ def versions_table(comparisons: Sequence[Comparison]) -> Table:
     table.add_column("verdict", no_wrap=True)
     for comparison in comparisons:
         entries = sorted(comparison.entries, key=lambda entry: entry.difference is not None)
-        means = aligned([(entry.mean.estimate, entry.mean.half_width) for entry in entries])
+        metric = versions.metric_of(comparison)
+        means = intervals([entry.mean for entry in entries], metric)
         for entry, mean in zip(entries, means, strict=True):
             own = next(iter(entry.labels.values()))
             if entry.difference is None:
-                table.add_row(versions.metric_of(comparison), str(own), mean, "", "", "")
+                table.add_row(quantities.of_metric(metric).labelled, str(own), mean, "", "", "")
                 continue
-            difference = _interval(entry.difference.mean.estimate, entry.difference.mean.half_width)
+            (difference,) = intervals([entry.difference.mean], metric)
             found = Text(_HIGHER.get(entry.verdict, verdict(entry)), style=_STYLES[entry.verdict])
             table.add_row("", str(own), mean, difference, p_value(entry.p_value), found)
     return table
@@ -199,8 +202,13 @@ def p_value(value: float) -> str:
 _SMALLEST_P = 0.001
 
 
-def aligned(values: Sequence[tuple[float, float]]) -> list[str]:
-    """Means and half-widths with the same number of decimals, so many as the narrowest interval deserves."""
+def intervals(found: Sequence[Interval], metric: str) -> list[str]:
+    """Means or differences of a metric with half their intervals, in the unit in which people read it.
+
+    All have the same number of decimals, so many as the narrowest interval deserves.
+    """
+    scale = quantities.of_metric(metric).scale
+    values = [(each.estimate * scale, each.half_width * scale) for each in found]
     widths = [width for _, width in values if math.isfinite(width) and width > 0]
     places = numerals.decimals([min(widths)], 2) if widths else numerals.decimals([value for value, _ in values])
     # No more than five digits of the largest: a narrow interval beside a wide one deserves no more.
@@ -214,8 +222,10 @@ def _plus_minus(value: float, width: float, places: int) -> str:
     return f"{value:z.{places}f} ± {width:.{places}f}" if math.isfinite(width) else f"{value:z.{places}f} ± ?"
 
 
-def _interval(mean: float, half_width: float) -> str:
-    return aligned([(mean, half_width)])[0]
+def _with_unit(head: str, metric: str) -> str:
+    """The head of a column, with the unit below it."""
+    unit = quantities.of_metric(metric).unit
+    return f"{head}\n{unit}" if unit else head
 
 
 def method(comparisons: Sequence[Comparison]) -> str:
@@ -261,10 +271,11 @@ def means_table(
     for axis in axes:
         table.add_column(names[axis], overflow="fold")
     for metric in metrics:
-        table.add_column(metric, justify="right", overflow="fold")
+        name = quantities.of_metric(metric).name
+        table.add_column(_with_unit(name, metric), justify="right", overflow="fold")
     groups = rows.partition_by(list(axes), maintain_order=True, as_dict=True) if axes else {(): rows}
     shown = list(groups.items())[: None if whole else _MOST_ROWS]
-    columns = [_means([part for _, part in shown], metric) for metric in metrics]
+    columns = [means([part for _, part in shown], metric) for metric in metrics]
     for (labels, _), *texts in zip(shown, *columns, strict=True):
         table.add_row(*map(str, labels), *texts)
     if len(groups) > len(shown):
@@ -272,9 +283,9 @@ def means_table(
     return table
 
 
-def _means(parts: Sequence[pl.DataFrame], metric: str) -> list[str]:
-    found = [mean_of_condition(part, metric) for part in parts]
-    return aligned([(each.estimate, each.half_width) for each in found])
+def means(parts: Sequence[pl.DataFrame], metric: str) -> list[str]:
+    """The means of conditions, each with the interval of its networks, or of its seeds where there is one network."""
+    return intervals([mean_of_condition(part, metric) for part in parts], metric)
 
 
 def pooled(sessions: pl.DataFrame, axes: Sequence[str]) -> str:

@@ -16,7 +16,6 @@ import polars as pl
 from anabranch import _core
 from anabranch.errors import InputError
 from anabranch.experiments import origin, store, summary, sweep, table, versions
-from anabranch.experiments.blocks import mean_of_condition
 from anabranch.experiments.conditions import Run
 from anabranch.experiments.contrast import Comparison, Entry, Verdict
 from anabranch.experiments.contrast_spec import Contrast
@@ -289,7 +288,6 @@ def _entries(comparison: Comparison, name: str) -> Grid:
     """The compared with means, differences and tests."""
     contrast = comparison.contrast
     quantity = quantities.of_metric(contrast.metric)
-    scale = quantity.scale
     heads = [
         *_axes(contrast.between),
         *(Column(head, quantity.unit, number=True) for head in ("mean ± 95 %", "median", "difference ± 95 %")),
@@ -297,10 +295,10 @@ def _entries(comparison: Comparison, name: str) -> Grid:
         Column("verdict"),
     ]
     entries = comparison.entries
-    means = summary.aligned([(e.mean.estimate * scale, e.mean.half_width * scale) for e in entries])
-    medians = numerals.column([e.median.estimate for e in entries], scale=scale)
+    means = summary.intervals([entry.mean for entry in entries], contrast.metric)
+    medians = numerals.column([entry.median.estimate for entry in entries], scale=quantity.scale)
     others = [e.difference.mean for e in entries if e.difference is not None]
-    differences = iter(summary.aligned([(each.estimate * scale, each.half_width * scale) for each in others]))
+    differences = iter(summary.intervals(others, contrast.metric))
     rows: list[list[str | Mark]] = []
     for entry, mean, median in zip(entries, means, medians, strict=True):
         tests = ["", "", "", ""]
@@ -377,16 +375,10 @@ def _conditions(swept: _Swept) -> Section:
         return Section("Conditions")
     heads = [*_axes(axes), *map(of_metric, wanted)]
     groups = rows.partition_by(axes, maintain_order=True, as_dict=True)
-    texts = [summary.aligned([_mean(part, metric) for part in groups.values()]) for metric in wanted]
+    texts = [summary.means(list(groups.values()), metric) for metric in wanted]
     body = [[*map(str, labels), *own] for labels, *own in zip(groups, *texts, strict=True)]
     caption = "Mean of each condition with its 95 % interval (Student's t over networks, or over seeds of one network)"
     return Section("Conditions", [Grid(heads, body, caption=caption, name="conditions")])
-
-
-def _mean(part: pl.DataFrame, metric: str) -> tuple[float, float]:
-    found = mean_of_condition(part, metric)
-    scale = quantities.of_metric(metric).scale
-    return found.estimate * scale, found.half_width * scale
 
 
 def _numbers(swept: _Swept) -> list[str]:
