@@ -252,7 +252,7 @@ validation: build ## Measures the laws and the papers' claims, and writes the ta
 tables: build validation images ## Makes all tables, samples and figures of the documentation again, but for those of live runs and of speed.
 	$(BIN)/anabranch reproduce bitrate-rules --pages docs/validation
 	$(BIN)/python scripts/page-samples.py
-	$(BIN)/python scripts/maps.py --write docs/validation/maps.md
+	$(BIN)/anabranch reproduce maps --pages docs/validation
 
 FUZZ_SECONDS ?= 60
 

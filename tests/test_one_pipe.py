@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from anabranch import InputError, _core
-from anabranch.experiments import formats, kept_runs, paper, paper_text, reproduction, statistics
+from anabranch.experiments import formats, kept_runs, paper, reproduction, statistics
 from anabranch.experiments.executor import Threads
 from anabranch.experiments.paper import Paper
 from anabranch.experiments.realtime import ByEngine
 from anabranch.experiments.store import Store
 from anabranch.experiments.study import Case, Study
 from anabranch.experiments.sweep import make_runs
+from anabranch.report import paper_text
 from anabranch.results.columns import download_times_s
 from anabranch.results.frames import frame
 from anabranch.system import provenance

@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 from anabranch import InputError, _core
-from anabranch.experiments import claims, paper, paper_new, paper_text, reproduction, statistics
+from anabranch.experiments import claims, paper, paper_new, reproduction, statistics
 from anabranch.experiments.claims import Decision, Finding, Outcome, Relation, Verdict
 from anabranch.experiments.executor import Finished, Threads
 from anabranch.experiments.statistics import Interval
 from anabranch.experiments.stopping import CONFIDENCE_OF_LOOKS, LOOKS
 from anabranch.experiments.store import Store
 from anabranch.experiments.study import Case, Metric, Study
+from anabranch.report import paper_text
 from anabranch.system import provenance
 from conftest import Run
 

@@ -163,13 +163,15 @@ def test_the_shipped_papers_have_all_claims_and_the_order_of_reports() -> None:
     assert list(read)[: len(CLAIMS)] == list(CLAIMS)
 
 
-def test_a_shipped_study_names_its_page_and_every_table_is_in_its_text() -> None:
+def test_a_shipped_study_names_its_page_and_every_table_and_figure_is_in_its_text() -> None:
     for each in map(paper.load, paper.shipped()):
         if not each.source:
             assert (Path(__file__).parent.parent / "docs" / "validation" / each.page).is_file()
             assert each.tables
             assert all(f"{{{{table {table.name}}}}}" in each.text for table in each.tables), each.name
-            assert each.text.count("{{") == len(each.tables), each.name
+            drawn = [plan.plan.name for plan in each.plans if plan.plan.figures]
+            assert all(f"{{{{figure {name}}}}}" in each.text for name in drawn), each.name
+            assert each.text.count("{{") == len(each.tables) + len(drawn), each.name
 
 
 @pytest.mark.parametrize("name", CLAIMS)

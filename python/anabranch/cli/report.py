@@ -111,8 +111,8 @@ def _of_store(place: Path, timelines: int) -> Report:
 def _of_paper(places: Sequence[Path]) -> Report | None:
     """The report of a paper, if this is what the place is."""
     from anabranch.cli import reproduce
-    from anabranch.experiments import paper, paper_text
-    from anabranch.report import reproduced
+    from anabranch.experiments import paper
+    from anabranch.report import paper_text, reproduced
 
     place, *others = places
     if others:

@@ -116,7 +116,7 @@ def reproduce(
     as_json: _AsJson = False,
 ) -> None:
     """Measure the claims of papers, and test them by written criteria."""
-    from anabranch.experiments import paper_text
+    from anabranch.report import paper_text
 
     until_s = _until(until, budget, seeds)
     alone = not (directory or pages or sensitivity or as_json)
@@ -201,7 +201,7 @@ def _until(goal: str | None, budget: str, seeds: int | None) -> float | None:
 
 
 def _show(found: Sequence[Reproduction], sensitivity: bool) -> None:
-    from anabranch.experiments import paper_text
+    from anabranch.report import paper_text
 
     every = {each.paper.name: rows for each in found if (rows := paper_text.rows(each))}
     for name, rows in every.items():
@@ -217,7 +217,7 @@ def _tables_of(chosen: Sequence[Paper], tables: Sequence[str], *, alone: bool) -
 
 
 def _print_tables(found: Sequence[Reproduction]) -> None:
-    from anabranch.experiments import paper_text
+    from anabranch.report import paper_text
 
     for table in (table for each in found for table in each.tables):
         echo(f"{table.name}\n\n{paper_text.markdown(table)}\n")
@@ -308,7 +308,7 @@ def _summary(rows: Sequence[Row]) -> Text:
 
 
 def _write(directory: Path, report: Mapping[str, Any], found: Sequence[Reproduction]) -> None:
-    from anabranch.experiments import paper_text
+    from anabranch.report import paper_figures, paper_text
 
     head = (
         "# The papers' claims, measured\n\n"
@@ -320,15 +320,19 @@ def _write(directory: Path, report: Mapping[str, Any], found: Sequence[Reproduct
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "report.md").write_text(paper_text.report(head, found), encoding="utf-8")
         (directory / "report.json").write_text(json.dumps(report, indent=2, ensure_ascii=False), encoding="utf-8")
+        for each in found:
+            paper_figures.write(each, directory)
     err().print(f"report: {directory / 'report.md'}; `anabranch report {directory}` makes a page of it", soft_wrap=True)
 
 
 def _write_pages(folder: Path, found: Sequence[Reproduction]) -> None:
-    from anabranch.experiments import paper_text
+    from anabranch.report import paper_figures, paper_text
 
     for each in found:
         page = folder / each.paper.page
         with outputs.writing(page):
             folder.mkdir(parents=True, exist_ok=True)
             page.write_text(paper_text.text(each), encoding="utf-8")
+        for figure in paper_figures.write(each, folder):
+            err().print(f"figure: {figure}", soft_wrap=True)
         err().print(f"page: {page}", soft_wrap=True)

@@ -47,7 +47,7 @@ KEYS: Mapping[str, str] = {
 """The keys of ``paper.toml`` and what they mean."""
 
 PLAN_KEYS: Mapping[str, str] = {
-    "file": "The plan, beside this file. Required.",
+    "file": "The plan: a file beside this one, or the name of a shipped plan. Required.",
     "most_seeds": "The most seeds of this plan, also if `--seeds` is larger.",
     "varied": "Whether variants apply to its runs: true where absent.",
     "unvaried": "A list of tables: conditions with these values of axes are made without variants, because no claim "
@@ -341,13 +341,17 @@ def _plans(document: Document, folder: Path, module: ModuleType) -> Iterator[Pap
         way = ("plan", str(position))
         document.check_keys(way, document.typed(way, table, dict, "a table"), PLAN_KEYS)
         file = document.typed((*way, "file"), table.get("file"), str, "the name of a plan's file")
-        if not (folder / file).is_file():
-            raise document.mistake((*way, "file"), f"there is no file {folder / file}")
+        path = folder / file if (folder / file).is_file() else plans.shipped().get(file)
+        if path is None:
+            raise document.mistake(
+                (*way, "file"),
+                f"there is no file {folder / file}, and no shipped plan{alternatives(file, plans.shipped())}",
+            )
         most = table.get("most_seeds")
         if most is not None:
             _check_seeds(document, (*way, "most_seeds"), document.typed((*way, "most_seeds"), most, int, "a number"))
         varied = document.typed((*way, "varied"), table.get("varied", True), bool, "true or false")
-        plan = plans.load(folder / file)
+        plan = plans.load(path)
         kept = _table(folder, document.typed((*way, "kept"), table["kept"], str, "a file")) if "kept" in table else None
         if plan.is_live and kept is None:
             raise plan.document.mistake(

@@ -357,7 +357,7 @@ def _study(paper: Paper, parts: Sequence[Part], store: Store, confidence: float,
     rows = {each.name: kept_runs.read(each.file) for each in paper.kept}
     for part in parts:
         rows[part.plan.plan.name] = [*_rows(part.plan, part.runs, store), *_kept(part.plan)]
-    return Study(rows, confidence, whole=whole)
+    return Study(rows, confidence, whole=whole, plans=[part.plan.plan for part in parts])
 
 
 def _kept(plan: PaperPlan) -> list[Row]:

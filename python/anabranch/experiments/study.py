@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from anabranch.errors import InputError
-from anabranch.experiments import statistics
+from anabranch.experiments import contrast, statistics
+from anabranch.experiments.contrast import Comparison
 from anabranch.experiments.document import alternatives
 from anabranch.experiments.statistics import Array, Interval
 from anabranch.results.frames import frame
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from anabranch.experiments.plan import Plan
 
 Row = Mapping[str, Any]
 """A session: what a column of the table has, by its name."""
@@ -101,10 +104,17 @@ class Study:
     """
 
     def __init__(
-        self, rows: Mapping[str, Sequence[Row]], confidence: float = statistics.CONFIDENCE, *, whole: bool = True
+        self,
+        rows: Mapping[str, Sequence[Row]],
+        confidence: float = statistics.CONFIDENCE,
+        *,
+        whole: bool = True,
+        plans: Iterable[Plan] = (),
     ) -> None:
         """From the rows of every plan, whose axes and seeds are columns of them; of some conditions if not whole."""
         self._whole = whole
+        self._plans = {plan.name: plan for plan in plans}
+        self._comparisons: dict[str, list[Comparison]] = {}
         self._rows = {plan: list(found) for plan, found in rows.items()}
         self.seeds = {plan: len({row["seed"] for row in found}) for plan, found in self._rows.items()}
         self.confidence = confidence
@@ -118,7 +128,7 @@ class Study:
         for plan, found in self._rows.items():
             some = set(list(dict.fromkeys(row["seed"] for row in found))[:seeds])
             kept[plan] = [row for row in found if row["seed"] in some]
-        return Study(kept, self.confidence, whole=self._whole)
+        return Study(kept, self.confidence, whole=self._whole, plans=self._plans.values())
 
     def rows(self, case: Case) -> list[Row]:
         """The sessions of a condition, a row per seed.
@@ -184,6 +194,20 @@ class Study:
     def sessions(self, plans: Sequence[str]) -> list[Row]:
         """All rows of some plans."""
         return [row for plan in plans for row in self._rows[plan]]
+
+    def comparisons(self, plan: str) -> list[Comparison]:
+        """What the comparisons of a plan say, for each combination of the axes that they do not compare.
+
+        Raises:
+            InputError: There is no such plan.
+        """
+        if plan not in self._plans:
+            raise InputError(f"the paper has no plan `{plan}`{alternatives(plan, self._plans)}")
+        if plan not in self._comparisons:
+            own, sessions = self._plans[plan], self.table(plan)
+            known = [each for each in own.contrasts if each.metric in sessions.columns]
+            self._comparisons[plan] = contrast.compare_all(sessions, known, own.columns)
+        return self._comparisons[plan]
 
     def table(self, plan: str) -> pl.DataFrame:
         """The rows of a plan as a table."""

@@ -59,6 +59,14 @@ _TILE_IN = 0.2
 _STRONGEST = 0.75
 
 
+def panels(charts: Sequence[LineChart] | Sequence[MapChart], columns: int = 1) -> Figure:
+    """Draws the panels of one figure: maps beside each other, or one chart."""
+    first = charts[0]
+    if isinstance(first, MapChart):
+        return maps([each for each in charts if isinstance(each, MapChart)], columns)
+    return draw(first)
+
+
 def maps(charts: Sequence[MapChart], columns: int = 1) -> Figure:
     """Draws maps beside and below each other."""
     with style.applied(), mpl.rc_context(cast(Any, _SIZES)):

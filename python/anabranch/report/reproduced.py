@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from anabranch.errors import InputError
-from anabranch.experiments import paper_text
 from anabranch.experiments.claims import Verdict
+from anabranch.report import paper_figures, paper_text
 from anabranch.report.document import (
     Block,
     Column,
@@ -74,11 +74,11 @@ def of_folder(folder: Path) -> Report:
 def of_document(read: Mapping[str, Any]) -> Report:
     """The report of what `paper_text.document` gives."""
     papers = read["papers"]
-    sections = [_claims(papers, read["rows"]), _findings(read["rows"]), _tables(papers)]
+    sections = [_claims(papers, read["rows"]), _findings(read["rows"]), _figures(papers), _tables(papers)]
     titles = " and ".join(paper["title"] for paper in papers)
     return Report(
         name=", ".join(paper["name"] for paper in papers),
-        question=f"Which claims of {titles} are reproduced?",
+        question=f"Which claims of {titles} are reproduced?" if read["rows"] else titles,
         lead=_lead(read),
         sections=[section for section in sections if section.blocks or section.parts],
         provenance=[
@@ -157,6 +157,16 @@ def _verdict(finding: Row) -> tuple[str, str, Tone]:
     if not finding["decided"]:
         return "undecided", finding["text"], "open"
     return ("holds", finding["text"], "good") if finding["holds"] else ("does not hold", finding["text"], "bad")
+
+
+def _figures(papers: Sequence[Row]) -> Section:
+    """The figures of the papers' plans."""
+    parts = []
+    for paper in papers:
+        drawn = [paper_figures.of_program(figure) for figure in paper["figures"]]
+        if drawn:
+            parts.append(Section(paper["title"], drawn))
+    return Section("Figures", parts[0].blocks) if len(parts) == 1 else Section("Figures", parts=parts)
 
 
 def _tables(papers: Sequence[Row]) -> Section:

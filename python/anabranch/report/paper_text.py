@@ -14,6 +14,7 @@ from anabranch.experiments.claims import Finding, Outcome, Quantity, Relation, T
 from anabranch.experiments.document import alternatives
 from anabranch.experiments.reproduction import Reproduction, Tested, Under
 from anabranch.experiments.statistics import Interval
+from anabranch.report import paper_figures
 from anabranch.wording.summary import plural
 
 SCHEMA = 1
@@ -122,6 +123,7 @@ def paper(found: Reproduction) -> dict[str, Any]:
         "title": found.paper.title,
         "source": found.paper.source or None,
         "tables": tables,
+        "figures": paper_figures.for_programs(found),
         "text": text(found),
     }
 
@@ -239,6 +241,7 @@ def _placeholders(found: Reproduction) -> dict[str, Callable[[Sequence[str]], st
         "findings": lambda _: findings(found),
         "played": lambda plans: _played(found, plans),
         "table": lambda names: _table(found, names),
+        "figure": lambda names: _figure(found, names),
     }
     for row in found.rows:
         places[f"{row.claim.id}.verdict"] = lambda _, row=row: row.verdict.value  # type: ignore[misc]
@@ -269,6 +272,15 @@ def _table(found: Reproduction, names: Sequence[str]) -> str:
     if name not in known:
         raise InputError(f"{name}: there is no such @table{alternatives(name, known)}")
     return markdown(known[name])
+
+
+def _figure(found: Reproduction, names: Sequence[str]) -> str:
+    """The figures of a plan."""
+    known = {each.plan.name: each for each in found.paper.plans if each.plan.figures}
+    name = " ".join(names)
+    if name not in known:
+        raise InputError(f"{name}: there is no plan of that name with [[figures]]{alternatives(name, known)}")
+    return "\n\n".join(drawing.markdown for drawing in paper_figures.of_plan(found, known[name]))
 
 
 def _played(found: Reproduction, names: Sequence[str]) -> str:
