@@ -62,6 +62,42 @@ def answer_with_figure(anabranch: Run) -> Callable[..., Any]:
     return call
 
 
+def test_every_difference_is_named_with_the_seed_first(anabranch: Run, made: Path, tmp_path: Path) -> None:
+    changes = {"transport.scheduler": "gr-sty", "transport.congestion_control": "lia", "duration": "3 s"}
+    loss = {"link.wifi.down.loss": "3 %", "link.wifi.up.loss": "1 %"}
+    run(tomllib.loads(SCENARIO), seed=4, set={**changes, **loss}).save(tmp_path / "three")
+    shutil.copytree(made / "one", tmp_path / "one")
+    done = anabranch("compare", "one", "three")
+    lines = done.stdout.splitlines()
+    keys = [line.split()[0] for line in lines[1 : lines.index("")]]
+    assert lines[0].split() == ["differs", "one", "three"]
+    assert keys[0] == "seed"
+    assert {"scheduler", "congestion_control", "duration", "link.wifi.down.loss", "link.wifi.up.loss"} <= set(keys)
+    assert len(keys) == len(set(keys)) == 6
+    assert done.stderr.startswith("warning: the seeds differ (1, 4)")
+    found = json.loads(anabranch("compare", "one", "three", "--json").stdout)
+    assert found["differences"]["seed"] == ["1", "4"]
+    assert found["differences"]["link.wifi.up.loss"][1] == "1 %"
+
+
+def test_another_version_and_other_files_are_differences(anabranch: Run, two: Path) -> None:
+    about = two / "runs" / "two" / "run.json"
+    content = json.loads(about.read_text("utf-8"))
+    content |= {"version": "0.0.1", "library_sha256": "f" * 64, "files": {"files/walk.csv": "a" * 64}}
+    about.write_text(json.dumps(content), "utf-8")
+    lines = anabranch("compare", "runs/one", "runs/two").stdout.splitlines()
+    keys = [line.split("  ")[0] for line in lines[1 : lines.index("")]]
+    assert keys == ["version", "scheduler", "file files/walk.csv", "build"]
+
+
+def test_a_seed_that_changes_nothing_is_no_reason_for_a_warning(anabranch: Run, tmp_path: Path) -> None:
+    for seed in (1, 2):
+        run("bulk/two-paths", seed=seed, set={"duration": "1 s"}).save(tmp_path / str(seed))
+    done = anabranch("compare", "1", "2")
+    assert "warning" not in done.stderr
+    assert "the seed changes nothing" in done.stdout
+
+
 def test_what_is_no_run_folder_is_refused(anabranch: Run, two: Path) -> None:
     (two / "runs" / "two" / "run.json").unlink()
     (two / "damaged").mkdir()

@@ -583,3 +583,19 @@ def test_tables_of_two_versions_are_compared(
     assert wrong.returncode == 2
     assert "did you mean `goodput_bps`?" in wrong.stderr
     assert anabranch("compare", "old", ".").returncode == 2
+
+
+def test_what_differs_between_two_tables_is_named(small: Path, anabranch: Run, answer: Callable[..., Any]) -> None:
+    anabranch("sweep", small, "--store", "old", "--seeds", 3)
+    anabranch("sweep", small, "--store", "new", "--seeds", "2..5", "--set", "link.lte.loss=2 %")
+    shown = anabranch("compare", "old", "new", "--metric", "goodput_bps")
+    lines = shown.stdout.splitlines()
+    assert [line.split()[0] for line in lines[: lines.index("")]] == ["differs", "seeds", "options"]
+    assert "1 to 3" in lines[1]
+    assert "2 to 5" in lines[1]
+    assert "link.lte.loss=2 %" in lines[2]
+    assert shown.stderr.startswith("warning: the tables have different seeds; runs of 2 seeds that all have")
+    found = json.loads(anabranch("compare", "old", "new", "--metric", "goodput_bps", "--json").stdout)
+    assert list(found["differences"]) == ["seeds", "options"]
+    assert {row["pairs"] for row in found["rows"]} == {6}
+    assert answer("compare", "old", "old/small.parquet", "--metric", "goodput_bps")["differences"] == {}

@@ -10,7 +10,7 @@ import typer
 from rich.console import RenderableType
 from rich.measure import Measurement
 
-from anabranch.cli.console import Exit, answer, echo_json, err, fail, out
+from anabranch.cli.console import Exit, answer, echo_json, err, fail, out, say_warning
 from anabranch.errors import InputError
 from anabranch.runs import comparison, naming, runfolder
 from anabranch.system import outputs
@@ -72,24 +72,34 @@ def compare(
             if not run.metrics["sessions"]:
                 raise InputError(f"{run.directory}: this run has no session: there is nothing to compare")
             runfolder.check_session(session, run.directory, len(run.recording.sessions))
-        if as_json:
-            found = [
-                {
-                    "directory": str(r.directory),
-                    "name": name,
-                    "seed": r.about["seed"],
-                    "warnings": ending.warnings(r.metrics),
-                    "metrics": r.metrics,
-                }
-                for r, name in zip(runs, naming.names(runs), strict=True)
-            ]
-            echo_json({"schema": 1, "runs": found})
-        else:
-            answer(_table(runs, session))
+        _say(runs, session, as_json)
         png = comparison.save_figure(runs, target, session)
         (err() if as_json else out()).print(f"\nfigure: {png}", soft_wrap=True)
     except KeyboardInterrupt:
         fail("interrupted", Exit.INTERRUPTED)
+
+
+def _say(runs: Sequence[runfolder.StoredRun], session: int, as_json: bool) -> None:
+    """Prints what differs, and the metrics."""
+    if (said := comparison.of_seeds(runs)) is not None:
+        say_warning(said)
+    if as_json:
+        found = [
+            {
+                "directory": str(run.directory),
+                "name": name,
+                "seed": run.about["seed"],
+                "warnings": ending.warnings(run.metrics),
+                "metrics": run.metrics,
+            }
+            for run, name in zip(runs, naming.names(runs), strict=True)
+        ]
+        echo_json({"schema": 1, "differences": naming.every_difference(runs), "runs": found})
+        return
+    if (differences := comparison.every_difference(runs)) is not None:
+        answer(differences)
+        answer("")
+    answer(_table(runs, session))
 
 
 def _are_tables(paths: Sequence[Path]) -> bool:
@@ -107,11 +117,17 @@ def _compare_tables(paths: Sequence[Path], metrics: Sequence[str], as_json: bool
 
     if len({path.resolve() for path in paths}) < len(paths):
         raise InputError("a table is given twice; expected different ones")
-    found = versions.compare(paths, metrics)
+    tables = versions.read(paths)
+    found, differences = versions.compare(tables, metrics), versions.differences(tables)
+    if (said := versions.of_seeds(tables)) is not None:
+        say_warning(said)
     if as_json:
         rows = [row for each in found for row in contrast.rows(each)]
-        echo_json({"schema": 1, "rows": rows})
+        echo_json({"schema": 1, "differences": differences, "rows": rows})
         return
+    if differences:
+        answer(comparison.differences_table(differences, list(map(str, paths))))
+        answer("")
     answer(summary.versions_table(found))
     for note in dict.fromkeys(note for each in found for note in each.notes):
         answer(f"Note: {note}.")

@@ -242,7 +242,7 @@ def make_runs(
 def _write(experiment: Experiment, store: Store, result: Result) -> Result:
     plan = experiment.plan
     result.replaced = _other_changes(store.folder, plan)
-    about = table.About.now(plan.question, experiment.columns)
+    about = table.About.now(plan.question, experiment.columns, plan.changes.options)
     tables = {"": result.sessions, "-segments": result.segments}
     if result.comparisons:
         found = [row for comparison in result.comparisons for row in contrast.rows(comparison)]

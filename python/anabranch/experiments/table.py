@@ -32,17 +32,19 @@ class About:
         axes: The columns that its plan varies.
         version: The version that made its runs.
         library_sha256: The digest of the compiled part that made them.
+        changes: What replaced values of the plan, as options of the command line.
     """
 
     question: str
     axes: tuple[str, ...]
     version: str
     library_sha256: str
+    changes: tuple[str, ...] = ()
 
     @staticmethod
-    def now(question: str, axes: Sequence[str]) -> About:
+    def now(question: str, axes: Sequence[str], changes: Sequence[str] = ()) -> About:
         """That of a table which this build makes."""
-        return About(question, tuple(axes), __version__, provenance.library_sha256())
+        return About(question, tuple(axes), __version__, provenance.library_sha256(), tuple(changes))
 
 
 def tables(runs: Sequence[Run], store: Store) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -137,7 +139,8 @@ def read(path: Path) -> tuple[pl.DataFrame, About]:
     try:
         frame = regular.read_parquet(path)
         about = json.loads(pl.read_parquet_metadata(path)[_ABOUT])
-        return frame, About(**{**about, "axes": tuple(about["axes"])})
+        lists = {key: tuple(about.get(key, ())) for key in ("axes", "changes")}
+        return frame, About(**{**about, **lists})
     except (KeyError, ValueError, TypeError, pl.exceptions.PolarsError) as error:
         raise InputError(
             f"{path}: this is no table of `anabranch sweep`; expected a file such as STORE/PLAN.parquet"

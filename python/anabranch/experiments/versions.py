@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -13,10 +15,13 @@ from anabranch.experiments.contrast import Comparison
 from anabranch.experiments.contrast_spec import Contrast
 from anabranch.experiments.table import About
 from anabranch.experiments.variation import SAMPLED_COLUMNS
+from anabranch.wording.summary import plural, seeds_in_words
 
 _TABLE = "table"
 _METRIC = "metric"
 _VALUE = "value"
+# So many digits distinguish digests.
+_DIGITS = 12
 DERIVED = ("-segments", "-comparisons", "-effects")
 """The endings of tables that are made of the table of sessions."""
 
@@ -29,14 +34,62 @@ def is_table(path: Path) -> bool:
     return path.suffix == ".parquet" or (path / "store.json").is_file()
 
 
-def compare(paths: Sequence[Path], metrics: Sequence[str]) -> list[Comparison]:
+@dataclass(frozen=True)
+class Read:
+    """A table that was read.
+
+    Attributes:
+        path: What was given.
+        frame: A row per session.
+        about: What the table says of itself.
+    """
+
+    path: Path
+    frame: pl.DataFrame
+    about: About
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds of its runs."""
+        return sorted(self.frame["seed"].unique().to_list())
+
+
+def read(paths: Sequence[Path]) -> list[Read]:
+    """Reads tables, or those of stores.
+
+    Raises:
+        InputError: A file is no table.
+    """
+    return [Read(path, *table.read(_file(path))) for path in paths]
+
+
+def differences(tables: Sequence[Read]) -> dict[str, list[str]]:
+    """In what tables differ as wholes: the seeds first, then options of the sweep, and what made the runs."""
+    found = {
+        "seeds": [seeds_in_words(each.seeds) for each in tables],
+        "options": [shlex.join(each.about.changes) or "-" for each in tables],
+        "version": [each.about.version for each in tables],
+        "build": [each.about.library_sha256[:_DIGITS] for each in tables],
+        "question": [each.about.question for each in tables],
+    }
+    return {key: values for key, values in found.items() if len(set(values)) > 1}
+
+
+def of_seeds(tables: Sequence[Read]) -> str | None:
+    """What to know of the tables' seeds before they are compared; ``None`` where they are the same."""
+    if all(each.seeds == tables[0].seeds for each in tables):
+        return None
+    common = set.intersection(*(set(each.seeds) for each in tables))
+    return f"the tables have different seeds; runs of {plural(len(common), 'seed')} that all have are compared"
+
+
+def compare(tables: Sequence[Read], metrics: Sequence[str]) -> list[Comparison]:
     """Compares tables with the first of them, a comparison per metric; pairs are runs with the same values and seed.
 
     Raises:
-        InputError: A file is no table, a metric is no column of numbers, or the tables have no run in common.
+        InputError: A metric is no column of numbers, or the tables have no run in common.
     """
-    read = [table.read(_file(path)) for path in paths]
-    frames = [frame for frame, _ in read]
+    paths, frames = [each.path for each in tables], [each.frame for each in tables]
     wanted = list(metrics) or [m for m in METRICS if all(m in frame.columns for frame in frames)]
     for path, frame in zip(paths, frames, strict=True):
         for metric in wanted:
@@ -46,8 +99,8 @@ def compare(paths: Sequence[Path], metrics: Sequence[str]) -> list[Comparison]:
                 raise InputError(f"{path}: {error}") from error
     if not wanted:
         raise InputError(f"the tables have none of {', '.join(METRICS)} in common; choose with --metric")
-    axes = _common_axes(paths, [about for _, about in read])
-    names = _names(paths, [about for _, about in read])
+    axes = _common_axes(paths, [each.about for each in tables])
+    names = _names(paths, [each.about for each in tables])
     parts = [_long(frame, name, axes, wanted) for frame, name in zip(frames, names, strict=True)]
     found = contrast.compare(
         pl.concat(parts, how="diagonal_relaxed"),

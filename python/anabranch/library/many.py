@@ -206,6 +206,13 @@ class Compared:
 
         return naming.names(self._runs)
 
+    @property
+    def differences(self) -> dict[str, list[str]]:
+        """Every key in which the runs differ, the seed first, with the value of each run."""
+        from anabranch.runs import naming
+
+        return naming.every_difference(self._runs)
+
     @cached_property
     def table(self) -> pl.DataFrame:
         """A row per metric: its ``path`` if it concerns one, its name with the unit, and a column of texts per run."""
@@ -276,6 +283,6 @@ def _stored(run: Run | str | Path, number: int) -> StoredRun:
 
     if isinstance(run, str | Path):
         return runfolder.read(Path(run))
-    about = {"seed": run.seed, "set": list(run.overrides)}
+    about = {"seed": run.seed, "set": list(run.overrides), "version": run.metrics["version"]}
     name = Path(f"run {number}: {run.name}")
     return runfolder.StoredRun(name, tomllib.loads(run.scenario), run.metrics, about, run.recording)

@@ -39,7 +39,7 @@ from anabranch.report.timelines import Timeline, of_session
 from anabranch.results import columns, metrics, recording
 from anabranch.system import provenance, regular
 from anabranch.wording import numerals, quantities
-from anabranch.wording.summary import plural
+from anabranch.wording.summary import plural, seeds_in_words
 
 DEFAULT_METRICS = (
     "startup_s",
@@ -493,14 +493,13 @@ def _same(kept: Any, again: Any) -> bool:
 
 
 def _provenance(swept: _Swept) -> list[tuple[str, str]]:
-    plan, seeds = swept.plan, swept.origin.seeds
-    whole = list(seeds) == list(range(seeds[0], seeds[0] + len(seeds)))
+    plan = swept.plan
     revision = provenance.source_revision()
     return [
         ("Plan", swept.origin.path.name),
         *([("Changed", shlex.join(swept.origin.changes.options))] if swept.origin.changes else []),
         ("Scenario", ", ".join(plan.scenarios)),
-        ("Seeds", f"{seeds[0]} to {seeds[-1]}" if whole and len(seeds) > 1 else ", ".join(map(str, seeds))),
+        ("Seeds", seeds_in_words(swept.origin.seeds)),
         ("Engine", "simulation" if not plan.is_live else ", ".join(engine.name for engine in plan.engines)),
         ("Anabranch", provenance.build()["version"]),
         *([("Source", revision)] if revision else []),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -144,6 +144,37 @@ def rows(runs: Sequence[StoredRun], session: int = 0) -> Iterator[tuple[str, str
             # A path that went down and came back has carried several subflows.
             sums = [summary.total(value(f) for f in s["subflows"] if f["path"] == path) for s in sessions]
             yield path, label, write(sums)
+
+
+def every_difference(runs: Sequence[StoredRun]) -> Table | None:
+    """The keys in which the runs differ with their values, if the heads of `table` have not room for all of them."""
+    found = naming.every_difference(runs)
+    heads, _ = naming.shortened(naming.differences(runs))
+    if len(found) <= len(heads):
+        return None
+    return differences_table(found, naming.folders(runs))
+
+
+def differences_table(found: Mapping[str, Sequence[str]], names: Sequence[str]) -> Table:
+    """Keys with their values, a column for each of what is compared."""
+    result = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    result.add_column("differs", overflow="fold")
+    for name in names:
+        result.add_column(name, overflow="fold")
+    for key, values in found.items():
+        result.add_row(key, *values)
+    return result
+
+
+def of_seeds(runs: Sequence[StoredRun]) -> str | None:
+    """What to know of the runs' seeds before they are compared; ``None`` where they are the same, or no matter."""
+    seeds = [run.about["seed"] for run in runs]
+    if len(set(seeds)) == 1 or not any(run.metrics["seed_matters"] for run in runs):
+        return None
+    return (
+        f"the seeds differ ({', '.join(map(str, seeds))}), so a part of what is different below may be chance; "
+        "run the same seed, or compare many seeds with a plan"
+    )
 
 
 def _ended(session: Session) -> Text:

@@ -39,24 +39,44 @@ def flatten(tree: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def differences(runs: Sequence[StoredRun]) -> dict[str, list[str]]:
-    """The keys in which the runs differ, such as ``scheduler``, and for each the values of the runs.
+    """What distinguishes the runs in few words: keys such as ``scheduler``, and for each the values of the runs.
 
-    Where the scenario differs, only the transport and the seed count beside it: everything else differs with it.
+    Where the scenario differs, only the transport, and what is no part of a scenario, count beside it: everything else
+    differs with it. Of a part that is another one, such as a scheduler, its options say nothing.
     """
     leaves = [_leaves(run) for run in runs]
-    keys = dict.fromkeys(key for each in leaves for key in each)
-    differing = [key for key in keys if len({repr(each.get(key)) for each in leaves}) > 1]
+    differing = _differing(leaves)
     if "scenario" in differing:
-        differing = ["scenario", *(key for key in differing if key.startswith("transport.") or key == "seed")]
-    differing = _without_options(differing)
-    return {name: [_text(each.get(key)) for each in leaves] for key, name in _named(differing, leaves).items()}
+        beside = (*_OF_RUN, "scenario")
+        differing = [key for key in differing if key.startswith("transport.") or key in beside]
+    # Builds have long names that mean nothing, so they count where nothing else differs.
+    differing = [key for key in differing if key not in _OF_BUILD] or differing
+    return _texts(_without_options(differing), leaves)
+
+
+def every_difference(runs: Sequence[StoredRun]) -> dict[str, list[str]]:
+    """All keys in which the runs differ, and for each the values of the runs; a dash where a run has no such key.
+
+    The seed comes first, then how the runs were made, the scenario's name, its parts, their options, and the build.
+    """
+    leaves = [_leaves(run) for run in runs]
+    return _texts(_differing(leaves), leaves)
+
+
+def _differing(leaves: Sequence[Mapping[str, Any]]) -> list[str]:
+    keys = dict.fromkeys(key for each in leaves for key in each)
+    return [key for key in keys if len({repr(each.get(key)) for each in leaves}) > 1]
+
+
+def _texts(keys: Sequence[str], leaves: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    return {name: [_text(each.get(key)) for each in leaves] for key, name in _named(keys, leaves).items()}
 
 
 def names(runs: Sequence[StoredRun]) -> list[str]:
     """A name for each run: the values in which they differ, or else their folders."""
     shown, more = shortened(differences(runs))
     if not shown:
-        return _folders(runs)
+        return folders(runs)
     besides = [f"and {more} more"] if more else []
     return [
         ", ".join([*(f"{key}={values[position]}" for key, values in shown.items()), *besides])
@@ -70,17 +90,33 @@ def shortened(found: Mapping[str, list[str]]) -> tuple[dict[str, list[str]], int
     return shown, len(found) - len(shown)
 
 
-def _folders(runs: Sequence[StoredRun]) -> list[str]:
+def folders(runs: Sequence[StoredRun]) -> list[str]:
     """The folders' own names, or the whole ways to them where these are the same."""
     own = [run.directory.resolve().name for run in runs]
     return own if len(set(own)) == len(own) else [str(run.directory) for run in runs]
 
 
+# What is no part of a scenario, in the order of messages, with where a run folder has it.
+_OF_RUN = ("seed", "version", "engine", "server", "client", "kernel")
+_OF_BUILD = ("build", "source revision")
+# So many digits distinguish digests.
+_DIGITS = 12
+
+
 def _leaves(run: StoredRun) -> dict[str, Any]:
-    leaves = {**flatten(run.scenario), "seed": run.about["seed"], "scenario": run.metrics["scenario"]}
+    about, live = run.about, run.metrics.get("live") or {}
+    made: dict[str, Any] = {key: about.get(key) for key in _OF_RUN[:3]}
+    made |= {key: live.get(key) for key in _OF_RUN[3:]}
+    leaves = {**made, "scenario": run.metrics["scenario"], **flatten(run.scenario)}
+    leaves |= {f"file {name}": _digest(digest) for name, digest in about.get("files", {}).items()}
+    leaves |= {"build": _digest(about.get("library_sha256")), "source revision": about.get("source_revision")}
     # A question is prose about the scenario, no property of it.
     leaves.pop("question", None)
     return leaves
+
+
+def _digest(text: str | None) -> str | None:
+    return None if text is None else text[:_DIGITS]
 
 
 def _without_options(keys: Sequence[str]) -> list[str]:
@@ -93,7 +129,7 @@ def _named(keys: Sequence[str], leaves: Sequence[Mapping[str, Any]]) -> dict[str
     """Each key with the shortest name that is no other key's; both directions of a link are one where they agree."""
     several = any("session.1" in key for each in leaves for key in each)
     # The replaceable parts say more than the options.
-    keys = sorted(keys, key=lambda key: key != "scenario" and not key.endswith(_SHORT_FORMS))
+    keys = sorted(keys, key=_rank)
     named: dict[str, str] = {}
     seen: set[tuple[str, tuple[str, ...]]] = set()
     for key in keys:
@@ -105,6 +141,15 @@ def _named(keys: Sequence[str], leaves: Sequence[Mapping[str, Any]]) -> dict[str
         name = _short(link if _agree(keys, link, leaves) else key).removeprefix("transport.")
         named[key] = name if several else name.removeprefix("session.0.")
     return named
+
+
+def _rank(key: str) -> int:
+    """The order in which differences are named."""
+    if key in _OF_RUN:
+        return _OF_RUN.index(key)
+    if key == "scenario":
+        return len(_OF_RUN)
+    return len(_OF_RUN) + (1 if key.endswith(_SHORT_FORMS) else 3 if key in _OF_BUILD else 2)
 
 
 def _short(key: str) -> str:

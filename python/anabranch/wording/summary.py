@@ -48,6 +48,13 @@ def plural(number: int | None, one: str, many: str | None = None) -> str:
     return f"{count(number)} {one if number == 1 else many or one + 's'}"
 
 
+def seeds_in_words(seeds: Sequence[int]) -> str:
+    """Seeds in their order: ``1 to 20`` where none between is missing, or each of them."""
+    if len(seeds) > 1 and list(seeds) == list(range(seeds[0], seeds[0] + len(seeds))):
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(map(str, seeds))
+
+
 def playback(session: Session) -> str:
     """What the viewer saw, in one line; empty where no picture was shown or nobody observed it."""
     viewer = viewer_of(session)
