@@ -21,6 +21,8 @@ from anabranch.live.run import MODEL, SERVERS
 from anabranch.live.run import run as run_live
 from anabranch.results.metrics import DecisionLatency
 from anabranch.runs import runfolder
+from anabranch.runs.plots import of_captures, of_text
+from anabranch.runs.plots import write as write_plots
 from anabranch.runs.session import Run, simulate
 from anabranch.system import outputs
 from anabranch.wording import ending, summary
@@ -97,6 +99,16 @@ _Pcap = Annotated[
         "interface per path; with --live at the client, as PATH.pcapng.",
     ),
 ]
+_Plots = Annotated[
+    str | None,
+    typer.Option(
+        "--plots",
+        metavar="PLOTS",
+        help="Plots of the packets of each subflow, in the run folder and its report: sequence (sequence numbers over "
+        "time, with retransmissions, SACKs, acknowledgments and window), rtt (samples of the round trip), or both with "
+        "a comma. For simulated runs.",
+    ),
+]
 _Content = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="With --live, a folder of `anabranch content make` for vlc or dash.js to play."),
@@ -117,15 +129,21 @@ def run(
     server: _Server = None,
     client: _Client = None,
     pcap: _Pcap = False,
+    plots: _Plots = None,
     content: _Content = None,
 ) -> None:
     """Simulate a scenario, or run it in real time, and print what the viewer saw."""
     chosen = dict(overrides.split(given))
     if not live:
         _refuse({"server": server, "client": client, "content": content})
+    elif plots is not None:
+        raise InputError(
+            "--plots is for simulated runs; expected --live without it, or --pcap and a program that draws"
+        )
+    wanted = () if plots is None else of_text(plots)
 
     def simulated(left: Path, progress: Callable[[float], None]) -> Run:
-        captures = left if pcap else None
+        captures = left if pcap or wanted else None
         return simulate(scenario, seed=_seed(seed), set=chosen, events=events, progress=progress, captures=captures)
 
     def in_real_time(left: Path, progress: Callable[[float], None]) -> Run:
@@ -142,8 +160,8 @@ def run(
             progress=progress,
         )
 
-    wants_folder = directory is not None or events or pcap or not as_json
-    target = _Target(directory, session, not no_figure) if wants_folder else None
+    wants_folder = directory is not None or events or pcap or bool(wanted) or not as_json
+    target = _Target(directory, session, not no_figure, wanted, pcap) if wants_folder else None
     if target is not None:
         runfolder.check_target(target.directory)
     work, verb = (in_real_time, "running") if live else (simulated, "simulating")
@@ -169,11 +187,21 @@ def _refuse(given: Mapping[str, object]) -> None:
 
 @dataclass(frozen=True)
 class _Target:
-    """The run folder that is wanted, None for a new one; the session to draw, None for all, and whether to draw it."""
+    """The run folder that is wanted.
+
+    Attributes:
+        directory: Where; None for a new one.
+        session: The session to draw, None for all.
+        figure: Whether to draw it.
+        plots: The plots of its packets.
+        captures: Whether captures stay in it.
+    """
 
     directory: Path | None
     session: int | None
     figure: bool
+    plots: tuple[str, ...]
+    captures: bool
 
 
 def _run(
@@ -202,8 +230,10 @@ def _write(done: Run, target: _Target, left: Path) -> Path:
     try:
         folder = runfolder.write(done, target.directory, session=target.session, figure=target.figure)
         with outputs.writing(folder):
+            if target.plots:
+                write_plots(folder, done, of_captures(left, done), target.plots, target.session)
             for file in left.iterdir():
-                if file.is_file():
+                if file.is_file() and (target.captures or not target.plots):
                     shutil.move(file, folder / file.name)
     except OSError as error:
         _rescue(done, target, left, error)

@@ -41,7 +41,7 @@ def draw_run(
     return draw_session(
         recording.sessions[number],
         title=title,
-        subtitle=f"{_policies(scenario)}, seed {seed}: {summary.in_short(metrics['sessions'][number])}",
+        subtitle=f"{policies(scenario)}, seed {seed}: {summary.in_short(metrics['sessions'][number])}",
         marks=recording.marks,
         ending=of_session(metrics, number),
         paths=tuple(scenario["path"]),
@@ -62,13 +62,14 @@ def _side_by_side(recording: Recording, metrics: Metrics, scenario: Mapping[str,
         for number, session in enumerate(drawn)
     ]
     of_all = len(metrics["sessions"])
-    title = f"{metrics['scenario']}, {_policies(scenario)}, seed {seed}"
+    title = f"{metrics['scenario']}, {policies(scenario)}, seed {seed}"
     if of_all > len(drawn):
         title += f": the first {len(drawn)} of {of_all} sessions"
     return compare(columns, title=title)
 
 
-def _policies(scenario: Mapping[str, Any]) -> str:
+def policies(scenario: Mapping[str, Any]) -> str:
+    """The scheduler, the congestion control and, unless it is the usual one, the path policy of a scenario."""
     transport = scenario["transport"]
     named = ", ".join(_name(transport[key]) for key in ("scheduler", "congestion_control"))
     policy = _name(transport["path_policy"])

@@ -8,6 +8,8 @@
 ``incidents.parquet``  stalls, buffer underflows and the scenario's events: when they were
 ``events.parquet``     every event, with ``--events``
 ``session.png``        the figure of the session or, of several, all side by side, and ``session.svg``
+``subflows.parquet``   with ``--plots``, what the packets say of each subflow; its figures are ``sequence.png``,
+                       ``rtt.png``, and the same as SVG
 ``run.json``           seed, overrides, program, machine, times; written last: without it a folder is unfinished
 =====================  ====================================================================================
 """
@@ -30,6 +32,8 @@ from anabranch.errors import InputError
 from anabranch.results import metrics, recording
 from anabranch.results.metrics import Metrics
 from anabranch.results.recording import Recording
+from anabranch.results.sequence import Sequences
+from anabranch.runs import plots
 from anabranch.system import outputs, provenance
 
 if TYPE_CHECKING:
@@ -72,6 +76,7 @@ class StoredRun:
         metrics: What the run found.
         about: Seed, overrides, version, program, machine and times.
         recording: The run over time.
+        sequences: What its packets say of each subflow, if that was asked for.
     """
 
     directory: Path
@@ -79,6 +84,7 @@ class StoredRun:
     metrics: Metrics
     about: dict[str, Any]
     recording: Recording
+    sequences: Sequences | None = None
 
 
 def write(run: Run, directory: Path | None = None, *, session: int | None = None, figure: bool = True) -> Path:
@@ -113,7 +119,18 @@ def write(run: Run, directory: Path | None = None, *, session: int | None = None
 def _write_files(run: Run, folder: Path, session: int | None, figure: bool) -> None:
     """Writes all files, the small ones that say most first: a disk may become full."""
     _remove_files(folder)
-    for name in (_RUN, _METRICS, _SCENARIO, _SAMPLES, _INCIDENTS, _NOTES, _EVENTS, *_PICTURES):
+    for name in (
+        _RUN,
+        _METRICS,
+        _SCENARIO,
+        _SAMPLES,
+        _INCIDENTS,
+        _NOTES,
+        _EVENTS,
+        *_PICTURES,
+        plots.TABLE,
+        *plots.FIGURES,
+    ):
         (folder / name).unlink(missing_ok=True)
     scenario, files = run.portable
     (folder / _SCENARIO).write_text(scenario, encoding="utf-8")
@@ -164,6 +181,7 @@ def read(directory: Path) -> StoredRun:
         notes = regular.read_parquet(directory / _NOTES) if (directory / _NOTES).exists() else None
         samples, incidents = (regular.read_parquet(directory / name) for name in (_SAMPLES, _INCIDENTS))
         recorded = recording.of_frames(samples, incidents, notes)
+        sequences = plots.read(directory)
     except InputError:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, pl.exceptions.PolarsError) as error:
@@ -171,7 +189,7 @@ def read(directory: Path) -> StoredRun:
     schema = about.get("schema") if isinstance(about, dict) else None
     if schema != SCHEMA:
         raise InputError(f"{directory / _RUN}: schema {schema}; expected {SCHEMA}")
-    return StoredRun(directory, scenario, metrics.read(directory / _METRICS), about, recorded)
+    return StoredRun(directory, scenario, metrics.read(directory / _METRICS), about, recorded, sequences)
 
 
 def _next_free(run: Run) -> Path:

@@ -1,0 +1,133 @@
+"""Panels above each other over one time axis, with title, subtitle, legend, and the events of the scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from anabranch.figures import labels, panels, style
+from anabranch.results.recording import Mark
+
+# The width of a page's text, so that letters keep their size in print.
+_WIDTH_IN = 7.2
+_LEFT_IN = 0.5
+_RIGHT_IN = 0.85
+# A unit of panel height, and what the title and the time axis take above and below the panels.
+_UNIT_IN = 0.48
+_ABOVE_IN = 0.78
+_LINE_IN = 0.17
+_BELOW_IN = 0.55
+_TITLE_PAD_POINTS = 5.0
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A panel.
+
+    Attributes:
+        title: What it shows.
+        height: In units of panel height.
+        draw: Draws it; may return labels for the ends of lines.
+    """
+
+    title: str
+    height: float
+    draw: Callable[[Axes], list[panels.Label] | None]
+
+
+Happened = tuple[Sequence[Mark], labels.Ending | None]
+"""Scheduled changes of the network, and how the session ended, if not of its own."""
+
+
+def draw(
+    content: Sequence[Panel],
+    *,
+    title: str,
+    subtitle: str,
+    happened: Happened,
+    span_s: float,
+    legend: Sequence[Artist],
+    behind: Callable[[Axes], None] | None = None,
+) -> Figure:
+    """Draws panels, within `style.applied`.
+
+    Args:
+        content: From top to bottom, at least one.
+        title: The first line, in bold.
+        subtitle: The lines below it.
+        happened: What is marked in all panels.
+        span_s: The time that they show.
+        legend: What the labels of lines do not explain.
+        behind: Draws into each panel what stands behind its lines.
+
+    Returns:
+        A figure, as wide as a page's text.
+    """
+    gap = 0.62  # Between panels, in units: room for the next panel's title.
+    units = sum(p.height for p in content) + gap * (len(content) - 1)
+    width_in = _WIDTH_IN - _LEFT_IN - _RIGHT_IN
+    [strip] = labels.strips([happened], span_s, width_in)
+    explained = labels.explanation([happened[0]], [strip], width_in)
+    lines = style.wrapped(subtitle, _WIDTH_IN - _LEFT_IN - 0.1, 8.5)
+    above_in = _ABOVE_IN + _LINE_IN * max(len(lines) - 1, 0) + strip.height_in
+    below_in = _BELOW_IN + labels.ROW_IN * len(explained)
+    height_in = units * _UNIT_IN + above_in + below_in
+    figure = Figure(figsize=(_WIDTH_IN, height_in))
+    grid = figure.add_gridspec(
+        len(content),
+        1,
+        height_ratios=[p.height for p in content],
+        hspace=gap / (sum(p.height for p in content) / len(content)),
+        left=_LEFT_IN / _WIDTH_IN,
+        right=1.0 - _RIGHT_IN / _WIDTH_IN,
+        top=1.0 - above_in / height_in,
+        bottom=below_in / height_in,
+    )
+    first: Axes | None = None
+    for row, panel in enumerate(content):
+        axes = figure.add_subplot(grid[row], sharex=first)
+        axes.set_xlim(0.0, span_s)
+        _fill(axes, panel, happened, behind)
+        # The labels of events stand between the first panel and its title.
+        axes.set_title(panel.title, pad=_TITLE_PAD_POINTS + (strip.height_in * 72.0 if first is None else 0.0))
+        last = row == len(content) - 1
+        axes.tick_params(axis="x", labelbottom=last, length=3.0 if last else 0.0)
+        first = first or axes
+    assert first is not None
+    figure.axes[-1].set_xlabel("Time (s)")
+    labels.add_strip(figure, first, strip)
+    labels.add_explanation(figure, explained, _LEFT_IN)
+    _head(figure, title, lines, legend)
+    return figure
+
+
+def _fill(axes: Axes, panel: Panel, happened: Happened, behind: Callable[[Axes], None] | None) -> None:
+    ends = panel.draw(axes)
+    if behind is not None:
+        behind(axes)
+    panels.scenario_marks(axes, happened[0])
+    panels.ending(axes, happened[1])
+    style.place_end_labels(axes, ends or [])
+    style.few_ticks(axes, max(int(panel.height * 1.6), 2))
+
+
+def _head(figure: Figure, title: str, lines: Sequence[str], handles: Sequence[Artist]) -> None:
+    """Title, subtitle and legend."""
+    height_in = figure.get_figheight()
+    left = _LEFT_IN / _WIDTH_IN
+    figure.text(left, 1.0 - 0.20 / height_in, title, fontsize=11.0, fontweight="bold", va="center")
+    text = "\n".join(lines)
+    figure.text(left, 1.0 - 0.34 / height_in, text, fontsize=8.5, color=style.MUTED, va="top", linespacing=1.35)
+    if handles:
+        figure.legend(
+            handles=list(handles),
+            loc="center right",
+            bbox_to_anchor=(1.0 - (_RIGHT_IN - 0.08) / _WIDTH_IN, 1.0 - 0.20 / height_in),
+            ncols=len(handles),
+            handletextpad=0.5,
+            columnspacing=1.4,
+        )
