@@ -190,7 +190,7 @@ check-python: $(VENV)/.development $(VENV)/.testable
 	$(BIN)/ruff format --check $(PYTHON_TREES)
 	$(BIN)/mypy
 	@# Modules of one name are checked one by one.
-	for file in papers/*-*/criteria.py; do $(BIN)/mypy $$file || exit 1; done
+	for file in papers/*-*/*.py; do $(BIN)/mypy $$file || exit 1; done
 	$(BIN)/stubtest anabranch._core
 	$(BIN)/python scripts/check-words.py
 	$(BIN)/pytest --quiet tests/test_docs.py -k 'link or page'

@@ -1,7 +1,7 @@
-"""Measures the three goals of RFC 6356 with the coupled controls in the kernel, for docs/validation/kernel-controls.md.
+"""Measures the three goals of RFC 6356 with the coupled controls in the kernel.
 
     .venv/bin/python scripts/kernel-goals.py                                              prints the table
-    .venv/bin/python scripts/kernel-goals.py --write docs/validation/kernel-controls.md   replaces it in the page
+    .venv/bin/python scripts/kernel-goals.py --write papers/kernel-controls/text.md   replaces it in the page's text
     .venv/bin/python scripts/kernel-goals.py --only "shift" --control olia --seeds 2      a part of it
 
 Clients and servers are this machine's kernel, in namespaces, over emulated links (`anabranch run --live --server

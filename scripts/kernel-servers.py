@@ -15,29 +15,21 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
-from kernel_clients import (
-    BEGIN_S,
-    FIRST_PORT,
-    SERVER,
-    START_TIMEOUT_S,
-    WRITES,
-    Sender,
-    inside,
-    nginx,
-    server_namespace,
-)
 from page_tables import markdown, replaced
 
 from anabranch import _core
+from anabranch.live import servers
 from anabranch.validation.measurement import WRITER, Lateness, emulated
 
+# When clients begin: the servers are ready by then.
+BEGIN_S = 10.0
 # The kernel's name of NewReno: a namespace may choose no other, and Apache takes the namespace's.
 _CONTROL = "reno"
 SECONDS = 40
@@ -101,38 +93,6 @@ CASES = (
     Case("100 kB a second, 2 Mb/s, 50 ms + 1 Mb/s, 100 ms, 0.5 % loss", _LOSSY_CHUNKS, 100_000),
 )
 
-_APACHE_CONF = """
-ServerRoot {folder}
-ServerName {server}
-PidFile {folder}/pid
-ErrorLog {folder}/error.log
-Mutex file:{folder}
-LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so
-LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
-Listen {port}
-DocumentRoot {root}
-KeepAliveTimeout 60
-"""
-
-
-@contextmanager
-def apache(namespace: str, root: Path, folder: Path) -> Iterator[None]:
-    """Runs Apache on Multipath TCP sockets, which are those of `mptcpize`, with the namespace's control."""
-    file = folder / "apache.conf"
-    file.write_text(_APACHE_CONF.format(folder=folder, server=SERVER, port=FIRST_PORT, root=root), "utf-8")
-    command = inside(namespace, "mptcpize", "run", "apache2", "-D", "FOREGROUND", "-f", file)
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        until = time.monotonic() + START_TIMEOUT_S
-        while not (folder / "pid").exists():
-            if time.monotonic() > until or process.poll() is not None:
-                raise SystemExit("error: Apache does not listen")
-            time.sleep(0.05)
-        yield
-    finally:
-        process.terminate()
-        process.wait()
-
 
 @dataclass(frozen=True)
 class Result:
@@ -159,13 +119,14 @@ def attempt(case: Case, server: str, seed: int) -> Result:
             _core.Testbed(scenario, seed=seed, server="kernel", client="program", record_events=False)
         )
         url = f"{testbed.url}/bytes/{size}"
+        (place,), port = servers.namespaces("server"), servers.FIRST_PORT
         if server != _TESTBED:
-            url = f"http://{SERVER}:{FIRST_PORT}/file"
+            url = f"http://{servers.ADDRESS}:{port}/file"
         if server == _NGINX:
-            sender = Sender(server, _CONTROL)
-            stack.enter_context(nginx(server_namespace(), root, sender, folder, writes=WRITES["pages"]))
+            own = servers.nginx(place, root, folder, control=_CONTROL, port=port, writes="pages")
+            stack.enter_context(own)
         elif server == _APACHE:
-            stack.enter_context(apache(server_namespace(), root, folder))
+            stack.enter_context(servers.apache(place, root, folder, port=port))
         time.sleep(max(0.0, BEGIN_S - testbed.elapsed))
         values = _fetch(testbed, url, case)
         metrics = json.loads(testbed.finish("finished", viewed=None, notes=()).metrics_json)
@@ -180,7 +141,7 @@ def _fetch(testbed: _core.Testbed, url: str, case: Case) -> tuple[float, ...]:
         url += f"?[1-{CHUNKS}]"
     else:
         options += ["--max-time", str(SECONDS)]
-    command = inside(testbed.namespace, "mptcpize", "run", "curl", *options, url)
+    command = servers.inside(testbed.namespace, "mptcpize", "run", "curl", *options, url)
     output = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=SECONDS + 60, check=False).stdout
     rows = [tuple(map(float, line.split())) for line in output.splitlines()]
     if case.chunk:

@@ -1,6 +1,7 @@
 """`anabranch kernel`: what it prints and how it ends; crates/kernel tests what it does to connections."""
 
 import fcntl
+import importlib
 import json
 import os
 import statistics
@@ -10,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from typer.testing import CliRunner
@@ -17,6 +19,7 @@ from typer.testing import CliRunner
 from anabranch import _core
 from anabranch.cli import app
 from anabranch.cli.kernel import metric_lines
+from anabranch.experiments import paper
 from conftest import Run, load_script
 
 pytestmark = pytest.mark.live
@@ -178,12 +181,20 @@ SHIFT = {"seeds": 3, "duration_s": 180, "at_once": 3}
 SHIFT_BOUND = 0.9
 
 
+def of_paper(name: str) -> ModuleType:
+    """A program of the paper `kernel-controls`."""
+    sys.path.insert(0, str(paper.shipped()["kernel-controls"]))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.pop(0)
+
+
 @pytest.mark.slow
 def test_each_subflow_of_a_thousand_connections_has_the_control(place: str) -> None:
     """The kernel gives subflows that join while nginx is busy with their connection the connection's own control."""
-    load_script("kernel_clients")
-    costs = load_script("kernel_cost")
-    (sender,) = [one for one in costs.COST_SENDERS if one.control == "lia"]
+    costs = of_paper("cost")
+    sender = costs.SENDERS["LIA"]
     done = run("attach", "--congestion-control", "lia", "--port", str(sender.port), "--bpf-file-system", place)
     assert (done.returncode, done.stderr) == (0, "")
     # It asserts the control of each subflow.
@@ -204,22 +215,6 @@ def test_lia_in_the_kernel_has_the_goals_of_rfc_6356(place: str) -> None:
     # Without coupling the bottleneck is not shared fairly: the measurement can tell.
     (uncoupled,) = [row for row in rows if row.control == goals.UNCOUPLED and row.goal is harmless.goal]
     assert not uncoupled.goal.holds(uncoupled.mean), uncoupled.values
-
-
-def test_the_tables_of_nginx_follow_from_the_kept_runs() -> None:
-    """Those of curl, dash.js and the cost; each row has as many runs as it says."""
-    controls = load_script("kernel-controls")
-    page = (Path(__file__).parents[1] / "docs" / "validation" / "kernel-controls.md").read_text("utf-8")
-    kept = controls.Kept(controls.KEPT).records
-    assert len({controls.key(one) for one in kept}) == len(kept), "no run is counted twice"
-    tables = {one["table"] for one in kept}
-    assert {"downloads", "players", "sharing"} <= tables
-    for name in tables:
-        own = [one for one in kept if one["table"] == name]
-        # Runs of the cost check the controls while they last (scripts/kernel_cost.py).
-        for one in own if name != "cost" else ():
-            controls.check(one)
-        assert controls.TABLES[name].of(own) in page, name
 
 
 def test_check_names_every_requirement() -> None:

@@ -142,7 +142,7 @@ def test_the_maps_are_those_of_the_shipped_plans() -> None:
 
 @pytest.mark.slow
 def test_the_page_of_maps_is_what_the_paper_makes(anabranch: Run, tmp_path: Path) -> None:
-    done = anabranch("reproduce", "maps", "--pages", tmp_path, "--store", tmp_path / "store", timeout=1800)
+    done = anabranch("reproduce", "maps", "--pages", tmp_path, "--store", tmp_path / "store")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / PAGE.name).read_text("utf-8") == PAGE.read_text("utf-8")
     assert {file.name for file in tmp_path.glob("*.png")} == {"maps-stickiness.png", "maps-pud.png"}

@@ -229,7 +229,7 @@ def _measure(chosen: Sequence[Paper], store: Store, execute: ByEngine, bar: Bar)
     if missing := realtime.missing():
         fail(f"this machine cannot run in real time: {'; '.join(missing)}", Exit.RUN_FAILED)
     for each in chosen:
-        made = reproduction.measure(each, store, execute=execute, progress=bar)
+        made = reproduction.measure(each, store, execute=execute, progress=bar, at_once=execute.at_once)
         err().print(f"{each.name}: {plural(made, 'run')} in real time added", soft_wrap=True)
 
 

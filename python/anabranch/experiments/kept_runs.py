@@ -50,6 +50,20 @@ def identities(file: Path, names: Sequence[str]) -> set[tuple[tuple[str, Any], .
     return {identity({name: row.get(name) for name in names}) for row in rows}
 
 
+def check_kernel(file: Path) -> None:
+    """Refuses a table of runs that were made with another kernel than this machine's.
+
+    Raises:
+        InputError: It is one.
+    """
+    kernels: set[Any] = {row.get(KERNEL) for row in read(file)} if file.exists() else set()
+    if other := sorted(kernels - {platform.release(), None}):
+        raise InputError(
+            f"{file}: these runs were made with Linux {other[0]}, and this machine has {platform.release()}; "
+            "keep its runs in another file"
+        )
+
+
 def add(file: Path, more: Sequence[Mapping[str, Any]], order: Sequence[str]) -> None:
     """Adds rows; the table is sorted by these columns, so that the same runs are the same file.
 
@@ -57,12 +71,8 @@ def add(file: Path, more: Sequence[Mapping[str, Any]], order: Sequence[str]) -> 
         InputError: The runs there were made with another kernel.
         OSError: It cannot be written.
     """
+    check_kernel(file)
     old = read(file) if file.exists() else []
-    if other := sorted({row[KERNEL] for row in old} - {platform.release(), None}):
-        raise InputError(
-            f"{file}: these runs were made with Linux {other[0]}, and this machine has {platform.release()}; "
-            "keep its runs in another file"
-        )
     whole = frame([*old, *more]).sort(order)
     new = file.with_suffix(".new")
     with outputs.writing(file):

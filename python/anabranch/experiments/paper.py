@@ -8,7 +8,7 @@ import inspect
 import sys
 import tomllib
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from importlib import resources
@@ -65,6 +65,10 @@ KEPT_KEYS: Mapping[str, str] = {
     "file": "The table of their sessions: a Parquet file beside this file, or of the shipped `data`. Required.",
     "plans": "The plans beside this file whose runs they are, all of whose engines are kept. They may need what not "
     "everybody has: they are read only by `--live`, which makes the runs that the table lacks.",
+    "runs": "A function of `criteria.py`, for runs that no plan describes: what names each of them, as a dictionary.",
+    "program": "The Python program beside this file that `--live` starts for each of these: what names the run is its "
+    "argument, and the rest of the row its output, both as JSON objects.",
+    "at_once": "How many of these `--live` makes at a time at most: 64 where absent.",
 }
 """The keys of ``[[kept]]`` and what they mean."""
 
@@ -83,6 +87,7 @@ CHANGE_KEYS: Mapping[str, str] = {
 """The keys of ``[[variant.change]]`` and what they mean."""
 
 _VARIANT_SEEDS = 4
+_MOST_AT_ONCE = 64
 AS_SHIPPED = "as shipped"
 """What the plans themselves are called beside the variants."""
 
@@ -144,11 +149,17 @@ class Kept:
         name: What criteria call them.
         file: The table of their sessions.
         plans: The files of the plans that make them.
+        runs: What names each run that a program makes; ``None`` without a program.
+        program: What makes one of these.
+        at_once: How many of these are made at a time at most.
     """
 
     name: str
     file: Path
     plans: tuple[Path, ...] = ()
+    runs: Callable[[], Iterable[Mapping[str, Any]]] | None = None
+    program: Path | None = None
+    at_once: int = 1
 
 
 @dataclass(frozen=True)
@@ -320,7 +331,7 @@ def _of_folder(folder: Path) -> Paper:
         source=document.typed(("source",), data.get("source", ""), str, "a text"),
         document=document,
         plans=tuple(_plans(document, folder, module)),
-        kept=tuple(_kept(document, folder)),
+        kept=tuple(_kept(document, folder, module)),
         variants=tuple(_variants(document)),
         variant_seeds=seeds,
         claims=claims,
@@ -369,14 +380,18 @@ def _derive(
     """The function of the criteria that derives overrides."""
     if "derive" not in table:
         return None
-    name = document.typed(way, table["derive"], str, "the name of a function")
+    return _function(document, way, document.typed(way, table["derive"], str, "the name of a function"), module)
+
+
+def _function(document: Document, way: Way, name: str, module: ModuleType) -> Callable[..., Any]:
+    """A function of the criteria."""
     known = {key: value for key, value in vars(module).items() if inspect.isfunction(value)}
     if name not in known:
         raise document.mistake(way, f"{CRITERIA} has no function `{name}`{alternatives(name, known)}")
     return known[name]
 
 
-def _kept(document: Document, folder: Path) -> Iterator[Kept]:
+def _kept(document: Document, folder: Path, module: ModuleType) -> Iterator[Kept]:
     given = document.typed(("kept",), document.data.get("kept", []), list, "tables, [[kept]]")
     for position, table in enumerate(given):
         way = ("kept", str(position))
@@ -387,7 +402,22 @@ def _kept(document: Document, folder: Path) -> Iterator[Kept]:
         )
         if absent := next((plan for plan in plans_of if not plan.is_file()), None):
             raise document.mistake((*way, "plans"), f"there is no file {absent}")
-        yield Kept(name, _table(folder, file), plans_of)
+        runs, program = (document.typed((*way, key), table.get(key, ""), str, "a text") for key in ("runs", "program"))
+        if bool(runs) != bool(program):
+            raise document.mistake(way, "`runs` and `program` belong together: expected both, or neither")
+        if program and not (folder / program).is_file():
+            raise document.mistake((*way, "program"), f"there is no file {folder / program}")
+        at_once = document.typed((*way, "at_once"), table.get("at_once", _MOST_AT_ONCE), int, "a number of runs")
+        if at_once < 1:
+            raise document.mistake((*way, "at_once"), "expected at least one run at a time")
+        yield Kept(
+            name,
+            _table(folder, file),
+            plans_of,
+            _function(document, (*way, "runs"), runs, module) if runs else None,
+            folder / program if program else None,
+            at_once,
+        )
 
 
 def _table(folder: Path, file: str) -> Path:

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from anabranch._core import __version__
 from anabranch.errors import InputError
-from anabranch.experiments import conditions, kept_runs, table
+from anabranch.experiments import conditions, kept_runs, outside, table
 from anabranch.experiments import plan as plans
 from anabranch.experiments.claims import Claim, Finding, Outcome, Quantity, Table, TableOf, Value, Verdict, counts
 from anabranch.experiments.conditions import Condition, Run
@@ -248,13 +248,14 @@ def _read_part(paper: Paper, each: PaperPlan, read: Sequence[Case], seeds: int) 
     return Part(paper, AS_SHIPPED, each, _runs(each, chosen, _seeds(each, seeds)))
 
 
-def measure(paper: Paper, store: Store, *, execute: Executor, progress: Progress) -> int:
+def measure(paper: Paper, store: Store, *, execute: Executor, progress: Progress, at_once: int = 1) -> int:
     """Makes the runs in real time that the tables of a paper lack, and keeps them there; returns how many there were.
 
-    A run that was invalid in every try is not kept.
+    A run that was invalid in every try is not kept. Runs of programs are made last, `at_once` at a time.
 
     Raises:
         InputError: The machine is not the one of the runs that are there.
+        ToolError: A program failed.
         OSError: A table could not be written.
         KeyboardInterrupt: The user interrupted; what was finished is in the store.
     """
@@ -274,7 +275,7 @@ def measure(paper: Paper, store: Store, *, execute: Executor, progress: Progress
             rows = [row for row in _rows(read, runs, store) if row["error"] is None]
             kept_runs.add(file, rows, (*plan.columns, "seed"))
             made += len(rows)
-    return made
+    return made + sum(outside.make(each, at_once) for each in paper.kept)
 
 
 def _parts(paper: Paper, seeds: int | None, sensitivity: bool) -> Iterator[Part]:

@@ -1,7 +1,11 @@
-"""CPU time of nginx with coupled controls in the kernel; kernel-controls.py imports it."""
+"""Makes one run of nginx for its CPU time with a coupled control, as root; `anabranch reproduce` starts it.
+
+python cost.py '{"sender": "LIA", "connections": 1000, "seed": 1}'
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import subprocess
@@ -11,7 +15,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from kernel_clients import SENDERS, SERVER, WRITES, Sender, controls_of, expected, inside, nginx, shell
+from senders import SENDERS, Sender
+
+from anabranch.live.servers import ADDRESS, controls_of, inside, nginx, shell
 
 
 class Pair:
@@ -26,19 +32,19 @@ class Pair:
             far = ["peer", "name", f"ct{n}", "netns", self.client]
             subprocess.run(["ip", "link", "add", f"st{n}", "netns", self.server, "type", "veth", *far], check=True)
         common = "sysctl -q net.ipv4.conf.all.rp_filter=0 net.ipv4.tcp_no_metrics_save=1; ip link set lo up\n"
-        client, server = [common, "ip mptcp limits set subflows 2"], [common, f"ip addr add {SERVER}/32 dev lo"]
+        client, server = [common, "ip mptcp limits set subflows 2"], [common, f"ip addr add {ADDRESS}/32 dev lo"]
         for n in (1, 2):
             client.append(
                 f"ip addr add 10.{n}.0.2/32 dev ct{n}; ip link set ct{n} up\n"
                 f"ip rule add from 10.{n}.0.2 lookup 10{n}\n"
-                f"ip route add {SERVER} dev ct{n} src 10.{n}.0.2 table 10{n}\n"
+                f"ip route add {ADDRESS} dev ct{n} src 10.{n}.0.2 table 10{n}\n"
                 f"ip mptcp endpoint add 10.{n}.0.2 dev ct{n} subflow"
             )
             server.append(
-                f"ip link set st{n} up; ip route add 10.{n}.0.2 dev st{n} src {SERVER} congctl cubic\n"
+                f"ip link set st{n} up; ip route add 10.{n}.0.2 dev st{n} src {ADDRESS} congctl cubic\n"
                 f"tc qdisc add dev st{n} root tbf rate {rate} burst 128k limit {queue}"
             )
-        client.append(f"ip route add {SERVER} dev ct1 src 10.1.0.2")
+        client.append(f"ip route add {ADDRESS} dev ct1 src 10.1.0.2")
         shell(self.server, "\n".join(server))
         shell(self.client, "\n".join(client))
 
@@ -73,8 +79,6 @@ print(total)
 # The links together have two thirds of what one core of the kernel serves. Their queues hold some 40 ms.
 COST_RATE, COST_QUEUE = "400mbit", "2mb"
 COST_S = 10.0
-CONNECTIONS = (1, 1000)
-COST_SENDERS = (SENDERS[0], *SENDERS[2:6])
 
 
 def _cpu_s(pids: Sequence[int]) -> float:
@@ -102,19 +106,31 @@ def cost(sender: Sender, connections: int) -> tuple[float, float]:
             (folder / "www").mkdir()
             with (folder / "www" / "file").open("wb") as file:
                 file.truncate(1 << 33)
-            with nginx(pair.server, folder / "www", sender, folder, writes=WRITES["pages"]) as master:
+            control, port = sender.of_socket, sender.port
+            with nginx(pair.server, folder / "www", folder, control=control, port=port, writes="pages") as master:
                 children = Path(f"/proc/{master}/task/{master}/children").read_text("ascii").split()
                 pids = [*map(int, children), *_ksoftirqd()]
                 before, mine = _cpu_s(pids), resource.getrusage(resource.RUSAGE_CHILDREN)
-                words = (sys.executable, "-c", _READERS, SERVER, sender.port, connections, COST_S)
+                words = (sys.executable, "-c", _READERS, ADDRESS, port, connections, COST_S)
                 with subprocess.Popen(inside(pair.client, *words), stdout=subprocess.PIPE, text=True) as client:
                     time.sleep(COST_S / 2)
-                    names = controls_of(pair.server, sender.port)
+                    names = controls_of(pair.server, port)
                     output, _ = client.communicate()
                 after, used = _cpu_s(pids), resource.getrusage(resource.RUSAGE_CHILDREN)
     finally:
         pair.remove()
-    assert names == [expected(sender)], names
+    assert names == [sender.expected], names
     gbit = int(output) * 8 / 1e9
     cpu_s = after - before + used.ru_utime + used.ru_stime - mine.ru_utime - mine.ru_stime
     return cpu_s / gbit, 1000 * gbit / COST_S
+
+
+def main() -> None:
+    """Makes the run, and prints its row."""
+    labels = json.loads(sys.argv[1])
+    cpu_s, rate = cost(SENDERS[labels["sender"]], labels["connections"])
+    print(json.dumps({"cpu_s_per_gbit": cpu_s, "goodput_mbps": rate, "load": round(os.getloadavg()[0], 1)}))
+
+
+if __name__ == "__main__":
+    main()

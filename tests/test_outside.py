@@ -1,0 +1,140 @@
+"""Runs that a paper's own program makes, and the tables of `kernel-controls`, which are of such runs."""
+
+from __future__ import annotations
+
+import importlib
+import platform
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from anabranch import InputError
+from anabranch.experiments import kept_runs, outside, paper
+from anabranch.experiments.executor import Threads
+from anabranch.experiments.paper import Kept
+from anabranch.experiments.reproduction import reproduce
+from anabranch.experiments.store import Store
+from anabranch.report import paper_text
+from anabranch.results.frames import frame
+from anabranch.system import provenance
+from anabranch.system.programs import ToolError
+from test_paper import Counted
+
+PAGES = Path(__file__).resolve().parent.parent / "docs" / "validation"
+_PROGRAM = """
+import json, sys, time
+
+labels = json.loads(sys.argv[1])
+if labels["size"] == 3:
+    sys.exit("error: the links were late")
+print({"bad": "no object"}.get(labels["name"]) or json.dumps({"time_s": labels["size"] / 2}))
+"""
+_PAPER = """
+schema = 1
+title = "mine"
+
+[[kept]]
+name = "times"
+file = "times.parquet"
+runs = "wanted"
+program = "once.py"
+at_once = 2
+"""
+_CRITERIA = """
+from anabranch.experiments.claims import table
+
+
+def wanted():
+    for size in (1, 2, 3, 4):
+        yield {"name": "good", "size": size, "seed": 1}
+
+
+@table("times", "Times", texts=1)
+def times(study):
+    return ("size", "time, s"), [[str(row["size"]), f"{row['time_s']:g}"] for row in study.sessions(["times"])]
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name, text in (("paper.toml", _PAPER), ("criteria.py", _CRITERIA), ("once.py", _PROGRAM), ("text.md", "#")):
+        (folder / name).write_text(text, "utf-8")
+    return folder
+
+
+def test_a_program_makes_what_the_table_lacks_and_keeps_it_in_order(mine: Path) -> None:
+    (kept,) = paper.load(mine).kept
+    with pytest.raises(ToolError, match=r"1 of 4 runs failed, the last with: error: the links were late \(with"):
+        outside.make(kept, 8)
+    rows = kept_runs.read(kept.file)
+    assert [(row["size"], row["time_s"], row["error"]) for row in rows] == [
+        (1, 0.5, None),
+        (2, 1.0, None),
+        (4, 2.0, None),
+    ]
+    assert {row[kept_runs.KERNEL] for row in rows} == {platform.release()}
+    # What was kept is not made again, so that only the run that failed is.
+    (mine / "once.py").write_text(_PROGRAM.replace("== 3", "!= 3"), "utf-8")
+    assert outside.make(kept, 8) == 1
+    assert [row["size"] for row in kept_runs.read(kept.file)] == [1, 2, 3, 4]
+    assert outside.make(kept, 8) == 0
+
+
+def test_another_kernels_table_is_refused_before_a_run_is_made(mine: Path) -> None:
+    (kept,) = paper.load(mine).kept
+    frame([{"name": "good", "size": 9, "seed": 1, kept_runs.KERNEL: "another"}]).write_parquet(kept.file)
+    (mine / "once.py").write_text("raise SystemExit('it ran')", "utf-8")
+    with pytest.raises(InputError, match="these runs were made with Linux another"):
+        outside.make(kept, 1)
+
+
+def test_a_program_that_prints_something_else_is_named(mine: Path) -> None:
+    (kept,) = paper.load(mine).kept
+    with pytest.raises(InputError, match=r"once\.py: it printed no JSON object"):
+        outside.make(replace(kept, runs=lambda: [{"name": "bad", "size": 1, "seed": 1}]), 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('runs = "wanted"\n', "", r"paper\.toml:\d+: `runs` and `program` belong together"),
+        ('"wanted"', '"wantd"', r"criteria\.py has no function `wantd`, did you mean `wanted`|`wantd`"),
+        ('"once.py"', '"twice.py"', r"paper\.toml:9: there is no file .*twice\.py"),
+        ("at_once = 2", "at_once = 0", r"paper\.toml:10: expected at least one run at a time"),
+    ],
+)
+def test_mistakes_have_their_place(mine: Path, old: str, new: str, message: str) -> None:
+    file = mine / "paper.toml"
+    file.write_text(file.read_text("utf-8").replace(old, new), "utf-8")
+    with pytest.raises(InputError, match=message):
+        paper.load(mine)
+
+
+def test_the_page_is_what_the_paper_makes_of_the_kept_runs(tmp_path: Path) -> None:
+    read = paper.load("kernel-controls")
+    with Store(tmp_path, provenance.build()) as store:
+        (found,) = reproduce([read], store, seeds=None, sensitivity=False, execute=Threads(1), progress=Counted())
+    assert paper_text.text(found) == (PAGES / read.page).read_text("utf-8")
+
+
+@pytest.mark.parametrize("kept", paper.load("kernel-controls").kept, ids=lambda kept: kept.name)
+def test_every_wanted_run_is_kept_once_and_had_its_control(kept: Kept) -> None:
+    assert kept.runs is not None
+    wanted = [kept_runs.identity(labels) for labels in kept.runs()]
+    rows = kept_runs.read(kept.file)
+    have = Counter(kept_runs.identity({name: row[name] for name, _ in wanted[0]}) for row in rows)
+    assert have == Counter(wanted)
+    if kept.name == "cost":
+        return  # Its program checks the controls while it runs.
+    sys.path.insert(0, str(paper.shipped()["kernel-controls"]))
+    try:
+        clients = importlib.import_module("clients")
+    finally:
+        sys.path.pop(0)
+    for row in rows:
+        clients.check(clients.Spec.of(row), row)
