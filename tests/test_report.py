@@ -16,7 +16,7 @@ import pytest
 
 from anabranch import InputError, report
 from anabranch.experiments import plan, sweep
-from anabranch.report import charts, document, exports, paper, selection, stored
+from anabranch.report import charts, document, exports, folders, paper, selection, stored
 from conftest import Run, require
 from test_sweep import BASE, swept
 
@@ -767,6 +767,29 @@ def test_a_row_opens_its_timeline_and_its_command(opened: Open) -> None:
     assert sum(bool(text) for text in shown) >= len(titles), "the cursor is in all panels"
     button.click()
     assert page.locator(".timeline").count() == 0
+
+
+def test_a_run_with_plots_has_panels_of_packets_that_zoom(
+    opened: Open, scenario: Path, anabranch: Run, tmp_path: Path
+) -> None:
+    assert anabranch("run", scenario, "--plots", "sequence,rtt", "--no-figure", "--out", "plotted").returncode == 0
+    page = opened(file=report.write(folders.of_folders([tmp_path / "plotted"]), tmp_path / "plotted.html"))
+    page.wait_for_selector(".panel canvas")
+    titles = page.locator(".panel-title b").all_inner_texts()
+    kinds = (
+        "Sequence numbers of wifi",
+        "Sequence numbers of lte",
+        "Sequence numbers of the data",
+        "Round trips of wifi",
+    )
+    assert set(kinds) <= set(titles)
+    place = titles.index(kinds[0])
+    shown = page.locator(".panel").nth(place)
+    assert "retransmission" in shown.inner_text()
+    before = shown.screenshot()
+    page.get_by_label("Zoom in").first.click()
+    page.wait_for_timeout(200)
+    assert shown.screenshot() != before
 
 
 def test_the_page_is_usable_by_keyboard(opened: Open) -> None:

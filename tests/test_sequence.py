@@ -9,6 +9,7 @@ import pytest
 
 import anabranch
 from anabranch.figures import sequence as drawing
+from anabranch.report import sequences as page
 from anabranch.results import capture, sequence
 from anabranch.results.sequence import KINDS, Sequences, Subflow
 from anabranch.runs import plots
@@ -141,6 +142,30 @@ def test_plots_that_do_not_exist_and_live_runs_are_refused(scenario: Path, anabr
     live = anabranch("run", scenario, "--plots", "rtt", "--live")
     assert live.returncode == 2
     assert "--plots is for simulated runs" in live.stderr
+
+
+def test_the_page_has_what_the_packets_say_up_to_where_it_has_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, found = sequences(LOSSY, tmp_path)
+    own, colours = found.of(0), {"wifi": 0, "lte": 1}
+    whole = page.of_session(own, colours)
+    assert whole["until_s"] is None
+    for flow, subflow in zip(whole["flows"], own.subflows, strict=True):
+        np.testing.assert_allclose(np.cumsum(flow["sent"]["t"]) * page.TICK_S, subflow.sent_s, atol=page.TICK_S)
+        np.testing.assert_array_equal(np.cumsum(flow["sent"]["begin"]), subflow.begins)
+        np.testing.assert_array_equal(np.cumsum(flow["sent"]["data"]), subflow.data_begins)
+        np.testing.assert_array_equal(np.cumsum(flow["sacks"]["begin"]), subflow.sacked[:, 0])
+        np.testing.assert_allclose(np.cumsum(flow["rtts"]["value"]) * page.TICK_S, subflow.rtts_s[:, 1], atol=2e-5)
+        assert np.cumsum(flow["acks"]["end"])[-1] == subflow.acknowledged[-1]
+    monkeypatch.setattr(page, "MOST_ROWS", 1000)
+    part = page.of_session(own, colours)
+    until = part["until_s"]
+    assert 0.0 < until < 12.0
+    rows = sum(len(flow[kind]["t"]) for flow in part["flows"] for kind in ("sent", "acks", "sacks", "rtts"))
+    assert 900 < rows <= 1000
+    for flow, subflow in zip(part["flows"], own.subflows, strict=True):
+        assert abs(len(flow["sent"]["t"]) - int((subflow.sent_s < until).sum())) <= 1
 
 
 def test_a_panel_per_subflow_and_one_of_the_data(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ MOST_SUBFLOWS = 8
 """More subflows than this are not drawn above each other."""
 
 # None is the colour of a path.
-RETRANSMISSION, COPY, SACK, ACKNOWLEDGMENT, WINDOW = "#c8102e", style.INK, "#7b5ea7", "#2e7d32", "#b8860b"
+RETRANSMISSION, COPY, SACK, ACKNOWLEDGMENT, WINDOW = "#c8102e", style.INK, "#7b5ea7", style.MUTED, "#b8860b"
 _MB = 1e6
 _MS = 1e3
 # What falls on the same place of a grid this fine is drawn once: the pixels of a panel, and of one of round trips.

@@ -149,7 +149,8 @@ def _timelines(runs: Sequence[StoredRun], names: Sequence[str]) -> tuple[list[Ti
             of = f", {session['name']}" if len(run.metrics["sessions"]) > 1 else ""
             own.append(len(made))
             paths = tuple(run.scenario["path"])
-            made.append(of_session(run.recording, run.metrics, number, title=f"{name}{of}", paths=paths))
+            title, packets = f"{name}{of}", run.sequences
+            made.append(of_session(run.recording, run.metrics, number, title=title, paths=paths, packets=packets))
         places.append(own)
     return made, places
 

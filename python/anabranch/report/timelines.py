@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from anabranch.report import sequences
 from anabranch.results import series
 from anabranch.results.metrics import Metrics
 from anabranch.results.recording import Array, Recording
+from anabranch.results.sequence import Sequences
 from anabranch.results.series import PathSeries
 from anabranch.wording import summary
 
@@ -36,7 +38,13 @@ class Timeline:
 
 
 def of_session(
-    recording: Recording, metrics: Metrics, number: int, *, title: str, paths: Sequence[str] = ()
+    recording: Recording,
+    metrics: Metrics,
+    number: int,
+    *,
+    title: str,
+    paths: Sequence[str] = (),
+    packets: Sequences | None = None,
 ) -> Timeline:
     """The timeline of a session.
 
@@ -46,6 +54,7 @@ def of_session(
         number: Which session, from 0.
         title: What the page calls it.
         paths: The paths of the scenario, which decide on colours; those of the session where absent.
+        packets: What the packets of the run say of each subflow, if it is known.
     """
     from anabranch.figures import ending, style
 
@@ -53,13 +62,15 @@ def of_session(
     session = series.of_session(recorded)
     styles = style.path_styles(list(paths) or [path.name for path in session.paths])
     end = ending.of_session(metrics, number)
+    colours = {name: style.PATHS.index(each) for name, each in styles.items()}
+    own = None if packets is None else packets.of(number)
     data = {
         "first_s": _time(float(session.middles_s[0])) if len(session.middles_s) else 0.0,
         "width_s": _time(session.width_s),
         "averaged_s": _time(session.averaged_s),
         "points": len(session.middles_s),
         "state_times": [_time(at) for at in session.state_times_s.tolist()],
-        "paths": [_path(path, style.PATHS.index(styles[path.name])) for path in session.paths],
+        "paths": [_path(path, colours[path.name]) for path in session.paths],
         "total": _numbers(session.total_window_packets) if len(session.paths) > 1 else None,
         "buffer": _numbers(session.buffer_s) if recorded.plays else None,
         "switches": _numbers(session.switches_per_s) if session.has_switches else None,
@@ -71,6 +82,7 @@ def of_session(
         "stalls": _spans(recorded.stalls_s),
         "underflows": [_time(at) for at in recorded.underflows_s.tolist()],
         "marks": [[_time(mark.at_s), mark.text] for mark in recording.marks],
+        "packets": sequences.of_session(own, colours) if own is not None and own.subflows else None,
         "ending": None if end is None else [_time(end.at_s), end.text],
     }
     return Timeline(title, summary.in_short(metrics["sessions"][number]), data)

@@ -4,6 +4,9 @@
 const timeline = (() => {
   const { Chart, element, ink, pathColour, faded, axis, common, stepAlong, swatch, ticks, written } = charts;
   const LEFT = 44;
+  const MB = 1e-6;
+  // Kinds of segments, by their places in `KINDS` of the Python package.
+  const [SEGMENT, RETRANSMISSION, COPY] = [0, 1, 2];
   let number = 0;
 
   /** What was stored compressed. */
@@ -76,7 +79,123 @@ const timeline = (() => {
       const lines = own.map((note) => line(note.path ?? name, note.path === null ? "ink" : colour(note), note.values, { joined: true }));
       found.push({ title: name, unit: "emitted", height: 100, x: t, lines, signed: true });
     }
+    if (data.packets) found.push(...packetPanels(data.packets));
     return found.filter((panel) => panel.lines.length);
+  }
+
+  /** Numbers that are stored as differences. */
+  function summed(steps, unit = 1) {
+    let sum = 0;
+    return steps.map((step) => (sum += step) * unit);
+  }
+
+  /** Bars from a first byte to the one behind the last, in MB, at their instants. */
+  function barsOf(name, colour, t, begin, length, keep = () => true, wide = false) {
+    const kept = [...t.keys()].filter(keep);
+    return { name, colour, wide, t: kept.map((i) => t[i]), from: kept.map((i) => begin[i] * MB), to: kept.map((i) => (begin[i] + length[i]) * MB) };
+  }
+
+  /** Sequence numbers per subflow, those of the data, and round trips. */
+  function packetPanels(packets) {
+    const until = packets.until_s === null ? "" : `, the first ${written(packets.until_s, 4)} s`;
+    const stepped = { stepped: true, gaps: true, width: 1 };
+    const panel = (title, x, lines, bars) => ({ title, unit: `MB${until}`, height: 170, x, lines, bars: bars.filter((each) => each.t.length) });
+    const found = [];
+    const ofData = [];
+    for (const flow of packets.flows) {
+      const { sent, acks, sacks } = flow;
+      const [t, begin, length, kind] = [summed(sent.t, packets.tick_s), summed(sent.begin), summed(sent.length), summed(sent.kind)];
+      const ends = summed(acks.end, MB);
+      const windows = summed(acks.window, MB).map((size, i) => ends[i] + size);
+      const lines = [line("acknowledged", "muted", ends, stepped), line("window", "c4", windows, stepped)];
+      const bars = [
+        barsOf("SACK", "sack", summed(sacks.t, packets.tick_s), summed(sacks.begin), summed(sacks.length)),
+        barsOf("segment", `c${flow.colour}`, t, begin, length, (i) => kind[i] === SEGMENT),
+        barsOf("copy", "ink", t, begin, length, (i) => kind[i] === COPY, true),
+        barsOf("retransmission", "again", t, begin, length, (i) => kind[i] === RETRANSMISSION, true),
+      ];
+      if (t.length && ends.length) found.push(panel(`Sequence numbers of ${flow.name}`, summed(acks.t, packets.tick_s), lines, bars));
+      if (sent.data) ofData.push(barsOf(flow.name, `c${flow.colour}`, t, summed(sent.data), length));
+    }
+    for (const data of packets.data) {
+      if (data.t.length) found.push(panel("Sequence numbers of the data", summed(data.t, packets.tick_s), [line("acknowledged", "muted", summed(data.end, MB), stepped)], ofData));
+    }
+    for (const { name, colour, rtts } of packets.flows) {
+      const values = summed(rtts.value, packets.tick_s * 1e3);
+      if (values.length) found.push({ title: `Round trips of ${name}`, unit: `ms${until}`, height: 110, x: summed(rtts.t, packets.tick_s), lines: [line("sample", `c${colour}`, values, { dotted: true })] });
+    }
+    return found;
+  }
+
+  /** The first place of a sorted list whose value is at least this. */
+  function placeOf(list, value) {
+    let [low, high] = [0, list.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (list[middle] < value) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Draws within the panel what lies in the time that is shown. */
+  function within(plot, call) {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    ctx.setLineDash([]);
+    call(ctx);
+    ctx.restore();
+  }
+
+  function bars(plot, list) {
+    const { min, max } = plot.scales.x;
+    within(plot, (ctx) => {
+      for (const { colour, wide, t, from, to } of list) {
+        ctx.strokeStyle = ink(colour);
+        ctx.lineWidth = (wide ? 3 : 2) * devicePixelRatio;
+        ctx.beginPath();
+        let last = "";
+        for (let i = placeOf(t, min); i < t.length && t[i] <= max; i++) {
+          const [x, bottom, top] = [plot.valToPos(t[i], "x", true), plot.valToPos(from[i], "y", true), plot.valToPos(to[i], "y", true)].map(Math.round);
+          const here = `${x} ${bottom} ${top}`;
+          if (here === last) continue;
+          last = here;
+          ctx.moveTo(x, bottom);
+          // A short one must be seen, too.
+          ctx.lineTo(x, Math.min(top, bottom - 2 * devicePixelRatio));
+        }
+        ctx.stroke();
+      }
+    });
+  }
+
+  function dots(plot, x, { colour, values }) {
+    const { min, max } = plot.scales.x;
+    const size = 2 * devicePixelRatio;
+    within(plot, (ctx) => {
+      ctx.fillStyle = ink(colour);
+      let last = "";
+      for (let i = placeOf(x, min); i < x.length && x[i] <= max; i++) {
+        const [left, top] = [plot.valToPos(x[i], "x", true), plot.valToPos(values[i], "y", true)].map(Math.round);
+        if (`${left} ${top}` === last) continue;
+        last = `${left} ${top}`;
+        ctx.fillRect(left - size / 2, top - size / 2, size, size);
+      }
+    });
+  }
+
+  /** From the bytes that are acknowledged to those that are sent, in the time that is shown; the window may lie above. */
+  function fitted(plot, panel) {
+    const { min, max } = plot.scales.x;
+    const [line] = panel.lines;
+    const low = line.values[Math.max(placeOf(panel.x, min ?? 0) - 1, 0)] ?? 0;
+    let high = low;
+    for (const { t, to } of panel.bars) high = Math.max(high, to[placeOf(t, max ?? Infinity) - 1] ?? low);
+    const pad = (high - low) * 0.04 || MB;
+    return [min <= panel.x[0] ? 0 : low - pad, high + pad];
   }
 
   function spans(plot, list, colour) {
@@ -155,7 +274,7 @@ const timeline = (() => {
       width: one.width ?? 1.5,
       fill: one.fill ? faded(colour, one.fill) : undefined,
       spanGaps: one.joined ?? false,
-      paths: one.stepped ? uPlot.paths.stepped({ align: one.gaps ? 1 : 0 }) : uPlot.paths.linear(),
+      paths: one.dotted ? () => null : one.stepped ? uPlot.paths.stepped({ align: one.gaps ? 1 : 0 }) : uPlot.paths.linear(),
       points: { show: false },
     };
   }
@@ -175,7 +294,7 @@ const timeline = (() => {
       cursor: { ...base.cursor, sync: { key: shared, scales: ["x", null] } },
       scales: {
         x: { time: false, range: (_, min, max) => (min === null ? extent : [min, max]), min: extent[0], max: extent[1] },
-        y: { range: (_, min, max) => [panel.signed ? Math.min((min ?? 0) * 1.06, 0) : 0, Math.max(top(panel, max ?? 1) * 1.06, 0) || 1] },
+        y: { range: (plot, min, max) => panel.bars ? fitted(plot, panel) : [panel.signed ? Math.min((min ?? 0) * 1.06, 0) : 0, Math.max(top(panel, max ?? 1) * 1.06, 0) || 1] },
       },
       axes: [
         axis(last ? "time (s)" : null, { values: last ? ticks : () => [], size: last ? 26 : 0, space: 60 }),
@@ -184,7 +303,7 @@ const timeline = (() => {
       series: [{}, ...panel.lines.map(series)],
       hooks: {
         drawAxes: [(plot) => spans(plot, data.stalls, faded(ink("stall"), 0.35))],
-        draw: [(plot) => { marks(plot, data, first); forbidden(plot, panel.forbidden); underflows(plot, panel.ticks); }],
+        draw: [(plot) => { marks(plot, data, first); forbidden(plot, panel.forbidden); underflows(plot, panel.ticks); bars(plot, panel.bars ?? []); panel.lines.filter((one) => one.dotted).forEach((one) => dots(plot, panel.x, one)); }],
       },
     };
   }
@@ -193,9 +312,9 @@ const timeline = (() => {
   function head(panel) {
     const values = panel.lines.map(() => element("span", { class: "value" }));
     const extra = element("span", { class: "value" });
-    const several = panel.lines.length > 1;
+    const several = panel.lines.length + (panel.bars?.length ?? 0) > 1;
     const names = panel.lines.map((one, i) => element("span", { class: "series" }, swatch(one.colour, 0, one.fill && one.faint), several ? `${one.name} ` : "", values[i]));
-    const title = element("div", { class: "panel-title" }, element("b", {}, panel.title), element("span", { class: "unit" }, panel.unit), ...names, extra);
+    const title = element("div", { class: "panel-title" }, element("b", {}, panel.title), element("span", { class: "unit" }, panel.unit), ...names, ...(panel.bars ?? []).map((bar) => element("span", { class: "series" }, swatch(bar.colour, 0), bar.name)), extra);
     return { title, values, extra };
   }
 
