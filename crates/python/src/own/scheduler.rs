@@ -4,7 +4,7 @@ use super::context::{instant, seconds};
 use super::part::Part;
 use super::views::{SchedulerView, Subflow};
 use anabranch_events::{Note, SendKind};
-use anabranch_stack::scheduler::{Decision, Scheduler, Sent, Silence, Trigger, View};
+use anabranch_stack::scheduler::{Decision, FlightList, Scheduler, Sent, Services, Silence, Trigger, View};
 use anabranch_stack::view::SubflowView;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -214,20 +214,13 @@ impl Scheduler for OwnScheduler {
         decided.and_then(|decision| self.checked(view, trigger, decision)).unwrap_or(WAIT)
     }
 
-    fn duplicates(&self) -> bool {
-        self.duplicates
-    }
-
-    fn watches_flight(&self) -> bool {
-        self.watches_flight
-    }
-
-    fn watches_silence(&self) -> bool {
-        self.silence.is_some()
-    }
-
-    fn watches_sending(&self) -> bool {
-        self.on_sent.is_some()
+    fn services(&self) -> Services {
+        Services {
+            duplicates: self.duplicates,
+            flight: if self.watches_flight { FlightList::WithoutNewData } else { FlightList::Never },
+            silence: self.silence.is_some(),
+            sending: self.on_sent.is_some(),
+        }
     }
 
     fn on_sent(&mut self, sent: &Sent, subflow: &SubflowView) {

@@ -7,7 +7,7 @@
 use super::deadline::Deadline;
 use super::predict::is_off;
 use super::{Commit, Connection, Failover, Mode};
-use crate::scheduler::{Decision, SubflowSet, Trigger, View};
+use crate::scheduler::{Decision, Scheduler, SubflowSet, Trigger, View};
 use crate::subflow::{Chunk, Closing, Record, Reinjection, Subflow};
 use crate::view::SubflowView;
 use anabranch_events::{SendKind, TransportEvent};
@@ -59,6 +59,15 @@ pub(super) enum Source {
     InFlight,
     /// The first unacknowledged data, which blocks the shared window.
     FirstUnacked,
+}
+
+/// A scheduler made a decision that it must not make. Sending nothing would look like a slow path.
+///
+/// # Panics
+/// Always.
+#[cold]
+fn no_candidate(scheduler: &dyn Scheduler, decision: Decision) -> ! {
+    panic!("{scheduler:?} decided {decision:?}: that is no candidate, or no answer to a reinjection")
 }
 
 impl Connection {
@@ -289,10 +298,7 @@ impl Connection {
                 self.note_waits(now, false, self.outgoing.unsent() > 0);
                 None
             }
-            other => {
-                debug_assert!(false, "{:?} decided {other:?}, which is no candidate", self.scheduler);
-                None
-            }
+            other => no_candidate(self.scheduler.as_ref(), other),
         }
     }
 
@@ -350,8 +356,10 @@ impl Connection {
         let connection = self.connection_view(now);
         let subflows = self.subflows.views();
         let view = View { connection: &connection, subflows, candidates, flight: &[] };
-        let Decision::Send { subflow: at, .. } = self.scheduler.decide(&view, Trigger::Reinjection) else {
-            return None;
+        let at = match self.scheduler.decide(&view, Trigger::Reinjection) {
+            Decision::Send { subflow, .. } if candidates.contains(subflow) => subflow,
+            Decision::Wait { .. } => return None,
+            other => no_candidate(self.scheduler.as_ref(), other),
         };
         let len = (bytes.end - bytes.start).min(u64::from(self.full_payload(at)));
         let chunk = Chunk { stream_offset: bytes.start, len, kind: SendKind::Reinjection };

@@ -5,35 +5,11 @@ use super::deadline::Deadline;
 use super::outgoing::Outgoing;
 use super::subflows::Subflows;
 use super::{Connection, Mode};
-use crate::scheduler::{InFlight, Scheduler, SubflowSet, View};
+use crate::scheduler::{FlightList, InFlight, Services, SubflowSet, View};
 use crate::subflow::Subflow;
 use crate::view::SubflowView;
 use anabranch_events::TransportEvent;
 use anabranch_units::{Duration, Instant, SubflowId};
-
-/// Which of these services the scheduler asks for. It never changes that, so it is asked once.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Services {
-    /// To be asked also while no new data can be sent.
-    pub duplicates: bool,
-    flight: bool,
-    flight_while_sending: bool,
-    silence: bool,
-    /// To be told of each packet with data.
-    pub sending: bool,
-}
-
-impl Services {
-    pub fn of(scheduler: &dyn Scheduler) -> Self {
-        Services {
-            duplicates: scheduler.duplicates(),
-            flight: scheduler.watches_flight(),
-            flight_while_sending: scheduler.watches_flight_while_sending(),
-            silence: scheduler.watches_silence(),
-            sending: scheduler.watches_sending(),
-        }
-    }
-}
 
 /// State of these services.
 #[derive(Debug)]
@@ -69,8 +45,12 @@ impl Foresight {
 
     /// Packets in flight for [`View::flight`].
     pub fn list_flight(&mut self, subflows: &Subflows, outgoing: &Outgoing) -> &[InFlight] {
-        let Services { flight, flight_while_sending, .. } = self.services;
-        if !flight || !(flight_while_sending || outgoing.unsent() == 0) {
+        let lists = match self.services.flight {
+            FlightList::Never => false,
+            FlightList::WithoutNewData => outgoing.unsent() == 0,
+            FlightList::Always => true,
+        };
+        if !lists {
             return &[];
         }
         self.flight.clear();

@@ -35,7 +35,8 @@ impl Connection {
             Role::Client => self.config.local_port.wrapping_add(id.0),
             Role::Server => self.config.local_port,
         };
-        let position = self.config.paths.iter().position(|p| p.id == path.id).unwrap_or(0);
+        let position = self.config.paths.iter().position(|p| p.id == path.id);
+        let position = position.expect("a subflow's path is one of the configuration's");
         let origin = Origin {
             id,
             path,
@@ -63,7 +64,10 @@ impl Connection {
 
     /// A server accepts a first SYN.
     pub(super) fn accept_initial(&mut self, now: Instant, path: PathId, syn: &Segment) -> Result<(), OptionError> {
-        let path = *self.config.path(path).unwrap_or(&self.config.paths[0]);
+        let Some(path) = self.config.path(path).copied() else {
+            let message = format!("a SYN arrived on path {}, which is none of them", path.0);
+            return Err(OptionError { option: "paths".into(), message });
+        };
         let at = self.open(now, path, State::SynReceived, Opening::Initial, Some(syn.source_port))?;
         self.learn_peer(at, syn);
         self.outgoing.on_window(u64::from(syn.window));

@@ -63,7 +63,7 @@ use anabranch_segment::Segment;
 use anabranch_units::{Instant, PathId, SeqNumber};
 use choose::Choice as NextSegment;
 use deadline::Deadline;
-use foresight::{Foresight, Services};
+use foresight::Foresight;
 use incoming::{Incoming, Surroundings};
 use keys::Key;
 use outgoing::Outgoing;
@@ -196,7 +196,7 @@ impl Connection {
             return Err(OptionError { option: "paths".into(), message });
         }
         let scheduler = scheduler::chosen(&config.transport.scheduler)?;
-        let foresight = Foresight::new(Services::of(scheduler.as_ref()));
+        let foresight = Foresight::new(scheduler.services());
         let path_policy = path_policy::chosen(&config.transport.path_policy)?;
         let reports_notes = config.external_parts().is_some();
         let mode = if config.transport.protocol == Protocol::Tcp { Mode::Plain } else { Mode::Negotiating };

@@ -7,7 +7,7 @@
 //! Ours: the scheduler inside neither uses a hidden subflow nor waits for it, which matters for those that compare a
 //! slow subflow with a fast full one (BLEST, ECF, Linux).
 
-use super::{Decision, Forecast, Scheduler, Sent, Silence, SubflowSet, Trigger, View};
+use super::{Decision, Forecast, Scheduler, Sent, Services, Silence, SubflowSet, Trigger, View};
 use crate::view::{Phase, SubflowView};
 use anabranch_events::Note;
 
@@ -45,24 +45,8 @@ impl Scheduler for AvoidRecovery {
         self.inner.decide(&View { subflows: &self.shown, candidates: healthy, ..*view }, trigger)
     }
 
-    fn duplicates(&self) -> bool {
-        self.inner.duplicates()
-    }
-
-    fn watches_flight(&self) -> bool {
-        self.inner.watches_flight()
-    }
-
-    fn watches_flight_while_sending(&self) -> bool {
-        self.inner.watches_flight_while_sending()
-    }
-
-    fn watches_silence(&self) -> bool {
-        self.inner.watches_silence()
-    }
-
-    fn watches_sending(&self) -> bool {
-        self.inner.watches_sending()
+    fn services(&self) -> Services {
+        self.inner.services()
     }
 
     fn on_sent(&mut self, sent: &Sent, subflow: &SubflowView) {
@@ -136,7 +120,7 @@ mod tests {
 
     #[test]
     fn the_wrapper_duplicates_if_the_scheduler_inside_does() {
-        assert!(avoiding("redundant").scheduler.duplicates());
-        assert!(!avoiding("min-rtt").scheduler.duplicates());
+        assert!(avoiding("redundant").scheduler.services().duplicates);
+        assert!(!avoiding("min-rtt").scheduler.services().duplicates);
     }
 }

@@ -185,7 +185,7 @@ fn ask(pair: &mut [Box<dyn Scheduler>; 2], connection: &mut ConnectionView, step
     let (subflows, candidates) = population(connection, step);
     for _ in 0..QUESTIONS {
         let view = View { connection, subflows: &subflows, candidates, flight: &[] };
-        let useful = step.trigger == Trigger::Reinjection || view.new_bytes() > 0 || pair[0].duplicates();
+        let useful = step.trigger == Trigger::Reinjection || view.new_bytes() > 0 || pair[0].services().duplicates;
         if !useful {
             return Ok(());
         }

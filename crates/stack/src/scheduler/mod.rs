@@ -189,10 +189,8 @@ pub struct View<'a> {
     /// The subflows that can take data at this moment: usable, with room (in the window or in the send buffer, as the
     /// transport is configured), backups only where nothing else is usable. A decision must name one of these.
     pub candidates: SubflowSet,
-    /// Packets in flight, subflow by subflow in the order of their numbers, where the scheduler
-    /// [watches them](Scheduler::watches_flight) and no new data can be sent, or it watches them
-    /// [at all times](Scheduler::watches_flight_while_sending); otherwise nothing. What the peer has, by whichever
-    /// subflow, is left out.
+    /// Packets in flight, subflow by subflow in the order of their numbers, when the scheduler [asks for them](Services::flight);
+    /// otherwise nothing. What the peer has, by whichever subflow, is left out.
     pub flight: &'a [InFlight],
 }
 
@@ -314,38 +312,45 @@ pub enum Decision {
     },
 }
 
-/// Decides which subflow carries the next data. What it wants to be asked and told, from [`Scheduler::duplicates`] to
-/// [`Scheduler::watches_sending`], never changes: the connection asks once.
+/// What a scheduler asks of the connection besides its decisions. What it does not ask for costs nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Services {
+    /// To be asked also while no new data can be sent, so that data in flight can be [duplicated](Decision::Duplicate).
+    pub duplicates: bool,
+    /// When [`View::flight`] lists what is in flight.
+    pub flight: FlightList,
+    /// Whether [`Scheduler::silence`] is asked.
+    pub silence: bool,
+    /// Whether [`Scheduler::on_sent`] is called.
+    pub sending: bool,
+}
+
+impl Services {
+    /// Decisions about new data alone.
+    pub const NONE: Services =
+        Services { duplicates: false, flight: FlightList::Never, silence: false, sending: false };
+}
+
+/// When a scheduler gets the list of what is in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlightList {
+    /// Never.
+    Never,
+    /// While no new data can be sent.
+    WithoutNewData,
+    /// For every decision, which costs a look at every packet in flight each time.
+    Always,
+}
+
+/// Decides which subflow carries the next data.
 pub trait Scheduler: fmt::Debug + Send {
     /// Decides one step. With [`Trigger::Reinjection`] only [`Decision::Send`] and [`Decision::Wait`] make sense.
     /// Called only while there is something to send that the peer's window allows, and at least one candidate.
     fn decide(&mut self, view: &View<'_>, trigger: Trigger) -> Decision;
 
-    /// Whether to ask also while no new data can be sent, so that data in flight can be
-    /// [duplicated](Decision::Duplicate).
-    fn duplicates(&self) -> bool {
-        false
-    }
-
-    /// Whether [`View::flight`] shall list what is in flight while no new data can be sent.
-    fn watches_flight(&self) -> bool {
-        false
-    }
-
-    /// Whether [`View::flight`] shall list it while new data can be sent, too. It costs a look at every packet in flight for every
-    /// decision.
-    fn watches_flight_while_sending(&self) -> bool {
-        false
-    }
-
-    /// Whether [`Scheduler::silence`] shall be asked.
-    fn watches_silence(&self) -> bool {
-        false
-    }
-
-    /// Whether [`Scheduler::on_sent`] shall be called.
-    fn watches_sending(&self) -> bool {
-        false
+    /// What it asks of the connection besides; always the same, so the connection asks once.
+    fn services(&self) -> Services {
+        Services::NONE
     }
 
     /// A packet with data leaves on a subflow, whoever decided that; `subflow` is the state before.

@@ -27,7 +27,7 @@
 //! - A^-1 is updated by the formula of Sherman and Morrison, which is exact. A later ns-3 model multiplies by A.
 //! - Units are such that typical values are near 1; there, bytes per nanosecond, beside which the identity is large.
 
-use super::{Decision, Entry, PerSubflow, Scheduler, Sent, Trigger, View};
+use super::{Decision, Entry, PerSubflow, Scheduler, Sent, Services, Trigger, View};
 use crate::view::SubflowView;
 use anabranch_events::SendKind;
 use anabranch_units::{Duration, Instant, SubflowId};
@@ -240,8 +240,8 @@ impl Scheduler for Peekaboo {
         if action == Action::Send { view.one_segment(Some(slow)) } else { Decision::Wait { until: None } }
     }
 
-    fn watches_sending(&self) -> bool {
-        true
+    fn services(&self) -> Services {
+        Services { sending: true, ..Services::NONE }
     }
 
     fn on_sent(&mut self, sent: &Sent, subflow: &SubflowView) {

@@ -14,7 +14,7 @@
 //!   others carried is acknowledged.
 //! - A reinjection goes to the lowest round trip and moves no cursor.
 
-use super::{Decision, Entry, PerSubflow, Scheduler, Trigger, View};
+use super::{Decision, Entry, PerSubflow, Scheduler, Services, Trigger, View};
 use crate::view::SubflowView;
 use anabranch_units::SubflowId;
 
@@ -53,8 +53,8 @@ impl Scheduler for Redundant {
         Decision::Wait { until: None }
     }
 
-    fn duplicates(&self) -> bool {
-        true
+    fn services(&self) -> Services {
+        Services { duplicates: true, ..Services::NONE }
     }
 }
 

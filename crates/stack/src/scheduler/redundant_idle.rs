@@ -15,7 +15,7 @@
 //! - Where data commits into the buffer, a copy waits in the subflow's queue, as it does there.
 
 use super::ranges::Ranges;
-use super::{Decision, Entry, PerSubflow, Scheduler, Sent, Trigger, View};
+use super::{Decision, Entry, PerSubflow, Scheduler, Sent, Services, Trigger, View};
 use crate::view::SubflowView;
 use anabranch_units::SubflowId;
 
@@ -51,12 +51,8 @@ impl Scheduler for RedundantIdle {
         self.copy(view).unwrap_or(Decision::Wait { until: None })
     }
 
-    fn duplicates(&self) -> bool {
-        true
-    }
-
-    fn watches_sending(&self) -> bool {
-        true
+    fn services(&self) -> Services {
+        Services { duplicates: true, sending: true, ..Services::NONE }
     }
 
     fn on_sent(&mut self, sent: &Sent, subflow: &SubflowView) {

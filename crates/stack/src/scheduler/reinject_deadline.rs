@@ -23,7 +23,7 @@
 //! - Only usable subflows count for the lowest round trip.
 
 use super::ranges::Ranges;
-use super::{Decision, Entry, InFlight, Scheduler, Trigger, View};
+use super::{Decision, Entry, FlightList, InFlight, Scheduler, Services, Trigger, View};
 use anabranch_units::{Duration, Instant};
 
 pub(super) const ENTRY: Entry = Entry {
@@ -70,16 +70,8 @@ impl Scheduler for ReinjectDeadline {
         Decision::Wait { until: due.min() }
     }
 
-    fn duplicates(&self) -> bool {
-        true
-    }
-
-    fn watches_flight(&self) -> bool {
-        true
-    }
-
-    fn watches_flight_while_sending(&self) -> bool {
-        true
+    fn services(&self) -> Services {
+        Services { duplicates: true, flight: FlightList::Always, ..Services::NONE }
     }
 }
 

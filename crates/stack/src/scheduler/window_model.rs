@@ -102,7 +102,7 @@ impl Model {
             let Bed { scheduler, connection, subflows, .. } = &mut self.bed;
             let candidates = candidates(connection, subflows);
             let view = View { connection, subflows, candidates, flight: &[] };
-            if candidates.is_empty() || view.new_bytes() == 0 && !scheduler.duplicates() {
+            if candidates.is_empty() || view.new_bytes() == 0 && !scheduler.services().duplicates {
                 return;
             }
             match scheduler.decide(&view, Trigger::NewData) {

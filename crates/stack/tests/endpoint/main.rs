@@ -4,6 +4,7 @@
 mod common;
 
 mod addresses;
+mod contracts;
 mod data;
 mod failure;
 mod handshake;

@@ -25,8 +25,8 @@ mod silence;
 mod tail;
 
 use super::{
-    Decision, Entry, Forecast, ForecastReason, InFlight, PerSubflow, Scheduler, Sent, Silence, SubflowSet, Trigger,
-    View,
+    Decision, Entry, FlightList, Forecast, ForecastReason, InFlight, PerSubflow, Scheduler, Sent, Services, Silence,
+    SubflowSet, Trigger, View,
 };
 use crate::view::SubflowView;
 use anabranch_units::{Duration, Instant, SubflowId};
@@ -233,20 +233,9 @@ impl Scheduler for Earliest {
         if self.parts.copies { self.copy(view, set) } else { Decision::Wait { until: None } }
     }
 
-    fn duplicates(&self) -> bool {
-        self.parts.copies
-    }
-
-    fn watches_flight(&self) -> bool {
-        self.parts.copies
-    }
-
-    fn watches_silence(&self) -> bool {
-        self.parts.failover
-    }
-
-    fn watches_sending(&self) -> bool {
-        true
+    fn services(&self) -> Services {
+        let flight = if self.parts.copies { FlightList::WithoutNewData } else { FlightList::Never };
+        Services { duplicates: self.parts.copies, flight, silence: self.parts.failover, sending: true }
     }
 
     fn on_sent(&mut self, sent: &Sent, subflow: &SubflowView) {

@@ -244,7 +244,7 @@ fn what_the_peer_has_is_not_copied_and_copies_can_be_switched_off() {
     let mut bed = sent();
     bed.connection.unacked = 2_000;
     assert_eq!(bed.decide(), wait());
-    assert!(!with(&[("copies", Value::Flag(false))]).scheduler.duplicates());
+    assert!(!with(&[("copies", Value::Flag(false))]).scheduler.services().duplicates);
 }
 
 // Silence.
