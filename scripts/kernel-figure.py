@@ -58,12 +58,12 @@ def read(page: str) -> list[Comparison]:
         ValueError: A row is not of the expected form.
     """
     found = []
-    part = ""
+    part, drawn = "", {letter for letter, _, _ in PARTS}
     for line in page.splitlines():
         if heading := re.match(r"### \((\w)\) ", line):
             part = heading[1]
         columns = [text.strip() for text in line.strip("|").split("|")]
-        if len(columns) != 7 or columns[1] != "goodput, Mb/s":
+        if len(columns) != 7 or columns[1] != "goodput, Mb/s" or part not in drawn:
             continue
         ratio = re.fullmatch(r"([+-][\d.]+) %, ([+-][\d.]+) to ([+-][\d.]+)", columns[4])
         if ratio is None:

@@ -169,7 +169,7 @@ def test_no_kept_run_is_counted_twice(study: Paper) -> None:
 def test_the_bar_of_a_silent_cut_holds_on_the_wire() -> None:
     """0.3 s, with round trips up to 100 ms and queues up to a bandwidth-delay product, for downloads and videos."""
     ours = [
-        row for row in kept_runs.read(paper.DATA / "one-pipe-cuts.parquet") if row["sender"] == "`earliest`, `cbbr`"
+        row for row in kept_runs.read(kept_runs.DATA / "one-pipe-cuts.parquet") if row["sender"] == "`earliest`, `cbbr`"
     ]
     assert {row["network"] for row in ours} == {"a video", "a download"}
     assert max(row["longest_delivery_gap_s"] for row in ours) <= 0.3

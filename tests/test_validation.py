@@ -323,8 +323,10 @@ def changed(way: tuple[str | int, ...], change: Callable[[Any, Any], None]) -> s
 
 
 def test_a_report_can_be_read_again_and_gives_the_same_live_runs() -> None:
-    kernel, (found, nothing) = recorded.read(json.dumps(report()), [on_off(), bulk()])
-    assert kernel == Kernel("6.12.8", 256, "at-once")
+    live = recorded.of_json(json.dumps(report()))
+    assert live.kernel == Kernel("6.12.8", 256, "at-once")
+    assert live.parts == [Part.ON_OFF]
+    found, nothing = live.of([on_off(), bulk()])
     assert (found.invalid, found.errors, len(found.live)) == (1, ("broke off",), 3)
     assert (nothing.lateness, nothing.live) == (None, ())
 
@@ -334,8 +336,8 @@ def test_each_value_that_is_missing_renamed_or_no_number_is_refused_by_its_key(w
     key = str(way[-1])
 
     def refused(text: str) -> None:
-        with pytest.raises(InputError, match="no report of validate --json: ") as error:
-            recorded.read(text, [on_off()])
+        with pytest.raises(InputError, match=r"no report of validate --json: |cannot be compared: ") as error:
+            recorded.of_json(text).of([on_off()])
         assert key in str(error.value)
 
     refused(changed(way, lambda parent, key: parent.__setitem__(key, math.nan)))

@@ -19,13 +19,15 @@ from anabranch.errors import InputError
 from anabranch.system import outputs, provenance, regular
 from anabranch.system.programs import ToolError
 from anabranch.validation import cases
+from anabranch.wording.summary import plural
 
 if TYPE_CHECKING:
+    from anabranch.validation.recorded import LiveRuns
     from anabranch.validation.report import Report
 
 EXAMPLES = (
     "Example: anabranch validate --quick --only a --only f\n\n"
-    "After a change of the simulator: anabranch validate --again FILE, where FILE is what --json printed before.\n\n"
+    "After a change of the simulator: anabranch validate --again kernel-runs.parquet, or another table of --keep.\n\n"
     "A comparison passes if the 90 % interval of log(simulated / kernel) lies inside its tolerance, differs if it "
     "lies wholly outside, and is inconclusive otherwise. The exit code is 1 if anything differs. Live runs need root, "
     "TUN and a kernel with MPTCP."
@@ -34,6 +36,8 @@ EXAMPLES = (
 _BEGIN, _END = "<!-- begin kernel -->\n", "<!-- end kernel -->"
 _COLUMNS = ("quantity", "simulated", "kernel", "ratio, 90 % interval", "verdict")
 _NUMBERS = (1, 2)
+# What `--keep` writes.
+_TABLE = ".parquet"
 # Blanks before the rows of a test case.
 _INDENT = 2
 _STYLES = {
@@ -51,7 +55,8 @@ _Only = Annotated[
     typer.Option(
         "--only",
         metavar="PART",
-        help="One of the parts a to f, or g (coupled controls by BPF). Repeatable; a to f where absent.",
+        help="One of the parts a to f, or g (coupled controls by BPF). Repeatable; a to f where absent, and with "
+        "--again those of the file.",
     ),
 ]
 _TestCase = Annotated[
@@ -73,7 +78,16 @@ _Again = Annotated[
     typer.Option(
         "--again",
         metavar="FILE",
-        help="Compare the live runs that an earlier --json printed with new simulations: a minute, and no root.",
+        help="Compare the live runs of a table of --keep, or of what an earlier --json printed, with new simulations: "
+        "a minute, and no root. The table of this project's runs is shipped: kernel-runs.parquet.",
+    ),
+]
+_Keep = Annotated[
+    Path | None,
+    typer.Option(
+        "--keep",
+        metavar="FILE",
+        help="Keep the live runs in this table, a .parquet; test cases that it has already are replaced.",
     ),
 ]
 _Document = Annotated[
@@ -92,19 +106,29 @@ def validate(
     store: _Store = None,
     as_json: _AsJson = False,
     again: _Again = None,
+    keep: _Keep = None,
     document: _Document = None,
 ) -> None:
     """Run test cases in simulation and with the Linux kernel, and test whether they are equivalent."""
+    from anabranch.validation import kept, recorded
+
     # The compiled part can make live runs on Linux only, and the other commands must work elsewhere.
     if sys.platform != "linux":
         fail("the comparison is with Linux's kernel; this is another system", Exit.RUN_FAILED)
     if document is not None and _BEGIN not in _read(document):
         raise InputError(f"{document}: there is no line {_BEGIN.strip()} to write behind")
-    earlier = None if again is None else _read(again)
+    if keep is not None and keep.suffix != _TABLE:
+        raise InputError(f"--keep {keep}: expected a file that ends in {_TABLE}")
+    # Names are checked before a file is read, which may say which parts there are.
+    text = test_case or cell
+    wanted = cases.chosen(only or (), quick=quick, text=text) if only or again is None else []
+    earlier = None if again is None else _earlier(again)
+    if earlier is not None and not only:
+        wanted = cases.chosen([part.letter for part in earlier.parts], quick=quick, text=text)
     folder = store or Path("runs") / "validate" / provenance.library_sha256()[:BUILD_DIGITS]
     outputs.check_folder(folder)
     try:
-        found = _compare(cases.chosen(only or (), quick=quick, text=test_case or cell), folder, at_once, jobs, earlier)
+        found = _compare(wanted, folder, at_once, jobs, earlier)
     except _core.LiveError as error:
         fail(str(error), Exit.RUN_FAILED)
     except KeyboardInterrupt:
@@ -112,6 +136,10 @@ def validate(
     if document is not None:
         _write(document, found.markdown())
     said = found.json()
+    if keep is not None:
+        by_case = kept.write(keep, recorded.LiveRuns.of_report(found)).by_case
+        runs = sum(len(each.live) for each in by_case.values())
+        err().print(f"kept: {keep}, {plural(len(by_case), 'test case')}, {plural(runs, 'live run')}", soft_wrap=True)
     if as_json:
         echo_json(said)
     else:
@@ -120,19 +148,27 @@ def validate(
         raise typer.Exit(Exit.RUN_FAILED)
 
 
-def _compare(wanted: list[cases.TestCase], folder: Path, at_once: int, jobs: int | None, earlier: str | None) -> Report:
+def _earlier(file: Path) -> LiveRuns:
+    """What an earlier comparison printed or kept."""
+    from anabranch.validation import kept, recorded
+
+    return kept.read(file) if file.suffix == _TABLE else recorded.of_json(_read(file))
+
+
+def _compare(
+    wanted: list[cases.TestCase], folder: Path, at_once: int, jobs: int | None, earlier: LiveRuns | None
+) -> Report:
     """Runs the test cases, or takes their live runs from an earlier report."""
     from anabranch.experiments.progress import Bar
     from anabranch.experiments.store import Store
-    from anabranch.validation import recorded
     from anabranch.validation.campaign import Campaign
 
     video = _video(real=earlier is None) if any(case.in_browser for case in wanted) else None
     if video is None:
         wanted = [case for case in wanted if not case.in_browser]
-    known = None if earlier is None else recorded.read(earlier, wanted)
-    with outputs.writing(folder), Store(folder, provenance.build()) as kept, Bar(err()) as bar:
-        campaign = Campaign(wanted, kept, jobs or cores(), bar, video)
+    known = None if earlier is None else (earlier.kernel, earlier.of(wanted))
+    with outputs.writing(folder), Store(folder, provenance.build()) as store, Bar(err()) as bar:
+        campaign = Campaign(wanted, store, jobs or cores(), bar, video)
         return campaign.compare(at_once) if known is None else campaign.conclude(*known)
 
 

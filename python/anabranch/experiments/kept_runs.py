@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ from anabranch.system import outputs
 
 KERNEL = "live.kernel"
 """The column with the kernel of a run."""
+
+DATA = Path(str(resources.files("anabranch") / "data"))
+"""The shipped tables."""
 
 
 def read(file: Path) -> list[Row]:

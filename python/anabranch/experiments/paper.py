@@ -22,6 +22,7 @@ from anabranch.experiments import variation
 from anabranch.experiments.claims import Claim, TableOf
 from anabranch.experiments.conditions import Condition, Overrides, with_more
 from anabranch.experiments.document import Document, Way, alternatives, read
+from anabranch.experiments.kept_runs import DATA
 from anabranch.experiments.plan import Plan
 from anabranch.experiments.sweep import Experiment
 from anabranch.runs.reading import overrides_of
@@ -423,10 +424,6 @@ def _kept(document: Document, folder: Path, module: ModuleType) -> Iterator[Kept
 def _table(folder: Path, file: str) -> Path:
     """The table of kept runs that a paper names: beside it, or a shipped one."""
     return DATA / file if (DATA / file).is_file() and not (folder / file).is_file() else folder / file
-
-
-DATA = Path(str(resources.files("anabranch") / "data"))
-"""The shipped tables of runs that were kept."""
 
 
 def _unvaried(document: Document, way: Way, given: Any, plan: Plan) -> tuple[Mapping[str, Sequence[Any]], ...]:

@@ -15,7 +15,7 @@ from anabranch.errors import InputError
 from anabranch.validation.cases import TestCase
 from anabranch.validation.criteria import Part
 from anabranch.validation.measurement import Lateness, Measurement, UnobservedError
-from anabranch.validation.report import Kernel
+from anabranch.validation.report import Kernel, Report
 
 
 @dataclass(frozen=True)
@@ -44,24 +44,62 @@ _IGNORED_OF_CASE = {"judgement", "simulated"}
 _FIELDS = {"void": "invalid", "errors": "errors", "lateness": "lateness", "live": "live"}
 
 
-def read(report: str, cases: Sequence[TestCase]) -> tuple[Kernel, list[Recorded]]:
-    """The kernel of a report, and its runs of these test cases; none of test cases that it does not have.
+@dataclass(frozen=True)
+class LiveRuns:
+    """Live runs of test cases.
 
-    Args:
-        report: What ``validate --json`` printed.
-        cases: The test cases.
+    Attributes:
+        kernel: The kernel that all were made with.
+        by_case: Those of each test case, by its part and its name.
+    """
+
+    kernel: Kernel
+    by_case: Mapping[tuple[Part, str], Recorded]
+
+    @staticmethod
+    def of_report(report: Report) -> LiveRuns:
+        """Those of a comparison."""
+        return LiveRuns(
+            report.kernel,
+            {
+                (each.case.part, each.case.name): Recorded(
+                    each.invalid, tuple(each.errors), each.lateness, tuple(each.live)
+                )
+                for each in report.found
+            },
+        )
+
+    @property
+    def parts(self) -> list[Part]:
+        """The parts whose test cases there are."""
+        known = {part for part, _ in self.by_case}
+        return [part for part in Part if part in known]
+
+    def of(self, cases: Sequence[TestCase]) -> list[Recorded]:
+        """The runs of some test cases, which have what these compare; none of test cases that are not there.
+
+        Raises:
+            InputError: One lacks something that is compared.
+        """
+        recorded = [self.by_case.get((case.part, case.name), Recorded()) for case in cases]
+        try:
+            for case, each in zip(cases, recorded, strict=True):
+                _check(case, each)
+        except (ValueError, UnobservedError) as error:
+            raise InputError(f"live runs that cannot be compared: {error}") from error
+        return recorded
+
+
+def of_json(report: str) -> LiveRuns:
+    """The live runs of what ``validate --json`` printed.
 
     Raises:
-        InputError: It is no report, or lacks something that is compared; the message names the key.
+        InputError: It is no report; the message names the key.
     """
     try:
-        kernel, found = _report(json.loads(report))
-        recorded = [found.get((case.part, case.name), Recorded()) for case in cases]
-        for case, each in zip(cases, recorded, strict=True):
-            _check(case, each)
-    except (ValueError, UnobservedError) as error:
+        return LiveRuns(*_report(json.loads(report)))
+    except ValueError as error:
         raise InputError(f"no report of validate --json: {error}") from error
-    return kernel, recorded
 
 
 def _report(data: Any) -> tuple[Kernel, dict[tuple[Part, str], Recorded]]:
@@ -71,9 +109,9 @@ def _report(data: Any) -> tuple[Kernel, dict[tuple[Part, str], Recorded]]:
         at = f"cells[{number}]"
         members = _members(case, at, ("cell", *_FIELDS), _IGNORED_OF_CASE)
         hints = typing.get_type_hints(Recorded)
-        values = {field: _value(hints[field], members[key], f"{at}.{key}") for key, field in _FIELDS.items()}
+        fields = {field: value(hints[field], members[key], f"{at}.{key}") for key, field in _FIELDS.items()}
         # The first one counts, as it did when the report was written.
-        found.setdefault(_identity(members["cell"], f"{at}.cell"), Recorded(**values))
+        found.setdefault(_identity(members["cell"], f"{at}.cell"), Recorded(**fields))
     return _object(Kernel, whole["kernel"], "kernel"), found
 
 
@@ -123,16 +161,20 @@ def _object(kind: type[_T], data: Any, at: str) -> _T:
     """A dataclass of this kind from an object that has its fields."""
     hints = typing.get_type_hints(kind)
     members = _members(data, at, tuple(hints), set())
-    return kind(**{name: _value(hint, members[name], f"{at}.{name}") for name, hint in hints.items()})
+    return kind(**{name: value(hint, members[name], f"{at}.{name}") for name, hint in hints.items()})
 
 
-def _value(kind: Any, data: Any, at: str) -> Any:
-    """A value of the type of a field."""
+def value(kind: Any, data: Any, at: str) -> Any:
+    """A value of the type of a field, of what JSON or a table has.
+
+    Raises:
+        ValueError: It is of another type; the message begins with `at`.
+    """
     choices = typing.get_args(kind)
     if typing.get_origin(kind) is types.UnionType:
-        return None if data is None else _value(next(each for each in choices if each is not type(None)), data, at)
+        return None if data is None else value(next(each for each in choices if each is not type(None)), data, at)
     if typing.get_origin(kind) is tuple:
-        return tuple(_value(choices[0], each, f"{at}[{i}]") for i, each in enumerate(_list(data, at)))
+        return tuple(value(choices[0], each, f"{at}[{i}]") for i, each in enumerate(_list(data, at)))
     if dataclasses.is_dataclass(kind):
         return _object(typing.cast(type[Any], kind), data, at)
     if kind is str and isinstance(data, str):
