@@ -31,10 +31,12 @@ def test_a_session_that_was_cut_off_is_a_warning_everywhere(anabranch: Run, scen
     assert (metrics["ended"], session["ended"], session["cut_off"]) == ("duration", "duration", True)
     assert session["video_s"] == pytest.approx(24.0, abs=0.1)
     played = f"played {session['played_s']:.1f} s of {session['video_s']:.1f} s"
-    assert f"CUT OFF (duration), {played}" in done.stdout
+    assert f"incomplete (the scenario ended first), {played}" in done.stdout
     assert "\nwarning: session 0 was cut off: the scenario's duration was over" in done.stderr
     assert f"{played}, less than the video" in done.stderr
-    assert "CUT OFF (duration)" in (scenario.parent / "cut" / "session.svg").read_text(encoding="utf-8")
+    assert "incomplete (the scenario ended first)" in (scenario.parent / "cut" / "session.svg").read_text(
+        encoding="utf-8"
+    )
     assert not (json_of := anabranch("run", scenario, *CUT, "--json")).returncode
     assert "cut off" in json_of.stderr
     assert json.loads(json_of.stdout)["sessions"][0]["cut_off"]
@@ -48,14 +50,14 @@ def test_strict_refuses_what_was_cut_off_and_nothing_else(anabranch: Run, scenar
         assert (scenario.parent / "cut" / "run.json").is_file(), "the folder is written all the same"
     whole = anabranch("run", scenario, "--strict")
     assert (whole.returncode, whole.stderr) == (0, "")
-    assert "CUT OFF" not in whole.stdout
+    assert "incomplete" not in whole.stdout
 
 
 def test_a_run_that_is_stuck_says_so() -> None:
     run = package.run(tomllib.loads(SCENARIO), set=dict(STUCK))
     (session,) = run.metrics["sessions"]
     assert (run.metrics["ended"], session["ended"], session["cut_off"]) == ("stuck", "stuck", True)
-    assert ending.cut_off(session).startswith("CUT OFF (stuck), played ")
+    assert ending.cut_off(session).startswith("incomplete (no more data could arrive), played ")
     (warning,) = run.warnings
     assert "nothing could arrive any more" in warning.message
 
@@ -67,13 +69,13 @@ def test_a_comparison_marks_what_was_counted_of_a_part(anabranch: Run, scenario:
     assert done.returncode == 0
     rows = {line.split("  ")[0]: line for line in done.stdout.splitlines()}
     assert "finished" in rows["ended"]
-    assert "CUT OFF (duration)" in rows["ended"]
+    assert "incomplete (the scenario ended first)" in rows["ended"]
     for row in ("stalls", "frozen picture, s", "longest stall, s"):
         # The column of the part alone.
         assert rows[row].rstrip().endswith("\u2020")
         assert rows[row].count("\u2020") == 1
     assert "may seem better than it was" in done.stdout
-    assert "CUT OFF" in (scenario.parent / "comparison.svg").read_text(encoding="utf-8")
+    assert "incomplete" in (scenario.parent / "comparison.svg").read_text(encoding="utf-8")
     found = json.loads(anabranch("compare", "whole", "cut", "--json").stdout)
     assert [bool(run["warnings"]) for run in found["runs"]] == [False, True]
     assert "\u2020" not in anabranch("compare", "whole", "whole").stdout

@@ -123,6 +123,18 @@ def test_a_folder_with_such_metrics_is_neither_read_nor_compared(folder: Path, a
         file.write_text(whole, encoding="utf-8")
 
 
+def test_each_number_of_the_reordering_delay_says_what_it_is(folder: Path) -> None:
+    session = metrics.read(folder / "metrics.json")["sessions"][0]
+    session["reorder_delay_s"].update({"mean": 0.0101, "p95": 0.0548, "max": 1.26})
+    said = "reordering delay: mean 10.1 ms, up to 54.8 ms for 95 % of the bytes, longest 1.3 s"
+    assert summary.reordering(session) == said
+    # A mean above the 95th percentile is one of few long waits.
+    session["reorder_delay_s"].update({"mean": 0.0011, "p95": 0.0})
+    assert summary.reordering(session) == "reordering delay: mean 1.1 ms, none for 95 % of the bytes, longest 1.3 s"
+    session["reorder_delay_s"].update({"mean": 0.0, "p95": 0.0, "max": 0.0})
+    assert not summary.reordering(session)
+
+
 def test_what_nobody_observed_is_a_dash_and_never_zero(folder: Path, tmp_path: Path) -> None:
     whole = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     session = whole["sessions"][0]
@@ -138,6 +150,7 @@ def test_what_nobody_observed_is_a_dash_and_never_zero(folder: Path, tmp_path: P
     assert (metrics.viewer_of(read), metrics.quality_of(read)) == (None, None)
     assert (summary.playback(read), summary.quality(read)) == ("", "")
     assert "switch" not in summary.transfer(read)
+    assert not summary.reordering(read)
     # Nothing of these rows but the goodput is known.
     shown = comparison._PLAYBACK + comparison._DECODED + comparison._QUALITY + comparison._TRANSFER
     known = {label for label, texts in shown if texts([read]) != ["-"]}

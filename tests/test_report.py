@@ -175,6 +175,17 @@ def test_of_many_sessions_each_condition_gives_the_median_and_the_ends() -> None
     ]
 
 
+def test_the_note_says_which_sessions_have_timelines() -> None:
+    said = selection.note(15, 105, ["scheduler"], "stall time")
+    assert said.startswith(
+        "15 of 105 sessions open their timeline. For each value of scheduler they are the session with the"
+    )
+    assert "and so on" not in said
+    assert selection.note(15, 105, [], None) == (
+        "15 of 105 sessions open their timeline. The command in any other row makes the timeline of its session."
+    )
+
+
 @pytest.mark.parametrize(
     ("conditions", "seeds", "most"), [(100, 1, 60), (7, 13, 60), (1, 500, 60), (60, 2, 61), (3, 9, 0)]
 )

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from anabranch import InputError
-from anabranch.experiments import effects, sampling, statistics
+from anabranch.experiments import effects, sampling, statistics, summary
 from anabranch.experiments.contrast import Comparison, Verdict, compare, compare_all, effect_rows, rows
 from anabranch.experiments.contrast_spec import Contrast, Margin, Unfinished
 from anabranch.experiments.sampling import Differences, More, Unit
@@ -170,6 +170,24 @@ def test_an_undecided_difference_says_how_many_seeds_would_settle_it() -> None:
     needed = statistics.units_for(entry.difference.effect_size)
     assert needed is not None
     assert entry.more == More(needed - 10, Unit.SEED)
+    needs = f"To show one as large as measured, about {needed - 10} more seeds are needed."
+    assert f"b is undecided: the difference is not certain. {needs}" in list(summary.sentences(found))
+    assert "not corrected for the number of comparisons" in summary.method([found])
+
+
+def test_several_undecided_differences_say_whose_needs_how_many_seeds() -> None:
+    values: dict[str, Any] = {
+        "a": lambda n, s: own(1, n, s),
+        "b": lambda n, s: own(2, n, s) + 0.5,
+        "c": lambda n, s: own(3, n, s) + 0.4,
+    }
+    (found,) = compare(table(values), QOE, ("scheduler", "trace"))
+    undecided = [entry for entry in found.entries if entry.verdict is Verdict.UNDECIDED]
+    assert len(undecided) == 2
+    (said,) = [sentence for sentence in summary.sentences(found) if "undecided" in sentence]
+    seeds, name = min((entry.more.number, entry.labels["scheduler"]) for entry in undecided if entry.more is not None)
+    assert said.endswith(f"To show that of {name} as large as measured, about {seeds} more seeds are needed.")
+    assert "the differences are not certain" in said
 
 
 @pytest.mark.parametrize(("apart", "scatter", "of"), [(0.6, 3.0, Unit.SEED), (3.0, 0.1, Unit.NETWORK)])

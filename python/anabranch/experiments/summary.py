@@ -122,14 +122,15 @@ def _listed(entries: Sequence[Entry]) -> str:
 
 
 def _undecided(entries: Sequence[Entry]) -> str:
+    one = len(entries) == 1
+    difference = "the difference is" if one else "the differences are"
+    verdict = f"{_listed(entries)} {_is(entries)} undecided: {difference} not certain"
     known = [(entry.more, named(entry.labels)) for entry in entries if entry.more is not None]
     if not known:
-        settle = "no practical number of runs would settle it"
-    else:
-        more, first = min(known, key=lambda each: each[0].number)
-        what = "it" if len(entries) == 1 else first
-        settle = f"about {plural(more.number, f'more {more.of}')} would settle {what}"
-    return f"{_listed(entries)} {_is(entries)} undecided: {settle}."
+        return f"{verdict}, and too small to be shown by a practical number of runs."
+    more, first = min(known, key=lambda each: each[0].number)
+    needed = f"about {plural(more.number, f'more {more.of}')}"
+    return f"{verdict}. To show {'one' if one else f'that of {first}'} as large as measured, {needed} are needed."
 
 
 def comparison_table(comparison: Comparison) -> Table:
@@ -241,8 +242,9 @@ def method(comparisons: Sequence[Comparison]) -> str:
         for family in families
     ]
     return (
-        f"Differences are paired, and {one} is one value. Intervals are Student's at 95 %, each for itself. P-values "
-        f"are of paired t-tests, corrected by Holm for {'; '.join(parts)}; certain: p < {SIGNIFICANCE}."
+        f"Differences are paired, and {one} is one value. Each interval is a 95 % interval by Student's t, not "
+        "corrected for the number of comparisons. P-values are of paired t-tests, corrected by Holm for "
+        f"{'; '.join(parts)}; certain: p < {SIGNIFICANCE}."
     )
 
 

@@ -49,7 +49,7 @@ def choose(sessions: pl.DataFrame, by: Sequence[str], metric: str | None, most: 
 
 
 def _shares() -> Iterator[float]:
-    """A half, the ends, the quarters, the eighths, and so on."""
+    """A half, the ends, the quarters, the eighths, and each further halving."""
     yield from (0.5, 0.0, 1.0)
     parts = 4
     while True:
@@ -62,10 +62,15 @@ def note(chosen: int, sessions: int, by: Sequence[str], metric: str | None) -> s
     if chosen == sessions:
         return f"Each of the {plural(sessions, 'session')} opens its timeline."
     if not chosen:
-        return "The page has no timelines. The command of a row makes that of its session."
-    of = f"of each value of {', '.join(by)}" if by else "of the table"
-    rule = f", {of} those with the median, the lowest, the highest {metric} and so on" if metric else ""
+        return "The page has no timelines. The command in a row makes the timeline of its session."
+    of = f"each value of {', '.join(by)}" if by else "the table"
+    rule = (
+        f"For {of} they are the session with the median {metric}, then the one with the lowest, the one with the "
+        "highest, and sessions between these, as far as there is room. "
+        if metric
+        else ""
+    )
     return (
-        f"{chosen} of {sessions} sessions open their timeline{rule}. "
-        "The command of any other row makes that of its session."
+        f"{chosen} of {sessions} sessions open their timeline. {rule}"
+        "The command in any other row makes the timeline of its session."
     )

@@ -105,8 +105,8 @@ _QUALITY: list[tuple[str, _Values]] = [
 _TRANSFER: list[tuple[str, _Values]] = [
     ("goodput, Mb/s", _of_sessions(lambda s: s["goodput_bps"], _megabits)),
     ("path switches", _of_sessions(lambda s: s["path_switches"], _counts)),
-    ("reordering, mean ms", _of_sessions(lambda s: s["reorder_delay_s"]["mean"], _milliseconds)),
-    ("reordering, 95 % ms", _of_sessions(lambda s: s["reorder_delay_s"]["p95"], _milliseconds)),
+    ("reordering mean, ms", _of_sessions(lambda s: s["reorder_delay_s"]["mean"], _milliseconds)),
+    ("reordering p95, ms", _of_sessions(lambda s: s["reorder_delay_s"]["p95"], _milliseconds)),
 ]
 
 

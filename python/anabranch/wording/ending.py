@@ -20,6 +20,15 @@ SEED_WITHOUT_EFFECT = (
 """What is said where somebody chose a seed that has no effect."""
 
 
+_SHORTLY: Mapping[str, str] = {
+    "finished": "its connection ended too early",
+    "duration": "the scenario ended first",
+    "stuck": "no more data could arrive",
+    "stopped": "the run was stopped",
+}
+"""The same in the few words that a table has room for."""
+
+
 def is_incomplete(metrics: Metrics) -> bool:
     """Whether the run is none to compare with others: a session was cut off, or the run was stuck or stopped."""
     return metrics["ended"] in ("stuck", "stopped") or any(session["cut_off"] for session in metrics["sessions"])
@@ -29,7 +38,7 @@ def cut_off(session: Session) -> str:
     """How a session was cut off, in a few words; empty where it came to its end."""
     if not session["cut_off"]:
         return ""
-    return ", ".join(filter(None, (f"CUT OFF ({session['ended']})", _played(session))))
+    return ", ".join(filter(None, (f"incomplete ({_SHORTLY[session['ended']]})", _played(session))))
 
 
 def warnings(metrics: Metrics) -> list[str]:

@@ -86,14 +86,21 @@ def quality(session: Session) -> str:
 
 
 def transfer(session: Session) -> str:
-    """How the data came, in one line."""
+    """How fast the data came and how often the path changed, in one line."""
     text = f"goodput {megabits(session['goodput_bps'])}"
     if len(session["subflows"]) > 1 and session["path_switches"] is not None:
         text += f", {plural(session['path_switches'], 'path switch', 'path switches')}"
-    reorder = session["reorder_delay_s"]
-    if reorder["max"]:
-        text += f", reordering delay {seconds(reorder['mean'])} (95 %: {seconds(reorder['p95'])})"
     return text
+
+
+def reordering(session: Session) -> str:
+    """How long bytes waited for earlier ones, in one line; empty where none waited or nobody observed it."""
+    delay = session["reorder_delay_s"]
+    if not delay["max"]:
+        return ""
+    mean, p95, longest = (seconds(delay[key]) for key in ("mean", "p95", "max"))
+    most = f"up to {p95}" if delay["p95"] else "none"
+    return f"reordering delay: mean {mean}, {most} for 95 % of the bytes, longest {longest}"
 
 
 def in_short(session: Session) -> str:
@@ -113,7 +120,7 @@ def of_run(metrics: Metrics) -> RenderableType:
             parts.append(Text(str(session["name"]), style="bold"))
         if cut_off := ending.cut_off(session):
             parts.append(Text(cut_off, style="bold yellow"))
-        lines = (playback(session), quality(session), transfer(session))
+        lines = (playback(session), quality(session), transfer(session), reordering(session))
         parts.extend(Text(line) for line in lines if line)
         parts.append(_subflows(session["subflows"]))
     if len(sessions) > _MOST_SESSIONS:

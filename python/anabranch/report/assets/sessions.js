@@ -321,7 +321,7 @@ const sessions = (() => {
         }
         setTimeout(() => (copy.textContent = "Copy"), 1500);
       });
-      const does = alone ? "This session again, with its timeline as a figure:" : "This session again:";
+      const does = alone ? "This command runs the session again and draws its timeline:" : "This command runs the session again:";
       return element("div", { class: "command" }, element("p", { class: "quiet" }, does), element("pre", { tabindex: "0" }, code), copy);
     }
   }
