@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from anabranch import InputError
-from anabranch.experiments import conditions, plan, sweep
+from anabranch.experiments import conditions, estimate, plan, sweep
 from anabranch.experiments.changes import Changes, seeds_of
 from conftest import Run
 
@@ -293,7 +294,11 @@ def test_plan_show_lists_runs_and_makes_none(
     shown = anabranch("plan", "show", "plan.toml")
     assert shown.returncode == 0
     assert "2 conditions with 2 seeds: 4 runs" in shown.stdout
-    assert "ms a run" in shown.stdout
+    assert "ms each" in shown.stdout
+    assert [line.split() for line in shown.stdout.splitlines() if line.startswith(("min-rtt", "ecf"))] == [
+        ["min-rtt", "2", "0"],
+        ["ecf", "2", "0"],
+    ]
     assert not (tmp_path / "runs").exists()
     found = answer("plan", "show", "plan.toml")
     assert [run["labels"]["seed"] for run in found["runs"]] == [1, 2, 1, 2]
@@ -412,3 +417,79 @@ def test_a_reference_that_an_option_took_away_is_named_with_the_option(write: Wr
     file = write(HEAD + '[vary]\ntransport.scheduler = ["min-rtt", "ecf"]\n' + COMPARE + 'reference = "min-rtt"\n')
     with pytest.raises(InputError, match=r"plan.toml:11: .* no value 'min-rtt' by --set transport.scheduler=ecf"):
         plan.load(file, Changes((("transport.scheduler", "ecf"),)))
+
+
+# --- What a sweep takes ---------------------------------------------------------------------------------------------
+
+
+def test_many_conditions_are_listed_by_their_axes(write: Write, anabranch: Run) -> None:
+    write(
+        HEAD
+        + '[vary]\n"link.wifi.rtt" = { from = 1, to = 30, steps = 30, unit = "ms" }\n'
+        + '[sample]\npoints = 3\n[sample.keys]\n"link.wifi.loss.share" = { from = 0, to = 3, unit = "%" }\n'
+    )
+    shown = anabranch("plan", "show", "plan.toml", "--seeds", 1).stdout
+    assert "link.wifi.rtt: 30 values: 1 ms, 2 ms, 3 ms, 4 ms, 5 ms, 6 ms, ..., 30 ms" in shown
+    assert "30 conditions on 3 networks with 1 seed: 90 runs" in shown
+    assert len(shown.splitlines()) < 10
+    assert len(anabranch("plan", "show", "plan.toml", "--seeds", 1, "--all").stdout.splitlines()) > 90
+
+
+@pytest.mark.parametrize("number", [1, 2, 7, 64, 100])
+def test_runs_that_are_timed_are_spread_over_all(number: int) -> None:
+    order = list(estimate._spread(number))
+    assert sorted(order) == list(range(number))
+    # The first eight come from eight different eighths, as far as there are so many.
+    if number >= 64:
+        assert len({8 * position // number for position in order[:8]}) >= 7
+
+
+def test_the_first_run_of_a_thread_counts_once() -> None:
+    times = estimate._Times(2, first={1: 5.0, 2: 7.0}, later=[1.0, 2.0, 1.0, 2.0])
+    assert times.mean_s == 1.5
+    assert times.expected_s(12) == 6.0 + 1.5 * 10 / 2
+    # Runs so long that no thread made a second one.
+    assert estimate._Times(2, first={1: 5.0, 2: 7.0}).expected_s(12) == 6.0 + 6.0 * 10 / 2
+
+
+def test_runs_that_are_too_long_give_a_lower_bound(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    def endless(_: conditions.Run, stop: Any) -> bytes:
+        while not stop.is_set:
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(estimate, "simulate", endless)
+    monkeypatch.setattr(estimate, "STOP_S", 0.2)
+    read = plan.load(write(HEAD), Changes(seeds=10))
+    runs = sweep.Experiment.of(read).runs(read.seeds)
+    found = estimate.of_sweep(read, runs, runs, 2)
+    assert found is not None
+    assert (found.is_lower_bound, found.timed) == (True, 0)
+    assert found.seconds == pytest.approx(10 * 0.2 / 2)
+
+
+def test_every_comparison_is_counted(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three schedulers are compared for each of four round trips, over a sample of five points."""
+    compared = []
+
+    def counted(_: Any, axes: Any, seeds: int) -> float:
+        compared.append(([axis.columns[0] for axis in axes], seeds))
+        return 1.0
+
+    monkeypatch.setattr(estimate, "_compared_s", counted)
+    read = plan.load(
+        write(
+            HEAD
+            + '[vary]\ntransport.scheduler = ["min-rtt", "ecf", "blest"]\n'
+            + '"link.wifi.rtt" = { from = 1, to = 4, steps = 4, unit = "ms" }\n'
+            + '[sample]\npoints = 5\n[sample.keys]\n"link.wifi.loss.share" = { from = 0, to = 3, unit = "%" }\n'
+            + COMPARE
+        )
+    )
+    assert estimate._comparing_s(read) == 4
+    assert compared == [(["transport.scheduler", "sample"], 2)] * 2
+
+
+def test_numbers_that_are_compared_for_their_time_are_like_those_of_the_plan(write: Write) -> None:
+    read = plan.load(write(HEAD + '[vary]\ntransport.scheduler = ["min-rtt", "ecf"]\n' + COMPARE))
+    assert estimate._compared_s(read.contrasts[0], read.axes, 20) > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from rich.text import Text
 
 from anabranch import _core
 from anabranch.cli import completion, overrides
-from anabranch.cli.console import answer, echo_json
+from anabranch.cli.console import Exit, answer, echo_json, fail
 from anabranch.cli.overrides import SetOption
 from anabranch.experiments import conditions
 from anabranch.experiments.changes import Changes, seeds_of
@@ -23,8 +24,11 @@ from anabranch.wording import numerals, quantities
 from anabranch.wording.summary import plural
 
 if TYPE_CHECKING:
+    from anabranch.experiments.estimate import Estimate
+    from anabranch.experiments.plan import Plan
     from anabranch.experiments.store import Store
     from anabranch.experiments.sweep import Experiment
+    from anabranch.experiments.variation import Axis
 
 EXAMPLES = "Example: anabranch plan show schedulers"
 
@@ -76,8 +80,10 @@ AtOnceOption = Annotated[
     ),
 ]
 
+# More conditions than this are read from the values of the axes.
 _MOST_ROWS = 20
-
+# Of more values the first and the last are shown.
+_MOST_VALUES = 8
 
 BUILD_DIGITS = 12
 """So many digits of the digest of the compiled part distinguish builds."""
@@ -139,19 +145,19 @@ def show(
     kept = Store(folder, provenance.build())
     runs = experiment.runs(read.seeds)
     missing = [run for run in runs if run.key not in kept]
-    found = estimate.seconds_per_run(missing)
     threads = jobs or cores()
-    simulated = {run.key for run in missing if not run.engine.is_live}
-    seconds = None if found is None else found[0] * len(simulated) / threads
+    try:
+        found = estimate.of_sweep(read, runs, missing, threads)
+    except KeyboardInterrupt:
+        fail("interrupted", Exit.INTERRUPTED)
     measured = estimate.seconds_in_real_time(list({run.key: run for run in missing}.values()), at_once)
     if as_json:
-        about = {"estimated_seconds": seconds, "live_seconds": measured}
+        about = {"estimated_seconds": found and found.seconds, "live_seconds": measured}
         echo_json({**_object(experiment, runs, kept), "missing": len(missing), **about})
         return
     _say(experiment, runs, kept, everything=everything)
-    if found is not None and seconds is not None:
-        least = "more than " if found[1] else "about "
-        answer(f"time: {least}{_duration(seconds)} with {plural(threads, 'thread')}, by {found[0] * 1e3:.0f} ms a run")
+    if found is not None:
+        answer(_time(found, threads))
     if measured:
         answer(f"in real time: at most {_duration(measured)}, {at_once} at a time")
 
@@ -174,18 +180,72 @@ def _say(experiment: Experiment, runs: Sequence[conditions.Run], kept: Store, *,
     if plan.changes:
         answer(Text(f"changed: {shlex.join(plan.changes.options)}", style="dim"))
     for axis in plan.axes:
-        answer(Text(f"  {', '.join(axis.columns)}: {plural(len(axis.points), 'value')}"))
-    of = f"{plural(len(experiment.conditions), 'condition')} with {plural(len(plan.seeds), 'seed')}"
-    there = sum(run.key in kept for run in runs)
-    answer(f"{of}: {plural(len(runs), 'run')}, {there} of them in {kept.folder}")
-    answer(_runs(runs if everything else runs[:_MOST_ROWS], kept))
-    if not everything and len(runs) > _MOST_ROWS:
-        answer(Text(f"and {len(runs) - _MOST_ROWS} more (--all)", style="dim"))
+        answer(Text(f"  {_axis(axis)}"))
+    answer(_numbers(experiment, runs, kept))
+    if everything:
+        answer(_runs(runs, kept))
+    elif (shown := _conditions(plan, runs, kept)) is not None:
+        answer(shown)
+    else:
+        answer(Text("A condition is every combination of these values; --all lists the runs.", style="dim"))
     for contrast in plan.contrasts:
         between = ", ".join(contrast.between)
         answer(
             f"compared: {contrast.metric} ({'higher' if contrast.higher_is_better else 'lower'} is better) of {between}"
         )
+
+
+def _axis(axis: Axis) -> str:
+    """An axis with its values."""
+    texts = [" + ".join(_text(point.labels[column]) for column in axis.columns) for point in axis.points]
+    shown = texts if len(texts) <= _MOST_VALUES else [*texts[: _MOST_VALUES - 2], "...", texts[-1]]
+    number = f"{plural(len(texts), 'network' if axis.drawn else 'value')}: " if len(texts) > len(shown) - 1 else ""
+    return f"{', '.join(axis.columns)}: {number}{', '.join(shown)}"
+
+
+def _numbers(experiment: Experiment, runs: Sequence[conditions.Run], kept: Store) -> str:
+    """How many conditions, networks, seeds and runs there are."""
+    plan = experiment.plan
+    networks = math.prod(len(axis.points) for axis in plan.axes if axis.drawn)
+    on = f" on {plural(networks, 'network')}" if networks > 1 else ""
+    of = f"{plural(len(experiment.conditions) // networks, 'condition')}{on} with {plural(len(plan.seeds), 'seed')}"
+    there = sum(run.key in kept for run in runs)
+    return f"{of}: {plural(len(runs), 'run')}, {there} of them in {kept.folder}"
+
+
+def _conditions(plan: Plan, runs: Sequence[conditions.Run], kept: Store) -> Table | None:
+    """A row per condition with the numbers of its runs; ``None`` if there are many, or only one."""
+    found: dict[tuple[str, ...], list[bool]] = {}
+    for run in runs:
+        found.setdefault(tuple(_text(run.labels[key]) for key in plan.policies), []).append(run.key in kept)
+    if len(found) > _MOST_ROWS or not plan.policies:
+        return None
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in quantities.endings(plan.policies).values():
+        table.add_column(name, overflow="fold")
+    for head in ("runs", "kept"):
+        table.add_column(head, justify="right")
+    for labels, there in found.items():
+        table.add_row(*labels, str(len(there)), str(sum(there)))
+    return table
+
+
+def _time(found: Estimate, threads: int) -> str:
+    """How long a sweep takes, and how that is known."""
+    from anabranch.experiments.estimate import STOP_S
+
+    with_threads = f"with {plural(threads, 'thread')}"
+    if found.is_lower_bound:
+        return f"time: more than {_duration(found.seconds)} {with_threads}: runs were not over after {STOP_S:g} s"
+    timed = f"{plural(found.timed, 'run')} timed, {_duration(found.run_s)} each"
+    rest = f"{_duration(found.rest_s)} for tables and comparisons"
+    return (
+        f"time: about {_duration(found.seconds)} {with_threads}: {_duration(found.runs_s)} for runs ({timed}), {rest}"
+    )
+
+
+def _text(label: object) -> str:
+    return "" if label is None else f"{label:.4g}" if isinstance(label, float) else str(label)
 
 
 def _runs(runs: Sequence[conditions.Run], kept: Store) -> Table:
@@ -196,12 +256,13 @@ def _runs(runs: Sequence[conditions.Run], kept: Store) -> Table:
         table.add_column(names[column], overflow="fold")
     table.add_column("")
     for run in runs:
-        texts = ["" if v is None else f"{v:.4g}" if isinstance(v, float) else str(v) for v in run.labels.values()]
-        table.add_row(*texts, Text("kept", style="green") if run.key in kept else "")
+        table.add_row(*map(_text, run.labels.values()), Text("kept", style="green") if run.key in kept else "")
     return table
 
 
 def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return f"{numerals.column([seconds * 1e3], most=0)[0]} ms"
     if seconds < 120:
         return f"{numerals.column([seconds], most=1)[0]} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
