@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import guide_runs as runs
+import guide as runs
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
@@ -23,6 +23,7 @@ from PIL import Image
 
 import anabranch
 from anabranch.figures import style
+from anabranch.library.catalogue import Catalogue
 
 IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
 WIDTH_IN = 6.6
@@ -178,7 +179,9 @@ def abr_rule(name: str) -> Figure:
 def _seen(run: anabranch.Run) -> str:
     session = run.metrics["sessions"][0]
     stalls = f"{session['stall_s']:.1f} s frozen" if session["stalls"] else "no stall"
-    return f"mean {session['mean_bitrate_bps'] / 1e6:.2f} Mb/s, {session['switches']} switches, {stalls}"
+    bitrate = session["mean_bitrate_bps"]
+    assert bitrate is not None, "a DASH session has one"
+    return f"mean {bitrate / 1e6:.2f} Mb/s, {session['switches']} switches, {stalls}"
 
 
 def _chosen(axes: Axes, run: anabranch.Run) -> None:
@@ -256,9 +259,9 @@ def coupling() -> Figure:
         shares.append((own, other))
     with style.applied():
         figure, axes = _axes(height=2.2)
-        own, other = zip(*shares, strict=True)
-        axes.barh(names, own, color=_COLOUR[runs.FAST], height=0.6, label="two subflows")
-        axes.barh(names, other, left=own, color=style.STALL, height=0.6, label="one TCP")
+        connections, tcps = zip(*shares, strict=True)
+        axes.barh(names, connections, color=_COLOUR[runs.FAST], height=0.6, label="two subflows")
+        axes.barh(names, tcps, left=connections, color=style.STALL, height=0.6, label="one TCP")
         for row, (mine, yours) in enumerate(shares):
             axes.text(mine / 2, row, f"{mine:.1f}", ha="center", va="center", color="white")
             axes.text(mine + yours / 2, row, f"{yours:.1f}", ha="center", va="center", color="white")
@@ -313,7 +316,7 @@ CONCEPTS: Mapping[str, Callable[[], Figure]] = {
 
 def figures() -> dict[str, Callable[[], Figure]]:
     """How each figure is drawn, by its path below the folder of images: one per algorithm, and the concepts'."""
-    kinds: dict[Callable[[str], Figure], anabranch.library.catalogue.Catalogue] = {
+    kinds: dict[Callable[[str], Figure], Catalogue] = {
         scheduler: anabranch.schedulers(),
         congestion_control: anabranch.congestion_controls(),
         path_policy: anabranch.path_policies(),

@@ -22,9 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scipy import stats
+import numpy as np
+from pages import markdown, replaced
 
 from anabranch import _core
+from anabranch.experiments import statistics as intervals
 from anabranch.live.run import run
 
 CONTROLS = ("lia", "olia", "balia", "mcc")
@@ -214,11 +216,9 @@ class Row:
 
     @property
     def half(self) -> float:
-        """Half the width of the 95 % interval (Student's t)."""
-        count = len(self.values)
-        if count < 2:
-            return float("inf")
-        return float(stats.t.ppf(0.975, count - 1) * statistics.stdev(self.values) / math.sqrt(count))
+        """Half the width of the 95 % interval (Student's t); infinite for one value."""
+        half = intervals.mean(np.array(self.values)).half_width
+        return math.inf if math.isnan(half) else half
 
     @property
     def verdict(self) -> str:
@@ -245,10 +245,12 @@ def live(scenario: str, overrides: Set, seed: int, duration_s: int) -> tuple[Met
             changes = {**overrides, "duration": f"{duration_s} s"}
             done = run(file, folder=Path(folder), seed=seed, set=changes, server="kernel")
             metrics = done.metrics
-        notes = metrics["live"]["notes"]
+        measured = metrics["live"]
+        assert measured is not None, "a run in real time says how late its links were"
+        notes = measured["notes"]
         if any("has no congestion control" in note for note in notes):
             raise SystemExit(f"error: {notes}")
-        if not metrics["live"].get("void"):
+        if not measured["void"]:
             return metrics, attempt
     return None, _TRIES
 
@@ -320,17 +322,14 @@ def measure(goals: Sequence[Goal], controls: Sequence[str], *, seeds: int, durat
     return rows
 
 
-def markdown(rows: Sequence[Row]) -> str:
+def table_of(rows: Sequence[Row]) -> str:
     """The table of the page."""
-    lines = [
-        "| goal of RFC 6356, bar | control | measured, 95 % interval | runs | verdict |",
-        "| --- | --- | ---: | ---: | --- |",
-    ]
+    lines = []
     for row in rows:
         bar = f"{'≥' if row.goal.at_least else '≤'} {row.goal.bound:g}"
         measured = f"{row.mean:.3f} ± {row.half:.3f}"
-        lines.append(f"| {row.goal.name}: {bar} | {row.control} | {measured} | {len(row.values)} | {row.verdict} |")
-    return "\n".join(lines)
+        lines.append([f"{row.goal.name}: {bar}", row.control, row.verdict, measured, str(len(row.values))])
+    return markdown(("goal of RFC 6356, bar", "control", "verdict", "measured, 95 % interval", "runs"), lines, texts=3)
 
 
 def main() -> None:
@@ -361,14 +360,12 @@ def main() -> None:
         if not options.attached:
             for control in controls:
                 _core.kernel_detach(control)
-    table = markdown(rows)
+    table = table_of(rows)
     print(table)
     print(f"invalid runs: {sum(row.invalid for row in rows)}", file=sys.stderr)
     if options.write is not None:
         page = options.write.read_text(encoding="utf-8")
-        head, _, rest = page.partition("<!-- begin goals -->")
-        _, _, tail = rest.partition("<!-- end goals -->")
-        options.write.write_text(f"{head}<!-- begin goals -->\n\n{table}\n\n<!-- end goals -->{tail}", encoding="utf-8")
+        options.write.write_text(replaced(page, "goals", table), encoding="utf-8")
 
 
 if __name__ == "__main__":

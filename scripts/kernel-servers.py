@@ -15,14 +15,14 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
-from page_tables import markdown, replaced
+from pages import markdown, replaced
 
 from anabranch import _core
 from anabranch.live import servers
@@ -171,7 +171,7 @@ def row_of(case: Case, live: dict[str, list[Result]], jobs: int) -> list[list[st
         return [[case.name, "no run counts", *[""] * (1 + len(SERVERS))]]
     with ThreadPoolExecutor(jobs) as pool:
         simulated = list(pool.map(lambda seed: simulate(case, typical, seed), range(1, SIMULATED_SEEDS + 1)))
-    quantities = [("goodput, Mb/s", statistics.fmean)]
+    quantities: list[tuple[str, Callable[[Sequence[float]], float]]] = [("goodput, Mb/s", statistics.fmean)]
     if case.chunk:
         quantities = [("median, s", statistics.median), ("90th percentile, s", _p90)]
     rows = []

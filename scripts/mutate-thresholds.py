@@ -144,7 +144,7 @@ def build(copy: Path) -> Path | None:
 
 def passes(program: Path, copy: Path, switch: str) -> bool:
     """Whether all tests pass with this change."""
-    command = [program, "abr::", "players::dash::", "--quiet"]
+    command = [str(program), "abr::", "players::dash::", "--quiet"]
     environment = {**os.environ, SWITCH: switch}
     try:
         done = subprocess.run(

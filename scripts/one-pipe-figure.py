@@ -11,6 +11,7 @@ import json
 import statistics
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -53,7 +54,7 @@ def column(axes: Axes, title: str, subtitle: str, found: list[tuple[float, float
     axes.axhline(median, color=style.INK, linewidth=0.8, linestyle="--")
     axes.set_title(f"{title}\n", fontsize=11, fontweight="bold", loc="left")
     axes.text(0.0, 1.02, subtitle, transform=axes.transAxes, fontsize=8.5, color=style.MUTED)
-    words = {"fontsize": 16, "fontweight": "bold", "color": style.INK, "ha": "right", "va": "top"}
+    words: dict[str, Any] = {"fontsize": 16, "fontweight": "bold", "color": style.INK, "ha": "right", "va": "top"}
     axes.text(0.98, 0.97, f"{median:.2f} s", transform=axes.transAxes, **words)
     note = f"per chunk (median of {len(times)})"
     axes.text(0.98, 0.85, note, transform=axes.transAxes, fontsize=8, color=style.MUTED, ha="right", va="top")

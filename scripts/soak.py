@@ -40,7 +40,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 UPLOAD = ROOT / "crates" / "live" / "tests" / "common" / "upload.py"
-ANNOY = Path(__file__).resolve().parent / "soak_annoy.py"
+ANNOY = Path(__file__).resolve().parent / "soak-annoy.py"
 
 RATE = "40mbit"
 FILES, PROXY = "203.0.113.10", "203.0.113.11"
@@ -441,8 +441,8 @@ def prepare(directory: Path) -> None:
     film.write_bytes(random.Random(7).randbytes(FILM_LEN))
     shutil.copy(film, directory / "stored" / "film.mp4")
     make = (sys.executable, "-m", "anabranch", "content", "make", "--out", directory / "files" / "ladder")
-    options = ("--segment", "2 s", "--duration", "30 s", "--resolutions", "320x180, 480x270")
-    options += ("--rates", "300 kb/s, 900 kb/s")
+    options = ["--segment", "2 s", "--duration", "30 s", "--resolutions", "320x180, 480x270"]
+    options += ["--rates", "300 kb/s, 900 kb/s"]
     subprocess.run([*map(str, make), *options], check=True, capture_output=True)
     certificate = (
         "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=anabranch.test "

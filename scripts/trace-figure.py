@@ -52,7 +52,8 @@ def autocorrelation(samples: Samples) -> Samples:
     """From lag 0 on, up to a third of the trace."""
     centred = samples - samples.mean()
     lags = range(min(MOST_LAG_S, len(samples) // 3) + 1)
-    return np.array([np.dot(centred[: len(centred) - lag], centred[lag:]) for lag in lags]) / np.dot(centred, centred)
+    products = [np.dot(centred[: len(centred) - lag], centred[lag:]) for lag in lags]
+    return np.array(products, dtype=np.float64) / float(np.dot(centred, centred))
 
 
 def main() -> None:

@@ -204,6 +204,12 @@ def test_commands_print_by_one_module() -> None:
     assert found == ["console.py"]
 
 
+def test_names_of_scripts_have_one_style() -> None:
+    """Hyphens between words; what other scripts import is one word."""
+    names = [path.name for path in (ROOT / "scripts").rglob("*") if "__pycache__" not in path.parts]
+    assert [name for name in names if "_" in name] == []
+
+
 def test_functions_fit_on_a_screen() -> None:
     assert functions_longer_than(LONGEST_FUNCTION) == []
 

@@ -1,4 +1,4 @@
-"""A client that a server has to withstand, for `scripts/soak.py`: soak_annoy.py KIND HOST:PORT SEED."""
+"""A client that a server has to withstand, for `scripts/soak.py`: soak-annoy.py KIND HOST:PORT SEED."""
 
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ def checksum(data: bytes) -> int:
     total = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
+    found: int = ~total & 0xFFFF
+    return found
 
 
 if __name__ == "__main__":

@@ -88,7 +88,9 @@ def delivery(run: anabranch.Run, chunk: int = CHUNK) -> Delivery:
     """One chunk of a run of :func:`chunks`, counted from zero."""
     events = run.events
     downloads = run.metrics["sessions"][0]["downloads"]
+    assert downloads is not None, "the session fetches chunks"
     begin, end = downloads[chunk]["requested_s"], downloads[chunk]["finished_s"]
+    assert end is not None, "the chunk arrived"
     ends = events.filter(event="response-complete").sort("time_s")["end_offset"]
     first = int(ends[chunk - 1]) if chunk else 0
     paths = dict(events.filter(event="subflow-opened").select("subflow", "path").iter_rows())
