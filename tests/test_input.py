@@ -10,9 +10,11 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import anabranch
+import anabranch.traces
 from conftest import SCENARIO, Run
 
 
@@ -225,3 +227,115 @@ def test_an_output_that_is_full_ends_with_one_sentence(scenario: Path) -> None:
         done = subprocess.run(command, cwd=scenario.parent, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "error: No space left on device\n")
     assert (scenario.parent / "a" / "run.json").is_file(), "the folder is not lost with it"
+
+
+# --- Arguments ------------------------------------------------------------------------------------------------------
+
+TINY = {"duration": "1 s"}
+PLAN = {
+    "schema": 1,
+    "question": "Which is faster?",
+    "scenario": "bulk/one-path",
+    "seeds": 1,
+    "vary": {"transport.congestion_control": ["cubic", "lia"]},
+    "compare": {"metric": "goodput_bps", "better": "higher", "between": "transport.congestion_control"},
+}
+
+
+@pytest.fixture(scope="module")
+def done() -> anabranch.Run:
+    return anabranch.run("bulk/one-path", set=TINY)
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "remedy"),
+    [
+        ({"seed": "2"}, "seed='2' is a text", "such as seed=2"),
+        ({"seed": 2.0}, "seed=2.0 is a number", "whole number"),
+        ({"seed": True}, "seed=True is true or false", "whole number"),
+        ({"seed": None}, "seed=None is nothing", "whole number"),
+        (
+            {"set": "transport.scheduler=ecf"},
+            "set='transport.scheduler=ecf' is a text",
+            '{"transport.scheduler": "ecf"}',
+        ),
+        ({"set": ["transport.scheduler=ecf"]}, "is a list", "a dictionary"),
+        ({"set": {1: "a"}}, "set: the key 1 is a number", "a dictionary"),
+        ({"events": "yes"}, "events='yes' is a text", "True or False"),
+        ({"events": 1}, "events=1 is a number", "True or False"),
+        ({"progress": "bar"}, "progress='bar' is a text", "a function"),
+        ({"captures": 3}, "captures=3 is a number", "the name of a directory"),
+        ({"scenario": None}, "scenario=None is nothing", "a shipped scenario"),
+        ({"scenario": 3}, "scenario=3 is a number", "a shipped scenario"),
+        ({"scenario": ["bulk/one-path"]}, "scenario=['bulk/one-path'] is a list", "a shipped scenario"),
+        ({"scenario": b"bulk/one-path"}, "is bytes", "a shipped scenario"),
+    ],
+)
+def test_an_argument_of_run_of_a_wrong_type_is_named_with_what_to_pass(given: Any, named: str, remedy: str) -> None:
+    with pytest.raises(anabranch.InputError) as caught:
+        anabranch.run(**{"scenario": "bulk/one-path", **given})
+    assert named in str(caught.value)
+    assert remedy in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"plan": 3}, "plan=3 is a number"),
+        ({"seeds": 1.5}, "seeds=1.5 is a number"),
+        ({"seeds": True}, "seeds=True is true or false"),
+        ({"seeds": {}}, "seeds={} is a dictionary"),
+        ({"seeds": ["1"]}, "seeds[0]='1' is a text"),
+        ({"engines": "sim"}, "engines='sim' is a text; expected a list"),
+        ({"engines": 3}, "engines=3 is a number"),
+        ({"store": 3}, "store=3 is a number"),
+        ({"jobs": "2"}, "jobs='2' is a text"),
+        ({"jobs": 0}, "jobs 0: expected a whole number of at least 1"),
+        ({"at_once": "1"}, "at_once='1' is a text"),
+        ({"until": 3}, "until=3 is a number"),
+        ({"until": "interval < 5 %", "budget_s": "10 s"}, "budget_s='10 s' is a text; expected a number of seconds"),
+        ({"set": "a"}, "set='a' is a text"),
+    ],
+)
+def test_an_argument_of_sweep_of_a_wrong_type_is_named(given: Any, named: str, tmp_path: Path) -> None:
+    with pytest.raises(anabranch.InputError) as caught:
+        anabranch.sweep(**{"plan": PLAN, "store": tmp_path / "store", **given})
+    assert named in str(caught.value)
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda _: anabranch.Scenario("bulk/one-path"), "Scenario.load(file or name)"),  # type: ignore[call-arg]
+        (lambda _: anabranch.Scenario.load(3), "scenario=3 is a number"),  # type: ignore[arg-type]
+        (lambda _: anabranch.Scenario.load("bulk/one-path", set="a=1"), "set='a=1' is a text"),  # type: ignore[arg-type]
+        (lambda run: run.plot(session="0"), "session='0' is a text"),
+        (lambda run: run.plot(session=0.0), "session=0.0 is a number"),
+        (lambda run: run.save(3), "directory=3 is a number"),
+        (lambda run: run.save("x", session="0"), "session='0' is a text"),
+        (lambda run: run.noted(3), "name=3 is a number"),
+        (lambda run: anabranch.compare(run, 2), "run 1: run=2 is a number"),  # type: ignore[arg-type]
+        (lambda run: anabranch.compare([run, run]), "compare(first, second)"),  # type: ignore[arg-type]
+        (lambda run: anabranch.compare(run, run, session="0"), "session='0' is a text"),  # type: ignore[arg-type]
+        (lambda run: anabranch.compare(run, run).save(3), "directory=3 is a number"),  # type: ignore[arg-type]
+        (lambda _: anabranch.scheduler(anabranch.Scheduler), '@anabranch.scheduler("my-name")'),  # type: ignore[arg-type]
+        (lambda _: anabranch.traces.read(3), "file=3 is a number"),  # type: ignore[arg-type]
+        (lambda _: anabranch.traces.synthesize("lte", mean=3), "mean=3 is a number"),  # type: ignore[arg-type]
+        (lambda _: anabranch.traces.synthesize("lte", mean="3 Mb/s", seed="1"), "seed='1' is a text"),  # type: ignore[arg-type]
+    ],
+)
+def test_other_calls_with_a_wrong_type_name_the_argument(
+    call: Any, named: str, done: anabranch.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(anabranch.InputError) as caught:
+        call(done)
+    assert named in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    run = anabranch.run("bulk/one-path", seed=np.int64(2), set=TINY, events=np.bool_(True))  # type: ignore[arg-type]
+    assert run.has_events
+    assert (type(run.seed), run.seed) == (int, 2)

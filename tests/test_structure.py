@@ -144,7 +144,20 @@ def test_a_circle_of_rust_files_is_found(tmp_path: Path) -> None:
 
 # The parts of the Python package from the lowest layer to the highest; each uses those before it, and no others.
 PARTS = [
-    *("errors", "tables", "system", "results", "wording", "figures", "runs", "traces", "algorithms", "content", "live"),
+    *(
+        "errors",
+        "arguments",
+        "tables",
+        "system",
+        "results",
+        "wording",
+        "figures",
+        "runs",
+        "traces",
+        "algorithms",
+        "content",
+        "live",
+    ),
     *("experiments", "validation", "report", "library", "cli", "__main__"),
 ]
 

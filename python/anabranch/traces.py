@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch import _core
+from anabranch import _core, arguments
 from anabranch.errors import InputError
 from anabranch.runs import warning
 from anabranch.system import outputs, regular
@@ -81,7 +81,9 @@ class Trace:
             InputError: A value is wrong.
             OSError: The file cannot be written.
         """
-        path = Path(file)
+        path = Path(arguments.place("file", file, "the name of a file"))
+        arguments.number("scale", scale, "a number, such as scale=0.5")
+        arguments.texts(format=format, offset=offset, duration=duration, step=step)
         text, _ = _core.trace_convert(
             self._content,
             name=self.name,
@@ -148,7 +150,8 @@ def read(
     Raises:
         InputError: The file cannot be read or is no trace.
     """
-    path = Path(file)
+    path = Path(arguments.place("file", file, "the name of a file"))
+    arguments.texts(format=format, unit=unit, time_unit=time_unit, interval=interval, gap=gap)
     try:
         content = regular.read(path)
     except OSError as error:
@@ -181,6 +184,8 @@ def synthesize(kind: str, *, mean: str, duration: str = "600 s", seed: int = 1, 
     Raises:
         InputError: There is no such kind, or a value is wrong.
     """
+    arguments.texts(kind=kind, mean=mean, duration=duration, step=step)
+    seed = arguments.seed("seed", seed)
     text = _core.trace_synthesize(
         kind, mean=mean, duration=duration, seed=seed, target=_NAME, target_format="json", step=step
     )

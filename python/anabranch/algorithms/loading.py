@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from anabranch import _core
+from anabranch import _core, arguments
 from anabranch.algorithms.bases import BASES, AbrRule, Algorithm, CongestionControl, PathPolicy, Scheduler
 
 _WORDS = {
@@ -64,6 +64,8 @@ def abr_rule(name: str) -> Callable[[_A], _A]:
 
 
 def _registration(kind: str, name: str) -> Callable[[_A], _A]:
+    arguments.text("name", name, f'a name in quotes: @anabranch.{kind}("my-name")')
+
     def register(cls: _A) -> _A:
         try:
             _check_class(kind, name, cls)

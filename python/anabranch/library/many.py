@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch import _core
+from anabranch import _core, arguments
 from anabranch._core import InputError
 from anabranch.runs import display
 from anabranch.system import provenance
@@ -134,16 +134,18 @@ def sweep(
     from anabranch.experiments.stopping import Goal
     from anabranch.experiments.store import Store
 
+    arguments.source("plan", plan, "plan")
     processes.leave_import()
-    goal = None if until is None else Goal.of(until)
+    goal = None if until is None else Goal.of(arguments.text("until", until, 'a text such as "interval < 5 %"'))
     changes = _changes(set, seeds, engines)
     read = plans.of_document(_document(plan), changes) if isinstance(plan, Mapping) else plans.load(plan, changes)
     if goal is not None and not read.contrasts:
         raise InputError(f"{read.document.path}: `until` needs a comparison, and this plan has no [compare]")
     experiment = engine.Experiment.of(read)
-    folder = conditions.folder(read) if store is None else Path(store)
-    threads = Threads(jobs or len(os.sched_getaffinity(0)))
-    execute, limit = ByEngine(threads, at_once), budget_s if goal else math.inf
+    folder = conditions.folder(read) if store is None else Path(arguments.place("store", store, "the name of a folder"))
+    threads = Threads(len(os.sched_getaffinity(0)) if jobs is None else _several("jobs", jobs))
+    budget = arguments.number("budget_s", budget_s, "a number of seconds, such as budget_s=600")
+    execute, limit = ByEngine(threads, _several("at_once", at_once)), budget if goal else math.inf
     with Store(folder, provenance.build()) as kept, _Bar() as bar:
         result = engine.sweep(experiment, kept, execute=execute, progress=bar, goal=goal, budget_s=limit)
     counts = (result.made, result.kept, result.failed, result.seconds)
@@ -157,8 +159,27 @@ def _changes(
     from anabranch.experiments.changes import Changes
     from anabranch.runs.reading import overrides_of
 
-    chosen = seeds if seeds is None or isinstance(seeds, int | str) else tuple(seeds)
-    return Changes(tuple(overrides_of(overrides)), chosen, tuple(engines))
+    named = arguments.listed("engines", engines, 'a list of engines, such as engines=["sim"]')
+    kinds = [arguments.text(f"engines[{at}]", each, "the name of an engine") for at, each in enumerate(named)]
+    return Changes(tuple(overrides_of(overrides)), _seeds(seeds), tuple(kinds))
+
+
+def _seeds(seeds: int | str | Sequence[int] | None) -> int | str | tuple[int, ...] | None:
+    """Seeds as a plan has them."""
+    if seeds is None or isinstance(seeds, str):
+        return seeds
+    if hasattr(seeds, "__index__"):
+        return arguments.whole("seeds", seeds, _SEEDS, least=1)
+    named = arguments.listed("seeds", seeds, _SEEDS)
+    return tuple(arguments.seed(f"seeds[{at}]", each) for at, each in enumerate(named))
+
+
+_SEEDS = 'how many seeds, a range such as seeds="1..10", or a list of them'
+
+
+def _several(name: str, value: object) -> int:
+    """How many at a time."""
+    return arguments.whole(name, value, f"a whole number of at least 1, such as {name}=2", least=1)
 
 
 def _document(plan: Mapping[str, Any]) -> Any:
@@ -241,7 +262,8 @@ class Compared:
         """
         from anabranch.runs import comparison
 
-        return comparison.save_figure(self._runs, Path(directory), self._session)
+        folder = Path(arguments.place("directory", directory, "the name of a folder"))
+        return comparison.save_figure(self._runs, folder, self._session)
 
     def __repr__(self) -> str:
         return f"<Compared: {'; '.join(self.names)}>"
@@ -268,7 +290,13 @@ def compare(*runs: Run | str | Path, session: int = 0) -> Compared:
         InputError: There are too few or too many, one has no such session, or a folder has no finished run.
     """
     from anabranch.runs import runfolder
+    from anabranch.runs.session import Run
 
+    for number, run in enumerate(runs):
+        if not isinstance(run, Run):
+            arguments.place(
+                f"run {number}: run", run, "a run or a run folder, each an argument: compare(first, second)"
+            )
     if not 2 <= len(runs) <= _MOST_RUNS:
         raise InputError(f"{len(runs)} run(s) given; expected two to {_MOST_RUNS}")
     stored = [_stored(run, number) for number, run in enumerate(runs)]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from anabranch import _core
+from anabranch import _core, arguments
 from anabranch.system import regular
 
 # What a scenario given as a dictionary is called in messages and metrics.
@@ -26,6 +26,7 @@ def as_given(overrides: Sequence[tuple[str, str]]) -> tuple[str, ...]:
 
 def load(scenario: str | Path | Mapping[str, Any], overrides: Sequence[tuple[str, str]] = ()) -> _core.Scenario:
     """Reads and checks a scenario; arguments and errors as those of `run`, overrides as text."""
+    arguments.source("scenario", scenario, "scenario")
     if isinstance(scenario, Mapping):
         return _core.load_dictionary(scenario, name=_DICTIONARY_NAME, overrides=overrides)
     path, name = Path(scenario), str(scenario)
@@ -43,7 +44,7 @@ def load(scenario: str | Path | Mapping[str, Any], overrides: Sequence[tuple[str
 
 def overrides_of(changes: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     """Overrides as text. An empty dictionary merges nothing."""
-    items = (changes or {}).items()
+    items = arguments.keys("set", changes).items()
     return [(k, _core.value_text(v, k)) for k, v in items if not (isinstance(v, Mapping) and not v)]
 
 

@@ -28,6 +28,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anabranch import arguments
 from anabranch.errors import InputError
 from anabranch.results import metrics, recording
 from anabranch.results.metrics import Metrics
@@ -104,7 +105,7 @@ def write(run: Run, directory: Path | None = None, *, session: int | None = None
         InputError: There is no such session.
         OSError: It cannot be written.
     """
-    if session:
+    if session is not None and session != 0:
         check_session(session, run.metrics["scenario"], len(run.recording.sessions))
     folder = directory or _DEFAULT_PARENT
     with outputs.writing(folder):
@@ -220,6 +221,7 @@ def check_session(session: int, where: object, recorded: int) -> None:
     Raises:
         InputError: There are only ``recorded`` sessions.
     """
+    arguments.whole("session", session, "the number of a session, counted from 0, such as session=1", least=None)
     if not 0 <= session < recorded:
         known = "none" if not recorded else "only session 0" if recorded == 1 else f"sessions 0 to {recorded - 1}"
         raise InputError(f"{where}: there is no recording of session {session}; expected {known}")

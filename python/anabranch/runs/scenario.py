@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from anabranch import arguments
+
 if TYPE_CHECKING:
     from typing import Unpack
 
@@ -36,7 +38,13 @@ class Scenario(dict[str, Any]):
 
     else:
 
-        def __init__(self, **keys: Any) -> None:
+        def __init__(self, *given: Any, **keys: Any) -> None:
+            if given:
+                raise arguments.refused(
+                    "Scenario: scenario",
+                    given[0],
+                    'keys, such as Scenario(duration="10 s"), Scenario(**dictionary), or Scenario.load(file or name)',
+                )
             super().__init__({"schema": 1, **keys})
 
     @classmethod

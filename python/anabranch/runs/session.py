@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch import _core
+from anabranch import _core, arguments
 from anabranch.results import metrics
 from anabranch.results.metrics import Metrics
 from anabranch.runs import display, reading, warning
@@ -133,7 +133,7 @@ class Run:
         from anabranch.figures import draw_run
         from anabranch.runs import runfolder
 
-        runfolder.check_session(session or 0, self.name, len(self.recording.sessions))
+        runfolder.check_session(0 if session is None else session, self.name, len(self.recording.sessions))
         return draw_run(self.recording, self.metrics, tomllib.loads(self.scenario), self.seed, session)
 
     def _repr_html_(self) -> str:
@@ -194,6 +194,7 @@ class Run:
         frame = recording.notes_frame(self.recording)
         if name is None:
             return frame
+        arguments.text("name", name, "the name that was given to `Context.emit`")
         found = frame.filter(pl.col("name") == name)
         if found.is_empty():
             emitted = ", ".join(f"`{other}`" for other in frame["name"].unique(maintain_order=True))
@@ -215,6 +216,8 @@ class Run:
         """
         from anabranch.runs import runfolder
 
+        if directory is not None:
+            arguments.place("directory", directory, "the name of a folder")
         return runfolder.write(self, None if directory is None else Path(directory), session=session)
 
 
@@ -274,8 +277,11 @@ def simulate(
     captures: str | Path | None = None,
 ) -> Run:
     """As `run`, but gives its warnings only with the run."""
-    if not 0 <= seed < 2**64:
-        raise _core.InputError(f"seed {seed}: expected a whole number from 0 to 2**64 - 1")
+    seed, events = arguments.seed("seed", seed), arguments.flag("events", events)
+    if progress is not None:
+        arguments.function("progress", progress, "a function that takes the fraction that has passed")
+    if captures is not None:
+        arguments.place("captures", captures, "the name of a directory")
     overrides = reading.overrides_of(set)
     loaded = reading.load(scenario, overrides)
     if captures is not None:
