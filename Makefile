@@ -22,8 +22,6 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Some machines forbid Python to keep what it compiles. The hundreds of processes of the tests would compile matplotlib and polars each.
 unexport PYTHONDONTWRITEBYTECODE
 
-MIN_RUST := 1.88
-
 # The programs for the kernel (crates/kernel) need clang, and the headers of libelf and zlib. A build without these leaves them out, and
 # `anabranch kernel check` says so. `make KERNEL=` leaves them out anyway.
 KERNEL ?= $(shell command -v clang >/dev/null && cc -E -x c -include libelf.h -include zlib.h /dev/null >/dev/null 2>&1 && echo kernel)
@@ -45,21 +43,7 @@ help: ## Lists these verbs.
 # --- What is needed -------------------------------------------------------------------------------------------------
 
 tools:
-	@command -v $(CARGO) >/dev/null || { \
-	  echo "error: cargo was not found. Install a current Rust ($(MIN_RUST) or later) from https://rustup.rs" >&2; exit 1; }
-	@version=$$($(CARGO) --version | cut -d' ' -f2); \
-	  printf '%s\n%s\n' $(MIN_RUST) "$$version" | sort -C -V || { \
-	  echo "error: Rust $(MIN_RUST) or later is needed; this is $$version. With rustup: rustup update stable" >&2; exit 1; }
-	@command -v $(PYTHON) >/dev/null || { \
-	  echo "error: $(PYTHON) was not found. Python 3.11 or later is needed (Debian: apt install python3 python3-venv)," >&2; \
-	  echo "       or name another interpreter: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "error: Python 3.11 or later is needed; $$($(PYTHON) --version) was found." >&2; \
-	  echo "       Name another interpreter with: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
-	  echo "error: $(PYTHON) cannot make virtual environments. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
-	@command -v cc >/dev/null || { \
-	  echo "error: cc, which Rust links with, was not found. On Debian and Ubuntu: apt install build-essential" >&2; exit 1; }
+	@CARGO="$(CARGO)" PYTHON="$(PYTHON)" scripts/check-tools.sh
 
 $(VENV)/.created: | tools
 	$(PYTHON) -m venv $(VENV)
@@ -127,22 +111,17 @@ $(VENV)/.testable: $(VENV)/.created $(VENV)/.features $(RUST_SOURCES)
 	else \
 	  echo "The tests take a package without release build; \`make build\` makes that again."; \
 	  rm -f $(VENV)/.built; \
-	  library=$(TARGET_DIR)/debug/lib_core.so; [[ -e $$library ]] || library=$${library%.so}.dylib; \
-	  cp $$library python/anabranch/_core.abi3.so.new; \
-	  mv python/anabranch/_core.abi3.so.new python/anabranch/_core.abi3.so; \
-	  $(BIN)/python scripts/link-package.py; \
+	  $(BIN)/python scripts/link-package.py $(TARGET_DIR)/debug; \
 	fi
 	@touch $@
 
 # --- What to do with it ---------------------------------------------------------------------------------------------
 
-DEMO_DIR := runs/demo
-
 demo: build ## A video on a walk out of the WiFi's reach: over WiFi alone, over WiFi and LTE, and with every byte on both.
-	$(BIN)/anabranch demo --out $(DEMO_DIR)
+	$(BIN)/anabranch demo --out runs/demo
 
 images: demo ## Draws the figures of the documentation again, but for those of live runs.
-	cp $(DEMO_DIR)/comparison.png docs/images/mobile-walk.png
+	cp runs/demo/comparison.png docs/images/mobile-walk.png
 	$(BIN)/python scripts/kernel-figure.py
 	$(BIN)/python scripts/one-pipe-figure.py
 	$(BIN)/python scripts/guide-figures.py
@@ -250,22 +229,11 @@ validation: build ## Measures the laws and the papers' claims, and writes the ta
 	$(BIN)/anabranch reproduce all --seeds 10 --sensitivity --pages docs/validation > /dev/null
 
 tables: build validation images ## Makes all tables, samples and figures of the documentation again, but for those of live runs and of speed.
-	$(BIN)/anabranch reproduce bitrate-rules --pages docs/validation
+	for paper in bitrate-rules kernel-controls maps; do $(BIN)/anabranch reproduce $$paper --pages docs/validation; done
 	$(BIN)/python scripts/page-samples.py
-	$(BIN)/anabranch reproduce maps --pages docs/validation
-
-FUZZ_SECONDS ?= 60
 
 fuzz: ## Fuzzes the wire format, the endpoint, traces and MPDs, FUZZ_SECONDS=60 each; on a stable compiler, replays and changes the corpus.
-	@if $(CARGO) +nightly fuzz --version >/dev/null 2>&1; then \
-	  for target in wire_decode endpoint trace manifest; do \
-	    mkdir -p fuzz/found/$$target; \
-	    $(CARGO) +nightly fuzz run $$target fuzz/found/$$target fuzz/corpus/$$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
-	  done; \
-	else \
-	  echo "cargo-fuzz or a nightly compiler is missing (cargo install cargo-fuzz; rustup toolchain install nightly): replaying."; \
-	  $(CARGO) test --release --locked -p anabranch-wire -p anabranch-stack -p anabranch-network -p anabranch-media --test fuzz -- --include-ignored; \
-	fi
+	@CARGO="$(CARGO)" scripts/fuzz.sh
 
 matrix: ## curl from our server in every combination, and outages beside the kernel's: thirteen minutes, needs what the live suite needs.
 	ANABRANCH_MATRIX=1 $(CARGO) test --locked -p anabranch-live --test live -- matrix:: failover:: --ignored --nocapture --test-threads=1
@@ -273,10 +241,8 @@ matrix: ## curl from our server in every combination, and outages beside the ker
 uploads: ## 304 uploads of 1 to 50 MB through our server to nginx, each beside the kernel's own proxy: half an hour.
 	ANABRANCH_MATRIX=1 $(CARGO) test --locked -p anabranch-live --test live -- uploads:: --include-ignored --nocapture --test-threads=1
 
-SOAK_MINUTES ?= 45
-
 soak: build ## Clients of all kinds use two servers for SOAK_MINUTES=45, as root; memory and descriptors must stay what they are.
-	$(BIN)/python scripts/soak.py --minutes $(SOAK_MINUTES) $(SOAK)
+	$(BIN)/python scripts/soak.py $(if $(SOAK_MINUTES),--minutes $(SOAK_MINUTES)) $(SOAK)
 
 clean: ## Removes what was built, and .venv; keeps runs/.
 	rm -rf target $(VENV) .pytest_cache .mypy_cache .ruff_cache python/anabranch/*.so

@@ -52,7 +52,7 @@ def demo_commands() -> list[list[str]]:
     """The commands of `make demo`."""
     text = (ROOT / "Makefile").read_text("utf-8").replace("\\\n", " ")
     (recipe,) = re.findall(r"^demo:.*\n((?:\t.*\n)+)", text, re.MULTILINE)
-    lines = [line.replace("$(DEMO_DIR)", "demo") for line in recipe.splitlines() if "$(BIN)/anabranch" in line]
+    lines = [line.replace("runs/demo", "demo") for line in recipe.splitlines() if "$(BIN)/anabranch" in line]
     return [shlex.split(line.partition("$(BIN)/anabranch")[2]) for line in lines]
 
 
