@@ -52,6 +52,32 @@ SAME = {
     "abr_rule": ("bola", f"{EXAMPLES}.bola:Bola"),
 }
 
+
+# Annotated with names of the package, so that `mypy` checks that they are the types of the bases.
+class Typed(anabranch.Scheduler):
+    def decide(self, view: anabranch.SchedulerView, trigger: anabranch.Trigger) -> anabranch.Subflow | anabranch.Wait:
+        return view.candidates[0 if trigger == "new-data" else -1]
+
+    def on_sent(self, packet: anabranch.SentPacket, subflow: anabranch.Subflow) -> None:
+        pass
+
+
+class TypedControl(anabranch.CongestionControl):
+    def on_ack(self, ack: anabranch.Ack, window: anabranch.Window, siblings: anabranch.Siblings) -> None:
+        window.cwnd += 1.0 / siblings.own.cwnd if ack.may_grow else 0.0
+
+    def on_congestion(self, cause: anabranch.LossCause, window: anabranch.Window, siblings: anabranch.Siblings) -> None:
+        window.reduce_to(siblings.own.cwnd / (4 if cause == "timeout" else 2))
+
+
+class TypedRule(anabranch.AbrRule):
+    def decide(self, view: anabranch.PlayerView) -> anabranch.Decision:
+        return anabranch.Decision(view.top, reason="highest")
+
+    def observe(self, view: anabranch.PlayerView, event: anabranch.PlayerEvent) -> None:
+        pass
+
+
 SILLY = """
     import anabranch
 
@@ -85,6 +111,25 @@ def with_algorithm(kind: str, name: str) -> dict[str, Any]:
         return {**NETWORK, "transport": {**NETWORK["transport"], kind: name}}
     player = {"kind": "bola", "rule": name} if ":" in name else name
     return {**NETWORK, "session": [{**NETWORK["session"][0], "player": player}]}
+
+
+def test_the_types_of_own_algorithms_are_names_of_the_package() -> None:
+    given = {name for name in vars(_core) if isinstance(getattr(_core, name), type)} - {
+        *("LiveError", "Outcome", "Scenario", "Stop", "Testbed", "Viewed", "Devices", "Serving")
+    }
+    assert given <= set(anabranch.__all__)
+    assert all(getattr(anabranch, name) is getattr(_core, name) for name in given)
+    assert set(anabranch.algorithms.__all__) - {"overrides"} <= set(anabranch.__all__)
+
+
+def test_annotated_algorithms_run() -> None:
+    names = {
+        kind: f"{__name__}:{cls.__name__}" for kind, cls in (("scheduler", Typed), ("congestion_control", TypedControl))
+    }
+    player = {"kind": "rate", "rule": f"{__name__}:{TypedRule.__name__}"}
+    change = {"transport": names, "session.0.player": player, "duration": "10 s"}
+    run = anabranch.run(NETWORK, set=change)
+    assert run.metrics["sessions"][0]["bytes"] > 100_000
 
 
 @pytest.mark.parametrize("kind", SAME)

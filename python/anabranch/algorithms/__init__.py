@@ -1,14 +1,14 @@
 """Own algorithms in Python: schedulers, congestion controls, path policies and bitrate rules.
 
-A class with one of the four bases of this module is used like a built-in algorithm. A scenario names it
-``module:Class``::
+`anabranch` itself has these names, too. A class with one of the four bases is used like a built-in algorithm. A
+scenario names it ``module:Class``::
 
     [transport]
     scheduler = "my_module:MyScheduler"
 
->>> from anabranch.algorithms import Scheduler
->>> class Fastest(Scheduler):
-...     def decide(self, view, trigger):
+>>> import anabranch
+>>> class Fastest(anabranch.Scheduler):
+...     def decide(self, view: anabranch.SchedulerView, trigger: anabranch.Trigger) -> anabranch.Subflow:
 ...         return min(view.candidates, key=lambda subflow: subflow.srtt)
 
 The engine makes one object per connection end (schedulers and path policies), per subflow (congestion controls) or
@@ -33,9 +33,11 @@ from anabranch._core import (
     Duplicate,
     InFlight,
     Ladder,
+    Math,
     PlayerEvent,
     PlayerView,
     Progress,
+    Rng,
     SchedulerView,
     Send,
     SentPacket,
@@ -44,7 +46,15 @@ from anabranch._core import (
     Wait,
     Window,
 )
-from anabranch.algorithms.bases import AbrRule, CongestionControl, PathPolicy, Scheduler, overrides
+from anabranch.algorithms.bases import (
+    AbrRule,
+    CongestionControl,
+    LossCause,
+    PathPolicy,
+    Scheduler,
+    Trigger,
+    overrides,
+)
 from anabranch.algorithms.loading import abr_rule, congestion_control, path_policy, scheduler
 
 __all__ = [
@@ -58,16 +68,20 @@ __all__ = [
     "Duplicate",
     "InFlight",
     "Ladder",
+    "LossCause",
+    "Math",
     "PathPolicy",
     "PlayerEvent",
     "PlayerView",
     "Progress",
+    "Rng",
     "Scheduler",
     "SchedulerView",
     "Send",
     "SentPacket",
     "Siblings",
     "Subflow",
+    "Trigger",
     "Wait",
     "Window",
     "abr_rule",

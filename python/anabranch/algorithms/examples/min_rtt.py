@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from anabranch.algorithms import Scheduler, SchedulerView, Subflow
-from anabranch.algorithms.bases import Trigger
+from anabranch.algorithms import Scheduler, SchedulerView, Subflow, Trigger
 
 
 class MinRtt(Scheduler):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from anabranch.algorithms import Ack, CongestionControl, Siblings, Window
-from anabranch.algorithms.bases import LossCause
+from anabranch.algorithms import Ack, CongestionControl, LossCause, Siblings, Window
 
 
 class NewReno(CongestionControl):
