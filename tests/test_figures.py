@@ -160,6 +160,23 @@ def test_long_subtitles_are_wrapped() -> None:
         assert overlaps(extents) == []
 
 
+def test_only_the_last_panel_of_a_column_has_a_time_axis_and_titles_stand_right_above_their_panels() -> None:
+    alone, beside = (
+        draw_session(session(), title="t", subtitle=""),
+        compare([Column("a", "", session())] * 2, title="t"),
+    )
+    for figure, columns in ((alone, 1), (beside, 2)):
+        drawn = [axes for axes in figure.axes if axes.get_gid() != "events"]
+        below = [axes for axes in drawn if axes.xaxis.get_visible()]
+        assert [axes.get_xlabel() for axes in below] == ["Time (s)"] * columns
+        figure.draw_without_rendering()
+        for axes in drawn:
+            title = axes._left_title  # type: ignore[attr-defined]
+            if title.get_text():
+                above = title.get_window_extent().y0 - axes.get_window_extent().y1
+                assert 3.0 < above < 8.0, "pixels"
+
+
 def test_a_download_has_no_playout(tmp_path: Path) -> None:
     text = svg(session(plays=False, stalls=0), tmp_path)
     assert "Playout buffer" not in text

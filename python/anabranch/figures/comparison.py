@@ -248,7 +248,7 @@ def _column(figure: Figure, sheet: _Sheet, number: int, above_in: float) -> list
         _dress(axes, row, first=number % sheet.beside == 0, last=position == len(sheet.rows) - 1)
         if number % sheet.beside == 0:
             # The labels of events stand between the first panel and its title.
-            axes.set_title(row.title, pad=_TITLE_PAD_POINTS + (0.0 if position else sheet.strip_in * 72.0))
+            style.title(axes, row.title, _TITLE_PAD_POINTS + (0.0 if position else sheet.strip_in * 72.0))
         found.append(axes)
         top_in += panel_in
     labels.add_strip(figure, found[0], sheet.strips[number])
@@ -258,7 +258,8 @@ def _column(figure: Figure, sheet: _Sheet, number: int, above_in: float) -> list
 def _dress(axes: Axes, row: _Row, *, first: bool, last: bool) -> None:
     """Ticks, and their labels where a column or a row begins."""
     style.few_ticks(axes, max(int(row.height * 1.8), 2))
-    axes.tick_params(labelleft=first, labelbottom=last, length=3.0 if last else 0.0)
+    axes.tick_params(axis="y", labelleft=first)
+    style.time_axis(axes, shown=last)
     if last:
         axes.set_xlabel("Time (s)")
 

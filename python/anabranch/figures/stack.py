@@ -93,9 +93,8 @@ def draw(
         axes.set_xlim(0.0, span_s)
         _fill(axes, panel, happened, behind)
         # The labels of events stand between the first panel and its title.
-        axes.set_title(panel.title, pad=_TITLE_PAD_POINTS + (strip.height_in * 72.0 if first is None else 0.0))
-        last = row == len(content) - 1
-        axes.tick_params(axis="x", labelbottom=last, length=3.0 if last else 0.0)
+        style.title(axes, panel.title, _TITLE_PAD_POINTS + (strip.height_in * 72.0 if first is None else 0.0))
+        style.time_axis(axes, shown=row == len(content) - 1)
         first = first or axes
     assert first is not None
     figure.axes[-1].set_xlabel("Time (s)")

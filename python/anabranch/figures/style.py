@@ -17,6 +17,8 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
 
+# Of a PNG, out of 9. Less time than the usual 6 takes, and a file a few percent larger.
+_COMPRESSION = 3
 # Renderers put letters on whole pixels, which makes lines up to so much longer.
 _HINTING = 1.04
 
@@ -119,11 +121,30 @@ def few_ticks(axes: Axes, most: int) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]))
 
 
+def title(axes: Axes, text: str, pad_points: float) -> None:
+    """Puts a title above a panel, so far from it.
+
+    Its height is given, since matplotlib would look for it among all that a panel has: a third of the time of drawing.
+    """
+    axes.set_title(text, pad=pad_points, y=1.0)
+
+
+def time_axis(axes: Axes, *, shown: bool) -> None:
+    """Shows the ticks of time, or draws none, which saves their time as well."""
+    if shown:
+        axes.tick_params(axis="x", length=3.0)
+    else:
+        axes.xaxis.set_visible(False)
+
+
 def save(figure: Figure, path: Path) -> None:
     """Writes a figure in the format of the file's suffix; the same figure gives the same bytes."""
     with applied():
-        # The date is the only thing in an SVG that the data does not determine.
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        if path.suffix == ".svg":
+            # The date is the only thing in an SVG that the data does not determine.
+            figure.savefig(path, metadata={"Date": None})
+        else:
+            figure.savefig(path, pil_kwargs={"compress_level": _COMPRESSION})
 
 
 @contextmanager
