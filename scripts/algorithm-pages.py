@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pages import markdown, replaced
-
 import anabranch
 from anabranch.library.catalogue import Catalogue, Entry
+from anabranch.wording import markdown
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGES = DOCS / "algorithms"
@@ -140,7 +139,7 @@ def facts(kind: Kind, entry: Entry) -> str:
         lines.append(f"| Options | {named}, beside those of every [DASH player](../../reference/scenario.md) |")
     elif found:
         rows = [(f"`{option.name}`", option.default, option.valid) for option in found]
-        lines += ["", markdown(("option", "default", "valid"), rows, texts=3)]
+        lines += ["", markdown.table(("option", "default", "valid"), rows, texts=3)]
     elif kind.name != "abr-rules":
         lines.append("| Options | none of its own |")
     return "\n".join(lines)
@@ -172,9 +171,9 @@ def written() -> dict[Path, str]:
         for name, entry in kind.entries.items():
             page = where[f"{kind.name}/{name}"]
             text = texts.get(page) or page.read_text(encoding="utf-8")
-            texts[page] = replaced(text, f"{kind.name}/{name}", facts(kind, entry))
+            texts[page] = markdown.replaced(text, f"{kind.name}/{name}", facts(kind, entry))
     index = PAGES / "index.md"
-    texts[index] = replaced(index.read_text(encoding="utf-8"), "list", _list(where))
+    texts[index] = markdown.replaced(index.read_text(encoding="utf-8"), "list", _list(where))
     return texts
 
 
@@ -186,7 +185,7 @@ def _list(where: Mapping[str, Path]) -> str:
             link = where[f"{kind.name}/{name}"].relative_to(PAGES).as_posix()
             rows.append((f"[`{name}`]({link})", entry.summary))
         parts += [f"## {kind.title}", "", f"`{kind.key}` in a scenario.", ""]
-        parts += [markdown(("name", "what it does"), rows, texts=2), ""]
+        parts += [markdown.table(("name", "what it does"), rows, texts=2), ""]
     return "\n".join(parts).strip()
 
 

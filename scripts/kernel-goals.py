@@ -23,11 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pages import markdown, replaced
 
 from anabranch import _core
+from anabranch.errors import InputError
 from anabranch.experiments import statistics as intervals
 from anabranch.live.run import run
+from anabranch.wording import markdown
 
 CONTROLS = ("lia", "olia", "balia", "mcc")
 UNCOUPLED = "newreno"
@@ -329,7 +330,9 @@ def table_of(rows: Sequence[Row]) -> str:
         bar = f"{'≥' if row.goal.at_least else '≤'} {row.goal.bound:g}"
         measured = f"{row.mean:.3f} ± {row.half:.3f}"
         lines.append([f"{row.goal.name}: {bar}", row.control, row.verdict, measured, str(len(row.values))])
-    return markdown(("goal of RFC 6356, bar", "control", "verdict", "measured, 95 % interval", "runs"), lines, texts=3)
+    return markdown.table(
+        ("goal of RFC 6356, bar", "control", "verdict", "measured, 95 % interval", "runs"), lines, texts=3
+    )
 
 
 def main() -> None:
@@ -349,6 +352,9 @@ def main() -> None:
     parser.add_argument("--at-once", type=int, default=6, help="runs at a time (6)")
     parser.add_argument("--attached", action="store_true", help="the controls are attached already, and stay so")
     options = parser.parse_args()
+    if options.write is not None:
+        # A page without markers is refused before anything is measured.
+        markdown.replaced(options.write.read_text("utf-8"), "goals", "")
     goals = [goal for goal in GOALS if not options.only or any(text in goal.name for text in options.only)]
     controls = options.control or CONTROLS
     if not options.attached:
@@ -365,8 +371,11 @@ def main() -> None:
     print(f"invalid runs: {sum(row.invalid for row in rows)}", file=sys.stderr)
     if options.write is not None:
         page = options.write.read_text(encoding="utf-8")
-        options.write.write_text(replaced(page, "goals", table), encoding="utf-8")
+        options.write.write_text(markdown.replaced(page, "goals", table), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except InputError as error:
+        sys.exit(f"error: {error}")

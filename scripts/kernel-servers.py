@@ -13,6 +13,7 @@ import argparse
 import json
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -22,11 +23,11 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
-from pages import markdown, replaced
-
 from anabranch import _core
+from anabranch.errors import InputError
 from anabranch.live import servers
 from anabranch.validation.measurement import WRITER, Lateness, emulated
+from anabranch.wording import markdown
 
 # When clients begin: the servers are ready by then.
 BEGIN_S = 10.0
@@ -197,6 +198,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=SEEDS, help=f"live runs of each row and server ({SEEDS})")
     parser.add_argument("--write", type=Path, help="the page")
     options = parser.parse_args()
+    if options.write is not None:
+        # A page without markers is refused before anything is measured.
+        markdown.replaced(options.write.read_text("utf-8"), "servers", "")
     work = [(case, server, seed) for seed in range(1, options.seeds + 1) for case in CASES for server in SERVERS]
     with ProcessPoolExecutor(options.at_once, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
         results = list(pool.map(attempt, *zip(*work, strict=True)))
@@ -207,11 +211,14 @@ def main() -> None:
             for server in SERVERS
         }
         rows += row_of(case, live, jobs=2)
-    table = markdown(("network", "quantity", "simulated", *SERVERS), rows, 2)
+    table = markdown.table(("network", "quantity", "simulated", *SERVERS), rows, 2)
     print(table)
     if options.write is not None:
-        options.write.write_text(replaced(options.write.read_text("utf-8"), "servers", table), "utf-8")
+        options.write.write_text(markdown.replaced(options.write.read_text("utf-8"), "servers", table), "utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except InputError as error:
+        sys.exit(f"error: {error}")

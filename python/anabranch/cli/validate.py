@@ -19,6 +19,7 @@ from anabranch.errors import InputError
 from anabranch.system import outputs, provenance, regular
 from anabranch.system.programs import ToolError
 from anabranch.validation import cases
+from anabranch.wording import markdown
 from anabranch.wording.summary import plural
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ EXAMPLES = (
     "TUN and a kernel with MPTCP."
 )
 
-_BEGIN, _END = "<!-- begin kernel -->\n", "<!-- end kernel -->"
+# The name of the markers in a document.
+_MARK = "kernel"
 _COLUMNS = ("quantity", "simulated", "kernel", "ratio, 90 % interval", "verdict")
 _NUMBERS = (1, 2)
 # What `--keep` writes.
@@ -115,8 +117,9 @@ def validate(
     # The compiled part can make live runs on Linux only, and the other commands must work elsewhere.
     if sys.platform != "linux":
         fail("the comparison is with Linux's kernel; this is another system", Exit.RUN_FAILED)
-    if document is not None and _BEGIN not in _read(document):
-        raise InputError(f"{document}: there is no line {_BEGIN.strip()} to write behind")
+    if document is not None:
+        # One without markers is refused before anything runs.
+        _page(document, "")
     if keep is not None and keep.suffix != _TABLE:
         raise InputError(f"--keep {keep}: expected a file that ends in {_TABLE}")
     # Names are checked before a file is read, which may say which parts there are.
@@ -134,7 +137,8 @@ def validate(
     except KeyboardInterrupt:
         fail(f"interrupted; finished runs are kept in {folder}, and the same command continues", Exit.INTERRUPTED)
     if document is not None:
-        _write(document, found.markdown())
+        with outputs.writing(document):
+            document.write_text(_page(document, found.markdown()), encoding="utf-8")
     said = found.json()
     if keep is not None:
         by_case = kept.write(keep, recorded.LiveRuns.of_report(found)).by_case
@@ -255,11 +259,9 @@ def _aligned(widths: list[int], gap: int, rows: list[tuple[str | Text, ...]], st
     return Padding(grid, (0, 0, 0, _INDENT))
 
 
-def _write(document: Path, markdown: str) -> None:
-    text = _read(document)
-    before, _, rest = text.partition(_BEGIN)
-    _, end, after = rest.partition(_END)
-    if not end:
-        raise InputError(f"{document}: there is no line {_END}")
-    with outputs.writing(document):
-        document.write_text(f"{before}{_BEGIN}\n{markdown.strip()}\n\n{_END}{after}", encoding="utf-8")
+def _page(document: Path, tables: str) -> str:
+    """The document with the tables between its markers."""
+    try:
+        return markdown.replaced(_read(document), _MARK, tables)
+    except InputError as error:
+        raise InputError(f"{document}: {error}") from error

@@ -15,6 +15,7 @@ from anabranch.experiments.document import alternatives
 from anabranch.experiments.reproduction import Reproduction, Tested, Under
 from anabranch.experiments.statistics import Interval
 from anabranch.report import paper_figures
+from anabranch.wording import markdown as marked
 from anabranch.wording.summary import plural
 
 SCHEMA = 1
@@ -183,9 +184,7 @@ def _variants(row: Tested) -> list[str]:
 
 def markdown(table: Table) -> str:
     """A table; its texts have no `|`."""
-    texts = len(table.head) if table.texts is None else table.texts
-    lines = [table.head, ["---"] * texts + ["---:"] * (len(table.head) - texts), *table.rows]
-    whole = "\n".join(f"| {' | '.join(' '.join(field.split()) for field in line)} |" for line in lines)
+    whole = marked.table(table.head, table.rows, table.texts)
     return f"{whole}\n\n{table.note}" if table.note else whole
 
 

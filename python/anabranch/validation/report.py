@@ -12,6 +12,7 @@ from anabranch.validation.cases import TestCase
 from anabranch.validation.criteria import Part
 from anabranch.validation.judgement import Compared, Judgement, Verdict, part_verdict
 from anabranch.validation.measurement import Lateness, Measurement
+from anabranch.wording import markdown
 
 
 @dataclass(frozen=True)
@@ -108,11 +109,10 @@ class PartReport:
         lines = [f"### ({self.part.letter}) {self.part.title}: {self.verdict.word}", ""]
         if self.usual is not None:
             lines += [f"Goodput within 5 % in {self.usual[0]} of {self.usual[1]} test cases.", ""]
-        lines.append("| test case | quantity | simulated | kernel | ratio, 90 % interval | tolerance | verdict |")
-        lines.append("| --- | --- | --- | --- | --- | --- | --- |")
-        for row in self.rows:
-            values = [row[key] for key in ("cell", "quantity", "simulated", "live", "ratio", "tolerance")]
-            lines.append(f"| {' | '.join([*values, Verdict(row['verdict']).word])} |")
+        head = ("test case", "quantity", "simulated", "kernel", "ratio, 90 % interval", "tolerance", "verdict")
+        keys = ("cell", "quantity", "simulated", "live", "ratio", "tolerance")
+        rows = [[*(row[key] for key in keys), Verdict(row["verdict"]).word] for row in self.rows]
+        lines.append(markdown.table(head, rows))
         for note in self.notes:
             lines += ["", f"- {note}"]
         return "\n".join([*lines, ""])
